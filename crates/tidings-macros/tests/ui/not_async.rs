@@ -1,0 +1,7 @@
+//! A function that is not async.
+
+#[tidings_macros::main]
+fn main() {}
+
+#[tidings_macros::test]
+fn answers() {}

@@ -1,0 +1,176 @@
+//! Every receiver sees every value: a ring of the last `n` values, and a cursor per receiver.
+//!
+//! A value is stored in an `Arc`. A receiver copies the pointer under the lock and clones the
+//! value without it: clone is user code, which must not run under a lock, and a slow clone
+//! must not hold up the senders. The price is an allocation per send; several receivers clone
+//! one value at the same time, hence `T: Sync`. The last holder of a value that has left the
+//! ring takes it without cloning.
+//!
+//! Budget: a send is an allocation and one lock, a receive one lock and a count up and down.
+
+mod receiver;
+mod sender;
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::marker::PhantomData;
+
+pub use receiver::{Receiver, Recv};
+pub use sender::{Closed, Sender};
+
+use super::source::{Lists, Side, Source};
+use super::wait::Queue;
+use crate::event::offer::Waiters;
+use crate::primitive::Arc;
+
+/// A channel that gives every value to every receiver, and keeps the last `n` values.
+///
+/// Sends never wait. A receiver that is more than `n` values behind misses the oldest of them
+/// and is told how many ([`RecvError::Lagged`]). Receivers see what is sent after they
+/// subscribed.
+///
+/// # Panics
+/// If `n` is 0.
+///
+/// ```
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let (tx, mut a) = tidings::channel::broadcast(16);
+/// let mut b = tx.subscribe();
+/// tx.send("news").unwrap();
+/// assert_eq!(a.recv().await, Ok("news"));
+/// assert_eq!(b.recv().await, Ok("news"));
+/// # });
+/// ```
+#[must_use]
+pub fn broadcast<T: Clone>(n: usize) -> (Sender<T>, Receiver<T>) {
+    assert!(n > 0, "a broadcast channel keeps at least 1 value");
+    let state = State {
+        ring: VecDeque::new(),
+        capacity: n,
+        tail: 0,
+        senders: 1,
+        receivers: 1,
+        leavings: 0,
+        waiting: Queue::new(),
+        observers: Queue::new(),
+    };
+    let source = Arc::new(Source::new(state));
+    let sender = Sender {
+        source: Arc::clone(&source),
+        value: PhantomData,
+    };
+    (
+        sender,
+        Receiver {
+            source,
+            cursor: 0,
+            value: PhantomData,
+        },
+    )
+}
+
+#[derive(Debug)]
+pub(crate) struct State<T> {
+    /// The values at the positions `tail - ring.len() .. tail`.
+    ring: VecDeque<Arc<T>>,
+    capacity: usize,
+    /// The position of the next value.
+    tail: u64,
+    senders: usize,
+    receivers: usize,
+    /// How often the last receiver has gone: the epoch of the observers.
+    leavings: u64,
+    /// Receivers; the ticket is the position they wait for.
+    waiting: Queue,
+    /// Senders that wait until no receiver is left.
+    observers: Queue,
+}
+
+impl<T> Lists for State<T> {
+    fn waiters(&mut self, side: Side) -> &mut Waiters {
+        if side == Side::Receiver {
+            self.waiting.list()
+        } else {
+            self.observers.list()
+        }
+    }
+}
+
+impl<T> State<T> {
+    /// The oldest position that is kept.
+    fn head(&self) -> u64 {
+        self.tail - self.ring.len() as u64
+    }
+
+    /// What a receiver at `cursor` finds; moves it.
+    fn next(&self, cursor: &mut u64) -> Result<Arc<T>, TryRecvError> {
+        let Some(index) = cursor.checked_sub(self.head()) else {
+            let missed = self.head() - *cursor;
+            *cursor = self.head();
+            return Err(TryRecvError::Lagged(missed));
+        };
+        match self.ring.get(index as usize) {
+            Some(value) => {
+                *cursor += 1;
+                Ok(Arc::clone(value))
+            }
+            None if self.senders == 0 => Err(TryRecvError::Closed),
+            None => Err(TryRecvError::Empty),
+        }
+    }
+}
+
+/// Why a receive gave no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RecvError {
+    /// The receiver was too slow: so many values were overwritten before it saw them. The next
+    /// receive gives the oldest that is kept.
+    Lagged(u64),
+    /// Every value was seen, and no sender is left.
+    Closed,
+}
+
+/// Why a receive that does not wait gave no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryRecvError {
+    /// Nothing new is there yet.
+    Empty,
+    /// As [`RecvError::Lagged`].
+    Lagged(u64),
+    /// As [`RecvError::Closed`].
+    Closed,
+}
+
+impl fmt::Display for RecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lagged(n) => write!(f, "receiving too slowly: missed {n} values"),
+            Self::Closed => f.write_str("receiving on a closed channel"),
+        }
+    }
+}
+
+impl fmt::Display for TryRecvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("receiving on an empty channel"),
+            Self::Lagged(n) => RecvError::Lagged(*n).fmt(f),
+            Self::Closed => RecvError::Closed.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RecvError {}
+impl std::error::Error for TryRecvError {}
+
+fn subscribe<T>(source: &Arc<Source<State<T>>>) -> Receiver<T> {
+    let cursor = source.locked(|state| {
+        state.receivers += 1;
+        state.tail
+    });
+    Receiver {
+        source: Arc::clone(source),
+        cursor,
+        value: PhantomData,
+    }
+}

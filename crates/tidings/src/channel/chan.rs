@@ -1,0 +1,560 @@
+//! The channel core: one queue, two waiters' lists, one lock. All kinds are capacities of it:
+//! 0 is the rendezvous, `n` bounded, `usize::MAX` unbounded.
+//!
+//! Invariants, whenever the lock is free.
+//! I1. `queue` holds values that were sent and not received; more than `capacity` only through
+//!     `post` and through values that came back.
+//! I2. A receiver waits only if the queue is empty and no sender waits that could be claimed.
+//! I3. A sender waits only if `queue.len() >= capacity` and no receiver waits that could be
+//!     claimed.
+//! I4. `closed` is set once: no more sends. Receivers take what is left, then hear of it.
+//!
+//! Budget: a send or a receive is one lock (one read-modify-write); with a waiting partner that
+//! chooses, one CAS more; waking it is the task's `fetch_add`. Cloning or dropping a handle is
+//! one read-modify-write.
+//! Order: values of one handle leave in the order they came in: the queue first, then waiting
+//! senders in their order, whose values enter the queue at its end.
+
+use std::fmt;
+use std::ops::Deref;
+use std::ptr::NonNull;
+use std::task::Waker;
+
+use super::queue::Queue;
+use super::source::{Lists, Side, Source, value_of};
+use crate::event::Attempt;
+use crate::event::offer::{Claimed, Waiters};
+use crate::primitive::atomic::{AtomicU64, Ordering};
+use crate::primitive::slab;
+
+/// Senders, receivers and others that keep the memory, in one word.
+///
+/// All in one, because "the last sender goes" and "the memory is freed" are decisions that two
+/// counters take at different moments: the last sender would close a channel that the last
+/// receiver has freed. Here each side as a whole owns one `OTHER`, which its last handle gives
+/// up only after it has closed: a handle that goes costs one subtraction.
+#[derive(Debug)]
+struct Refs(AtomicU64);
+
+const SENDER: u64 = 1;
+const RECEIVER: u64 = 1 << 24;
+const OTHER: u64 = 1 << 48;
+const MASK: u64 = SENDER * (RECEIVER - 1);
+
+impl Side {
+    const fn unit(self) -> u64 {
+        match self {
+            Self::Sender => SENDER,
+            Self::Receiver => RECEIVER,
+            Self::Other => OTHER,
+        }
+    }
+
+    const fn count(self, refs: u64) -> u64 {
+        match self {
+            Self::Sender => refs & MASK,
+            Self::Receiver => (refs / RECEIVER) & MASK,
+            Self::Other => refs / OTHER,
+        }
+    }
+
+    const fn max(self) -> u64 {
+        match self {
+            Self::Other => 0xffff,
+            _ => MASK,
+        }
+    }
+}
+
+/// What all handles of one channel share.
+#[derive(Debug)]
+pub(super) struct Chan<T> {
+    refs: Refs,
+    source: Source<State<T>>,
+}
+
+impl<T> Deref for Chan<T> {
+    type Target = Source<State<T>>;
+    #[inline(always)]
+    fn deref(&self) -> &Self::Target {
+        &self.source
+    }
+}
+
+/// One reference to a channel, counted on the side `SIDE`: what the handles are made of.
+pub(super) struct Ref<T, const SIDE: u8> {
+    chan: NonNull<Chan<T>>,
+}
+
+pub(super) type SenderRef<T> = Ref<T, { Side::Sender as u8 }>;
+pub(super) type ReceiverRef<T> = Ref<T, { Side::Receiver as u8 }>;
+pub(super) type WeakRef<T> = Ref<T, { Side::Other as u8 }>;
+
+// SAFETY: a reference moves `T`s between threads, and the channel is locked.
+unsafe impl<T: Send, const SIDE: u8> Send for Ref<T, SIDE> {}
+// SAFETY: as above.
+unsafe impl<T: Send, const SIDE: u8> Sync for Ref<T, SIDE> {}
+
+impl<T, const SIDE: u8> Ref<T, SIDE> {
+    const SIDE: Side = match SIDE {
+        0 => Side::Sender,
+        1 => Side::Receiver,
+        _ => Side::Other,
+    };
+
+    /// A reference that does not keep the channel open.
+    pub(super) fn downgrade(&self) -> WeakRef<T> {
+        self.add_ref(Side::Other);
+        Ref { chan: self.chan }
+    }
+}
+
+impl<T> WeakRef<T> {
+    /// A reference of a side, if one is left.
+    pub(super) fn upgrade<const SIDE: u8>(&self) -> Option<Ref<T, SIDE>> {
+        // Lazily: a reference that is made is also dropped.
+        self.try_add_ref(Ref::<T, SIDE>::SIDE)
+            .then(|| Ref { chan: self.chan })
+    }
+}
+
+impl<T, const SIDE: u8> Deref for Ref<T, SIDE> {
+    type Target = Chan<T>;
+    #[inline(always)]
+    fn deref(&self) -> &Chan<T> {
+        // SAFETY: the reference is counted, which keeps it alive.
+        unsafe { self.chan.as_ref() }
+    }
+}
+
+impl<T, const SIDE: u8> Clone for Ref<T, SIDE> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.add_ref(Self::SIDE);
+        Self { chan: self.chan }
+    }
+}
+
+impl<T, const SIDE: u8> Drop for Ref<T, SIDE> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this is one reference of its side, and its end.
+        unsafe { Chan::release(self.chan.as_ptr(), Self::SIDE) };
+    }
+}
+
+impl<T, const SIDE: u8> PartialEq for Ref<T, SIDE> {
+    /// The same channel?
+    fn eq(&self, other: &Self) -> bool {
+        self.chan == other.chan
+    }
+}
+
+impl<T, const SIDE: u8> fmt::Debug for Ref<T, SIDE> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}({:p})", Self::SIDE, self.chan)
+    }
+}
+
+/// What the lock guards.
+#[derive(Debug)]
+pub(super) struct State<T> {
+    queue: Queue<T>,
+    capacity: usize,
+    receivers: Waiters,
+    senders: Waiters,
+    /// Waits for the close.
+    observers: Waiters,
+    /// Places that permits hold.
+    reserved: usize,
+    closed: bool,
+}
+
+impl<T> Drop for State<T> {
+    fn drop(&mut self) {
+        super::count_dead(self.queue.len());
+    }
+}
+
+impl<T> Chan<T> {
+    const CLASS: slab::Class = slab::Class::of::<Self>(slab::Kind::Channel);
+
+    /// A channel with one sender and one receiver.
+    pub(super) fn alloc(capacity: usize) -> (SenderRef<T>, ReceiverRef<T>) {
+        let chan = slab::alloc(Self::CLASS).cast::<Self>();
+        // SAFETY: the slot is ours, large enough and aligned.
+        unsafe { chan.write(Self::new(capacity)) };
+        (Ref { chan }, Ref { chan })
+    }
+
+    /// # Safety
+    /// The caller holds the last reference and gives it up.
+    unsafe fn free(chan: *const Self) {
+        // SAFETY: it came from `alloc`, and nobody refers to it any more.
+        unsafe {
+            chan.cast_mut().drop_in_place();
+            slab::free(NonNull::new_unchecked(chan.cast_mut()).cast(), Self::CLASS);
+        }
+    }
+
+    fn new(capacity: usize) -> Self {
+        Self {
+            refs: Refs(AtomicU64::new(SENDER + RECEIVER + 2 * OTHER)),
+            source: Source::new(State {
+                queue: Queue::new(),
+                capacity,
+                receivers: Waiters::new(),
+                senders: Waiters::new(),
+                observers: Waiters::new(),
+                reserved: 0,
+                closed: false,
+            }),
+        }
+    }
+
+    pub(super) fn count(&self, side: Side) -> usize {
+        side.count(self.refs.0.load(Ordering::Relaxed)) as usize
+    }
+
+    /// Makes another reference. The caller holds one of `side`.
+    #[inline(always)]
+    fn add_ref(&self, side: Side) {
+        // RELAXED: the caller's own reference keeps everything alive.
+        let before = self.refs.0.fetch_add(side.unit(), Ordering::Relaxed);
+        if side.count(before) >= side.max() / 2 {
+            too_many();
+        }
+    }
+
+    /// Makes a reference of `side` if there is one already (an upgrade).
+    fn try_add_ref(&self, side: Side) -> bool {
+        self.refs
+            .0
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |refs| {
+                (side.count(refs) > 0).then(|| refs + side.unit())
+            })
+            .is_ok()
+    }
+
+    /// Gives up a reference; the last of its side closes that side; the last of all frees.
+    ///
+    /// # Safety
+    /// The caller holds a reference of `side` and does not use `chan` afterwards.
+    #[inline]
+    unsafe fn release(chan: *const Self, side: Side) {
+        // ORD chan.refs: release (our use of the channel), acquire (everybody else's).
+        // SAFETY: the caller's reference keeps it alive.
+        let before = unsafe { &(*chan).refs.0 }.fetch_sub(side.unit(), Ordering::AcqRel);
+        let left = before - side.unit();
+        if side == Side::Other {
+            if left == 0 {
+                // SAFETY: that was the last reference.
+                unsafe { Self::free(chan) };
+            }
+        } else if side.count(left) == 0 {
+            // SAFETY: the side's own reference is ours now.
+            unsafe { Self::end_side(chan, side, left == OTHER) };
+        }
+    }
+
+    /// The last handle of a side has gone: closes it, and gives up the side's own reference.
+    /// `alone`: that is the only one left.
+    ///
+    /// # Safety
+    /// The caller owns the side's `Other` reference.
+    unsafe fn end_side(chan: *const Self, side: Side, alone: bool) {
+        if alone {
+            // SAFETY: nobody else refers to it, and nobody can get a reference any more.
+            unsafe { Self::free(chan) };
+            return;
+        }
+        // SAFETY: the side's reference keeps it alive.
+        unsafe { (*chan).close_side(side) };
+        // SAFETY: as above, and this gives it up.
+        unsafe { Self::release(chan, Side::Other) };
+    }
+
+    /// Nobody is left on a side.
+    fn close_side(&self, side: Side) {
+        if side == Side::Sender {
+            self.close();
+            return;
+        }
+        // No receiver is left: what is queued is dead. Its drop is user code.
+        let dead = self.locked(|state| {
+            state.closed = true;
+            std::mem::replace(&mut state.queue, Queue::new())
+        });
+        super::count_dead(dead.len());
+        drop(dead);
+        self.close();
+    }
+
+    /// No more sends: senders that wait get their value back, receivers take what is left.
+    /// `true`: it was open.
+    pub(super) fn close(&self) -> bool {
+        let mut first = None;
+        loop {
+            // In batches, so that the lock is not held for a million waiters.
+            let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
+            let done = self.locked(|state| {
+                first.get_or_insert(!state.closed);
+                state.closed = true;
+                wakers
+                    .iter_mut()
+                    .all(|place| match state.claim_for_close() {
+                        Some(claimed) => {
+                            *place = Some(claimed.commit(true));
+                            true
+                        }
+                        None => false,
+                    })
+            });
+            wakers.into_iter().flatten().for_each(Waker::wake);
+            if !done {
+                return first == Some(true);
+            }
+        }
+    }
+
+    /// Puts back a value whose receiver was dropped before it looked: to the next receiver, or
+    /// to the front of the queue; with no receiver left it is a dead letter.
+    pub(super) fn give_back(&self, value: T) {
+        let dead = if self.count(Side::Receiver) == 0 {
+            super::count_dead(1);
+            Some(value)
+        } else {
+            let waker = self.locked(|state| match state.receivers.claim() {
+                Some(claimed) => {
+                    // SAFETY: the receivers' waiters are slots of this channel, locked.
+                    *unsafe { value_of(&claimed) } = Some(value);
+                    Some(claimed.commit(false))
+                }
+                None => {
+                    state.queue.push_front(value);
+                    None
+                }
+            });
+            if let Some(waker) = waker {
+                crate::task::wake_now(waker);
+            }
+            None
+        };
+        drop(dead);
+    }
+}
+
+#[cold]
+fn too_many() -> ! {
+    // As `Arc` does: a count that overflows would free memory in use.
+    std::process::abort()
+}
+
+impl<T> State<T> {
+    /// Sends `value` if it can go without waiting; takes it out of the option then.
+    #[inline(always)]
+    pub(super) fn try_send(&mut self, value: &mut Option<T>, attempt: &mut Attempt) -> Sent {
+        if self.closed {
+            return Sent::Closed;
+        }
+        if let Some(claimed) = self.receivers.claim() {
+            // SAFETY: the receivers' waiters are slots of this channel, locked.
+            *unsafe { value_of(&claimed) } = value.take();
+            attempt.waker = Some(claimed.commit(false));
+            return Sent::Done;
+        }
+        if self.is_full() {
+            return Sent::Full;
+        }
+        if let Some(value) = value.take() {
+            self.queue.push_back(value, self.capacity);
+        }
+        Sent::Done
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.queue.len() + self.reserved >= self.capacity
+    }
+
+    /// Takes a place for a permit. A rendezvous channel has none to take: its permits post.
+    pub(super) fn try_reserve(&mut self) -> Sent {
+        if self.closed {
+            return Sent::Closed;
+        }
+        if self.capacity > 0 {
+            if self.is_full() {
+                return Sent::Full;
+            }
+            self.reserved += 1;
+        }
+        Sent::Done
+    }
+
+    /// Gives a permit's place up, for its value or for nothing.
+    ///
+    /// While it was kept, senders may have come to wait for a place and receivers for a value:
+    /// now they meet, so there may be many to wake.
+    pub(super) fn unreserve(&mut self, value: &mut Option<T>, wakers: &mut Vec<Waker>) -> Sent {
+        self.reserved -= usize::from(self.capacity > 0);
+        if self.closed {
+            return Sent::Closed;
+        }
+        if let Some(value) = value.take() {
+            self.queue.push_back(value, self.capacity);
+        }
+        loop {
+            let mut attempt = Attempt::default();
+            if self.queue.len() > 0
+                && let Some(claimed) = self.receivers.claim()
+            {
+                // SAFETY: the receivers' waiters are slots of this channel, locked.
+                *unsafe { value_of(&claimed) } = self.queue.pop_front();
+                attempt.waker = Some(claimed.commit(false));
+            } else {
+                self.refill(&mut attempt);
+            }
+            match attempt.waker {
+                Some(waker) => wakers.push(waker),
+                None => return Sent::Done,
+            }
+        }
+    }
+
+    /// As `try_send`, whatever the capacity.
+    #[inline]
+    pub(super) fn post(&mut self, value: &mut Option<T>, attempt: &mut Attempt) -> Sent {
+        let capacity = std::mem::replace(&mut self.capacity, usize::MAX);
+        let sent = self.try_send(value, attempt);
+        self.capacity = capacity;
+        sent
+    }
+
+    /// Receives a value if one is there.
+    #[inline(always)]
+    pub(super) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
+        if let Some(value) = self.queue.pop_front() {
+            if !self.senders.is_empty() {
+                self.refill(attempt);
+            }
+            return Received::Value(value);
+        }
+        // With a capacity, senders wait for places only, and their values enter by the queue.
+        if self.capacity == 0
+            && let Some(claimed) = self.senders.claim()
+        {
+            // SAFETY: the senders' waiters are slots of this channel, locked.
+            let value = unsafe { value_of::<T>(&claimed) }.take();
+            attempt.waker = Some(claimed.commit(false));
+            return Received::Value(value.expect("a sender waits with a value"));
+        }
+        if self.closed {
+            Received::Closed
+        } else {
+            Received::Empty
+        }
+    }
+
+    /// Receives up to `limit` values that are there into `into`. `true`: there may be more, but
+    /// there is no place for another sender to wake.
+    pub(super) fn take_many(
+        &mut self,
+        into: &mut Vec<T>,
+        limit: usize,
+        wakers: &mut [Option<Waker>],
+    ) -> bool {
+        if self.senders.is_empty() {
+            self.queue.take(into, limit);
+            return false;
+        }
+        let mut places = wakers.iter_mut();
+        let Some(mut place) = places.next() else {
+            return true;
+        };
+        for _ in 0..limit {
+            let mut attempt = Attempt::default();
+            let Received::Value(value) = self.try_recv(&mut attempt) else {
+                return false;
+            };
+            into.push(value);
+            if attempt.waker.is_some() {
+                *place = attempt.waker;
+                match places.next() {
+                    Some(next) => place = next,
+                    None => return true,
+                }
+            }
+        }
+        false
+    }
+
+    /// A place has become free: the first waiting sender takes it.
+    #[cold]
+    fn refill(&mut self, attempt: &mut Attempt) {
+        if self.is_full() {
+            return;
+        }
+        if let Some(claimed) = self.senders.claim() {
+            // SAFETY: the senders' waiters are slots of this channel, locked.
+            match unsafe { value_of::<T>(&claimed) }.take() {
+                Some(value) => self.queue.push_back(value, self.capacity),
+                // It waits for a place, not yet with a value.
+                None => self.reserved += 1,
+            }
+            attempt.waker = Some(claimed.commit(false));
+        }
+    }
+
+    fn claim_for_close(&mut self) -> Option<Claimed> {
+        let claimed = self.senders.claim().or_else(|| self.receivers.claim());
+        claimed.or_else(|| self.observers.claim())
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.queue.len()
+    }
+
+    pub(super) fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// How many wait: for tests and for `Debug`.
+    pub(super) fn n_waiting(&self, side: Side) -> usize {
+        match side {
+            Side::Sender => self.senders.len(),
+            Side::Receiver => self.receivers.len(),
+            Side::Other => self.observers.len(),
+        }
+    }
+}
+
+impl<T> Lists for State<T> {
+    #[inline(always)]
+    fn waiters(&mut self, side: Side) -> &mut Waiters {
+        match side {
+            Side::Sender => &mut self.senders,
+            Side::Receiver => &mut self.receivers,
+            Side::Other => &mut self.observers,
+        }
+    }
+}
+
+/// How a send went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    Done,
+    Full,
+    Closed,
+}
+
+/// How a receive went.
+#[derive(Debug)]
+pub(super) enum Received<T> {
+    Value(T),
+    Empty,
+    Closed,
+}

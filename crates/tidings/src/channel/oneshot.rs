@@ -1,0 +1,372 @@
+//! One value from one sender to one receiver: the reply cell.
+//!
+//! Budget: the send is one lock (it ends the sender too); the receive is one lock, and its end
+//! is free once the sender has gone. One allocation for both.
+
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::pin::Pin;
+use std::ptr::NonNull;
+
+use pin_project_lite::pin_project;
+
+use super::error::RecvError;
+use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
+use crate::event::offer::Waiters;
+use crate::event::{Attempt, Event, Sync, into_future};
+use crate::primitive::slab;
+
+/// A channel for one value.
+///
+/// ```
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tidings::oneshot();
+/// tx.send(7).unwrap();
+/// assert_eq!(rx.await, Ok(7));
+/// # });
+/// ```
+#[must_use]
+pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
+    let state = State {
+        value: None,
+        receiver: Waiters::new(),
+        observer: Waiters::new(),
+        sender_gone: false,
+        receiver_gone: false,
+    };
+    let cell = slab::alloc(class::<T>()).cast::<Cell<T>>();
+    // SAFETY: the slot is ours, large enough and aligned.
+    unsafe { cell.write(Source::new(state)) };
+    (Sender { cell }, Receiver { cell })
+}
+
+type Cell<T> = Source<State<T>>;
+
+const fn class<T>() -> slab::Class {
+    slab::Class::of::<Cell<T>>(slab::Kind::Channel)
+}
+
+/// # Safety
+/// Both halves are gone.
+#[inline]
+unsafe fn free<T>(cell: NonNull<Cell<T>>) {
+    // SAFETY: it came from `oneshot`, and nobody refers to it any more.
+    unsafe {
+        cell.drop_in_place();
+        slab::free(cell.cast(), class::<T>());
+    }
+}
+
+#[derive(Debug)]
+struct State<T> {
+    value: Option<T>,
+    receiver: Waiters,
+    /// Waits for the receiver to go.
+    observer: Waiters,
+    sender_gone: bool,
+    receiver_gone: bool,
+}
+
+impl<T> Lists for State<T> {
+    fn waiters(&mut self, side: Side) -> &mut Waiters {
+        if side == Side::Receiver {
+            &mut self.receiver
+        } else {
+            &mut self.observer
+        }
+    }
+}
+
+/// Sends the one value.
+pub struct Sender<T> {
+    cell: NonNull<Cell<T>>,
+}
+
+// SAFETY: the halves move one `T` from one thread to another.
+unsafe impl<T: Send> Send for Sender<T> {}
+// SAFETY: a shared sender only looks.
+unsafe impl<T: Send> std::marker::Sync for Sender<T> {}
+
+impl<T> Sender<T> {
+    fn chan(&self) -> &Cell<T> {
+        // SAFETY: the cell lives until both halves are gone.
+        unsafe { self.cell.as_ref() }
+    }
+
+    /// Sends the value. Never waits.
+    ///
+    /// # Errors
+    /// Gives the value back if the receiver is gone.
+    pub fn send(self, value: T) -> Result<(), T> {
+        let cell = ManuallyDrop::new(self).cell;
+        // SAFETY: this ends the only sender.
+        unsafe { Self::end(cell, Some(value)) }
+    }
+
+    /// # Safety
+    /// The caller is the sender and does not use it any more.
+    #[inline]
+    unsafe fn end(cell: NonNull<Cell<T>>, mut value: Option<T>) -> Result<(), T> {
+        // SAFETY: the cell lives until both halves are gone.
+        let (waker, receiver_gone) = unsafe { cell.as_ref() }.locked(|state| {
+            state.sender_gone = true;
+            if state.receiver_gone {
+                return (None, true);
+            }
+            let waker = match state.receiver.claim() {
+                Some(claimed) => {
+                    let closed = value.is_none();
+                    // SAFETY: the receiver's waiter is a slot of this cell, locked.
+                    *unsafe { value_of(&claimed) } = value.take();
+                    Some(claimed.commit(closed))
+                }
+                None => {
+                    state.value = value.take();
+                    None
+                }
+            };
+            (waker, false)
+        });
+        if receiver_gone {
+            // SAFETY: both halves are gone.
+            unsafe { free(cell) };
+            return value.map_or(Ok(()), Err);
+        }
+        if let Some(waker) = waker {
+            crate::task::wake_now(waker);
+        }
+        Ok(())
+    }
+
+    /// Waits until the receiver is gone: an event.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::oneshot::<u8>();
+    /// drop(rx);
+    /// tx.closed().await;
+    /// # });
+    /// ```
+    pub fn closed(&self) -> Closed<'_, T> {
+        Closed {
+            sender: self,
+            slot: Slot::new(None),
+        }
+    }
+
+    /// Is the receiver gone?
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.chan().locked(|state| state.receiver_gone)
+    }
+}
+
+impl<T> Drop for Sender<T> {
+    fn drop(&mut self) {
+        // SAFETY: this ends the only sender.
+        let _ = unsafe { Self::end(self.cell, None) };
+    }
+}
+
+impl<T> fmt::Debug for Sender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("oneshot::Sender")
+            .field("closed", &self.is_closed())
+            .finish()
+    }
+}
+
+/// Receives the one value: `rx.await`, or the event [`recv`](Self::recv).
+///
+/// Fails if the sender is dropped without sending. Dropping the receiver drops the value, which
+/// counts as a dead letter.
+pub struct Receiver<T> {
+    cell: NonNull<Cell<T>>,
+}
+
+// SAFETY: as for the sender.
+unsafe impl<T: Send> Send for Receiver<T> {}
+// SAFETY: a shared receiver only looks.
+unsafe impl<T: Send> std::marker::Sync for Receiver<T> {}
+
+impl<T> Receiver<T> {
+    fn chan(&self) -> &Cell<T> {
+        // SAFETY: the cell lives until both halves are gone.
+        unsafe { self.cell.as_ref() }
+    }
+
+    /// The value: an event that borrows the receiver. A wait that is dropped, or loses a
+    /// choice, leaves the value for the next.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::Event;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, mut rx) = tidings::oneshot();
+    /// assert!(rx.recv().timeout(Duration::from_millis(2)).await.is_err());
+    /// tx.send(1).unwrap();
+    /// assert_eq!(rx.recv().await, Ok(1));
+    /// # });
+    /// ```
+    pub fn recv(&mut self) -> Recv<&mut Self, T> {
+        Recv {
+            receiver: self,
+            slot: Slot::new(None),
+        }
+    }
+
+    /// As `recv`, an event that owns the receiver.
+    pub fn into_recv(self) -> Recv<Self, T> {
+        Recv {
+            receiver: self,
+            slot: Slot::new(None),
+        }
+    }
+
+    /// The value, if it is there.
+    ///
+    /// # Errors
+    /// [`TryRecvError::Empty`](super::TryRecvError::Empty) if it is not there yet, `Closed` if
+    /// it will not come.
+    pub fn try_recv(&mut self) -> Result<T, super::TryRecvError> {
+        self.chan().locked(|state| match state.value.take() {
+            Some(value) => Ok(value),
+            None if state.sender_gone => Err(super::TryRecvError::Closed),
+            None => Err(super::TryRecvError::Empty),
+        })
+    }
+
+    /// As awaiting it, on a plain thread, which waits.
+    ///
+    /// # Errors
+    /// If the sender was dropped without sending.
+    pub fn recv_blocking(self) -> Result<T, RecvError> {
+        self.into_recv().wait()
+    }
+}
+
+impl<T> IntoFuture for Receiver<T> {
+    type Output = Result<T, RecvError>;
+    type IntoFuture = Sync<Recv<Self, T>>;
+    fn into_future(self) -> Self::IntoFuture {
+        self.into_recv().into_future()
+    }
+}
+
+impl<T> Drop for Receiver<T> {
+    fn drop(&mut self) {
+        // More than one may wait for the end: the sender can be shared.
+        let mut wakers = Vec::new();
+        let (value, sender_gone) = self.chan().locked(|state| {
+            state.receiver_gone = true;
+            while let Some(claimed) = state.observer.claim() {
+                wakers.push(claimed.commit(true));
+            }
+            (state.value.take(), state.sender_gone)
+        });
+        if sender_gone {
+            // SAFETY: both halves are gone.
+            unsafe { free(self.cell) };
+        }
+        wakers.into_iter().for_each(crate::task::wake_now);
+        super::count_dead(usize::from(value.is_some()));
+        drop(value);
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sent = self.chan().locked(|state| state.value.is_some());
+        f.debug_struct("oneshot::Receiver")
+            .field("sent", &sent)
+            .finish()
+    }
+}
+
+/// What a [`Recv`] holds: the receiver, or a reference to it.
+#[doc(hidden)]
+#[expect(private_interfaces, reason = "the trait is sealed by its hidden types")]
+pub trait Half<T> {
+    #[doc(hidden)]
+    fn chan(&self) -> &Source<State<T>>;
+}
+
+#[expect(private_interfaces, reason = "as above")]
+impl<T> Half<T> for Receiver<T> {
+    fn chan(&self) -> &Cell<T> {
+        Self::chan(self)
+    }
+}
+
+#[expect(private_interfaces, reason = "as above")]
+impl<T> Half<T> for &mut Receiver<T> {
+    fn chan(&self) -> &Cell<T> {
+        Receiver::chan(self)
+    }
+}
+
+pin_project! {
+    /// The event of [`Receiver::recv`].
+    #[derive(Debug)]
+    #[must_use = "events do nothing unless awaited"]
+    pub struct Recv<H, T> {
+        receiver: H,
+        #[pin]
+        slot: Slot<T>,
+    }
+}
+
+impl<H: Half<T>, T> Event for Recv<H, T> {
+    type Lost = ();
+
+    slot_methods!(Side::Receiver, receiver);
+
+    #[inline]
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        let this = self.project();
+        let place = this.slot.place();
+        let happened = this.receiver.chan().attempt(attempt, |state, _| {
+            *place = state.value.take();
+            place.is_some() || state.sender_gone
+        });
+        happened.then_some(0)
+    }
+    #[inline]
+    fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
+        self.project().slot.place().take().ok_or(RecvError)
+    }
+    fn abandon(self: Pin<&mut Self>, _: u32) {
+        // Back into the cell, for the next wait of the same receiver.
+        let this = self.project();
+        let value = this.slot.place().take();
+        this.receiver.chan().locked(|state| state.value = value);
+    }
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl[H: Half<T>, T] Recv<H, T> => Result<T, RecvError>);
+
+/// The event of [`Sender::closed`].
+#[derive(Debug)]
+#[must_use = "events do nothing unless awaited"]
+pub struct Closed<'a, T> {
+    sender: &'a Sender<T>,
+    slot: Slot<()>,
+}
+
+impl<T> Event for Closed<'_, T> {
+    type Lost = ();
+
+    slot_methods!(Side::Other, sender);
+
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        let cell = self.sender.chan();
+        cell.attempt(attempt, |state, _| state.receiver_gone)
+            .then_some(0)
+    }
+    fn finish(self: Pin<&mut Self>, _: u32) {}
+    fn abandon(self: Pin<&mut Self>, _: u32) {}
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl['a, T] Closed<'a, T> => ());

@@ -1,0 +1,339 @@
+//! The receiving half of a channel.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::Waker;
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+
+use super::chan::{Chan, Received, ReceiverRef, State, WeakRef};
+use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::source::{Side, Slot, slot_methods};
+use super::stream::Stream;
+use crate::event::{Attempt, Event, into_future};
+
+/// Receives values from a channel; each value goes to one of the clones.
+///
+/// When the last receiver is dropped, sends fail, and what is still in the queue is dropped and
+/// counted ([`dead_letters`](super::dead_letters)).
+pub struct Receiver<T> {
+    chan: ReceiverRef<T>,
+}
+
+impl<T> Receiver<T> {
+    pub(super) fn new(chan: ReceiverRef<T>) -> Self {
+        Self { chan }
+    }
+
+    #[inline(always)]
+    pub(super) fn chan(&self) -> &Chan<T> {
+        &self.chan
+    }
+
+    /// Receives a value: an event.
+    ///
+    /// Waits until one is there. Fails once nothing is left and no sender is left. A wait that
+    /// is dropped, or loses a choice, leaves the values where they are; one that had been
+    /// handed to it goes back to the front.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::unbounded();
+    /// tx.send(1).await.unwrap();
+    /// drop(tx);
+    /// assert_eq!(rx.recv().await, Ok(1));
+    /// assert!(rx.recv().await.is_err());
+    /// # });
+    /// ```
+    #[inline(always)]
+    pub fn recv(&self) -> Recv<'_, T> {
+        Recv {
+            receiver: self,
+            slot: Slot::new(None),
+        }
+    }
+
+    /// Receives a value if one is there.
+    ///
+    /// # Errors
+    /// [`TryRecvError::Empty`], or [`TryRecvError::Closed`] if none will come.
+    #[inline]
+    pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let mut attempt = Attempt::default();
+        let received = self.chan().locked(|state| state.try_recv(&mut attempt));
+        if let Some(waker) = attempt.waker {
+            crate::task::wake_now(waker);
+        }
+        match received {
+            Received::Value(value) => Ok(value),
+            Received::Empty => Err(TryRecvError::Empty),
+            Received::Closed => Err(TryRecvError::Closed),
+        }
+    }
+
+    /// As [`recv`](Self::recv), for at most `duration`.
+    ///
+    /// # Errors
+    /// When the time is over, or nothing will come.
+    pub async fn recv_timeout(&self, duration: Duration) -> Result<T, RecvTimeoutError> {
+        match self.recv().timeout(duration).await {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(RecvError)) => Err(RecvTimeoutError::Closed),
+            Err(_) => Err(RecvTimeoutError::Timeout),
+        }
+    }
+
+    /// As [`recv`](Self::recv), on a plain thread, which waits.
+    ///
+    /// # Errors
+    /// Once nothing is left and no sender is left.
+    ///
+    /// # Panics
+    /// On a worker of a tidings runtime.
+    pub fn recv_blocking(&self) -> Result<T, RecvError> {
+        self.recv().wait()
+    }
+
+    /// Waits for a first value, then takes up to `limit` that are there, in order, into `into`;
+    /// gives how many: 0 once nothing is left and no sender is left, or if `limit` is 0.
+    ///
+    /// An event. One lock for all of them: the fast way to empty a queue. A wait that is
+    /// dropped has taken nothing.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::unbounded();
+    /// (0..5).for_each(|n| tx.try_send(n).unwrap());
+    /// let mut got = Vec::new();
+    /// assert_eq!(rx.recv_many(&mut got, 3).await, 3);
+    /// assert_eq!(got, [0, 1, 2]);
+    /// # });
+    /// ```
+    pub fn recv_many<'a>(&'a self, into: &'a mut Vec<T>, limit: usize) -> RecvMany<'a, T> {
+        RecvMany {
+            receiver: self,
+            slot: Slot::new(None),
+            into,
+            limit,
+        }
+    }
+
+    /// Takes up to `limit` values that are there, in order; how many.
+    pub fn try_recv_many(&self, into: &mut Vec<T>, limit: usize) -> usize {
+        into.reserve(limit.min(self.len()));
+        let start = into.len();
+        loop {
+            // In batches of senders to wake, so that nothing is allocated for them.
+            let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
+            let left = limit - (into.len() - start);
+            let more = self
+                .chan()
+                .locked(|state| state.take_many(into, left, &mut wakers));
+            wakers.into_iter().flatten().for_each(crate::task::wake_now);
+            if !more {
+                return into.len() - start;
+            }
+        }
+    }
+
+    /// The values that come, as a [`futures_core::Stream`], which ends with the channel.
+    #[must_use]
+    pub fn into_stream(self) -> Stream<T>
+    where
+        T: 'static,
+    {
+        Stream::new(self)
+    }
+
+    /// Closes the channel: sends fail from now on; what was sent can still be received.
+    /// `false` if it was closed before.
+    pub fn close(&self) -> bool {
+        self.chan().close()
+    }
+
+    /// Is it closed, or no sender left? There may still be values.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.chan().locked(|state| state.is_closed())
+    }
+
+    /// How many values are in the queue.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.chan().locked(|state| state.len())
+    }
+
+    /// Is the queue empty?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Do both receive from the same channel?
+    #[must_use]
+    pub fn same_channel(&self, other: &Self) -> bool {
+        self.chan == other.chan
+    }
+
+    /// A handle that does not keep the channel open for senders.
+    #[must_use]
+    pub fn downgrade(&self) -> WeakReceiver<T> {
+        WeakReceiver {
+            chan: self.chan.downgrade(),
+        }
+    }
+}
+
+impl<T> Clone for Receiver<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self {
+            chan: self.chan.clone(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for Receiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        debug(self.chan(), "Receiver", f)
+    }
+}
+
+pub(super) fn debug<T>(chan: &Chan<T>, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (len, senders, receivers, closed) = chan.locked(|state| {
+        let senders = state.n_waiting(Side::Sender);
+        (
+            state.len(),
+            senders,
+            state.n_waiting(Side::Receiver),
+            state.is_closed(),
+        )
+    });
+    f.debug_struct(name)
+        .field("len", &len)
+        .field("senders", &chan.count(Side::Sender))
+        .field("receivers", &chan.count(Side::Receiver))
+        .field("senders_waiting", &senders)
+        .field("receivers_waiting", &receivers)
+        .field("closed", &closed)
+        .finish()
+}
+
+/// A receiver that does not keep its channel open, from [`Receiver::downgrade`].
+pub struct WeakReceiver<T> {
+    chan: WeakRef<T>,
+}
+
+impl<T> WeakReceiver<T> {
+    /// A receiver, if one is left.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Receiver<T>> {
+        self.chan.upgrade().map(Receiver::new)
+    }
+}
+
+impl<T> Clone for WeakReceiver<T> {
+    fn clone(&self) -> Self {
+        Self {
+            chan: self.chan.clone(),
+        }
+    }
+}
+
+impl<T> fmt::Debug for WeakReceiver<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WeakReceiver").finish_non_exhaustive()
+    }
+}
+
+/// Takes a value that is there; `false` if none is there and one may come.
+#[inline(always)]
+fn attempt<T>(receiver: &Receiver<T>, place: &mut Option<T>, attempt: &mut Attempt) -> bool {
+    match receiver.chan().attempt(attempt, State::try_recv) {
+        Received::Empty => return false,
+        Received::Closed => {}
+        Received::Value(value) => *place = Some(value),
+    }
+    true
+}
+
+pin_project! {
+    /// The event of [`Receiver::recv`].
+    #[derive(Debug)]
+    #[must_use = "events do nothing unless awaited"]
+    pub struct Recv<'a, T> {
+        receiver: &'a Receiver<T>,
+        // Where a partner puts the value.
+        #[pin]
+        slot: Slot<T>,
+    }
+}
+
+impl<T> Event for Recv<'_, T> {
+    type Lost = ();
+
+    slot_methods!(Side::Receiver, receiver);
+
+    #[inline(always)]
+    fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
+        let this = self.project();
+        attempt(this.receiver, this.slot.place(), with).then_some(0)
+    }
+    #[inline(always)]
+    fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
+        self.project().slot.place().take().ok_or(RecvError)
+    }
+    fn abandon(self: Pin<&mut Self>, _: u32) {
+        let this = self.project();
+        if let Some(value) = this.slot.place().take() {
+            this.receiver.chan().give_back(value);
+        }
+    }
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl['a, T] Recv<'a, T> => Result<T, RecvError>);
+
+pin_project! {
+    /// The event of [`Receiver::recv_many`].
+    #[derive(Debug)]
+    #[must_use = "events do nothing unless awaited"]
+    pub struct RecvMany<'a, T> {
+        receiver: &'a Receiver<T>,
+        // Where a partner puts the first value.
+        #[pin]
+        slot: Slot<T>,
+        into: &'a mut Vec<T>,
+        limit: usize,
+    }
+}
+
+impl<T> Event for RecvMany<'_, T> {
+    type Lost = ();
+
+    slot_methods!(Side::Receiver, receiver);
+
+    fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
+        let this = self.project();
+        let nothing_to_do = *this.limit == 0;
+        (nothing_to_do || attempt(this.receiver, this.slot.place(), with)).then_some(0)
+    }
+    fn finish(self: Pin<&mut Self>, _: u32) -> usize {
+        let this = self.project();
+        let Some(first) = this.slot.place().take() else {
+            return 0;
+        };
+        this.into.push(first);
+        1 + this.receiver.try_recv_many(this.into, *this.limit - 1)
+    }
+    fn abandon(self: Pin<&mut Self>, _: u32) {
+        let this = self.project();
+        if let Some(value) = this.slot.place().take() {
+            this.receiver.chan().give_back(value);
+        }
+    }
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl['a, T] RecvMany<'a, T> => usize);

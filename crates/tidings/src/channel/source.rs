@@ -1,0 +1,264 @@
+//! What every channel and cell is made of: a lock, a state with waiters' lists, and slots, in
+//! which a waiter and its value wait together.
+
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+
+use crate::event::offer::{Claimed, Waiter, Waiters};
+use crate::event::{Attempt, Enrol, Lock};
+use crate::primitive::UnsafeCell;
+
+/// The sides of a channel: who refers to it, and who waits in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Sender,
+    Receiver,
+    /// Weak handles, and each side as a whole; those who wait for the close.
+    Other,
+}
+
+/// A state that has waiters.
+pub(crate) trait Lists {
+    /// Those who wait on this side.
+    fn waiters(&mut self, side: Side) -> &mut Waiters;
+}
+
+/// A state behind the lock that choices know.
+#[derive(Debug)]
+pub(crate) struct Source<S> {
+    pub(crate) lock: Lock,
+    state: UnsafeCell<S>,
+}
+
+// SAFETY: the state is touched under the lock only, by one thread at a time. What its waiters
+// point to is guarded by the same lock.
+unsafe impl<S> Send for Source<S> {}
+// SAFETY: as above. The handles of each source ask that its values may be sent.
+unsafe impl<S> Sync for Source<S> {}
+
+impl<S> Source<S> {
+    pub(crate) fn new(state: S) -> Self {
+        Self {
+            lock: Lock::new(),
+            state: UnsafeCell::new(state),
+        }
+    }
+
+    /// # Safety
+    /// The lock is held, and no other reference from here is alive.
+    #[inline(always)]
+    #[expect(clippy::mut_from_ref, reason = "the lock makes it exclusive")]
+    pub(crate) unsafe fn state(&self) -> &mut S {
+        // SAFETY: the caller's promise.
+        self.state.with_mut(|state| unsafe { &mut *state })
+    }
+
+    /// Locks, runs `f` (which runs no user code), unlocks.
+    #[inline(always)]
+    pub(crate) fn locked<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
+        self.lock.lock();
+        // SAFETY: the lock is held until after `f`.
+        let result = f(unsafe { self.state() });
+        self.lock.unlock();
+        result
+    }
+
+    /// Runs `f` (which runs no user code and does not come back here) for the attempt of an
+    /// event that waits on this source.
+    #[inline(always)]
+    pub(crate) fn attempt<R>(
+        &self,
+        attempt: &mut Attempt,
+        f: impl FnOnce(&mut S, &mut Attempt) -> R,
+    ) -> R {
+        // SAFETY: `Event::attempt` is handed its `Attempt` with all locks of the event held, this
+        // one among them (`slot_methods!`), and lends it to us for as long as `f` runs.
+        f(unsafe { self.state() }, attempt)
+    }
+}
+
+impl<S: Lists> Source<S> {
+    /// # Safety
+    /// The lock is held; the slot is not linked, and is withdrawn or committed before it goes.
+    #[inline(always)]
+    pub(crate) unsafe fn enrol<T>(
+        &self,
+        side: Side,
+        slot: Pin<&mut Slot<T>>,
+        enrol: &mut Enrol<'_>,
+    ) {
+        // SAFETY: the waiter is not moved.
+        let slot = unsafe { slot.get_unchecked_mut() };
+        #[cfg(loom)]
+        let at = std::ptr::from_mut(slot).cast();
+        let waiter = slot.waiter.with_mut(|waiter| waiter);
+        #[cfg(loom)]
+        // SAFETY: the waiter is the caller's until it is enrolled.
+        unsafe {
+            (*waiter).slot = at;
+        }
+        // SAFETY: the caller's promise.
+        unsafe { self.state().waiters(side).push(waiter, enrol) };
+    }
+
+    /// Unlinks a slot that its partner has not unlinked. `locked`: the caller holds the lock.
+    ///
+    /// # Safety
+    /// The slot waits on this side, or not at all.
+    #[inline(always)]
+    pub(crate) unsafe fn withdraw<T>(&self, side: Side, slot: Pin<&mut Slot<T>>, locked: bool) {
+        // SAFETY: the waiter is not moved.
+        let slot = unsafe { slot.get_unchecked_mut() };
+        if !slot.is_linked() {
+            return;
+        }
+        let waiter = slot.waiter.with_mut(|waiter| waiter);
+        if locked {
+            // SAFETY: the caller's promise.
+            unsafe { self.state().waiters(side).remove(waiter) };
+        } else {
+            // SAFETY: the caller's promise; `locked` holds the lock.
+            self.locked(|state| unsafe { state.waiters(side).remove(waiter) });
+        }
+    }
+}
+
+/// A waiter with the place of its value: what a sender offers, what a receiver gets.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Slot<T> {
+    /// First, so that a pointer to the waiter is a pointer to the slot.
+    waiter: UnsafeCell<Waiter>,
+    value: UnsafeCell<Option<T>>,
+    /// While it is linked others write to it: a `&mut` to it, or to an event around it, must not
+    /// count as the only way there.
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: a slot is touched by its owner, or under the lock of its channel by a partner that
+// takes or puts a `T`.
+unsafe impl<T: Send> Send for Slot<T> {}
+
+impl<T> Slot<T> {
+    #[inline(always)]
+    pub(crate) fn new(value: Option<T>) -> Self {
+        Self {
+            waiter: UnsafeCell::new(Waiter::new()),
+            value: UnsafeCell::new(value),
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// The owner's, while the slot is not linked.
+    #[inline(always)]
+    pub(crate) fn value(&mut self) -> &mut Option<T> {
+        // SAFETY: `&mut self`, and no partner knows of an unlinked slot.
+        self.value.with_mut(|value| unsafe { &mut *value })
+    }
+
+    /// The value, seen by a partner that does not claim it.
+    ///
+    /// # Safety
+    /// The slot is linked and the lock of its source is held.
+    #[inline(always)]
+    pub(crate) unsafe fn peek(&self) -> Option<T>
+    where
+        T: Copy,
+    {
+        // SAFETY: the owner writes it only while it is not linked, partners under the lock.
+        self.value.with(|value| unsafe { *value })
+    }
+
+    /// The owner's, once its branch has committed: did the partner close the channel?
+    #[inline(always)]
+    pub(crate) fn is_closed(&self) -> bool {
+        // SAFETY: the commit handed the waiter back to its owner.
+        self.waiter.with(|waiter| unsafe { (*waiter).closed })
+    }
+
+    /// The owner's, by offer.rs rule 4.
+    #[inline(always)]
+    pub(crate) fn is_linked(&self) -> bool {
+        // SAFETY: only the owner or the partner that commits this branch writes it.
+        self.waiter.with(|waiter| unsafe { (*waiter).is_linked() })
+    }
+
+    /// Marks a branch that its owner found closed by itself.
+    #[inline(always)]
+    pub(crate) fn set_closed(&mut self, closed: bool) {
+        // SAFETY: `&mut self`, and no partner knows of an unlinked slot.
+        self.waiter
+            .with_mut(|waiter| unsafe { (*waiter).closed = closed });
+    }
+
+    /// As [`value`](Self::value), of a slot in a pinned event.
+    #[inline(always)]
+    pub(crate) fn place(self: Pin<&mut Self>) -> &mut Option<T> {
+        // SAFETY: the waiter is not moved, and the value is not structurally pinned.
+        unsafe { self.get_unchecked_mut() }.value()
+    }
+
+    /// As [`set_closed`](Self::set_closed), of a slot in a pinned event.
+    #[inline(always)]
+    pub(crate) fn found_closed(self: Pin<&mut Self>, closed: bool) {
+        // SAFETY: the waiter is not moved.
+        unsafe { self.get_unchecked_mut() }.set_closed(closed);
+    }
+}
+
+/// The value of a claimed waiter.
+///
+/// # Safety
+/// The claim is of a waiter in a `Slot<T>`, and the lock of its channel is held.
+#[inline(always)]
+pub(crate) unsafe fn value_of<'a, T>(claimed: &Claimed) -> &'a mut Option<T> {
+    #[cfg(not(loom))]
+    let slot = claimed.waiter().cast::<Slot<T>>();
+    #[cfg(loom)]
+    // SAFETY: a claimed waiter is alive.
+    let slot = unsafe { (*claimed.waiter()).slot }.cast::<Slot<T>>();
+    // SAFETY: the caller's promise; a claimed slot is the claimer's until it commits.
+    unsafe { (*slot).value.with_mut(|value| &mut *value) }
+}
+
+/// The methods of `Event` that all operations on a source share: one leaf, which waits in the
+/// list of its side with its `slot`. The event's field `$handle` has a method `chan`, the source.
+macro_rules! slot_methods {
+    ($side:expr, $handle:ident) => {
+        #[inline(always)]
+        fn leaves(&self) -> u32 {
+            1
+        }
+        #[inline(always)]
+        fn single(&self) -> Option<&crate::event::Lock> {
+            Some(&self.$handle.chan().lock)
+        }
+        #[inline(always)]
+        fn lock<'l>(&'l self, locks: &mut crate::event::Locks<'l>) {
+            locks.add(&self.$handle.chan().lock);
+        }
+        #[inline(always)]
+        fn enrol(self: Pin<&mut Self>, enrol: &mut crate::event::Enrol<'_>) {
+            // SAFETY: the slot stays pinned with the event.
+            let this = unsafe { self.get_unchecked_mut() };
+            // SAFETY: as above.
+            let slot = unsafe { Pin::new_unchecked(&mut this.slot) };
+            // SAFETY: the caller holds the lock; the slot was not linked, and is withdrawn or
+            // committed before the event ends.
+            unsafe { this.$handle.chan().enrol($side, slot, enrol) };
+        }
+        #[inline(always)]
+        fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+            if winner.is_some() {
+                return;
+            }
+            // SAFETY: the slot stays pinned with the event.
+            let this = unsafe { self.get_unchecked_mut() };
+            // SAFETY: as above.
+            let slot = unsafe { Pin::new_unchecked(&mut this.slot) };
+            // SAFETY: the slot waits on this side, or not at all.
+            unsafe { this.$handle.chan().withdraw($side, slot, locked) };
+        }
+    };
+}
+pub(crate) use slot_methods;

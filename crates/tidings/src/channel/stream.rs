@@ -1,0 +1,180 @@
+//! Channels as `Stream` and `Sink`, for the ecosystem of futures.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll};
+
+use super::error::SendError;
+use super::receiver::{Receiver, Recv};
+use super::sender::{Send as SendEvent, Sender};
+use crate::event::Sync;
+
+/// A handle with the wait that borrows it, kept between polls.
+///
+/// The handle lives in an allocation of its own, so that the wait's reference stays valid when
+/// the whole is moved. The place of the wait is allocated once.
+struct Parked<H, F> {
+    wait: Pin<Box<Option<F>>>,
+    handle: NonNull<H>,
+}
+
+// SAFETY: it owns the handle and the wait.
+unsafe impl<H: Send, F: Send> Send for Parked<H, F> {}
+// SAFETY: a shared one gives out `&H` only.
+unsafe impl<H: std::marker::Sync, F: Send> std::marker::Sync for Parked<H, F> {}
+
+impl<H, F: Future> Parked<H, F> {
+    fn new(handle: H) -> Self {
+        Self {
+            wait: Box::pin(None),
+            handle: NonNull::from(Box::leak(Box::new(handle))),
+        }
+    }
+
+    fn handle(&self) -> &H {
+        // SAFETY: ours until the drop.
+        unsafe { self.handle.as_ref() }
+    }
+
+    /// A reference for the wait, which is dropped before the handle.
+    fn handle_for_wait<'a>(&self) -> &'a H {
+        // SAFETY: the wait is the only user, and `drop` ends it first.
+        unsafe { &*self.handle.as_ptr() }
+    }
+
+    /// Polls the wait, if there is one, and ends it when it is ready.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Poll<F::Output>> {
+        let polled = self.wait.as_mut().as_pin_mut()?.poll(cx);
+        if polled.is_ready() {
+            self.wait.set(None);
+        }
+        Some(polled)
+    }
+}
+
+impl<H, F> Drop for Parked<H, F> {
+    fn drop(&mut self) {
+        self.wait.set(None);
+        // SAFETY: the wait is gone, so nothing else refers to the handle.
+        drop(unsafe { Box::from_raw(self.handle.as_ptr()) });
+    }
+}
+
+/// The values of a channel as a [`futures_core::Stream`], from [`Receiver::into_stream`].
+///
+/// Dropping it between polls loses nothing: a value that was handed over goes back.
+///
+/// ```
+/// use futures::StreamExt;
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tidings::unbounded();
+/// (1..=3).for_each(|n| tx.try_send(n).unwrap());
+/// drop(tx);
+/// assert_eq!(rx.into_stream().collect::<Vec<_>>().await, [1, 2, 3]);
+/// # });
+/// ```
+pub struct Stream<T: 'static> {
+    parked: Parked<Receiver<T>, Sync<Recv<'static, T>>>,
+}
+
+impl<T> Stream<T> {
+    pub(super) fn new(receiver: Receiver<T>) -> Self {
+        Self {
+            parked: Parked::new(receiver),
+        }
+    }
+
+    /// The receiver whose values these are.
+    #[must_use]
+    pub fn receiver(&self) -> &Receiver<T> {
+        self.parked.handle()
+    }
+}
+
+impl<T> futures_core::Stream for Stream<T> {
+    type Item = T;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
+        let parked = &mut self.get_mut().parked;
+        if parked.wait.is_none() {
+            let recv = parked.handle_for_wait().recv();
+            parked.wait.set(Some(recv.into_future()));
+        }
+        parked.poll(cx).unwrap_or(Poll::Pending).map(Result::ok)
+    }
+}
+
+impl<T> fmt::Debug for Stream<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Stream").field(self.receiver()).finish()
+    }
+}
+
+/// A sender as a [`futures_sink::Sink`], from [`Sender::into_sink`].
+///
+/// It holds one value more than the channel: the one whose send waits. Flushing waits for it.
+///
+/// ```
+/// use futures::SinkExt;
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let (tx, rx) = tidings::bounded(2);
+/// let mut sink = tx.into_sink();
+/// sink.send(1).await.unwrap();
+/// assert_eq!(rx.recv().await, Ok(1));
+/// # });
+/// ```
+pub struct Sink<T: 'static> {
+    parked: Parked<Sender<T>, Sync<SendEvent<'static, T>>>,
+}
+
+impl<T> Sink<T> {
+    pub(super) fn new(sender: Sender<T>) -> Self {
+        Self {
+            parked: Parked::new(sender),
+        }
+    }
+
+    /// The sender behind it.
+    #[must_use]
+    pub fn sender(&self) -> &Sender<T> {
+        self.parked.handle()
+    }
+}
+
+impl<T> futures_sink::Sink<T> for Sink<T> {
+    type Error = SendError<T>;
+
+    fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.poll_flush(cx)
+    }
+
+    fn start_send(self: Pin<&mut Self>, value: T) -> Result<(), Self::Error> {
+        let parked = &mut self.get_mut().parked;
+        assert!(
+            parked.wait.is_none(),
+            "start_send comes after poll_ready was ready"
+        );
+        let send = parked.handle_for_wait().send(value);
+        parked.wait.set(Some(send.into_future()));
+        Ok(())
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        match self.get_mut().parked.poll(cx) {
+            Some(polled) => polled,
+            None => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.poll_flush(cx)
+    }
+}
+
+impl<T> fmt::Debug for Sink<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sink").field(self.sender()).finish()
+    }
+}

@@ -1,0 +1,152 @@
+//! Choice of many.
+
+use std::pin::Pin;
+use std::task::Waker;
+
+use super::slice;
+use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::sched;
+
+/// Whichever of `events` can happen; if several can, each has the same chance.
+///
+/// An empty choice never happens. Costs one lock per distinct source and one place in its
+/// waiters' list per branch; to wait on a thousand channels costs a thousand of each.
+/// Afterwards nothing is left in any list.
+///
+/// ```
+/// use tidings::{Event, choose, unbounded};
+/// let (tx, rx) = unbounded();
+/// let (_tx, silent) = unbounded();
+/// tx.try_send('x').unwrap();
+/// assert_eq!(choose([rx.recv(), silent.recv()]).wait(), Ok('x'));
+/// ```
+pub fn choose<E: Event>(events: impl IntoIterator<Item = E>) -> Choose<E> {
+    let events: Box<[E]> = events.into_iter().collect();
+    Choose {
+        events: Box::into_pin(events),
+    }
+}
+
+/// The event of [`choose`]. It gives back what each branch gives back.
+#[derive(Debug)]
+#[must_use = "events do nothing unless awaited"]
+pub struct Choose<E> {
+    events: Pin<Box<[E]>>,
+}
+
+impl<E: Event> Choose<E> {
+    fn each(self: Pin<&mut Self>) -> impl DoubleEndedIterator<Item = Pin<&mut E>> {
+        slice::each(self.get_mut().events.as_mut())
+    }
+
+    /// The event that has this branch, and the branch's number within it.
+    fn owner(self: Pin<&mut Self>, mut branch: u32) -> (Pin<&mut E>, u32) {
+        for event in self.each() {
+            match branch.checked_sub(event.leaves()) {
+                None => return (event, branch),
+                Some(rest) => branch = rest,
+            }
+        }
+        unreachable!("a branch of this choice")
+    }
+}
+
+impl<E: Event> Event for Choose<E> {
+    type Lost = Vec<E::Lost>;
+
+    fn prepare(self: Pin<&mut Self>) {
+        self.each().for_each(Event::prepare);
+    }
+
+    fn leaves(&self) -> u32 {
+        self.events.iter().map(Event::leaves).sum()
+    }
+
+    fn waiters(&self) -> u32 {
+        self.events.iter().map(Event::waiters).sum()
+    }
+
+    fn single(&self) -> Option<&Lock> {
+        match &*self.events {
+            [event] => event.single(),
+            _ => None,
+        }
+    }
+
+    fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
+        self.events.iter().for_each(|event| event.lock(locks));
+    }
+
+    fn attempt(mut self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        let n = self.events.len();
+        if n == 0 {
+            return None;
+        }
+        let first = if attempt.biased {
+            0
+        } else {
+            sched::choose_branch(n)
+        };
+        // From a random start, around the circle.
+        let mut base: u32 = self.events[..first].iter().map(Event::leaves).sum();
+        for index in (first..n).chain(0..first) {
+            if index == 0 {
+                base = 0;
+            }
+            let event = slice::at(self.events.as_mut(), index);
+            let leaves = event.leaves();
+            if let Some(branch) = event.attempt(attempt) {
+                return Some(base + branch);
+            }
+            base += leaves;
+        }
+        None
+    }
+
+    fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
+        self.each().for_each(|event| event.enrol(enrol));
+    }
+
+    fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
+        let mut base = 0;
+        let mut due = None;
+        for event in self.each() {
+            let leaves = event.leaves();
+            // All must be asked: asking is what arms them.
+            let branch = event.due(waker).map(|branch| base + branch);
+            due = due.or(branch);
+            base += leaves;
+        }
+        due
+    }
+
+    fn rewake(self: Pin<&mut Self>, waker: &Waker) {
+        self.each().for_each(|event| event.rewake(waker));
+    }
+
+    fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+        let mut base = 0;
+        for event in self.each() {
+            let leaves = event.leaves();
+            let mine = winner.and_then(|branch| branch.checked_sub(base));
+            event.withdraw(mine.filter(|&branch| branch < leaves), locked);
+            base += leaves;
+        }
+    }
+
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        let (event, branch) = self.owner(branch);
+        event.finish(branch)
+    }
+
+    fn abandon(self: Pin<&mut Self>, branch: u32) {
+        let (event, branch) = self.owner(branch);
+        event.abandon(branch);
+    }
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.each().map(Event::lost).collect()
+    }
+}
+
+into_future!(impl[E: Event] Choose<E> => E::Output);

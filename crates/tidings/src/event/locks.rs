@@ -1,0 +1,126 @@
+//! Locking all sources of a choice, in address order, so that no two choices deadlock.
+
+use std::ptr;
+
+use crate::primitive::RawLock;
+
+/// The lock of a source, as choices see it.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct Lock {
+    raw: RawLock,
+    /// A model repeats its runs step by step, but not its addresses: there locks are ordered by
+    /// when they were made.
+    #[cfg(loom)]
+    number: usize,
+}
+
+impl Lock {
+    #[cfg(not(loom))]
+    pub(crate) const fn new() -> Self {
+        Self {
+            raw: RawLock::new(),
+        }
+    }
+
+    #[cfg(loom)]
+    pub(crate) fn new() -> Self {
+        static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+        let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        Self {
+            raw: RawLock::new(),
+            number,
+        }
+    }
+
+    /// The place in the order in which a choice takes its locks.
+    #[inline(always)]
+    fn place(&self) -> usize {
+        #[cfg(not(loom))]
+        return ptr::from_ref(self).addr();
+        #[cfg(loom)]
+        self.number
+    }
+
+    #[inline(always)]
+    pub(crate) fn lock(&self) {
+        let holder = self.raw.lock(crate::sched::lock_name());
+        if holder != 0 {
+            crate::sched::contended(holder);
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn unlock(&self) {
+        self.raw.unlock();
+    }
+}
+
+/// Branches up to this many need no allocation.
+const INLINE: usize = 8;
+
+/// The locks of a choice; a source that occurs twice is locked once.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Locks<'a> {
+    inline: [Option<&'a Lock>; INLINE],
+    len: usize,
+    more: Vec<&'a Lock>,
+}
+
+impl<'a> Locks<'a> {
+    #[inline]
+    pub(crate) fn add(&mut self, lock: &'a Lock) {
+        if self.len < INLINE {
+            // Insertion sort: there are few.
+            let mut at = self.len;
+            while at > 0 {
+                let before = self.inline[at - 1];
+                if before.is_some_and(|before| before.place() <= lock.place()) {
+                    break;
+                }
+                self.inline[at] = before;
+                at -= 1;
+            }
+            if at > 0 && self.inline[at - 1].is_some_and(|before| ptr::eq(before, lock)) {
+                // Undo the shift: it is there already.
+                for index in at..self.len {
+                    self.inline[index] = self.inline[index + 1];
+                }
+                self.inline[self.len] = None;
+                return;
+            }
+            self.inline[at] = Some(lock);
+            self.len += 1;
+        } else {
+            self.more.push(lock);
+        }
+    }
+
+    /// Takes them all.
+    #[inline]
+    pub(crate) fn lock_all(&mut self) {
+        if !self.more.is_empty() {
+            self.more
+                .extend(self.inline.iter_mut().filter_map(Option::take));
+            self.len = 0;
+            self.more.sort_unstable_by_key(|lock| lock.place());
+            self.more.dedup_by(|a, b| ptr::eq(*a, *b));
+        }
+        self.each(Lock::lock);
+    }
+
+    #[inline]
+    pub(crate) fn unlock_all(&self) {
+        self.each(Lock::unlock);
+    }
+
+    #[inline]
+    fn each(&self, f: impl Fn(&Lock)) {
+        self.inline[..self.len]
+            .iter()
+            .flatten()
+            .for_each(|lock| f(lock));
+        self.more.iter().for_each(|lock| f(lock));
+    }
+}

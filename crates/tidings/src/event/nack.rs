@@ -1,0 +1,115 @@
+//! Telling a server that the client went elsewhere: CML's `withNack`.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::Waker;
+
+use pin_project_lite::pin_project;
+
+use super::guard::made_mut;
+use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::channel::ivar::IVar;
+
+/// An event that `f` makes when it is performed, with a [`Nack`] that happens if it loses.
+///
+/// `f` typically sends a server a request with a reply channel and the nack; the event it
+/// returns waits for the reply. If another branch of the choice wins, or the wait is dropped,
+/// the nack happens, and the server stops working. It does not happen if this event wins.
+///
+/// ```
+/// use tidings::{Event, always, never, oneshot, with_nack};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let mut kept = None;
+/// let asked = with_nack(|nack| { kept = Some(nack); never::<u8>() });
+/// assert_eq!(asked.or(always(1)).await, 1);
+/// kept.unwrap().lost().await;
+/// # });
+/// ```
+pub fn with_nack<E: Event, F: FnOnce(Nack) -> E>(f: F) -> WithNack<F, E> {
+    WithNack {
+        make: Some(f),
+        event: None,
+        nack: None,
+    }
+}
+
+/// Happens when the wait it was made for went elsewhere. Clones are the same nack.
+#[derive(Clone, Debug)]
+pub struct Nack {
+    cell: IVar<()>,
+}
+
+impl Nack {
+    /// An event: the wait went elsewhere, or was dropped. Any number may wait for it.
+    pub fn lost(&self) -> impl Event<Output = (), Lost = ()> + Send + '_ {
+        self.cell.read().map(|()| ())
+    }
+
+    /// Has it?
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.cell.is_full()
+    }
+}
+
+pin_project! {
+    /// The event of [`with_nack`].
+    #[must_use = "events do nothing unless awaited"]
+    pub struct WithNack<F, E> {
+        make: Option<F>,
+        #[pin]
+        event: Option<E>,
+        // Until the wait is over one way or the other.
+        nack: Option<Nack>,
+    }
+
+    impl<F, E> PinnedDrop for WithNack<F, E> {
+        // For the wait whose guard or neighbour panicked between prepare and commit.
+        fn drop(this: Pin<&mut Self>) {
+            if let Some(nack) = this.project().nack.take() {
+                let _ = nack.cell.fill(());
+            }
+        }
+    }
+}
+
+impl<F: FnOnce(Nack) -> E, E: Event> WithNack<F, E> {
+    fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
+        made_mut(self.project().event)
+    }
+}
+
+impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
+    type Lost = E::Lost;
+
+    fn prepare(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        let make = this.make.take().expect("an event is performed once");
+        let nack = Nack { cell: IVar::new() };
+        *this.nack = Some(nack.clone());
+        this.event.set(Some(make(nack)));
+        made_mut(this.event).prepare();
+    }
+
+    fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+        self.as_mut().inner().withdraw(winner, locked);
+        if !locked {
+            let nack = self.project().nack.take();
+            if let (Some(nack), None) = (nack, winner) {
+                let _ = nack.cell.fill(());
+            }
+        }
+    }
+
+    super::guard::made_methods!();
+}
+
+into_future!(impl[F: FnOnce(Nack) -> E, E: Event] WithNack<F, E> => E::Output);
+
+impl<F, E: fmt::Debug> fmt::Debug for WithNack<F, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WithNack")
+            .field("event", &self.event)
+            .finish_non_exhaustive()
+    }
+}

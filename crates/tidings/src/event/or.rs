@@ -1,0 +1,216 @@
+//! Choice of two.
+
+use std::pin::Pin;
+use std::task::Waker;
+
+use pin_project_lite::pin_project;
+
+use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::sched;
+
+pin_project! {
+    /// Whichever of two can happen, from [`Event::or`].
+    #[derive(Debug)]
+    #[must_use = "events do nothing unless awaited"]
+    pub struct Or<A, B> {
+        #[pin]
+        a: A,
+        #[pin]
+        b: B,
+    }
+}
+
+impl<A, B> Or<A, B> {
+    pub(super) fn new(a: A, b: B) -> Self {
+        Self { a, b }
+    }
+}
+
+/// Splits a pair of events that is pinned as a whole, and the branch numbers with it.
+///
+/// The same for every event made of two ([`Or`], `EitherOf`): choice is one algorithm.
+pub(super) struct Pair<'a, A, B> {
+    pub(super) a: Pin<&'a mut A>,
+    pub(super) b: Pin<&'a mut B>,
+}
+
+impl<'a, A: Event, B: Event> Pair<'a, A, B> {
+    #[inline(always)]
+    pub(super) fn new(a: Pin<&'a mut A>, b: Pin<&'a mut B>) -> Self {
+        Self { a, b }
+    }
+
+    #[inline]
+    pub(super) fn attempt(self, attempt: &mut Attempt) -> Option<u32> {
+        let (left, right) = (self.a.leaves(), self.b.leaves());
+        // Each base event has the same chance to be tried first, however the tree is built.
+        let all = (left + right) as usize;
+        if attempt.biased || sched::choose_branch(all) < left as usize {
+            self.a
+                .attempt(attempt)
+                .or_else(|| self.b.attempt(attempt).map(|b| b + left))
+        } else {
+            let b = self.b.attempt(attempt).map(|b| b + left);
+            b.or_else(|| self.a.attempt(attempt))
+        }
+    }
+
+    #[inline]
+    pub(super) fn due(self, waker: &Waker) -> Option<u32> {
+        let left = self.a.leaves();
+        // Both must be asked: asking is what arms them.
+        let a = self.a.due(waker);
+        let b = self.b.due(waker).map(|b| b + left);
+        a.or(b)
+    }
+
+    #[inline]
+    pub(super) fn withdraw(self, winner: Option<u32>, locked: bool) {
+        let left = self.a.leaves();
+        self.a
+            .withdraw(winner.filter(|&branch| branch < left), locked);
+        self.b
+            .withdraw(winner.and_then(|branch| branch.checked_sub(left)), locked);
+    }
+
+    pub(super) fn abandon(self, branch: u32) {
+        match branch.checked_sub(self.a.leaves()) {
+            None => self.a.abandon(branch),
+            Some(branch) => self.b.abandon(branch),
+        }
+    }
+}
+
+/// The methods of `Event` that are the same for all events made of the fields `a` and `b`.
+macro_rules! pair_methods {
+    () => {
+        fn prepare(self: Pin<&mut Self>) {
+            let pair = self.pair();
+            pair.a.prepare();
+            pair.b.prepare();
+        }
+        #[inline(always)]
+        fn leaves(&self) -> u32 {
+            self.a.leaves() + self.b.leaves()
+        }
+        #[inline(always)]
+        fn waiters(&self) -> u32 {
+            self.a.waiters() + self.b.waiters()
+        }
+        #[inline(always)]
+        fn single(&self) -> Option<&Lock> {
+            // A side that waits on no source (a deadline) needs no lock.
+            match (self.a.waiters(), self.b.waiters()) {
+                (1, 0) => self.a.single(),
+                (0, 1) => self.b.single(),
+                _ => None,
+            }
+        }
+        #[inline]
+        fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
+            self.a.lock(locks);
+            self.b.lock(locks);
+        }
+        #[inline]
+        fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
+            let pair = self.pair();
+            pair.a.enrol(enrol);
+            pair.b.enrol(enrol);
+        }
+        #[inline]
+        fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
+            self.pair().due(waker)
+        }
+        fn rewake(self: Pin<&mut Self>, waker: &Waker) {
+            let pair = self.pair();
+            pair.a.rewake(waker);
+            pair.b.rewake(waker);
+        }
+        #[inline]
+        fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+            self.pair().withdraw(winner, locked);
+        }
+        fn abandon(self: Pin<&mut Self>, branch: u32) {
+            self.pair().abandon(branch);
+        }
+    };
+}
+pub(super) use pair_methods;
+
+impl<A: Event, B: Event> Or<A, B> {
+    #[inline(always)]
+    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
+        let this = self.project();
+        Pair::new(this.a, this.b)
+    }
+}
+
+impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
+    type Lost = (A::Lost, B::Lost);
+
+    pair_methods!();
+
+    #[inline]
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        self.pair().attempt(attempt)
+    }
+
+    #[inline]
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        let pair = self.pair();
+        match branch.checked_sub(pair.a.leaves()) {
+            None => pair.a.finish(branch),
+            Some(branch) => pair.b.finish(branch),
+        }
+    }
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        let pair = self.pair();
+        (pair.a.lost(), pair.b.lost())
+    }
+}
+
+into_future!(impl[A: Event, B: Event<Output = A::Output>] Or<A, B> => A::Output);
+
+pin_project! {
+    /// A choice tried in the order written, from [`Event::biased`].
+    #[derive(Debug)]
+    #[must_use = "events do nothing unless awaited"]
+    pub struct Biased<E> {
+        #[pin]
+        event: E,
+    }
+}
+
+impl<E> Biased<E> {
+    pub(super) fn new(event: E) -> Self {
+        Self { event }
+    }
+}
+
+impl<E: Event> Event for Biased<E> {
+    type Lost = E::Lost;
+
+    super::map::wrapper_methods!();
+
+    #[inline]
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        let outer = std::mem::replace(&mut attempt.biased, true);
+        let branch = self.inner().attempt(attempt);
+        attempt.biased = outer;
+        branch
+    }
+    #[inline]
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        self.inner().finish(branch)
+    }
+}
+
+impl<E: Event> Biased<E> {
+    #[inline(always)]
+    fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
+        self.project().event
+    }
+}
+
+into_future!(impl[E: Event] Biased<E> => E::Output);

@@ -1,0 +1,294 @@
+//! Performing an event.
+//!
+//! First poll: prepare, lock every source, try, and if nothing can happen enrol everywhere and
+//! unlock. Later polls look at the offer: a partner commits it, or a deadline is due. Dropping
+//! the future withdraws; what a partner had already handed over is given back.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomPinned;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use super::locks::Lock;
+use super::offer::{Offer, Outcome};
+use super::{Attempt, Enrol, Event, Locks};
+use crate::{sched, task};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    New,
+    Waiting,
+    /// Waiting, and some branch wants `due` to be asked.
+    WaitingDue,
+    Done,
+}
+
+/// The future of an event.
+///
+/// Dropping it before it is ready withdraws the event: nobody notices. A value that had already
+/// been handed to it goes back to the front of its queue.
+#[must_use = "futures do nothing unless awaited"]
+pub struct Sync<E: Event> {
+    event: E,
+    offer: Offer,
+    stage: Stage,
+    /// Waiters point into the event and to the offer.
+    _pinned: PhantomPinned,
+}
+
+// SAFETY: the waiters' pointers lead into this future, which waits pinned; whoever follows them
+// holds the source's lock, and moves or wakes only what `E` and `Waker` allow to be sent.
+unsafe impl<E: Event + Send> Send for Sync<E> {}
+// SAFETY: a shared `Sync` gives access to nothing.
+unsafe impl<E: Event + Send> std::marker::Sync for Sync<E> {}
+
+impl<E: Event> Sync<E> {
+    #[inline(always)]
+    pub(crate) fn new(event: E) -> Self {
+        Self {
+            event,
+            offer: Offer::new(),
+            stage: Stage::New,
+            _pinned: PhantomPinned,
+        }
+    }
+
+    /// First poll.
+    #[inline(never)]
+    fn start(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
+        if !sched::spend_budget() {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        event(&mut self.event).prepare();
+        if let Some(branch) = self.attempt_or_enrol(Some(cx.waker())) {
+            return self.done(branch);
+        }
+        if self.stage == Stage::WaitingDue {
+            return self.look_due(cx);
+        }
+        Poll::Pending
+    }
+
+    /// A later poll, and no partner has committed yet.
+    #[cold]
+    fn wait_on(&mut self, cx: &mut Context<'_>, found: Outcome) -> Poll<E::Output> {
+        // First what is due: two wakers of one task can look different at every poll (tables of
+        // functions have no one address), and a deadline that is armed again must not be missed.
+        if self.stage == Stage::WaitingDue
+            && found == Outcome::Waiting
+            && let Poll::Ready(output) = self.look_due(cx)
+        {
+            return Poll::Ready(output);
+        }
+        if self.offer.has_waker(cx.waker()) {
+            Poll::Pending
+        } else {
+            self.rewake(cx)
+        }
+    }
+
+    /// Tries to commit; enrols if that fails and a waker is given.
+    #[inline]
+    fn attempt_or_enrol(&mut self, waker: Option<&Waker>) -> Option<u32> {
+        // A foreign waker is cloned and dropped outside of the locks: that runs foreign code.
+        let mut foreign = waker.filter(|waker| !task::is_ours(waker)).cloned();
+        let mut attempt = Attempt::default();
+        // One source, known statically: no list of locks.
+        let single: Option<*const Lock> = self.event.single().map(std::ptr::from_ref);
+        let branch = if let Some(lock) = single {
+            // SAFETY: the lock belongs to the source, which outlives the event.
+            let lock = unsafe { &*lock };
+            lock.lock();
+            let branch = self.attempt_locked(&mut attempt, waker, &mut foreign);
+            lock.unlock();
+            branch
+        } else {
+            let mut locks = Locks::default();
+            // SAFETY: the locks belong to the sources, which outlive the event; the event itself
+            // is not moved while they are held.
+            unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
+            locks.lock_all();
+            let branch = self.attempt_locked(&mut attempt, waker, &mut foreign);
+            locks.unlock_all();
+            branch
+        };
+        if let Some(partner) = attempt.waker {
+            task::wake_now(partner);
+        }
+        branch
+    }
+
+    #[inline(always)]
+    fn attempt_locked(
+        &mut self,
+        attempt: &mut Attempt,
+        waker: Option<&Waker>,
+        foreign: &mut Option<Waker>,
+    ) -> Option<u32> {
+        let branch = event(&mut self.event).attempt(attempt);
+        if branch.is_some() {
+            return branch;
+        }
+        let waker = foreign.take().or_else(|| waker.and_then(task::copy_ours))?;
+        self.offer.open(waker);
+        // One waiter: its source's lock decides (offer.rs, rule 3).
+        let exclusive = self.event.waiters() == 1;
+        let mut enrol = Enrol {
+            offer: &self.offer,
+            branch: 0,
+            exclusive,
+            due: false,
+        };
+        event(&mut self.event).enrol(&mut enrol);
+        self.stage = if enrol.due {
+            Stage::WaitingDue
+        } else {
+            Stage::Waiting
+        };
+        None
+    }
+
+    /// A partner has committed `branch`, or we have.
+    #[inline(always)]
+    fn done(&mut self, branch: u32) -> Poll<E::Output> {
+        self.stage = Stage::Done;
+        event(&mut self.event).withdraw(Some(branch), false);
+        Poll::Ready(event(&mut self.event).finish(branch))
+    }
+
+    /// Runs `f` with all locks held, if the offer still waits; `None` if a partner was faster.
+    fn locked<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
+        let mut locks = Locks::default();
+        // SAFETY: as in `attempt_or_enrol`.
+        unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
+        locks.lock_all();
+        let result = (self.offer.look() == Outcome::Waiting).then(|| f(self));
+        locks.unlock_all();
+        result
+    }
+
+    /// Asks the branches that no partner commits.
+    #[cold]
+    fn look_due(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
+        let Some(branch) = event(&mut self.event).due(cx.waker()) else {
+            return Poll::Pending;
+        };
+        // Unlinked under the same lock: an exclusive waiter that is linked can be claimed.
+        match self.locked(|this| {
+            event(&mut this.event).withdraw(Some(branch), true);
+            this.offer.close(Some(branch))
+        }) {
+            Some(waker) => {
+                drop(waker);
+                self.done(branch)
+            }
+            None => self.committed(),
+        }
+    }
+
+    /// All locks were held once since a claim was seen, so the partner is done.
+    fn committed(&mut self) -> Poll<E::Output> {
+        let Outcome::Committed(branch) = self.offer.look() else {
+            unreachable!("claims end under a lock");
+        };
+        self.done(branch)
+    }
+
+    #[cold]
+    fn rewake(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
+        // Cloned and dropped outside of the locks: a foreign waker runs foreign code.
+        let mut waker = Some(cx.waker().clone());
+        match self.locked(|this| waker.take().map(|waker| this.offer.rewake(waker))) {
+            Some(old) => {
+                drop(old);
+                event(&mut self.event).rewake(cx.waker());
+                Poll::Pending
+            }
+            None => self.committed(),
+        }
+    }
+}
+
+/// The event is pinned with the future: it is not moved once polled.
+#[inline(always)]
+fn event<E>(event: &mut E) -> Pin<&mut E> {
+    // SAFETY: callers hold the pinned future, or an event that they do not move any more.
+    unsafe { Pin::new_unchecked(event) }
+}
+
+impl<E: Event> Future for Sync<E> {
+    type Output = E::Output;
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        // SAFETY: the event is not moved out, and waiters point to places that stay.
+        let this = unsafe { self.get_unchecked_mut() };
+        match this.stage {
+            Stage::New => this.start(cx),
+            Stage::Waiting | Stage::WaitingDue => match this.offer.look() {
+                Outcome::Committed(branch) => this.done(branch),
+                found => this.wait_on(cx, found),
+            },
+            Stage::Done => panic!("an event's future is polled after it was ready"),
+        }
+    }
+}
+
+impl<E: Event> Drop for Sync<E> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if matches!(self.stage, Stage::Waiting | Stage::WaitingDue) {
+            self.withdraw();
+        }
+    }
+}
+
+impl<E: Event> Sync<E> {
+    #[cold]
+    fn withdraw(&mut self) {
+        let waker = self.locked(|this| {
+            event(&mut this.event).withdraw(None, true);
+            this.offer.close(None)
+        });
+        self.stage = Stage::Done;
+        if let Some(waker) = waker {
+            drop(waker);
+            event(&mut self.event).withdraw(None, false);
+            return;
+        }
+        let Outcome::Committed(branch) = self.offer.look() else {
+            unreachable!("claims end under a lock");
+        };
+        event(&mut self.event).withdraw(Some(branch), false);
+        event(&mut self.event).abandon(branch);
+    }
+}
+
+impl<E: Event> fmt::Debug for Sync<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sync")
+            .field("stage", &self.stage)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Performs an event if it can happen at once.
+pub(super) fn try_now<E: Event>(e: E) -> Result<E::Output, E::Lost> {
+    let mut sync = std::pin::pin!(Sync::new(e));
+    // SAFETY: the event is not moved.
+    let this = unsafe { sync.as_mut().get_unchecked_mut() };
+    event(&mut this.event).prepare();
+    this.stage = Stage::Done;
+    match this.attempt_or_enrol(None) {
+        Some(branch) => {
+            event(&mut this.event).withdraw(Some(branch), false);
+            Ok(event(&mut this.event).finish(branch))
+        }
+        None => {
+            event(&mut this.event).withdraw(None, false);
+            Err(event(&mut this.event).lost())
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Message passing for Rust: tasks, channels, actors, and choice as a value.
+//!
+//! One programming model in one process: a work-stealing scheduler, channels, and Concurrent ML's
+//! first-class events, which lose nothing when a wait is abandoned.
+//!
+//! ```
+//! use std::time::Duration;
+//! use tidings::{Event, after, channel, select};
+//!
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! let (tx, rx) = channel();
+//! tidings::spawn(async move { tx.send("hello").await });
+//! let word = select! {
+//!     word = rx.recv() => word.unwrap(),
+//!     () = after(Duration::from_secs(5)) => "nobody",
+//! };
+//! assert_eq!(word, "hello");
+//! # });
+//! ```
+//!
+//! | start here | for |
+//! |---|---|
+//! | [`Runtime`], [`spawn`], [`JoinHandle`] | running tasks |
+//! | [`channel()`], [`bounded`], [`unbounded`], [`oneshot()`] | sending values |
+//! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
+//! | [`scope`], [`JoinSet`], [`CancellationToken`] | tasks that belong together, and their end |
+//! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
+//! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
+//!
+//! What is promised, and the tests that hold it: `SEMANTICS.md`.
+
+mod cancel;
+pub mod channel;
+pub mod event;
+#[cfg(all(test, loom))]
+mod models;
+mod primitive;
+pub mod sched;
+mod scope;
+pub mod sync;
+pub mod task;
+pub mod time;
+
+pub use cancel::{CancellationToken, Cancelled, DropGuard};
+pub use channel::{
+    Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender, TryRecvError,
+    TrySendError, bounded, channel, oneshot, unbounded,
+};
+pub use event::{Either, Event, always, choose, guard, never, with_nack};
+pub use sched::{Handle, Runtime, spawn, spawn_blocking};
+pub use scope::{Scope, scope, try_scope};
+pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
+pub use tidings_macros::{main, test};
+pub use time::{after, at};
+
+#[doc(hidden)]
+pub mod __private {
+    //! What the macros need.
+    pub use crate::event::select::Arm;
+}

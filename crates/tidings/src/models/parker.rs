@@ -1,0 +1,51 @@
+//! `primitive/parker.rs`: no unpark is lost, and it publishes.
+
+use std::sync::Arc;
+
+use super::{explore, fork, seen};
+use crate::primitive::atomic::{AtomicUsize, Ordering};
+use crate::primitive::{Parker, UnsafeCell};
+
+/// One parks, the others unpark; what an unparker did is visible once it has been heard.
+fn park(unparkers: usize) {
+    let parker = Arc::new(Parker::current());
+    let data: Arc<Vec<_>> = Arc::new((0..unparkers).map(|_| UnsafeCell::new(0)).collect());
+    let done = Arc::new(AtomicUsize::new(0));
+    let threads: Vec<_> = (0..unparkers)
+        .map(|index| {
+            let (parker, data, done) = (parker.clone(), data.clone(), done.clone());
+            fork(move || {
+                // SAFETY: loom fails the model if the reader is not ordered behind us.
+                data[index].with_mut(|data| unsafe { *data = 1 });
+                done.fetch_add(1, Ordering::Relaxed);
+                parker.unpark();
+            })
+        })
+        .collect();
+    let before = done.load(Ordering::Relaxed);
+    seen(if before > 0 {
+        "unparked before"
+    } else {
+        "unparked after"
+    });
+    parker.park();
+    if unparkers == 1 {
+        // SAFETY: as above.
+        assert_eq!(data[0].with(|data| unsafe { *data }), 1);
+    }
+    threads
+        .into_iter()
+        .for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn an_unpark_before_or_after_the_park_ends_it() {
+    explore("parker", &["unparked before", "unparked after"], || park(1));
+}
+
+#[test]
+fn two_unparks_end_a_park() {
+    explore("parker/two", &["unparked before", "unparked after"], || {
+        park(2)
+    });
+}

@@ -1,0 +1,232 @@
+//! `task/state.rs`: the run right, the end of a task, its slot. The cell here does what
+//! `task/cell.rs` does; the slab's memory cannot be explored, its words are not loom's.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use super::{Ledger, Value, explore, fork, note, seen};
+use crate::primitive::atomic::AtomicU32;
+use crate::primitive::{SpinLock, UnsafeCell};
+use crate::task::State;
+
+/// A task whose poll reads `sent` and remembers the most it has seen.
+struct Polled {
+    state: State,
+    sent: [AtomicU32; 2],
+    stage: UnsafeCell<[u32; 2]>,
+    queued: AtomicUsize,
+}
+
+impl Polled {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: State::new(),
+            sent: [AtomicU32::new(0), AtomicU32::new(0)],
+            stage: UnsafeCell::new([0; 2]),
+            queued: AtomicUsize::new(0),
+        })
+    }
+
+    /// The caller has the run right: polls until nobody has woken the task meanwhile.
+    fn run(&self) {
+        loop {
+            let one_runs = self.queued.fetch_add(1, Relaxed) == 0;
+            assert!(one_runs, "one run right at any time");
+            let seen = self.state.begin();
+            self.stage.with_mut(|stage| {
+                let sent = [0, 1].map(|index: usize| self.sent[index].load(Relaxed));
+                // SAFETY: loom fails the model if two run at once, or unordered.
+                unsafe { *stage = sent };
+            });
+            self.queued.fetch_sub(1, Relaxed);
+            if !self.state.end(seen) {
+                break;
+            }
+            note("woken while it ran");
+        }
+    }
+
+    fn wake(&self, index: usize) {
+        self.sent[index].store(1, Relaxed);
+        if self.state.wake() {
+            seen("woken while idle");
+            self.run();
+        }
+    }
+}
+
+#[test]
+fn a_wake_is_never_lost() {
+    explore(
+        "state/wake",
+        &["woken while idle", "woken while it ran"],
+        || {
+            let task = Polled::new();
+            let wakers = [0, 1].map(|index| {
+                let task = Arc::clone(&task);
+                fork(move || task.wake(index))
+            });
+            task.run();
+            wakers.into_iter().for_each(|waker| waker.join().unwrap());
+            // SAFETY: all runs are over.
+            let last = task.stage.with(|stage| unsafe { *stage });
+            assert_eq!(
+                last,
+                [1, 1],
+                "the last poll saw what both had done before they woke it"
+            );
+        },
+    );
+}
+
+/// A task that completes at its first poll, as `task/cell.rs` does it.
+struct Ending {
+    state: State,
+    stage: UnsafeCell<Option<Value>>,
+    joiner: SpinLock<()>,
+    freed: AtomicUsize,
+}
+
+impl Ending {
+    fn free(&self, by: &'static str) {
+        drop(self.joiner.lock());
+        // SAFETY: loom fails the model if somebody else is there, or unordered.
+        drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
+        self.state.release();
+        assert_eq!(self.freed.fetch_add(1, Relaxed), 0, "freed once");
+        seen(by);
+    }
+
+    fn run(&self, output: Value) {
+        let seen_word = self.state.begin();
+        if seen_word.is_aborted() {
+            seen("aborted");
+        }
+        if self.state.is_joined() {
+            // SAFETY: as above.
+            self.stage
+                .with_mut(|stage| unsafe { *stage = Some(output) });
+        } else {
+            drop(output);
+            seen("nobody wants the output");
+        }
+        if !self.state.has_handles() {
+            self.free("freed by the completer");
+            return;
+        }
+        let joiner = self.joiner.lock();
+        let handles_own = self.state.complete();
+        drop(joiner);
+        if !handles_own {
+            self.free("freed by the completer, late");
+        }
+    }
+
+    /// Drops the join handle.
+    fn leave(&self) {
+        if self.state.is_complete() {
+            drop(self.joiner.lock());
+            // SAFETY: as above.
+            drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
+        }
+        if self.state.leave(true) {
+            self.free("freed by a handle");
+        }
+    }
+}
+
+fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
+    let task = Ending {
+        state: State::new(),
+        stage: UnsafeCell::new(None),
+        joiner: SpinLock::new(()),
+        freed: AtomicUsize::new(0),
+    };
+    (Arc::new(task), ledger.value(1))
+}
+
+#[test]
+fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
+    const OUTCOMES: &[&str] = &[
+        "freed by the completer",
+        "freed by the completer, late",
+        "freed by a handle",
+        "nobody wants the output",
+    ];
+    explore("state/leave", OUTCOMES, || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        let runner = Arc::clone(&task);
+        let runner = fork(move || runner.run(output));
+        task.leave();
+        runner.join().unwrap();
+        assert_eq!(task.freed.load(Relaxed), 1);
+        ledger.balance();
+    });
+}
+
+#[test]
+fn an_abort_and_a_completion_free_the_slot_once() {
+    const OUTCOMES: &[&str] = &[
+        "aborted",
+        "freed by the completer",
+        "freed by the completer, late",
+        "freed by a handle",
+        "nobody wants the output",
+    ];
+    explore("state/abort", OUTCOMES, || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        task.state.add_handle();
+        let runner = Arc::clone(&task);
+        let runner = fork(move || runner.run(output));
+        let aborter = Arc::clone(&task);
+        let aborter = fork(move || {
+            let right = aborter.state.abort();
+            assert!(!right, "the runner has the run right to the end");
+            if aborter.state.leave(false) {
+                aborter.free("freed by a handle");
+            }
+        });
+        task.leave();
+        runner.join().unwrap();
+        aborter.join().unwrap();
+        assert_eq!(task.freed.load(Relaxed), 1);
+        ledger.balance();
+    });
+}
+
+#[test]
+fn a_stale_wake_is_at_most_spurious() {
+    const OUTCOMES: &[&str] = &["no effect", "the next tenant runs for nothing"];
+    explore("state/stale", OUTCOMES, || {
+        let task = Polled::new();
+        // The first tenant completes; a waker of it is still about.
+        let stale = Arc::clone(&task);
+        let stale = fork(move || {
+            if stale.state.wake() {
+                seen("the next tenant runs for nothing");
+                stale.run();
+            } else {
+                seen("no effect");
+            }
+        });
+        assert!(!task.state.leave(true));
+        assert!(!task.state.has_handles());
+        task.state.release();
+        task.state.reset();
+        task.run();
+        let waker = Arc::clone(&task);
+        waker.sent[0].store(1, Relaxed);
+        if waker.state.wake() {
+            waker.run();
+        }
+        stale.join().unwrap();
+        // SAFETY: all runs are over.
+        assert_eq!(
+            task.stage.with(|stage| unsafe { *stage })[0],
+            1,
+            "its own wake is not lost"
+        );
+    });
+}

@@ -1,0 +1,163 @@
+//! A lock that costs its owner two plain stores, and everybody else a system call.
+//!
+//! A worker touches its private queues at every task switch; another thread touches them only
+//! to rescue tasks stuck behind a long poll. So the owner's side has no read-modify-write and
+//! no fence: it announces itself with a plain store and looks whether it has been revoked. The
+//! other side raises `revoked`, makes every thread of the process pass a full barrier
+//! (`membarrier(2)`, about 3 us), and waits until the owner is out.
+//!
+//! Proof, with the barrier pair as two `SeqCst` fences (which is what it is under loom, and on
+//! systems without `membarrier`): either the owner's load sees `revoked`, and it steps back, or
+//! the other's load sees `busy`, and it waits. The values travel by the release stores of
+//! `busy` and `revoked` and the acquire loads that see them.
+//!
+//! Source: asymmetric Dekker / biased locking (Dice, Huang, Yang 2001); `membarrier(2)`.
+
+use super::atomic::{AtomicBool, Ordering, fence};
+use super::{ANYBODY, RawLock, UnsafeCell, relax};
+
+/// A value with one owning thread, which another thread can lock in an emergency.
+#[derive(Debug)]
+pub(crate) struct Biased<T> {
+    /// Written by the owner only.
+    busy: AtomicBool,
+    /// Written by the holder of `others` only.
+    revoked: AtomicBool,
+    /// Serialises the threads that are not the owner.
+    others: RawLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: `enter` and `revoke` exclude each other (see the module's proof), so sharing the lock
+// only sends `T` between threads.
+unsafe impl<T: Send> Sync for Biased<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Biased<T> {}
+
+impl<T> Biased<T> {
+    pub(crate) fn new(value: T) -> Self {
+        barrier::prepare();
+        Self {
+            busy: AtomicBool::new(false),
+            revoked: AtomicBool::new(false),
+            others: RawLock::new(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// The owner's access.
+    ///
+    /// # Safety
+    /// One thread at a time may be the owner, and `f` must not call `enter` again.
+    #[inline(always)]
+    pub(crate) unsafe fn enter<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.busy.store(true, Ordering::Relaxed);
+        barrier::light();
+        // ORD biased.revoked: acquire; pairs with the release in revoke.
+        if self.revoked.load(Ordering::Acquire) {
+            self.step_back();
+        }
+        // SAFETY: we are the only owner (the caller's promise), and no other thread is inside
+        // (the module's proof).
+        let result = self.value.with_mut(|value| f(unsafe { &mut *value }));
+        // ORD biased.busy: release; pairs with the acquire in revoke.
+        self.busy.store(false, Ordering::Release);
+        result
+    }
+
+    #[cold]
+    fn step_back(&self) {
+        #[cfg(all(test, loom))]
+        crate::models::note("the owner steps back");
+        loop {
+            self.busy.store(false, Ordering::Release);
+            let mut step = 0;
+            while self.revoked.load(Ordering::Relaxed) {
+                relax(&mut step);
+            }
+            self.busy.store(true, Ordering::Relaxed);
+            barrier::light();
+            // ORD biased.revoked: acquire; pairs with the release in revoke.
+            if !self.revoked.load(Ordering::Acquire) {
+                return;
+            }
+        }
+    }
+
+    /// Anybody else's access: waits until the owner is outside, keeps it there, runs `f`.
+    pub(crate) fn revoke<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        self.others.lock(ANYBODY);
+        self.revoked.store(true, Ordering::Relaxed);
+        barrier::heavy();
+        let mut step = 0;
+        // ORD biased.busy: acquire; pairs with the release in enter.
+        while self.busy.load(Ordering::Acquire) {
+            relax(&mut step);
+        }
+        // SAFETY: the owner is outside and will step back (the module's proof); `others` keeps
+        // every other thread away.
+        let result = self.value.with_mut(|value| f(unsafe { &mut *value }));
+        // ORD biased.revoked: release; pairs with the acquire in enter.
+        self.revoked.store(false, Ordering::Release);
+        self.others.unlock();
+        result
+    }
+}
+
+/// The pair of barriers: `light` on the owner's side, `heavy` on the other.
+#[cfg(all(target_os = "linux", not(loom)))]
+mod barrier {
+    use super::{AtomicBool, Ordering, fence};
+    use std::sync::Once;
+    use std::sync::atomic::compiler_fence;
+
+    /// Whether the kernel's barrier is there; if not, both sides use a real fence.
+    static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
+    static PREPARE: Once = Once::new();
+
+    const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+
+    fn membarrier(command: libc::c_int) -> bool {
+        // SAFETY: membarrier takes three integers and touches no memory of ours.
+        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+    }
+
+    pub(super) fn prepare() {
+        PREPARE.call_once(|| {
+            let there = membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED);
+            ASYMMETRIC.store(there, Ordering::SeqCst);
+        });
+    }
+
+    #[inline(always)]
+    pub(super) fn light() {
+        if ASYMMETRIC.load(Ordering::Relaxed) {
+            compiler_fence(Ordering::SeqCst);
+        } else {
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    pub(super) fn heavy() {
+        if !(ASYMMETRIC.load(Ordering::Relaxed) && membarrier(PRIVATE_EXPEDITED)) {
+            fence(Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(any(not(target_os = "linux"), loom))]
+mod barrier {
+    use super::{Ordering, fence};
+
+    pub(super) fn prepare() {}
+
+    #[inline(always)]
+    pub(super) fn light() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub(super) fn heavy() {
+        fence(Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,102 @@
+//! The one door to threads, atomics and cells: std, or loom when a model runs.
+//!
+//! Nothing else in the crate names `std::sync::atomic`, `std::thread` or `UnsafeCell`
+//! (`cargo x tidy` checks it), so a model explores the code that ships.
+
+mod biased;
+mod cell;
+mod lock;
+mod padded;
+mod parker;
+pub(crate) mod slab;
+
+pub(crate) use biased::Biased;
+pub(crate) use cell::UnsafeCell;
+#[cfg(all(test, loom))]
+pub(crate) use lock::Spin;
+pub(crate) use lock::{ANYBODY, RawLock, SpinLock};
+pub(crate) use padded::CachePadded;
+pub(crate) use parker::Parker;
+#[cfg(all(test, loom))]
+pub(crate) use parker::Sleeper;
+
+#[cfg(not(loom))]
+mod imp {
+    pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+    pub(crate) use std::thread;
+    pub(crate) mod atomic {
+        pub(crate) use std::sync::atomic::{
+            AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        };
+    }
+}
+
+#[cfg(loom)]
+mod imp {
+    pub(crate) mod thread {
+        pub(crate) use loom::thread::ThreadId;
+        pub(crate) use loom::thread::{Builder, JoinHandle, Thread, current, park, yield_now};
+        pub(crate) use std::thread::available_parallelism;
+
+        /// A model has no time: any wait may be over at once.
+        pub(crate) fn park_timeout(_: std::time::Duration) {
+            yield_now();
+        }
+    }
+    // Types that no model explores stay std's: `Arc` and `Mutex` are not ours to prove.
+    pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+    pub(crate) mod atomic {
+        pub(crate) use loom::sync::atomic::{
+            AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        };
+    }
+}
+
+pub(crate) use imp::{
+    Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, atomic, thread,
+};
+
+/// The mutex of protocols that a model explores; `Mutex` above stays std's under loom.
+pub(crate) mod explored {
+    #[cfg(loom)]
+    pub(crate) use loom::sync::{Mutex, MutexGuard};
+    #[cfg(not(loom))]
+    pub(crate) use std::sync::{Mutex, MutexGuard};
+
+    /// As [`super::lock`].
+    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(super::PoisonError::into_inner)
+    }
+}
+
+// Also in a model, none of which gets to it: loom has no time.
+#[cfg(target_os = "linux")]
+pub(crate) use std::thread::sleep;
+
+/// Locks a mutex whose holder may have panicked: our critical sections leave no torn state.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One step of waiting for a lock or a peer that is about to be done.
+///
+/// Spins first; then gives the core away, because the holder may be preempted (more threads
+/// than cores).
+pub(crate) fn relax(step: &mut u32) {
+    #[cfg(loom)]
+    {
+        *step += 1;
+        thread::yield_now();
+    }
+    #[cfg(not(loom))]
+    {
+        if *step < 6 {
+            for _ in 0..1u32 << *step {
+                std::hint::spin_loop();
+            }
+        } else {
+            thread::yield_now();
+        }
+        *step += 1;
+    }
+}

@@ -1,0 +1,82 @@
+//! Which worker, and which runtime, this thread belongs to: the only thread-locals of the crate
+//! besides the slab's caches.
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+
+use super::Shared;
+use super::worker::Worker;
+use crate::primitive::Arc;
+
+thread_local! {
+    /// The worker that runs on this thread, while it does.
+    static WORKER: Cell<*const Worker> = const { Cell::new(ptr::null()) };
+    /// The runtimes entered on this thread (`block_on`), the innermost last.
+    static ENTERED: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
+    /// The generator of threads that are not workers.
+    static RANDOM: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
+}
+
+/// The worker of this thread.
+#[inline(always)]
+pub(super) fn worker<'a>() -> Option<&'a Worker> {
+    // SAFETY: `become_worker` takes the pointer back before the worker is dropped; callers do
+    // not keep the reference beyond the call they are in.
+    WORKER
+        .try_with(|worker| unsafe { worker.get().as_ref() })
+        .ok()
+        .flatten()
+}
+
+/// Runs `f` with `worker` as the worker of this thread.
+pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
+    struct Leave(*const Worker);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            WORKER.set(self.0);
+        }
+    }
+    let leave = Leave(WORKER.replace(worker));
+    let result = f();
+    drop(leave);
+    result
+}
+
+/// Runs `f` with `shared` as the runtime of this thread.
+pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            let left = ENTERED.with_borrow_mut(Vec::pop);
+            drop(left);
+        }
+    }
+    ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(shared)));
+    let leave = Leave;
+    let result = f();
+    drop(leave);
+    result
+}
+
+/// The runtime of this thread.
+pub(super) fn shared() -> Option<Arc<Shared>> {
+    worker()
+        .map(Worker::shared)
+        .or_else(|| ENTERED.with_borrow(|entered| entered.last().cloned()))
+}
+
+/// Xorshift (Marsaglia 2003): a number below `n`, for a thread that is not a worker.
+pub(super) fn random_below(n: usize) -> usize {
+    RANDOM.with(|state| xorshift_below(state, n))
+}
+
+#[inline(always)]
+pub(super) fn xorshift_below(state: &Cell<u64>, n: usize) -> usize {
+    let mut x = state.get();
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    state.set(x);
+    // The product's high half is below n.
+    ((x >> 32) as usize * n) >> 32
+}

@@ -1,0 +1,135 @@
+//! Which workers have nothing to do, and how they are woken without a lost wake-up.
+//!
+//! The protocol is Dekker's. A pusher: queue the task, full fence, read `counts`. A worker that
+//! goes to sleep: write itself into `counts`, full fence, look at all queues again. One of the
+//! two sees the other. A pusher may leave the waking to a searching worker, because a worker
+//! stops searching before that last look (`models/idle.rs`).
+//!
+//! A wake-up costs the waker about 12 us (futex, halted core), so at most one worker searches
+//! on behalf of a push, and a searcher that finds more than it can use wakes the next.
+
+use crate::primitive::atomic::{AtomicUsize, Ordering, fence};
+use crate::primitive::explored::{Mutex, lock};
+
+const SEARCHING: usize = 1;
+const SLEEPING: usize = 1 << 16;
+
+/// The workers that do not run a task.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    /// Searching in the low half, sleeping in the high half. Read by every worker at every
+    /// turn, written only when a worker runs out of work: a shared line that rarely moves.
+    counts: AtomicUsize,
+    /// The sleepers; the last to fall asleep is woken first, its cache is warmest.
+    sleepers: Mutex<Vec<usize>>,
+}
+
+impl Idle {
+    pub(crate) fn new() -> Self {
+        Self {
+            counts: AtomicUsize::new(0),
+            sleepers: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Would anybody take work now? A hint, for busy workers that could share theirs.
+    #[inline(always)]
+    pub(crate) fn is_hungry(&self) -> bool {
+        // RELAXED: a hint; a busy worker asks again at its next turn.
+        self.counts.load(Ordering::Relaxed) != 0
+    }
+
+    /// After a push: the sleeper to wake, if the push needs one. The caller unparks it.
+    pub(crate) fn pushed(&self) -> Option<usize> {
+        // ORD idle: fence; pairs with the fence in fall_asleep.
+        fence(Ordering::SeqCst);
+        let counts = self.counts.load(Ordering::Relaxed);
+        if counts < SLEEPING || !counts.is_multiple_of(SLEEPING) {
+            return None;
+        }
+        self.wake_one()
+    }
+
+    /// Takes a sleeper off the list and makes it a searcher.
+    pub(crate) fn wake_one(&self) -> Option<usize> {
+        // Counted under the lock: the sleeper may stand up and find work before we go on.
+        let mut sleepers = lock(&self.sleepers);
+        let worker = sleepers.pop()?;
+        self.counts
+            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+        Some(worker)
+    }
+
+    /// After a push for one worker alone: `true` if it slept; it is a searcher now, and the
+    /// caller unparks it.
+    pub(crate) fn wake_this(&self, worker: usize) -> bool {
+        // ORD idle: fence; pairs with the fence in fall_asleep.
+        fence(Ordering::SeqCst);
+        self.counts.load(Ordering::Relaxed) >= SLEEPING && self.remove(worker)
+    }
+
+    /// Makes a sleeper a searcher; `false` if it is not on the list.
+    fn remove(&self, worker: usize) -> bool {
+        let mut sleepers = lock(&self.sleepers);
+        let Some(index) = sleepers.iter().rposition(|&sleeper| sleeper == worker) else {
+            return false;
+        };
+        sleepers.remove(index);
+        self.counts
+            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+        true
+    }
+
+    /// A worker ran out of work.
+    pub(crate) fn start_search(&self) {
+        self.counts.fetch_add(SEARCHING, Ordering::SeqCst);
+    }
+
+    /// A searcher found work, or ends its search. Pushes were left to it: it must look at all
+    /// queues after this, and wake another for what it does not take itself.
+    pub(crate) fn found(&self) {
+        self.counts.fetch_sub(SEARCHING, Ordering::SeqCst);
+        // ORD idle: fence; pairs with the fence in pushed.
+        fence(Ordering::SeqCst);
+    }
+
+    /// A searcher goes to sleep. It must look at all queues once more before it parks, and call
+    /// [`stand_up`](Self::stand_up) if it finds something there or parks no longer.
+    pub(crate) fn fall_asleep(&self, worker: usize) {
+        let mut sleepers = lock(&self.sleepers);
+        sleepers.push(worker);
+        self.counts
+            .fetch_add(SLEEPING.wrapping_sub(SEARCHING), Ordering::SeqCst);
+        drop(sleepers);
+        // ORD idle: fence; pairs with the fence in pushed.
+        fence(Ordering::SeqCst);
+    }
+
+    /// A worker stops sleeping of its own accord, or because it was woken: a searcher now.
+    pub(crate) fn stand_up(&self, worker: usize) {
+        // Not on the list: somebody woke us, and has counted us as a searcher already.
+        self.remove(worker);
+    }
+
+    /// Does anybody sleep? A hint.
+    #[inline(always)]
+    pub(crate) fn has_sleepers(&self) -> bool {
+        self.counts.load(Ordering::Relaxed) >= SLEEPING
+    }
+
+    /// The sleeper that would be woken next; it stays one.
+    pub(crate) fn any_sleeper(&self) -> Option<usize> {
+        lock(&self.sleepers).last().copied()
+    }
+
+    /// Is this worker asleep, and nobody has woken it?
+    pub(crate) fn is_sleeping(&self, worker: usize) -> bool {
+        lock(&self.sleepers).contains(&worker)
+    }
+
+    /// Does every one of `workers` search or sleep?
+    pub(crate) fn all(&self, workers: usize) -> bool {
+        let counts = self.counts.load(Ordering::SeqCst);
+        counts % SLEEPING + counts / SLEEPING == workers
+    }
+}

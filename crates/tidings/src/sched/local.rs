@@ -1,0 +1,215 @@
+//! The private queues of a worker: no atomics, one owner.
+//!
+//! | queue | who comes in | order |
+//! |---|---|---|
+//! | `next` | the task woken last | runs first: its data is hot, and so is its partner |
+//! | `woken` | tasks that `next` displaced, tasks that yielded or were woken while they ran | first in, first out |
+//! | `spawned` | new tasks | last in, first out: a tree of tasks runs depth first, in little memory |
+//!
+//! A task that is woken while its new children have not run waits for their first turn: it
+//! likely waits for what they send, and gets it in one poll instead of one poll each.
+//!
+//! Fairness: `next` runs at most [`STREAK`] times in a row, and every [`OLDEST`] turns the
+//! oldest spawned task, or the inbox, goes first.
+//!
+//! Sharing: a neighbour takes from the inbox only, so private work costs no atomics. The worker
+//! moves the older half of its work to the inbox when somebody is hungry: new tasks at once
+//! (they are likely independent), woken ones only when some have been left over for
+//! [`PATIENCE`] turns in a row (more, while sharing splits tasks that talk to each other), because a lone woken task is likely the hot partner of the one
+//! that runs, and taking it to another core costs both 3 to 10 times what it brings.
+//! What is stuck here behind a long poll is taken by `rescue` (worker.rs).
+
+use std::collections::VecDeque;
+
+use crate::sched::inbox::Inbox;
+use crate::task::Task;
+use crate::time::Timers;
+
+/// Turns in a row that `next` may go first.
+const STREAK: u32 = 64;
+/// Every so many turns the oldest go first. A prime, so that it falls in step with nothing.
+const OLDEST: u32 = 61;
+/// Turns with woken tasks left over before some are shared, at first and at most.
+const PATIENCE: u32 = 64;
+const PATIENCE_MAX: u32 = 4096;
+/// Woken tasks that had run on another worker, between two sharings, that say: the tasks we
+/// share talk to those we keep. (One is the partner of a task that came to us: a pair that moves.)
+const CROSSED: u32 = 1;
+/// New tasks that stay when somebody is hungry.
+const KEEP: usize = 1;
+/// An empty queue keeps at most this capacity.
+const CAPACITY_KEPT: usize = 1024;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Local {
+    next: Option<Task>,
+    streak: u32,
+    woken: VecDeque<Task>,
+    spawned: VecDeque<Task>,
+    turn: u32,
+    left_over: u32,
+    patience: u32,
+    crossed: u32,
+    pub(crate) timers: Timers,
+}
+
+impl Default for Local {
+    fn default() -> Self {
+        Self {
+            next: None,
+            streak: 0,
+            woken: VecDeque::new(),
+            spawned: VecDeque::new(),
+            turn: 0,
+            left_over: 0,
+            patience: PATIENCE,
+            crossed: 0,
+            timers: Timers::default(),
+        }
+    }
+}
+
+impl Local {
+    /// A task was woken by the one that runs.
+    #[inline(always)]
+    pub(crate) fn push_woken(&mut self, task: Task) {
+        if let Some(displaced) = self.next.replace(task) {
+            self.woken.push_back(displaced);
+        }
+    }
+
+    /// A task yielded, or was woken while it ran: all others go first.
+    #[inline(always)]
+    pub(crate) fn push_yielded(&mut self, task: Task) {
+        self.woken.push_back(task);
+    }
+
+    /// A task is new.
+    #[inline(always)]
+    pub(crate) fn push_spawned(&mut self, task: Task) {
+        self.spawned.push_back(task);
+    }
+
+    /// The next task to run. `inbox`: it is the inbox's turn, and it has something.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, inbox: &Inbox) -> Option<Task> {
+        self.turn = self.turn.wrapping_add(1);
+        if self.turn.is_multiple_of(OLDEST)
+            && let Some(task) = self.pop_oldest(inbox)
+        {
+            return Some(task);
+        }
+        if let Some(task) = self.next.take() {
+            if self.streak < STREAK {
+                self.streak += 1;
+                if self
+                    .spawned
+                    .back()
+                    .is_some_and(|child| child.is_child_of(&task))
+                {
+                    self.next = Some(task);
+                    return self.spawned.pop_back();
+                }
+                return Some(task);
+            }
+            self.woken.push_back(task);
+        }
+        self.streak = 0;
+        self.woken.pop_front().or_else(|| self.spawned.pop_back())
+    }
+
+    #[cold]
+    fn pop_oldest(&mut self, inbox: &Inbox) -> Option<Task> {
+        for queue in [&mut self.woken, &mut self.spawned] {
+            if queue.is_empty() && queue.capacity() > CAPACITY_KEPT {
+                *queue = VecDeque::new();
+            }
+        }
+        let mut oldest = None;
+        inbox.take_half(1, |task| oldest = Some(task));
+        oldest.or_else(|| self.spawned.pop_front())
+    }
+
+    /// Moves work to the inbox for a hungry neighbour; `true` if it did.
+    #[inline]
+    pub(crate) fn share(&mut self, inbox: &Inbox) -> bool {
+        if self.share_spawned(inbox) {
+            return true;
+        }
+        if self.woken.is_empty() && self.spawned.is_empty() {
+            self.left_over = 0;
+            return false;
+        }
+        self.left_over += 1;
+        if self.left_over < self.patience {
+            return false;
+        }
+        self.left_over = 0;
+        // Where the last sharing split tasks that talk to each other, the next one comes later;
+        // where it did not, sooner.
+        self.patience = if self.crossed > CROSSED {
+            (self.patience * 2).min(PATIENCE_MAX)
+        } else {
+            (self.patience / 2).max(PATIENCE)
+        };
+        self.crossed = 0;
+        let n = self.woken.len().div_ceil(2);
+        let tasks = self.spawned.drain(..).chain(self.woken.drain(..n));
+        hand_over(inbox, tasks)
+    }
+
+    /// Tasks that talk to each other were found on different workers.
+    #[inline(always)]
+    pub(crate) fn crossed(&mut self) {
+        self.crossed = self.crossed.saturating_add(1);
+    }
+
+    /// As `share`, new tasks only: for a task that spawns many in one long poll.
+    #[inline]
+    pub(crate) fn share_spawned(&mut self, inbox: &Inbox) -> bool {
+        let n = self.spawned.len() / 2;
+        n >= KEEP && hand_over(inbox, self.spawned.drain(..n))
+    }
+
+    /// Whether any task is here.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next.is_none() && self.woken.is_empty() && self.spawned.is_empty()
+    }
+
+    /// Everything, oldest first: for a rescue and for shutdown.
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Task> + '_ {
+        self.spawned
+            .drain(..)
+            .chain(self.woken.drain(..))
+            .chain(self.next.take())
+    }
+
+    /// How many tasks could run, for a scheduler that picks among all of them.
+    pub(crate) fn len(&self) -> usize {
+        self.woken.len() + self.spawned.len() + usize::from(self.next.is_some())
+    }
+
+    /// The `index`th of them.
+    pub(crate) fn pick(&mut self, index: usize) -> Option<Task> {
+        let woken = self.woken.len();
+        if index < woken {
+            return self.woken.remove(index);
+        }
+        if index - woken < self.spawned.len() {
+            return self.spawned.remove(index - woken);
+        }
+        self.next.take()
+    }
+}
+
+/// Puts tasks into the inbox. It closes only after its worker has stopped, so it takes them.
+fn hand_over(inbox: &Inbox, tasks: impl Iterator<Item = Task>) -> bool {
+    match inbox.push(tasks) {
+        Ok(()) => true,
+        Err(tasks) => {
+            tasks.into_iter().for_each(Task::cancel);
+            false
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! The work-stealing scheduler: who runs next.
+//!
+//! | file | what |
+//! |---|---|
+//! | `solo.rs` | one thread under a seam: the reference, read this first |
+//! | `worker.rs` | the loop of a worker: run, share, search, sleep, rescue |
+//! | `local.rs` | a worker's private queues |
+//! | `inbox.rs` | a worker's public queue |
+//! | `idle.rs` | who sleeps, and how they are woken |
+//! | `seam.rs` | the door through which a simulator decides |
+//! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
+//! | `runtime.rs` | [`Runtime`], [`Builder`], [`Handle`]: start and stop |
+//! | `blocking.rs` | threads for work that blocks |
+//! | `current.rs` | which worker this thread is |
+//!
+//! A task moves: spawned or woken on a worker it enters that worker's private queues; from
+//! anywhere else it enters an inbox. Workers run their private queues, then their inbox, then
+//! take half of a neighbour's inbox. A wake costs no lock on a worker, one elsewhere.
+
+mod blocking;
+mod current;
+mod idle;
+mod inbox;
+mod local;
+mod runtime;
+mod seam;
+mod solo;
+mod watch;
+mod worker;
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+#[cfg(all(test, loom))]
+pub(crate) use idle::Idle;
+#[cfg(all(test, loom))]
+pub(crate) use inbox::Inbox;
+pub use runtime::{Builder, Handle, Runtime};
+pub(crate) use runtime::{Remote, Shared};
+pub use seam::{Choice, Seam, Seeded};
+
+use crate::primitive::{ANYBODY, Arc, Parker};
+use crate::task::{JoinHandle, Task};
+use crate::time::Timers;
+
+/// Starts a task on the runtime of this thread; it runs whether or not the handle is awaited.
+///
+/// Its first poll comes soon, not at once. Dropping the handle detaches the task;
+/// [`abort`](JoinHandle::abort) drops the future. A panic ends the task alone: its handle tells.
+///
+/// # Panics
+/// Outside of a runtime: on a thread that is no worker and not inside a `block_on`.
+///
+/// ```
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let task = tidings::spawn(async { 6 * 7 });
+/// assert_eq!(task.await.unwrap(), 42);
+/// # });
+/// ```
+#[inline]
+#[track_caller]
+pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    let at = Location::caller();
+    let Some(worker) = current::worker() else {
+        return Shared::spawn(&here("spawn"), future, at);
+    };
+    let (task, handle) = Task::new(future, worker.shared_ptr(), at);
+    worker.push_spawned(task);
+    handle
+}
+
+/// Runs a closure that blocks on a thread made for that.
+///
+/// The pool grows up to its limit ([`Builder::blocking_threads`], 512 by default), then work
+/// queues. Aborting works until the closure has started.
+///
+/// # Panics
+/// Outside of a runtime.
+///
+/// ```
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let text = tidings::spawn_blocking(|| std::fs::read_to_string("/dev/null")).await.unwrap();
+/// assert_eq!(text.unwrap(), "");
+/// # });
+/// ```
+#[track_caller]
+pub fn spawn_blocking<F, T>(f: F) -> JoinHandle<T>
+where
+    F: FnOnce() -> T + Send + 'static,
+    T: Send + 'static,
+{
+    Shared::spawn_blocking(&here("spawn_blocking"), f, Location::caller())
+}
+
+#[track_caller]
+fn here(what: &str) -> Arc<Shared> {
+    current::shared().unwrap_or_else(|| {
+        panic!("tidings::{what} needs a runtime: call it in a task, or inside Runtime::block_on")
+    })
+}
+
+/// Queues a task that was idle and has been woken.
+#[inline(always)]
+pub(crate) fn schedule(task: Task) {
+    match current::worker() {
+        Some(worker) if worker.runs_for(task.shared()) => worker.push_woken(task),
+        _ => schedule_outside(task),
+    }
+}
+
+#[cold]
+fn schedule_outside(task: Task) {
+    // SAFETY: the task is alive and we have its run right, so its runtime waits for us before
+    // it ends; our own count keeps it from then on.
+    let shared = unsafe {
+        let shared = task.shared();
+        Arc::increment_strong_count(shared);
+        Arc::from_raw(shared)
+    };
+    shared.inject(task);
+}
+
+/// Panics on a worker.
+#[track_caller]
+fn assert_may_wait() {
+    assert!(
+        current::worker().is_none(),
+        "a worker of a tidings runtime must not wait for a thread's sake: await instead"
+    );
+}
+
+/// Runs a future on this thread, which waits; timers and channels of ours work in it.
+///
+/// # Panics
+/// On a worker, which must not wait.
+#[track_caller]
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    assert_may_wait();
+    let parker = Arc::new(Parker::current());
+    let waker = Waker::from(Arc::clone(&parker));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        parker.park();
+    }
+}
+
+/// Counts one operation of the running poll. `false`: enough for now, yield.
+#[inline(always)]
+pub(crate) fn spend_budget() -> bool {
+    current::worker().is_none_or(worker::Worker::spend)
+}
+
+/// Which of `n` branches is tried first.
+#[inline(always)]
+pub(crate) fn choose_branch(n: usize) -> usize {
+    match current::worker() {
+        Some(worker) => worker.choose(Choice::Branch, n),
+        None => current::random_below(n),
+    }
+}
+
+/// The time, if this thread's runtime has a seam.
+pub(crate) fn seam_now() -> Option<Duration> {
+    current::worker().and_then(worker::Worker::seam_now)
+}
+
+/// Runs `inside` on the timers of this thread's worker, `outside` where there is none.
+#[inline(always)]
+pub(crate) fn with_timers<A, R>(
+    argument: A,
+    inside: impl FnOnce(&mut Timers, A) -> R,
+    outside: impl FnOnce(A) -> R,
+) -> R {
+    match current::worker() {
+        Some(worker) => worker.local(|local| inside(&mut local.timers, argument)),
+        None => outside(argument),
+    }
+}
+
+/// What this thread calls itself when it locks a channel: its worker's, or anybody.
+#[inline(always)]
+pub(crate) fn lock_name() -> u8 {
+    current::worker().map_or(ANYBODY, worker::Worker::lock_name)
+}
+
+/// A lock of a channel was found taken by another thread: a sign that tasks which talk to each
+/// other run on different workers.
+#[cold]
+pub(crate) fn contended(holder: u8) {
+    if let Some(worker) = current::worker() {
+        worker.contended(holder);
+    }
+}
+
+/// A task of this thread's runtime has panicked.
+#[cold]
+pub(crate) fn task_panicked(_: &'static Location<'static>) {}

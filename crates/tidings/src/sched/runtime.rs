@@ -1,0 +1,600 @@
+//! Start and stop.
+//!
+//! Shutdown, in order: 1. `closing` is set, workers end after their current poll; 2. the last
+//! worker drops the futures of all tasks that are left (their handles hear `cancelled`), until
+//! none is alive; 3. inboxes are closed, later spawns are cancelled at once; 4. blocking work
+//! that has not started is cancelled, running work awaited.
+
+use std::fmt;
+use std::future::Future;
+use std::io;
+use std::panic::Location;
+use std::pin::pin;
+use std::sync::TryLockError;
+use std::time::Duration;
+
+use super::blocking::Blocking;
+use super::idle::Idle;
+use super::inbox::Inbox;
+use super::local::Local;
+use super::seam::Seam;
+use super::watch::{self, Watch};
+use super::worker::Worker;
+use super::{current, solo};
+use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use crate::primitive::{Arc, Biased, CachePadded, Mutex, OnceLock, Parker, lock, relax, thread};
+use crate::task::{self, JoinHandle, Task};
+
+/// Operations per poll, before a task must let others run.
+const BUDGET: u32 = 128;
+
+/// What all threads of a runtime share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(super) remotes: Box<[CachePadded<Remote>]>,
+    pub(super) idle: CachePadded<Idle>,
+    pub(super) blocking: Blocking,
+    pub(super) budget: u32,
+    pub(super) watch: Watch,
+    closing: AtomicBool,
+    /// Workers that have not ended.
+    running: AtomicUsize,
+    /// Where the next task from outside goes.
+    next: AtomicUsize,
+    /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
+    solo: Mutex<Option<Arc<Parker>>>,
+}
+
+/// What other threads see of a worker.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(super) inbox: Inbox,
+    /// Tasks sent to this worker and no other: nobody steals them.
+    pub(super) sent: Inbox,
+    pub(super) local: Biased<Local>,
+    /// Counts its turns: one that stands still is in a long poll, or sleeps.
+    pub(super) turn: CachePadded<AtomicU32>,
+    parker: OnceLock<Arc<Parker>>,
+}
+
+impl Shared {
+    fn new(builder: &Builder, workers: usize) -> Self {
+        let remote = || {
+            CachePadded(Remote {
+                inbox: Inbox::new(),
+                sent: Inbox::new(),
+                local: Biased::new(Local::default()),
+                turn: CachePadded(AtomicU32::new(0)),
+                parker: OnceLock::new(),
+            })
+        };
+        Self {
+            remotes: (0..workers).map(|_| remote()).collect(),
+            idle: CachePadded(Idle::new()),
+            blocking: Blocking::new(builder.blocking_threads),
+            budget: builder.budget,
+            watch: Watch::default(),
+            closing: AtomicBool::new(false),
+            running: AtomicUsize::new(workers),
+            next: AtomicUsize::new(0),
+            solo: Mutex::new(None),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Relaxed)
+    }
+
+    /// Is anything in an inbox?
+    pub(super) fn has_public_work(&self) -> bool {
+        self.remotes.iter().any(|remote| !remote.inbox.is_empty())
+    }
+
+    /// After a push to an inbox: wakes a sleeper, if one is needed.
+    pub(super) fn notify(&self) {
+        if let Some(sleeper) = self.idle.pushed() {
+            self.unpark(sleeper);
+        }
+    }
+
+    pub(super) fn unpark(&self, worker: usize) {
+        if let Some(parker) = self.remotes[worker].parker.get() {
+            parker.unpark();
+        } else if let Some(parker) = &*lock(&self.solo) {
+            parker.unpark();
+        }
+    }
+
+    /// Queues tasks with a worker, from any thread.
+    pub(super) fn push_to(&self, worker: usize, tasks: impl IntoIterator<Item = Task>) {
+        match self.remotes[worker].inbox.push(tasks) {
+            Ok(()) => self.notify(),
+            // The runtime has ended: nobody will run them.
+            Err(tasks) => tasks.into_iter().for_each(Task::cancel),
+        }
+    }
+
+    /// Sends a task to a worker that no other shall take it from.
+    pub(super) fn send_to(&self, worker: usize, task: Task) {
+        match self.remotes[worker].sent.push([task]) {
+            Ok(()) if self.idle.wake_this(worker) => self.unpark(worker),
+            Ok(()) => {}
+            Err(tasks) => tasks.into_iter().for_each(Task::cancel),
+        }
+    }
+
+    /// Queues a task from a thread that is not one of our workers.
+    pub(super) fn inject(&self, task: Task) {
+        let n = self.remotes.len();
+        // RELAXED: any spread will do.
+        let worker = if n == 1 {
+            0
+        } else {
+            self.next.fetch_add(1, Ordering::Relaxed) % n
+        };
+        self.push_to(worker, [task]);
+        if n == 1 {
+            // A solo scheduler waits outside of `idle`.
+            self.unpark(0);
+        }
+    }
+
+    pub(super) fn spawn<F>(
+        shared: &Arc<Self>,
+        future: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        let (task, handle) = Task::new(future, Arc::as_ptr(shared), at);
+        match current::worker() {
+            Some(worker) if worker.runs_for(Arc::as_ptr(shared)) => worker.push_spawned(task),
+            _ => shared.inject(task),
+        }
+        handle
+    }
+
+    pub(super) fn spawn_blocking<F, T>(
+        shared: &Arc<Self>,
+        f: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        // Under a seam there is one thread, and the closure is one more task.
+        let solo = current::worker().is_some_and(|worker| worker.seam_now().is_some());
+        // Elsewhere it belongs to the pool of threads alone: it is polled once and never
+        // scheduled, and the shutdown must not look for it among the workers' tasks.
+        let owner = if solo {
+            Arc::as_ptr(shared)
+        } else {
+            std::ptr::null()
+        };
+        let (task, handle) = Task::new(async move { f() }, owner, at);
+        if solo {
+            shared.inject(task);
+        } else {
+            shared.blocking.push(shared, task);
+        }
+        handle
+    }
+
+    /// The thread of a worker.
+    fn run_worker(shared: &Arc<Self>, index: usize) {
+        let parker = Arc::new(Parker::current());
+        let _ = shared.remotes[index].parker.set(Arc::clone(&parker));
+        let worker = Worker::new(shared, index, parker, None);
+        worker.run();
+        if shared.running.fetch_sub(1, Ordering::AcqRel) == 1 {
+            current::become_worker(&worker, || shared.end());
+        }
+    }
+
+    /// All workers have stopped: ends every task.
+    fn end(&self) {
+        let mut step = 0;
+        loop {
+            self.end_queued();
+            let mut alive = 0;
+            let mut tasks = Vec::new();
+            task::each_alive(self, |aborting| {
+                alive += 1;
+                tasks.extend(aborting.abort());
+            });
+            if alive == 0 {
+                break;
+            }
+            // Tasks that are alive and not ours to run are on their way: a waker on another
+            // thread is about to push them, and refers to this runtime until it has.
+            tasks.into_iter().for_each(Task::cancel);
+            relax(&mut step);
+        }
+        for remote in &self.remotes {
+            remote.inbox.close();
+            remote.sent.close();
+        }
+        // What came in before the inboxes closed.
+        self.end_queued();
+        for remote in &self.remotes {
+            let timers = remote
+                .local
+                .revoke(|local| std::mem::take(&mut local.timers));
+            drop(timers);
+        }
+    }
+
+    /// Ends what is queued, and what its futures spawn and wake as they are dropped.
+    fn end_queued(&self) {
+        loop {
+            let mut tasks = Vec::new();
+            for remote in &self.remotes {
+                // The workers have stopped, so nobody is kept waiting.
+                remote.local.revoke(|local| tasks.extend(local.drain()));
+                remote.inbox.take_all(|task| tasks.push(task));
+                remote.sent.take_all(|task| tasks.push(task));
+            }
+            if tasks.is_empty() {
+                return;
+            }
+            tasks.into_iter().for_each(Task::cancel);
+        }
+    }
+
+    fn close(&self) {
+        self.closing.store(true, Ordering::SeqCst);
+        // ORD close: fence; pairs with the fence of a worker that falls asleep (idle.rs): it sees
+        // `closing`, or we see the parker it has set before.
+        fence(Ordering::SeqCst);
+        for worker in 0..self.remotes.len() {
+            self.unpark(worker);
+        }
+    }
+}
+
+/// Runs tasks. Dropping it ends them all: see [`shutdown_timeout`](Self::shutdown_timeout).
+///
+/// ```
+/// let rt = tidings::Runtime::builder().workers(2).build().unwrap();
+/// let answer = rt.block_on(async { tidings::spawn(async { 42 }).await.unwrap() });
+/// assert_eq!(answer, 42);
+/// ```
+pub struct Runtime {
+    shared: Arc<Shared>,
+    threads: Vec<thread::JoinHandle<()>>,
+    /// The only worker of a runtime with a seam; it runs inside `block_on`.
+    solo: Option<Mutex<Worker>>,
+    /// How long the drop waits for blocking work: as long as it takes, unless told.
+    patience: Option<Duration>,
+}
+
+impl Runtime {
+    /// A runtime with a worker for each core.
+    ///
+    /// # Errors
+    /// If the system starts no threads.
+    pub fn new() -> io::Result<Self> {
+        Self::builder().build()
+    }
+
+    /// A runtime to be configured.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Runs a future on the calling thread, which waits; tasks it spawns run on the workers.
+    ///
+    /// # Panics
+    /// On a worker of a tidings runtime, which must not wait. If the future panics.
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        let Some(solo) = &self.solo else {
+            return current::enter(&self.shared, || super::block_on(future));
+        };
+        super::assert_may_wait();
+        let worker = match solo.try_lock() {
+            Ok(worker) => worker,
+            // A panic of the root future is its own affair.
+            Err(TryLockError::Poisoned(worker)) => worker.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                panic!("one block_on at a time on a runtime with a seam")
+            }
+        };
+        let parker = Arc::new(Parker::current());
+        *lock(&self.shared.solo) = Some(Arc::clone(&parker));
+        let future = pin!(future);
+        solo::block_on(&worker, &self.shared, &parker, future)
+    }
+
+    /// As [`tidings::spawn`](crate::spawn), on this runtime, from any thread.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Shared::spawn(&self.shared, future, Location::caller())
+    }
+
+    /// As [`tidings::spawn_blocking`](crate::spawn_blocking), on this runtime.
+    #[track_caller]
+    pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Shared::spawn_blocking(&self.shared, f, Location::caller())
+    }
+
+    /// A handle to spawn with from elsewhere; it does not keep the runtime going.
+    #[must_use]
+    pub fn handle(&self) -> Handle {
+        Handle {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// How many workers it has.
+    #[must_use]
+    pub fn workers(&self) -> usize {
+        self.shared.remotes.len()
+    }
+
+    /// Ends the runtime as dropping it does, but waits at most `timeout`.
+    ///
+    /// Each task's future is dropped where it waits, and its handle hears that it was
+    /// cancelled; blocking work that runs is waited for. A task in a poll that does not return
+    /// is what the timeout is for: its thread is left behind.
+    pub fn shutdown_timeout(mut self, timeout: Duration) {
+        if self.solo.is_some() {
+            // Nothing runs outside of `block_on`: there is nobody to wait for.
+            return;
+        }
+        self.shared.close();
+        let start = crate::time::system();
+        let left = || timeout.saturating_sub(crate::time::system().saturating_since(start));
+        let mut step = 0;
+        while self.shared.running.load(Ordering::Acquire) > 0 && !left().is_zero() {
+            if step > 20 {
+                // The workers say nothing when they end; this is no path that must be quick.
+                thread::park_timeout(Duration::from_millis(1).min(left()));
+            }
+            relax(&mut step);
+        }
+        self.patience = Some(left());
+        if self.shared.running.load(Ordering::Acquire) > 0 {
+            self.threads.clear();
+        }
+    }
+
+    fn shut_down(&mut self) {
+        self.shared.close();
+        if let Some(solo) = self.solo.take() {
+            let worker = solo.into_inner().unwrap_or_else(|e| e.into_inner());
+            current::become_worker(&worker, || self.shared.end());
+            self.shared.running.store(0, Ordering::Release);
+        }
+        let here = thread::current().id();
+        for thread in self.threads.drain(..) {
+            // A runtime dropped by one of its own tasks: that thread ends by itself.
+            if thread.thread().id() != here {
+                let _ = thread.join();
+            }
+        }
+        self.shared.blocking.shut_down(self.patience);
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime")
+            .field("workers", &self.workers())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Spawns on a runtime from anywhere, from [`Runtime::handle`] or [`Handle::current`].
+#[derive(Clone)]
+pub struct Handle {
+    shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// The runtime of this thread.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[must_use]
+    #[track_caller]
+    pub fn current() -> Self {
+        Self {
+            shared: super::here("Handle::current"),
+        }
+    }
+
+    /// The runtime of this thread, if there is one.
+    #[must_use]
+    pub fn try_current() -> Option<Self> {
+        current::shared().map(|shared| Self { shared })
+    }
+
+    /// As [`tidings::spawn`](crate::spawn), on that runtime. After its end the task is
+    /// cancelled at once.
+    #[track_caller]
+    pub fn spawn<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        Shared::spawn(&self.shared, future, Location::caller())
+    }
+
+    /// As [`tidings::spawn_blocking`](crate::spawn_blocking), on that runtime.
+    #[track_caller]
+    pub fn spawn_blocking<F, T>(&self, f: F) -> JoinHandle<T>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        Shared::spawn_blocking(&self.shared, f, Location::caller())
+    }
+}
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+/// Configures a [`Runtime`].
+pub struct Builder {
+    workers: Option<usize>,
+    name: String,
+    stack: Option<usize>,
+    budget: u32,
+    blocking_threads: usize,
+    seam: Option<Box<dyn Seam>>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            name: "tidings-worker".into(),
+            stack: None,
+            budget: BUDGET,
+            blocking_threads: 512,
+            seam: None,
+        }
+    }
+}
+
+impl Builder {
+    /// How many threads run tasks; by default one for each core.
+    ///
+    /// # Panics
+    /// If `n` is 0 or over 65,535.
+    #[must_use]
+    pub fn workers(mut self, n: usize) -> Self {
+        assert!(
+            (1..1 << 16).contains(&n),
+            "a runtime has 1 to 65535 workers, not {n}"
+        );
+        self.workers = Some(n);
+        self
+    }
+
+    /// The name of the worker threads; `-0`, `-1`, .. is appended.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The stack of each worker thread, in bytes; by default the system's.
+    #[must_use]
+    pub fn thread_stack_size(mut self, bytes: usize) -> Self {
+        self.stack = Some(bytes);
+        self
+    }
+
+    /// How many channel and timer operations a task may do in one poll before it yields; 128
+    /// by default. Fewer: fairer; more: faster when one task does most of the work.
+    ///
+    /// # Panics
+    /// If `operations` is 0.
+    #[must_use]
+    pub fn budget(mut self, operations: u32) -> Self {
+        assert!(
+            operations > 0,
+            "a budget of 0 operations would let no task do anything"
+        );
+        self.budget = operations;
+        self
+    }
+
+    /// The most threads for blocking work; 512 by default. More work queues.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    #[must_use]
+    pub fn blocking_threads(mut self, n: usize) -> Self {
+        assert!(n > 0, "blocking work needs at least one thread");
+        self.blocking_threads = n;
+        self
+    }
+
+    /// Lets `seam` make every choice of the scheduler; tasks then run on the thread inside
+    /// [`Runtime::block_on`], one at a time.
+    #[must_use]
+    pub fn seam(mut self, seam: impl Seam + 'static) -> Self {
+        self.seam = Some(Box::new(seam));
+        self
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// If the system starts no threads.
+    pub fn build(mut self) -> io::Result<Runtime> {
+        let seam = self.seam.take();
+        let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let workers = if seam.is_some() {
+            1
+        } else {
+            self.workers.unwrap_or_else(cores)
+        };
+        let shared = Arc::new(Shared::new(&self, workers));
+        let mut runtime = Runtime {
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+            solo: None,
+            patience: None,
+        };
+        if let Some(seam) = seam {
+            let parker = Arc::new(Parker::current());
+            runtime.solo = Some(Mutex::new(Worker::new(&shared, 0, parker, Some(seam))));
+            return Ok(runtime);
+        }
+        if workers > 1 {
+            watch::register(&shared);
+        }
+        for index in 0..workers {
+            let mut thread = thread::Builder::new().name(format!("{}-{index}", self.name));
+            if let Some(stack) = self.stack {
+                thread = thread.stack_size(stack);
+            }
+            let shared = Arc::clone(&shared);
+            match thread.spawn(move || Shared::run_worker(&shared, index)) {
+                Ok(thread) => runtime.threads.push(thread),
+                Err(error) => {
+                    // Those that never start have ended.
+                    let missing = workers - index;
+                    if runtime.shared.running.fetch_sub(missing, Ordering::AcqRel) == missing {
+                        runtime.shared.end();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(runtime)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
+}

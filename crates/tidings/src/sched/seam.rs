@@ -1,0 +1,94 @@
+//! The one seam through which every choice of a scheduler passes.
+//!
+//! An ordinary runtime has no seam installed: its choices are made in place (queue order, a
+//! worker's xorshift, the system's clock), at the cost of one test of a pointer. A runtime built
+//! with [`Builder::seam`](super::Builder::seam) has one thread and asks the seam for everything,
+//! so that a run is a function of the seam's answers: `sched/solo.rs` is that scheduler, and the
+//! simulator owns the seam.
+
+use std::fmt;
+use std::time::Duration;
+
+/// What a choice is about, for traces and for exploration strategies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Choice {
+    /// Which of the runnable tasks runs next.
+    Task,
+    /// Which branch of a choice is tried first.
+    Branch,
+    /// Anything else that needs a random number.
+    Random,
+}
+
+/// Decides what an ordinary scheduler leaves to chance and to the clock.
+pub trait Seam: Send {
+    /// Picks one of `n` (at least 1) alternatives: a number below `n`.
+    fn choose(&mut self, choice: Choice, n: usize) -> usize;
+
+    /// The time since the start of the run.
+    fn now(&mut self) -> Duration;
+
+    /// Nothing can run. `next` is the time of the earliest timer, if there is one.
+    ///
+    /// `true`: time has moved on (to `next`, say), go on. `false`: wait for a thread outside.
+    fn idle(&mut self, next: Option<Duration>) -> bool;
+}
+
+/// A seam that draws every choice from one seeded generator, and whose time jumps.
+///
+/// The same program under the same seed makes the same run.
+///
+/// ```
+/// use tidings::sched::{Runtime, Seeded};
+/// let rt = Runtime::builder().seam(Seeded::new(7)).build().unwrap();
+/// let start = tidings::time::Instant::now();
+/// rt.block_on(async { tidings::time::sleep(std::time::Duration::from_secs(3600)).await });
+/// assert!(start.elapsed().as_secs() < 60, "an hour of virtual time");
+/// ```
+pub struct Seeded {
+    state: u64,
+    now: Duration,
+}
+
+impl Seeded {
+    /// A run for this seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            state: seed,
+            now: Duration::ZERO,
+        }
+    }
+}
+
+impl Seam for Seeded {
+    fn choose(&mut self, _: Choice, n: usize) -> usize {
+        // SplitMix64 (Steele, Lea, Flood 2014).
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        // The product's high half is below n.
+        ((u128::from(z) * n as u128) >> 64) as usize
+    }
+
+    fn now(&mut self) -> Duration {
+        self.now
+    }
+
+    fn idle(&mut self, next: Option<Duration>) -> bool {
+        let Some(next) = next else { return false };
+        self.now = self.now.max(next);
+        true
+    }
+}
+
+impl fmt::Debug for Seeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seeded")
+            .field("now", &self.now)
+            .finish_non_exhaustive()
+    }
+}

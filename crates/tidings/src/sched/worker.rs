@@ -1,0 +1,422 @@
+//! A worker: the loop that runs tasks.
+//!
+//! One turn: pop a task, poll it once, queue it again if it was woken meanwhile, share work if
+//! somebody is hungry. Without work: look into the neighbours' inboxes, spin briefly, sleep.
+
+use std::cell::{Cell, RefCell};
+use std::ptr::NonNull;
+use std::task::Waker;
+use std::time::Duration;
+
+use super::current::xorshift_below;
+use super::local::Local;
+use super::seam::{Choice, Seam};
+use super::{Shared, current};
+use crate::primitive::atomic::Ordering;
+use crate::primitive::{ANYBODY, Arc, Parker};
+use crate::task::{Header, Task};
+use crate::time::{self, Instant};
+
+/// Turns between looks at the clock, while timers are armed.
+pub(crate) const REFRESH: u32 = 32;
+/// Looks around before a worker sleeps: some 20 us. Waking a sleeper costs 12 us and more.
+const SPINS: u32 = 200;
+/// Tasks taken from a neighbour at once, at most.
+const STEAL_MAX: usize = 256;
+/// How long a neighbour may be in one poll before its private work is taken from it.
+const STUCK: Duration = Duration::from_millis(1);
+/// The longest sleep of a worker while others are busy: it is their rescuer.
+const WATCH_MAX: Duration = Duration::from_millis(10);
+/// A task that ran into the locks of a neighbour this often in one poll, and yielded, goes on
+/// there: a channel used from two cores costs both more than the second core brings.
+const PULLED: u32 = 8;
+/// Turns between looks at stuck neighbours by a worker that is busy itself.
+const WATCH_TURNS: u32 = 1024;
+
+/// The part of a worker that only its thread touches. The rest is in [`Shared`].
+pub(crate) struct Worker {
+    shared: Arc<Shared>,
+    index: usize,
+    /// Ours of `shared.remotes`.
+    remote: NonNull<super::Remote>,
+    parker: Arc<Parker>,
+    /// The task that runs, or ran last: only compared.
+    running: Cell<*mut Header>,
+    /// `index`, as tasks remember it and as channel locks do.
+    id: u32,
+    lock_name: u8,
+    /// The worker whose channel locks the running task ran into, and how often.
+    pull: Cell<Option<(usize, u32)>>,
+    /// Operations left in this poll.
+    budget: Cell<u32>,
+    random: Cell<u64>,
+    turn: Cell<u32>,
+    /// For each neighbour: its turn when we last looked, and when that was.
+    watched: RefCell<Vec<(u32, Instant)>>,
+    /// Scratch for expired and cancelled timers.
+    due: RefCell<(Vec<Waker>, Vec<Waker>)>,
+    seam: Option<RefCell<Box<dyn Seam>>>,
+}
+
+// SAFETY: `remote` points into `shared`, which the worker keeps and which may be sent.
+unsafe impl Send for Worker {}
+
+impl Worker {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        index: usize,
+        parker: Arc<Parker>,
+        seam: Option<Box<dyn Seam>>,
+    ) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            index,
+            remote: NonNull::from(&*shared.remotes[index]),
+            parker,
+            running: Cell::new(std::ptr::null_mut()),
+            id: u32::try_from(index).expect("at most 65535 workers"),
+            lock_name: u8::try_from(index + 1).unwrap_or(ANYBODY),
+            pull: Cell::new(None),
+            budget: Cell::new(shared.budget),
+            random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ ((index as u64 + 1) << 32)),
+            turn: Cell::new(0),
+            watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
+            due: RefCell::default(),
+            seam: seam.map(RefCell::new),
+        }
+    }
+
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    pub(super) fn shared_ptr(&self) -> *const Shared {
+        Arc::as_ptr(&self.shared)
+    }
+
+    pub(super) fn refill_budget(&self) {
+        self.budget.set(self.shared.budget);
+    }
+
+    #[inline(always)]
+    pub(super) fn runs_for(&self, shared: *const Shared) -> bool {
+        std::ptr::eq(Arc::as_ptr(&self.shared), shared)
+    }
+
+    #[inline(always)]
+    fn remote(&self) -> &super::Remote {
+        // SAFETY: it is in `shared`, which this worker keeps.
+        unsafe { self.remote.as_ref() }
+    }
+
+    /// The private queues.
+    #[inline(always)]
+    pub(super) fn local<R>(&self, f: impl FnOnce(&mut Local) -> R) -> R {
+        // SAFETY: this thread is the worker, and `f` (ours, in this module and in `mod.rs`)
+        // does not come back here.
+        unsafe { self.remote().local.enter(f) }
+    }
+
+    /// A task was woken by the one that runs.
+    #[inline(always)]
+    pub(super) fn push_woken(&self, task: Task) {
+        let crossed = task.ran_elsewhere(self.id);
+        self.local(|local| {
+            if crossed {
+                local.crossed();
+            }
+            local.push_woken(task);
+        });
+    }
+
+    /// The one that runs has spawned a task.
+    #[inline(always)]
+    pub(super) fn push_spawned(&self, task: Task) {
+        let hungry = self.seam.is_none() && self.shared.idle.is_hungry();
+        task.set_parent(self.running.get());
+        let shared = self.local(|local| {
+            local.push_spawned(task);
+            hungry && local.share_spawned(&self.remote().inbox)
+        });
+        if shared {
+            self.shared.notify();
+        }
+    }
+
+    /// What we call ourselves when we lock a channel; workers beyond 254 are anybody.
+    #[inline(always)]
+    pub(super) fn lock_name(&self) -> u8 {
+        self.lock_name
+    }
+
+    /// The task that runs found a channel locked, by `holder`.
+    pub(super) fn contended(&self, holder: u8) {
+        self.local(Local::crossed);
+        let worker = usize::from(holder) - 1;
+        // Always towards the lower number, so that two workers do not change places.
+        if holder != ANYBODY && worker < self.index {
+            let n = self.pull.get().map_or(0, |(_, n)| n);
+            self.pull.set(Some((worker, n + 1)));
+        }
+    }
+
+    /// One more operation in this poll? `false`: yield.
+    #[inline(always)]
+    pub(super) fn spend(&self) -> bool {
+        let left = self.budget.get();
+        self.budget.set(left.wrapping_sub(1));
+        left != 0
+    }
+
+    #[inline(always)]
+    pub(super) fn choose(&self, choice: Choice, n: usize) -> usize {
+        match &self.seam {
+            None => xorshift_below(&self.random, n),
+            Some(seam) => seam.borrow_mut().choose(choice, n),
+        }
+    }
+
+    pub(super) fn seam_now(&self) -> Option<Duration> {
+        self.seam.as_ref().map(|seam| seam.borrow_mut().now())
+    }
+
+    /// Asks the seam what to do when nothing can run.
+    pub(super) fn seam_idle(&self, next: Option<Duration>) -> Option<bool> {
+        self.seam.as_ref().map(|seam| seam.borrow_mut().idle(next))
+    }
+
+    /// The thread of a worker, until the runtime shuts down.
+    pub(super) fn run(&self) {
+        current::become_worker(self, || {
+            while !self.shared.is_closing() {
+                match self.next_task() {
+                    Some(task) => self.run_task(task),
+                    None => self.idle(),
+                }
+            }
+        });
+    }
+
+    /// Runs one task for one poll.
+    #[inline]
+    pub(super) fn run_task(&self, task: Task) {
+        self.refill_budget();
+        self.running.set(task.as_ptr());
+        task.set_ran_on(self.id);
+        let again = task.run();
+        // Also if it waits now: what it ran into is not the next task's affair.
+        let pull = self.pull.take();
+        if let Some(again) = again {
+            match pull {
+                Some((worker, n)) if n >= PULLED => self.shared.send_to(worker, again),
+                _ => self.local(|local| local.push_yielded(again)),
+            }
+        }
+    }
+
+    #[inline]
+    fn next_task(&self) -> Option<Task> {
+        let turn = self.turn.get().wrapping_add(1);
+        self.turn.set(turn);
+        let remote = self.remote();
+        // RELAXED: a neighbour only compares it with what it saw a millisecond ago.
+        remote.turn.store(turn, Ordering::Relaxed);
+        if turn.is_multiple_of(REFRESH) {
+            self.tick(turn);
+        }
+        let hungry = self.shared.idle.is_hungry();
+        let (task, shared) = self.local(|local| {
+            if !remote.sent.is_empty() {
+                remote.sent.take_all(|task| local.push_yielded(task));
+            }
+            let task = local.pop(&remote.inbox);
+            let shared = hungry && task.is_some() && local.share(&remote.inbox);
+            (task, shared)
+        });
+        if shared {
+            self.shared.notify();
+        }
+        task.or_else(|| self.take_from(self.index))
+    }
+
+    /// Every [`REFRESH`] turns: timers, and now and then a look at the neighbours.
+    #[cold]
+    fn tick(&self, turn: u32) {
+        if !self.local(|local| local.timers.is_idle()) {
+            self.refresh_timers();
+        }
+        if turn.is_multiple_of(WATCH_TURNS) && self.shared.remotes.len() > 1 {
+            self.rescue();
+        }
+    }
+
+    /// Gives new timers their time, wakes those that are due. The earliest left.
+    pub(super) fn refresh_timers(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut due = self.due.take();
+        let next = self.local(|local| {
+            if local.timers.is_idle() {
+                return None;
+            }
+            local.timers.refresh(now, &mut due.0, &mut due.1);
+            local.timers.next()
+        });
+        due.1.clear();
+        wake_all(&mut due.0);
+        self.due.replace(due);
+        next
+    }
+
+    /// Takes the older half of an inbox; runs the first of them, queues the rest.
+    #[inline]
+    fn take_from(&self, index: usize) -> Option<Task> {
+        let inbox = &self.shared.remotes[index].inbox;
+        if inbox.is_empty() {
+            return None;
+        }
+        let mut first = None;
+        self.local(|local| {
+            inbox.take_half(STEAL_MAX, |task| {
+                if first.is_none() {
+                    first = Some(task);
+                } else {
+                    local.push_yielded(task);
+                }
+            });
+        });
+        first
+    }
+
+    /// Looks into every neighbour's inbox, from a random one on.
+    fn steal(&self) -> Option<Task> {
+        let n = self.shared.remotes.len();
+        let start = self.choose(Choice::Random, n);
+        (0..n).find_map(|offset| self.take_from((start + offset) % n))
+    }
+
+    /// Nothing to do here: search, then sleep. Returns when there may be work.
+    #[cold]
+    fn idle(&self) {
+        let idle = &self.shared.idle;
+        idle.start_search();
+        let found = self.search().or_else(|| {
+            self.sleep();
+            self.steal()
+        });
+        idle.found();
+        self.shared.set_alarm();
+        // What was pushed while we searched was left to us: it may need one more.
+        if self.shared.has_public_work() {
+            self.shared.notify();
+        }
+        if let Some(task) = found {
+            self.run_task(task);
+        }
+    }
+
+    /// Looks around for a while. Ends a searcher.
+    fn search(&self) -> Option<Task> {
+        for _ in 0..SPINS {
+            if let Some(task) = self.steal() {
+                return Some(task);
+            }
+            if self.shared.is_closing() {
+                return None;
+            }
+            for _ in 0..16 {
+                std::hint::spin_loop();
+            }
+        }
+        None
+    }
+
+    /// Sleeps until woken, or until a timer or a look at busy neighbours is due.
+    fn sleep(&self) {
+        let next = self.refresh_timers();
+        if !self.local(|local| local.is_empty()) {
+            return;
+        }
+        let idle = &self.shared.idle;
+        let mut watch = STUCK;
+        idle.fall_asleep(self.index);
+        loop {
+            let sent = !self.remote().sent.is_empty();
+            if sent || self.shared.has_public_work() || self.shared.is_closing() {
+                break;
+            }
+            let others_busy = !idle.all(self.shared.remotes.len());
+            let until_timer = next.map(|next| next.saturating_since(Instant::now()));
+            if until_timer.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            let wait = match (until_timer, others_busy) {
+                (Some(left), true) => Some(left.min(watch)),
+                (None, true) => Some(watch),
+                (left, false) => left,
+            };
+            match wait {
+                Some(wait) => self.parker.park_timeout(wait),
+                None => self.parker.park(),
+            }
+            if !idle.is_sleeping(self.index) {
+                break;
+            }
+            if others_busy {
+                watch = (watch * 2).min(WATCH_MAX);
+                if self.rescue() {
+                    break;
+                }
+            }
+        }
+        idle.stand_up(self.index);
+    }
+
+    /// Takes the private work of neighbours that have been in one poll for too long. `true`:
+    /// there is work now.
+    #[cold]
+    fn rescue(&self) -> bool {
+        let now = time::system();
+        let mut rescued = false;
+        for (index, remote) in self.shared.remotes.iter().enumerate() {
+            if index == self.index {
+                continue;
+            }
+            let turn = remote.turn.load(Ordering::Relaxed);
+            let seen = {
+                let mut watched = self.watched.borrow_mut();
+                let seen = &mut watched[index];
+                if seen.0 != turn {
+                    *seen = (turn, now);
+                }
+                *seen
+            };
+            if now.saturating_since(seen.1) < STUCK || self.shared.idle.is_sleeping(index) {
+                continue;
+            }
+            let mut tasks = Vec::new();
+            let mut due = self.due.take();
+            remote.local.revoke(|local| {
+                tasks.extend(local.drain());
+                remote.sent.take_all(|task| tasks.push(task));
+                if !local.timers.is_idle() {
+                    local.timers.refresh(Instant::now(), &mut due.0, &mut due.1);
+                }
+            });
+            rescued |= !tasks.is_empty() || !due.0.is_empty();
+            due.1.clear();
+            // To the inbox of the stuck one: we take half of it, others the rest.
+            self.shared.push_to(index, tasks);
+            wake_all(&mut due.0);
+            self.due.replace(due);
+            self.watched.borrow_mut()[index].1 = now;
+        }
+        rescued
+    }
+}
+
+/// Wakes; a foreign waker may panic, and the others must hear all the same.
+fn wake_all(wakers: &mut Vec<Waker>) {
+    for waker in wakers.drain(..) {
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker.wake()));
+    }
+}

@@ -1,0 +1,513 @@
+//! The memory of a task: a header, then the future, then its output in the same place.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::pin::Pin;
+use std::ptr::{self, NonNull};
+use std::task::{Context, Poll, Waker};
+
+use super::handle::{JoinError, JoinHandle};
+use super::state::State;
+use super::waker::waker;
+use crate::primitive::atomic::{AtomicPtr, Ordering};
+use crate::primitive::{SpinLock, UnsafeCell, slab};
+use crate::sched::{self, Shared};
+
+/// What every task has, whatever its future.
+#[repr(C)]
+pub(crate) struct Header {
+    /// Word 0 (slab I1).
+    pub(super) state: State,
+    /// The link of an inbox; owned by whoever owns the run right.
+    next: UnsafeCell<*mut Self>,
+    /// The runtime. Valid while the task is alive: a runtime ends its tasks before it ends.
+    shared: AtomicPtr<Shared>,
+    vtable: UnsafeCell<&'static Vtable>,
+    location: UnsafeCell<&'static Location<'static>>,
+    /// Who awaits the output.
+    pub(super) joiner: SpinLock<Option<Waker>>,
+    /// The worker that ran it last. Owned by whoever owns the run right.
+    ran_on: UnsafeCell<u32>,
+}
+
+/// No worker has run the task yet.
+const NOWHERE: u32 = u32::MAX;
+
+/// The functions that know the future's type.
+struct Vtable {
+    /// Polls once. `true`: woken meanwhile, queue it again.
+    run: unsafe fn(NonNull<Header>) -> bool,
+    /// Drops the future unpolled and completes as cancelled.
+    cancel: unsafe fn(NonNull<Header>),
+    /// Moves the output to the pointer (a `Result<T, JoinError>`).
+    take: unsafe fn(NonNull<Header>, *mut ()),
+    /// Drops what the stage holds. The task is complete.
+    drop_output: unsafe fn(NonNull<Header>),
+    /// As `drop_output`, and frees the slot.
+    free: unsafe fn(NonNull<Header>),
+}
+
+#[repr(C)]
+struct Cell<F: Future> {
+    header: Header,
+    stage: UnsafeCell<Stage<F>>,
+}
+
+enum Stage<F: Future> {
+    Future(F),
+    Output(Result<F::Output, JoinError>),
+    Taken,
+}
+
+/// The right to run a task: exactly one exists while the task is queued or running.
+#[derive(Debug)]
+#[repr(transparent)]
+pub(crate) struct Task(NonNull<Header>);
+
+// SAFETY: the right to run may move between threads; only `Send` futures are spawned on a
+// runtime with several threads.
+unsafe impl Send for Task {}
+
+impl<F: Future> Cell<F> {
+    const CLASS: slab::Class = slab::Class::of::<Self>(slab::Kind::Task);
+
+    const VTABLE: Vtable = Vtable {
+        run: Self::run,
+        cancel: Self::cancel,
+        take: Self::take,
+        drop_output: Self::drop_output,
+        free: Self::free,
+    };
+
+    #[inline]
+    fn alloc(future: F, shared: *const Shared, at: &'static Location<'static>) -> NonNull<Header> {
+        let slot = slab::alloc(Self::CLASS).cast::<Self>();
+        let cell = slot.as_ptr();
+        // SAFETY: the slot is ours, large enough and aligned. Word 0 is written last, as an
+        // atomic (slab I1: stale wakes may read it meanwhile); the other fields are not read
+        // before somebody gets the pointer from us.
+        unsafe {
+            ptr::addr_of_mut!((*cell).header.next).write(UnsafeCell::new(ptr::null_mut()));
+            (*ptr::addr_of!((*cell).header.shared)).store(shared.cast_mut(), Ordering::Relaxed);
+            ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
+            ptr::addr_of_mut!((*cell).header.location).write(UnsafeCell::new(at));
+            ptr::addr_of_mut!((*cell).header.joiner).write(SpinLock::new(None));
+            ptr::addr_of_mut!((*cell).header.ran_on).write(UnsafeCell::new(NOWHERE));
+            ptr::addr_of_mut!((*cell).stage).write(UnsafeCell::new(Stage::Future(future)));
+            (*ptr::addr_of!((*cell).header.state)).reset();
+        }
+        slot.cast()
+    }
+
+    /// Polls once.
+    ///
+    /// # Safety
+    /// The header is of a live cell of this type, and the caller owns the run right; it keeps it
+    /// if this gives `true`.
+    unsafe fn run(header: NonNull<Header>) -> bool {
+        // SAFETY: the header is the first field of a live cell of this type.
+        let cell = unsafe { header.cast::<Self>().as_ref() };
+        let seen = cell.header.state.begin();
+        if seen.is_aborted() {
+            // SAFETY: the caller owns the run right.
+            unsafe { Self::cancel(header) };
+            return false;
+        }
+        let waker = waker(header);
+        let mut context = Context::from_waker(&waker);
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            cell.stage.with_mut(|stage| {
+                // SAFETY: the owner of the run right owns the stage.
+                let Stage::Future(future) = (unsafe { &mut *stage }) else {
+                    unreachable!("a live task has a future");
+                };
+                // SAFETY: the slot does not move, and the future is dropped in place.
+                unsafe { Pin::new_unchecked(future) }.poll(&mut context)
+            })
+        }));
+        match polled {
+            Ok(Poll::Pending) => return cell.header.state.end(seen),
+            // SAFETY: the caller owns the run right, which ends here.
+            Ok(Poll::Ready(output)) => unsafe { Self::complete(header, Ok(output)) },
+            Err(panic) => {
+                sched::task_panicked(cell.header.location());
+                // SAFETY: as above.
+                unsafe { Self::complete(header, Err(JoinError::panic(panic))) };
+            }
+        }
+        false
+    }
+
+    /// Drops the future unpolled.
+    ///
+    /// # Safety
+    /// The header is of a live cell of this type; the caller owns the run right and gives it up.
+    unsafe fn cancel(header: NonNull<Header>) {
+        // SAFETY: the caller owns the run right, which ends here.
+        unsafe { Self::complete(header, Err(JoinError::cancelled())) };
+    }
+
+    /// # Safety
+    /// The caller owns the run right and gives it up.
+    #[inline]
+    unsafe fn complete(header: NonNull<Header>, output: Result<F::Output, JoinError>) {
+        // SAFETY: the header is the first field of a live cell of this type.
+        let cell = unsafe { header.cast::<Self>().as_ref() };
+        // A panic in the future's drop ends here: it has no one left to hear of it but the hook.
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the owner of the run right owns the stage.
+            cell.stage.with_mut(|stage| unsafe { drop_in_place(stage) });
+        }));
+        let output = match dropped {
+            Ok(()) => output,
+            Err(panic) => output.and_then(|_| Err(JoinError::panic(panic))),
+        };
+        if cell.header.state.is_joined() {
+            // SAFETY: the stage was dropped above; this puts a valid one in its place.
+            cell.stage
+                .with_mut(|stage| unsafe { stage.write(Stage::Output(output)) });
+        } else {
+            // Nobody wants it. The output's drop is user code, and may panic.
+            if std::mem::needs_drop::<F::Output>() || output.is_err() {
+                let _ = catch_unwind(AssertUnwindSafe(|| drop(output)));
+            }
+            if !cell.header.state.has_handles() {
+                // SAFETY: the handles are gone, so the completer owns the slot.
+                unsafe { Self::give_back(header) };
+                return;
+            }
+        }
+        // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
+        let mut joiner = cell.header.joiner.lock();
+        let handles_own = cell.header.state.complete();
+        let waiting = joiner.take();
+        drop(joiner);
+        if handles_own {
+            if let Some(waker) = waiting {
+                // A foreign waker may panic: the worker must not end of it.
+                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+            }
+        } else {
+            // SAFETY: the handles went before we completed, so the slot is ours.
+            unsafe { Self::free(header) };
+        }
+    }
+
+    /// Moves the output out.
+    ///
+    /// # Safety
+    /// The header is of a cell of this type, whose task is complete; the caller owns the stage;
+    /// `to` is a `Result<F::Output, JoinError>` to write to.
+    unsafe fn take(header: NonNull<Header>, to: *mut ()) {
+        // SAFETY: the header is the first field of a cell of this type.
+        let cell = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: the task is complete and the caller is its handle, which owns the stage.
+        let stage = cell
+            .stage
+            .with_mut(|stage| unsafe { ptr::replace(stage, Stage::Taken) });
+        let Stage::Output(output) = stage else {
+            panic!("a join handle is polled once")
+        };
+        // SAFETY: the handle's type says that `to` is a `Result<T, JoinError>` to write to.
+        unsafe { to.cast::<Result<F::Output, JoinError>>().write(output) };
+    }
+
+    /// Drops what the stage holds.
+    ///
+    /// # Safety
+    /// The header is of a cell of this type, whose task is complete; the caller owns the stage.
+    #[inline]
+    unsafe fn drop_output(header: NonNull<Header>) {
+        // SAFETY: the header is the first field of a cell of this type.
+        let cell = unsafe { header.cast::<Self>().as_ref() };
+        // The output's drop is user code, and may panic: the panic hook has reported it, and
+        // there is nobody else to tell.
+        let _ = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the caller owns the stage.
+            cell.stage.with_mut(|stage| unsafe { drop_in_place(stage) });
+        }));
+    }
+
+    /// Drops what the stage holds, and frees the slot.
+    ///
+    /// # Safety
+    /// As for `drop_output`; the caller owns the whole slot and gives it up.
+    #[inline]
+    unsafe fn free(header: NonNull<Header>) {
+        // SAFETY: the caller owns the slot.
+        unsafe { Self::drop_output(header) };
+        // SAFETY: as above.
+        unsafe { Self::give_back(header) };
+    }
+
+    /// # Safety
+    /// The caller owns the slot, and what was in the stage has been dropped.
+    #[inline(always)]
+    unsafe fn give_back(header: NonNull<Header>) {
+        // SAFETY: the slot is the caller's.
+        unsafe { header.as_ref() }.state.release();
+        // SAFETY: the slot came from `alloc(CLASS)`, nothing but stale wakes refers to it.
+        unsafe { slab::free(header.cast(), Self::CLASS) };
+    }
+}
+
+/// Drops a stage, leaving a valid one behind should the drop panic.
+///
+/// # Safety
+/// The stage is valid, and the caller's.
+unsafe fn drop_in_place<F: Future>(stage: *mut Stage<F>) {
+    struct Leave<F: Future>(*mut Stage<F>);
+    impl<F: Future> Drop for Leave<F> {
+        fn drop(&mut self) {
+            // SAFETY: what was there has been dropped, or is being unwound from.
+            unsafe { self.0.write(Stage::Taken) };
+        }
+    }
+    let leave = Leave(stage);
+    // SAFETY: the caller owns the stage.
+    unsafe { ptr::drop_in_place(leave.0) };
+}
+
+impl Header {
+    fn vtable(&self) -> &'static Vtable {
+        // SAFETY: written by the maker before the task was published.
+        self.vtable.with(|vtable| unsafe { *vtable })
+    }
+
+    fn location(&self) -> &'static Location<'static> {
+        // SAFETY: written by the maker before the task was published.
+        self.location.with(|location| unsafe { *location })
+    }
+}
+
+impl Task {
+    /// Makes a task and the handle of its output. The caller must queue or cancel the task.
+    #[inline]
+    pub(crate) fn new<F: Future>(
+        future: F,
+        shared: *const Shared,
+        at: &'static Location<'static>,
+    ) -> (Self, JoinHandle<F::Output>) {
+        let header = Cell::alloc(future, shared, at);
+        (Self(header), JoinHandle::new(header))
+    }
+
+    /// A model's: a task that can only be queued.
+    #[cfg(all(test, loom))]
+    pub(crate) fn stub() -> Self {
+        fn never(_: NonNull<Header>) {
+            unreachable!("a stub is not run");
+        }
+        const STUB: Vtable = Vtable {
+            run: |_| unreachable!("a stub is not run"),
+            cancel: |header| never(header),
+            take: |header, _| never(header),
+            drop_output: |header| never(header),
+            free: |header| never(header),
+        };
+        Self(NonNull::from(Box::leak(Box::new(Header {
+            state: State::new(),
+            next: UnsafeCell::new(ptr::null_mut()),
+            shared: AtomicPtr::new(ptr::null_mut()),
+            vtable: UnsafeCell::new(&STUB),
+            location: UnsafeCell::new(Location::caller()),
+            joiner: SpinLock::new(None),
+            ran_on: UnsafeCell::new(NOWHERE),
+        }))))
+    }
+
+    /// Ends a [`stub`](Self::stub), whose owner must see what was done to it.
+    #[cfg(all(test, loom))]
+    pub(crate) fn drop_stub(self) {
+        // SAFETY: a stub is a box of its own.
+        let header = unsafe { Box::from_raw(self.0.as_ptr()) };
+        header.next.with_mut(|_| ());
+    }
+
+    /// Polls the task once. `Some`: it was woken meanwhile, and must be queued again.
+    #[inline]
+    pub(crate) fn run(self) -> Option<Self> {
+        // SAFETY: `self` is the run right of a live task.
+        let again = unsafe { (self.0.as_ref().vtable().run)(self.0) };
+        again.then_some(self)
+    }
+
+    /// Drops the future unpolled; whoever joins hears that it was cancelled.
+    pub(crate) fn cancel(self) {
+        // SAFETY: `self` is the run right of a live task.
+        unsafe { (self.0.as_ref().vtable().cancel)(self.0) };
+    }
+
+    /// The runtime that runs this task.
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> *const Shared {
+        // SAFETY: the task is alive, so its cell is valid.
+        unsafe { self.0.as_ref() }.shared.load(Ordering::Relaxed)
+    }
+
+    /// Notes that `worker` runs it now.
+    #[inline(always)]
+    pub(crate) fn set_ran_on(&self, worker: u32) {
+        // SAFETY: the owner of the run right owns the field.
+        unsafe { self.0.as_ref() }
+            .ran_on
+            .with_mut(|ran_on| unsafe { *ran_on = worker });
+    }
+
+    /// Was it a worker other than this one that ran it last?
+    #[inline(always)]
+    pub(crate) fn ran_elsewhere(&self, worker: u32) -> bool {
+        // SAFETY: the owner of the run right owns the field.
+        let ran_on = unsafe { self.0.as_ref() }
+            .ran_on
+            .with(|ran_on| unsafe { *ran_on });
+        ran_on != worker && ran_on != NOWHERE
+    }
+
+    /// Remembers, in the link that a private queue does not need, which task spawned this one.
+    #[inline(always)]
+    pub(crate) fn set_parent(&self, parent: *mut Header) {
+        // SAFETY: the owner of the run right owns the link.
+        unsafe { self.0.as_ref() }
+            .next
+            .with_mut(|link| unsafe { *link = parent });
+    }
+
+    /// Has `parent` spawned this task, which was never in an inbox since?
+    #[inline(always)]
+    pub(crate) fn is_child_of(&self, parent: &Self) -> bool {
+        // SAFETY: the owner of the run right owns the link.
+        let link = unsafe { self.0.as_ref() }
+            .next
+            .with(|link| unsafe { *link });
+        link == parent.0.as_ptr()
+    }
+
+    pub(crate) fn as_ptr(&self) -> *mut Header {
+        self.0.as_ptr()
+    }
+
+    /// Sets the link to the next task of a list and gives the raw pointer.
+    pub(crate) fn into_link(self, next: *mut Header) -> *mut Header {
+        // SAFETY: the owner of the run right owns the link.
+        unsafe { self.0.as_ref() }
+            .next
+            .with_mut(|link| unsafe { *link = next });
+        self.0.as_ptr()
+    }
+
+    /// Appends `next` behind `tail`.
+    ///
+    /// # Safety
+    /// The caller owns the list in which `tail` is the last task.
+    pub(crate) unsafe fn set_link(tail: *mut Header, next: *mut Header) {
+        // SAFETY: the list owns the run right of its tasks.
+        unsafe { (*tail).next.with_mut(|link| *link = next) };
+    }
+
+    /// Takes the first task of a list, and gives the rest.
+    ///
+    /// # Safety
+    /// The caller owns the list that starts at `head`.
+    pub(crate) unsafe fn from_link(head: *mut Header) -> Option<(Self, *mut Header)> {
+        let header = NonNull::new(head)?;
+        // SAFETY: the list owns the run right of its tasks.
+        let next = unsafe { header.as_ref() }
+            .next
+            .with(|link| unsafe { *link });
+        Some((Self(header), next))
+    }
+}
+
+/// Wakes the task in `header`'s slot, if one is there and idle.
+#[inline(always)]
+pub(super) fn wake(header: NonNull<Header>) {
+    // SAFETY: type-stable memory: word 0 of the slot is a state word for ever.
+    let state = unsafe { &*ptr::addr_of!((*header.as_ptr()).state) };
+    if state.wake() {
+        sched::schedule(Task(header));
+    }
+}
+
+/// As [`wake`], and the next run drops the future.
+pub(super) fn abort(header: NonNull<Header>) {
+    // SAFETY: the caller is a handle, so the slot has not been given back.
+    if unsafe { header.as_ref() }.state.abort() {
+        sched::schedule(Task(header));
+    }
+}
+
+/// # Safety
+/// The task is complete, the caller is its join handle, and `T` is its output.
+pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinError> {
+    // Sees the completer out, if it has not yet let go of the lock.
+    // SAFETY: the handle keeps the slot.
+    drop(unsafe { header.as_ref() }.joiner.lock());
+    let mut output = std::mem::MaybeUninit::<Result<T, JoinError>>::uninit();
+    // SAFETY: the caller's promise; `take` initialises the place.
+    unsafe {
+        (header.as_ref().vtable().take)(header, output.as_mut_ptr().cast());
+        output.assume_init()
+    }
+}
+
+/// Drops the output, if it is still there.
+///
+/// # Safety
+/// The task is complete and the caller is its join handle.
+pub(super) unsafe fn drop_output(header: NonNull<Header>) {
+    // SAFETY: the handle keeps the slot; sees the completer out as above.
+    drop(unsafe { header.as_ref() }.joiner.lock());
+    // SAFETY: the join handle owns the stage of a complete task.
+    unsafe { (header.as_ref().vtable().drop_output)(header) };
+}
+
+/// # Safety
+/// The task is complete and the caller, its last handle, owns the slot and gives it up.
+pub(super) unsafe fn free(header: NonNull<Header>) {
+    // SAFETY: the handle keeps the slot until here; sees the completer out as above.
+    drop(unsafe { header.as_ref() }.joiner.lock());
+    // SAFETY: the caller's promise.
+    unsafe { (header.as_ref().vtable().free)(header) };
+}
+
+/// Wakes, as aborted, every live task of `shared`. For a runtime whose workers have stopped.
+pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Aborting)) {
+    slab::each_used(|slot| {
+        let header = slot.cast::<Header>();
+        // SAFETY: type-stable memory; both fields are atomic in every slot that was ever used.
+        let (state, owner) = unsafe {
+            let header = header.as_ptr();
+            (
+                &*ptr::addr_of!((*header).state),
+                &*ptr::addr_of!((*header).shared),
+            )
+        };
+        if state.is_alive() && ptr::eq(owner.load(Ordering::Relaxed), shared) {
+            visit(Aborting(header));
+        }
+    });
+}
+
+/// A live task of a runtime that shuts down.
+pub(crate) struct Aborting(NonNull<Header>);
+
+impl Aborting {
+    /// Aborts it. `Some`: the caller got the run right; `None`: somebody else has it.
+    pub(crate) fn abort(self) -> Option<Task> {
+        // SAFETY: live tasks of a stopped runtime are completed by the visitor only.
+        unsafe { self.0.as_ref() }
+            .state
+            .abort()
+            .then_some(Task(self.0))
+    }
+}
+
+/// What a panic carried, as text, if it was text.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> Option<&str> {
+    panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+}

@@ -1,0 +1,366 @@
+//! What the spawner keeps: a handle to the output, a handle to abort.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::ptr::NonNull;
+use std::task::{Context, Poll, Waker};
+
+use super::cell::{self, Header, panic_message};
+use crate::event::{Attempt, Enrol, Event, Locks, into_future};
+
+/// The output of a spawned task: a future, and by [`join`](Self::join) an event.
+///
+/// Awaiting it gives `Ok(output)`, or a [`JoinError`] if the task panicked or was aborted.
+/// Dropping the handle detaches the task: it goes on, and its output is dropped. Dropping a
+/// wait on the handle has no effect.
+///
+/// ```
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let sum = tidings::spawn(async { 1 + 2 });
+/// assert_eq!(sum.await.unwrap(), 3);
+/// # });
+/// ```
+pub struct JoinHandle<T> {
+    header: NonNull<Header>,
+    /// The output was moved out; nothing is left but the slot.
+    taken: bool,
+    output: PhantomData<T>,
+}
+
+// SAFETY: the handle gives the output to one thread; everything else it does is atomic.
+unsafe impl<T: Send> Send for JoinHandle<T> {}
+// SAFETY: a shared handle can only abort and look at the state, both atomic.
+unsafe impl<T: Send> Sync for JoinHandle<T> {}
+
+impl<T> Unpin for JoinHandle<T> {}
+
+impl<T> JoinHandle<T> {
+    pub(super) fn new(header: NonNull<Header>) -> Self {
+        Self {
+            header,
+            taken: false,
+            output: PhantomData,
+        }
+    }
+
+    fn state(&self) -> &super::state::State {
+        // SAFETY: the handle keeps the slot.
+        &unsafe { self.header.as_ref() }.state
+    }
+
+    /// Asks the task to end: its future is dropped at its next turn, and the handle gives a
+    /// [`JoinError`] that is cancelled. A task that completes first is not affected.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let task = tidings::spawn(std::future::pending::<()>());
+    /// task.abort();
+    /// assert!(task.await.unwrap_err().is_cancelled());
+    /// # });
+    /// ```
+    pub fn abort(&self) {
+        if !self.is_finished() {
+            cell::abort(self.header);
+        }
+    }
+
+    /// A handle that can only abort.
+    ///
+    /// It keeps the task's memory, not its output.
+    #[must_use]
+    pub fn abort_handle(&self) -> AbortHandle {
+        self.state().add_handle();
+        AbortHandle {
+            header: self.header,
+        }
+    }
+
+    /// Whether the task has completed, panicked or been aborted.
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.taken || self.state().is_complete()
+    }
+
+    /// The task's end, as an event to stand in a choice.
+    ///
+    /// Waits until the task ends. A branch that loses leaves the handle as it was.
+    ///
+    /// # Panics
+    /// If the output was already taken.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::Event;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut task = tidings::spawn(std::future::pending::<()>());
+    /// assert!(task.join().timeout(Duration::from_millis(5)).await.is_err());
+    /// # });
+    /// ```
+    pub fn join(&mut self) -> Join<'_, T> {
+        Join {
+            handle: self,
+            enrolled: false,
+        }
+    }
+
+    /// The output, if it is there.
+    fn try_take(&mut self) -> Option<Result<T, JoinError>> {
+        assert!(!self.taken, "a join handle gives its output once");
+        if !self.state().is_complete() {
+            return None;
+        }
+        self.taken = true;
+        // SAFETY: complete, we are the handle, and `T` is the type it was made with.
+        Some(unsafe { cell::take_output(self.header) })
+    }
+
+    /// Leaves a waker for the completer. `false`: the task has completed meanwhile.
+    fn register(&self, waker: &Waker) -> bool {
+        // SAFETY: the handle keeps the slot.
+        let mut joiner = unsafe { self.header.as_ref() }.joiner.lock();
+        if self.state().is_complete() {
+            return false;
+        }
+        if !joiner.as_ref().is_some_and(|known| known.will_wake(waker)) {
+            let old = joiner.replace(waker.clone());
+            drop(joiner);
+            drop(old);
+        }
+        true
+    }
+
+    fn deregister(&self) {
+        // SAFETY: the handle keeps the slot.
+        let old = unsafe { self.header.as_ref() }.joiner.lock().take();
+        drop(old);
+    }
+}
+
+impl<T> Future for JoinHandle<T> {
+    type Output = Result<T, JoinError>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        if let Some(output) = self.try_take() {
+            return Poll::Ready(output);
+        }
+        if self.register(cx.waker()) {
+            return Poll::Pending;
+        }
+        Poll::Ready(self.try_take().expect("register saw the task complete"))
+    }
+}
+
+impl<T> Drop for JoinHandle<T> {
+    #[inline]
+    fn drop(&mut self) {
+        if self.state().is_complete() && !self.taken {
+            // SAFETY: complete, and we are the join handle.
+            unsafe { cell::drop_output(self.header) };
+        }
+        if self.state().leave(true) {
+            // SAFETY: complete, and we were the last handle.
+            unsafe { cell::free(self.header) };
+        }
+    }
+}
+
+impl<T> fmt::Debug for JoinHandle<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JoinHandle")
+            .field("finished", &self.is_finished())
+            .finish()
+    }
+}
+
+/// The event of a task's end, from [`JoinHandle::join`].
+#[derive(Debug)]
+#[must_use = "events do nothing unless awaited"]
+pub struct Join<'a, T> {
+    handle: &'a mut JoinHandle<T>,
+    enrolled: bool,
+}
+
+impl<T> Event for Join<'_, T> {
+    type Lost = ();
+
+    #[inline]
+    fn leaves(&self) -> u32 {
+        1
+    }
+    #[inline(always)]
+    fn waiters(&self) -> u32 {
+        0
+    }
+    fn lock(&self, _: &mut Locks<'_>) {}
+    fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
+        self.handle.is_finished().then_some(0)
+    }
+    fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
+        enrol.next_branch();
+        enrol.has_due();
+    }
+    fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
+        let this = self.get_mut();
+        if this.handle.is_finished() {
+            return Some(0);
+        }
+        this.enrolled = true;
+        (!this.handle.register(waker)).then_some(0)
+    }
+    fn rewake(self: Pin<&mut Self>, waker: &Waker) {
+        if self.enrolled && !self.handle.register(waker) {
+            // The task has completed meanwhile, and has woken the waker before.
+            waker.wake_by_ref();
+        }
+    }
+    fn withdraw(self: Pin<&mut Self>, _: Option<u32>, locked: bool) {
+        // Not under a lock: dropping a foreign waker runs foreign code.
+        if self.enrolled && !locked {
+            self.handle.deregister();
+        }
+    }
+    fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
+        self.get_mut()
+            .handle
+            .try_take()
+            .expect("the task is complete")
+    }
+    fn abandon(self: Pin<&mut Self>, _: u32) {}
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl['a, T] Join<'a, T> => Result<T, JoinError>);
+
+/// Aborts a task, from [`JoinHandle::abort_handle`].
+pub struct AbortHandle {
+    header: NonNull<Header>,
+}
+
+// SAFETY: everything an abort handle does is atomic.
+unsafe impl Send for AbortHandle {}
+// SAFETY: as above.
+unsafe impl Sync for AbortHandle {}
+
+impl AbortHandle {
+    fn state(&self) -> &super::state::State {
+        // SAFETY: the handle keeps the slot.
+        &unsafe { self.header.as_ref() }.state
+    }
+
+    /// As [`JoinHandle::abort`].
+    pub fn abort(&self) {
+        if !self.is_finished() {
+            cell::abort(self.header);
+        }
+    }
+
+    /// As [`JoinHandle::is_finished`].
+    #[must_use]
+    pub fn is_finished(&self) -> bool {
+        self.state().is_complete()
+    }
+}
+
+impl Clone for AbortHandle {
+    fn clone(&self) -> Self {
+        self.state().add_handle();
+        Self {
+            header: self.header,
+        }
+    }
+}
+
+impl Drop for AbortHandle {
+    fn drop(&mut self) {
+        if self.state().leave(false) {
+            // SAFETY: complete, and we were the last handle.
+            unsafe { cell::free(self.header) };
+        }
+    }
+}
+
+impl fmt::Debug for AbortHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AbortHandle")
+            .field("finished", &self.is_finished())
+            .finish()
+    }
+}
+
+/// Why a task has no output: it panicked, or was aborted.
+pub struct JoinError {
+    /// `None`: cancelled.
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+// SAFETY: a shared error gives no access to the payload but through `panic_message`, which
+// reads strings.
+unsafe impl Sync for JoinError {}
+
+impl JoinError {
+    pub(crate) fn cancelled() -> Self {
+        Self { panic: None }
+    }
+
+    pub(crate) fn panic(payload: Box<dyn Any + Send>) -> Self {
+        Self {
+            panic: Some(payload),
+        }
+    }
+
+    /// The task was aborted, or its runtime shut down.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.panic.is_none()
+    }
+
+    /// The task panicked.
+    #[must_use]
+    pub fn is_panic(&self) -> bool {
+        self.panic.is_some()
+    }
+
+    /// The message of the panic, if it was a string.
+    #[must_use]
+    pub fn panic_message(&self) -> Option<&str> {
+        self.panic.as_deref().and_then(panic_message)
+    }
+
+    /// What the panic carried, to be resumed with [`std::panic::resume_unwind`].
+    ///
+    /// # Errors
+    /// Gives the error back if the task was cancelled.
+    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
+        self.panic.ok_or(Self { panic: None })
+    }
+}
+
+impl fmt::Debug for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.panic {
+            None => f.write_str("JoinError::Cancelled"),
+            Some(_) => write!(
+                f,
+                "JoinError::Panic({:?})",
+                self.panic_message().unwrap_or("..")
+            ),
+        }
+    }
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.panic {
+            None => f.write_str("the task was cancelled"),
+            Some(_) => match self.panic_message() {
+                Some(message) => write!(f, "the task panicked: {message}"),
+                None => f.write_str("the task panicked"),
+            },
+        }
+    }
+}
+
+impl std::error::Error for JoinError {}

@@ -1,0 +1,52 @@
+//! One spawned future: its memory, its state, its waker, its handle.
+//!
+//! | file | what |
+//! |---|---|
+//! | `state.rs` | the state word and its transitions |
+//! | `cell.rs` | the allocation: header, then future or output; run, complete, free |
+//! | `waker.rs` | the waker, free to clone and drop |
+//! | `handle.rs` | [`JoinHandle`], [`AbortHandle`], [`JoinError`], [`Join`] |
+//! | `child.rs` | a task that tells its parent when it ends |
+//! | `set.rs` | [`JoinSet`] |
+//! | `yield_now.rs` | [`yield_now`] |
+//!
+//! Who may touch what in a cell:
+//!
+//! | field | before the spawn | while alive | once complete |
+//! |---|---|---|---|
+//! | `state` | anybody, by its methods | | |
+//! | `next` | maker | owner of the run right (the queue) | nobody |
+//! | `stage` | maker | the running worker | the join handle, or the completer if it is gone |
+//! | `joiner` | its lock | | |
+//! | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |
+
+mod cell;
+pub(crate) mod child;
+mod handle;
+mod set;
+mod state;
+mod waker;
+mod yield_now;
+
+pub(crate) use cell::{Header, Task, each_alive};
+pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
+pub use set::{JoinNext, JoinSet};
+#[cfg(all(test, loom))]
+pub(crate) use state::State;
+pub(crate) use waker::{copy_ours, is_ours, wake_now};
+pub use yield_now::{YieldNow, yield_now};
+
+/// Gives task memory that nothing uses back to the system; returns bytes.
+///
+/// A task's memory is type-stable: slots are kept for reuse at their peak, so that wakers need
+/// no reference count. Call this after a burst of tasks if the memory matters. Slots in the
+/// caches of other threads (at most 128 per size class and thread) stay. Only Linux gives
+/// pages back; elsewhere this returns 0.
+///
+/// ```
+/// let given_back = tidings::task::trim();
+/// assert_eq!(given_back % 4096, 0);
+/// ```
+pub fn trim() -> usize {
+    crate::primitive::slab::trim()
+}

@@ -1,0 +1,318 @@
+//! A set of tasks, joined in the order in which they end.
+
+use std::any::Any;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::task::Poll;
+
+use super::child::{Child, Parent, resume, text_of};
+use super::handle::{AbortHandle, JoinError};
+use crate::channel::source::{Lists, Side, Source};
+use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::event::offer::{Judge, Waiters};
+use crate::primitive::Arc;
+
+/// Tasks that give a `T`, joined in the order in which they end.
+///
+/// Dropping the set aborts the tasks that have not ended; it cannot wait for them:
+/// [`shutdown`](Self::shutdown) does. To let them go on, [`detach_all`](Self::detach_all).
+///
+/// ```
+/// use tidings::JoinSet;
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let mut set = JoinSet::new();
+/// for n in 1..=3 {
+///     set.spawn(async move { n });
+/// }
+/// let mut sum = 0;
+/// while let Some(n) = set.join_next().await {
+///     sum += n.unwrap();
+/// }
+/// assert_eq!(sum, 6);
+/// # });
+/// ```
+pub struct JoinSet<T> {
+    shared: Arc<Source<State<T>>>,
+    /// The tasks that had not ended when we last looked, by key.
+    aborts: BTreeMap<u64, AbortHandle>,
+    next: u64,
+    /// Outputs come from other threads: the set is `Send` and `Sync` if they are.
+    output: PhantomData<T>,
+}
+
+pub(crate) struct State<T> {
+    /// Tasks that have not ended.
+    running: usize,
+    /// Ended and not joined, in order, with their keys.
+    ended: VecDeque<(u64, Result<T, JoinError>)>,
+    /// The set is gone: outputs are dropped.
+    gone: bool,
+    waiting: Queue,
+}
+
+impl<T> Lists for State<T> {
+    fn waiters(&mut self, _: Side) -> &mut Waiters {
+        self.waiting.list()
+    }
+}
+
+/// A task's end of the set.
+struct Member<T> {
+    shared: Arc<Source<State<T>>>,
+    key: u64,
+    told: bool,
+}
+
+impl<T> Member<T> {
+    fn tell(&mut self, output: Result<T, JoinError>) {
+        self.told = true;
+        let mut output = Some((self.key, output));
+        let waker = self.shared.locked(|state| {
+            state.running -= 1;
+            if state.gone {
+                return None;
+            }
+            state.ended.extend(output.take());
+            let claimed = state.waiting.claim(|_| Judge::Take);
+            claimed.map(|claimed| claimed.commit(false))
+        });
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        // The set has gone: the output's drop is user code, without the lock.
+        drop(output);
+    }
+}
+
+impl<T> Parent<T> for Member<T> {
+    type Output = ();
+
+    fn ended(&mut self, output: Result<T, Box<dyn Any + Send>>) -> Poll<()> {
+        match output {
+            Ok(output) => {
+                self.tell(Ok(output));
+                Poll::Ready(())
+            }
+            Err(panic) => {
+                let text = text_of(&*panic);
+                self.tell(Err(JoinError::panic(panic)));
+                resume(text)
+            }
+        }
+    }
+}
+
+impl<T> Drop for Member<T> {
+    fn drop(&mut self) {
+        if !self.told {
+            self.tell(Err(JoinError::cancelled()));
+        }
+    }
+}
+
+impl<T> JoinSet<T> {
+    /// An empty set.
+    #[must_use]
+    pub fn new() -> Self {
+        let state = State {
+            running: 0,
+            ended: VecDeque::new(),
+            gone: false,
+            waiting: Queue::new(),
+        };
+        Self {
+            shared: Arc::new(Source::new(state)),
+            aborts: BTreeMap::new(),
+            next: 0,
+            output: PhantomData,
+        }
+    }
+
+    /// Starts a task of the set on the runtime of this thread; the handle aborts it alone.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// set.spawn(std::future::pending::<()>()).abort();
+    /// assert!(set.join_next().await.unwrap().unwrap_err().is_cancelled());
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn spawn<F>(&mut self, future: F) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        self.next += 1;
+        let key = self.next;
+        // Counted first: if spawning panics, the member is dropped and counts down again.
+        self.shared.locked(|state| state.running += 1);
+        let member = Member {
+            shared: Arc::clone(&self.shared),
+            key,
+            told: false,
+        };
+        let abort = crate::spawn(Child::new(Some(future), member)).abort_handle();
+        self.aborts.insert(key, abort.clone());
+        abort
+    }
+
+    /// The end of the next task to end: an event. `None` if the set is empty.
+    ///
+    /// Waits until a task ends. Gives its output, or a [`JoinError`] if it panicked or was
+    /// aborted. A wait that is dropped, or loses a choice, leaves the output for the next.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::Event;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// assert!(set.join_next().await.is_none());
+    /// set.spawn(std::future::pending::<()>());
+    /// assert!(set.join_next().timeout(Duration::from_millis(1)).await.is_err());
+    /// # });
+    /// ```
+    pub fn join_next(&mut self) -> JoinNext<'_, T> {
+        JoinNext {
+            set: self,
+            slot: Ticket::new(None),
+        }
+    }
+
+    /// The end of a task that has ended, if there is one.
+    ///
+    /// ```
+    /// let mut set = tidings::JoinSet::<()>::new();
+    /// assert!(set.try_join_next().is_none());
+    /// ```
+    pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
+        let (key, output) = self.shared.locked(|state| state.ended.pop_front())?;
+        self.aborts.remove(&key);
+        Some(output)
+    }
+
+    /// Asks every task of the set to end; they are joined as cancelled, or with their output if
+    /// they are faster.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// (0..3).for_each(|_| drop(set.spawn(std::future::pending::<()>())));
+    /// set.abort_all();
+    /// while let Some(end) = set.join_next().await {
+    ///     assert!(end.unwrap_err().is_cancelled());
+    /// }
+    /// # });
+    /// ```
+    pub fn abort_all(&self) {
+        self.aborts.values().for_each(AbortHandle::abort);
+    }
+
+    /// Aborts every task and waits until all have ended; outputs are dropped.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// set.spawn(std::future::pending::<()>());
+    /// set.shutdown().await;
+    /// assert!(set.is_empty());
+    /// # });
+    /// ```
+    pub async fn shutdown(&mut self) {
+        self.abort_all();
+        while self.join_next().await.is_some() {}
+    }
+
+    /// Empties the set; its tasks go on by themselves, and their outputs are dropped.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::oneshot();
+    /// let mut set = tidings::JoinSet::new();
+    /// set.spawn(async move { tx.send(1).unwrap() });
+    /// set.detach_all();
+    /// assert!(set.is_empty());
+    /// assert_eq!(rx.await, Ok(1));
+    /// # });
+    /// ```
+    pub fn detach_all(&mut self) {
+        self.aborts.clear();
+        // The old state goes with its tasks. Nobody waits: a wait borrows the set.
+        let old = std::mem::take(self);
+        drop(old);
+    }
+
+    /// How many tasks are in the set: running, or ended and not joined.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared
+            .locked(|state| state.running + state.ended.len())
+    }
+
+    /// Is there none?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Default for JoinSet<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Drop for JoinSet<T> {
+    fn drop(&mut self) {
+        self.abort_all();
+        let ended = self.shared.locked(|state| {
+            state.gone = true;
+            std::mem::take(&mut state.ended)
+        });
+        drop(ended);
+    }
+}
+
+impl<T> fmt::Debug for JoinSet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (running, ended) = self
+            .shared
+            .locked(|state| (state.running, state.ended.len()));
+        f.debug_struct("JoinSet")
+            .field("running", &running)
+            .field("ended", &ended)
+            .finish()
+    }
+}
+
+/// The event of [`JoinSet::join_next`].
+#[derive(Debug)]
+#[must_use = "events do nothing unless awaited"]
+pub struct JoinNext<'a, T> {
+    set: &'a mut JoinSet<T>,
+    slot: Ticket,
+}
+
+impl<T> Wait for JoinNext<'_, T> {
+    type State = State<T>;
+    type Output = Option<Result<T, JoinError>>;
+    const SIDE: Side = Side::Receiver;
+
+    fn source(&self) -> &Source<State<T>> {
+        &self.set.shared
+    }
+    fn ready(&mut self, state: &mut State<T>) -> bool {
+        // An end is taken in `done`; until then it stays in the queue.
+        !state.ended.is_empty() || state.running == 0
+    }
+    fn done(&mut self) -> Self::Output {
+        self.set.try_join_next()
+    }
+}
+
+wait_event!(impl['a, T] JoinNext<'a, T> => Option<Result<T, JoinError>>);

@@ -1,0 +1,57 @@
+//! The waker of a task: a pointer to its cell, without a reference count.
+//!
+//! Sound because cells are type-stable (`primitive/slab.rs`): a waker that outlives its task
+//! finds a state word that says so, or wakes the slot's next tenant for nothing.
+
+use std::mem::ManuallyDrop;
+use std::ptr::NonNull;
+use std::task::{RawWaker, RawWakerVTable, Waker};
+
+use super::cell::{Header, wake};
+
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_raw, wake_raw, drop_raw);
+
+/// The waker of `header`; dropping it would be free too, so it is never dropped.
+#[inline(always)]
+pub(super) fn waker(header: NonNull<Header>) -> ManuallyDrop<Waker> {
+    let raw = RawWaker::new(header.as_ptr().cast_const().cast(), &VTABLE);
+    // SAFETY: the vtable's functions keep the contract: they are thread-safe, need no ownership,
+    // and the pointer is valid for ever (type-stable memory).
+    ManuallyDrop::new(unsafe { Waker::from_raw(raw) })
+}
+
+/// A copy of a waker of ours, which costs nothing and runs no code; `None` for a foreign one.
+#[inline(always)]
+pub(crate) fn copy_ours(waker: &Waker) -> Option<Waker> {
+    // SAFETY: as in `waker` above; our wakers count nothing.
+    is_ours(waker).then(|| unsafe { Waker::from_raw(RawWaker::new(waker.data(), &VTABLE)) })
+}
+
+/// As `Waker::wake`, without the indirect call where the waker is one of ours.
+#[inline(always)]
+pub(crate) fn wake_now(waker: Waker) {
+    if is_ours(&waker) {
+        let waker = ManuallyDrop::new(waker);
+        wake_raw(waker.data());
+    } else {
+        waker.wake();
+    }
+}
+
+/// Does cloning and dropping this waker run no foreign code?
+#[inline(always)]
+pub(crate) fn is_ours(waker: &Waker) -> bool {
+    std::ptr::eq(waker.vtable(), &VTABLE)
+}
+
+fn clone(data: *const ()) -> RawWaker {
+    RawWaker::new(data, &VTABLE)
+}
+
+#[inline]
+fn wake_raw(data: *const ()) {
+    // SAFETY: `data` came from a `NonNull<Header>`.
+    wake(unsafe { NonNull::new_unchecked(data.cast_mut().cast()) });
+}
+
+fn drop_raw(_: *const ()) {}

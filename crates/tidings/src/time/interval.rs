@@ -1,0 +1,95 @@
+//! A tick every so often.
+
+use std::time::Duration;
+
+use super::{Instant, at};
+use crate::event::Event;
+
+/// A tick every `period`, the first at once.
+///
+/// # Panics
+/// If `period` is zero.
+///
+/// ```
+/// use std::time::Duration;
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let mut ticks = tidings::time::interval(Duration::from_millis(1));
+/// let first = ticks.tick().await;
+/// let second = ticks.tick().await;
+/// assert!(second >= first + Duration::from_millis(1));
+/// # });
+/// ```
+#[must_use]
+pub fn interval(period: Duration) -> Interval {
+    interval_at(Instant::now(), period)
+}
+
+/// A tick every `period`, the first at `start`.
+///
+/// # Panics
+/// If `period` is zero.
+#[must_use]
+pub fn interval_at(start: Instant, period: Duration) -> Interval {
+    assert!(!period.is_zero(), "the period of an interval is not zero");
+    Interval {
+        next: start,
+        period,
+        missed: MissedTicks::default(),
+    }
+}
+
+/// What an interval does about ticks that nobody waited for in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissedTicks {
+    /// All of them come, as fast as they are awaited, until the schedule is met again.
+    #[default]
+    Burst,
+    /// The next one comes a period after the late one.
+    Delay,
+    /// They are left out; the next one comes at the next multiple of the period.
+    Skip,
+}
+
+/// See [`interval`].
+#[derive(Debug)]
+pub struct Interval {
+    next: Instant,
+    period: Duration,
+    missed: MissedTicks,
+}
+
+impl Interval {
+    /// Waits for the next tick; gives the time it was due. A wait that is dropped, or a branch
+    /// that loses, leaves the tick for the next call.
+    pub fn tick(&mut self) -> impl Event<Output = Instant, Lost = ()> + Send + '_ {
+        at(self.next).map(|()| self.advance())
+    }
+
+    /// Sets what is done about missed ticks.
+    #[must_use]
+    pub const fn missed_ticks(mut self, missed: MissedTicks) -> Self {
+        self.missed = missed;
+        self
+    }
+
+    /// The time between ticks.
+    #[must_use]
+    pub const fn period(&self) -> Duration {
+        self.period
+    }
+
+    fn advance(&mut self) -> Instant {
+        let due = self.next;
+        self.next = match self.missed {
+            MissedTicks::Burst => due + self.period,
+            MissedTicks::Delay => Instant::now() + self.period,
+            MissedTicks::Skip => {
+                let late = due.elapsed().as_nanos() / self.period.as_nanos();
+                due + self
+                    .period
+                    .saturating_mul(u32::try_from(late).unwrap_or(u32::MAX - 1) + 1)
+            }
+        };
+        due
+    }
+}

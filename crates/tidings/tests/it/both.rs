@@ -1,0 +1,71 @@
+//! Runs one body on real threads and on the seeded scheduler, under a watchdog.
+
+use std::sync::mpsc;
+use std::time::Duration;
+use tidings::sched::{Runtime, Seeded};
+
+/// Seeds for each body on the seeded scheduler.
+const SEEDS: u64 = 20;
+/// A test that takes longer hangs: nothing here takes a second.
+const HANG: Duration = Duration::from_secs(120);
+
+pub(crate) fn pool(workers: usize) -> Runtime {
+    Runtime::builder().workers(workers).build().unwrap()
+}
+
+pub(crate) fn seeded(seed: u64) -> Runtime {
+    Runtime::builder().seam(Seeded::new(seed)).build().unwrap()
+}
+
+/// Ends the process, with the test's name, if it is not dropped in time.
+pub(crate) struct Watchdog {
+    _alive: mpsc::Sender<()>,
+}
+
+pub(crate) fn watchdog() -> Watchdog {
+    let (alive, gone) = mpsc::channel::<()>();
+    let name = std::thread::current().name().unwrap_or("a test").to_owned();
+    std::thread::spawn(move || {
+        if gone.recv_timeout(HANG) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("{name} hangs");
+            std::process::abort();
+        }
+    });
+    Watchdog { _alive: alive }
+}
+
+/// Runs `body` as a task of `rt`; its panic is ours.
+pub(crate) fn run<F>(rt: &Runtime, body: F) -> F::Output
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    rt.block_on(async {
+        match tidings::spawn(body).await {
+            Ok(output) => output,
+            Err(error) => std::panic::resume_unwind(error.try_into_panic().unwrap()),
+        }
+    })
+}
+
+/// On pools of 2 and 8 workers.
+pub(crate) fn on_pools<F>(body: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let _watchdog = watchdog();
+    for workers in [2, 8] {
+        run(&pool(workers), body());
+    }
+}
+
+/// On the pools, and on the seeded scheduler under some seeds.
+pub(crate) fn on_all<F>(body: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    on_pools(&body);
+    let _watchdog = watchdog();
+    for seed in 0..SEEDS {
+        run(&seeded(seed), body());
+    }
+}

@@ -1,0 +1,23 @@
+//! What SEMANTICS.md promises, through the public API: one file per theme.
+
+mod both;
+mod broadcast;
+mod cancel;
+mod cell;
+mod channel;
+mod event;
+mod foreign;
+mod hands;
+mod help;
+mod known;
+mod letter;
+mod sched;
+mod scope;
+mod set;
+mod shutdown;
+mod sim;
+mod sync;
+mod task;
+mod time;
+mod token;
+mod watch;

@@ -1,0 +1,426 @@
+//! The scheduler: fairness, rescue, threads outside, start and stop, quiet when idle.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
+use tidings::{Event, after, channel, oneshot, unbounded, yield_now};
+
+/// Long enough for anything that is not stuck.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn a_task_that_is_always_ready_starves_nobody() {
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let rt = pool(workers);
+        let hogs: Vec<_> = (0..4)
+            .map(|_| {
+                rt.spawn(async {
+                    loop {
+                        yield_now().await;
+                    }
+                })
+            })
+            .collect();
+        run(&rt, async {
+            after(Duration::from_millis(1)).await;
+            tidings::spawn(async {}).await.unwrap();
+        });
+        hogs.iter().for_each(tidings::JoinHandle::abort);
+    }
+}
+
+#[test]
+fn a_task_whose_channel_is_always_ready_starves_nobody() {
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let rt = pool(workers);
+        let (tx, rx) = unbounded();
+        // It never waits: the budget alone makes it yield.
+        let hog = rt.spawn(async move {
+            loop {
+                tx.send(1).await.unwrap();
+                rx.recv().await.unwrap();
+            }
+        });
+        run(&rt, async { tidings::spawn(async {}).await.unwrap() });
+        hog.abort();
+    }
+}
+
+#[test]
+fn two_tasks_that_wake_each_other_starve_nobody() {
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let rt = pool(workers);
+        for _ in 0..workers {
+            let ((a, b), (c, d)) = (channel(), channel());
+            drop(rt.spawn(async move {
+                while let Ok(n) = b.recv().await {
+                    if c.send(n).await.is_err() {
+                        break;
+                    }
+                }
+            }));
+            drop(rt.spawn(async move {
+                loop {
+                    a.send(1).await.unwrap();
+                    d.recv().await.unwrap();
+                }
+            }));
+        }
+        run(&rt, async {
+            after(Duration::from_millis(1)).await;
+            tidings::spawn(async {}).await.unwrap();
+        });
+    }
+}
+
+/// Blocks the worker until `done` hears of the others: if they are stuck behind it, it fails.
+fn block_until(done: &mpsc::Receiver<()>) {
+    done.recv_timeout(PATIENCE)
+        .expect("the task behind a long poll gets out");
+}
+
+#[test]
+fn a_task_spawned_before_a_long_poll_gets_out() {
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        for _ in 0..20 {
+            let (tell, done) = mpsc::channel();
+            drop(tidings::spawn(async move { tell.send(()).unwrap() }));
+            block_until(&done);
+            yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn a_task_woken_before_a_long_poll_gets_out() {
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        for _ in 0..20 {
+            let (tell, done) = mpsc::channel();
+            let (tx, rx) = unbounded();
+            drop(tidings::spawn(async move {
+                rx.recv().await.unwrap();
+                tell.send(()).unwrap();
+            }));
+            yield_now().await;
+            // Into the slot of the task woken last.
+            tx.send(()).await.unwrap();
+            block_until(&done);
+        }
+    });
+}
+
+#[test]
+fn a_task_woken_before_a_long_poll_gets_out_though_everybody_slept() {
+    let _watchdog = watchdog();
+    for workers in [2, 4] {
+        let rt = pool(workers);
+        for _ in 0..5 {
+            let (tell, done) = mpsc::channel();
+            let (tx, rx) = unbounded();
+            drop(rt.spawn(async move {
+                rx.recv().await.unwrap();
+                tell.send(()).unwrap();
+            }));
+            // Time passes until all workers sleep.
+            std::thread::sleep(Duration::from_millis(30));
+            let hog = rt.spawn(async move {
+                tx.send(()).await.unwrap();
+                block_until(&done);
+            });
+            rt.block_on(hog).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_timer_behind_a_long_poll_fires_elsewhere() {
+    let _watchdog = watchdog();
+    let rt = pool(2);
+    run(&rt, async {
+        let (tell, done) = mpsc::channel();
+        let (tx, rx) = oneshot();
+        drop(tidings::spawn(async move {
+            rx.await.unwrap();
+            after(Duration::from_millis(5)).await;
+            tell.send(()).unwrap();
+        }));
+        tx.send(()).unwrap();
+        yield_now().await;
+        block_until(&done);
+    });
+}
+
+#[test]
+fn threads_outside_spawn_and_wake() {
+    let _watchdog = watchdog();
+    for workers in [1, 2, 8] {
+        let rt = pool(workers);
+        let threads: Vec<_> = (0..4)
+            .map(|n: u64| {
+                let handle = rt.handle();
+                std::thread::spawn(move || {
+                    let mut sum = 0;
+                    for round in 0..200 {
+                        let (tx, rx) = channel();
+                        let task = handle.spawn(async move { rx.recv().await.unwrap() + n });
+                        tx.send_blocking(round).unwrap();
+                        sum += task.into_future_blocking();
+                    }
+                    sum
+                })
+            })
+            .collect();
+        for (n, thread) in threads.into_iter().enumerate() {
+            assert_eq!(thread.join().unwrap(), 199 * 200 / 2 + 200 * n as u64);
+        }
+    }
+}
+
+trait JoinBlocking<T> {
+    fn into_future_blocking(self) -> T;
+}
+
+impl<T> JoinBlocking<T> for tidings::JoinHandle<T> {
+    fn into_future_blocking(mut self) -> T {
+        self.join().wait().unwrap()
+    }
+}
+
+#[test]
+fn a_seeded_runtime_hears_threads_outside_wherever_it_runs() {
+    let _watchdog = watchdog();
+    let rt = seeded(3);
+    // Built here, run there: the wake must find the thread that waits.
+    std::thread::spawn(move || {
+        let (tx, rx) = unbounded();
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            tx.send_blocking(5).unwrap();
+        });
+        assert_eq!(rt.block_on(async move { rx.recv().await }), Ok(5));
+        other.join().unwrap();
+        let (tx, rx) = unbounded();
+        let task = rt.spawn(async move { rx.recv().await.unwrap() });
+        let other = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            tx.send_blocking(6).unwrap();
+        });
+        assert_eq!(rt.block_on(task).unwrap(), 6);
+        other.join().unwrap();
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn work_that_blocks_runs_beside_the_workers() {
+    let _watchdog = watchdog();
+    let rt = tidings::Runtime::builder()
+        .workers(1)
+        .blocking_threads(3)
+        .build()
+        .unwrap();
+    run(&rt, async {
+        let (tx, rx) = unbounded();
+        let jobs: Vec<_> = (0..10)
+            .map(|n| {
+                let rx = rx.clone();
+                tidings::spawn_blocking(move || rx.recv_blocking().unwrap() + n)
+            })
+            .collect();
+        for n in 0..10 {
+            tx.send(n * 100).await.unwrap();
+        }
+        let mut sum = 0;
+        for job in jobs {
+            sum += job.await.unwrap();
+        }
+        assert_eq!(sum, 45 * 101);
+        let failed = tidings::spawn_blocking(|| std::panic::resume_unwind(Box::new("no")));
+        assert_eq!(failed.await.unwrap_err().panic_message(), Some("no"));
+    });
+}
+
+/// The CPU time of all threads whose name begins so, in clock ticks of 10 ms.
+#[cfg(target_os = "linux")]
+fn ticks_of_threads(name: &str) -> u64 {
+    let mut ticks = 0;
+    for entry in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
+            continue;
+        };
+        let Some((head, tail)) = stat.rsplit_once(')') else {
+            continue;
+        };
+        if head
+            .split_once('(')
+            .is_some_and(|(_, comm)| comm.starts_with(name))
+        {
+            let fields: Vec<&str> = tail.split_whitespace().collect();
+            ticks += fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
+        }
+    }
+    ticks
+}
+
+/// How often the threads whose name begins so gave up or lost their core.
+#[cfg(target_os = "linux")]
+fn switches_of_threads(name: &str) -> u64 {
+    let mut switches = 0;
+    for entry in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
+        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
+            continue;
+        };
+        let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
+        if value("Name:").is_some_and(|comm| comm.trim().starts_with(name)) {
+            let count = value("voluntary_ctxt_switches:").unwrap();
+            switches += count.trim().parse::<u64>().unwrap();
+        }
+    }
+    switches
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn an_idle_runtime_uses_no_cpu() {
+    let _watchdog = watchdog();
+    let rt = tidings::Runtime::builder()
+        .workers(8)
+        .name("quiet")
+        .build()
+        .unwrap();
+    let (_tx, rx) = unbounded::<u8>();
+    drop(rt.spawn(async move { rx.recv().await }));
+    let far = rt.spawn(async { after(Duration::from_secs(3600)).await });
+    rt.block_on(async { tidings::spawn(async {}).await.unwrap() });
+    std::thread::sleep(Duration::from_millis(100));
+    let before = (ticks_of_threads("quiet"), switches_of_threads("quiet"));
+    std::thread::sleep(Duration::from_millis(300));
+    let after = (ticks_of_threads("quiet"), switches_of_threads("quiet"));
+    assert!(
+        after.0 - before.0 <= 1,
+        "{} ticks of 10 ms",
+        after.0 - before.0
+    );
+    assert!(
+        after.1 - before.1 <= 8,
+        "{} wake-ups of 8 idle workers",
+        after.1 - before.1
+    );
+    drop(far);
+}
+
+#[test]
+fn waiting_inside_a_worker_panics_and_says_why() {
+    let _watchdog = watchdog();
+    let sentence = "a worker of a tidings runtime must not wait";
+    let nested = Arc::new(pool(1));
+    let nested_seeded = seeded(2);
+    run(&pool(1), async move {
+        let waits: [Box<dyn FnOnce() + Send>; 3] = [
+            Box::new(move || nested.block_on(async {})),
+            Box::new(|| tidings::always(()).wait()),
+            Box::new(move || nested_seeded.block_on(async {})),
+        ];
+        for (n, wait) in waits.into_iter().enumerate() {
+            let error = tidings::spawn(async move { wait() }).await.unwrap_err();
+            assert!(
+                error.panic_message().unwrap_or("").contains(sentence),
+                "{n}: {error}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_panic_of_the_root_future_leaves_the_runtime_usable() {
+    let _watchdog = watchdog();
+    for rt in [pool(1), seeded(1)] {
+        let root = std::panic::AssertUnwindSafe(|| {
+            rt.block_on(async { std::panic::resume_unwind(Box::new("root")) })
+        });
+        assert!(std::panic::catch_unwind(root).is_err());
+        assert_eq!(
+            rt.block_on(async { tidings::spawn(async { 1 }).await.unwrap() }),
+            1
+        );
+    }
+}
+
+#[test]
+#[should_panic(expected = "tidings::spawn needs a runtime")]
+fn a_spawn_outside_of_a_runtime_says_so() {
+    drop(tidings::spawn(async {}));
+}
+
+#[test]
+fn a_task_may_spawn_on_another_runtime() {
+    let _watchdog = watchdog();
+    let (a, b) = (pool(2), pool(2));
+    let handle = b.handle();
+    run(&a, async move {
+        for n in 0..200 {
+            let (tx, rx) = channel();
+            let there = handle.spawn(async move { rx.recv().await.unwrap() + 1 });
+            tx.send(n).await.unwrap();
+            assert_eq!(there.await.unwrap(), n + 1);
+        }
+    });
+}
+
+#[test]
+fn a_storm_of_spawns_runs_every_task_once() {
+    on_all(|| async {
+        let ran = Arc::new(AtomicUsize::new(0));
+        let trees: Vec<_> = (0..10)
+            .map(|_| {
+                let ran = Arc::clone(&ran);
+                tidings::spawn(async move {
+                    let leaves: Vec<_> = (0..50)
+                        .map(|_| {
+                            let ran = Arc::clone(&ran);
+                            tidings::spawn(async move {
+                                yield_now().await;
+                                ran.fetch_add(1, Ordering::Relaxed);
+                            })
+                        })
+                        .collect();
+                    for leaf in leaves {
+                        leaf.await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for tree in trees {
+            tree.await.unwrap();
+        }
+        assert_eq!(ran.load(Ordering::Relaxed), 500);
+    });
+}
+
+#[test]
+fn a_burst_of_tasks_meets_on_all_workers() {
+    on_pools(|| async {
+        let (tx, rx) = unbounded();
+        for n in 0..5_000u64 {
+            let tx = tx.clone();
+            drop(tidings::spawn(async move {
+                yield_now().await;
+                tx.send(n).await.unwrap();
+            }));
+        }
+        drop(tx);
+        let mut sum = 0;
+        while let Ok(n) = rx.recv().await {
+            sum += n;
+        }
+        assert_eq!(sum, 5_000 * 4_999 / 2);
+    });
+}

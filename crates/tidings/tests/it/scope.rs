@@ -1,0 +1,219 @@
+//! Scopes: children end before the scope does, and fail together.
+
+use crate::help::{poll, rt};
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tidings::{scope, try_scope};
+
+/// Counts those that are alive.
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn new(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Alive {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    std::future::poll_fn(|cx| {
+        match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => std::task::Poll::Ready(Err((*panic.downcast::<&str>().unwrap()).into())),
+        }
+    })
+    .await
+}
+
+#[test]
+fn waits_for_children_and_grandchildren() {
+    let rt = rt();
+    for _ in 0..200 {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let count = alive.clone();
+        let task = rt.spawn(scope(move |s| async move {
+            for _ in 0..4 {
+                let (s2, alive) = (s.clone(), Alive::new(&count));
+                s.spawn(async move {
+                    tidings::yield_now().await;
+                    let inner = Alive(alive.0.clone());
+                    inner.0.fetch_add(1, Ordering::SeqCst);
+                    drop(s2.spawn(async move {
+                        tidings::yield_now().await;
+                        drop(inner);
+                    }));
+                    drop(alive);
+                });
+            }
+            7
+        }));
+        assert_eq!(rt.block_on(task).unwrap(), 7);
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    }
+}
+
+#[test]
+fn the_body_may_borrow() {
+    let text = String::from("mine");
+    let len = rt().block_on(scope(|s| {
+        let text = &text;
+        async move { s.spawn(async { 1 }).await.unwrap() + text.len() }
+    }));
+    assert_eq!(len, 5);
+}
+
+#[test]
+fn a_panic_ends_siblings_and_body_and_goes_on() {
+    rt().block_on(async {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let (a, b, c) = (Alive::new(&alive), Alive::new(&alive), Alive::new(&alive));
+        let end = caught(scope(|s| async move {
+            s.spawn(async move {
+                let _a = a;
+                std::future::pending::<()>().await;
+            });
+            s.spawn(async move {
+                let _b = b;
+                tidings::yield_now().await;
+                panic!("child");
+            });
+            let _c = c;
+            std::future::pending::<()>().await;
+        }));
+        assert_eq!(end.await, Err("child".to_string()));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn a_panic_of_the_body_ends_the_children_first() {
+    rt().block_on(async {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let a = Alive::new(&alive);
+        let end = caught(scope(|s| async move {
+            s.spawn(async move {
+                let _a = a;
+                std::future::pending::<()>().await;
+            });
+            panic!("body");
+        }));
+        assert_eq!(end.await, Err::<(), _>("body".to_string()));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn the_first_error_counts() {
+    rt().block_on(async {
+        let end = try_scope(|s| async move {
+            let failed = s.try_spawn(async { Err::<(), _>(1) });
+            s.spawn(std::future::pending::<()>());
+            drop(failed);
+            std::future::pending().await
+        });
+        assert_eq!(end.await, Err::<(), _>(1));
+        let body = try_scope(|s| async move {
+            s.spawn(std::future::pending::<()>());
+            Err::<(), _>(2)
+        });
+        assert_eq!(body.await, Err(2));
+        let fine = try_scope(|s| async move {
+            let n = s.try_spawn(async { Ok(3) });
+            Ok::<_, ()>(n.await.unwrap())
+        });
+        assert_eq!(fine.await, Ok(3));
+    });
+}
+
+#[test]
+fn handles_of_failed_children_end() {
+    rt().block_on(async {
+        let (tx, rx) = tidings::oneshot();
+        let end = try_scope(|s| async move {
+            let failing = s.try_spawn(async { Err::<(), _>("no") });
+            tidings::spawn(async move {
+                let _ = tx.send(failing.await.unwrap_err().is_cancelled());
+            });
+            Ok(())
+        });
+        assert_eq!(end.await, Err("no"));
+        assert_eq!(rx.await, Ok(true));
+    });
+}
+
+#[test]
+fn an_aborted_child_is_no_failure() {
+    rt().block_on(async {
+        let n = scope(|s| async move {
+            let child = s.spawn(std::future::pending::<()>());
+            child.abort();
+            usize::from(child.await.unwrap_err().is_cancelled())
+        });
+        assert_eq!(n.await, 1);
+    });
+}
+
+#[test]
+fn a_dropped_scope_aborts_its_children() {
+    let rt = rt();
+    rt.block_on(async {
+        let (tx, rx) = tidings::oneshot::<()>();
+        {
+            let mut future = pin!(scope(|s| async move {
+                s.spawn(async move {
+                    let _tx = tx;
+                    std::future::pending::<()>().await;
+                });
+                std::future::pending::<()>().await;
+            }));
+            assert!(poll(future.as_mut()).is_pending());
+        }
+        // The sender goes with the child.
+        assert!(rx.await.is_err());
+    });
+}
+
+#[test]
+fn no_child_is_started_after_the_end() {
+    rt().block_on(async {
+        let leaked = scope(|s| async move { s }).await;
+        let late = leaked.spawn(async { panic!("never polled") });
+        assert!(late.await.unwrap_err().is_cancelled());
+        assert!(leaked.is_empty());
+    });
+}
+
+#[test]
+fn stress_many_children_fail_at_once() {
+    let rt = rt();
+    for round in 0..300u32 {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let count = alive.clone();
+        let task = rt.spawn(try_scope(move |s| async move {
+            for n in 0..8 {
+                let (alive, s2) = (Alive::new(&count), s.clone());
+                s.try_spawn(async move {
+                    let _alive = alive;
+                    for _ in 0..round % 5 {
+                        tidings::yield_now().await;
+                    }
+                    drop(s2.spawn(std::future::pending::<()>()));
+                    if n % 3 == 0 { Err(n) } else { Ok(()) }
+                });
+            }
+            Ok(())
+        }));
+        let end = rt.block_on(task).unwrap();
+        assert!(end.is_err_and(|n| n % 3 == 0));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    }
+}

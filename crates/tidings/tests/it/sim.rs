@@ -1,0 +1,208 @@
+//! The seeded scheduler: the same seed is the same run, and time is virtual.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::both::{run, seeded};
+use crate::letter::Ledger;
+use tidings::sched::{Choice, Runtime, Seam, Seeded};
+use tidings::time::Instant;
+use tidings::{Event, after, bounded, channel, choose, select, unbounded, yield_now};
+
+type Trace = Arc<Mutex<Vec<String>>>;
+
+/// A small program that notes what happens in which order.
+async fn program(trace: Trace) {
+    let note = move |text: String| {
+        let at = Instant::now();
+        trace.lock().unwrap().push(format!("{at:?} {text}"));
+    };
+    let ((a, ar), (b, br)) = (channel::<u64>(), bounded::<u64>(2));
+    let mut tasks = Vec::new();
+    for id in 0..3u64 {
+        let (a, b, note) = (a.clone(), b.clone(), note.clone());
+        tasks.push(tidings::spawn(async move {
+            for n in 0..5 {
+                choose([a.send(id * 10 + n), b.send(id * 10 + n)])
+                    .await
+                    .unwrap();
+                note(format!("{id} sent {n}"));
+                if n % 2 == 0 {
+                    after(Duration::from_millis(id + 1)).await;
+                }
+            }
+        }));
+    }
+    drop((a, b));
+    for id in 0..2 {
+        let (ar, br, note) = (ar.clone(), br.clone(), note.clone());
+        tasks.push(tidings::spawn(async move {
+            loop {
+                let got = select! {
+                    got = ar.recv() => got,
+                    got = br.recv() => got,
+                    () = after(Duration::from_secs(1)) => break,
+                };
+                match got {
+                    Ok(n) => note(format!("{id} got {n}")),
+                    Err(_) => break,
+                }
+                yield_now().await;
+            }
+        }));
+    }
+    drop((ar, br));
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let blocking = tidings::spawn_blocking(|| 5).await.unwrap();
+    note(format!("end {blocking}"));
+}
+
+fn trace_of(seed: u64) -> Vec<String> {
+    let trace = Trace::default();
+    run(&seeded(seed), program(Arc::clone(&trace)));
+    Arc::try_unwrap(trace).unwrap().into_inner().unwrap()
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    for seed in 0..50 {
+        assert_eq!(trace_of(seed), trace_of(seed), "seed {seed}");
+    }
+}
+
+#[test]
+fn other_seeds_are_other_runs() {
+    let runs: HashSet<_> = (0..50).map(trace_of).collect();
+    assert!(runs.len() > 40, "{} different runs of 50", runs.len());
+}
+
+#[test]
+fn time_is_virtual_and_jumps_to_the_next_timer() {
+    let real = std::time::Instant::now();
+    run(&seeded(1), async {
+        let start = Instant::now();
+        let sleeper = tidings::spawn(async move {
+            after(Duration::from_secs(7_200)).await;
+            start.elapsed()
+        });
+        after(Duration::from_secs(3_600)).await;
+        let hour = start.elapsed();
+        assert!(hour >= Duration::from_secs(3_600) && hour < Duration::from_secs(3_601));
+        yield_now().await;
+        assert_eq!(
+            start.elapsed(),
+            hour,
+            "it stands still while something can run"
+        );
+        assert!(sleeper.await.unwrap() >= Duration::from_secs(7_200));
+    });
+    assert!(real.elapsed() < Duration::from_secs(3_600));
+}
+
+#[test]
+fn two_hundred_seeds_of_a_pipeline_conserve() {
+    for seed in 0..200 {
+        let ledger = Ledger::default();
+        let books = ledger.clone();
+        let rt = seeded(seed);
+        let n = run(&rt, async move {
+            let ((a, ar), (b, br)) = (channel(), bounded(2));
+            for id in 0..3u64 {
+                let (a, books) = (a.clone(), books.clone());
+                drop(tidings::spawn(async move {
+                    for n in 0..10 {
+                        let mut place = Some(books.letter(id * 10 + n));
+                        while place.is_some() {
+                            a.send_from(&mut place)
+                                .timeout(Duration::from_millis(1))
+                                .await
+                                .ok();
+                        }
+                    }
+                }));
+            }
+            drop(a);
+            let mut stages = Vec::new();
+            for _ in 0..2 {
+                let (ar, b) = (ar.clone(), b.clone());
+                stages.push(tidings::spawn(async move {
+                    loop {
+                        match ar.recv().timeout(Duration::from_micros(300)).await {
+                            Ok(Ok(letter)) => b.send(letter).await.unwrap(),
+                            Ok(Err(_)) => break,
+                            Err(_) => yield_now().await,
+                        }
+                    }
+                }));
+            }
+            drop((ar, b));
+            let mut seen = HashSet::new();
+            while let Ok(letter) = br.recv().await {
+                assert!(seen.insert(letter.n), "twice");
+            }
+            for stage in stages {
+                stage.await.unwrap();
+            }
+            seen.len()
+        });
+        drop(rt);
+        assert_eq!((n, ledger.alive()), (30, 0), "seed {seed}");
+    }
+}
+
+/// Always the first alternative; notes what it was asked.
+struct First {
+    asked: Arc<Mutex<HashSet<String>>>,
+    now: Duration,
+}
+
+impl Seam for First {
+    fn choose(&mut self, choice: Choice, n: usize) -> usize {
+        assert!(n > 0);
+        self.asked.lock().unwrap().insert(format!("{choice:?}"));
+        0
+    }
+    fn now(&mut self) -> Duration {
+        self.now
+    }
+    fn idle(&mut self, next: Option<Duration>) -> bool {
+        self.now = next.unwrap_or(self.now);
+        next.is_some()
+    }
+}
+
+#[test]
+fn a_seam_of_ones_own_makes_the_choices() {
+    let asked = Arc::new(Mutex::new(HashSet::new()));
+    let seam = First {
+        asked: Arc::clone(&asked),
+        now: Duration::ZERO,
+    };
+    let rt = Runtime::builder().seam(seam).build().unwrap();
+    run(&rt, program(Trace::default()));
+    let asked = asked.lock().unwrap();
+    assert!(
+        asked.contains("Task") && asked.contains("Branch"),
+        "{asked:?}"
+    );
+    assert!(format!("{:?}", Seeded::new(1)).contains("Seeded"));
+}
+
+#[test]
+fn a_run_goes_on_where_the_last_one_ended() {
+    let rt = seeded(4);
+    let (tx, rx) = unbounded();
+    let task = rt.spawn(async move {
+        for n in 0..3 {
+            after(Duration::from_secs(60)).await;
+            tx.send(n).await.unwrap();
+        }
+    });
+    for n in 0..3 {
+        assert_eq!(rt.block_on(rx.recv().into_future()), Ok(n));
+    }
+    rt.block_on(task).unwrap();
+}

@@ -1,0 +1,342 @@
+//! Locks and signals: what was handed over and not looked at passes on.
+
+use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use tidings::sync::{AcquireError, Barrier, Mutex, Notify, Semaphore, TryAcquireError};
+use tidings::{Event, unbounded};
+
+#[test]
+fn a_mutex_passes_to_waiters_in_order() {
+    let mutex = Mutex::new(0);
+    let held = mutex.try_lock().unwrap();
+    let (mut a, mut b) = (
+        pin!(mutex.lock().into_future()),
+        pin!(mutex.lock().into_future()),
+    );
+    assert!(poll(a.as_mut()).is_pending() && poll(b.as_mut()).is_pending());
+    drop(held);
+    assert!(mutex.try_lock().is_none(), "it has passed to the first");
+    assert!(poll(b.as_mut()).is_pending());
+    let Poll::Ready(mut first) = poll(a.as_mut()) else {
+        panic!("the lock is its own")
+    };
+    *first = 1;
+    drop(first);
+    let Poll::Ready(second) = poll(b.as_mut()) else {
+        panic!("the lock is its own")
+    };
+    assert_eq!(*second, 1);
+}
+
+#[test]
+fn a_lock_handed_to_a_dropped_wait_passes_on() {
+    let mutex = Mutex::new(());
+    let held = mutex.try_lock().unwrap();
+    poll_and_drop(mutex.lock());
+    let mut last = pin!(mutex.lock().into_future());
+    {
+        let mut dropped = pin!(mutex.lock().into_future());
+        assert!(poll(dropped.as_mut()).is_pending());
+        assert!(poll(last.as_mut()).is_pending());
+        drop(held);
+    }
+    assert!(poll(last.as_mut()).is_ready());
+    assert_eq!(
+        format!("{mutex:?}"),
+        "Mutex { locked: false, waiting: 0, .. }"
+    );
+}
+
+#[test]
+fn a_loser_that_has_not_looked_holds_nobody_up() {
+    let mutex = Mutex::new(());
+    let (tx, rx) = unbounded();
+    let held = mutex.try_lock().unwrap();
+    let choice = mutex.lock().map(|_| 0).or(rx.recv().map(Result::unwrap));
+    let mut choice = pin!(choice.into_future());
+    assert!(poll(choice.as_mut()).is_pending());
+    // The choice commits to the message, and is still in the mutex' list when it gets free.
+    tx.try_send(1).unwrap();
+    drop(held);
+    assert!(mutex.try_lock().is_some());
+    assert!(mutex.lock().try_now().is_ok());
+    assert_eq!(poll(choice.as_mut()), Poll::Ready(1));
+}
+
+#[test]
+fn a_panic_while_locked_unlocks() {
+    rt().block_on(async {
+        let mutex = Arc::new(Mutex::new(0));
+        let other = mutex.clone();
+        let task = tidings::spawn(async move {
+            let _held = other.lock().await;
+            std::panic::resume_unwind(Box::new("quiet"));
+        });
+        assert!(task.await.is_err());
+        *mutex.lock().await += 1;
+        let mut mutex = Arc::into_inner(mutex).unwrap();
+        assert_eq!((*mutex.get_mut(), mutex.into_inner()), (1, 1));
+    });
+}
+
+#[test]
+fn many_permits_are_not_overtaken_by_few() {
+    let semaphore = Semaphore::new(2);
+    let mut many = pin!(semaphore.acquire(3).into_future());
+    assert!(poll(many.as_mut()).is_pending());
+    assert_eq!(
+        semaphore.try_acquire(1).unwrap_err(),
+        TryAcquireError::NoPermits
+    );
+    let mut few = pin!(semaphore.acquire(1).into_future());
+    assert!(poll(few.as_mut()).is_pending());
+    semaphore.add_permits(1);
+    assert!(poll(few.as_mut()).is_pending());
+    let Poll::Ready(Ok(mut three)) = poll(many.as_mut()) else {
+        panic!("there are three")
+    };
+    let one = three.split(1).unwrap();
+    assert!(three.split(3).is_none());
+    drop(one);
+    assert!(poll(few.as_mut()).is_ready());
+}
+
+#[test]
+fn the_next_goes_on_when_the_first_leaves() {
+    let semaphore = Semaphore::new(1);
+    let mut few = pin!(semaphore.acquire(1).into_future());
+    {
+        let mut many = pin!(semaphore.acquire(2).into_future());
+        assert!(poll(many.as_mut()).is_pending());
+        assert!(poll(few.as_mut()).is_pending());
+    }
+    assert!(poll(few.as_mut()).is_ready());
+    assert_eq!(semaphore.available_permits(), 1, "the output was dropped");
+}
+
+#[test]
+fn permits_handed_to_a_dropped_wait_come_back() {
+    let semaphore = Semaphore::new(0);
+    {
+        let mut wait = pin!(semaphore.acquire(2).into_future());
+        assert!(poll(wait.as_mut()).is_pending());
+        semaphore.add_permits(2);
+        assert_eq!(semaphore.available_permits(), 0);
+    }
+    assert_eq!(semaphore.available_permits(), 2);
+}
+
+#[test]
+fn closing_a_semaphore_wakes_everybody() {
+    let semaphore = Semaphore::new(1);
+    let held = semaphore.try_acquire(1).unwrap();
+    let mut waits: Vec<_> = (0..100)
+        .map(|_| Box::pin(semaphore.acquire(1).into_future()))
+        .collect();
+    assert!(
+        waits
+            .iter_mut()
+            .all(|wait| poll(wait.as_mut()).is_pending())
+    );
+    semaphore.close();
+    for wait in &mut waits {
+        assert_eq!(
+            poll(wait.as_mut()).map(Result::unwrap_err),
+            Poll::Ready(AcquireError)
+        );
+    }
+    drop(held);
+    assert_eq!(
+        semaphore.try_acquire(1).unwrap_err(),
+        TryAcquireError::Closed
+    );
+    assert!(format!("{semaphore:?}").contains("waiting: 0"));
+}
+
+#[test]
+fn notify_one_reaches_one_and_passes_on() {
+    let notify = Notify::new();
+    let mut second = pin!(notify.notified().into_future());
+    {
+        let mut first = pin!(notify.notified().into_future());
+        assert!(poll(first.as_mut()).is_pending());
+        assert!(poll(second.as_mut()).is_pending());
+        notify.notify_one();
+        assert!(poll(second.as_mut()).is_pending());
+    }
+    assert!(poll(second.as_mut()).is_ready());
+    poll_and_drop(notify.notified());
+    notify.notify_one();
+    notify.notified().wait();
+}
+
+#[test]
+fn notify_waiters_reaches_those_that_were_made() {
+    let notify = Notify::new();
+    let mut early: Vec<_> = (0..100)
+        .map(|_| Box::pin(notify.notified().into_future()))
+        .collect();
+    assert!(
+        early
+            .iter_mut()
+            .step_by(2)
+            .all(|wait| poll(wait.as_mut()).is_pending())
+    );
+    notify.notify_waiters();
+    poll_and_drop(notify.notified());
+    // Dropped unseen: a notification of all does not pass on.
+    drop(early.remove(0));
+    assert!(early.iter_mut().all(|wait| poll(wait.as_mut()).is_ready()));
+    poll_and_drop(notify.notified());
+    assert_eq!(
+        format!("{notify:?}"),
+        "Notify { permit: false, waiting: 0 }"
+    );
+}
+
+#[test]
+fn a_barrier_counts_those_that_are_there() {
+    let barrier = Barrier::new(3);
+    for _ in 0..3 {
+        poll_and_drop(barrier.wait());
+        let (mut a, mut b) = (pin!(barrier.wait()), pin!(barrier.wait()));
+        assert!(poll(a.as_mut()).is_pending() && poll(b.as_mut()).is_pending());
+        let Poll::Ready(last) = poll(pin!(barrier.wait())) else {
+            panic!("three have come")
+        };
+        assert!(last.is_leader());
+        // Next meeting: it does not wake those of the last.
+        poll_and_drop(barrier.wait());
+        for wait in [a, b] {
+            assert_eq!(poll(wait).map(|end| end.is_leader()), Poll::Ready(false));
+        }
+    }
+    assert!(format!("{barrier:?}").contains("arrived: 0"));
+}
+
+#[test]
+fn stress_locks_and_permits_are_conserved() {
+    let mutex = Arc::new(Mutex::new((0u64, false)));
+    let semaphore = Arc::new(Semaphore::new(5));
+    let total: u64 = rt().block_on(async {
+        let tasks: Vec<_> = (0..8)
+            .map(|seed| {
+                let (mutex, semaphore) = (mutex.clone(), semaphore.clone());
+                tidings::spawn(async move {
+                    let mut chance = Chance::new(seed);
+                    let mut done = 0;
+                    for _ in 0..2000 {
+                        if let Some(mut held) = chance.maybe(mutex.lock()).await {
+                            assert!(!std::mem::replace(&mut held.1, true), "two have the lock");
+                            if chance.below(4) == 0 {
+                                tidings::yield_now().await;
+                            }
+                            held.0 += 1;
+                            held.1 = false;
+                            done += 1;
+                        }
+                        let n = chance.below(5) as usize + 1;
+                        if let Some(permit) = chance.maybe(semaphore.acquire(n)).await {
+                            tidings::yield_now().await;
+                            drop(permit.unwrap());
+                        }
+                    }
+                    done
+                })
+            })
+            .collect();
+        let mut total = 0;
+        for task in tasks {
+            total += task.await.unwrap();
+        }
+        total
+    });
+    assert_eq!(mutex.try_lock().unwrap().0, total);
+    assert_eq!(semaphore.available_permits(), 5);
+    assert!(format!("{semaphore:?}").contains("waiting: 0"));
+}
+
+#[test]
+fn stress_no_notification_is_lost() {
+    // The next is sent when the last was heard, so that no two are merged.
+    let (notify, heard) = (Arc::new(Notify::new()), unbounded());
+    rt().block_on(async {
+        let tasks: Vec<_> = (0..8)
+            .map(|seed| {
+                let (notify, heard) = (notify.clone(), heard.0.clone());
+                tidings::spawn(async move {
+                    let mut chance = Chance::new(seed);
+                    while heard.try_send(false).is_ok() {
+                        if chance.maybe(notify.notified()).await.is_some()
+                            && heard.try_send(true).is_err()
+                        {
+                            break;
+                        }
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..1000 {
+            notify.notify_one();
+            while !heard.1.recv().await.unwrap() {}
+        }
+        heard.1.close();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    poll_and_drop(notify.notified());
+}
+
+#[test]
+fn stress_meetings_have_one_leader() {
+    rt().block_on(async {
+        let barrier = Arc::new(Barrier::new(8));
+        let tasks: Vec<_> = (0..8)
+            .map(|seed| {
+                let barrier = barrier.clone();
+                tidings::spawn(async move {
+                    let mut chance = Chance::new(seed);
+                    let mut led = 0;
+                    for _ in 0..500 {
+                        if chance.below(3) == 0 {
+                            tidings::yield_now().await;
+                        }
+                        led += usize::from(barrier.wait().await.is_leader());
+                    }
+                    led
+                })
+            })
+            .collect();
+        let mut led = 0;
+        for task in tasks {
+            led += task.await.unwrap();
+        }
+        assert_eq!(led, 500);
+    });
+}
+
+#[test]
+fn under_tokio_and_on_threads() {
+    let mutex = Arc::new(Mutex::new(0));
+    let theirs = mutex.clone();
+    let thread = std::thread::spawn(move || (0..500).for_each(|_| *theirs.lock().wait() += 1));
+    let theirs = mutex.clone();
+    on_tokio(async move {
+        let tasks = [(); 4].map(|()| {
+            let mutex = theirs.clone();
+            tokio::spawn(async move {
+                for _ in 0..500 {
+                    *mutex.lock().await += 1;
+                }
+            })
+        });
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    thread.join().unwrap();
+    assert_eq!(*mutex.lock().wait(), 2500);
+}
