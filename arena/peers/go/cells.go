@@ -1,0 +1,92 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"sort"
+	"time"
+)
+
+// params are the numbers of a prep command; one that was not sent is 0.
+type params struct {
+	threads, seed          int64
+	p, n, w, P, A, N, M, S int64
+}
+
+// counts is what one repetition, or the sum of several, really did.
+type counts struct {
+	msgs, units, check int64
+}
+
+func (c *counts) add(d counts) {
+	c.msgs += d.msgs
+	c.units += d.units
+	c.check += d.check
+}
+
+// A sample does inner repetitions and says how long the timed parts took.
+type sample func(inner int64) (time.Duration, counts, error)
+
+// A cell checks its parameters and makes everything that is not timed.
+type cell func(params) (sample, error)
+
+// limit is an error about a size; it is answered with kind "limit".
+type limit struct{ msg string }
+
+func (l limit) Error() string { return l.msg }
+
+var errTimeout = errors.New("a timeout of 100 ms fired")
+
+// repeat times a scenario that has no part outside the timed region.
+func repeat(scenario func() (counts, error)) sample {
+	return func(inner int64) (time.Duration, counts, error) {
+		var total counts
+		start := time.Now()
+		for i := int64(0); i < inner; i++ {
+			c, err := scenario()
+			if err != nil {
+				return 0, total, err
+			}
+			total.add(c)
+		}
+		return time.Since(start), total, nil
+	}
+}
+
+type size struct {
+	name       string
+	value, max int64
+}
+
+// within refuses sizes below 1 or above what 24 GB hold.
+func within(sizes ...size) error {
+	for _, s := range sizes {
+		if s.value < 1 || s.value > s.max {
+			return limit{fmt.Sprintf("%s=%d: this peer takes 1 to %d", s.name, s.value, s.max)}
+		}
+	}
+	return nil
+}
+
+// systems maps each system of this peer to its cells.
+func systems() map[string]map[string]cell {
+	all := map[string]cell{}
+	for _, part := range []map[string]cell{
+		pingpongCells(), chainCells(), fanCells(), counterCells(),
+		skynetCells(), spawnCells(), netCells(),
+	} {
+		for name, c := range part {
+			all[name] = c
+		}
+	}
+	return map[string]map[string]cell{"go": all, "go-reused-timer": reusedTimerCells()}
+}
+
+func names(cells map[string]cell) []string {
+	list := make([]string, 0, len(cells))
+	for name := range cells {
+		list = append(list, name)
+	}
+	sort.Strings(list)
+	return list
+}

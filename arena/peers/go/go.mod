@@ -1,0 +1,3 @@
+module tidings.example/arena/peer-go
+
+go 1.19

@@ -1,0 +1,226 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+)
+
+type hello struct {
+	Arena   int      `json:"arena"`
+	T       string   `json:"t"`
+	System  string   `json:"system"`
+	Peer    string   `json:"peer"`
+	Version string   `json:"version"`
+	Runtime string   `json:"runtime"`
+	Flags   string   `json:"flags"`
+	Threads int      `json:"threads"`
+	Pid     int      `json:"pid"`
+	ClockNs int64    `json:"clock_ns"`
+	Caps    []string `json:"caps"`
+	Cells   []string `json:"cells"`
+}
+
+type okReply struct {
+	Arena int    `json:"arena"`
+	T     string `json:"t"`
+	ID    int64  `json:"id"`
+}
+
+type sampleReply struct {
+	Arena      int      `json:"arena"`
+	T          string   `json:"t"`
+	ID         int64    `json:"id"`
+	Ns         int64    `json:"ns"`
+	Inner      int64    `json:"inner"`
+	Msgs       int64    `json:"msgs"`
+	Units      int64    `json:"units"`
+	Check      int64    `json:"check"`
+	GC         []uint32 `json:"gc"`
+	AllocBytes *uint64  `json:"alloc_bytes,omitempty"`
+	AllocCount *uint64  `json:"alloc_count,omitempty"`
+}
+
+type errReply struct {
+	Arena int    `json:"arena"`
+	T     string `json:"t"`
+	ID    int64  `json:"id"`
+	Kind  string `json:"kind"`
+	Msg   string `json:"msg"`
+}
+
+// clockNs is the cost of one reading of the clock.
+func clockNs() int64 {
+	const readings = 2000
+	start := time.Now()
+	for i := 0; i < readings; i++ {
+		_ = time.Now()
+	}
+	return int64(time.Since(start)) / readings
+}
+
+func flags() string {
+	words := []string{"go build"}
+	for _, name := range []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG"} {
+		if v := os.Getenv(name); v != "" {
+			words = append(words, name+"="+v)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// serve runs the protocol until quit or the end of the input.
+func serve(in io.Reader, out io.Writer, system string, cells map[string]cell) error {
+	enc := json.NewEncoder(out) // one line per value, written at once
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(hello{
+		Arena: 1, T: "hello", System: system, Peer: "go",
+		Version: strings.TrimPrefix(runtime.Version(), "go"),
+		Runtime: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
+		Flags:   flags(), Threads: runtime.GOMAXPROCS(0), Pid: os.Getpid(), ClockNs: clockNs(),
+		Caps: []string{"alloc", "gc", "units"}, Cells: names(cells),
+	})
+	if err != nil {
+		return err
+	}
+	var current sample
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		word, args := parse(lines.Text())
+		id := args.num("id")
+		var reply interface{} = okReply{1, "ok", id}
+		switch word {
+		case "prep":
+			current = nil
+			current, err = prep(cells, args)
+		case "run":
+			reply, err = run(current, args)
+		case "drop":
+			current = nil
+			debug.FreeOSMemory() // a full collection too
+		case "ping":
+		case "quit":
+			return nil
+		default:
+			err = unsupported("unknown command " + strconv.Quote(word))
+		}
+		if err == nil {
+			err = args.err
+		}
+		if err != nil {
+			reply = errReply{1, "err", id, kind(err), err.Error()}
+			err = nil
+		}
+		if err := enc.Encode(reply); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
+}
+
+func prep(cells map[string]cell, args *arguments) (sample, error) {
+	name := args.words["cell"]
+	make, ok := cells[name]
+	if !ok {
+		return nil, unsupported("no cell " + strconv.Quote(name))
+	}
+	p := params{
+		threads: args.num("threads"), seed: args.num("seed"),
+		p: args.num("p"), n: args.num("n"), w: args.num("w"), P: args.num("P"),
+		A: args.num("A"), N: args.num("N"), M: args.num("M"), S: args.num("S"),
+	}
+	if args.err != nil {
+		return nil, args.err
+	}
+	if p.threads > 0 && p.threads != int64(runtime.GOMAXPROCS(0)) {
+		if err := within(size{"threads", p.threads, 1 << 10}); err != nil {
+			return nil, err
+		}
+		runtime.GOMAXPROCS(int(p.threads))
+	}
+	return make(p)
+}
+
+func run(current sample, args *arguments) (interface{}, error) {
+	if current == nil {
+		return nil, errors.New("run without prep")
+	}
+	inner := int64(1)
+	if _, ok := args.words["inner"]; ok {
+		inner = args.num("inner")
+	}
+	if err := within(size{"inner", inner, 1 << 40}); err != nil {
+		return nil, err
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	ns, c, err := current(inner)
+	if err != nil {
+		return nil, err
+	}
+	runtime.ReadMemStats(&after)
+	reply := sampleReply{
+		Arena: 1, T: "sample", ID: args.num("id"), Ns: int64(ns), Inner: inner,
+		Msgs: c.msgs, Units: c.units, Check: c.check, GC: []uint32{after.NumGC - before.NumGC},
+	}
+	if args.num("alloc") == 1 {
+		bytes, count := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
+		reply.AllocBytes, reply.AllocCount = &bytes, &count
+	}
+	return reply, nil
+}
+
+type unsupported string
+
+func (u unsupported) Error() string { return string(u) }
+
+func kind(err error) string {
+	switch err.(type) {
+	case unsupported:
+		return "unsupported"
+	case limit:
+		return "limit"
+	}
+	return "bug"
+}
+
+// arguments are the key=value words of a command; the first bad number is kept in err.
+type arguments struct {
+	words map[string]string
+	err   error
+}
+
+func parse(line string) (string, *arguments) {
+	words := strings.Fields(line)
+	args := &arguments{words: map[string]string{}}
+	if len(words) == 0 {
+		return "", args
+	}
+	for _, word := range words[1:] {
+		if i := strings.IndexByte(word, '='); i > 0 {
+			args.words[word[:i]] = word[i+1:]
+		}
+	}
+	return words[0], args
+}
+
+// num is 0 for a key that was not sent.
+func (a *arguments) num(key string) int64 {
+	word, ok := a.words[key]
+	if !ok {
+		return 0
+	}
+	v, err := strconv.ParseInt(word, 10, 64)
+	if err != nil && a.err == nil {
+		a.err = limit{fmt.Sprintf("%s=%s is not a 64-bit number", key, word)}
+	}
+	return v
+}

@@ -1,0 +1,44 @@
+package main
+
+import "sync/atomic"
+
+// detached: nobody joins; the task that brings the counter to n says so.
+func detached(n int64) (counts, error) {
+	var counter int64
+	done := make(chan struct{})
+	go func() {
+		for i := int64(0); i < n; i++ {
+			go func() {
+				if atomic.AddInt64(&counter, 1) == n {
+					close(done)
+				}
+			}()
+		}
+	}()
+	<-done
+	ran := atomic.LoadInt64(&counter)
+	return counts{msgs: ran, units: ran, check: ran}, nil
+}
+
+// joined: start one, await its result, n times.
+func joined(n int64) (counts, error) {
+	result := make(chan int64)
+	var sum, started int64
+	for ; started < n; started++ {
+		go func() { result <- 1 }()
+		sum += <-result
+	}
+	return counts{msgs: sum, units: started, check: sum}, nil
+}
+
+func spawnCells() map[string]cell {
+	with := func(scenario func(n int64) (counts, error)) cell {
+		return func(p params) (sample, error) {
+			if err := within(size{"n", p.n, 1e9}); err != nil {
+				return nil, err
+			}
+			return repeat(func() (counts, error) { return scenario(p.n) }), nil
+		}
+	}
+	return map[string]cell{"spawn/detached": with(detached), "spawn/joined": with(joined)}
+}

@@ -1,0 +1,219 @@
+//! What a cell is, how a sample is timed, and which cells there are.
+
+use std::collections::BTreeMap;
+use std::ops::AddAssign;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+use tidings::{JoinError, RecvError, Runtime};
+
+use crate::{alloc, chain, counter, fan, net, pingpong, select, skynet, spawn};
+
+/// The numbers of a `prep` command; one that was not sent is 0.
+#[derive(Clone, Copy, Debug, Default)]
+#[allow(non_snake_case, reason = "the names of the protocol")]
+pub(crate) struct Params {
+    pub(crate) threads: i64,
+    pub(crate) p: i64,
+    pub(crate) n: i64,
+    pub(crate) w: i64,
+    pub(crate) batch: i64,
+    pub(crate) P: i64,
+    pub(crate) A: i64,
+    pub(crate) N: i64,
+    pub(crate) M: i64,
+    pub(crate) S: i64,
+}
+
+/// What one task, one repetition, or the sum of several really did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) msgs: i64,
+    pub(crate) units: i64,
+    pub(crate) check: i64,
+}
+
+impl AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.msgs += other.msgs;
+        self.units += other.units;
+        self.check += other.check;
+    }
+}
+
+/// Why a command was not carried out.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    Unsupported(String),
+    Limit(String),
+    Bug(String),
+}
+
+impl From<JoinError> for Fault {
+    fn from(error: JoinError) -> Self {
+        Self::Bug(error.to_string())
+    }
+}
+
+impl From<RecvError> for Fault {
+    fn from(error: RecvError) -> Self {
+        Self::Bug(error.to_string())
+    }
+}
+
+/// The timed part of a sample: reads the clock, and has allocations counted if the sample wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Watch {
+    pub(crate) counting: bool,
+}
+
+impl Watch {
+    pub(crate) fn start(self) -> Started {
+        if self.counting {
+            alloc::count(true);
+        }
+        Started {
+            watch: self,
+            at: Instant::now(),
+        }
+    }
+
+    /// Also where a sample has failed half way.
+    pub(crate) fn end(self) {
+        if self.counting {
+            alloc::count(false);
+        }
+    }
+}
+
+pub(crate) struct Started {
+    watch: Watch,
+    at: Instant,
+}
+
+impl Started {
+    pub(crate) fn stop(self) -> Duration {
+        let elapsed = self.at.elapsed();
+        self.watch.end();
+        elapsed
+    }
+}
+
+pub(crate) type Outcome = Result<(Duration, Counts), Fault>;
+pub(crate) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
+
+/// Does `inner` repetitions and says how long the timed parts took.
+pub(crate) enum Sample {
+    /// In one task of the runtime that `prep` made, so that waking the main thread is not timed.
+    Task(Box<dyn Fn(i64, Watch) -> Running>),
+    /// On the main thread, which is on no runtime.
+    Thread(Box<dyn Fn(i64, Watch) -> Outcome>),
+}
+
+/// A cell: what is not timed (`make`, on the runtime's main thread), and the runtime it wants.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cell {
+    pub(crate) make: fn(Params, &Runtime) -> Result<Sample, Fault>,
+    /// Operations per turn of a task, if not the default.
+    pub(crate) budget: Option<u32>,
+}
+
+pub(crate) type Make = fn(Params, &Runtime) -> Result<Sample, Fault>;
+pub(crate) type Cells = BTreeMap<&'static str, Cell>;
+
+/// A runtime as any user gets it, with the number of workers asked for.
+pub(crate) fn runtime(threads: i64, budget: Option<u32>) -> Result<Runtime, Fault> {
+    within(&[("threads", threads, 1024)])?;
+    let builder = Runtime::builder().workers(threads as usize);
+    let builder = match budget {
+        Some(budget) => builder.budget(budget),
+        None => builder,
+    };
+    builder
+        .build()
+        .map_err(|e| Fault::Limit(format!("threads={threads}: {e}")))
+}
+
+/// Times a scenario that has no part outside the timed region.
+pub(crate) fn repeat<S, F>(scenario: S) -> Sample
+where
+    S: Fn() -> F + Send + Sync + Copy + 'static,
+    F: Future<Output = Result<Counts, Fault>> + Send,
+{
+    Sample::Task(Box::new(move |inner, watch| {
+        Box::pin(async move {
+            let mut total = Counts::default();
+            let started = watch.start();
+            for _ in 0..inner {
+                total += scenario().await?;
+            }
+            Ok((started.stop(), total))
+        })
+    }))
+}
+
+/// The same with a runtime made and ended in every repetition.
+pub(crate) fn repeat_cold<S, F>(threads: i64, scenario: S) -> Sample
+where
+    S: Fn() -> F + Send + Sync + Copy + 'static,
+    F: Future<Output = Result<Counts, Fault>> + Send + 'static,
+{
+    Sample::Thread(Box::new(move |inner, watch| {
+        let mut total = Counts::default();
+        let started = watch.start();
+        for _ in 0..inner {
+            let runtime = runtime(threads, None)?;
+            total += runtime.block_on(runtime.spawn(scenario()))??;
+            drop(runtime);
+        }
+        Ok((started.stop(), total))
+    }))
+}
+
+/// Refuses sizes below 1 or above `max`.
+pub(crate) fn within(sizes: &[(&str, i64, i64)]) -> Result<(), Fault> {
+    match sizes
+        .iter()
+        .find(|(_, value, max)| !(1..=*max).contains(value))
+    {
+        Some((name, value, max)) => Err(Fault::Limit(format!(
+            "{name}={value}: this peer takes 1 to {max}"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses sizes whose check value, `times * n*(n-1)/2`, does not fit 62 bits.
+pub(crate) fn sums_fit(times: i64, n: i64) -> Result<(), Fault> {
+    let sum = i128::from(times) * i128::from(n) * i128::from(n - 1) / 2;
+    if sum < 1 << 62 {
+        Ok(())
+    } else {
+        Err(Fault::Limit(format!(
+            "{times} times the sum to {n} does not fit 62 bits"
+        )))
+    }
+}
+
+/// Cells on the default runtime.
+pub(crate) fn plain<const N: usize>(cells: [(&'static str, Make); N]) -> Cells {
+    cells
+        .into_iter()
+        .map(|(name, make)| (name, Cell { make, budget: None }))
+        .collect()
+}
+
+/// All cells.
+pub(crate) fn all() -> Cells {
+    let workloads = [
+        pingpong::cells(),
+        net::cells(),
+        chain::cells(),
+        fan::cells(),
+        counter::cells(),
+        select::cells(),
+        skynet::cells(),
+        spawn::cells(),
+    ];
+    workloads.into_iter().flatten().collect()
+}

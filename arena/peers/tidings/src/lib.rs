@@ -1,0 +1,25 @@
+//! tidings as a peer of the arena: the workloads of `WORKLOADS.md` on the public default types,
+//! behind the same protocol as all others.
+//!
+//! | file | what |
+//! |---|---|
+//! | `protocol.rs` | commands in, answers out |
+//! | `cell.rs` | what a cell is; the clock of a sample; the list of all cells |
+//! | `alloc.rs` | the allocator that counts |
+//! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net.rs` | the workloads |
+
+mod alloc;
+mod cell;
+mod chain;
+mod counter;
+mod fan;
+mod net;
+mod pairs;
+mod pingpong;
+mod protocol;
+mod select;
+mod skynet;
+mod spawn;
+
+pub use alloc::Counting;
+pub use protocol::{Peer, main, speak};

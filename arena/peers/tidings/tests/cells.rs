@@ -1,0 +1,215 @@
+//! Every cell at the odd sizes of `WORKLOADS.md` on 1, 2 and 8 workers, and the protocol.
+
+use std::collections::BTreeSet;
+
+use tidings_peer::{Counting, Peer, speak};
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The sizes of a workload, and `(msgs, units, check)` of each.
+fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
+    let triangle = |n: i64| n * (n - 1) / 2;
+    match cell.split_once('/').expect("workload/variant") {
+        ("pingpong", _) => [(3, 997), (1, 1), (5, 1500)]
+            .map(|(p, n)| (format!("p={p} n={n}"), [2 * p * n, 2 * p, p * triangle(n)]))
+            .into(),
+        ("net", _) => [(7, 31), (1, 1), (101, 13)]
+            .map(|(n, m)| (format!("N={n} M={m}"), [2 * n * m, 2 * n, n * triangle(m)]))
+            .into(),
+        ("chain", _) => [1, 7, 103, 5003]
+            .map(|a| (format!("A={a}"), [2 * a + 2, a + 1, a]))
+            .into(),
+        ("fan", _) => [1, 997, 5003]
+            .map(|n| (format!("N={n}"), [2 * n + 3, 2, triangle(n)]))
+            .into(),
+        ("counter", _) => [(3, 997), (1, 1), (7, 1501)]
+            .map(|(p, n)| (format!("P={p} n={n}"), [p * n, p + 1, 100 * p * n]))
+            .into(),
+        ("skynet", variant) => [1, 10, 1000, 10_000]
+            .map(|s| {
+                let nodes = (10 * s - 1) / 9;
+                let units = if variant == "floor" { 0 } else { nodes };
+                (format!("S={s}"), [nodes, units, triangle(s)])
+            })
+            .into(),
+        ("spawn", _) => [1, 997, 10_007]
+            .map(|n| (format!("n={n}"), [n, n, n]))
+            .into(),
+        other => panic!("{other:?}"),
+    }
+}
+
+const OK: &str = r#"{"arena":1,"t":"ok","id":1}"#;
+
+/// A sample, again if the machine stood still for so long that the cell's own timeout fired.
+fn answer_unless_stalled(peer: &mut Peer, prep: &str, inner: i64) -> String {
+    for _ in 0..5 {
+        let answer = peer.answer(&format!("run id=2 inner={inner}"));
+        if !answer.contains("100 ms fired") {
+            return answer;
+        }
+        assert_eq!(peer.answer(prep), OK, "{prep}");
+    }
+    panic!("the machine stands still all the time: {prep}");
+}
+
+fn every_cell(threads: usize) {
+    let mut peer = Peer::new();
+    for cell in peer.cells().collect::<Vec<_>>() {
+        for (sizes, [msgs, units, check]) in odd(cell) {
+            let prep = format!("prep id=1 cell={cell} threads={threads} {sizes} seed=1");
+            assert_eq!(peer.answer(&prep), OK, "{prep}");
+            for inner in [1, 3] {
+                let answer = answer_unless_stalled(&mut peer, &prep, inner);
+                let counts = format!(
+                    ",\"inner\":{inner},\"msgs\":{},\"units\":{},\"check\":{}}}",
+                    inner * msgs,
+                    inner * units,
+                    inner * check
+                );
+                assert!(answer.ends_with(&counts), "{prep}: {answer} {counts}");
+            }
+        }
+    }
+    assert_eq!(peer.answer("drop id=1"), OK);
+}
+
+#[test]
+fn every_cell_on_1_worker() {
+    every_cell(1);
+}
+
+#[test]
+fn every_cell_on_2_workers() {
+    every_cell(2);
+}
+
+#[test]
+fn every_cell_on_8_workers() {
+    every_cell(8);
+}
+
+#[test]
+fn other_windows_and_budgets_count_the_same() {
+    let mut peer = Peer::new();
+    for cell in [
+        "pingpong/tell-w100",
+        "pingpong/tell-w1000",
+        "pingpong/batch-5",
+    ] {
+        for extra in ["w=1", "w=7", "w=5000", "w=7 batch=1", "batch=3"] {
+            let prep = format!("prep id=1 cell={cell} threads=2 p=3 n=997 {extra}");
+            assert_eq!(peer.answer(&prep), OK, "{prep}");
+            let answer = peer.answer("run id=2");
+            let counts = r#""inner":1,"msgs":5982,"units":6,"check":1489518}"#;
+            assert!(answer.ends_with(counts), "{prep}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn sizes_that_are_none_are_refused() {
+    let mut peer = Peer::new();
+    for cell in peer.cells().collect::<Vec<_>>() {
+        for size in [
+            "0",
+            "-1",
+            "4611686018427387904",
+            "99999999999999999999",
+            "x",
+        ] {
+            let all = ["p", "n", "w", "P", "A", "N", "M", "S"].map(|key| format!("{key}={size}"));
+            let prep = format!("prep id=3 cell={cell} threads=2 {}", all.join(" "));
+            let answer = peer.answer(&prep);
+            let limit = r#"{"arena":1,"t":"err","id":3,"kind":"limit","msg":"#;
+            assert!(answer.starts_with(limit), "{prep}: {answer}");
+            let answer = peer.answer("run id=4 inner=1");
+            assert!(
+                answer.contains(r#""id":4,"kind":"bug""#),
+                "{prep}: {answer}"
+            );
+        }
+    }
+    for prep in [
+        "prep id=3 cell=counter/send threads=0 P=2 n=2",
+        "prep id=3 cell=counter/send threads=100000 P=2 n=2",
+        "prep id=3 cell=skynet/tree-ch threads=2 S=1001",
+        "prep id=3 cell=pingpong/tell threads=2 p=1000000 n=2147483648",
+        "prep id=3 cell=pingpong/batch-1 threads=2 p=1 n=1 batch=-1",
+    ] {
+        let answer = peer.answer(prep);
+        assert!(
+            answer.contains(r#""id":3,"kind":"limit""#),
+            "{prep}: {answer}"
+        );
+    }
+}
+
+/// A field of a sample.
+fn field(line: &str, name: &str) -> i64 {
+    let (_, rest) = line.split_once(&format!("\"{name}\":")).expect(name);
+    rest.split([',', '}'])
+        .next()
+        .expect("a value")
+        .parse()
+        .expect("a number")
+}
+
+#[test]
+fn a_dialogue() {
+    let commands = "\
+        ping id=1\n\
+        prep id=1 cell=fan/obj threads=2 N=1000 seed=7 unknown=key\n\
+        run id=5 inner=2 alloc=1\n\
+        run id=6 inner=0\n\
+        prep id=7 cell=skynet/tree threads=2 S=10\n\
+        dance id=8 msg=\"\n\
+        drop id=1\n\
+        quit\n\
+        ping id=1\n";
+    let mut output = Vec::new();
+    speak(commands.as_bytes(), &mut output).expect("memory takes everything");
+    let output = String::from_utf8(output).expect("text");
+    let lines: Vec<&str> = output.lines().collect();
+    let [hello, ping, prep, sample, none, unknown, dance, dropped] = lines[..] else {
+        panic!("an answer for each command before `quit`: {output}");
+    };
+    let hello_starts = r#"{"arena":1,"t":"hello","system":"tidings","peer":"tidings","version":"#;
+    assert!(hello.starts_with(hello_starts), "{hello}");
+    assert!(
+        hello.contains(r#""caps":["alloc","units"],"cells":["chain/cold-system","#),
+        "{hello}"
+    );
+    assert_eq!([ping, prep, dropped], [OK; 3]);
+    assert!(sample.contains(r#""id":5,"ns":"#), "{sample}");
+    assert!(
+        sample.contains(r#""msgs":4006,"units":4,"check":999000,"alloc_bytes":"#),
+        "{sample}"
+    );
+    // Each dynamic message is a box of 8 bytes, but for the empty ones.
+    assert!(field(sample, "alloc_count") >= 4000, "{sample}");
+    assert!(field(sample, "alloc_bytes") >= 8 * 4000, "{sample}");
+    assert!(none.contains(r#""kind":"limit""#), "{none}");
+    assert!(
+        unknown.contains(r#""id":7,"kind":"unsupported""#),
+        "{unknown}"
+    );
+    assert!(
+        dance.contains(r#""msg":"unknown command \"dance\""}"#),
+        "{dance}"
+    );
+}
+
+#[test]
+fn the_manifest_lists_the_cells() {
+    let manifest = include_str!("../peer.toml");
+    let (_, cells) = manifest.split_once("[[cell]]").expect("cells");
+    let listed: Vec<&str> = cells
+        .lines()
+        .filter_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"'))
+        .collect();
+    let set: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(set.len(), listed.len(), "no cell twice");
+    assert_eq!(set, Peer::new().cells().collect());
+}

@@ -1,0 +1,299 @@
+//! `peer.toml`: how a peer is found, built and started, and which cells it says it can run.
+//!
+//! ```toml
+//! [peer]
+//! id = "go"                                  # the folder's name
+//! systems = ["go", "go-reused-timer"]        # one process serves one of them
+//! lang = "Go"
+//! auto_build = true                          # default false: a first `arena run` may build it (no download)
+//! [version]                                  # optional: a command that tells the toolchain's version
+//! cmd = ["go", "version"]
+//! regex = 'go(\S+)'                          # group 1 is the version
+//! min = "1.19"                               # optional
+//! [[needs]]                                  # any number: must start and exit with 0
+//! cmd = ["go", "version"]
+//! fix = "apt-get install golang-go"          # printed, never run
+//! [[build]]                                  # any number, in order; run in the peer's folder
+//! cmd = ["go", "build", "-o", "{out}/peer-go", "."]
+//! outputs = ["peer-go"]                      # must exist below {out} afterwards
+//! [run]
+//! cmd = ["{out}/peer-go"]                    # the harness appends: --arena 1 --system <system>
+//! env = { GOMAXPROCS = "{threads}" }
+//! [[cell]]                                   # one or more
+//! id = "pingpong/tell"                       # workload/variant of WORKLOADS.md, or workload/original:<name>
+//! systems = ["go"]                           # default: every system of the peer
+//! labels = { mailbox = "bounded", reply = "carried" }
+//! origin = "ext"                             # "own", "ext", "seed:000" .. "seed:004", "original"
+//! max = { S = 1000000 }                      # optional: larger sizes are not asked of this peer
+//! min_threads = 1                            # optional
+//! ```
+//!
+//! Placeholders: `{out}` the build's own cache folder, `{src}` the peer's folder, `{threads}` the thread count of the
+//! launch (in `run` only), `{self}` this binary. Unknown fields are errors.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::workload;
+
+/// A whole `peer.toml`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Manifest {
+    pub(crate) peer: Peer,
+    pub(crate) version: Option<Version>,
+    #[serde(default)]
+    pub(crate) needs: Vec<Need>,
+    #[serde(default)]
+    pub(crate) build: Vec<Build>,
+    pub(crate) run: Run,
+    pub(crate) cell: Vec<Cell>,
+}
+
+/// Who the peer is.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Peer {
+    pub(crate) id: String,
+    pub(crate) systems: Vec<String>,
+    pub(crate) lang: String,
+    #[serde(default)]
+    pub(crate) auto_build: bool,
+}
+
+/// How the toolchain's version is learnt.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Version {
+    pub(crate) cmd: Vec<String>,
+    pub(crate) regex: String,
+    pub(crate) min: Option<String>,
+}
+
+/// A program that must be there.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Need {
+    pub(crate) cmd: Vec<String>,
+    pub(crate) fix: String,
+}
+
+/// One build step.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Build {
+    pub(crate) cmd: Vec<String>,
+    #[serde(default)]
+    pub(crate) outputs: Vec<String>,
+}
+
+/// How the peer is started.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Run {
+    pub(crate) cmd: Vec<String>,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+}
+
+/// One cell, or the same cell of several systems.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Cell {
+    pub(crate) id: String,
+    #[serde(default)]
+    pub(crate) systems: Vec<String>,
+    #[serde(default)]
+    pub(crate) labels: BTreeMap<String, Label>,
+    #[serde(default = "extension")]
+    pub(crate) origin: String,
+    #[serde(default)]
+    pub(crate) max: BTreeMap<String, i64>,
+    pub(crate) min_threads: Option<u32>,
+}
+
+fn extension() -> String {
+    "ext".to_owned()
+}
+
+/// A label's value: TOML lets an author write `window = 1000` without quotes.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Label {
+    Text(String),
+    Number(i64),
+    Flag(bool),
+}
+
+impl Label {
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Number(number) => number.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+        }
+    }
+}
+
+/// Reads and checks a manifest. The error names what is wrong, without the file's path.
+pub(crate) fn parse(text: &str) -> Result<Manifest, String> {
+    let mut manifest: Manifest = toml::from_str(text).map_err(|e| e.to_string())?;
+    check(&mut manifest)?;
+    Ok(manifest)
+}
+
+fn check(manifest: &mut Manifest) -> Result<(), String> {
+    let peer = &manifest.peer;
+    if !is_name(&peer.id) {
+        return Err(format!(
+            "[peer] id {:?}: use lower-case letters, digits and '-'",
+            peer.id
+        ));
+    }
+    if peer.systems.is_empty() {
+        return Err("[peer] systems is empty".to_owned());
+    }
+    if let Some(bad) = peer.systems.iter().find(|s| !is_name(s)) {
+        return Err(format!(
+            "[peer] systems: {bad:?}: use lower-case letters, digits and '-'"
+        ));
+    }
+    let commands = [("[run] cmd", &manifest.run.cmd)]
+        .into_iter()
+        .chain(manifest.version.iter().map(|v| ("[version] cmd", &v.cmd)))
+        .chain(manifest.needs.iter().map(|n| ("[[needs]] cmd", &n.cmd)))
+        .chain(manifest.build.iter().map(|b| ("[[build]] cmd", &b.cmd)));
+    for (name, command) in commands {
+        if command.first().is_none_or(String::is_empty) {
+            return Err(format!("{name} is empty"));
+        }
+    }
+    if let Some(version) = &manifest.version {
+        regex_lite::Regex::new(&version.regex).map_err(|e| format!("[version] regex: {e}"))?;
+    }
+    if manifest.cell.is_empty() {
+        return Err("no [[cell]]".to_owned());
+    }
+    let mut seen = std::collections::BTreeSet::new();
+    for cell in &mut manifest.cell {
+        workload::parse_cell_id(&cell.id).map_err(|e| format!("[[cell]] id {:?}: {e}", cell.id))?;
+        if cell.systems.is_empty() {
+            cell.systems.clone_from(&manifest.peer.systems);
+        }
+        for system in &cell.systems {
+            if !manifest.peer.systems.contains(system) {
+                return Err(format!(
+                    "[[cell]] {}: system {system:?} is not in [peer] systems",
+                    cell.id
+                ));
+            }
+            if !seen.insert((cell.id.clone(), system.clone())) {
+                return Err(format!("[[cell]] {} of {system} stands twice", cell.id));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-.".contains(&b))
+}
+
+/// What the placeholders of a command stand for.
+#[derive(Debug, Default)]
+pub(crate) struct Places<'a> {
+    pub(crate) out: &'a str,
+    pub(crate) src: &'a str,
+    pub(crate) threads: Option<u32>,
+    pub(crate) this: &'a str,
+}
+
+impl Places<'_> {
+    /// Fills the placeholders of one word.
+    pub(crate) fn fill(&self, word: &str) -> String {
+        let word = word
+            .replace("{out}", self.out)
+            .replace("{src}", self.src)
+            .replace("{self}", self.this);
+        match self.threads {
+            Some(threads) => word.replace("{threads}", &threads.to_string()),
+            None => word,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GO: &str = r#"
+        [peer]
+        id = "go"
+        systems = ["go", "go-reused-timer"]
+        lang = "Go"
+        auto_build = true
+        [version]
+        cmd = ["go", "version"]
+        regex = 'go(\S+)'
+        min = "1.19"
+        [[needs]]
+        cmd = ["go", "version"]
+        fix = "apt-get install golang-go"
+        [[build]]
+        cmd = ["go", "build", "-o", "{out}/peer-go", "."]
+        outputs = ["peer-go"]
+        [run]
+        cmd = ["{out}/peer-go"]
+        env = { GOMAXPROCS = "{threads}" }
+        [[cell]]
+        id = "pingpong/tell"
+        systems = ["go"]
+        labels = { mailbox = "bounded", window = 1 }
+        origin = "ext"
+        max = { n = 1000000 }
+        min_threads = 1
+        [[cell]]
+        id = "skynet/original:go"
+    "#;
+
+    #[test]
+    fn the_documented_example_is_accepted() {
+        let manifest = parse(GO).expect("parses");
+        assert_eq!(manifest.cell[0].systems, ["go"]);
+        assert_eq!(manifest.cell[0].labels["window"].text(), "1");
+        assert_eq!(manifest.cell[1].systems, ["go", "go-reused-timer"]);
+        let places = Places {
+            out: "/o",
+            threads: Some(2),
+            ..Places::default()
+        };
+        assert_eq!(places.fill(&manifest.run.cmd[0]), "/o/peer-go");
+        assert_eq!(places.fill(&manifest.run.env["GOMAXPROCS"]), "2");
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let cases = [
+            ("origin = \"ext\"", "orign = \"ext\"", "orign"),
+            ("pingpong/tell", "pingpong/tall", "tall"),
+            ("pingpong/tell", "pong/tell", "pong"),
+            ("systems = [\"go\"]", "systems = [\"gone\"]", "gone"),
+            (
+                "cmd = [\"{out}/peer-go\"]",
+                "cmd = []",
+                "[run] cmd is empty",
+            ),
+            ("skynet/original:go", "pingpong/tell", "stands twice"),
+            ("go(\\S+)", "go(", "regex"),
+            ("id = \"go\"", "id = \"Go 1\"", "[peer] id"),
+        ];
+        for (from, to, names) in cases {
+            let error = parse(&GO.replacen(from, to, 1)).expect_err(to);
+            assert!(error.contains(names), "{to}: {error}");
+        }
+    }
+}

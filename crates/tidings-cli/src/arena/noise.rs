@@ -1,0 +1,159 @@
+//! The noise gate: how much of the machine others used while a sample ran.
+
+use std::fs;
+
+use super::proc_tree;
+
+/// Above this share of a sample's CPU capacity the sample is noisy.
+const LIMIT: f64 = 0.03;
+/// Clock ticks are coarse: each of the readings compared may be off by one.
+const SLACK_TICKS: f64 = 3.0;
+/// Above this share of noisy samples the run's verdicts need twice the margin.
+pub(crate) const NOISY_RUN: f64 = 0.2;
+
+/// The machine's clocks at one moment, in ticks.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reading {
+    busy: u64,
+    steal: u64,
+    total: u64,
+    peer: u64,
+    own: u64,
+}
+
+fn read(peer: u32) -> Reading {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let line = text.lines().next().unwrap_or_default();
+    let ticks: Vec<u64> = line
+        .split_ascii_whitespace()
+        .skip(1)
+        .filter_map(|t| t.parse().ok())
+        .collect();
+    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+    // user, nice, system, idle, iowait, irq, softirq, steal; guest times are inside user.
+    let busy = at(0) + at(1) + at(2) + at(5) + at(6);
+    Reading {
+        busy,
+        steal: at(7),
+        total: busy + at(3) + at(4) + at(7),
+        peer: proc_tree::cpu_ticks(peer),
+        own: proc_tree::cpu_ticks(std::process::id()),
+    }
+}
+
+/// A measurement that has begun.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    peer: u32,
+    begin: Reading,
+}
+
+/// What a sample's surroundings were.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Surroundings {
+    /// CPU ticks of others, and those the hypervisor took.
+    pub(crate) foreign_ticks: u64,
+    /// Ticks that all CPUs had.
+    pub(crate) capacity_ticks: u64,
+    /// CPU time of the peer.
+    pub(crate) peer_cpu_ns: u64,
+}
+
+impl Gate {
+    pub(crate) fn open(peer: u32) -> Self {
+        Self {
+            peer,
+            begin: read(peer),
+        }
+    }
+
+    pub(crate) fn close(self) -> Surroundings {
+        let end = read(self.peer);
+        let grown = |of: fn(&Reading) -> u64| of(&end).saturating_sub(of(&self.begin));
+        let peer = grown(|r| r.peer);
+        let foreign = grown(|r| r.busy).saturating_sub(peer + grown(|r| r.own));
+        Surroundings {
+            foreign_ticks: foreign + grown(|r| r.steal),
+            capacity_ticks: grown(|r| r.total),
+            peer_cpu_ns: peer * (1_000_000_000 / proc_tree::ticks_per_second()),
+        }
+    }
+}
+
+impl Surroundings {
+    #[expect(clippy::cast_precision_loss, reason = "ticks of one run")]
+    pub(crate) fn is_noisy(&self) -> bool {
+        self.foreign_ticks as f64 > SLACK_TICKS + LIMIT * self.capacity_ticks as f64
+    }
+}
+
+/// Counts of a whole run or cell.
+#[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Tally {
+    pub(crate) samples: u64,
+    pub(crate) noisy: u64,
+    pub(crate) repeated: u64,
+    pub(crate) foreign_ticks: u64,
+    pub(crate) capacity_ticks: u64,
+}
+
+impl Tally {
+    pub(crate) fn add(&mut self, around: &Surroundings) {
+        self.samples += 1;
+        self.noisy += u64::from(around.is_noisy());
+        self.foreign_ticks += around.foreign_ticks;
+        self.capacity_ticks += around.capacity_ticks;
+    }
+
+    /// Share of the samples that were noisy.
+    pub(crate) fn noisy_share(&self) -> f64 {
+        share(self.noisy, self.samples)
+    }
+
+    /// Share of the machine's CPU time that others took.
+    pub(crate) fn foreign_share(&self) -> f64 {
+        share(self.foreign_ticks, self.capacity_ticks)
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of one run")]
+fn share(part: u64, whole: u64) -> f64 {
+    if whole == 0 {
+        0.0
+    } else {
+        part as f64 / whole as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gate_fires_on_foreign_work_and_not_on_rounding() {
+        let around = |foreign_ticks, capacity_ticks| Surroundings {
+            foreign_ticks,
+            capacity_ticks,
+            peer_cpu_ns: 0,
+        };
+        assert!(!around(0, 10).is_noisy());
+        assert!(
+            !around(3, 10).is_noisy(),
+            "within the rounding of four readings"
+        );
+        assert!(around(5, 10).is_noisy());
+        assert!(around(20, 400).is_noisy());
+        let mut tally = Tally::default();
+        tally.add(&around(5, 10));
+        tally.add(&around(0, 10));
+        assert!((tally.noisy_share() - 0.5).abs() < 1e-9);
+        assert!((tally.foreign_share() - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_gate_around_this_process_reads_something() {
+        let gate = Gate::open(std::process::id());
+        let around = gate.close();
+        assert!(around.capacity_ticks < 1000);
+    }
+}

@@ -1,0 +1,147 @@
+//! The document around a run's cells, and how the run ends: what is printed, saved and returned.
+
+use super::environment::Environment;
+use super::exit::{Exit, Stop};
+use super::figures;
+use super::noise::{NOISY_RUN, Tally};
+use super::options::Options;
+use super::plan::{self, Group};
+use super::record::{self, CellRecord, PlanRecord, Run, SCHEMA, Store};
+use super::state::State;
+use super::table;
+use super::terminal::{self, Style};
+use crate::cli::RunArgs;
+
+/// The records of a group that was planned and did not run.
+pub(crate) fn skip(group: &Group, why: &str) -> Vec<CellRecord> {
+    let record = |cell: &plan::Cell| {
+        let mut record = figures::absent(&plan::Absent {
+            id: group.id.clone(),
+            system: cell.system.clone(),
+            peer: String::new(),
+            state: State::Skipped,
+            reason: why.to_owned(),
+            fix: None,
+            requested: true,
+        });
+        record.params.clone_from(&group.params);
+        record
+    };
+    group.cells.iter().map(record).collect()
+}
+
+/// The document of a run that begins.
+pub(crate) fn document(
+    args: &RunArgs,
+    options: &Options,
+    id: &str,
+    started: &str,
+    env: Environment,
+) -> Run {
+    let settings = &options.settings;
+    Run {
+        schema: SCHEMA.to_owned(),
+        id: id.to_owned(),
+        started: started.to_owned(),
+        seconds: 0.0,
+        interrupted: true,
+        command: std::env::args().collect(),
+        plan: PlanRecord {
+            profile: args.profile.name().to_owned(),
+            filters: args.filter.clone(),
+            reference: settings.reference.clone(),
+            threads: options.threads.clone(),
+            budget_seconds: options.budget.map(|b| b.as_secs_f64()),
+            target_ci: settings.target_ci,
+            min_rounds: settings.min_rounds,
+            max_rounds: settings.max_rounds,
+            launches: settings.launches,
+            order_seed: options.seed,
+            timeout_seconds: options.limits.timeout.as_secs_f64(),
+            mem_cap: options.limits.mem_cap,
+            alloc: settings.alloc,
+        },
+        env,
+        noise: Tally::default(),
+        notes: Vec::new(),
+        cells: Vec::new(),
+    }
+}
+
+/// What is to be said of the run as a whole.
+pub(crate) fn notes(run: &Run, budget: bool) -> Vec<String> {
+    let mut notes = Vec::new();
+    if run.noise.noisy_share() > NOISY_RUN {
+        notes.push(format!(
+            "noisy machine: {} of {} samples; verdicts need twice the margin",
+            run.noise.noisy, run.noise.samples
+        ));
+    }
+    if run.interrupted {
+        notes.push("the run was interrupted: what is here was measured before".to_owned());
+    }
+    let wide = run
+        .cells
+        .iter()
+        .filter(|c| c.ns_per_op.is_some_and(|f| !f.precise))
+        .count();
+    if budget && wide > 0 {
+        notes.push(format!(
+            "{wide} cells did not reach ±{:.0} % (marked ~): more time with --budget 0",
+            100.0 * run.plan.target_ci
+        ));
+    }
+    notes
+}
+
+/// Prints the result and tells the exit code.
+pub(crate) fn finish(
+    args: &RunArgs,
+    run: &Run,
+    store: &Store,
+    trouble: Option<Stop>,
+    interrupted: bool,
+) -> Result<Exit, Stop> {
+    if args.json {
+        terminal::print(&record::json(run)?)?;
+        let style = Style::choose(args.no_color, terminal::stderr_is_terminal());
+        if !args.quiet {
+            terminal::say(&table::report(run, terminal::width(), style));
+        }
+    } else {
+        let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+        let text = table::report(run, terminal::width(), style);
+        terminal::print(&format!("\n{text}"))?;
+    }
+    if let Some(stop) = trouble {
+        return Err(stop);
+    }
+    let saved = format!(
+        "saved in {}\nshow again: tidings arena show {}",
+        store.folder.display(),
+        run.id
+    );
+    if args.json {
+        terminal::say(&saved);
+    } else {
+        terminal::print(&format!(
+            "{saved}
+"
+        ))?;
+    }
+    let failed = |c: &CellRecord| match c.state {
+        State::Missing | State::Blocked => c.requested,
+        // The manifest promised the cell and the peer refused it; a limit of the manifest is no failure.
+        State::Unsupported => c.threads > 0,
+        state => state.is_failure(),
+    };
+    if interrupted {
+        Ok(Exit::Interrupted)
+    } else if run.cells.iter().any(failed) {
+        Ok(Exit::CellFailed)
+    } else if run.cells.iter().all(|c| c.ns_per_op.is_none()) {
+        Ok(Exit::NothingRan)
+    } else {
+        Ok(Exit::Ok)
+    }
+}

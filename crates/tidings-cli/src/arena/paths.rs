@@ -1,0 +1,38 @@
+//! Where the arena keeps what: built peers in the cache, runs in the data folder (XDG).
+
+use std::env;
+use std::path::PathBuf;
+
+use super::exit::Stop;
+
+fn base(variable: &str, below_home: &str) -> Result<PathBuf, Stop> {
+    if let Some(path) = env::var_os(variable)
+        .map(PathBuf::from)
+        .filter(|p| p.is_absolute())
+    {
+        return Ok(path);
+    }
+    let home = env::var_os("HOME").filter(|home| !home.is_empty());
+    let home = home.ok_or_else(|| {
+        Stop::internal(format!(
+            "neither {variable} nor HOME is set: no place to keep files"
+        ))
+    })?;
+    Ok(PathBuf::from(home).join(below_home))
+}
+
+/// The folder of built peers.
+pub(crate) fn peers() -> Result<PathBuf, Stop> {
+    Ok(base("XDG_CACHE_HOME", ".cache")?.join("tidings/arena/peers"))
+}
+
+/// The folder of saved runs.
+pub(crate) fn runs() -> Result<PathBuf, Stop> {
+    Ok(base("XDG_DATA_HOME", ".local/share")?.join("tidings/arena/runs"))
+}
+
+/// Where the peers' sources are: the repository this binary was built from, if it is still there.
+pub(crate) fn sources() -> Option<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../arena/peers");
+    folder.canonicalize().ok()
+}

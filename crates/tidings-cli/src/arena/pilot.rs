@@ -1,0 +1,207 @@
+//! What comes before and after the rounds of a cell: how long a sample is, whether it is warm, whether work was elided.
+
+use std::time::{Duration, Instant};
+
+use super::plan::{self, Group};
+use super::protocol::INNER_LIMIT;
+use super::size;
+use super::state::{Failure, State};
+use super::stats;
+use super::track::{Journal, Phase, Track};
+use super::workload::{Params, expected};
+
+/// A repetition shorter than this says too little about elided work.
+const TELLING: Duration = Duration::from_millis(5);
+/// A busy machine can spoil a comparison; elided work fails all of them.
+const ATTEMPTS: usize = 5;
+/// Steps between the sizes of the second look, and how long its larger one may take, by and large.
+const FAR_STEPS: u32 = 5;
+const FAR_TIME: Duration = Duration::from_secs(1);
+/// How often the size is stepped up to get there.
+const STEPS: u32 = 14;
+
+/// Raises `inner` until a sample lasts as long as `target`.
+pub(crate) fn calibrate(
+    track: &mut Track,
+    group: &Group,
+    journal: &mut Journal,
+    target: Duration,
+) -> Option<()> {
+    let target = target.as_nanos();
+    let once = track.expected.msgs.max(track.expected.check).max(1);
+    let limit = u64::try_from(i128::from(i64::MAX) / 2 / once).unwrap_or(INNER_LIMIT);
+    let limit = limit.clamp(1, INNER_LIMIT);
+    let mut inner = 1_u64;
+    loop {
+        let (checked, _) = track.sample(group, journal, Phase::Pilot, 0, inner)?;
+        let ns = u128::from(checked.sample.ns);
+        track.inner = inner;
+        track.sample_time = Duration::from_nanos(checked.sample.ns);
+        if ns * 10 >= target * 8 {
+            return Some(());
+        }
+        if inner >= limit {
+            let reason = format!("{inner} repetitions take only {ns} ns");
+            track.fail(Failure::new(State::Elided, reason));
+            return None;
+        }
+        let wanted = u128::from(inner) * target * 11 / (ns * 10);
+        let wanted = u64::try_from(wanted).unwrap_or(limit);
+        inner = wanted
+            .clamp(inner + 1, inner.saturating_mul(100))
+            .min(limit);
+    }
+}
+
+/// Runs shorter samples until their times settle or the time is over; notes whether they did.
+pub(crate) fn warm_up(
+    track: &mut Track,
+    group: &Group,
+    journal: &mut Journal,
+    tolerance: f64,
+    cap: Duration,
+) -> Option<()> {
+    let inner = (track.inner / 4).max(1);
+    let begin = Instant::now();
+    let mut series = Vec::new();
+    while begin.elapsed() < cap {
+        let (checked, _) = track.sample(group, journal, Phase::Warm, series.len(), inner)?;
+        series.push(track.per_op(checked.sample.ns, inner));
+        if stats::is_steady(&series, tolerance) {
+            return Some(());
+        }
+    }
+    // Too few samples to tell: the rounds will.
+    track.steady = series.len() < 8;
+    Some(())
+}
+
+/// Whether time grows with the size as work does. Comes after the rounds, so that the larger size cannot disturb them.
+pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -> Option<()> {
+    let all: Vec<f64> = track.series.iter().flatten().flatten().copied().collect();
+    if all.is_empty() {
+        return None;
+    }
+    let mut big = group.params.clone();
+    let mut time = Duration::from_secs_f64(stats::median(&all) * track.ops(1) / 1e9);
+    let mut steps = 0;
+    while time < TELLING {
+        let grown = grow(track, group, &big, time, STEPS - steps)?;
+        steps += grown.1;
+        big = grown.0;
+        time = time_at(track, group, journal, &big, 1)?;
+    }
+    let small = size::scaled(&group.id, &big, false)?;
+    let factor = work(group, &big) / work(group, &small);
+    let (low, high) = if factor > 5.0 {
+        (4.0, 30.0)
+    } else {
+        (1.3, 3.0)
+    };
+    let mut seen = Vec::new();
+    for _attempt in 0..ATTEMPTS {
+        let (big, small) = (
+            time_at(track, group, journal, &big, 1)?,
+            time_at(track, group, journal, &small, 2)?,
+        );
+        let ratio = big.as_secs_f64() / small.as_secs_f64();
+        if (low..=high).contains(&ratio) {
+            return Some(());
+        }
+        seen.push(format!("{ratio:.2}"));
+    }
+    if is_far_apart(track, group, journal, &big, &small, time)? {
+        return Some(());
+    }
+    let reason = format!(
+        "{factor:.1} times the work took {} times as long, must be {low} to {high} ({} against {})",
+        seen.join(", "),
+        size::show(&group.id, &big),
+        size::show(&group.id, &small)
+    );
+    track.fail(Failure::new(State::Elided, reason));
+    None
+}
+
+/// A second look at a cell whose times do not follow its size: runtimes with two speeds (a lock that is contended or
+/// not) pass when sizes far apart differ about as much as their work. Elided work does not.
+fn is_far_apart(
+    track: &mut Track,
+    group: &Group,
+    journal: &mut Journal,
+    big: &Params,
+    small: &Params,
+    time: Duration,
+) -> Option<bool> {
+    let (mut high, mut low, mut guess) = (big.clone(), small.clone(), time);
+    for _step in 0..FAR_STEPS {
+        let larger = size::scaled(&group.id, &high, true)
+            .filter(|params| may_be_asked(track, group, params))
+            .filter(|_| guess * 2 < FAR_TIME);
+        if let Some(larger) = larger {
+            (high, guess) = (larger, guess * 2);
+        } else if let Some(smaller) = size::scaled(&group.id, &low, false) {
+            low = smaller;
+        }
+    }
+    let factor = work(group, &high) / work(group, &low);
+    let seconds = |time: Duration| time.as_secs_f64();
+    let ratio = seconds(time_at(track, group, journal, &high, 1)?)
+        / seconds(time_at(track, group, journal, &low, 2)?);
+    Some((factor / 4.0..=factor * 4.0).contains(&ratio))
+}
+
+/// Operations of one repetition.
+#[expect(clippy::cast_precision_loss, reason = "for ratios of sizes")]
+fn work(group: &Group, params: &Params) -> f64 {
+    expected(&group.id, params).ops as f64
+}
+
+fn may_be_asked(track: &Track, group: &Group, params: &Params) -> bool {
+    plan::over(params, &track.cell.max).is_none()
+        && size::refusal(&group.id, params, track.launch.limits.mem_cap / 4).is_none()
+}
+
+/// The size with which a repetition should last long enough, and the steps it took; `None` when none may be asked for.
+fn grow(
+    track: &Track,
+    group: &Group,
+    from: &Params,
+    time: Duration,
+    most: u32,
+) -> Option<(Params, u32)> {
+    let step = if group.id.workload == "skynet" {
+        10.0
+    } else {
+        2.0
+    };
+    let (mut params, mut steps, mut guess) = (from.clone(), 0, time.as_secs_f64());
+    while steps == 0 || (guess < TELLING.as_secs_f64() && steps < most) {
+        let next = size::scaled(&group.id, &params, true)?;
+        let fits = may_be_asked(track, group, &next);
+        if !fits || steps >= most {
+            return None;
+        }
+        (params, steps, guess) = (next, steps + 1, guess * step);
+    }
+    Some((params, steps))
+}
+
+fn time_at(
+    track: &mut Track,
+    group: &Group,
+    journal: &mut Journal,
+    params: &Params,
+    inner: u64,
+) -> Option<Duration> {
+    let at = Group {
+        params: params.clone(),
+        ..group.clone()
+    };
+    track.with(|peer| {
+        peer.release()?;
+        peer.prepare(&at.id, &at.params, 1)
+    })?;
+    let (checked, _) = track.sample(&at, journal, Phase::Elision, 0, inner)?;
+    Some(Duration::from_nanos(checked.sample.ns / inner))
+}

@@ -1,0 +1,228 @@
+//! What a command will run: the cells, in the groups inside which they are compared.
+
+use std::collections::BTreeMap;
+
+use super::catalog::{Entry, Readiness};
+use super::exit::Stop;
+use super::filter::Filters;
+use super::peer::{Launch, Limits};
+use super::size::{self, Override, Profile};
+use super::state::State;
+use super::workload::{self, BLOCKED, CellId, Params};
+
+/// A peer with what was found out about it.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) entry: Entry,
+    pub(crate) readiness: Readiness,
+}
+
+impl Candidate {
+    /// How one of its systems is started, if it can be.
+    pub(crate) fn launch(
+        &self,
+        system: &str,
+        threads: u32,
+        limits: Limits,
+    ) -> Result<Launch, Stop> {
+        match &self.readiness {
+            Readiness::Ready(built) => self.entry.launch(system, built, threads, limits),
+            _ => Err(Stop::internal(format!("{system} is planned and not ready"))),
+        }
+    }
+}
+
+/// One cell at one size: a row of a table.
+#[derive(Clone, Debug)]
+pub(crate) struct Cell {
+    pub(crate) system: String,
+    /// Index into the candidates.
+    pub(crate) peer: usize,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) origin: String,
+    /// Largest sizes the peer may be asked for.
+    pub(crate) max: BTreeMap<String, i64>,
+}
+
+/// Cells that do the same work: same workload, variant, sizes and threads. Figures are compared only inside.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    pub(crate) id: CellId,
+    pub(crate) params: Params,
+    pub(crate) threads: u32,
+    pub(crate) cells: Vec<Cell>,
+}
+
+/// A cell that was selected and cannot run.
+#[derive(Clone, Debug)]
+pub(crate) struct Absent {
+    pub(crate) id: CellId,
+    pub(crate) system: String,
+    pub(crate) peer: String,
+    pub(crate) state: State,
+    pub(crate) reason: String,
+    pub(crate) fix: Option<String>,
+    /// Asked for by name: its absence is a failure of the run.
+    pub(crate) requested: bool,
+}
+
+/// The whole plan.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    pub(crate) groups: Vec<Group>,
+    pub(crate) absent: Vec<Absent>,
+}
+
+/// What the plan is made from.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) profile: Profile,
+    pub(crate) filters: &'a Filters,
+    pub(crate) threads: &'a [u32],
+    pub(crate) overrides: &'a [Override],
+    pub(crate) originals: bool,
+    pub(crate) required: &'a [String],
+    pub(crate) mem_cap: u64,
+}
+
+/// All systems of all peers.
+pub(crate) fn systems(candidates: &[Candidate]) -> Vec<&str> {
+    candidates
+        .iter()
+        .flat_map(|c| &c.entry.manifest.peer.systems)
+        .map(String::as_str)
+        .collect()
+}
+
+/// Makes the plan. Sizes that no machine or this machine cannot hold end it with a usage error.
+pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Plan, Stop> {
+    let mut plan = Plan {
+        groups: Vec::new(),
+        absent: Vec::new(),
+    };
+    for (peer, candidate) in candidates.iter().enumerate() {
+        for listed in &candidate.entry.manifest.cell {
+            let id = workload::parse_cell_id(&listed.id).map_err(Stop::internal)?;
+            for system in &listed.systems {
+                if selected(request, &id, system) {
+                    let cell = Cell {
+                        system: system.clone(),
+                        peer,
+                        labels: listed
+                            .labels
+                            .iter()
+                            .map(|(k, v)| (k.clone(), v.text()))
+                            .collect(),
+                        origin: listed.origin.clone(),
+                        max: listed.max.clone(),
+                    };
+                    place(&mut plan, request, candidate, &id, cell, listed.min_threads)?;
+                }
+            }
+        }
+    }
+    for (id, reason) in BLOCKED {
+        let id = workload::parse_cell_id(id).map_err(Stop::internal)?;
+        let listed = plan
+            .groups
+            .iter()
+            .any(|g| g.id == id && g.cells.iter().any(|c| c.system == "tidings"));
+        if !listed && selected(request, &id, "tidings") {
+            plan.absent.push(Absent {
+                requested: request.filters.names_variant(&id),
+                id,
+                system: "tidings".to_owned(),
+                peer: "tidings".to_owned(),
+                state: State::Blocked,
+                reason: (*reason).to_owned(),
+                fix: None,
+            });
+        }
+    }
+    plan.groups.sort_by_key(|g| (g.id.order(), g.threads));
+    Ok(plan)
+}
+
+fn selected(request: &Request<'_>, id: &CellId, system: &str) -> bool {
+    let wanted = !id.is_original() || request.originals || request.filters.names_variant(id);
+    let everything = request.profile != Profile::Quick || id.is_original();
+    wanted && request.filters.selects(id, system, everything)
+}
+
+fn place(
+    plan: &mut Plan,
+    request: &Request<'_>,
+    candidate: &Candidate,
+    id: &CellId,
+    cell: Cell,
+    min_threads: Option<u32>,
+) -> Result<(), Stop> {
+    let requested =
+        request.required.contains(&cell.system) || request.filters.names_system(&cell.system);
+    let absent = |state, reason: String, fix| Absent {
+        id: id.clone(),
+        system: cell.system.clone(),
+        peer: candidate.entry.id().to_owned(),
+        state,
+        reason,
+        fix,
+        requested,
+    };
+    match &candidate.readiness {
+        Readiness::Ready(_) => {}
+        Readiness::Unbuilt(_) => {
+            let fix = Some(candidate.entry.setup_command());
+            plan.absent
+                .push(absent(State::Missing, "not built".to_owned(), fix));
+            return Ok(());
+        }
+        Readiness::Missing { reason, fix } => {
+            plan.absent
+                .push(absent(State::Missing, reason.clone(), Some(fix.clone())));
+            return Ok(());
+        }
+    }
+    for threads in request.threads {
+        if let Some(min) = min_threads.filter(|min| threads < min) {
+            let reason = format!("needs at least {min} threads");
+            plan.absent.push(absent(State::Unsupported, reason, None));
+            continue;
+        }
+        for row in size::sizes(
+            id.definition(),
+            request.profile,
+            *threads,
+            request.overrides,
+        ) {
+            let params = size::params(id, &row);
+            if let Some(refusal) = size::refusal(id, &params, request.mem_cap) {
+                return Err(Stop::usage(refusal));
+            }
+            if let Some((key, max)) = over(&params, &cell.max) {
+                let reason = format!("its manifest allows {key} up to {max}");
+                plan.absent.push(absent(State::Unsupported, reason, None));
+                continue;
+            }
+            let same = |g: &&mut Group| g.id == *id && g.params == params && g.threads == *threads;
+            match plan.groups.iter_mut().find(same) {
+                Some(group) => group.cells.push(cell.clone()),
+                None => plan.groups.push(Group {
+                    id: id.clone(),
+                    params,
+                    threads: *threads,
+                    cells: vec![cell.clone()],
+                }),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The first size above its limit.
+pub(crate) fn over<'a>(
+    params: &Params,
+    max: &'a BTreeMap<String, i64>,
+) -> Option<(&'a String, &'a i64)> {
+    max.iter()
+        .find(|(key, max)| params.get(*key).is_some_and(|value| value > *max))
+}

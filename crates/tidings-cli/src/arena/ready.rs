@@ -1,0 +1,88 @@
+//! From peers on disk to candidates of a run: looked at, and built where that needs no download.
+
+use std::path::Path;
+
+use super::catalog::{self, Entry, Readiness};
+use super::exit::Stop;
+use super::plan::Candidate;
+use super::{build, environment};
+
+/// Looks at all peers without building any.
+pub(crate) fn look(peers: Option<&Path>) -> Result<Vec<Candidate>, Stop> {
+    catalog::load(peers)?
+        .into_iter()
+        .map(|entry| {
+            Ok(Candidate {
+                readiness: entry.readiness()?,
+                entry,
+            })
+        })
+        .collect()
+}
+
+/// Builds the peers that are needed, not built, and need no download. Tells what it does.
+pub(crate) fn build_by_itself(
+    candidates: &mut [Candidate],
+    needed: impl Fn(&Entry) -> bool,
+    tell: impl Fn(&str),
+) {
+    for candidate in candidates {
+        let Readiness::Unbuilt(built) = &candidate.readiness else {
+            continue;
+        };
+        if !candidate.entry.manifest.peer.auto_build || !needed(&candidate.entry) {
+            continue;
+        }
+        let id = candidate.entry.id();
+        for step in build::steps(&candidate.entry, built) {
+            tell(&format!("building peer {id}: {}", step.join(" ")));
+        }
+        candidate.readiness = match build::make(&candidate.entry, built) {
+            Ok(()) => Readiness::Ready(built.clone()),
+            Err(reason) => {
+                tell(&format!("peer {id} does not build: {reason}"));
+                let reason = reason.lines().next().unwrap_or_default();
+                Readiness::Missing {
+                    reason: format!("does not build: {reason}"),
+                    fix: candidate.entry.setup_command(),
+                }
+            }
+        };
+    }
+}
+
+/// Reads `--threads 1,all`.
+pub(crate) fn threads(text: &str) -> Result<Vec<u32>, Stop> {
+    const MOST: u32 = 1024;
+    let mut list = Vec::new();
+    for word in text.split(',').map(str::trim) {
+        let count = match word {
+            "all" => Some(environment::cores()),
+            word => word.parse::<u32>().ok().filter(|n| (1..=MOST).contains(n)),
+        };
+        let count = count.ok_or_else(|| {
+            Stop::usage(format!(
+                "--threads {word:?}: write numbers from 1 to {MOST} and `all`"
+            ))
+        })?;
+        if !list.contains(&count) {
+            list.push(count);
+        }
+    }
+    Ok(list)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_numbers_and_all() {
+        assert_eq!(threads("1").expect("valid"), [1]);
+        assert_eq!(threads("3,3,7").expect("valid"), [3, 7]);
+        assert_eq!(threads("all").expect("valid"), [environment::cores()]);
+        for bad in ["0", "", "x", "1,", "99999"] {
+            assert!(threads(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! What a run leaves on disk: `run.json` (schema `tidings.arena/1`), `samples.ndjson`, `logs/`.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::environment::Environment;
+use super::exit::Stop;
+use super::noise::Tally;
+use super::state::State;
+use super::stats::Outliers;
+use super::verdict::Ratio;
+
+/// The name of the format of `run.json`.
+pub(crate) const SCHEMA: &str = "tidings.arena/1";
+
+/// The document of one run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) schema: String,
+    pub(crate) id: String,
+    pub(crate) started: String,
+    pub(crate) seconds: f64,
+    /// The run was cut off by Ctrl-C or by an error.
+    pub(crate) interrupted: bool,
+    pub(crate) command: Vec<String>,
+    pub(crate) plan: PlanRecord,
+    pub(crate) env: Environment,
+    pub(crate) noise: Tally,
+    /// Warnings about the run as a whole.
+    pub(crate) notes: Vec<String>,
+    pub(crate) cells: Vec<CellRecord>,
+}
+
+/// How the run was done.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct PlanRecord {
+    pub(crate) profile: String,
+    pub(crate) filters: Vec<String>,
+    pub(crate) reference: String,
+    pub(crate) threads: Vec<u32>,
+    pub(crate) budget_seconds: Option<f64>,
+    pub(crate) target_ci: f64,
+    pub(crate) min_rounds: usize,
+    pub(crate) max_rounds: usize,
+    pub(crate) launches: u32,
+    pub(crate) order_seed: u64,
+    pub(crate) timeout_seconds: f64,
+    pub(crate) mem_cap: u64,
+    pub(crate) alloc: bool,
+}
+
+/// One cell: a row of a table.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct CellRecord {
+    pub(crate) workload: String,
+    pub(crate) variant: String,
+    pub(crate) system: String,
+    pub(crate) peer: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) params: BTreeMap<String, i64>,
+    /// Worker threads asked for; 0 for a cell that never ran.
+    pub(crate) threads: u32,
+    pub(crate) origin: String,
+    /// Whether it takes part in ranks and ratios.
+    pub(crate) ranked: bool,
+    /// Asked for by name or `--require`.
+    pub(crate) requested: bool,
+    pub(crate) state: State,
+    pub(crate) reason: Option<String>,
+    pub(crate) fix: Option<String>,
+    /// Whether it was shown that the time grows with the work. Not for sizes that cannot be scaled, or without time.
+    pub(crate) elision_tested: bool,
+    pub(crate) launches: u32,
+    pub(crate) n_samples: usize,
+    pub(crate) inner: u64,
+    /// Operations in one repetition of the scenario: `ns_per_op * ops` is its time.
+    pub(crate) ops: i64,
+    pub(crate) unit: String,
+    pub(crate) ns_per_op: Option<Figure>,
+    pub(crate) rate: Option<f64>,
+    /// Time of this cell over time of the reference: above 1, the reference is faster.
+    pub(crate) ratio: Option<Ratio>,
+    /// Systems whose 99 % intervals overlap with the best of their rank share it.
+    pub(crate) rank: Option<u32>,
+    pub(crate) alloc: Option<Alloc>,
+    pub(crate) gc: Vec<u64>,
+    pub(crate) cpu_ns_per_op: Option<f64>,
+    pub(crate) cores_used: Option<f64>,
+    pub(crate) peak_rss: Option<u64>,
+    pub(crate) startup_ms: Option<f64>,
+    pub(crate) outliers: Outliers,
+    pub(crate) noise: Tally,
+    pub(crate) version: Option<String>,
+    pub(crate) runtime: Option<String>,
+    pub(crate) flags: Option<String>,
+    pub(crate) peer_threads: Option<u32>,
+    pub(crate) clock_ns: Option<u64>,
+    pub(crate) build_hash: Option<String>,
+    /// Below the run's folder.
+    pub(crate) log: Option<String>,
+}
+
+/// Time per operation, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Figure {
+    pub(crate) median: f64,
+    /// Absent with fewer than six samples; then look at min and max.
+    pub(crate) ci95: Option<[f64; 2]>,
+    pub(crate) ci99: Option<[f64; 2]>,
+    pub(crate) mean: f64,
+    pub(crate) sd: f64,
+    pub(crate) min: f64,
+    pub(crate) max: f64,
+    /// The first sample of the process: the cold start.
+    pub(crate) first: f64,
+    /// The interval is as narrow as the run aimed for.
+    pub(crate) precise: bool,
+}
+
+/// Allocation per operation, from a sample of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Alloc {
+    pub(crate) bytes_per_op: f64,
+    pub(crate) count_per_op: f64,
+}
+
+impl CellRecord {
+    /// Cells are compared only if this is equal.
+    pub(crate) fn group(&self) -> (&str, &str, &BTreeMap<String, i64>, u32) {
+        (&self.workload, &self.variant, &self.params, self.threads)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("{}/{}@{}", self.workload, self.variant, self.system)
+    }
+}
+
+/// One line of `samples.ndjson`.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct SampleRecord {
+    pub(crate) cell: String,
+    pub(crate) params: BTreeMap<String, i64>,
+    pub(crate) threads: u32,
+    pub(crate) launch: u32,
+    pub(crate) phase: &'static str,
+    pub(crate) round: usize,
+    pub(crate) inner: u64,
+    pub(crate) ns: u64,
+    pub(crate) wall_ns: u64,
+    pub(crate) msgs: u64,
+    pub(crate) units: u64,
+    pub(crate) check: i64,
+    pub(crate) cpu_ns: u64,
+    pub(crate) foreign_ticks: u64,
+    pub(crate) noisy: bool,
+    /// Milliseconds since the run began.
+    pub(crate) at_ms: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) gc: Vec<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) alloc_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) alloc_count: Option<u64>,
+}
+
+/// The folder of a run being written.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) folder: PathBuf,
+    samples: File,
+    copy: Option<(PathBuf, File)>,
+}
+
+impl Store {
+    /// Makes the folder of a new run; `copy` is where `--ndjson` wants the samples too.
+    pub(crate) fn create(runs: &Path, id: &str, copy: Option<&Path>) -> Result<Self, Stop> {
+        let folder = runs.join(id);
+        fs::create_dir_all(&folder).map_err(|e| Stop::file("make", &folder, &e))?;
+        let path = folder.join("samples.ndjson");
+        let samples = File::create(&path).map_err(|e| Stop::file("write", &path, &e))?;
+        let copy = match copy {
+            None => None,
+            Some(path) => {
+                let file = OpenOptions::new().create(true).append(true).open(path);
+                Some((
+                    path.to_owned(),
+                    file.map_err(|e| Stop::file("write", path, &e))?,
+                ))
+            }
+        };
+        Ok(Self {
+            folder,
+            samples,
+            copy,
+        })
+    }
+
+    /// Appends samples; what was appended is on disk when this returns, so a killed run keeps its rounds.
+    pub(crate) fn append(&mut self, samples: &[SampleRecord]) -> Result<(), Stop> {
+        let mut text = Vec::new();
+        for sample in samples {
+            serde_json::to_writer(&mut text, sample)
+                .map_err(|e| Stop::internal(format!("cannot write a sample: {e}")))?;
+            text.push(b'\n');
+        }
+        let written = self
+            .samples
+            .write_all(&text)
+            .and_then(|()| self.samples.sync_data());
+        let path = || self.folder.join("samples.ndjson");
+        written.map_err(|e| Stop::file("write", &path(), &e))?;
+        if let Some((path, file)) = &mut self.copy {
+            file.write_all(&text)
+                .map_err(|e| Stop::file("write", path, &e))?;
+        }
+        Ok(())
+    }
+
+    /// Writes `run.json` whole: a reader sees the old one or the new one.
+    pub(crate) fn save(&self, run: &Run) -> Result<(), Stop> {
+        let path = self.folder.join("run.json");
+        let temporary = self.folder.join("run.json.new");
+        let text = json(run)?;
+        let write = || {
+            let mut file = File::create(&temporary)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()?;
+            fs::rename(&temporary, &path)
+        };
+        write().map_err(|e| Stop::file("write", &path, &e))
+    }
+
+    /// Keeps a peer's standard error; the name below the run's folder.
+    pub(crate) fn keep_log(&self, name: &str, log: &[u8]) -> Result<String, Stop> {
+        let name = format!("logs/{}.stderr", name.replace(['/', ':', ' '], "_"));
+        let path = self.folder.join(&name);
+        let write = || {
+            fs::create_dir_all(self.folder.join("logs"))?;
+            let mut file = OpenOptions::new().create(true).append(true).open(&path)?;
+            file.write_all(log)
+        };
+        write().map_err(|e| Stop::file("write", &path, &e))?;
+        Ok(name)
+    }
+}
+
+/// The document as text.
+pub(crate) fn json(run: &Run) -> Result<String, Stop> {
+    serde_json::to_string_pretty(run)
+        .map(|text| text + "\n")
+        .map_err(|e| Stop::internal(format!("cannot write the result: {e}")))
+}
+
+/// The saved runs, oldest first (their names begin with the time).
+pub(crate) fn saved(runs: &Path) -> Vec<String> {
+    let Ok(list) = fs::read_dir(runs) else {
+        return Vec::new();
+    };
+    let mut names: Vec<String> = list
+        .flatten()
+        .filter(|entry| entry.path().join("run.json").is_file())
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort();
+    names
+}
+
+/// Reads a saved run: by path, by name, or by the beginning of a name; without any, the last.
+pub(crate) fn load(runs: &Path, name: Option<&str>) -> Result<(PathBuf, Run), Stop> {
+    let names = saved(runs);
+    let folder = match name {
+        None => {
+            let last = names.last();
+            let none =
+                || Stop::nothing("there is no saved run yet; make one with `tidings arena run`");
+            runs.join(last.ok_or_else(none)?)
+        }
+        Some(name) if Path::new(name).join("run.json").is_file() => PathBuf::from(name),
+        Some(name) => {
+            let matching: Vec<_> = names.iter().filter(|n| n.starts_with(name)).collect();
+            match matching.as_slice() {
+                [one] => runs.join(one),
+                [] => {
+                    let known: Vec<&str> = names.iter().rev().take(5).map(String::as_str).collect();
+                    return Err(Stop::usage(format!(
+                        "no saved run {name:?}; the last ones are: {}",
+                        if known.is_empty() {
+                            "none".to_owned()
+                        } else {
+                            known.join(", ")
+                        }
+                    )));
+                }
+                many => {
+                    return Err(Stop::usage(format!(
+                        "{name:?} is the beginning of {} runs",
+                        many.len()
+                    )));
+                }
+            }
+        }
+    };
+    let path = folder.join("run.json");
+    let text = fs::read_to_string(&path).map_err(|e| Stop::file("read", &path, &e))?;
+    let run: Run = serde_json::from_str(&text)
+        .map_err(|e| Stop::internal(format!("{}: {e}", path.display())))?;
+    if run.schema != SCHEMA {
+        return Err(Stop::usage(format!(
+            "{} is of format {:?}",
+            path.display(),
+            run.schema
+        )));
+    }
+    Ok((folder, run))
+}

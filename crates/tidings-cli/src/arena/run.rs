@@ -1,0 +1,79 @@
+//! `tidings arena run`: from the arguments to a plan, with the peers built that need no download.
+
+use super::environment::Environment;
+use super::exit::{Exit, Stop};
+use super::filter::Filters;
+use super::plan::{self, Plan, Request};
+use super::session::Session;
+use super::terminal::{self, Style};
+use super::{options, ready, size};
+use crate::cli::RunArgs;
+
+/// Runs the command; the exit code tells how the cells went.
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
+    let style = Style::choose(args.no_color, terminal::stderr_is_terminal());
+    let options = options::options(args)?;
+    let mut candidates = ready::look(args.peers.peers.as_deref())?;
+    let filters = {
+        let systems = plan::systems(&candidates);
+        for system in args.require.iter().chain([&args.vs]) {
+            if !systems.contains(&system.as_str()) {
+                return Err(Stop::usage(format!(
+                    "unknown system {system:?}; there are {}",
+                    systems.join(", ")
+                )));
+            }
+        }
+        Filters::parse(&args.filter, &systems)?
+    };
+    let overrides = args
+        .sizes
+        .iter()
+        .map(|text| size::parse_override(text))
+        .collect::<Result<Vec<_>, _>>()?;
+    let request = Request {
+        profile: args.profile,
+        filters: &filters,
+        threads: &options.threads,
+        overrides: &overrides,
+        originals: args.include.is_some(),
+        required: &args.require,
+        mem_cap: options.limits.mem_cap,
+    };
+    // A plan now, so that what is wrong with the sizes is said before anything is built.
+    let needed = plan::make(&candidates, &request)?;
+    let tell = |text: &str| {
+        if !args.quiet {
+            terminal::say(text);
+        }
+    };
+    let waits = |id: &str| needed.absent.iter().any(|a| a.peer == id);
+    ready::build_by_itself(&mut candidates, |entry| waits(entry.id()), tell);
+    let plan = plan::make(&candidates, &request)?;
+
+    let env = Environment::capture();
+    if args.strict_env && !env.warnings.is_empty() {
+        return Err(Stop {
+            exit: Exit::Unfit,
+            message: format!("unfit for measuring: {}", env.warnings.join("; ")),
+        });
+    }
+    if plan.groups.is_empty() {
+        return Err(Stop::nothing(why_nothing(&plan)));
+    }
+    Session::new(args, &options, &candidates, style)?.perform(&plan, env)
+}
+
+fn why_nothing(plan: &Plan) -> String {
+    let mut text = "nothing can run:".to_owned();
+    if plan.absent.is_empty() {
+        text += " no system has such a cell (see `tidings arena list`)";
+    }
+    for absent in &plan.absent {
+        text += &format!("\n  {}@{}: {}", absent.id, absent.system, absent.reason);
+        if let Some(fix) = &absent.fix {
+            text += &format!("; fix: {fix}");
+        }
+    }
+    text
+}

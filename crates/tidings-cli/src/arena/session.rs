@@ -1,0 +1,206 @@
+//! One run from its first line to its last: the groups one after the other, within the budget, saved as they end.
+
+use std::time::Instant;
+
+use super::catalog::Readiness;
+use super::environment::Environment;
+use super::exit::{Exit, Stop};
+use super::figures::{self, Build, Builds};
+use super::interrupt::Interrupt;
+use super::measure::Bench;
+use super::noise::{NOISY_RUN, Tally};
+use super::options::Options;
+use super::plan::{Candidate, Group, Plan};
+use super::progress::{Detail, Progress};
+use super::random::Random;
+use super::record::{CellRecord, Store};
+use super::terminal::Style;
+use super::track::{Journal, Track};
+use super::{outcome, paths, table, units};
+use crate::cli::RunArgs;
+
+/// What all groups of a run share.
+#[derive(Debug)]
+pub(crate) struct Session<'a> {
+    args: &'a RunArgs,
+    options: &'a Options,
+    candidates: &'a [Candidate],
+    builds: Builds,
+    interrupt: Interrupt,
+    begin: Instant,
+    style: Style,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(
+        args: &'a RunArgs,
+        options: &'a Options,
+        candidates: &'a [Candidate],
+        style: Style,
+    ) -> Result<Self, Stop> {
+        Ok(Self {
+            args,
+            options,
+            candidates,
+            builds: builds(candidates),
+            interrupt: Interrupt::install()?,
+            begin: Instant::now(),
+            style,
+        })
+    }
+
+    /// Measures the plan, saves and prints. The run goes on over failing cells; it ends early only at Ctrl-C or when
+    /// its files cannot be written.
+    pub(crate) fn perform(&self, plan: &Plan, env: Environment) -> Result<Exit, Stop> {
+        let now = jiff::Timestamp::now();
+        let id = run_id(now);
+        let mut store = Store::create(&paths::runs()?, &id, self.args.ndjson.as_deref())?;
+        let mut progress = self.head(plan, &env, &id);
+        let mut run = outcome::document(self.args, self.options, &id, &now.to_string(), env);
+        let mut bench = Bench {
+            settings: &self.options.settings,
+            interrupt: &self.interrupt,
+            store: &mut store,
+            progress: &mut progress,
+            random: Random::new(self.options.seed),
+            journal: Journal {
+                begin: self.begin,
+                launch: 0,
+                pending: Vec::new(),
+            },
+            noise: Tally::default(),
+        };
+        let mut trouble = None;
+        let mut left: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
+        for group in &plan.groups {
+            let records = if trouble.is_some() {
+                outcome::skip(group, "the run was cut off")
+            } else {
+                let (records, stop) = self.group(&mut bench, group, left)?;
+                trouble = stop;
+                records
+            };
+            left -= group.cells.len();
+            let lines: Vec<String> = records
+                .iter()
+                .map(|r| table::finished(r, self.style))
+                .collect();
+            bench.progress.finished(&lines);
+            run.cells.extend(records);
+            run.noise = bench.noise;
+            run.seconds = self.begin.elapsed().as_secs_f64();
+            // Saved after every group: a run that is killed can be shown.
+            if trouble.is_none() {
+                trouble = bench.store.save(&run).err();
+            }
+        }
+        run.cells.extend(plan.absent.iter().map(figures::absent));
+        run.interrupted = self.interrupt.is_asked() || trouble.is_some();
+        run.notes = outcome::notes(&run, self.options.budget.is_some());
+        progress.clear();
+        if trouble.is_none() {
+            trouble = store.save(&run).err();
+        }
+        outcome::finish(self.args, &run, &store, trouble, self.interrupt.is_asked())
+    }
+
+    /// Says what begins.
+    fn head(&self, plan: &Plan, env: &Environment, id: &str) -> Progress {
+        let detail = match (self.args.quiet, self.args.verbose) {
+            (true, _) => Detail::Quiet,
+            (_, true) => Detail::Verbose,
+            _ => Detail::Normal,
+        };
+        let groups = plan.groups.len();
+        let progress = Progress::new(detail, self.style, self.options.budget, groups);
+        let cells: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
+        let budget = self.options.budget.map_or("no budget".to_owned(), |b| {
+            format!("at most {}", units::clock(b))
+        });
+        progress.line(&self.style.bold(&format!(
+            "tidings arena · {} · {cells} cells in {groups} groups · {budget} · run {id}",
+            self.args.profile.name(),
+        )));
+        progress.line(&env.summary());
+        for warning in &env.warnings {
+            progress.line(&format!("{} {warning}", self.style.yellow("!")));
+        }
+        progress
+    }
+
+    /// Measures one group within its share of the budget, `left` cells still to come with it. What was measured comes
+    /// back also when the disk is full.
+    fn group(
+        &self,
+        bench: &mut Bench<'_>,
+        group: &Group,
+        left: usize,
+    ) -> Result<(Vec<CellRecord>, Option<Stop>), Stop> {
+        if self.interrupt.is_asked() {
+            return Ok((outcome::skip(group, "interrupted"), None));
+        }
+        let rest = self
+            .options
+            .budget
+            .map(|b| b.saturating_sub(self.begin.elapsed()));
+        if rest.is_some_and(|rest| rest.is_zero()) {
+            let why = "the budget was used up; run with --budget 0, or fewer cells";
+            return Ok((outcome::skip(group, why), None));
+        }
+        let deadline = rest.map(|rest| {
+            let count = |cells: usize| u32::try_from(cells.max(1)).unwrap_or(u32::MAX);
+            Instant::now() + rest / count(left) * count(group.cells.len())
+        });
+        let mut tracks = group
+            .cells
+            .iter()
+            .map(|cell| {
+                let candidate = &self.candidates[cell.peer];
+                let limits = self.options.limits;
+                let launch = candidate.launch(&cell.system, group.threads, limits)?;
+                Ok(Track::new(group, cell.clone(), launch))
+            })
+            .collect::<Result<Vec<_>, Stop>>()?;
+        let mut trouble = bench.measure(group, &mut tracks, deadline).err();
+        let noisy = bench.noise.noisy_share() > NOISY_RUN;
+        let settings = &self.options.settings;
+        let mut records = figures::group(group, &tracks, settings, &self.builds, noisy);
+        for (record, track) in records.iter_mut().zip(&tracks) {
+            let wanted = self.args.keep_logs || record.state.is_failure();
+            if wanted && !track.log.is_empty() && trouble.is_none() {
+                match bench.store.keep_log(&record.name(), &track.log) {
+                    Ok(name) => record.log = Some(name),
+                    Err(stop) => trouble = Some(stop),
+                }
+            }
+        }
+        Ok((records, trouble))
+    }
+}
+
+/// The time, so that names sort, and a few random digits, so that two runs in one second differ.
+fn run_id(now: jiff::Timestamp) -> String {
+    let nanos = u64::try_from(now.subsec_nanosecond()).unwrap_or(0);
+    let short = Random::new(nanos ^ u64::from(std::process::id())).below(1 << 16);
+    format!("{}-{short:04x}", now.strftime("%Y-%m-%dT%H-%M-%SZ"))
+}
+
+fn builds(candidates: &[Candidate]) -> Builds {
+    let mut builds = Builds::new();
+    for candidate in candidates {
+        let Readiness::Ready(built) = &candidate.readiness else {
+            continue;
+        };
+        for system in &candidate.entry.manifest.peer.systems {
+            let peer = candidate.entry.id().to_owned();
+            builds.insert(
+                system.clone(),
+                Build {
+                    peer,
+                    hash: built.hash.clone(),
+                },
+            );
+        }
+    }
+    builds
+}

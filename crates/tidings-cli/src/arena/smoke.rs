@@ -1,0 +1,187 @@
+//! `tidings arena smoke`: does every ready cell count and answer as it must? Nothing is timed.
+
+use std::time::Instant;
+
+use super::exit::{Exit, Stop};
+use super::filter::Filters;
+use super::interrupt::Interrupt;
+use super::peer::Peer;
+use super::plan::{self, Group, Request};
+use super::size::Profile;
+use super::state::{Failure, State};
+use super::terminal::{self, Style};
+use super::{options, ready};
+use crate::cli::SmokeArgs;
+
+/// Repetitions of the second sample: sums over repetitions must be right too.
+const INNER: u64 = 3;
+
+pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
+    let begin = Instant::now();
+    let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+    let limits = options::limits(Profile::Smoke, args.timeout, args.mem_cap)?;
+    let mut candidates = ready::look(args.peers.peers.as_deref())?;
+    let filters = Filters::parse(&args.filter, &plan::systems(&candidates))?;
+    ready::build_by_itself(&mut candidates, |_| true, terminal::say);
+    let request = Request {
+        profile: Profile::Smoke,
+        filters: &filters,
+        threads: &ready::threads(&args.threads)?,
+        overrides: &[],
+        originals: false,
+        required: &[],
+        mem_cap: limits.mem_cap,
+    };
+    let plan = plan::make(&candidates, &request)?;
+    let interrupt = Interrupt::install()?;
+    let (mut passed, mut failed) = (0_u32, 0_u32);
+    // By system and threads: one process serves all its cells, so that drop and a second prep are tested too.
+    let mut jobs: Vec<(usize, String, &Group)> = plan
+        .groups
+        .iter()
+        .flat_map(|g| g.cells.iter().map(move |c| (c.peer, c.system.clone(), g)))
+        .collect();
+    jobs.sort_by_key(|(peer, system, group)| (*peer, system.clone(), group.threads));
+    let mut peer: Option<(String, u32, Peer)> = None;
+    for (index, system, group) in &jobs {
+        if interrupt.is_asked() {
+            return Ok(Exit::Interrupted);
+        }
+        if peer
+            .as_ref()
+            .is_some_and(|(s, t, _)| s != system || *t != group.threads)
+            && let Some((_, _, mut old)) = peer.take()
+        {
+            old.quit();
+        }
+        let launch = candidates[*index].launch(system, group.threads, limits)?;
+        let (_, _, running) = match &mut peer {
+            Some(running) => running,
+            none => match Peer::start(&launch, &interrupt) {
+                Ok(started) => none.insert((system.clone(), group.threads, started)),
+                Err((failure, log)) => {
+                    failed += 1;
+                    report(group, system, &failure, &log, style)?;
+                    continue;
+                }
+            },
+        };
+        match check_unless_stalled(running, group) {
+            Ok(()) => {
+                passed += 1;
+                terminal::print(&format!(
+                    "{} {}\n",
+                    style.green("ok    "),
+                    name(group, system)
+                ))?;
+            }
+            Err(failure) => {
+                let log = peer
+                    .take()
+                    .map(|(_, _, peer)| peer.into_log())
+                    .unwrap_or_default();
+                failed += u32::from(failure.state != State::Skipped);
+                report(group, system, &failure, &log, style)?;
+            }
+        }
+    }
+    if let Some((_, _, mut old)) = peer.take() {
+        old.quit();
+    }
+    let mut missing = Vec::new();
+    for absent in &plan.absent {
+        let line = format!(
+            "{} {}: {}",
+            absent.state.name(),
+            absent.system,
+            absent.reason
+        );
+        if !missing.contains(&line) {
+            terminal::print(&format!("{} {}\n", style.yellow("absent"), line))?;
+            missing.push(line);
+        }
+    }
+    let seconds = begin.elapsed().as_secs_f64();
+    terminal::print(&format!(
+        "{passed} cells correct, {failed} failed, {seconds:.1} s\n"
+    ))?;
+    let asked = plan.absent.iter().any(|a| a.requested);
+    Ok(match (interrupt.is_asked(), failed > 0 || asked, passed) {
+        (true, _, _) => Exit::Interrupted,
+        (_, true, _) => Exit::CellFailed,
+        (_, _, 0) => Exit::NothingRan,
+        _ => Exit::Ok,
+    })
+}
+
+/// How often a cell may be stopped by the machine before that counts as its failure.
+const STALLS: u32 = 5;
+
+/// As `check`, again if the machine stood still for so long that a cell's own timeout fired:
+/// that says nothing about the peer.
+fn check_unless_stalled(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
+    let mut stalls = 0;
+    loop {
+        match check(peer, group) {
+            Err(failure) if failure.reason.contains("100 ms fired") && stalls < STALLS => {
+                stalls += 1;
+                // What the failed run has prepared goes; the next `prep` says if that is amiss.
+                let _ = peer.release();
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Two seeds, one repetition and several, allocations where the peer counts them.
+fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
+    let id = group.id.to_string();
+    if !peer.hello.cells.contains(&id) {
+        let reason = "its manifest lists the cell, its hello does not";
+        return Err(Failure::new(State::Unsupported, reason));
+    }
+    for seed in [1, 2] {
+        peer.prepare(&group.id, &group.params, seed)?;
+        peer.run(1, false)?;
+        peer.run(INNER, false)?;
+        if seed == 1 && peer.has("alloc") {
+            let alloc = peer.run(1, true)?;
+            if alloc.sample.alloc_bytes.is_none() || alloc.sample.alloc_count.is_none() {
+                let reason = "has cap alloc and gives no alloc_bytes and alloc_count";
+                return Err(Failure::new(State::Protocol, reason));
+            }
+        }
+        peer.release()?;
+    }
+    Ok(())
+}
+
+fn name(group: &Group, system: &str) -> String {
+    let sizes = super::size::show(&group.id, &group.params);
+    format!(
+        "{}@{system} · {sizes} · threads={}",
+        group.id, group.threads
+    )
+}
+
+fn report(
+    group: &Group,
+    system: &str,
+    failure: &Failure,
+    log: &[u8],
+    style: Style,
+) -> Result<(), Stop> {
+    let word = format!("{:<6}", failure.state.name());
+    let mut text = format!(
+        "{} {}: {}\n",
+        style.red(&word),
+        name(group, system),
+        failure.reason
+    );
+    let log = String::from_utf8_lossy(log);
+    let lines: Vec<&str> = log.trim_end().lines().collect();
+    for line in &lines[lines.len().saturating_sub(5)..] {
+        text += &format!("         | {line}\n");
+    }
+    terminal::print(&text)
+}

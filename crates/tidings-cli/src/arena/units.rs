@@ -1,0 +1,127 @@
+//! Quantities as people write them: bytes, durations and rates, to and from text.
+
+use std::time::Duration;
+
+/// `1.5 GiB`, `640 B`.
+pub(crate) fn bytes(count: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
+    let mut value = count as f64;
+    let mut unit = "B";
+    for next in ["KiB", "MiB", "GiB", "TiB"] {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    if unit == "B" {
+        format!("{count} B")
+    } else {
+        format!("{} {unit}", digits(value))
+    }
+}
+
+/// Three significant digits.
+pub(crate) fn digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// A rate per second: `18.9 M`, `7.40 k`.
+pub(crate) fn rate(per_second: f64) -> String {
+    for (limit, unit) in [(1e9, " G"), (1e6, " M"), (1e3, " k")] {
+        if per_second >= limit {
+            return format!("{}{unit}", digits(per_second / limit));
+        }
+    }
+    digits(per_second)
+}
+
+/// `1:05`.
+pub(crate) fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+/// Reads `120s`, `2m`, `500ms`, `1h`, or seconds without a unit.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("{text:?} is not a duration: write 500ms, 20s, 2m or 1h");
+    let split = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let seconds = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// Reads `4G`, `512M`, `64KiB`, or bytes.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let wrong = || format!("{text:?} is not a size of memory: write 4G, 512M or 1000000");
+    let split = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let shift = match unit.trim_end_matches("iB").trim_end_matches('B') {
+        "" => 0,
+        "K" | "k" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return Err(wrong()),
+    };
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    number
+        .checked_mul(1 << shift)
+        .filter(|n| *n > 0)
+        .ok_or_else(wrong)
+}
+
+/// Reads `10%` or `0.1` as a fraction.
+pub(crate) fn parse_fraction(text: &str) -> Result<f64, String> {
+    let wrong = || format!("{text:?} is not a share: write 10% or 0.1");
+    let (number, scale) = text
+        .strip_suffix('%')
+        .map_or((text, 1.0), |number| (number, 0.01));
+    let value = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
+    if value > 0.0 && value < 1.0 {
+        Ok(value)
+    } else {
+        Err(wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_read_and_written() {
+        assert_eq!(bytes(640), "640 B");
+        assert_eq!(bytes(3 << 30), "3.00 GiB");
+        assert_eq!(rate(18_930_000.0), "18.9 M");
+        assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(parse_bytes("4G"), Ok(4 << 30));
+        assert_eq!(parse_bytes("64KiB"), Ok(64 << 10));
+        assert_eq!(parse_fraction("10%"), Ok(0.1));
+        for bad in ["", "x", "-1s", "1y", "1e"] {
+            assert!(parse_duration(bad).is_err(), "{bad}");
+            assert!(
+                parse_bytes(bad).is_err() && parse_fraction(bad).is_err(),
+                "{bad}"
+            );
+        }
+        assert!(parse_bytes("0").is_err() && parse_fraction("100%").is_err());
+    }
+}

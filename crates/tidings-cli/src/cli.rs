@@ -1,0 +1,211 @@
+//! The arguments of `tidings`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::arena::size::Profile;
+use crate::arena::units::{parse_bytes, parse_duration, parse_fraction};
+
+/// Message passing for Rust: tasks, channels, actors, and choice as a value.
+#[derive(Debug, Parser)]
+#[command(name = "tidings", version, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Benchmarks: the same workloads for tidings and others, side by side on this machine
+    Arena(Arena),
+    /// Speak the peer protocol as tidings
+    #[command(hide = true)]
+    ArenaPeer(PeerArgs),
+}
+
+/// What the harness appends. tidings' own peer serves one system and one version, so clap checks them.
+#[derive(Debug, Args)]
+pub(crate) struct PeerArgs {
+    #[arg(long = "arena", value_name = "VERSION", value_parser = ["1"])]
+    _version: String,
+    #[arg(long = "system", value_name = "SYSTEM", value_parser = ["tidings"], default_value = "tidings")]
+    _system: String,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Arena {
+    #[command(subcommand)]
+    pub(crate) command: Option<ArenaCommand>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArenaCommand {
+    /// Every workload, variant and system, and whether it can run
+    List(ListArgs),
+    /// Check toolchains, limits and noise of this machine; changes nothing
+    Doctor(DoctorArgs),
+    /// Build peers into the cache; shows its plan first
+    Setup(SetupArgs),
+    /// Correctness only: every ready cell at small odd sizes
+    Smoke(SmokeArgs),
+    /// Measure
+    Run(Box<RunArgs>),
+    /// The tables of a saved run
+    Show(ShowArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PeersArg {
+    /// Folder of peers, one folder with a peer.toml each [default: arena/peers of the source tree]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) peers: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// A JSON document on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) peers: PeersArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// A JSON document on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) peers: PeersArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SetupArgs {
+    /// Systems or peers to build [default: those that need no download]
+    #[arg(value_name = "SYSTEM")]
+    pub(crate) systems: Vec<String>,
+    /// Build every peer whose toolchain is there
+    #[arg(long, conflicts_with = "systems")]
+    pub(crate) all: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Show the plan and do nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    #[command(flatten)]
+    pub(crate) peers: PeersArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SmokeArgs {
+    /// workload[/variant][@system], with globs and commas
+    pub(crate) filter: Vec<String>,
+    /// Worker threads: numbers and `all`
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub(crate) threads: String,
+    /// Time for one answer of a peer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Memory a peer may have
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) mem_cap: Option<u64>,
+    #[command(flatten)]
+    pub(crate) peers: PeersArg,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// A run's name, the beginning of it, or its folder [default: the last]
+    pub(crate) run: Option<String>,
+    /// The saved document on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    /// workload[/variant][@system], with globs and commas: 'pingpong@go,tokio' 'skynet/*'
+    ///
+    /// Without a variant the quick profile takes the headline variants; `/*` takes all.
+    pub(crate) filter: Vec<String>,
+    /// How much is measured
+    #[arg(long, value_enum, default_value = "quick")]
+    pub(crate) profile: Profile,
+    /// Time for the whole run, 0 for none [default: 120s in quick, else none]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) budget: Option<Duration>,
+    /// Worker threads: numbers and `all`, each gives cells of its own
+    #[arg(long, value_name = "LIST", default_value = "all")]
+    pub(crate) threads: String,
+    /// A size: WORKLOAD=VALUE or WORKLOAD.KEY=VALUE; several values with commas, T for one per thread
+    #[arg(long = "size", value_name = "SIZE")]
+    pub(crate) sizes: Vec<String>,
+    /// Stop a cell at this half-width of its interval [default: 10% in quick, 3% in standard]
+    #[arg(long, value_name = "SHARE", value_parser = parse_fraction)]
+    pub(crate) target_ci: Option<f64>,
+    /// Rounds before the stop rule is looked at
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) min_rounds: Option<u32>,
+    /// Rounds at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) max_rounds: Option<u32>,
+    /// Processes per cell, one after the other [default: 1 in quick, 3 in standard]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) launches: Option<u32>,
+    /// Systems that must be ready
+    #[arg(long, value_name = "SYSTEM", value_delimiter = ',')]
+    pub(crate) require: Vec<String>,
+    /// The system that the others are compared with
+    #[arg(long, value_name = "SYSTEM", default_value = "tidings")]
+    pub(crate) vs: String,
+    /// Also run programs as published where they differ from the strict cells
+    #[arg(long, value_name = "WHAT", value_parser = ["original"])]
+    pub(crate) include: Option<String>,
+    /// Time for one answer of a peer [default: 20s, 120s in standard]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Memory a peer may have [default: 4G or a quarter of the machine's; 12G or half in standard]
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    pub(crate) mem_cap: Option<u64>,
+    /// Count allocations in a pass of its own (the default)
+    #[arg(long, overrides_with = "no_alloc")]
+    pub(crate) alloc: bool,
+    /// Do not
+    #[arg(long)]
+    pub(crate) no_alloc: bool,
+    /// The order of rounds: random:SEED
+    #[arg(long, value_name = "ORDER")]
+    pub(crate) order: Option<String>,
+    /// Refuse to run on a machine that is unfit for measuring
+    #[arg(long)]
+    pub(crate) strict_env: bool,
+    #[command(flatten)]
+    pub(crate) peers: PeersArg,
+    /// The final document on standard output, everything else on standard error
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Append every sample to a file as it comes, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ndjson: Option<PathBuf>,
+    /// Keep the peers' logs of cells that went well, too
+    #[arg(long)]
+    pub(crate) keep_logs: bool,
+    /// Only the result
+    #[arg(short, long, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Also how each cell was calibrated
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}

@@ -1,0 +1,164 @@
+//! Peers that crash, hang, lie and shout: each is named as what it is, and the others' results stand.
+
+use std::fs;
+
+use crate::stage::{Stage, cell};
+
+/// Mode of the fake peer, the state it must get, and a word of the reason.
+const MODES: &[(&str, &str, &str)] = &[
+    ("liar-ns", "clock", "passed within"),
+    ("dawdler", "clock", "outside the clock"),
+    ("liar-count", "wrong", "msgs is 4001, must be 4000"),
+    ("liar-units", "wrong", "units is 5, must be 4"),
+    ("liar-check", "wrong", "check is"),
+    ("elider", "elided", "times as long"),
+    ("crash-hello", "crash", "exited with 7"),
+    ("crash-prep", "crash", "killed by signal 6"),
+    ("crash-run", "crash", "exited with 3"),
+    ("hang", "timeout", "no answer to run within 1 s"),
+    ("chatty", "protocol", "by the way"),
+    ("babbler", "protocol", "trailing words"),
+    ("rubbish", "protocol", "I am a peer"),
+    ("long-line", "protocol", "64 KiB"),
+    ("impostor", "protocol", "somebody"),
+    ("hog", "oom", "above the cap"),
+    ("refuse", "unsupported", "not on a Friday"),
+];
+
+#[test]
+fn every_kind_of_failure_has_its_state_and_the_run_goes_on() {
+    crate::steady(|| {
+        let stage = Stage::new("failures");
+        stage.peer("honest", "honest", &["pingpong/tell"]);
+        for (mode, _, _) in MODES {
+            stage.peer(mode, mode, &["pingpong/tell"]);
+        }
+        let systems: Vec<&str> = MODES
+            .iter()
+            .map(|(mode, _, _)| *mode)
+            .chain(["honest"])
+            .collect();
+        let filter = format!("pingpong/tell@{}", systems.join(","));
+        let called = stage.call(&[
+            "run",
+            &filter,
+            "--size",
+            "pingpong=1000",
+            "--vs",
+            "honest",
+            "--timeout",
+            "1s",
+            "--mem-cap",
+            "150M",
+            "--max-rounds",
+            "6",
+            "--threads",
+            "2",
+            "--json",
+        ]);
+        assert_eq!(called.code, 3, "{}", called.stderr);
+        let run = called.json();
+        for (mode, state, reason) in MODES {
+            let cell = cell(&run, mode);
+            assert_eq!(cell["state"], *state, "{mode}: {cell}");
+            let told = cell["reason"].as_str().expect("a reason");
+            assert!(told.contains(reason), "{mode}: {told}");
+            assert!(cell["ns_per_op"].is_null(), "{mode} has no figure");
+        }
+        let honest = cell(&run, "honest");
+        assert!(
+            honest["ns_per_op"]["median"]
+                .as_f64()
+                .is_some_and(|m| m >= 50.0),
+            "{honest}"
+        );
+        // Saved as printed, with the failing peers' logs.
+        let saved = fs::read_to_string(stage.saved().join("run.json")).expect("saved");
+        assert_eq!(saved, called.stdout);
+        let log = cell(&run, "crash-run")["log"]
+            .as_str()
+            .expect("a log")
+            .to_owned();
+        let log = fs::read_to_string(stage.saved().join(log)).expect("kept");
+        assert_eq!(log, "fake peer, mode crash-run\n");
+        assert!(
+            called.stderr.contains("Problems"),
+            "the tables go to standard error"
+        );
+    });
+}
+
+#[test]
+fn children_do_not_survive_their_peer() {
+    crate::steady(|| {
+        let stage = Stage::new("forker");
+        stage.peer("forker", "forker", &["pingpong/tell"]);
+        let called = stage.call(&[
+            "run",
+            "@forker",
+            "--size",
+            "pingpong=1000",
+            "--max-rounds",
+            "1",
+            "--threads",
+            "2",
+            "--json",
+        ]);
+        assert!(
+            !cell(&called.json(), "forker")["ns_per_op"].is_null(),
+            "{}",
+            called.stderr
+        );
+        let survivors = fs::read_dir("/proc")
+            .expect("proc")
+            .flatten()
+            .filter(|entry| {
+                fs::read(entry.path().join("cmdline")).is_ok_and(|line| line == b"sleep\x004711\0")
+            });
+        assert_eq!(survivors.count(), 0);
+    });
+}
+
+#[test]
+fn smoke_names_the_cell_and_shows_the_log() {
+    crate::steady(|| {
+        let stage = Stage::new("smoke");
+        stage.peer(
+            "honest",
+            "honest",
+            &[
+                "pingpong/tell",
+                "counter/send",
+                "skynet/tree-ch",
+                "chain/struct",
+            ],
+        );
+        let called = stage.call(&["smoke", "@honest"]);
+        assert_eq!(called.code, 0, "{}{}", called.stdout, called.stderr);
+        // One size each, but three of chain.
+        assert!(
+            called.stdout.contains("6 cells correct, 0 failed"),
+            "{}",
+            called.stdout
+        );
+
+        stage.peer("liar", "liar-check", &["counter/send"]);
+        let called = stage.call(&["smoke", "@liar,honest"]);
+        assert_eq!(called.code, 3);
+        assert!(
+            called.stdout.contains("wrong  counter/send@liar"),
+            "{}",
+            called.stdout
+        );
+        assert!(
+            called.stdout.contains("| fake peer, mode liar-check"),
+            "{}",
+            called.stdout
+        );
+        assert!(
+            called.stdout.contains("6 cells correct, 1 failed"),
+            "{}",
+            called.stdout
+        );
+    });
+}

@@ -1,0 +1,211 @@
+//! A peer that speaks the arena's protocol and misbehaves on request: `--mode honest|liar-ns|...`.
+//!
+//! It does no work but sleeps: a sample of k operations takes `k * --ns` nanoseconds (`--base` more per repetition).
+
+use std::collections::HashMap;
+use std::io::{BufRead, Write};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+type Words = HashMap<String, String>;
+
+fn main() {
+    let args: Vec<String> = std::env::args().collect();
+    let option = |name: &str, default: &str| {
+        let place = args.iter().position(|a| a == name);
+        place
+            .and_then(|i| args.get(i + 1))
+            .cloned()
+            .unwrap_or_else(|| default.to_owned())
+    };
+    let mut fake = Fake {
+        mode: option("--mode", "honest"),
+        system: option("--system", "fake"),
+        ns_per_op: option("--ns", "50").parse().expect("--ns is a number"),
+        cell: String::new(),
+        params: Words::new(),
+        samples: 0,
+        hoard: Vec::new(),
+        children: Vec::new(),
+    };
+    let cells = option(
+        "--cells",
+        "pingpong/tell,counter/send,skynet/tree-ch,chain/struct",
+    );
+    fake.start(&cells);
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("stdin is text");
+        let mut words = line.split(' ');
+        let command = words.next().unwrap_or_default();
+        let pairs: Words = words
+            .filter_map(|w| w.split_once('='))
+            .map(|(k, v)| (k.to_owned(), v.to_owned()))
+            .collect();
+        match command {
+            "prep" => fake.prep(pairs),
+            "run" => fake.run(&pairs),
+            "drop" | "ping" => say(&format!(r#"{{"arena":1,"t":"ok","id":{}}}"#, pairs["id"])),
+            "quit" => return,
+            _ => say(r#"{"arena":1,"t":"err","id":0,"kind":"unsupported","msg":"command"}"#),
+        }
+    }
+}
+
+struct Fake {
+    mode: String,
+    system: String,
+    ns_per_op: f64,
+    cell: String,
+    params: Words,
+    samples: u32,
+    hoard: Vec<Vec<u8>>,
+    children: Vec<std::process::Child>,
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{line}")
+        .and_then(|()| out.flush())
+        .expect("the harness reads");
+}
+
+impl Fake {
+    fn is(&self, mode: &str) -> bool {
+        self.mode == mode
+    }
+
+    fn start(&self, cells: &str) {
+        eprintln!("fake peer, mode {}", self.mode);
+        if self.is("crash-hello") {
+            std::process::exit(7);
+        }
+        if self.is("rubbish") {
+            say("I am a peer");
+        }
+        if self.is("long-line") {
+            say(&"x".repeat(100_000));
+        }
+        let list: Vec<String> = cells.split(',').map(|c| format!("{c:?}")).collect();
+        let system = if self.is("impostor") {
+            "somebody"
+        } else {
+            &self.system
+        };
+        say(&format!(
+            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2","runtime":"sleep","flags":"{}","threads":2,"pid":{},"clock_ns":1,"caps":["alloc"],"cells":[{}]}}"#,
+            self.mode,
+            std::process::id(),
+            list.join(",")
+        ));
+    }
+
+    fn prep(&mut self, pairs: Words) {
+        if self.is("crash-prep") {
+            std::process::abort();
+        }
+        let id = pairs["id"].clone();
+        if self.is("refuse") {
+            return say(&format!(
+                r#"{{"arena":1,"t":"err","id":{id},"kind":"limit","msg":"not on a Friday"}}"#
+            ));
+        }
+        if self.is("forker") {
+            // A child in a group of its own that outlives us, unless somebody looks for it.
+            let mut command = std::process::Command::new("setsid");
+            self.children.push(
+                command
+                    .args(["sleep", "4711"])
+                    .spawn()
+                    .expect("sleep exists"),
+            );
+        }
+        self.cell.clone_from(&pairs["cell"]);
+        self.params = pairs;
+        say(&format!(r#"{{"arena":1,"t":"ok","id":{id}}}"#));
+    }
+
+    fn size(&self, key: &str) -> i64 {
+        self.params[key].parse().expect("sizes are numbers")
+    }
+
+    /// The formulas, written out again on purpose: the harness must not check itself against itself.
+    fn counts(&self) -> (i64, i64, i64) {
+        let workload = self.cell.split('/').next().unwrap_or_default();
+        match workload {
+            "pingpong" => {
+                let (p, n) = (self.size("p"), self.size("n"));
+                (2 * p * n, 2 * p, p * n * (n - 1) / 2)
+            }
+            "counter" => {
+                let (p, n) = (self.size("P"), self.size("n"));
+                (p * n, p + 1, 100 * p * n)
+            }
+            "skynet" => {
+                let s = self.size("S");
+                let nodes = (10 * s - 1) / 9;
+                (nodes, nodes, s * (s - 1) / 2)
+            }
+            "chain" => (2 * self.size("A") + 2, self.size("A") + 1, self.size("A")),
+            other => panic!("no {other} here"),
+        }
+    }
+
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sleeping times need no precision"
+    )]
+    fn run(&mut self, pairs: &Words) {
+        self.samples += 1;
+        let (id, inner) = (
+            &pairs["id"],
+            pairs["inner"].parse::<i64>().expect("a number"),
+        );
+        let (mut msgs, mut units, mut check) = self.counts();
+        let mut ns = msgs as f64 * self.ns_per_op * inner as f64;
+        let samples = f64::from(self.samples);
+        match self.mode.as_str() {
+            "elider" => ns = 6e6 * inner as f64,
+            "slow" => ns = 400e6,
+            "warm" => ns *= 1.0 + 9.0 * (-samples / 4.0).exp(),
+            "crash-run" if self.samples > 6 => std::process::exit(3),
+            "hang" if self.samples > 2 => sleep(Duration::from_secs(3600)),
+            "chatty" if self.samples > 2 => say("by the way"),
+            "hog" => loop {
+                self.hoard.push(vec![1; 16 << 20]);
+                sleep(Duration::from_millis(5));
+            },
+            _ => {}
+        }
+        let begin = Instant::now();
+        sleep(Duration::from_nanos(ns as u64));
+        let mut told = begin.elapsed().as_nanos() as u64;
+        match self.mode.as_str() {
+            "liar-ns" => told *= 3,
+            "dawdler" => told = (told / 10).max(1),
+            "liar-count" => msgs += 1,
+            "liar-units" => units += 1,
+            "liar-check" => check -= 1,
+            _ => {}
+        }
+        let extra = if pairs.contains_key("alloc") {
+            format!(
+                r#","alloc_bytes":{},"alloc_count":{}"#,
+                16 * msgs * inner,
+                msgs * inner
+            )
+        } else {
+            String::new()
+        };
+        say(&format!(
+            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}}}"#,
+            msgs * inner,
+            units * inner,
+            check * inner
+        ));
+        if self.is("babbler") {
+            say("trailing words");
+        }
+    }
+}
