@@ -1,0 +1,149 @@
+//! The stages of continuous integration, cheapest first. `.ci/run` calls this.
+//!
+//! A stage that fails does not keep the others from running, so that one run shows all.
+
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use crate::command::{Tally, root, run_at_root, run_in};
+use crate::{engines, tidy};
+
+/// A stage says `Skipped` only where a tool that is optional is not on the machine.
+enum Outcome {
+    Done,
+    Skipped(&'static str),
+}
+
+type Stage = fn(&mut Tally) -> Result<Outcome, String>;
+
+const STAGES: &[(&str, Stage)] = &[
+    ("fmt", |tally| cargo(&[], "fmt --all --check", tally)),
+    ("tidy", |_| done(tidy::run(&root()))),
+    ("clippy", |tally| {
+        cargo(
+            &[],
+            "clippy --workspace --all-targets -- -D warnings",
+            tally,
+        )
+    }),
+    // The library and the binary are both called tidings, and one page can be only one of them.
+    ("doc", |tally| {
+        cargo(
+            &[("RUSTDOCFLAGS", "-D warnings")],
+            "doc --workspace --no-deps --lib",
+            tally,
+        )
+    }),
+    // The command README gives, so it is known to work in a fresh clone.
+    ("test", |tally| {
+        cargo(&[], "test --workspace --no-fail-fast", tally)
+    }),
+    ("test-release", |tally| {
+        cargo(&[], "test --release -p tidings --no-fail-fast", tally)
+    }),
+    ("loom", |tally| done(engines::loom(false, None, tally))),
+    ("asan", |tally| done(engines::asan(tally))),
+    ("stress", |tally| {
+        done(engines::stress(engines::STRESS_SECS, tally))
+    }),
+    ("arena", |tally| {
+        cargo(&[], "run --release -- arena smoke", tally)
+    }),
+    ("go", go),
+];
+
+fn cargo(env: &[(&str, &str)], arguments: &str, tally: &mut Tally) -> Result<Outcome, String> {
+    done(run_at_root(env, &format!("cargo {arguments}"), tally))
+}
+
+fn done(result: Result<(), String>) -> Result<Outcome, String> {
+    result.map(|()| Outcome::Done)
+}
+
+/// The peers written in Go, each a module of its own.
+fn go(tally: &mut Tally) -> Result<Outcome, String> {
+    if Command::new("go").arg("version").output().is_err() {
+        return Ok(Outcome::Skipped("there is no go on this machine"));
+    }
+    // The module must not make go fetch another toolchain than the one that is here.
+    let env = [("GOTOOLCHAIN", "local")];
+    run_in("arena/peers/go", &env, "go vet ./...", tally)?;
+    done(run_in("arena/peers/go", &env, "go test -v ./...", tally))
+}
+
+/// Prints the names of the stages.
+pub(crate) fn list() {
+    for (name, _) in STAGES {
+        println!("{name}");
+    }
+}
+
+/// Runs one stage without the report.
+pub(crate) fn stage(name: &str) -> Result<(), String> {
+    let (_, stage) = find(name)?;
+    stage(&mut Tally::default()).map(|_| ())
+}
+
+fn find(name: &str) -> Result<(&'static str, Stage), String> {
+    let stage = STAGES.iter().find(|(known, _)| *known == name);
+    stage
+        .copied()
+        .ok_or_else(|| format!("there is no stage `{name}`; `cargo x ci --list` names them"))
+}
+
+/// Runs the named stages, or all. The last line it prints is `N passed, N failed`, in tests.
+pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
+    let chosen: Vec<(&str, Stage)> = if names.is_empty() {
+        STAGES.to_vec()
+    } else {
+        names
+            .iter()
+            .map(|name| find(name))
+            .collect::<Result<_, _>>()?
+    };
+    let mut tally = Tally::default();
+    let mut report = Vec::new();
+    let mut exit = ExitCode::SUCCESS;
+    let whole = Instant::now();
+    for (name, stage) in chosen {
+        println!("\n=== {name}");
+        let start = Instant::now();
+        let failed_before = tally.failed;
+        let state = match stage(&mut tally) {
+            Ok(Outcome::Done) => "ok".to_owned(),
+            Ok(Outcome::Skipped(why)) => format!("skipped: {why}"),
+            Err(message) => {
+                exit = ExitCode::FAILURE;
+                if tally.failed == failed_before {
+                    // So that the last line never says `0 failed` of a run that failed.
+                    tally.failed += 1;
+                }
+                format!("FAILED: {message}")
+            }
+        };
+        let line = format!(
+            "{name:<14}{:>6.1} s  {state}",
+            start.elapsed().as_secs_f64()
+        );
+        println!("=== {line}");
+        report.push(line);
+    }
+    println!("\n{}\n", report.join("\n"));
+    println!("{:.0} s in all", whole.elapsed().as_secs_f64());
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+
+    #[test]
+    fn an_unknown_stage_is_named() {
+        let error = find("lint").unwrap_err();
+        assert_eq!(
+            error,
+            "there is no stage `lint`; `cargo x ci --list` names them"
+        );
+    }
+}

@@ -1,0 +1,147 @@
+//! Runs a program: prints the line a user could type, passes the output through, and counts the
+//! tests that cargo's and go's summaries report.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+/// Tests that ran, over all commands.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Tally {
+    /// Counts `test result: ok. 3 passed; 0 failed; ..` of cargo and `--- PASS: TestName` of
+    /// `go test -v`, whose subtests are indented and belong to their test.
+    fn count(&mut self, line: &str) {
+        if let Some(summary) = line.strip_prefix("test result: ") {
+            let number_before = |word: &str| {
+                let words: Vec<&str> = summary.split([' ', ';']).collect();
+                let at = words.iter().position(|&w| w == word)?;
+                words.get(at.checked_sub(1)?)?.parse::<u64>().ok()
+            };
+            self.passed += number_before("passed").unwrap_or(0);
+            self.failed += number_before("failed").unwrap_or(0);
+        } else if line.starts_with("--- PASS: ") {
+            self.passed += 1;
+        } else if line.starts_with("--- FAIL: ") {
+            self.failed += 1;
+        }
+    }
+}
+
+/// The root of the workspace.
+pub(crate) fn root() -> PathBuf {
+    let manifest = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().map_or(manifest.clone(), PathBuf::from)
+}
+
+/// Where a build with flags of its own goes, so that it does not throw away the usual one.
+pub(crate) fn target(name: &str) -> String {
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join(name).to_string_lossy().into_owned()
+}
+
+/// Runs `line`, a program and its arguments without spaces in them, in `folder` below the root.
+pub(crate) fn run_in(
+    folder: &str,
+    env: &[(&str, &str)],
+    line: &str,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    if !root().join(folder).is_dir() {
+        return Err(format!("{folder}: there is no such folder"));
+    }
+    let mut words = line.split_whitespace();
+    let program = words.next().ok_or("no program to run")?;
+    let mut shown = String::new();
+    for (name, value) in env {
+        let quote = if value.contains(' ') { "'" } else { "" };
+        shown += &format!("{name}={quote}{value}{quote} ");
+    }
+    shown += line;
+    let cd = if folder.is_empty() {
+        String::new()
+    } else {
+        format!("cd {folder} && ")
+    };
+    println!("$ {cd}{shown}");
+    let mut child = Command::new(program)
+        .args(words)
+        .envs(env.iter().copied())
+        .current_dir(root().join(folder))
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("{program} cannot be started: {error}"))?;
+    if let Some(output) = child.stdout.take() {
+        let mut output = BufReader::new(output);
+        let mut line = Vec::new();
+        // Bytes and not `lines()`: a test may print what is not UTF-8.
+        while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            let mut stdout = std::io::stdout().lock();
+            stdout
+                .write_all(&line)
+                .and_then(|()| stdout.flush())
+                .map_err(|e| e.to_string())?;
+            tally.count(&String::from_utf8_lossy(&line));
+            line.clear();
+        }
+    }
+    let status = child
+        .wait()
+        .map_err(|error| format!("{program}: {error}"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(format!("{shown}: {status}"))
+    }
+}
+
+/// Runs `line` at the root.
+pub(crate) fn run_at_root(
+    env: &[(&str, &str)],
+    line: &str,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    run_in("", env, line, tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tally, run_at_root};
+
+    #[test]
+    fn summaries_of_cargo_and_go_are_counted() {
+        let mut tally = Tally::default();
+        for line in [
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n",
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out\n",
+            "--- PASS: TestChain (0.00s)\n",
+            "    --- PASS: TestChain/cold (0.00s)\n",
+            "--- FAIL: TestFan (0.00s)\n",
+            "test a_test ... ok\n",
+        ] {
+            tally.count(line);
+        }
+        assert_eq!((tally.passed, tally.failed), (16, 3));
+    }
+
+    #[test]
+    fn a_failing_command_is_named() {
+        let error =
+            run_at_root(&[("WHY", "two words")], "false", &mut Tally::default()).unwrap_err();
+        assert_eq!(error, "WHY='two words' false: exit status: 1");
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let error = run_at_root(&[], "tidings-is-no-program", &mut Tally::default()).unwrap_err();
+        assert!(
+            error.starts_with("tidings-is-no-program cannot be started: "),
+            "{error}"
+        );
+    }
+}

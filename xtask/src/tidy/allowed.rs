@@ -1,0 +1,204 @@
+//! The exceptions to the rules of `tidy`, each with its reason. An entry that is no longer needed
+//! is an error, so the tables shrink when the code does.
+
+/// Files that may be longer than `CAP` lines.
+pub(super) const LONG: &[(&str, &str)] = &[];
+
+/// A file has at most this many lines.
+pub(super) const CAP: usize = 600;
+
+/// The only files with `unsafe` in them.
+pub(super) const UNSAFE: &[(&str, &str)] = &[
+    (
+        "arena/peers/tidings/src/alloc.rs",
+        "an allocator that counts, which is an unsafe trait",
+    ),
+    (
+        "crates/tidings/src/models/biased.rs",
+        "a model calls what it explores, and touches loom's cells",
+    ),
+    (
+        "crates/tidings/src/models/lock.rs",
+        "a model touches loom's cells",
+    ),
+    (
+        "crates/tidings/src/models/mod.rs",
+        "a value that counts its drops, in a model's cell",
+    ),
+    (
+        "crates/tidings/src/models/parker.rs",
+        "a model touches loom's cells",
+    ),
+    (
+        "crates/tidings/src/models/state.rs",
+        "a model touches loom's cells",
+    ),
+    (
+        "crates/tidings/src/models/timers.rs",
+        "a model calls what it explores",
+    ),
+    (
+        "crates/tidings/src/channel/wait.rs",
+        "the commit protocol of all cells and locks, written once",
+    ),
+    (
+        "arena/peers/rust/src/alloc.rs",
+        "an allocator that counts, which is an unsafe trait",
+    ),
+    (
+        "crates/tidings/src/channel/chan.rs",
+        "one count for both sides of a channel, which frees its slot; values beside waiters",
+    ),
+    (
+        "crates/tidings/src/channel/oneshot.rs",
+        "two halves own one cell, without a count; the last to go frees it",
+    ),
+    (
+        "crates/tidings/src/channel/source.rs",
+        "the state behind a lock that the event holds, and slots that partners write to",
+    ),
+    (
+        "crates/tidings/src/channel/stream.rs",
+        "a handle and the wait that borrows it, in one value",
+    ),
+    (
+        "crates/tidings/src/event/offer.rs",
+        "a list linked through the waits themselves",
+    ),
+    (
+        "crates/tidings/src/event/slice.rs",
+        "the elements of a pinned slice, which std cannot give out yet",
+    ),
+    (
+        "crates/tidings/src/event/sync.rs",
+        "the one future of all events, to which its waiters point",
+    ),
+    (
+        "crates/tidings/src/primitive/biased.rs",
+        "the owner's side of the biased lock hands out its value",
+    ),
+    (
+        "crates/tidings/src/primitive/lock.rs",
+        "the guard of the spin lock hands out its value",
+    ),
+    (
+        "crates/tidings/src/primitive/slab.rs",
+        "the free list runs through slots that are never given back",
+    ),
+    (
+        "crates/tidings/src/sched/current.rs",
+        "the worker of this thread, by a pointer in a thread-local",
+    ),
+    (
+        "crates/tidings/src/sched/inbox.rs",
+        "a list linked through the tasks themselves",
+    ),
+    (
+        "crates/tidings/src/sync/barrier.rs",
+        "a future around a pinned future",
+    ),
+    (
+        "crates/tidings/src/sync/mutex.rs",
+        "the guard of the lock hands out its value",
+    ),
+    (
+        "crates/tidings/src/sched/mod.rs",
+        "a task refers to its runtime without a count",
+    ),
+    (
+        "crates/tidings/src/sched/watch.rs",
+        "a timerfd, which std does not have",
+    ),
+    (
+        "crates/tidings/src/sched/worker.rs",
+        "a worker points to its place in the runtime that it keeps, and owns its biased lock",
+    ),
+    (
+        "crates/tidings/src/task/cell.rs",
+        "the memory of a task: future and output in one place, behind a table of functions",
+    ),
+    (
+        "crates/tidings/src/task/child.rs",
+        "a future around a pinned future",
+    ),
+    (
+        "crates/tidings/src/task/handle.rs",
+        "a handle is a pointer to its task's cell",
+    ),
+    (
+        "crates/tidings/src/task/waker.rs",
+        "a waker is a pointer to its task's cell, without a count",
+    ),
+    (
+        "crates/tidings/src/time/outside.rs",
+        "a timer's node belongs to the wait that armed it",
+    ),
+    (
+        "crates/tidings/src/time/timers.rs",
+        "a timer's node belongs to the wait that armed it",
+    ),
+];
+
+/// What the runtime may name in few places only.
+pub(super) struct Door {
+    /// Paths, matched whole: `std::thread` is also `std::thread::spawn` and `use std::{thread}`.
+    pub(super) names: &'static [&'static str],
+    /// Folders or files below `RUNTIME` where they may stand.
+    pub(super) inside: &'static [&'static str],
+    pub(super) why: &'static str,
+}
+
+/// The sources the doors are about.
+pub(super) const RUNTIME: &str = "crates/tidings/src/";
+
+pub(super) const DOORS: &[Door] = &[
+    Door {
+        names: &["std::sync::atomic", "core::sync::atomic"],
+        inside: &["primitive/"],
+        why: "take atomics from `crate::primitive`, so that loom sees them",
+    },
+    Door {
+        names: &["std::thread"],
+        inside: &["primitive/"],
+        why: "take threads from `crate::primitive`, so that loom sees them",
+    },
+    Door {
+        names: &["std::cell::UnsafeCell", "core::cell::UnsafeCell"],
+        inside: &["primitive/"],
+        why: "take cells from `crate::primitive`, so that loom sees them",
+    },
+    Door {
+        names: &["std::time::Instant", "std::time::SystemTime"],
+        inside: &["primitive/", "time/clock.rs"],
+        why: "take the time from `crate::time`, so that a simulation can own it",
+    },
+];
+
+/// Single uses that no door can serve: file, name, reason.
+pub(super) const THROUGH_THE_WALL: &[(&str, &str, &str)] = &[
+    (
+        "crates/tidings/src/channel/mod.rs",
+        "std::sync::atomic",
+        "the count of dead letters is a static, which an atomic of loom cannot be; it orders nothing",
+    ),
+    (
+        "crates/tidings/src/event/locks.rs",
+        "std::sync::atomic",
+        "the number of a lock in a model, which is outside of what the model explores",
+    ),
+    (
+        "crates/tidings/src/models/mod.rs",
+        "std::sync::atomic",
+        "the tally of outcomes is outside of what a model explores",
+    ),
+    (
+        "crates/tidings/src/models/mod.rs",
+        "std::time::Instant",
+        "how long a model took is printed, and nothing depends on it",
+    ),
+    (
+        "crates/tidings/src/models/state.rs",
+        "std::sync::atomic",
+        "a check that is outside of what the model explores",
+    ),
+];

@@ -1,0 +1,165 @@
+//! Checks SEMANTICS.md against the tests: a promise is a line that begins with `**S-03**`, and the
+//! text up to the next promise, heading or empty line names its tests as
+//! `` `crates/tidings/tests/order.rs::one_sender_is_seen_in_order` ``.
+
+use super::code::{code_only, lines_with};
+use super::{File, Tree};
+
+const PAGE: &str = "SEMANTICS.md";
+
+/// A promise as it stands on the page.
+struct Promise {
+    line: usize,
+    number: String,
+    text: String,
+}
+
+/// Every promise has a number of its own and names at least one test, and every test exists.
+pub(super) fn promises(tree: &Tree, problems: &mut Vec<String>) {
+    let Some(page) = tree.file(PAGE) else {
+        return problems.push(format!("{PAGE}: is missing"));
+    };
+    let mut last = String::new();
+    for Promise { line, number, text } in read(page) {
+        if number <= last {
+            problems.push(format!("{PAGE}:{line}: {number} does not follow {last}"));
+        }
+        let tests: Vec<&str> = text
+            .split('`')
+            .skip(1)
+            .step_by(2)
+            .filter(|t| t.contains(".rs::"))
+            .collect();
+        if tests.is_empty() {
+            problems.push(format!("{PAGE}:{line}: {number} names no test"));
+        }
+        for test in tests {
+            if let Err(why) = exists(tree, test) {
+                problems.push(format!("{PAGE}:{line}: {number} names `{test}`, but {why}"));
+            }
+        }
+        last = number;
+    }
+}
+
+/// A source that cites a promise cites one that was made.
+pub(super) fn citations(tree: &Tree, problems: &mut Vec<String>) {
+    let made: Vec<String> = tree
+        .file(PAGE)
+        .map(read)
+        .into_iter()
+        .flatten()
+        .map(|p| p.number)
+        .collect();
+    for file in tree
+        .with(".rs")
+        .filter(|file| !file.path.starts_with("xtask/"))
+    {
+        for (index, line) in file.text.lines().enumerate() {
+            for cited in line
+                .match_indices("S-")
+                .filter_map(|(at, _)| number_at(line, at))
+            {
+                if !made.iter().any(|number| number == cited) {
+                    problems.push(format!(
+                        "{}:{}: cites {cited}, which {PAGE} does not make",
+                        file.path,
+                        index + 1
+                    ));
+                }
+            }
+        }
+    }
+}
+
+fn read(page: &File) -> Vec<Promise> {
+    let mut promises: Vec<Promise> = Vec::new();
+    let mut open = false;
+    for (index, line) in page.text.lines().enumerate() {
+        let begins = line.trim_start_matches(['-', '*', ' ']);
+        if line.contains("**S-") && begins.starts_with("S-") {
+            let number = begins
+                .split("**")
+                .next()
+                .unwrap_or(begins)
+                .trim_end_matches('.');
+            promises.push(Promise {
+                line: index + 1,
+                number: number.into(),
+                text: line.into(),
+            });
+            open = true;
+        } else if line.trim().is_empty() || line.starts_with('#') {
+            open = false;
+        } else if open && let Some(promise) = promises.last_mut() {
+            promise.text.push(' ');
+            promise.text.push_str(line);
+        }
+    }
+    promises
+}
+
+/// `S-` and at least two digits, as a word.
+fn number_at(line: &str, at: usize) -> Option<&str> {
+    let digits = line[at + 2..]
+        .bytes()
+        .take_while(u8::is_ascii_digit)
+        .count();
+    let word = !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '-' || c == '_');
+    (word && digits >= 2).then(|| &line[at..at + 2 + digits])
+}
+
+fn exists(tree: &Tree, test: &str) -> Result<(), &'static str> {
+    let (path, name) = test
+        .split_once("::")
+        .ok_or("it names no test in the file")?;
+    let name = name.rsplit("::").next().unwrap_or(name);
+    let file = tree.file(path).ok_or("there is no such file")?;
+    let function = format!("fn {name}");
+    let found = lines_with(&code_only(&file.text), &function)
+        .next()
+        .is_some();
+    found.then_some(()).ok_or("the file has no such function")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Tree, citations, promises};
+
+    #[test]
+    fn promises_without_their_tests_are_named() {
+        let page = "# Semantics\n\
+                    **S-01** Holds: `tests/a.rs::it_holds`,\n`tests/a.rs::tests::it_holds_too`.\n\
+                    **S-02** Broken: `tests/a.rs::it_hold`, `tests/b.rs::x`.\n\n\
+                    **S-02** Nothing, see `Sender`.\n";
+        let test = "fn it_holds() {}\nfn it_holds_too() {}\n// fn it_hold() {}";
+        assert_eq!(
+            Tree::problems(promises, &[("SEMANTICS.md", page), ("tests/a.rs", test)]),
+            [
+                "SEMANTICS.md:4: S-02 names `tests/a.rs::it_hold`, \
+                 but the file has no such function",
+                "SEMANTICS.md:4: S-02 names `tests/b.rs::x`, but there is no such file",
+                "SEMANTICS.md:6: S-02 does not follow S-02",
+                "SEMANTICS.md:6: S-02 names no test",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_page_is_a_problem() {
+        assert_eq!(Tree::problems(promises, &[]), ["SEMANTICS.md: is missing"]);
+    }
+
+    #[test]
+    fn a_citation_of_nothing_is_named() {
+        let files = [
+            ("SEMANTICS.md", "**S-01** A."),
+            ("a.rs", "// S-01\n// S-07 and CSS-12, S-x"),
+        ];
+        let problems = Tree::problems(citations, &files);
+        assert_eq!(
+            problems,
+            ["a.rs:2: cites S-07, which SEMANTICS.md does not make"]
+        );
+    }
+}

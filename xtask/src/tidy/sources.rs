@@ -1,0 +1,131 @@
+//! Checks of each source file by itself.
+
+use super::Tree;
+use super::allowed::{CAP, LONG};
+use super::code::{code_only, lines_with};
+
+/// Every Rust file begins by saying what it is.
+pub(super) fn header(tree: &Tree, problems: &mut Vec<String>) {
+    for file in tree
+        .with(".rs")
+        .filter(|file| !file.text.starts_with("//! "))
+    {
+        problems.push(format!(
+            "{}:1: begins without a `//!` line that says what it is",
+            file.path
+        ));
+    }
+}
+
+/// A file that is longer than the cap has two subjects.
+pub(super) fn length(tree: &Tree, problems: &mut Vec<String>) {
+    for file in tree.with(".rs") {
+        let lines = file.text.lines().count();
+        let listed = LONG.iter().any(|(path, _)| *path == file.path);
+        if lines > CAP && !listed {
+            problems.push(format!(
+                "{}: {lines} lines, the cap is {CAP}; split it",
+                file.path
+            ));
+        } else if lines <= CAP && listed {
+            problems.push(format!(
+                "{}: within the cap; take it off the list `LONG`",
+                file.path
+            ));
+        }
+    }
+}
+
+/// Lines end where their text ends.
+pub(super) fn trailing_spaces(tree: &Tree, problems: &mut Vec<String>) {
+    for file in &tree.files {
+        for (index, line) in file.text.lines().enumerate() {
+            if line.ends_with([' ', '\t']) {
+                problems.push(format!("{}:{}: trailing space", file.path, index + 1));
+            }
+        }
+    }
+}
+
+/// Unfinished business is an issue or nothing.
+pub(super) fn leftovers(tree: &Tree, problems: &mut Vec<String>) {
+    // In two halves, or this file would find itself.
+    for word in [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("dbg", "!"),
+    ] {
+        for file in tree.with(".rs") {
+            for line in lines_with(&file.text, word) {
+                problems.push(format!(
+                    "{}:{line}: `{word}`; open an issue or do it",
+                    file.path
+                ));
+            }
+        }
+    }
+}
+
+/// A test that does not run holds nothing.
+pub(super) fn ignored_tests(tree: &Tree, problems: &mut Vec<String>) {
+    for file in tree.with(".rs") {
+        for (index, line) in code_only(&file.text).lines().enumerate() {
+            if line.trim_start().starts_with("#[ignore") {
+                problems.push(format!(
+                    "{}:{}: an ignored test; run it or delete it",
+                    file.path,
+                    index + 1
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CAP, Tree, header, ignored_tests, leftovers, length, trailing_spaces};
+
+    #[test]
+    fn a_file_without_a_header_is_named() {
+        let files = [
+            ("a.rs", "use b;"),
+            ("b.rs", "//! Says it.\n"),
+            ("c.md", "text"),
+        ];
+        let problems = Tree::problems(header, &files);
+        assert_eq!(
+            problems,
+            ["a.rs:1: begins without a `//!` line that says what it is"]
+        );
+    }
+
+    #[test]
+    fn a_file_over_the_cap_is_named() {
+        let (long, full) = ("x\n".repeat(CAP + 1), "x\n".repeat(CAP));
+        let problems = Tree::problems(length, &[("a.rs", &long), ("b.rs", &full)]);
+        assert_eq!(problems, ["a.rs: 601 lines, the cap is 600; split it"]);
+    }
+
+    #[test]
+    fn a_trailing_space_is_named() {
+        let problems = Tree::problems(trailing_spaces, &[("a.md", "a\nb \n\tc\n")]);
+        assert_eq!(problems, ["a.md:2: trailing space"]);
+    }
+
+    #[test]
+    fn a_leftover_is_named_in_a_comment_too() {
+        let text = concat!("//! A.\n// TO", "DO: later\nfn dbg() {}\n");
+        let problems = Tree::problems(leftovers, &[("a.rs", text)]);
+        assert_eq!(
+            problems,
+            [concat!("a.rs:2: `TO", "DO`; open an issue or do it")]
+        );
+    }
+
+    #[test]
+    fn an_ignored_test_is_named_but_not_one_in_a_string() {
+        let text = "#[test]\n#[ignore = \"slow\"]\nfn a() { b(\"\n#[ignore]\") }";
+        let problems = Tree::problems(ignored_tests, &[("a.rs", text)]);
+        assert_eq!(problems, ["a.rs:2: an ignored test; run it or delete it"]);
+    }
+}
