@@ -166,7 +166,7 @@ impl Fake {
         let mut ns = msgs as f64 * self.ns_per_op * inner as f64;
         let samples = f64::from(self.samples);
         match self.mode.as_str() {
-            "elider" => ns = 6e6 * inner as f64,
+            "elider" => ns = 30e6 * inner as f64,
             "slow" => ns = 400e6,
             "warm" => ns *= 1.0 + 9.0 * (-samples / 4.0).exp(),
             "crash-run" if self.samples > 6 => std::process::exit(3),
