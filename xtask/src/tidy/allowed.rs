@@ -126,6 +126,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a handle is a pointer to its task's cell",
     ),
     (
+        "crates/tidings/src/task/stage.rs",
+        "a future and its output share the place, and its owner alone touches it",
+    ),
+    (
         "crates/tidings/src/task/waker.rs",
         "a waker is a pointer to its task's cell, without a count",
     ),

@@ -191,6 +191,7 @@ impl Entry {
             out: &out,
             src: &src,
             threads: Some(threads),
+            heap_mb: Some(limits.mem_cap / 4 * 3 >> 20),
             this: &this,
         };
         let run = &self.manifest.run;

@@ -12,7 +12,8 @@
 //! min = "1.19"                               # optional
 //! [[needs]]                                  # any number: must start and exit with 0
 //! cmd = ["go", "version"]
-//! fix = "apt-get install golang-go"          # printed, never run
+//! apt = ["golang-go"]                        # Debian packages that bring it: `setup --yes` installs them as root
+//! fix = "apt-get install golang-go"          # optional with apt: printed, never run
 //! [[build]]                                  # any number, in order; run in the peer's folder
 //! cmd = ["go", "build", "-o", "{out}/peer-go", "."]
 //! outputs = ["peer-go"]                      # must exist below {out} afterwards
@@ -29,7 +30,7 @@
 //! ```
 //!
 //! Placeholders: `{out}` the build's own cache folder, `{src}` the peer's folder, `{threads}` the thread count of the
-//! launch (in `run` only), `{self}` this binary. Unknown fields are errors.
+//! launch (in `run` only), `{heap_mb}` three quarters of the peer's memory cap in MiB (in `run` only), `{self}` this binary. Unknown fields are errors.
 
 use std::collections::BTreeMap;
 
@@ -76,6 +77,11 @@ pub(crate) struct Version {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Need {
     pub(crate) cmd: Vec<String>,
+    /// Debian packages that bring it.
+    #[serde(default)]
+    pub(crate) apt: Vec<String>,
+    /// What brings it otherwise; told, never run.
+    #[serde(default)]
     pub(crate) fix: String,
 }
 
@@ -159,6 +165,14 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
             "[peer] systems: {bad:?}: use lower-case letters, digits and '-'"
         ));
     }
+    for need in &mut manifest.needs {
+        if need.fix.is_empty() {
+            if need.apt.is_empty() {
+                return Err("[[needs]] has neither apt nor fix".to_owned());
+            }
+            need.fix = format!("apt-get install {}", need.apt.join(" "));
+        }
+    }
     let commands = [("[run] cmd", &manifest.run.cmd)]
         .into_iter()
         .chain(manifest.version.iter().map(|v| ("[version] cmd", &v.cmd)))
@@ -209,6 +223,7 @@ pub(crate) struct Places<'a> {
     pub(crate) out: &'a str,
     pub(crate) src: &'a str,
     pub(crate) threads: Option<u32>,
+    pub(crate) heap_mb: Option<u64>,
     pub(crate) this: &'a str,
 }
 
@@ -219,8 +234,12 @@ impl Places<'_> {
             .replace("{out}", self.out)
             .replace("{src}", self.src)
             .replace("{self}", self.this);
-        match self.threads {
+        let word = match self.threads {
             Some(threads) => word.replace("{threads}", &threads.to_string()),
+            None => word,
+        };
+        match self.heap_mb {
+            Some(heap) => word.replace("{heap_mb}", &heap.to_string()),
             None => word,
         }
     }
@@ -242,7 +261,7 @@ mod tests {
         min = "1.19"
         [[needs]]
         cmd = ["go", "version"]
-        fix = "apt-get install golang-go"
+        apt = ["golang-go"]
         [[build]]
         cmd = ["go", "build", "-o", "{out}/peer-go", "."]
         outputs = ["peer-go"]
@@ -269,9 +288,12 @@ mod tests {
         let places = Places {
             out: "/o",
             threads: Some(2),
+            heap_mb: Some(96),
             ..Places::default()
         };
+        assert_eq!(manifest.needs[0].fix, "apt-get install golang-go");
         assert_eq!(places.fill(&manifest.run.cmd[0]), "/o/peer-go");
+        assert_eq!(places.fill("-Xmx{heap_mb}m"), "-Xmx96m");
         assert_eq!(places.fill(&manifest.run.env["GOMAXPROCS"]), "2");
     }
 
@@ -288,6 +310,7 @@ mod tests {
                 "[run] cmd is empty",
             ),
             ("skynet/original:go", "pingpong/tell", "stands twice"),
+            ("apt = [\"golang-go\"]", "apt = []", "neither apt nor fix"),
             ("go(\\S+)", "go(", "regex"),
             ("id = \"go\"", "id = \"Go 1\"", "[peer] id"),
         ];
