@@ -1,0 +1,49 @@
+-- | chain: the root makes child 1, child i makes child i+1, a Ping goes down and a Pong back up.
+module Chain (chain) where
+
+import Control.Concurrent
+
+import Cell
+import Queue
+
+-- | A Ping has the number of its receiver (the root is 0), a Pong the depth below its sender, it
+-- included.
+data Message = Ping !Int | Pong !Int
+
+chain :: forall q. Queue q => Cell
+chain args = do
+  [actors] <- sizes [("A", 1000000)] args
+  pure (repeated (counts <$> run @q actors))
+{-# INLINE chain #-}
+
+-- | From the depth that came back: one Ping and one Pong for each child that answered, the driver's
+-- Ping and the last child's Pong to itself.
+counts :: Int -> Counts
+counts depth = Counts (2 * depth + 2) (depth + 1) depth
+
+run :: forall q. Queue q => Int -> IO Int
+run actors = do
+  done <- newEmptyMVar
+  root <- newQueue @q
+  _ <- forkIO (rooted root done)
+  send root (Ping 0)
+  takeMVar done
+  where
+    rooted self done = do
+      message <- receive self
+      case message of
+        Ping number -> child self number >> rooted self done
+        Pong depth -> putMVar done depth
+    child parent number = do
+      self <- newQueue
+      _ <- forkIO (node self parent)
+      send self (Ping (number + 1))
+    node :: q Message -> q Message -> IO ()
+    node self parent = do
+      message <- receive self
+      case message of
+        Ping number
+          | number < actors -> child self number >> node self parent
+          | otherwise -> send self (Pong 0) >> node self parent
+        Pong depth -> send parent (Pong (depth + 1))
+{-# INLINE run #-}
