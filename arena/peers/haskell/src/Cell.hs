@@ -2,7 +2,7 @@
 -- gives a function from @inner@ to the time and the counts of that many repetitions.
 module Cell
   ( Args, Cell, Counts (..), Failure (..), Sample, Started
-  , sizes, repeated, timed, times, start, startOn, await, awaitAll
+  , sizes, repeated, timed, times, start, startWith, here, await, awaitAll
   ) where
 
 import Control.Concurrent
@@ -67,14 +67,21 @@ timed action = do
 newtype Started a = Started (MVar (Either SomeException a))
 
 start :: IO a -> IO (Started a)
-start = startOn forkIO
+start = startWith forkIO
 
 -- | With another way to fork.
-startOn :: (IO () -> IO ThreadId) -> IO a -> IO (Started a)
-startOn fork action = do
+startWith :: (IO () -> IO ThreadId) -> IO a -> IO (Started a)
+startWith fork action = do
   result <- newEmptyMVar
   _ <- fork (try action >>= putMVar result)
   pure (Started result)
+
+-- | A way to fork that keeps the new threads on the capability of the caller: for threads that run
+-- by turns, where waking a thread of another capability would be most of the work.
+here :: IO (IO () -> IO ThreadId)
+here = do
+  (capability, _) <- myThreadId >>= threadCapability
+  pure (forkOn capability)
 
 await :: Started a -> IO a
 await (Started result) = takeMVar result >>= either throwIO pure

@@ -1,4 +1,5 @@
 -- | chain: the root makes child 1, child i makes child i+1, a Ping goes down and a Pong back up.
+-- One of them runs at a time, so all stay on one capability.
 module Chain (chain) where
 
 import Control.Concurrent
@@ -25,25 +26,26 @@ run :: forall q. Queue q => Int -> IO Int
 run actors = do
   done <- newEmptyMVar
   root <- newQueue @q
-  _ <- forkIO (rooted root done)
+  fork <- here
+  _ <- fork (rooted fork root done)
   send root (Ping 0)
   takeMVar done
   where
-    rooted self done = do
+    rooted fork self done = do
       message <- receive self
       case message of
-        Ping number -> child self number >> rooted self done
+        Ping number -> child fork self number >> rooted fork self done
         Pong depth -> putMVar done depth
-    child parent number = do
+    child fork parent number = do
       self <- newQueue
-      _ <- forkIO (node self parent)
+      _ <- fork (node fork self parent)
       send self (Ping (number + 1))
-    node :: q Message -> q Message -> IO ()
-    node self parent = do
+    node :: (IO () -> IO ThreadId) -> q Message -> q Message -> IO ()
+    node fork self parent = do
       message <- receive self
       case message of
         Ping number
-          | number < actors -> child self number >> node self parent
-          | otherwise -> send self (Pong 0) >> node self parent
+          | number < actors -> child fork self number >> node fork self parent
+          | otherwise -> send self (Pong 0) >> node fork self parent
         Pong depth -> send parent (Pong (depth + 1))
 {-# INLINE run #-}

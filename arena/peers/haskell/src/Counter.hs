@@ -1,6 +1,6 @@
 {-# OPTIONS_GHC -fno-full-laziness #-} -- each Add is made when it is sent, not once
 -- | counter: P producers send n additions each to one thread.
-module Counter (plain, askEach, threads, mutex, produce, step) where
+module Counter (plain, inTurns, askEach, threads, mutex, produce, step) where
 
 import Control.Concurrent
 
@@ -19,7 +19,7 @@ withSizes scenario args = do
 
 -- | Starts the producers and adds what each did when it has ended.
 produce :: (IO () -> IO ThreadId) -> Int -> IO Counts -> IO Counts
-produce fork p producer = mapM (const (startOn fork producer)) [1 .. p] >>= awaitAll
+produce fork p producer = mapM (const (startWith fork producer)) [1 .. p] >>= awaitAll
 
 counter :: Queue q => q Message -> IO ()
 counter inbox = go 0
@@ -49,9 +49,10 @@ additions inbox n = go 0
 {-# INLINE additions #-}
 
 -- | One question after all producers have ended.
-once :: forall q. Queue q => (IO () -> IO ThreadId) -> q Message -> Int -> Int -> IO Counts
-once fork inbox p n = do
-  _ <- forkIO (counter inbox)
+once :: forall q. Queue q => (IO () -> IO ThreadId) -> (IO () -> IO ThreadId) -> Int -> Int -> IO Counts
+once forkCounter fork p n = do
+  inbox <- newQueue @q
+  _ <- forkCounter (counter inbox)
   sent <- produce fork p ((\count -> Counts count 1 0) <$> additions inbox n)
   total <- ask inbox
   send inbox Stop
@@ -59,12 +60,19 @@ once fork inbox p n = do
 {-# INLINE once #-}
 
 plain :: forall q. Queue q => Cell
-plain = withSizes $ \p n -> newQueue @q >>= \inbox -> once forkIO inbox p n
+plain = withSizes (once @q forkIO forkIO)
 {-# INLINE plain #-}
+
+-- | The same, all on one capability: for queues on which a producer often waits.
+inTurns :: forall q. Queue q => Cell
+inTurns = withSizes $ \p n -> do
+  fork <- here
+  once @q fork fork p n
+{-# INLINE inTurns #-}
 
 -- | The producers are OS threads.
 threads :: forall q. Queue q => Cell
-threads = withSizes $ \p n -> newQueue @q >>= \inbox -> once forkOS inbox p n
+threads = withSizes (once @q forkIO forkOS)
 {-# INLINE threads #-}
 
 -- | Every producer asks for itself, the answers are added.

@@ -1,5 +1,8 @@
--- | fan: a parent sends N Pings at once, its child answers each. Both count the messages they take.
+-- | fan: a parent sends N Pings at once, its child answers each. Both count the messages they take
+-- and run on one capability.
 module Fan (fan) where
+
+import Control.Concurrent (ThreadId)
 
 import Cell
 import Queue
@@ -11,17 +14,18 @@ fan args = do
   [n] <- sizes [("N", 20000000)] args
   pure . repeated $ do
     parent <- newQueue @q
-    started <- start (parentOf n parent)
+    fork <- here
+    started <- startWith fork (parentOf fork n parent)
     send parent Start
     await started
 {-# INLINE fan #-}
 
-parentOf :: forall q. Queue q => Int -> q Message -> IO Counts
-parentOf n self = receive self >>= begin
+parentOf :: forall q. Queue q => (IO () -> IO ThreadId) -> Int -> q Message -> IO Counts
+parentOf fork n self = receive self >>= begin
   where
     begin Start = do
       child <- newQueue @q
-      started <- start (childOf n child self 0)
+      started <- startWith fork (childOf n child self 0)
       pings child 0
       mine <- answers 1 0
       theirs <- await started

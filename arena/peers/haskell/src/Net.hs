@@ -31,8 +31,8 @@ local args = do
     begin m gate k = do
       requests <- newQueue @q
       ready <- newEmptyMVar
-      server <- startOn (forkOn k) (serve requests 0)
-      client <- startOn (forkOn k) $ do
+      server <- startWith (forkOn k) (serve requests 0)
+      client <- startWith (forkOn k) $ do
         _ <- ask requests 0
         send requests Reset
         putMVar ready ()

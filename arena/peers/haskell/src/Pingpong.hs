@@ -19,7 +19,7 @@ pairs window pair args = do
   [p, n, w] <- sizes [("p", 500000), ("n", 2 ^ (31 :: Int)), ("w", 1000000)] (args ++ [("w", Just window)])
   let begin k = do
         (server, client) <- pair n w
-        mapM (startOn (forkOn k)) [server, client]
+        mapM (startWith (forkOn k)) [server, client]
   pure (repeated (mapM begin [1 .. p] >>= awaitAll . concat))
 
 -- | One queue into each side, the request carries the one for the answer.

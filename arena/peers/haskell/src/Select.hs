@@ -1,10 +1,9 @@
 {-# OPTIONS_GHC -fno-full-laziness #-}
 -- | counter/select: two queues, the counter chooses between them by 'orElse'; a send stands in a
 -- choice with a timeout of 100 ms. A rendezvous of two transactions cannot be written in STM, so
--- the unbuffered one has a place for one message.
+-- the unbuffered one has a place for one message. All threads run on one capability.
 module Select (select, buffered, Timer (..)) where
 
-import Control.Concurrent
 import Control.Concurrent.STM
 import Control.Exception (throwIO)
 import Control.Monad (unless)
@@ -35,8 +34,9 @@ selecting newAdd newGet timer args = do
   pure . repeated $ do
     adds <- newAdd
     gets <- newGet
-    _ <- forkIO (counter adds gets 0)
-    done <- produce forkIO p (producer (sendWith timer adds) n)
+    fork <- here
+    _ <- fork (counter adds gets 0)
+    done <- produce fork p (producer (sendWith timer adds) n)
     reply <- newEmptyTMVarIO
     atomically (put gets (Get reply))
     total <- atomically (takeTMVar reply)
