@@ -7,7 +7,7 @@ import java.io.FileOutputStream;
 import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.Executor;
 
 /** The Java peer of the arena: the JDK alone. */
 public final class Main {
@@ -15,10 +15,10 @@ public final class Main {
     static Peer system(String name) {
         Map<String, Cell> cells = new TreeMap<>();
         // Samples of virtual threads are driven by one, so that no platform thread must be woken at the end of each.
-        ThreadFactory driver = Thread.ofPlatform().name("driver").factory();
+        Executor driver = Runnable::run;
         switch (name) {
             case "java-vt" -> {
-                driver = Thread.ofVirtual().factory();
+                driver = Thread::startVirtualThread;
                 PingPong.addTo(cells);
                 Chain.addTo(cells);
                 Fan.addTo(cells);

@@ -13,15 +13,15 @@ import java.util.TreeMap;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.Executor;
 import java.util.stream.Collectors;
 
 /** The peer protocol of the arena: a line of words comes in, one line of JSON goes out. */
 final class Protocol {
     private static final long MOST_INNER = 1L << 30;
 
-    /** What runs here; every sample and every preparation gets a thread of {@code driver}. */
-    record Peer(String id, String system, String version, ThreadFactory driver, Map<String, Cell> cells) {}
+    /** What runs here; {@code driver} is the thread of every sample and every preparation. */
+    record Peer(String id, String system, String version, Executor driver, Map<String, Cell> cells) {}
 
     private final Peer peer;
     private final OutputStream out;
@@ -43,6 +43,7 @@ final class Protocol {
             }
         });
         BufferedReader lines = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8));
+        collections(); // the first look at the beans takes tens of milliseconds
         protocol.send(protocol.hello());
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             Command command = Command.parse(line);
@@ -148,13 +149,13 @@ final class Protocol {
     private <T> T onDriver(Callable<T> work) throws Exception {
         CompletableFuture<T> result = new CompletableFuture<>();
         pending = result;
-        peer.driver().newThread(() -> {
+        peer.driver().execute(() -> {
             try {
                 result.complete(work.call());
             } catch (Throwable failure) {
                 result.completeExceptionally(failure);
             }
-        }).start();
+        });
         return result.get();
     }
 
