@@ -8,6 +8,7 @@ import java.io.OutputStream;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
@@ -164,9 +165,10 @@ final class Protocol {
         return Runtime.getRuntime().availableProcessors();
     }
 
-    /** Collections so far, young generation first. */
+    /** Collections so far, the young generation first: its collector has fewer pools to look after. */
     private static long[] collections() {
         return ManagementFactory.getGarbageCollectorMXBeans().stream()
+                .sorted(Comparator.comparingInt(bean -> bean.getMemoryPoolNames().length))
                 .mapToLong(GarbageCollectorMXBean::getCollectionCount).toArray();
     }
 
