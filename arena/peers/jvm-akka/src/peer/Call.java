@@ -4,14 +4,24 @@ import akka.actor.ActorRef;
 import akka.actor.Props;
 import akka.actor.UntypedAbstractActor;
 import akka.pattern.Patterns;
-import java.time.Duration;
+import akka.util.Timeout;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import scala.concurrent.Future;
 
 /** pingpong by the ask pattern: every call has a reply cell of its own, a temporary actor with a timeout. */
 final class Call {
-    static final Duration PATIENCE = Duration.ofMinutes(10);
+    private static final Timeout PATIENCE = Timeout.apply(2, TimeUnit.MINUTES);
 
     private Call() {}
+
+    /**
+     * Scala's Future, not Java's CompletionStage: that continues in the JVM's common pool, where two processors mean a thread
+     * per call.
+     */
+    static Future<Object> ask(ActorRef server, Object question) {
+        return Patterns.ask(server, question, PATIENCE);
+    }
 
     /** Asks for {@code n} numbers, one after the other; the answers are piped to itself. */
     static final class Client extends UntypedAbstractActor {
@@ -27,7 +37,7 @@ final class Call {
         }
 
         private void ask() {
-            Patterns.pipe(Patterns.ask(server, new PingPong.Ping(sent++), PATIENCE), getContext().getDispatcher()).to(getSelf());
+            Patterns.pipe(Call.ask(server, new PingPong.Ping(sent++)), getContext().getDispatcher()).to(getSelf());
         }
 
         @Override

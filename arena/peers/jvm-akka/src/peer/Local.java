@@ -54,7 +54,7 @@ final class Local {
         private void request() {
             Request request = new Request(expected);
             if (asks) {
-                Patterns.pipe(Patterns.ask(server, request, Call.PATIENCE), getContext().getDispatcher()).to(getSelf());
+                Patterns.pipe(Call.ask(server, request), getContext().getDispatcher()).to(getSelf());
             } else {
                 server.tell(request, getSelf());
             }

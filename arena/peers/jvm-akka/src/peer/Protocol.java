@@ -8,6 +8,7 @@ import java.io.PrintStream;
 import java.lang.management.GarbageCollectorMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
+import java.util.Comparator;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
@@ -112,6 +113,7 @@ final class Protocol {
     /** Collections so far, the young generation first. */
     private static long[] collections() {
         return ManagementFactory.getGarbageCollectorMXBeans().stream()
+            .sorted(Comparator.comparing(bean -> !bean.getName().matches(".*(Scavenge|Young|Copy).*")))
             .mapToLong(GarbageCollectorMXBean::getCollectionCount).toArray();
     }
 
