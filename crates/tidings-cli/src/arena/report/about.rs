@@ -56,7 +56,11 @@ const ABOUT: &[About] = &[
         ],
         diagram: Diagram {
             words: "Root, child 1, and so on to child A: pings go down, pongs come back.",
-            boxes: &[(45.0, 40.0, "root"), (150.0, 40.0, "child 1"), (255.0, 40.0, "child A")],
+            boxes: &[
+                (45.0, 40.0, "root"),
+                (150.0, 40.0, "child 1"),
+                (255.0, 40.0, "child A"),
+            ],
             arrows: &[
                 Arrow::new(0, 1, -10.0, "ping"),
                 Arrow::new(1, 2, -10.0, ".."),
@@ -97,11 +101,8 @@ const ABOUT: &[About] = &[
                 (60.0, 62.0, "producer P"),
                 (240.0, 40.0, "counter"),
             ],
-            arrows: &[
-                Arrow::new(0, 2, -3.0, "n × Add(100)"),
-                Arrow::new(1, 2, 3.0, ""),
-            ],
-            note: "then one GetAndReset",
+            arrows: &[Arrow::new(0, 2, -3.0, ""), Arrow::new(1, 2, 3.0, "")],
+            note: "n × Add(100) each, then one GetAndReset",
         },
     },
     About {

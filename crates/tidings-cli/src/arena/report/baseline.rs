@@ -108,8 +108,10 @@ mod tests {
                 cell("fan/struct@go", 5.0, Change::Improved),
             ],
         };
-        let page = super::page(Some(&comparison)).into_string();
-        assert!(page.contains("regressed") && page.contains("another kernel") && page.contains("<svg"));
+        let page = page(Some(&comparison)).into_string();
+        assert!(
+            page.contains("regressed") && page.contains("another kernel") && page.contains("<svg")
+        );
         let (worse, better) = (page.rfind("pingpong/tell@go"), page.rfind("fan/struct@go"));
         assert!(worse < better, "what got worse comes first");
         assert!(super::page(None).into_string().contains("was not compared"));

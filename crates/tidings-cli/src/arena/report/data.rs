@@ -11,6 +11,7 @@ use super::super::record::{CellRecord, Run, SampleRecord};
 use super::super::workload::{self, CellId, Params};
 use super::super::{size, stats};
 use super::baseline::Comparison;
+use super::words;
 
 /// A histogram as peers send it: buckets of `arena/PROTOCOL.md` with their counts.
 pub(super) type Histogram = Vec<[u64; 2]>;
@@ -184,10 +185,7 @@ impl<'a> Group<'a> {
     }
 
     pub(super) fn figured(&self) -> impl Iterator<Item = &'a CellRecord> + '_ {
-        self.cells
-            .iter()
-            .copied()
-            .filter(|c| c.ns_per_op.is_some())
+        self.cells.iter().copied().filter(|c| c.ns_per_op.is_some())
     }
 
     pub(super) fn has_figures(&self) -> bool {
@@ -253,12 +251,12 @@ impl<'a> Group<'a> {
         let Some(reference) = self.of(reference) else {
             return false;
         };
-        KINDS
-            .iter()
-            .any(|key| match (cell.labels.get(*key), reference.labels.get(*key)) {
+        KINDS.iter().any(
+            |key| match (cell.labels.get(*key), reference.labels.get(*key)) {
                 (Some(a), Some(b)) => a != b,
                 _ => false,
-            })
+            },
+        )
     }
 }
 
@@ -338,8 +336,9 @@ pub(super) fn samples(folder: &Path) -> Result<(Vec<Sample>, Vec<String>), Stop>
     }
     let mut trouble = Vec::new();
     if broken > 0 {
+        let lines = words::counted(broken, "line");
         trouble.push(format!(
-            "{broken} lines of samples.ndjson could not be read and are left out"
+            "{lines} of samples.ndjson could not be read and left out"
         ));
     }
     Ok((samples, trouble))

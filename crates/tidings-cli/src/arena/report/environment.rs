@@ -33,7 +33,11 @@ fn machine(data: &Data) -> Markup {
     let or = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
     let join = |map: &BTreeMap<String, String>| {
         let list: Vec<String> = map.iter().map(|(k, v)| format!("{k}: {v}")).collect();
-        if list.is_empty() { "none".to_owned() } else { list.join("; ") }
+        if list.is_empty() {
+            "none".to_owned()
+        } else {
+            list.join("; ")
+        }
     };
     html! {
         (facts(&[
@@ -69,12 +73,32 @@ fn plan(data: &Data) -> Markup {
         ("Reference", plan.reference.clone()),
         ("Threads", threads.join(", ")),
         ("Launches", plan.launches.to_string()),
-        ("Rounds", format!("{} to {}", plan.min_rounds, plan.max_rounds)),
-        ("Precision aimed for", format!("±{:.0} % (95 %)", 100.0 * plan.target_ci)),
-        ("Budget", plan.budget_seconds.map_or("none".to_owned(), |b| format!("{b:.0} s"))),
+        (
+            "Rounds",
+            format!("{} to {}", plan.min_rounds, plan.max_rounds),
+        ),
+        (
+            "Precision aimed for",
+            format!("±{:.0} % (95 %)", 100.0 * plan.target_ci),
+        ),
+        (
+            "Budget",
+            plan.budget_seconds
+                .map_or("none".to_owned(), |b| format!("{b:.0} s")),
+        ),
         ("Order", format!("random:{}", plan.order_seed)),
-        ("Limits", format!("{:.0} s for an answer, {} of memory", plan.timeout_seconds, units::bytes(plan.mem_cap))),
-        ("Allocation pass", if plan.alloc { "yes" } else { "no" }.to_owned()),
+        (
+            "Limits",
+            format!(
+                "{:.0} s for an answer, {} of memory",
+                plan.timeout_seconds,
+                units::bytes(plan.mem_cap)
+            ),
+        ),
+        (
+            "Allocation pass",
+            if plan.alloc { "yes" } else { "no" }.to_owned(),
+        ),
     ])
 }
 
@@ -118,7 +142,11 @@ fn commands(data: &Data) -> Markup {
         *program = "tidings".to_owned();
     }
     let mut built: Vec<String> = Vec::new();
-    for cell in run.cells.iter().filter(|c| c.threads > 0 && c.system != "tidings") {
+    for cell in run
+        .cells
+        .iter()
+        .filter(|c| c.threads > 0 && c.system != "tidings")
+    {
         if !built.contains(&cell.system) {
             built.push(cell.system.clone());
         }

@@ -33,7 +33,12 @@ fn rows(data: &Data) -> Vec<Row<'_>> {
             }
         }
         let mut told: Vec<&str> = Vec::new();
-        for cell in data.run.cells.iter().filter(|c| c.workload == name && c.threads == 0) {
+        for cell in data
+            .run
+            .cells
+            .iter()
+            .filter(|c| c.workload == name && c.threads == 0)
+        {
             let ran = groups
                 .iter()
                 .any(|g| g.first().workload == name && g.first().variant == cell.variant);
@@ -161,7 +166,7 @@ fn key() -> Markup {
             li { i class="ns" {} "? not shown" }
             li { i class="w1" {} i class="w2" {} i class="w3" {} i class="w4" {} "▼ slower (beyond 3 %, 1.5×, 3×, 10×)" }
             li { i class="ns hatch" {} "≠ of another kind (mailbox, class, message..) than the reference" }
-            li { "* not settled, noisy, few samples, or other threads: see its table" }
+            li { "* not settled, noisy, few samples, not ranked, or other threads: see its table" }
             li { "a word (missing, blocked..): no figure; the reasons are below" }
         }
     }

@@ -77,7 +77,7 @@ fn measured(data: &Data) -> Vec<Measured<'_>> {
 }
 
 /// A line over 1/(1-q), so that each further nine is one step.
-fn series(name: String, histogram: &Histogram) -> Option<Series> {
+fn series(name: String, mark: usize, histogram: &Histogram) -> Option<Series> {
     let mut values = Vec::new();
     for place in 0..40 {
         let x = 10_f64.powf(f64::from(place) / 10.0);
@@ -85,7 +85,7 @@ fn series(name: String, histogram: &Histogram) -> Option<Series> {
             values.push(Value { x, y, ci: None });
         }
     }
-    (values.len() > 1).then_some(Series { name, values })
+    (values.len() > 1).then_some(Series { name, mark, values })
 }
 
 pub(super) fn page(data: &Data) -> Markup {
@@ -104,13 +104,20 @@ pub(super) fn page(data: &Data) -> Markup {
 fn plots(measured: &[Measured<'_>]) -> Markup {
     let mut names: Vec<String> = measured.iter().map(|m| m.cell.name()).collect();
     names.dedup();
-    let ticks = [(2.0, "50 %"), (10.0, "90 %"), (100.0, "99 %"), (1000.0, "99.9 %")];
+    let ticks = [
+        (2.0, "50 %"),
+        (10.0, "90 %"),
+        (100.0, "99 %"),
+        (1000.0, "99.9 %"),
+    ];
     html! {
         div class="plots" { @for (place, name) in names.iter().enumerate() {
             @let of: Vec<&Measured<'_>> = measured.iter().filter(|m| m.cell.name() == *name).collect();
             @let mut lines: Vec<Series> = of.iter()
-                .filter_map(|m| series(m.rate.map_or("paced".to_owned(), |r| format!("at {r:.0}/s")), &m.paced)).collect();
-            @let _ = lines.extend(of.iter().filter_map(|m| series("service time".to_owned(), &m.service)));
+                .enumerate()
+                .filter_map(|(mark, m)| series(m.rate.map_or("paced".to_owned(), |r| format!("at {r:.0}/s")), mark, &m.paced)).collect();
+            @let _ = lines.extend(of.iter().enumerate()
+                .filter_map(|(mark, m)| series(m.rate.map_or("service time".to_owned(), |r| format!("service time at {r:.0}/s")), 4 + mark, &m.service)));
             @let curve = Curve {
                 name: Name::new(format!("latency-{place}"), format!("Latency of {name}"), "Latency over percentiles."),
                 x: ("percentile".to_owned(), Quantity::Count),
@@ -163,7 +170,10 @@ mod tests {
     fn buckets_are_read_as_they_are_written() {
         for v in [0, 1, 63, 64, 65, 127, 128, 1000, 4096, 123_456_789] {
             let low = value(bucket(v));
-            assert!(low <= v as f64 && (v as f64) <= low * 1.032 + 1.0, "{v}: {low}");
+            assert!(
+                low <= v as f64 && (v as f64) <= low * 1.032 + 1.0,
+                "{v}: {low}"
+            );
         }
         let rising: Vec<f64> = (0..1000).map(value).collect();
         assert!(rising.windows(2).all(|w| w[0] < w[1]));
@@ -178,7 +188,11 @@ mod tests {
         assert_eq!(percentile(&histogram, 0.95), Some(50.0));
         assert_eq!(percentile(&histogram, 1.0), Some(60.0));
         assert_eq!(percentile(&Vec::new(), 0.5), None);
-        let line = series("a".to_owned(), &histogram).expect("values");
-        assert!(line.values.windows(2).all(|w| w[0].x < w[1].x && w[0].y <= w[1].y));
+        let line = series("a".to_owned(), 0, &histogram).expect("values");
+        assert!(
+            line.values
+                .windows(2)
+                .all(|w| w[0].x < w[1].x && w[0].y <= w[1].y)
+        );
     }
 }

@@ -80,7 +80,9 @@ fn open(page: &Path) {
     match started {
         Ok(status) if status.success() => {}
         Ok(status) => terminal::say(&format!("xdg-open: {status}; open the file yourself")),
-        Err(e) => terminal::say(&format!("xdg-open cannot be started ({e}); open the file yourself")),
+        Err(e) => terminal::say(&format!(
+            "xdg-open cannot be started ({e}); open the file yourself"
+        )),
     }
 }
 
@@ -90,7 +92,10 @@ mod tests {
 
     #[test]
     fn the_markdown_file_stands_beside_the_page() {
-        assert_eq!(beside(Path::new("/a/report.html")), Path::new("/a/report.md"));
+        assert_eq!(
+            beside(Path::new("/a/report.html")),
+            Path::new("/a/report.md")
+        );
         assert_eq!(beside(Path::new("page")), Path::new("page.md"));
     }
 }

@@ -10,6 +10,9 @@ use super::data::{Data, Group};
 use super::words::{self, counted, heads, scroll};
 use super::{heat, problems};
 
+/// Tables of so many rows stand open between the others.
+const FEW: usize = 12;
+
 pub(super) fn page(data: &Data) -> Markup {
     html! {
         (facts(data))
@@ -27,7 +30,7 @@ fn facts(data: &Data) -> Markup {
     let systems = data.systems().len();
     html! {
         dl class="facts" {
-            dt { "Run" } dd { (run.id) ", " (run.plan.profile) " profile, " (format!("{:.0} s", run.seconds)) ", began " (run.started) }
+            dt { "Run" } dd { (run.id) ", " (run.plan.profile) " profile, " (format!("{:.0} s", run.seconds)) ", began " (started(&run.started)) }
             dt { "Machine" } dd { (run.env.summary()) }
             dt { "Versions" } dd { "tidings " (run.env.tidings) @if let Some(git) = &run.env.git { " (" (git) ")" } }
             dt { "Extent" } dd {
@@ -37,6 +40,15 @@ fn facts(data: &Data) -> Markup {
             dt { "Reference" } dd { (run.plan.reference) ": all ratios are against it, paired round by round" }
         }
     }
+}
+
+/// `2026-11-21 15:31:59 UTC`: nobody needs its nanoseconds.
+fn started(time: &str) -> String {
+    let seconds = time.split_once('.').map_or(time, |(seconds, _)| seconds);
+    format!(
+        "{} UTC",
+        seconds.trim_end_matches('Z').replacen('T', " ", 1)
+    )
 }
 
 /// How far the run can be trusted.
@@ -55,7 +67,11 @@ fn trust(data: &Data) -> Trust {
         .any(|c| c.ns_per_op.is_some_and(|f| !f.precise));
     if run.env.debug_build || run.interrupted || run.noise.noisy_share() > NOISY_RUN {
         Trust::Unfit
-    } else if imprecise || run.plan.launches < 2 || !run.env.warnings.is_empty() || !data.trouble.is_empty() {
+    } else if imprecise
+        || run.plan.launches < 2
+        || !run.env.warnings.is_empty()
+        || !data.trouble.is_empty()
+    {
         Trust::Careful
     } else {
         Trust::Good
@@ -65,9 +81,15 @@ fn trust(data: &Data) -> Trust {
 fn banner(data: &Data) -> Markup {
     let run = &data.run;
     let (class, verdict) = match trust(data) {
-        Trust::Good => ("good", "Validity: sound. No reservation was found by the harness."),
+        Trust::Good => (
+            "good",
+            "Validity: sound. No reservation was found by the harness.",
+        ),
         Trust::Careful => ("warn", "Validity: read with care. What limits this run:"),
-        Trust::Unfit => ("bad", "Validity: not fit for claims. What is wrong with this run:"),
+        Trust::Unfit => (
+            "bad",
+            "Validity: not fit for claims. What is wrong with this run:",
+        ),
     };
     let figures = run.cells.iter().filter_map(|c| c.ns_per_op);
     let (precise, all) = figures.fold((0, 0), |(p, n), f| (p + usize::from(f.precise), n + 1));
@@ -92,10 +114,17 @@ fn banner(data: &Data) -> Markup {
                     (format!("{:.0} %", 100.0 * run.plan.target_ci)) " (95 % interval)"
                     @if precise < all { "; the others are marked ~" } "."
                 }
-                @for note in run.env.warnings.iter().chain(&run.notes).chain(&data.trouble) { li { (note) } }
+                @for note in run.env.warnings.iter().chain(run.notes.iter().filter(|n| !is_said(n))).chain(&data.trouble) { li { (note) } }
             }
         }
     }
+}
+
+/// Whether a note of the run says what the banner says in lines of its own.
+fn is_said(note: &str) -> bool {
+    note.starts_with("noisy machine")
+        || note.starts_with("the run was interrupted")
+        || note.contains("cells did not reach ±")
 }
 
 /// One comparison with its group.
@@ -130,7 +159,9 @@ fn comparisons(data: &Data) -> Markup {
     let reference = &data.run.plan.reference;
     let all = compared(data);
     let with = |verdicts: &[Verdict]| -> Vec<&Compared<'_>> {
-        all.iter().filter(|c| verdicts.contains(&c.verdict)).collect()
+        all.iter()
+            .filter(|c| verdicts.contains(&c.verdict))
+            .collect()
     };
     let (lost, unsure) = (with(&[Verdict::Faster]), with(&[Verdict::NotShown]));
     let (same, won) = (with(&[Verdict::Same]), with(&[Verdict::Slower]));
@@ -158,8 +189,16 @@ fn comparisons(data: &Data) -> Markup {
         @if !unsure.is_empty() || !same.is_empty() {
             @let mut close: Vec<&Compared<'_>> = unsure;
             @let _ = close.extend(same);
-            h3 { "Not shown, or the same" }
-            (list(data, "The interval allows both, or shows that the difference is below 3 %", &close))
+            @let caption = "The interval allows both, or shows that the difference is below 3 %";
+            @if close.len() <= FEW {
+                h3 { "Not shown, or the same" }
+                (list(data, caption, &close))
+            } @else {
+                details {
+                    summary { "Not shown, or the same: " (counted(close.len(), "comparison")) }
+                    (list(data, caption, &close))
+                }
+            }
         }
         @if !won.is_empty() {
             details {
@@ -186,8 +225,8 @@ fn list(data: &Data, caption: &str, rows: &[&Compared<'_>]) -> Markup {
                         td class="w" data-v=(row.median) { (cell.ratio.as_ref().map(words::full).unwrap_or_default()) }
                         (words::number(cell.rate, units::rate))
                         (words::number(row.group.of(reference).and_then(|c| c.rate), units::rate))
-                        td { (unlike(&row.group, cell, reference)) }
-                        td { (words::states(cell)) }
+                        td class="w" { (unlike(&row.group, cell, reference)) }
+                        td class="w" { (words::states(cell)) }
                     }
                 }
             }

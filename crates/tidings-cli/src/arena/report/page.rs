@@ -33,7 +33,12 @@ impl Page {
 
 /// The whole document.
 pub(super) fn document(data: &Data) -> Result<String, Stop> {
-    let mut pages = vec![Page::new("overview", "Overview", None, overview::page(data))];
+    let mut pages = vec![Page::new(
+        "overview",
+        "Overview",
+        None,
+        overview::page(data),
+    )];
     for (index, name) in data.workloads().into_iter().enumerate() {
         let part = (index == 0).then_some("Workloads");
         let id = format!("w-{}", slug(name));
@@ -42,14 +47,34 @@ pub(super) fn document(data: &Data) -> Result<String, Stop> {
     let across = Some("Across workloads");
     pages.push(Page::new("latency", "Latency", across, latency::page(data)));
     pages.push(Page::new("warm-up", "Warm-up", None, warmup::page(data)));
-    pages.push(Page::new("resources", "Resources", None, resources::page(data)));
+    pages.push(Page::new(
+        "resources",
+        "Resources",
+        None,
+        resources::page(data),
+    ));
     pages.push(Page::new("scaling", "Scaling", None, scaling::page(data)));
     let compared = baseline::page(data.baseline.as_ref());
     pages.push(Page::new("baseline", "Baseline", None, compared));
     let behind = Some("Behind the figures");
-    pages.push(Page::new("seeds", "Seed figures, errata", behind, seed_page::page(data)));
-    pages.push(Page::new("environment", "Environment", None, environment::page(data)));
-    pages.push(Page::new("method", "Method and bias", None, method::page(data)));
+    pages.push(Page::new(
+        "seeds",
+        "Seed figures, errata",
+        behind,
+        seed_page::page(data),
+    ));
+    pages.push(Page::new(
+        "environment",
+        "Environment",
+        None,
+        environment::page(data),
+    ));
+    pages.push(Page::new(
+        "method",
+        "Method and bias",
+        None,
+        method::page(data),
+    ));
     pages.push(Page::new("raw", "Raw data", None, raw::page(data)));
 
     let title = format!("Arena report {}", data.run.id);
@@ -75,7 +100,8 @@ pub(super) fn document(data: &Data) -> Result<String, Stop> {
                     }
                 }
                 main {
-                    h1 { "Arena report: messages of " (data.run.plan.reference) " and others, side by side" }
+                    h1 { "Arena report" }
+                    p class="lead" { "The same message passing workloads for " (data.run.plan.reference) " and other systems, side by side on one machine." }
                     @for page in &pages {
                         section id=(page.id) aria-labelledby={ (page.id) "-h" } {
                             h2 id={ (page.id) "-h" } { (page.name) }
@@ -99,7 +125,10 @@ mod tests {
     fn style_and_script_stand_in_the_page_as_they_are() {
         for text in [STYLE, SCRIPT] {
             assert!(!text.contains("</") && !text.contains("<!--"));
-            assert!(!text.contains("http:") && !text.contains("https:"), "self-contained");
+            assert!(
+                !text.contains("http:") && !text.contains("https:"),
+                "self-contained"
+            );
         }
         assert!(SCRIPT.lines().count() < 200);
     }

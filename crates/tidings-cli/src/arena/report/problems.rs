@@ -18,7 +18,8 @@ fn troubles(data: &Data) -> Vec<Trouble<'_>> {
     for cell in data.run.cells.iter().filter(|c| c.state != State::Ok) {
         let same = |t: &&mut Trouble<'_>| {
             let a = t.first;
-            (a.state, &a.reason, &a.system, &a.fix) == (cell.state, &cell.reason, &cell.system, &cell.fix)
+            (a.state, &a.reason, &a.system, &a.fix)
+                == (cell.state, &cell.reason, &cell.system, &cell.fix)
         };
         match list.iter_mut().find(same) {
             Some(trouble) => trouble.cells.push(cell),

@@ -11,8 +11,20 @@ use super::words::counted;
 
 /// What is kept of a sample, after the index of its cell.
 const COLUMNS: &[&str] = &[
-    "cell", "launch", "phase", "round", "inner", "ns", "wall_ns", "cpu_ns", "msgs", "units", "check",
-    "foreign_ticks", "noisy", "at_ms",
+    "cell",
+    "launch",
+    "phase",
+    "round",
+    "inner",
+    "ns",
+    "wall_ns",
+    "cpu_ns",
+    "msgs",
+    "units",
+    "check",
+    "foreign_ticks",
+    "noisy",
+    "at_ms",
 ];
 
 pub(super) fn page(data: &Data) -> Markup {
@@ -59,8 +71,20 @@ fn samples(data: &Data) -> Value {
             cells.len() - 1
         });
         rows.push(json!([
-            place, s.launch, s.phase, s.round, s.inner, s.ns, s.wall_ns, s.cpu_ns, s.msgs, s.units, s.check,
-            s.foreign_ticks, s.noisy, s.at_ms
+            place,
+            s.launch,
+            s.phase,
+            s.round,
+            s.inner,
+            s.ns,
+            s.wall_ns,
+            s.cpu_ns,
+            s.msgs,
+            s.units,
+            s.check,
+            s.foreign_ticks,
+            s.noisy,
+            s.at_ms
         ]));
     }
     json!({ "columns": COLUMNS, "cells": cells, "rows": rows })
@@ -74,7 +98,10 @@ mod tests {
     fn embedded_json_cannot_end_its_element() {
         let hostile = json!({ "log": "</script><script>alert(1)</script><!-- &amp;" });
         let text = inside(&hostile);
-        assert!(!text.contains('<') && !text.contains('>') && !text.contains('&'), "{text}");
+        assert!(
+            !text.contains('<') && !text.contains('>') && !text.contains('&'),
+            "{text}"
+        );
         let back: Value = serde_json::from_str(&text).expect("still JSON");
         assert_eq!(back, hostile);
     }

@@ -49,7 +49,7 @@ fn curves(data: &Data) -> Vec<Curve> {
         });
         for cell in group.figured() {
             if let Some(value) = rate_at(f64::from(cell.threads), cell) {
-                push(&mut curves[place].series, &cell.system, value);
+                push(&mut curves[place].series, data, &cell.system, value);
             }
         }
     }

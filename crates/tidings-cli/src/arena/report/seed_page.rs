@@ -72,7 +72,9 @@ fn ours(data: &Data, row: &Printed) -> Markup {
         }
     }
     html! {
-        @if lines.is_empty() { span class="muted" { "no such cell in this run" } }
+        @if row.variants.is_empty() {
+            span class="muted" { "which row is whose is not in our notes; see the first samples on the page of counter" }
+        } @else if lines.is_empty() { span class="muted" { "no such cell in this run" } }
         @for (index, line) in lines.iter().enumerate() { @if index > 0 { br; } (line) }
     }
 }
@@ -84,7 +86,7 @@ fn own(data: &Data, workload: &str, variant: &str, system: &str) -> Option<Strin
     let measured = of_variant
         .flat_map(Group::figured)
         .filter(|c| c.system == system)
-        .max_by_key(|c| c.ops);
+        .max_by_key(|c| (c.ops, c.threads));
     if let Some(cell) = measured {
         let figure = match workload {
             "skynet" | "chain" | "fan" => words::time(scenario(cell)?),
@@ -92,11 +94,16 @@ fn own(data: &Data, workload: &str, variant: &str, system: &str) -> Option<Strin
         };
         return Some(format!("{system} {variant}: {figure} ({})", sizes(cell)));
     }
-    let known = data.run.cells.iter().find(|c| {
-        (&*c.workload, &*c.variant, &*c.system) == (workload, variant, system)
-    })?;
+    let known = data
+        .run
+        .cells
+        .iter()
+        .find(|c| (&*c.workload, &*c.variant, &*c.system) == (workload, variant, system))?;
     let reason = known.reason.as_deref().unwrap_or_default();
-    Some(format!("{system} {variant}: {} ({reason})", known.state.name()))
+    Some(format!(
+        "{system} {variant}: {} ({reason})",
+        known.state.name()
+    ))
 }
 
 fn errata() -> Markup {

@@ -25,11 +25,23 @@ pub(super) struct Printed {
 
 /// The seed documents, by number.
 pub(super) const DOCUMENTS: &[(&str, &str)] = &[
-    ("000", "Hopac's PingPong benchmark, and the Akka team's post on 50 million messages per second"),
-    ("001", "Akka.Interfaced's BasicBenchmark: AkkaPingpong, InterfacedPingpong, SlimSocketPingpong"),
-    ("002", "actors-benchmarks-fsharp: MailboxProcessor and Akka under BenchmarkDotNet"),
+    (
+        "000",
+        "Hopac's PingPong benchmark, and the Akka team's post on 50 million messages per second",
+    ),
+    (
+        "001",
+        "Akka.Interfaced's BasicBenchmark: AkkaPingpong, InterfacedPingpong, SlimSocketPingpong",
+    ),
+    (
+        "002",
+        "actors-benchmarks-fsharp: MailboxProcessor and Akka under BenchmarkDotNet",
+    ),
     ("003", "A counter actor in Hopac, F# and Kotlin"),
-    ("004", "skynet, one million concurrent units in many languages"),
+    (
+        "004",
+        "skynet, one million concurrent units in many languages",
+    ),
 ];
 
 const HOPAC: &[&str] = &["hopac"];
@@ -300,6 +312,11 @@ mod tests {
             }
         }
         let ids: Vec<String> = (1..=14).map(|n| format!("T{n}")).collect();
-        assert!(ERRATA.iter().map(|e| e.id).eq(ids.iter().map(String::as_str)));
+        assert!(
+            ERRATA
+                .iter()
+                .map(|e| e.id)
+                .eq(ids.iter().map(String::as_str))
+        );
     }
 }

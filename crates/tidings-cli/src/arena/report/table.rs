@@ -58,7 +58,10 @@ fn row(data: &Data, cell: &CellRecord) -> Markup {
     let digits = |value: Option<f64>| number(value, units::digits);
     let of = |field: fn(super::super::record::Figure) -> f64| figure.map(field);
     let with_figure = |value: Option<f64>| value.filter(|_| figure.is_some());
-    #[expect(clippy::cast_precision_loss, reason = "sorted by, and shown with three digits")]
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "sorted by, and shown with three digits"
+    )]
     let rss = cell.peak_rss.map(|b| b as f64);
     let outliers = cell.outliers;
     html! {

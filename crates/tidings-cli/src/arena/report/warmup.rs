@@ -74,7 +74,12 @@ fn line<'a>(data: &Data, cell: &'a CellRecord) -> Option<Line<'a>> {
     );
     let panel = Panel {
         name: Name::new(
-            super::data::slug(&format!("warm-{}-{}-t{}", cell.name(), sizes(cell), cell.threads)),
+            super::data::slug(&format!(
+                "warm-{}-{}-t{}",
+                cell.name(),
+                sizes(cell),
+                cell.threads
+            )),
             format!("Warm-up of {}", cell.name()),
             format!("{} samples from the first call; {told}.", values.len()),
         ),

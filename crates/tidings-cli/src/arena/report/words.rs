@@ -55,7 +55,8 @@ pub(super) fn brief(ratio: &Ratio) -> String {
         Verdict::Faster => format!("▲ {factor}× faster"),
         Verdict::Slower => format!("▼ {factor}× slower"),
         Verdict::Same => format!("= {factor}×"),
-        Verdict::NotShown => format!("? {factor}×"),
+        Verdict::NotShown if ratio.median < 1.0 => format!("? {factor}× faster"),
+        Verdict::NotShown => format!("? {factor}× slower"),
     }
 }
 
@@ -66,7 +67,10 @@ pub(super) fn full(ratio: &Ratio) -> String {
 
 /// `mailbox=unbounded reply=carried`.
 pub(super) fn labels(cell: &CellRecord) -> String {
-    let labels = cell.labels.iter().map(|(key, value)| format!("{key}={value}"));
+    let labels = cell
+        .labels
+        .iter()
+        .map(|(key, value)| format!("{key}={value}"));
     labels.collect::<Vec<_>>().join(" ")
 }
 
@@ -76,7 +80,10 @@ pub(super) fn doubts(cell: &CellRecord) -> Vec<String> {
     if cell.state != State::Ok {
         doubts.push(cell.state.name().to_owned());
     }
-    if let Some(threads) = cell.peer_threads.filter(|t| *t != cell.threads && cell.threads > 0) {
+    if let Some(threads) = cell
+        .peer_threads
+        .filter(|t| *t != cell.threads && cell.threads > 0)
+    {
         doubts.push(format!("threads={threads}"));
     }
     if !cell.ranked {

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::super::record::CellRecord;
 use super::super::state::State;
-use super::super::verdict::{MARGIN, Verdict};
 use super::super::units;
+use super::super::verdict::{MARGIN, Verdict};
 use super::data::{Data, Group, Sample};
 use super::plot::dot::{Dot, DotPlot, Kind};
 use super::plot::panel::{Panel, Point};
@@ -104,7 +104,9 @@ fn dots(data: &Data, group: &Group<'_>, kinds: &Kinds<'_>) -> DotPlot {
         name: Name::new(
             format!("dot-{}", group.anchor()),
             format!("Time per {unit}: {}", group.title()),
-            format!("Medians with intervals on a logarithmic axis. Fastest: {fastest}. The table below has all values."),
+            format!(
+                "Medians with intervals on a logarithmic axis. Fastest: {fastest}. The table below has all values."
+            ),
         ),
         axis: format!("time per {unit}, logarithmic; left is faster"),
         quantity: Quantity::Time,
@@ -180,4 +182,3 @@ fn strips(data: &Data, group: &Group<'_>) -> Vec<Panel> {
     };
     group.figured().enumerate().filter_map(panel).collect()
 }
-

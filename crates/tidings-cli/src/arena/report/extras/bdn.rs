@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::super::super::record::CellRecord;
+use super::super::super::stats;
 use super::super::data::{Data, sizes};
 use super::super::plot::scale::count;
 use super::super::words::{self, NOTHING, heads, number, scroll};
-use super::super::super::stats;
 
 /// One row: times are of a whole scenario, in nanoseconds.
 #[derive(Clone, Debug)]
@@ -72,10 +72,15 @@ fn student_9995(freedom: f64) -> f64 {
         (z.powi(3) + z) / 4.0,
         (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
         (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
-        (79.0 * z.powi(9) + 776.0 * z.powi(7) + 1482.0 * z.powi(5) - 1920.0 * z.powi(3) - 945.0 * z)
+        (79.0 * z.powi(9) + 776.0 * z.powi(7) + 1482.0 * z.powi(5)
+            - 1920.0 * z.powi(3)
+            - 945.0 * z)
             / 92_160.0,
     ];
-    let series = terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom);
+    let series = terms
+        .iter()
+        .rev()
+        .fold(0.0, |sum, term| (sum + term) / freedom);
     z + series
 }
 

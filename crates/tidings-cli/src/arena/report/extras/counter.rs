@@ -14,15 +14,18 @@ pub(super) fn extras(data: &Data) -> Markup {
     let mut curves: Vec<(String, Vec<Series>)> = Vec::new();
     for cell in data.run.cells.iter().filter(|c| c.workload == "counter") {
         let producers = cell.params.get("P").copied().unwrap_or(0);
-        let key = format!("counter/{}, P={producers}, {} threads", cell.variant, cell.threads);
+        let key = format!(
+            "counter/{}, P={producers}, {} threads",
+            cell.variant, cell.threads
+        );
         let Some(value) = size(cell, "n").and_then(|n| rate_at(n, cell)) else {
             continue;
         };
         match curves.iter_mut().find(|(name, _)| *name == key) {
-            Some((_, series)) => push(series, &cell.system, value),
+            Some((_, series)) => push(series, data, &cell.system, value),
             None => {
                 let mut series = Vec::new();
-                push(&mut series, &cell.system, value);
+                push(&mut series, data, &cell.system, value);
                 curves.push((key, series));
             }
         }
@@ -30,7 +33,9 @@ pub(super) fn extras(data: &Data) -> Markup {
     let drawn: Vec<(String, Curve)> = curves
         .into_iter()
         .enumerate()
-        .filter_map(|(place, (name, series))| Some((name.clone(), curve(place, name, lines(series))?)))
+        .filter_map(|(place, (name, series))| {
+            Some((name.clone(), curve(place, name, lines(series))?))
+        })
         .collect();
     html! {
         h3 { "Ladder over n" }

@@ -36,12 +36,17 @@ pub(super) fn rate_at(x: f64, cell: &CellRecord) -> Option<Value> {
     })
 }
 
-/// Adds a value to the line of its name.
-pub(super) fn push(series: &mut Vec<Series>, name: &str, value: Value) {
-    match series.iter_mut().find(|s| s.name == name) {
+/// Adds a value to the line of its system, which looks the same in all plots.
+pub(super) fn push(series: &mut Vec<Series>, data: &Data, system: &str, value: Value) {
+    match series.iter_mut().find(|s| s.name == system) {
         Some(line) => line.values.push(value),
         None => series.push(Series {
-            name: name.to_owned(),
+            name: system.to_owned(),
+            mark: data
+                .systems()
+                .iter()
+                .position(|s| *s == system)
+                .unwrap_or(0),
             values: vec![value],
         }),
     }
@@ -57,7 +62,10 @@ pub(super) fn lines(mut series: Vec<Series>) -> Vec<Series> {
 }
 
 /// A size as a position.
-#[expect(clippy::cast_precision_loss, reason = "a position on a logarithmic axis")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a position on a logarithmic axis"
+)]
 fn size(cell: &CellRecord, key: &str) -> Option<f64> {
     cell.params.get(key).map(|v| *v as f64)
 }

@@ -14,10 +14,15 @@ pub(super) fn extras(data: &Data) -> Markup {
     }
     let caption = "Requests per second by clients and requests";
     let label = |cell: &super::super::super::record::CellRecord, key: &str| {
-        cell.labels.get(key).cloned().unwrap_or_else(|| NOTHING.to_owned())
+        cell.labels
+            .get(key)
+            .cloned()
+            .unwrap_or_else(|| NOTHING.to_owned())
     };
     let size = |cell: &super::super::super::record::CellRecord, key: &str| {
-        cell.params.get(key).map_or(NOTHING.to_owned(), i64::to_string)
+        cell.params
+            .get(key)
+            .map_or(NOTHING.to_owned(), i64::to_string)
     };
     let table = html! {
         table class="data sorts" {

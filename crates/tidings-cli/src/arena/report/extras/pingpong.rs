@@ -37,12 +37,13 @@ pub(super) fn extras(data: &Data) -> Markup {
 fn sweep(data: &Data, variant: &str) -> Option<(String, Curve)> {
     let mut series = Vec::new();
     let threads = data.thread_counts().last().copied();
-    let cells = data.run.cells.iter().filter(|c| {
-        c.workload == "pingpong" && c.variant == variant && Some(c.threads) == threads
-    });
+    let cells =
+        data.run.cells.iter().filter(|c| {
+            c.workload == "pingpong" && c.variant == variant && Some(c.threads) == threads
+        });
     for cell in cells {
         if let Some(value) = size(cell, "p").and_then(|p| rate_at(p, cell)) {
-            push(&mut series, &cell.system, value);
+            push(&mut series, data, &cell.system, value);
         }
     }
     let series = lines(series);
@@ -71,7 +72,7 @@ fn batch(data: &Data) -> Markup {
             .strip_prefix("batch-")
             .and_then(|b| b.parse().ok());
         if let Some(value) = batch.and_then(|b| rate_at(b, cell)) {
-            push(&mut series, &cell.system, value);
+            push(&mut series, data, &cell.system, value);
         }
     }
     let series = lines(series);

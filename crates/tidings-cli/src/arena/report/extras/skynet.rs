@@ -65,7 +65,10 @@ fn key(cells: &[&CellRecord]) -> Markup {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a position on a logarithmic axis")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a position on a logarithmic axis"
+)]
 fn scatter(place: usize, size: &str, cells: &[&CellRecord]) -> Scatter {
     let spot = |cell: &&CellRecord| {
         Some(Spot {

@@ -41,7 +41,12 @@ fn head(out: &mut String, data: &Data) {
         run.noise.samples,
         if run.interrupted { ", interrupted" } else { "" }
     );
-    for warning in run.notes.iter().chain(&run.env.warnings).chain(&data.trouble) {
+    for warning in run
+        .notes
+        .iter()
+        .chain(&run.env.warnings)
+        .chain(&data.trouble)
+    {
         let _ = writeln!(out, "- {}", plain(warning));
     }
     out.push_str(
@@ -57,12 +62,21 @@ fn losses(out: &mut String, data: &Data) {
     let (mut lost, mut compared) = (Vec::new(), 0);
     for group in data.groups() {
         for of in group.figured().filter(|c| c.ranked) {
-            let Some(ratio) = of.ratio.as_ref().filter(|r| r.verdict != Verdict::Reference) else {
+            let Some(ratio) = of
+                .ratio
+                .as_ref()
+                .filter(|r| r.verdict != Verdict::Reference)
+            else {
                 continue;
             };
             compared += 1;
             if ratio.verdict == Verdict::Faster {
-                lost.push((ratio.median, group.title(), of.system.clone(), words::full(ratio)));
+                lost.push((
+                    ratio.median,
+                    group.title(),
+                    of.system.clone(),
+                    words::full(ratio),
+                ));
             }
         }
     }
@@ -72,7 +86,10 @@ fn losses(out: &mut String, data: &Data) {
         return;
     }
     let _ = writeln!(out, "In {} of {compared} comparisons.\n", lost.len());
-    let _ = writeln!(out, "| cell | system | against {reference} |\n|---|---|---|");
+    let _ = writeln!(
+        out,
+        "| cell | system | against {reference} |\n|---|---|---|"
+    );
     for (_, title, system, ratio) in lost {
         let _ = writeln!(out, "| {} | {} | {ratio} |", cell(&title), cell(&system));
     }
@@ -114,7 +131,9 @@ fn failures(out: &mut String, data: &Data) {
     if rows.is_empty() {
         return;
     }
-    out.push_str("\n## Cells without a figure\n\n| cell | state | reason | fix |\n|---|---|---|---|\n");
+    out.push_str(
+        "\n## Cells without a figure\n\n| cell | state | reason | fix |\n|---|---|---|---|\n",
+    );
     for row in rows {
         out.push_str(&row);
         out.push('\n');

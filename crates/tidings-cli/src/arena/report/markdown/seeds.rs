@@ -34,7 +34,11 @@ fn figured<'a>(data: &'a Data, workload: &str) -> Vec<(&'a str, Vec<&'a CellReco
     let groups = data.groups_of(workload);
     let mut list = Vec::new();
     for system in data.systems() {
-        let cells: Vec<&CellRecord> = groups.iter().flat_map(Group::figured).filter(|c| c.system == system).collect();
+        let cells: Vec<&CellRecord> = groups
+            .iter()
+            .flat_map(Group::figured)
+            .filter(|c| c.system == system)
+            .collect();
         if !cells.is_empty() {
             list.push((system, cells));
         }
@@ -65,12 +69,14 @@ pub(super) fn pingpong(out: &mut String, data: &Data) {
         for of in cells {
             let _ = writeln!(
                 out,
-                "{}: {:>10} - {:>9.0} msgs/s - {:.6}s    ({})",
+                "{}: {:>10} - {:>9.0} msgs/s - {:.6}s    ({}, {}, threads={})",
                 code(printed(&of.variant)),
                 of.ops,
                 of.rate.unwrap_or(0.0),
                 seconds(of),
-                code(&sizes(of))
+                code(&of.variant),
+                code(&sizes(of)),
+                of.threads
             );
         }
         out.push_str("```\n");
@@ -89,7 +95,12 @@ pub(super) fn net(out: &mut String, data: &Data) {
         for of in cells {
             let rate = of.rate.unwrap_or(0.0);
             let labels = cell(&words::labels(of));
-            let _ = writeln!(out, "- {} ({}, {labels})\n  - **{rate:.0}** req/sec", cell(system), cell(&of.variant));
+            let _ = writeln!(
+                out,
+                "- {} ({}, {labels})\n  - **{rate:.0}** req/sec",
+                cell(system),
+                cell(&of.variant)
+            );
         }
     }
     out.push_str("\n### Raw Data\n");
@@ -124,17 +135,30 @@ pub(super) fn benchmark_dot_net(out: &mut String, data: &Data) {
             out.push_str("No cell of it has a figure in this run.\n");
             continue;
         }
-        let generations = rows.iter().map(|r| r.collections.len()).max().unwrap_or(0).max(3);
+        let generations = rows
+            .iter()
+            .map(|r| r.collections.len())
+            .max()
+            .unwrap_or(0)
+            .max(3);
         let names: Vec<String> = (0..generations).map(|g| format!("Gen{g}")).collect();
         let _ = writeln!(
             out,
             "| Method | {column} | Mean | Error | StdDev | Median | {} | Allocated |",
             names.join(" | ")
         );
-        let _ = writeln!(out, "|---|---:|---:|---:|---:|---:|{}---:|", "---:|".repeat(generations));
+        let _ = writeln!(
+            out,
+            "|---|---:|---:|---:|---:|---:|{}---:|",
+            "---:|".repeat(generations)
+        );
         for row in rows {
             let collections: Vec<String> = (0..generations)
-                .map(|g| row.collections.get(g).map_or("-".to_owned(), |c| format!("{c:.4}")))
+                .map(|g| {
+                    row.collections
+                        .get(g)
+                        .map_or("-".to_owned(), |c| format!("{c:.4}"))
+                })
                 .collect();
             let _ = writeln!(
                 out,
@@ -195,10 +219,21 @@ pub(super) fn skynet(out: &mut String, data: &Data) {
         let _ = writeln!(out, "\n### {}\n", cell(&group.title()));
         for of in group.figured() {
             let class = of.labels.get("class").map_or("no class", String::as_str);
-            let memory = of.peak_rss.map_or("-".to_owned(), super::super::super::units::bytes);
+            let memory = of
+                .peak_rss
+                .map_or("-".to_owned(), super::super::super::units::bytes);
             let ms = scenario(of).unwrap_or(0.0) / 1e6;
-            let ms = if ms < 10.0 { format!("{ms:.1}") } else { format!("{ms:.0}") };
-            let _ = writeln!(out, "- {}: {ms} ms. ({}, {memory} peak)", cell(&of.system), cell(class));
+            let ms = if ms < 10.0 {
+                format!("{ms:.1}")
+            } else {
+                format!("{ms:.0}")
+            };
+            let _ = writeln!(
+                out,
+                "- {}: {ms} ms. ({}, {memory} peak)",
+                cell(&of.system),
+                cell(class)
+            );
         }
     }
 }

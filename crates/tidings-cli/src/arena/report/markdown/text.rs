@@ -46,7 +46,10 @@ mod tests {
     #[test]
     fn hostile_text_stays_text() {
         assert_eq!(cell("a|b\n<script>"), "a\\|b &lt;script&gt;");
-        assert_eq!(plain("[x](javascript:1) `c`"), "\\[x\\](javascript:1) \\`c\\`");
+        assert_eq!(
+            plain("[x](javascript:1) `c`"),
+            "\\[x\\](javascript:1) \\`c\\`"
+        );
         assert_eq!(code("a\n```\nb"), "a ''' b");
         assert_eq!(plain("tell_fixed w=1"), "tell_fixed w=1");
     }

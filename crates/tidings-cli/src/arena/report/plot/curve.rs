@@ -8,7 +8,7 @@ use super::{Name, fit, line, mark, px, svg, text};
 const WIDTH: f64 = 500.0;
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = WIDTH - 14.0;
-const TOP: f64 = 10.0;
+const TOP: f64 = 24.0;
 const BASE: f64 = 220.0;
 const LEGEND: f64 = BASE + 56.0;
 const COLUMNS: usize = 3;
@@ -24,6 +24,8 @@ pub(crate) struct Value {
 #[derive(Clone, Debug)]
 pub(crate) struct Series {
     pub(crate) name: String,
+    /// Shape and colour.
+    pub(crate) mark: usize,
     pub(crate) values: Vec<Value>,
 }
 
@@ -58,10 +60,7 @@ impl Curve {
         let mut sizes: Vec<f64> = self.values().map(|v| v.x).collect();
         sizes.sort_by(f64::total_cmp);
         sizes.dedup();
-        sizes
-            .into_iter()
-            .map(|x| (x, self.x.1.write(x)))
-            .collect()
+        sizes.into_iter().map(|x| (x, self.x.1.write(x))).collect()
     }
 
     pub(crate) fn draw(&self) -> Markup {
@@ -70,7 +69,7 @@ impl Curve {
         };
         let legend_rows = self.series.len().div_ceil(COLUMNS);
         let body = html! {
-            @for tick in up.ticks(6) {
+            @for tick in up.ticks(self.y.1, 24.0) {
                 (line("grid", (LEFT, up.at(tick)), (RIGHT, up.at(tick))))
                 (text("label", (LEFT - 6.0, up.at(tick) + 4.0), &self.y.1.write(tick)))
             }
@@ -81,20 +80,22 @@ impl Curve {
             (line("axis", (LEFT, BASE), (RIGHT, BASE)))
             (line("axis", (LEFT, TOP), (LEFT, BASE)))
             (text("title", (f64::midpoint(LEFT, RIGHT), BASE + 36.0), &self.x.0))
+            (text("start muted", (2.0, 13.0), &self.y.0))
             @for (index, series) in self.series.iter().enumerate() {
+                @let size = if series.values.len() > 20 { 2.0 } else { 3.6 };
                 @let points: Vec<String> = series.values.iter()
                     .map(|v| format!("{},{}", px(across.at(v.x)), px(up.at(v.y)))).collect();
-                polyline class={ "l c" (index % 8) } points=(points.join(" ")) {}
+                polyline class={ "l c" (series.mark % 8) } points=(points.join(" ")) {}
                 @for value in &series.values {
                     @let x = across.at(value.x);
                     @if let Some(ci) = value.ci {
                         (line("ci", (x, up.at(ci[0])), (x, up.at(ci[1]))))
                     }
-                    (mark(index, false, (x, up.at(value.y)), 3.6))
+                    (mark(series.mark, false, (x, up.at(value.y)), size))
                 }
                 @let (column, row) = (index % COLUMNS, index / COLUMNS);
                 @let (left, y) = (8.0 + count(column) * (WIDTH / 3.0), LEGEND + count(row) * 18.0);
-                (mark(index, false, (left, y - 4.0), 3.6))
+                (mark(series.mark, false, (left, y - 4.0), 3.6))
                 (text("start", (left + 10.0, y), &fit(&series.name, WIDTH / 3.0 - 14.0)))
             }
         };
@@ -121,6 +122,7 @@ mod tests {
             ticks: Vec::new(),
             series: vec![Series {
                 name: "go".to_owned(),
+                mark: 1,
                 values: vec![value(1.0, 1e6), value(5.0, 4e6), value(20.0, 5e6)],
             }],
         };

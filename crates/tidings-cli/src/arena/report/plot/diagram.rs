@@ -84,10 +84,11 @@ mod tests {
 
     #[test]
     fn arrows_touch_the_sides_of_their_boxes() {
+        const ARROWS: &[Arrow] = &[Arrow::new(0, 1, -5.0, ""), Arrow::new(1, 0, 5.0, "")];
         let diagram = Diagram {
             words: "",
             boxes: &[(60.0, 40.0, "a"), (240.0, 40.0, "b")],
-            arrows: &[Arrow::new(0, 1, -5.0, ""), Arrow::new(1, 0, 5.0, "")],
+            arrows: ARROWS,
             note: "",
         };
         let [from, to] = diagram.ends(&diagram.arrows[0]);

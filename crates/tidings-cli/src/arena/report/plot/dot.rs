@@ -53,9 +53,7 @@ impl DotPlot {
     }
 
     fn axis(&self) -> Option<Log> {
-        let values = self
-            .dots()
-            .flat_map(|d| [d.median, ends(d)[0], ends(d)[1]]);
+        let values = self.dots().flat_map(|d| [d.median, ends(d)[0], ends(d)[1]]);
         Log::over(values, 2.0, LABELS, RIGHT)
     }
 
@@ -139,7 +137,11 @@ mod tests {
         let (axis, rows) = (plot.axis().expect("an axis"), plot.rows());
         let places = plot.places(&axis, &rows);
         assert_eq!(places.len(), 3);
-        assert!(places.windows(2).all(|w| w[0].x < w[1].x && w[0].y < w[1].y));
+        assert!(
+            places
+                .windows(2)
+                .all(|w| w[0].x < w[1].x && w[0].y < w[1].y)
+        );
         for place in &places {
             let [low, high] = place.whisker;
             assert!(low < place.x && place.x < high, "{place:?}");
@@ -147,7 +149,10 @@ mod tests {
         }
         let range = places[2].whisker[1] - places[2].whisker[0];
         let expected = axis.at(6600.0) - axis.at(1100.0);
-        assert!((range - expected).abs() < 1e-9, "the range where no interval is");
+        assert!(
+            (range - expected).abs() < 1e-9,
+            "the range where no interval is"
+        );
     }
 
     #[test]

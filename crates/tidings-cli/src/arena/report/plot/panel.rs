@@ -66,7 +66,7 @@ impl Panel {
                 @let (top, base) = (axis.at(band[1]), axis.at(band[0]));
                 rect class="band" x=(px(LEFT)) y=(px(top)) width=(px(RIGHT - LEFT)) height=(px((base - top).max(1.0))) {}
             }
-            @for tick in axis.ticks(3) {
+            @for tick in axis.ticks(Quantity::Time, 20.0) {
                 (line("grid", (LEFT, axis.at(tick)), (RIGHT, axis.at(tick))))
                 (text("label small", (LEFT - 5.0, axis.at(tick) + 3.5), &Quantity::Time.write(tick)))
             }
@@ -124,7 +124,10 @@ mod tests {
         let places: Vec<f64> = (0..4).map(|p| panel.across(p)).collect();
         assert!(places.is_sorted());
         assert!(places[0] >= LEFT && places[3] <= RIGHT);
-        assert!(axis.at(11.0) < axis.at(10.0) && axis.at(10.0) < axis.at(9.0), "the band covers");
+        assert!(
+            axis.at(11.0) < axis.at(10.0) && axis.at(10.0) < axis.at(9.0),
+            "the band covers"
+        );
     }
 
     #[test]

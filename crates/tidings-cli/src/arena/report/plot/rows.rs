@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::scale::{Log, Quantity, count};
+use super::scale::{Log, Quantity};
 use super::{fit, line, px, text};
 
 pub(super) const WIDTH: f64 = 500.0;
@@ -64,9 +64,16 @@ impl Rows {
     }
 
     /// The axis with its ticks and title.
-    pub(super) fn axis(&self, axis: &Log, quantity: Quantity, from: f64, to: f64, title: &str) -> Markup {
+    pub(super) fn axis(
+        &self,
+        axis: &Log,
+        quantity: Quantity,
+        from: f64,
+        to: f64,
+        title: &str,
+    ) -> Markup {
         html! {
-            @for tick in axis.ticks(tick_room(to - from)) {
+            @for tick in axis.ticks(quantity, 46.0) {
                 @let x = axis.at(tick);
                 (line("grid", (x, TOP), (x, self.base)))
                 (line("axis", (x, self.base), (x, self.base + 4.0)))
@@ -76,14 +83,6 @@ impl Rows {
             (text("title", (f64::midpoint(from, to), self.base + 36.0), title))
         }
     }
-}
-
-/// How many ticks have room beside each other.
-fn tick_room(width: f64) -> usize {
-    (3..8)
-        .rev()
-        .find(|n| count(*n) * 42.0 <= width)
-        .unwrap_or(2)
 }
 
 /// An interval: a line with ends.

@@ -1,7 +1,5 @@
 //! Axes: from values to positions, with ticks a reader can work with.
 
-use super::super::super::units;
-
 /// What an axis counts, which is how its ticks are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
@@ -31,15 +29,13 @@ impl Quantity {
             Self::Rate => scaled(&[(1e9, " G"), (1e6, " M"), (1e3, " k")], ""),
             Self::Factor => format!("{}×", short(value)),
             Self::Bytes => {
-                #[expect(
-                    clippy::cast_possible_truncation,
-                    clippy::cast_sign_loss,
-                    reason = "a size of memory"
-                )]
-                let count = value.round() as u64;
-                units::bytes(count)
+                const MI: f64 = 1024.0 * 1024.0;
+                scaled(
+                    &[(MI * 1024.0, " GiB"), (MI, " MiB"), (1024.0, " KiB")],
+                    " B",
+                )
             }
-            Self::Count if value >= 1e6 => scaled(&[(1e9, " G"), (1e6, " M")], ""),
+            Self::Count if value >= 1e4 => scaled(&[(1e9, " G"), (1e6, " M"), (1e3, " k")], ""),
             Self::Count => short(value),
         }
     }
@@ -106,22 +102,28 @@ impl Log {
         (self.low.exp(), self.high.exp())
     }
 
-    /// Round values for ticks, at most `most`.
-    pub(crate) fn ticks(&self, most: usize) -> Vec<f64> {
+    /// Round values for ticks, no two of them closer than `gap`. As many as there is room for, within reason.
+    pub(crate) fn ticks(&self, quantity: Quantity, gap: f64) -> Vec<f64> {
         let (low, high) = self.ends();
-        if high / low < 6.0 {
-            return even(low, high, most);
-        }
-        let sets: [&[f64]; 3] = [&[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
-        for set in sets {
-            let ticks = decades(low, high, set, 1);
-            if ticks.len() <= most {
-                return ticks;
+        let mut candidates: Vec<Vec<f64>> = Vec::new();
+        if quantity == Quantity::Bytes {
+            candidates.extend((1..30).map(|step| powers(low, high, 2.0, &[1.0], step)));
+        } else {
+            if high / low < 6.0 {
+                candidates.extend((2..8).rev().map(|most| even(low, high, most)));
             }
+            let sets: [&[f64]; 3] = [&[1.0, 2.0, 5.0], &[1.0, 3.0], &[1.0]];
+            candidates.extend(sets.iter().map(|set| powers(low, high, 10.0, set, 1)));
+            candidates.extend((2..12).map(|step| powers(low, high, 10.0, &[1.0], step)));
         }
-        (2..12)
-            .map(|step| decades(low, high, &[1.0], step))
-            .find(|ticks| ticks.len() <= most)
+        let is_apart = |ticks: &[f64]| {
+            ticks
+                .windows(2)
+                .all(|pair| (self.at(pair[1]) - self.at(pair[0])).abs() >= gap)
+        };
+        candidates
+            .into_iter()
+            .find(|ticks| (1..9).contains(&ticks.len()) && is_apart(ticks))
             .unwrap_or_default()
     }
 }
@@ -145,14 +147,14 @@ fn even(low: f64, high: f64, most: usize) -> Vec<f64> {
     Vec::new()
 }
 
-/// `set` times powers of ten, every `step`th.
-fn decades(low: f64, high: f64, set: &[f64], step: i32) -> Vec<f64> {
+/// `set` times powers of `base`, every `step`th.
+fn powers(low: f64, high: f64, base: f64, set: &[f64], step: i32) -> Vec<f64> {
     let mut ticks = Vec::new();
-    for power in (-18..=18).filter(|p| p % step == 0) {
-        let decade = 10_f64.powi(power);
+    for power in (-60..=60).filter(|p| p % step == 0) {
+        let unit = base.powi(power);
         ticks.extend(
             set.iter()
-                .map(|m| m * decade)
+                .map(|m| m * unit)
                 .filter(|t| (low..=high).contains(t)),
         );
     }
@@ -200,20 +202,41 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_few_and_inside() {
-        for (low, high) in [(1.0, 1e6), (35.0, 2200.0), (0.97, 1.12), (3.0, 14.0), (1e-9, 1e12)] {
-            let axis = Log::over([low, high], 1.0, 0.0, 100.0).expect("values");
-            for most in 4..9 {
-                let ticks = axis.ticks(most);
-                assert!(
-                    (1..=most).contains(&ticks.len()),
-                    "{low} {high} {most}: {ticks:?}"
-                );
-                assert!(ticks.is_sorted());
-                let (low, high) = axis.ends();
-                assert!(ticks.iter().all(|t| (low..=high).contains(t)), "{ticks:?}");
+    fn ticks_are_few_inside_and_apart() {
+        for (low, high) in [
+            (1.0, 1e6),
+            (35.0, 2200.0),
+            (0.97, 1.12),
+            (3.0, 14.0),
+            (81.0, 305.0),
+            (1e-9, 1e12),
+        ] {
+            for quantity in [Quantity::Time, Quantity::Bytes] {
+                let axis = Log::over([low, high], 2.0, 0.0, 250.0).expect("values");
+                for gap in [16.0, 46.0, 60.0] {
+                    let ticks = axis.ticks(quantity, gap);
+                    assert!(
+                        !ticks.is_empty() && ticks.len() < 9,
+                        "{low} {high} {gap}: {ticks:?}"
+                    );
+                    let (low, high) = axis.ends();
+                    assert!(ticks.iter().all(|t| (low..=high).contains(t)), "{ticks:?}");
+                    let apart = |w: &[f64]| axis.at(w[1]) - axis.at(w[0]) >= gap;
+                    assert!(ticks.windows(2).all(apart), "{gap}: {ticks:?}");
+                }
             }
         }
+        let memory = Log::over([6e6, 3e9], 1.0, 0.0, 300.0).expect("values");
+        let words: Vec<String> = memory
+            .ticks(Quantity::Bytes, 50.0)
+            .into_iter()
+            .map(|t| Quantity::Bytes.write(t))
+            .collect();
+        assert_eq!(
+            words,
+            ["16 MiB", "64 MiB", "256 MiB", "1 GiB"],
+            "round in the units of memory"
+        );
     }
 
     #[test]
@@ -224,8 +247,9 @@ mod tests {
         assert_eq!(Quantity::Rate.write(18_930_000.0), "18.9 M");
         assert_eq!(Quantity::Rate.write(200.0), "200");
         assert_eq!(Quantity::Factor.write(1.05), "1.05×");
-        assert_eq!(Quantity::Count.write(30000.0), "30000");
+        assert_eq!(Quantity::Count.write(30000.0), "30 k");
+        assert_eq!(Quantity::Count.write(3000.0), "3000");
         assert_eq!(Quantity::Count.write(3e6), "3 M");
-        assert_eq!(Quantity::Bytes.write(1048576.0), "1.00 MiB");
+        assert_eq!(Quantity::Bytes.write(1_048_576.0), "1 MiB");
     }
 }

@@ -65,11 +65,11 @@ impl Scatter {
             return Markup::default();
         };
         let body = html! {
-            @for tick in across.ticks(6) {
+            @for tick in across.ticks(self.x.1, 56.0) {
                 (line("grid", (across.at(tick), TOP), (across.at(tick), BASE)))
                 (text("tick", (across.at(tick), BASE + 17.0), &self.x.1.write(tick)))
             }
-            @for tick in up.ticks(6) {
+            @for tick in up.ticks(self.y.1, 26.0) {
                 (line("grid", (LEFT, up.at(tick)), (RIGHT, up.at(tick))))
                 (text("label small", (LEFT - 5.0, up.at(tick) + 4.0), &self.y.1.write(tick)))
             }
@@ -102,7 +102,12 @@ mod tests {
             name: Name::new("s", "t", "d"),
             x: ("time".to_owned(), Quantity::Time),
             y: ("memory".to_owned(), Quantity::Bytes),
-            spots: vec![spot(1e6, 1e7), spot(1.01e6, 1e7), spot(1.02e6, 1.01e7), spot(5e8, 2e9)],
+            spots: vec![
+                spot(1e6, 1e7),
+                spot(1.01e6, 1e7),
+                spot(1.02e6, 1.01e7),
+                spot(5e8, 2e9),
+            ],
         };
         let (across, up) = scatter.axes().expect("spots");
         assert!(across.at(1e6) < across.at(5e8));

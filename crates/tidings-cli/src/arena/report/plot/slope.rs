@@ -90,7 +90,7 @@ impl SlopePlot {
             (text("head", (RIGHT, 14.0), &fit(&self.after, WIDTH - RIGHT)))
             (line("axis", (LEFT, TOP), (LEFT, self.base())))
             (line("axis", (RIGHT, TOP), (RIGHT, self.base())))
-            @for tick in axis.ticks(6) {
+            @for tick in axis.ticks(Quantity::Time, 24.0) {
                 (text("label", (LEFT - 8.0, axis.at(tick) + 4.0), &Quantity::Time.write(tick)))
                 (line("axis", (LEFT - 4.0, axis.at(tick)), (LEFT, axis.at(tick))))
             }
@@ -133,7 +133,10 @@ mod tests {
         assert!(axis.at(100.0) < axis.at(50.0), "slow is up");
         let mut labels = plot.labels(&axis);
         labels.sort_by(f64::total_cmp);
-        assert!(labels.windows(2).all(|w| w[1] - w[0] >= LINE - 1e-9), "{labels:?}");
+        assert!(
+            labels.windows(2).all(|w| w[1] - w[0] >= LINE - 1e-9),
+            "{labels:?}"
+        );
         assert!(plot.draw().into_string().contains("slope regressed"));
     }
 }
