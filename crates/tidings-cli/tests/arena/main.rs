@@ -1,9 +1,16 @@
 //! The arena as its users meet it: the binary, with peers that behave and peers that do not.
 
+mod blocked;
+mod compare;
 mod failures;
 mod figures;
 mod golden;
 mod interrupt;
+mod machines;
+mod noise;
+mod peers;
+mod resume;
+mod setup;
 mod stage;
 mod usage;
 
