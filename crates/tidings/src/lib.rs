@@ -23,7 +23,8 @@
 //! | [`Runtime`], [`spawn`], [`JoinHandle`] | running tasks |
 //! | [`channel()`], [`bounded`], [`unbounded`], [`oneshot()`] | sending values |
 //! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
-//! | [`scope`], [`JoinSet`], [`CancellationToken`] | tasks that belong together, and their end |
+//! | [`scope`], [`JoinSet`], [`CancellationToken`], [`ctrl_c`] | tasks that belong together, and their end |
+//! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
 //!
@@ -37,6 +38,8 @@ mod models;
 mod primitive;
 pub mod sched;
 mod scope;
+#[cfg(not(loom))]
+mod signal;
 pub mod sync;
 pub mod task;
 pub mod time;
@@ -49,6 +52,8 @@ pub use channel::{
 pub use event::{Either, Event, always, choose, guard, never, with_nack};
 pub use sched::{Handle, Runtime, spawn, spawn_blocking};
 pub use scope::{Scope, scope, try_scope};
+#[cfg(not(loom))]
+pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
 pub use tidings_macros::{main, test};
 pub use time::{after, at};

@@ -126,6 +126,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a handle is a pointer to its task's cell",
     ),
     (
+        "crates/tidings/src/task/stage.rs",
+        "a future and its output share the place, and its owner alone touches it",
+    ),
+    (
         "crates/tidings/src/task/waker.rs",
         "a waker is a pointer to its task's cell, without a count",
     ),
@@ -200,5 +204,10 @@ pub(super) const THROUGH_THE_WALL: &[(&str, &str, &str)] = &[
         "crates/tidings/src/models/state.rs",
         "std::sync::atomic",
         "a check that is outside of what the model explores",
+    ),
+    (
+        "crates/tidings/src/task/local.rs",
+        "std::thread",
+        "the key that `thread_local!` makes in the user's crate; no thread is started",
     ),
 ];

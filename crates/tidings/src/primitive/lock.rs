@@ -158,15 +158,28 @@ impl<T> SpinLock<T> {
 
     #[inline(always)]
     pub(crate) fn lock(&self) -> SpinGuard<'_, T> {
-        self.raw.lock(ANYBODY);
-        SpinGuard { lock: self }
+        // SAFETY: the two belong together, and the guard is the only way to the value.
+        unsafe { SpinGuard::lock(&self.raw, &self.value) }
     }
 }
 
-/// Holds a [`SpinLock`] until dropped.
+/// Holds a [`SpinLock`], or a lock and its value that lie apart, until dropped.
 #[derive(Debug)]
 pub(crate) struct SpinGuard<'a, T> {
-    lock: &'a SpinLock<T>,
+    raw: &'a RawLock,
+    value: &'a UnsafeCell<T>,
+}
+
+impl<'a, T> SpinGuard<'a, T> {
+    /// Locks.
+    ///
+    /// # Safety
+    /// `raw` guards `value`: nobody gets to the value but through a guard of this lock.
+    #[inline(always)]
+    pub(crate) unsafe fn lock(raw: &'a RawLock, value: &'a UnsafeCell<T>) -> Self {
+        raw.lock(ANYBODY);
+        Self { raw, value }
+    }
 }
 
 impl<T> Deref for SpinGuard<'_, T> {
@@ -174,7 +187,7 @@ impl<T> Deref for SpinGuard<'_, T> {
     #[inline(always)]
     fn deref(&self) -> &T {
         // SAFETY: the guard holds the lock, so no other reference to the value exists.
-        self.lock.value.with(|value| unsafe { &*value })
+        self.value.with(|value| unsafe { &*value })
     }
 }
 
@@ -182,13 +195,13 @@ impl<T> DerefMut for SpinGuard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: the guard holds the lock, so no other reference to the value exists.
-        self.lock.value.with_mut(|value| unsafe { &mut *value })
+        self.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
 impl<T> Drop for SpinGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.lock.raw.unlock();
+        self.raw.unlock();
     }
 }

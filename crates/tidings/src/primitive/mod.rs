@@ -14,7 +14,7 @@ pub(crate) use biased::Biased;
 pub(crate) use cell::UnsafeCell;
 #[cfg(all(test, loom))]
 pub(crate) use lock::Spin;
-pub(crate) use lock::{ANYBODY, RawLock, SpinLock};
+pub(crate) use lock::{ANYBODY, RawLock, SpinGuard, SpinLock};
 pub(crate) use padded::CachePadded;
 pub(crate) use parker::Parker;
 #[cfg(all(test, loom))]

@@ -3,15 +3,15 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::pin::Pin;
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
 use super::handle::{JoinError, JoinHandle};
+use super::stage::{Holds, Stage, Staged};
 use super::state::State;
 use super::waker::waker;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
-use crate::primitive::{SpinLock, UnsafeCell, slab};
+use crate::primitive::{RawLock, SpinGuard, UnsafeCell, slab};
 use crate::sched::{self, Shared};
 
 /// What every task has, whatever its future.
@@ -25,10 +25,26 @@ pub(crate) struct Header {
     shared: AtomicPtr<Shared>,
     vtable: UnsafeCell<&'static Vtable>,
     location: UnsafeCell<&'static Location<'static>>,
-    /// Who awaits the output.
-    pub(super) joiner: SpinLock<Option<Waker>>,
+    /// Guards `joiner`. Apart from it, so that `ran_on` lies between and the header is one cache line.
+    joiner_lock: RawLock,
+    /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
+    holds: UnsafeCell<Holds>,
     /// The worker that ran it last. Owned by whoever owns the run right.
     ran_on: UnsafeCell<u32>,
+    /// Who awaits the output.
+    joiner: UnsafeCell<Option<Waker>>,
+}
+
+#[cfg(all(not(loom), target_pointer_width = "64"))]
+const _: () = assert!(size_of::<Header>() == 64);
+
+impl Header {
+    /// Who awaits the output, locked.
+    #[inline(always)]
+    pub(super) fn joiner(&self) -> SpinGuard<'_, Option<Waker>> {
+        // SAFETY: this is the lock of this field, and nobody else reads or writes it.
+        unsafe { SpinGuard::lock(&self.joiner_lock, &self.joiner) }
+    }
 }
 
 /// No worker has run the task yet.
@@ -52,12 +68,6 @@ struct Vtable {
 struct Cell<F: Future> {
     header: Header,
     stage: UnsafeCell<Stage<F>>,
-}
-
-enum Stage<F: Future> {
-    Future(F),
-    Output(Result<F::Output, JoinError>),
-    Taken,
 }
 
 /// The right to run a task: exactly one exists while the task is queued or running.
@@ -92,9 +102,11 @@ impl<F: Future> Cell<F> {
             (*ptr::addr_of!((*cell).header.shared)).store(shared.cast_mut(), Ordering::Relaxed);
             ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
             ptr::addr_of_mut!((*cell).header.location).write(UnsafeCell::new(at));
-            ptr::addr_of_mut!((*cell).header.joiner).write(SpinLock::new(None));
+            ptr::addr_of_mut!((*cell).header.joiner_lock).write(RawLock::new());
+            ptr::addr_of_mut!((*cell).header.joiner).write(UnsafeCell::new(None));
+            ptr::addr_of_mut!((*cell).header.holds).write(UnsafeCell::new(Holds::Future));
             ptr::addr_of_mut!((*cell).header.ran_on).write(UnsafeCell::new(NOWHERE));
-            ptr::addr_of_mut!((*cell).stage).write(UnsafeCell::new(Stage::Future(future)));
+            ptr::addr_of_mut!((*cell).stage).write(UnsafeCell::new(Stage::new(future)));
             (*ptr::addr_of!((*cell).header.state)).reset();
         }
         slot.cast()
@@ -117,14 +129,8 @@ impl<F: Future> Cell<F> {
         let waker = waker(header);
         let mut context = Context::from_waker(&waker);
         let polled = catch_unwind(AssertUnwindSafe(|| {
-            cell.stage.with_mut(|stage| {
-                // SAFETY: the owner of the run right owns the stage.
-                let Stage::Future(future) = (unsafe { &mut *stage }) else {
-                    unreachable!("a live task has a future");
-                };
-                // SAFETY: the slot does not move, and the future is dropped in place.
-                unsafe { Pin::new_unchecked(future) }.poll(&mut context)
-            })
+            // SAFETY: the owner of the run right owns the stage.
+            unsafe { cell.stage() }.poll(&mut context)
         }));
         match polled {
             Ok(Poll::Pending) => return cell.header.state.end(seen),
@@ -157,16 +163,15 @@ impl<F: Future> Cell<F> {
         // A panic in the future's drop ends here: it has no one left to hear of it but the hook.
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the owner of the run right owns the stage.
-            cell.stage.with_mut(|stage| unsafe { drop_in_place(stage) });
+            unsafe { cell.stage() }.clear();
         }));
         let output = match dropped {
             Ok(()) => output,
             Err(panic) => output.and_then(|_| Err(JoinError::panic(panic))),
         };
         if cell.header.state.is_joined() {
-            // SAFETY: the stage was dropped above; this puts a valid one in its place.
-            cell.stage
-                .with_mut(|stage| unsafe { stage.write(Stage::Output(output)) });
+            // SAFETY: the owner of the run right owns the stage.
+            unsafe { cell.stage() }.put(output);
         } else {
             // Nobody wants it. The output's drop is user code, and may panic.
             if std::mem::needs_drop::<F::Output>() || output.is_err() {
@@ -179,7 +184,7 @@ impl<F: Future> Cell<F> {
             }
         }
         // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
-        let mut joiner = cell.header.joiner.lock();
+        let mut joiner = cell.header.joiner();
         let handles_own = cell.header.state.complete();
         let waiting = joiner.take();
         drop(joiner);
@@ -203,12 +208,8 @@ impl<F: Future> Cell<F> {
         // SAFETY: the header is the first field of a cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
         // SAFETY: the task is complete and the caller is its handle, which owns the stage.
-        let stage = cell
-            .stage
-            .with_mut(|stage| unsafe { ptr::replace(stage, Stage::Taken) });
-        let Stage::Output(output) = stage else {
-            panic!("a join handle is polled once")
-        };
+        let output = unsafe { cell.stage() }.take();
+        let output = output.expect("a join handle is polled once");
         // SAFETY: the handle's type says that `to` is a `Result<T, JoinError>` to write to.
         unsafe { to.cast::<Result<F::Output, JoinError>>().write(output) };
     }
@@ -225,7 +226,7 @@ impl<F: Future> Cell<F> {
         // there is nobody else to tell.
         let _ = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the caller owns the stage.
-            cell.stage.with_mut(|stage| unsafe { drop_in_place(stage) });
+            unsafe { cell.stage() }.clear();
         }));
     }
 
@@ -252,21 +253,14 @@ impl<F: Future> Cell<F> {
     }
 }
 
-/// Drops a stage, leaving a valid one behind should the drop panic.
-///
-/// # Safety
-/// The stage is valid, and the caller's.
-unsafe fn drop_in_place<F: Future>(stage: *mut Stage<F>) {
-    struct Leave<F: Future>(*mut Stage<F>);
-    impl<F: Future> Drop for Leave<F> {
-        fn drop(&mut self) {
-            // SAFETY: what was there has been dropped, or is being unwound from.
-            unsafe { self.0.write(Stage::Taken) };
-        }
+impl<F: Future> Cell<F> {
+    /// # Safety
+    /// The caller owns the stage until it lets go of what this gives.
+    #[inline(always)]
+    unsafe fn stage(&self) -> Staged<'_, F> {
+        // SAFETY: the two belong together.
+        unsafe { Staged::new(&self.header.holds, &self.stage) }
     }
-    let leave = Leave(stage);
-    // SAFETY: the caller owns the stage.
-    unsafe { ptr::drop_in_place(leave.0) };
 }
 
 impl Header {
@@ -312,7 +306,9 @@ impl Task {
             shared: AtomicPtr::new(ptr::null_mut()),
             vtable: UnsafeCell::new(&STUB),
             location: UnsafeCell::new(Location::caller()),
-            joiner: SpinLock::new(None),
+            joiner_lock: RawLock::new(),
+            joiner: UnsafeCell::new(None),
+            holds: UnsafeCell::new(Holds::Nothing),
             ran_on: UnsafeCell::new(NOWHERE),
         }))))
     }
@@ -443,7 +439,7 @@ pub(super) fn abort(header: NonNull<Header>) {
 pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinError> {
     // Sees the completer out, if it has not yet let go of the lock.
     // SAFETY: the handle keeps the slot.
-    drop(unsafe { header.as_ref() }.joiner.lock());
+    drop(unsafe { header.as_ref() }.joiner());
     let mut output = std::mem::MaybeUninit::<Result<T, JoinError>>::uninit();
     // SAFETY: the caller's promise; `take` initialises the place.
     unsafe {
@@ -458,7 +454,7 @@ pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinEr
 /// The task is complete and the caller is its join handle.
 pub(super) unsafe fn drop_output(header: NonNull<Header>) {
     // SAFETY: the handle keeps the slot; sees the completer out as above.
-    drop(unsafe { header.as_ref() }.joiner.lock());
+    drop(unsafe { header.as_ref() }.joiner());
     // SAFETY: the join handle owns the stage of a complete task.
     unsafe { (header.as_ref().vtable().drop_output)(header) };
 }
@@ -467,7 +463,7 @@ pub(super) unsafe fn drop_output(header: NonNull<Header>) {
 /// The task is complete and the caller, its last handle, owns the slot and gives it up.
 pub(super) unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the handle keeps the slot until here; sees the completer out as above.
-    drop(unsafe { header.as_ref() }.joiner.lock());
+    drop(unsafe { header.as_ref() }.joiner());
     // SAFETY: the caller's promise.
     unsafe { (header.as_ref().vtable().free)(header) };
 }

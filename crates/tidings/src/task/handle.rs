@@ -120,7 +120,7 @@ impl<T> JoinHandle<T> {
     /// Leaves a waker for the completer. `false`: the task has completed meanwhile.
     fn register(&self, waker: &Waker) -> bool {
         // SAFETY: the handle keeps the slot.
-        let mut joiner = unsafe { self.header.as_ref() }.joiner.lock();
+        let mut joiner = unsafe { self.header.as_ref() }.joiner();
         if self.state().is_complete() {
             return false;
         }
@@ -134,7 +134,7 @@ impl<T> JoinHandle<T> {
 
     fn deregister(&self) {
         // SAFETY: the handle keeps the slot.
-        let old = unsafe { self.header.as_ref() }.joiner.lock().take();
+        let old = unsafe { self.header.as_ref() }.joiner().take();
         drop(old);
     }
 }

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `state.rs` | the state word and its transitions |
 //! | `cell.rs` | the allocation: header, then future or output; run, complete, free |
+//! | `stage.rs` | what the allocation holds: future, output or nothing |
 //! | `waker.rs` | the waker, free to clone and drop |
 //! | `handle.rs` | [`JoinHandle`], [`AbortHandle`], [`JoinError`], [`Join`] |
 //! | `child.rs` | a task that tells its parent when it ends |
 //! | `set.rs` | [`JoinSet`] |
+//! | `local.rs` | [`task_local!`](crate::task_local), [`LocalKey`] |
 //! | `yield_now.rs` | [`yield_now`] |
 //!
 //! Who may touch what in a cell:
@@ -16,20 +18,23 @@
 //! |---|---|---|---|
 //! | `state` | anybody, by its methods | | |
 //! | `next` | maker | owner of the run right (the queue) | nobody |
-//! | `stage` | maker | the running worker | the join handle, or the completer if it is gone |
-//! | `joiner` | its lock | | |
+//! | `holds`, `stage` | maker | the running worker | the join handle, or the completer if it is gone |
+//! | `joiner` | `joiner_lock` | | |
 //! | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |
 
 mod cell;
 pub(crate) mod child;
 mod handle;
+mod local;
 mod set;
+mod stage;
 mod state;
 mod waker;
 mod yield_now;
 
 pub(crate) use cell::{Header, Task, each_alive};
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
+pub use local::{LocalKey, NoTaskLocal, Scoped};
 pub use set::{JoinNext, JoinSet};
 #[cfg(all(test, loom))]
 pub(crate) use state::State;

@@ -11,10 +11,13 @@ mod hands;
 mod help;
 mod known;
 mod letter;
+mod local;
 mod sched;
 mod scope;
 mod set;
 mod shutdown;
+#[cfg(unix)]
+mod signal;
 mod sim;
 mod sync;
 mod task;

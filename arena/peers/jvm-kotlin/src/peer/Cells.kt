@@ -1,0 +1,39 @@
+package peer
+
+import kotlinx.coroutines.CoroutineScope
+import kotlinx.coroutines.Dispatchers
+import kotlinx.coroutines.coroutineScope
+import kotlinx.coroutines.runBlocking
+
+/** What one repetition, or the sum of several, really did. */
+internal class Counts(val msgs: Long, val units: Long, val check: Long) {
+    operator fun plus(other: Counts) = Counts(msgs + other.msgs, units + other.units, check + other.check)
+}
+
+internal class Result(val ns: Long, val counts: Counts)
+
+/** Checks the sizes of a prep command and makes everything that is not timed. */
+internal fun interface Cell {
+    fun prepare(words: Words): Sample
+}
+
+/** Does a scenario `inner` times. */
+internal fun interface Sample {
+    fun run(inner: Long): Result
+}
+
+/**
+ * Times a scenario that has no part outside the timed region. A coroutine does the repetitions, so that none of them has to
+ * wake the main thread; each repetition is over when all coroutines it started have ended.
+ */
+internal fun timed(scenario: suspend CoroutineScope.() -> Counts) = Sample { inner ->
+    runBlocking(Dispatchers.Default) {
+        var total = Counts(0, 0, 0)
+        val begun = System.nanoTime()
+        for (i in 0 until inner) total += coroutineScope(scenario)
+        Result(System.nanoTime() - begun, total)
+    }
+}
+
+internal fun allCells(): Map<String, Cell> =
+    pingpongCells() + chainCells() + fanCells() + counterCells() + selectCells() + skynetCells() + spawnCells() + netCells()

@@ -1,0 +1,40 @@
+//! Ctrl-C as an event.
+
+use std::io;
+use std::sync::OnceLock;
+
+use crate::sync::{Notified, Notify};
+
+static PRESSED: OnceLock<Notify> = OnceLock::new();
+
+/// Waits for the next ctrl-C (on Unix, SIGINT): an event.
+///
+/// It hears every one that comes after it was made, awaited or not; each that waits hears the same one. The first call
+/// installs the handler, for good: from then on ctrl-C does not end the process by itself.
+/// Dropping the wait has no effect.
+///
+/// # Errors
+/// If the handler cannot be installed, for one because the process has set up another through the `ctrlc` crate.
+///
+/// ```no_run
+/// use tidings::{ctrl_c, select};
+/// # async fn serve() {}
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let server = tidings::spawn(serve());
+/// select! {
+///     () = ctrl_c().unwrap() => println!("good bye"),
+///     _ = server => {}
+/// }
+/// # });
+/// ```
+pub fn ctrl_c() -> io::Result<Notified<'static>> {
+    static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
+    let pressed = PRESSED.get_or_init(Notify::new);
+    let installed = INSTALLED.get_or_init(|| {
+        ctrlc::try_set_handler(|| pressed.notify_waiters()).map_err(|e| e.to_string())
+    });
+    match installed {
+        Ok(()) => Ok(pressed.notified()),
+        Err(reason) => Err(io::Error::other(reason.as_str())),
+    }
+}
