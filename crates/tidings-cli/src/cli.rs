@@ -46,7 +46,7 @@ pub(crate) enum ArenaCommand {
     List(ListArgs),
     /// Check toolchains, limits and noise of this machine; changes nothing
     Doctor(DoctorArgs),
-    /// Build peers into the cache; shows its plan first
+    /// Install toolchains (apt, with --yes as root) and build peers into the cache; shows its plan first
     Setup(SetupArgs),
     /// Correctness only: every ready cell at small odd sizes
     Smoke(SmokeArgs),
@@ -56,9 +56,23 @@ pub(crate) enum ArenaCommand {
     Show(ShowArgs),
     /// A saved run as one HTML page with plots, and as Markdown
     Report(ReportArgs),
+    /// Two runs or baselines, cell by cell
+    Compare(CompareArgs),
+    /// Runs kept under a name, to be compared with
+    Baseline(BaselineArgs),
+    /// One line per cell over all saved runs of this machine
+    History(HistoryArgs),
+    /// Remove built peers or saved runs
+    Clean(CleanArgs),
+    /// Runs of several machines side by side
+    Merge(MergeArgs),
+    /// Binary, peers and their crates in one tar file, for a machine that cannot get them
+    Bundle(BundleArgs),
+    /// For those who add a system: a scaffold, and a test of the protocol
+    Peer(PeerCommands),
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub(crate) struct PeersArg {
     /// Folder of peers, one folder with a peer.toml each [default: arena/peers of the source tree]
     #[arg(long, value_name = "DIR")]
@@ -76,6 +90,9 @@ pub(crate) struct ListArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
+    /// Systems or peers to look at closely: every need, the build, and what they say when started
+    #[arg(value_name = "SYSTEM")]
+    pub(crate) systems: Vec<String>,
     /// A JSON document on standard output
     #[arg(long)]
     pub(crate) json: bool,
@@ -88,15 +105,18 @@ pub(crate) struct SetupArgs {
     /// Systems or peers to build [default: those that need no download]
     #[arg(value_name = "SYSTEM")]
     pub(crate) systems: Vec<String>,
-    /// Build every peer whose toolchain is there
+    /// Every peer
     #[arg(long, conflicts_with = "systems")]
     pub(crate) all: bool,
-    /// Do not ask
+    /// Do not ask; as root, also install Debian packages
     #[arg(long)]
     pub(crate) yes: bool,
     /// Show the plan and do nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Only what downloads nothing
+    #[arg(long)]
+    pub(crate) offline: bool,
     #[command(flatten)]
     pub(crate) peers: PeersArg,
 }
@@ -152,6 +172,149 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The earlier run or baseline [default: the last run but one]
+    pub(crate) a: Option<String>,
+    /// The later one [default: the last run]
+    pub(crate) b: Option<String>,
+    /// Smaller differences do not matter [default: 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_fraction)]
+    pub(crate) threshold: Option<f64>,
+    /// Exit with 4 if a cell is slower or fails
+    #[arg(long, value_name = "WHAT", value_parser = ["regress"])]
+    pub(crate) fail_on: Option<String>,
+    /// Runs of different machines, too: compares the ratios to the reference
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// A JSON document on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BaselineArgs {
+    #[command(subcommand)]
+    pub(crate) command: BaselineCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum BaselineCommand {
+    /// Keep a run under a name
+    Save {
+        name: String,
+        /// A run [default: the last]
+        run: Option<String>,
+    },
+    /// What is kept
+    List,
+    /// Remove one
+    Rm { name: String },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// Runs, as folders or names
+    #[arg(required = true, num_args = 2.., value_name = "RUN")]
+    pub(crate) runs: Vec<String>,
+    /// Also write the JSON document to a file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// The JSON document on standard output
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BundleArgs {
+    /// The tar file
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+    /// A tidings binary to take [default: this one if it is static, else one is built]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) binary: Option<PathBuf>,
+    /// Leave out the crates of the Rust peers
+    #[arg(long)]
+    pub(crate) no_vendor: bool,
+    #[command(flatten)]
+    pub(crate) peers: PeersArg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PeerCommands {
+    #[command(subcommand)]
+    pub(crate) command: PeerCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PeerCommand {
+    /// Write a peer to begin with
+    New(PeerNewArgs),
+    /// Check that a peer keeps the protocol, one line a check
+    Test(PeerTestArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PeerNewArgs {
+    /// go, python, rust, or sh (for any other)
+    pub(crate) lang: String,
+    /// A new folder; its name is the peer's
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PeerTestArgs {
+    /// A folder with a peer.toml, or a command
+    #[arg(required = true, trailing_var_arg = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+    /// The system to ask for [default: all of the manifest]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) system: Option<String>,
+    /// Worker threads: a number or `all`
+    #[arg(long, value_name = "N", default_value = "all")]
+    pub(crate) threads: String,
+    /// Time for one answer
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    pub(crate) timeout: Option<Duration>,
+    /// Leave out the checks of the clock
+    #[arg(long)]
+    pub(crate) no_timing: bool,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct HistoryArgs {
+    /// workload[/variant][@system], with globs and commas
+    pub(crate) filter: Vec<String>,
+    /// No colour
+    #[arg(long)]
+    pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CleanArgs {
+    /// Built peers: `setup` or a run builds them again
+    #[arg(long)]
+    pub(crate) peers: bool,
+    /// Saved runs; baselines stay
+    #[arg(long)]
+    pub(crate) runs: bool,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Only tell what would go
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
     /// workload[/variant][@system], with globs and commas: 'pingpong@go,tokio' 'skynet/*'
     ///
@@ -219,6 +382,15 @@ pub(crate) struct RunArgs {
     /// Keep the peers' logs of cells that went well, too
     #[arg(long)]
     pub(crate) keep_logs: bool,
+    /// Go on with a run that was cut off, with its own settings
+    #[arg(long, value_name = "RUN", conflicts_with_all = [
+        "filter", "profile", "budget", "threads", "sizes", "target_ci", "min_rounds", "max_rounds",
+        "launches", "require", "vs", "include", "timeout", "mem_cap", "alloc", "no_alloc", "order",
+    ])]
+    pub(crate) resume: Option<String>,
+    /// Afterwards compare with a saved baseline
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
     /// Only the result
     #[arg(short, long, conflicts_with = "verbose")]
     pub(crate) quiet: bool,

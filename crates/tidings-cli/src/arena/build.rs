@@ -107,8 +107,13 @@ pub(crate) fn steps(entry: &Entry, built: &Built) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Builds a peer. The error is fit to be shown: the step, how it ended, and the end of what it said.
-pub(crate) fn make(entry: &Entry, built: &Built) -> Result<(), String> {
+/// Builds a peer; `begins` hears of each step before it runs. The error is fit to be shown: the step, how it ended, and
+/// the end of what it said.
+pub(crate) fn make(
+    entry: &Entry,
+    built: &Built,
+    mut begins: impl FnMut(&[String]),
+) -> Result<(), String> {
     let folder = entry
         .folder
         .as_deref()
@@ -124,6 +129,7 @@ pub(crate) fn make(entry: &Entry, built: &Built) -> Result<(), String> {
         return Ok(());
     }
     for step in steps(entry, built) {
+        begins(&step);
         run_step(&step, folder)?;
     }
     for output in entry.manifest.build.iter().flat_map(|b| &b.outputs) {
@@ -135,7 +141,8 @@ pub(crate) fn make(entry: &Entry, built: &Built) -> Result<(), String> {
     fs::write(&stamp, &built.toolchain).map_err(|e| named("cannot write", &stamp, e))
 }
 
-fn run_step(step: &[String], folder: &Path) -> Result<(), String> {
+/// Runs one command to its end; what it says is only shown if it fails.
+pub(crate) fn run_step(step: &[String], folder: &Path) -> Result<(), String> {
     const SHOWN: usize = 2000;
     let shown = step.join(" ");
     let (mut said, pipe) = io::pipe().map_err(|e| format!("no pipe: {e}"))?;

@@ -28,6 +28,12 @@ pub(crate) enum Readiness {
     Missing {
         reason: String,
         fix: String,
+        /// Debian packages that bring all of it; empty if there are none.
+        apt: Vec<String>,
+    },
+    /// It cannot run on this kind of machine.
+    Blocked {
+        reason: String,
     },
 }
 
@@ -59,16 +65,7 @@ pub(crate) fn load(folder: Option<&Path>) -> Result<Vec<Entry>, Stop> {
             if !file.is_file() {
                 continue;
             }
-            let text = std::fs::read_to_string(&file).map_err(|e| Stop::file("read", &file, &e))?;
-            let manifest = manifest::parse(&text)
-                .map_err(|e| Stop::usage(format!("{}: {e}", file.display())))?;
-            let peer = peer
-                .canonicalize()
-                .map_err(|e| Stop::file("resolve", &peer, &e))?;
-            entries.push(Entry {
-                manifest,
-                folder: Some(peer),
-            });
+            entries.push(one(&peer)?);
         }
     }
     if !entries.iter().any(|e| e.manifest.peer.id == "tidings") {
@@ -94,6 +91,21 @@ pub(crate) fn load(folder: Option<&Path>) -> Result<Vec<Entry>, Stop> {
     Ok(entries)
 }
 
+/// The peer in a folder.
+pub(crate) fn one(peer: &Path) -> Result<Entry, Stop> {
+    let file = peer.join("peer.toml");
+    let text = std::fs::read_to_string(&file).map_err(|e| Stop::file("read", &file, &e))?;
+    let manifest =
+        manifest::parse(&text).map_err(|e| Stop::usage(format!("{}: {e}", file.display())))?;
+    let folder = peer
+        .canonicalize()
+        .map_err(|e| Stop::file("resolve", peer, &e))?;
+    Ok(Entry {
+        manifest,
+        folder: Some(folder),
+    })
+}
+
 impl Entry {
     pub(crate) fn id(&self) -> &str {
         &self.manifest.peer.id
@@ -106,13 +118,12 @@ impl Entry {
 
     /// Looks at the toolchain and the cache. Starts the probes of the manifest, nothing else.
     pub(crate) fn readiness(&self) -> Result<Readiness, Stop> {
-        for need in &self.manifest.needs {
-            if let Err(reason) = probe(&need.cmd) {
-                return Ok(Readiness::Missing {
-                    reason,
-                    fix: need.fix.clone(),
-                });
-            }
+        if let Some(reason) = &self.manifest.peer.blocked {
+            let reason = reason.clone();
+            return Ok(Readiness::Blocked { reason });
+        }
+        if let Some(missing) = self.lacking() {
+            return Ok(missing);
         }
         let toolchain = match self.toolchain() {
             Ok(toolchain) => toolchain,
@@ -122,7 +133,8 @@ impl Entry {
                     .needs
                     .first()
                     .map_or(String::new(), |n| n.fix.clone());
-                return Ok(Readiness::Missing { reason, fix });
+                let apt = Vec::new();
+                return Ok(Readiness::Missing { reason, fix, apt });
             }
         };
         let Some(folder) = &self.folder else {
@@ -145,6 +157,29 @@ impl Entry {
         } else {
             Ok(Readiness::Unbuilt(built))
         }
+    }
+
+    /// What does not answer to its probe, all of it at once, if anything does not.
+    fn lacking(&self) -> Option<Readiness> {
+        let (mut reasons, mut fixes, mut apt) = (Vec::new(), Vec::new(), Vec::new());
+        let mut by_apt = true;
+        for need in &self.manifest.needs {
+            if let Err(reason) = probe(&need.cmd) {
+                by_apt &= !need.apt.is_empty();
+                apt.extend(need.apt.iter().cloned());
+                reasons.push(reason);
+                fixes.push(need.fix.clone());
+            }
+        }
+        for list in [&mut reasons, &mut fixes, &mut apt] {
+            let mut seen = std::collections::BTreeSet::new();
+            list.retain(|text| seen.insert(text.clone()));
+        }
+        (!reasons.is_empty()).then(|| Readiness::Missing {
+            reason: reasons.join("; "),
+            fix: fixes.join(" && "),
+            apt: if by_apt { apt } else { Vec::new() },
+        })
     }
 
     fn toolchain(&self) -> Result<String, String> {
@@ -191,7 +226,7 @@ impl Entry {
             out: &out,
             src: &src,
             threads: Some(threads),
-            heap_mb: Some(limits.mem_cap / 4 * 3 >> 20),
+            heap_mb: Some((limits.mem_cap / 4 * 3) >> 20),
             this: &this,
         };
         let run = &self.manifest.run;
@@ -213,7 +248,7 @@ impl Entry {
 }
 
 /// Runs a probe; its output, or why there is none.
-fn probe(command: &[String]) -> Result<String, String> {
+pub(crate) fn probe(command: &[String]) -> Result<String, String> {
     let output = Command::new(&command[0])
         .args(&command[1..])
         .stdin(Stdio::null())

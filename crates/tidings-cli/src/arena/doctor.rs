@@ -7,19 +7,33 @@ use serde::Serialize;
 
 use super::environment::Environment;
 use super::exit::{Exit, Stop};
-use super::list;
-use super::ready;
+use super::plan::{self, Candidate};
+use super::size::Profile;
 use super::terminal::{self, Style};
-use super::units;
+use super::{doctor_peer, list, options, ready, units};
 use crate::cli::DoctorArgs;
 
 /// One requirement.
 #[derive(Debug, Serialize)]
-struct Check {
+pub(crate) struct Check {
     name: String,
     ok: bool,
+    /// Nothing to be done about it here.
+    pub(crate) blocked: bool,
     found: String,
     fix: Option<String>,
+}
+
+impl Check {
+    pub(crate) fn new(name: String, ok: bool, found: String, fix: Option<String>) -> Self {
+        Self {
+            name,
+            ok,
+            blocked: false,
+            found,
+            fix: fix.filter(|fix| !ok && !fix.is_empty()),
+        }
+    }
 }
 
 /// The document of `doctor --json`.
@@ -33,19 +47,17 @@ struct Document {
 pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Stop> {
     let candidates = ready::look(args.peers.peers.as_deref())?;
     let env = Environment::capture();
-    let mut checks: Vec<Check> = candidates
-        .iter()
-        .map(|candidate| {
-            let (state, reason, fix) = list::standing(candidate);
-            let systems = candidate.entry.manifest.peer.systems.join(", ");
-            Check {
-                name: format!("peer {} ({systems})", candidate.entry.id()),
-                ok: state == "ready",
-                found: reason.unwrap_or_else(|| "ready".to_owned()),
-                fix,
-            }
-        })
-        .collect();
+    plan::known(&candidates, &args.systems)?;
+    let mut checks = Vec::new();
+    if args.systems.is_empty() {
+        checks.extend(candidates.iter().map(overview));
+    }
+    let limits = options::limits(Profile::Smoke, None, None)?;
+    for candidate in &candidates {
+        if args.systems.iter().any(|name| candidate.is_named(name)) {
+            checks.extend(doctor_peer::checks(candidate, limits)?);
+        }
+    }
     checks.extend(machine(&env));
     if args.json {
         let document = Document {
@@ -63,6 +75,8 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Stop> {
     for check in &checks {
         let mark = if check.ok {
             style.green("ok  ")
+        } else if check.blocked {
+            style.dim("off ")
         } else {
             style.yellow("look")
         };
@@ -75,12 +89,21 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Stop> {
     Ok(Exit::Ok)
 }
 
+/// One line for a peer.
+fn overview(candidate: &Candidate) -> Check {
+    let (state, reason, fix) = list::standing(candidate);
+    let systems = candidate.entry.manifest.peer.systems.join(", ");
+    let name = format!("peer {} ({systems})", candidate.entry.id());
+    let found = reason.unwrap_or_else(|| "ready".to_owned());
+    Check {
+        blocked: state == "blocked",
+        ..Check::new(name, state == "ready", found, fix)
+    }
+}
+
 fn machine(env: &Environment) -> Vec<Check> {
-    let check = |name: &str, ok: bool, found: String, fix: &str| Check {
-        name: name.to_owned(),
-        ok,
-        found,
-        fix: (!ok && !fix.is_empty()).then(|| fix.to_owned()),
+    let check = |name: &str, ok: bool, found: String, fix: &str| {
+        Check::new(name.to_owned(), ok, found, Some(fix.to_owned()))
     };
     let read = |path: &str| {
         let text = std::fs::read_to_string(path).ok();

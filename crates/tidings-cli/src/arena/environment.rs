@@ -11,6 +11,9 @@ pub(crate) struct Environment {
     pub(crate) tidings: String,
     pub(crate) debug_build: bool,
     pub(crate) git: Option<String>,
+    /// Stands for the binary itself: a run is only continued by the one that began it.
+    #[serde(default)]
+    pub(crate) build: Option<String>,
     pub(crate) os: String,
     pub(crate) kernel: String,
     pub(crate) cpu: String,
@@ -141,6 +144,7 @@ impl Environment {
             tidings: env!("CARGO_PKG_VERSION").to_owned(),
             debug_build: cfg!(debug_assertions),
             git: git(),
+            build: Some(super::build::fingerprint_of_self()),
             os: os
                 .unwrap_or(std::env::consts::OS)
                 .trim_matches('"')

@@ -11,6 +11,8 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Some requested cell failed, timed out or gave a wrong answer; the results are saved.
     CellFailed = 3,
+    /// `compare --fail-on regress`: some cell is slower or fails.
+    Regressed = 4,
     /// Nothing could run.
     NothingRan = 5,
     /// The environment is unfit and `--strict-env` was given.

@@ -124,6 +124,7 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
         clock_ns: track.hello.as_ref().map(|h| h.clock_ns),
         build_hash: build.map(|b| b.hash.clone()),
         log: None,
+        cut_off: false,
     }
 }
 
@@ -190,10 +191,10 @@ pub(crate) fn absent(absent: &Absent) -> CellRecord {
         variant: absent.id.variant.clone(),
         system: absent.system.clone(),
         peer: absent.peer.clone(),
-        labels: BTreeMap::new(),
+        labels: absent.labels.clone(),
         params: BTreeMap::new(),
         threads: 0,
-        origin: String::new(),
+        origin: absent.origin.clone(),
         ranked,
         requested: absent.requested,
         state: absent.state,
@@ -224,5 +225,6 @@ pub(crate) fn absent(absent: &Absent) -> CellRecord {
         clock_ns: None,
         build_hash: None,
         log: None,
+        cut_off: false,
     }
 }

@@ -16,6 +16,9 @@ The same workloads for tidings and for other systems, counted, checked and timed
   tidings arena doctor                  is this machine fit for measuring, what is missing?
   tidings arena setup rust              build a peer that has to download its libraries
   tidings arena show                    the tables of the last run
+  tidings arena run --resume RUN        go on with a run that was cut off
+  tidings arena compare RUN             the last run against an earlier one, cell by cell
+  tidings arena peer new go DIR         begin a peer for another system; `peer test DIR` checks it
 
 A filter is workload[/variant][@system], with globs and commas. Every command has --help.
 ";
@@ -26,6 +29,7 @@ pub(crate) fn guide() -> Result<Exit, Stop> {
     let mut ready_systems = Vec::new();
     let mut to_build = Vec::new();
     let mut missing = Vec::new();
+    let mut blocked = Vec::new();
     for candidate in &candidates {
         let peer = &candidate.entry.manifest.peer;
         match &candidate.readiness {
@@ -36,9 +40,10 @@ pub(crate) fn guide() -> Result<Exit, Stop> {
             Readiness::Unbuilt(_) => {
                 to_build.push(format!("{} ({})", peer.id, candidate.entry.setup_command()));
             }
-            Readiness::Missing { reason, fix } => {
+            Readiness::Missing { reason, fix, .. } => {
                 missing.push(format!("{} ({reason}; fix: {fix})", peer.id));
             }
+            Readiness::Blocked { .. } => blocked.extend(peer.systems.iter().map(String::as_str)),
         }
     }
     let mut text = format!("{}\n{GUIDE}\n", style.bold("tidings arena"));
@@ -50,6 +55,7 @@ pub(crate) fn guide() -> Result<Exit, Stop> {
     line("ready", &ready_systems.join(", "));
     line("to build", &to_build.join(", "));
     line("missing", &missing.join(", "));
+    line("blocked", &blocked.join(", "));
     let last = record::saved(&paths::runs()?).pop();
     line("last run", last.as_deref().unwrap_or("none yet"));
     terminal::print(&text)?;

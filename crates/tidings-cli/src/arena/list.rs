@@ -28,6 +28,9 @@ struct Listed {
     ranked: bool,
     labels: BTreeMap<String, String>,
     origin: String,
+    /// Its reason is not that of its whole peer.
+    #[serde(skip)]
+    by_itself: bool,
 }
 
 /// The document of `list --json`.
@@ -54,7 +57,10 @@ pub(crate) fn standing(candidate: &Candidate) -> (&'static str, Option<String>, 
                 Some(candidate.entry.setup_command()),
             )
         }
-        Readiness::Missing { reason, fix } => ("missing", Some(reason.clone()), Some(fix.clone())),
+        Readiness::Missing { reason, fix, .. } => {
+            ("missing", Some(reason.clone()), Some(fix.clone()))
+        }
+        Readiness::Blocked { reason } => (State::Blocked.name(), Some(reason.clone()), None),
     }
 }
 
@@ -64,6 +70,10 @@ fn cells(candidates: &[Candidate]) -> Result<Vec<(CellId, Listed)>, Stop> {
         let (state, reason, fix) = standing(candidate);
         for cell in &candidate.entry.manifest.cell {
             let id = workload::parse_cell_id(&cell.id).map_err(Stop::internal)?;
+            let (state, reason, fix) = match &cell.blocked {
+                Some(why) => (State::Blocked.name(), Some(why.clone()), None),
+                None => (state, reason.clone(), fix.clone()),
+            };
             for system in &cell.systems {
                 let listed = Listed {
                     workload: id.workload,
@@ -81,6 +91,7 @@ fn cells(candidates: &[Candidate]) -> Result<Vec<(CellId, Listed)>, Stop> {
                         .map(|(k, v)| (k.clone(), v.text()))
                         .collect(),
                     origin: cell.origin.clone(),
+                    by_itself: cell.blocked.is_some(),
                 };
                 list.push((id.clone(), listed));
             }
@@ -106,6 +117,7 @@ fn cells(candidates: &[Candidate]) -> Result<Vec<(CellId, Listed)>, Stop> {
             ranked: id.is_ranked(),
             labels: BTreeMap::new(),
             origin: "own".to_owned(),
+            by_itself: true,
         };
         list.push((id, listed));
     }
@@ -169,16 +181,23 @@ fn text(candidates: &[Candidate], cells: &[(CellId, Listed)], style: Style) -> S
                 continue;
             }
             done.push(&id.variant);
-            let systems: Vec<String> = cells
+            // Who can run stands first, who has a reason of its own last.
+            let mut rows: Vec<&Listed> = cells
                 .iter()
                 .filter(|(other, _)| other == id)
-                .map(|(_, l)| match l.state {
+                .map(|(_, listed)| listed)
+                .collect();
+            rows.sort_by_key(|l| (l.state == "blocked" && l.by_itself, l.state != "ready"));
+            let systems: Vec<String> = rows
+                .into_iter()
+                .map(|l| match l.state {
                     "ready" => l.system.clone(),
-                    "blocked" => style.dim(&format!(
+                    "blocked" if l.by_itself => style.dim(&format!(
                         "{} blocked, {}",
                         l.system,
                         l.reason.as_deref().unwrap_or_default()
                     )),
+                    "blocked" => style.dim(&format!("[{}]", l.system)),
                     _ => style.dim(&format!("({})", l.system)),
                 })
                 .collect();
@@ -186,5 +205,5 @@ fn text(candidates: &[Candidate], cells: &[(CellId, Listed)], style: Style) -> S
             let _ = writeln!(text, " {mark} {:<26} {}", id.variant, systems.join(" "));
         }
     }
-    text + "\n* runs in the quick profile · (system): not ready\n"
+    text + "\n* runs in the quick profile · (system): not ready · [system]: blocked\n"
 }

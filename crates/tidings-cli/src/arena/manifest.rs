@@ -6,6 +6,7 @@
 //! systems = ["go", "go-reused-timer"]        # one process serves one of them
 //! lang = "Go"
 //! auto_build = true                          # default false: a first `arena run` may build it (no download)
+//! blocked = "why"                            # optional: cannot run on this kind of machine; needs no [run] and no [[build]]
 //! [version]                                  # optional: a command that tells the toolchain's version
 //! cmd = ["go", "version"]
 //! regex = 'go(\S+)'                          # group 1 is the version
@@ -27,6 +28,7 @@
 //! origin = "ext"                             # "own", "ext", "seed:000" .. "seed:004", "original"
 //! max = { S = 1000000 }                      # optional: larger sizes are not asked of this peer
 //! min_threads = 1                            # optional
+//! blocked = "why"                            # optional: this cell cannot run
 //! ```
 //!
 //! Placeholders: `{out}` the build's own cache folder, `{src}` the peer's folder, `{threads}` the thread count of the
@@ -48,6 +50,7 @@ pub(crate) struct Manifest {
     pub(crate) needs: Vec<Need>,
     #[serde(default)]
     pub(crate) build: Vec<Build>,
+    #[serde(default)]
     pub(crate) run: Run,
     pub(crate) cell: Vec<Cell>,
 }
@@ -61,6 +64,8 @@ pub(crate) struct Peer {
     pub(crate) lang: String,
     #[serde(default)]
     pub(crate) auto_build: bool,
+    /// Why it cannot run on this kind of machine: its cells are listed and never started.
+    pub(crate) blocked: Option<String>,
 }
 
 /// How the toolchain's version is learnt.
@@ -94,10 +99,11 @@ pub(crate) struct Build {
     pub(crate) outputs: Vec<String>,
 }
 
-/// How the peer is started.
-#[derive(Clone, Debug, Deserialize)]
+/// How the peer is started. Empty for a blocked one.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Run {
+    #[serde(default)]
     pub(crate) cmd: Vec<String>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
@@ -117,6 +123,8 @@ pub(crate) struct Cell {
     #[serde(default)]
     pub(crate) max: BTreeMap<String, i64>,
     pub(crate) min_threads: Option<u32>,
+    /// Why this cell cannot run.
+    pub(crate) blocked: Option<String>,
 }
 
 fn extension() -> String {
@@ -139,6 +147,14 @@ impl Label {
             Self::Number(number) => number.to_string(),
             Self::Flag(flag) => flag.to_string(),
         }
+    }
+}
+
+impl Manifest {
+    /// Why a cell cannot run: its own reason goes before the peer's.
+    pub(crate) fn why_blocked<'a>(&'a self, cell: &'a Cell) -> Option<&'a str> {
+        let reason = cell.blocked.as_ref().or(self.peer.blocked.as_ref());
+        reason.map(String::as_str)
     }
 }
 
@@ -165,6 +181,9 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
             "[peer] systems: {bad:?}: use lower-case letters, digits and '-'"
         ));
     }
+    if peer.blocked.as_ref().is_some_and(String::is_empty) {
+        return Err("[peer] blocked: say why".to_owned());
+    }
     for need in &mut manifest.needs {
         if need.fix.is_empty() {
             if need.apt.is_empty() {
@@ -173,8 +192,10 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
             need.fix = format!("apt-get install {}", need.apt.join(" "));
         }
     }
-    let commands = [("[run] cmd", &manifest.run.cmd)]
+    let start = [("[run] cmd", &manifest.run.cmd)];
+    let commands = start
         .into_iter()
+        .filter(|_| peer.blocked.is_none())
         .chain(manifest.version.iter().map(|v| ("[version] cmd", &v.cmd)))
         .chain(manifest.needs.iter().map(|n| ("[[needs]] cmd", &n.cmd)))
         .chain(manifest.build.iter().map(|b| ("[[build]] cmd", &b.cmd)));
@@ -210,7 +231,8 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
     Ok(())
 }
 
-fn is_name(text: &str) -> bool {
+/// Whether a text may be the id of a peer or a system.
+pub(crate) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && text
             .bytes()
@@ -295,6 +317,24 @@ mod tests {
         assert_eq!(places.fill(&manifest.run.cmd[0]), "/o/peer-go");
         assert_eq!(places.fill("-Xmx{heap_mb}m"), "-Xmx96m");
         assert_eq!(places.fill(&manifest.run.env["GOMAXPROCS"]), "2");
+    }
+
+    #[test]
+    fn a_blocked_peer_needs_no_command() {
+        let text = |blocked: &str| {
+            format!(
+                "[peer]\nid='x'\nsystems=['x']\nlang='F#'\n{blocked}\n[[cell]]\nid='fan/obj'\n\
+                 [[cell]]\nid='fan/struct'\nblocked='retired'\n"
+            )
+        };
+        let manifest = parse(&text("blocked='no SDK'")).expect("valid");
+        let reasons = manifest.cell.iter().map(|c| manifest.why_blocked(c));
+        assert_eq!(
+            reasons.collect::<Vec<_>>(),
+            [Some("no SDK"), Some("retired")]
+        );
+        assert!(parse(&text("")).is_err_and(|e| e.contains("[run] cmd is empty")));
+        assert!(parse(&text("blocked=''")).is_err_and(|e| e.contains("say why")));
     }
 
     #[test]

@@ -4,18 +4,32 @@
 //! the samples of a group through `track`, `peer` and `process`; `figures`, `stats` and `verdict` turn them into the
 //! records that `record` saves, `table` prints and `report` draws. What a correct sample counts is in `workload`.
 
+mod apt;
+mod baseline;
 mod build;
+mod bundle;
 mod catalog;
+mod clean;
+mod compare;
+mod compare_text;
+mod conformance;
 mod doctor;
+mod doctor_peer;
 mod environment;
 mod exit;
 mod figures;
 mod filter;
+mod fingerprint;
 mod guide;
+mod heartbeat;
+mod history;
 mod interrupt;
+mod limits;
 mod list;
 mod manifest;
 mod measure;
+mod merge;
+mod merge_text;
 mod noise;
 mod options;
 mod outcome;
@@ -31,13 +45,19 @@ mod random;
 mod ready;
 mod record;
 mod report;
+mod resume;
 mod run;
+mod saved;
+mod scaffold;
 mod session;
 mod setup;
 mod show;
+#[cfg(test)]
+mod simulation;
 pub(crate) mod size;
 mod smoke;
 mod state;
+mod static_binary;
 mod stats;
 mod table;
 mod terminal;
@@ -48,7 +68,7 @@ mod workload;
 
 use std::process::ExitCode;
 
-use crate::cli::{Arena, ArenaCommand};
+use crate::cli::{Arena, ArenaCommand, PeerCommand};
 
 /// Carries out `tidings arena ...`.
 pub(crate) fn main(arena: &Arena) -> ExitCode {
@@ -61,6 +81,16 @@ pub(crate) fn main(arena: &Arena) -> ExitCode {
         Some(ArenaCommand::Show(args)) => show::show(args),
         Some(ArenaCommand::Report(args)) => report::report(args),
         Some(ArenaCommand::Smoke(args)) => smoke::smoke(args),
+        Some(ArenaCommand::Compare(args)) => compare::compare(args),
+        Some(ArenaCommand::Baseline(args)) => baseline::baseline(&args.command),
+        Some(ArenaCommand::History(args)) => history::history(args),
+        Some(ArenaCommand::Clean(args)) => clean::clean(args),
+        Some(ArenaCommand::Merge(args)) => merge::merge(args),
+        Some(ArenaCommand::Bundle(args)) => bundle::bundle(args),
+        Some(ArenaCommand::Peer(args)) => match &args.command {
+            PeerCommand::New(args) => scaffold::new(args),
+            PeerCommand::Test(args) => conformance::test(args),
+        },
     };
     match result {
         Ok(exit) => ExitCode::from(exit as u8),

@@ -19,6 +19,8 @@ pub(crate) fn skip(group: &Group, why: &str) -> Vec<CellRecord> {
             id: group.id.clone(),
             system: cell.system.clone(),
             peer: String::new(),
+            labels: cell.labels.clone(),
+            origin: cell.origin.clone(),
             state: State::Skipped,
             reason: why.to_owned(),
             fix: None,
@@ -45,6 +47,7 @@ pub(crate) fn document(
         started: started.to_owned(),
         seconds: 0.0,
         interrupted: true,
+        sample_bytes: 0,
         command: std::env::args().collect(),
         plan: PlanRecord {
             profile: args.profile.name().to_owned(),
@@ -60,9 +63,15 @@ pub(crate) fn document(
             timeout_seconds: options.limits.timeout.as_secs_f64(),
             mem_cap: options.limits.mem_cap,
             alloc: settings.alloc,
+            peers: args
+                .peers
+                .peers
+                .as_ref()
+                .and_then(|p| p.canonicalize().ok()),
         },
         env,
         noise: Tally::default(),
+        resumed: Vec::new(),
         notes: Vec::new(),
         cells: Vec::new(),
     }
@@ -78,7 +87,16 @@ pub(crate) fn notes(run: &Run, budget: bool) -> Vec<String> {
         ));
     }
     if run.interrupted {
-        notes.push("the run was interrupted: what is here was measured before".to_owned());
+        notes.push(format!(
+            "the run was interrupted: what is here was measured before; go on: tidings arena run --resume {}",
+            run.id
+        ));
+    }
+    if !run.resumed.is_empty() {
+        notes.push(format!(
+            "cut off and gone on with at {}: the groups before and after met the machine in different states",
+            run.resumed.join(", ")
+        ));
     }
     let wide = run
         .cells

@@ -31,8 +31,18 @@ pub(crate) fn runs() -> Result<PathBuf, Stop> {
     Ok(base("XDG_DATA_HOME", ".local/share")?.join("tidings/arena/runs"))
 }
 
-/// Where the peers' sources are: the repository this binary was built from, if it is still there.
+/// The folder of baselines.
+pub(crate) fn baselines() -> Result<PathBuf, Stop> {
+    Ok(base("XDG_DATA_HOME", ".local/share")?.join("tidings/arena/baselines"))
+}
+
+/// Where the peers' sources are: beside the binary, as in a bundle, or in the repository it was built from.
 pub(crate) fn sources() -> Option<PathBuf> {
+    let this = env::current_exe().ok()?;
+    let beside = this.parent()?.join("arena/peers");
+    if beside.is_dir() {
+        return beside.canonicalize().ok();
+    }
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../arena/peers");
     folder.canonicalize().ok()
 }

@@ -41,6 +41,13 @@ pub(crate) struct Checked {
     pub(crate) wall_ns: u64,
 }
 
+/// What makes a peer leave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leave {
+    Quit,
+    EndOfInput,
+}
+
 /// A peer that said hello.
 #[derive(Debug)]
 pub(crate) struct Peer {
@@ -137,6 +144,20 @@ impl Peer {
         self.process.quit()
     }
 
+    /// Waits for the peer to leave in one of the two ways by itself; true if it left as it should.
+    pub(crate) fn leave(&mut self, how: Leave) -> bool {
+        let quit = how == Leave::Quit;
+        self.process.leave(quit, !quit)
+    }
+
+    /// Any command, as `peer test` needs it: the id it got, and the answer whatever it is.
+    pub(crate) fn ask(&mut self, command: &str, words: &str) -> Result<(u64, Line), Failure> {
+        let id = self.id();
+        self.process
+            .write_line(&format!("{command} id={id}{words}"));
+        Ok((id, self.line(command)?))
+    }
+
     /// One sample, checked against the formulas and the harness's own clock.
     pub(crate) fn run(&mut self, inner: u64, alloc: bool) -> Result<Checked, Failure> {
         let Some((cell, expected)) = self.prepared.clone() else {
@@ -185,13 +206,17 @@ impl Peer {
         }
     }
 
-    fn answer(&mut self, to: &str) -> Result<Line, Failure> {
+    fn line(&mut self, to: &str) -> Result<Line, Failure> {
         let line = next_line(&mut self.process, self.timeout, to)?;
         if let Some(extra) = self.process.unasked() {
             let reason = format!("unasked output: {}", protocol::quote(&extra));
             return Err(Failure::new(State::Protocol, reason));
         }
-        match line {
+        Ok(line)
+    }
+
+    fn answer(&mut self, to: &str) -> Result<Line, Failure> {
+        match self.line(to)? {
             Line::Err(refusal) => {
                 let state = match refusal.kind {
                     RefusalKind::Unsupported | RefusalKind::Limit => State::Unsupported,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::catalog::{Entry, Readiness};
 use super::exit::Stop;
 use super::filter::Filters;
+use super::manifest;
 use super::peer::{Launch, Limits};
 use super::size::{self, Override, Profile};
 use super::state::State;
@@ -18,6 +19,12 @@ pub(crate) struct Candidate {
 }
 
 impl Candidate {
+    /// Whether a user who writes `name` means this peer: by its id or by one of its systems.
+    pub(crate) fn is_named(&self, name: &str) -> bool {
+        let peer = &self.entry.manifest.peer;
+        peer.id == name || peer.systems.iter().any(|system| system == name)
+    }
+
     /// How one of its systems is started, if it can be.
     pub(crate) fn launch(
         &self,
@@ -59,6 +66,8 @@ pub(crate) struct Absent {
     pub(crate) id: CellId,
     pub(crate) system: String,
     pub(crate) peer: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) origin: String,
     pub(crate) state: State,
     pub(crate) reason: String,
     pub(crate) fix: Option<String>,
@@ -94,6 +103,22 @@ pub(crate) fn systems(candidates: &[Candidate]) -> Vec<&str> {
         .collect()
 }
 
+/// Refuses names that are neither a system nor a peer.
+pub(crate) fn known(candidates: &[Candidate], names: &[String]) -> Result<(), Stop> {
+    let is_known = |name: &&String| candidates.iter().any(|c| c.is_named(name));
+    let Some(stranger) = names.iter().find(|name| !is_known(name)) else {
+        return Ok(());
+    };
+    let mut all = systems(candidates);
+    all.extend(candidates.iter().map(|c| c.entry.id()));
+    all.sort_unstable();
+    all.dedup();
+    let all = all.join(", ");
+    Err(Stop::usage(format!(
+        "unknown system {stranger:?}; there are {all}"
+    )))
+}
+
 /// Makes the plan. Sizes that no machine or this machine cannot hold end it with a usage error.
 pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Plan, Stop> {
     let mut plan = Plan {
@@ -116,7 +141,7 @@ pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Pl
                         origin: listed.origin.clone(),
                         max: listed.max.clone(),
                     };
-                    place(&mut plan, request, candidate, &id, cell, listed.min_threads)?;
+                    place(&mut plan, request, candidate, &id, cell, listed)?;
                 }
             }
         }
@@ -133,6 +158,8 @@ pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Pl
                 id,
                 system: "tidings".to_owned(),
                 peer: "tidings".to_owned(),
+                labels: BTreeMap::new(),
+                origin: "own".to_owned(),
                 state: State::Blocked,
                 reason: (*reason).to_owned(),
                 fix: None,
@@ -155,7 +182,7 @@ fn place(
     candidate: &Candidate,
     id: &CellId,
     cell: Cell,
-    min_threads: Option<u32>,
+    listed: &manifest::Cell,
 ) -> Result<(), Stop> {
     let requested =
         request.required.contains(&cell.system) || request.filters.names_system(&cell.system);
@@ -163,11 +190,18 @@ fn place(
         id: id.clone(),
         system: cell.system.clone(),
         peer: candidate.entry.id().to_owned(),
+        labels: cell.labels.clone(),
+        origin: cell.origin.clone(),
         state,
         reason,
         fix,
         requested,
     };
+    if let Some(why) = candidate.entry.manifest.why_blocked(listed) {
+        plan.absent
+            .push(absent(State::Blocked, why.to_owned(), None));
+        return Ok(());
+    }
     match &candidate.readiness {
         Readiness::Ready(_) => {}
         Readiness::Unbuilt(_) => {
@@ -176,14 +210,19 @@ fn place(
                 .push(absent(State::Missing, "not built".to_owned(), fix));
             return Ok(());
         }
-        Readiness::Missing { reason, fix } => {
+        Readiness::Missing { reason, fix, .. } => {
             plan.absent
                 .push(absent(State::Missing, reason.clone(), Some(fix.clone())));
             return Ok(());
         }
+        Readiness::Blocked { reason } => {
+            plan.absent
+                .push(absent(State::Blocked, reason.clone(), None));
+            return Ok(());
+        }
     }
     for threads in request.threads {
-        if let Some(min) = min_threads.filter(|min| threads < min) {
+        if let Some(min) = listed.min_threads.filter(|min| threads < min) {
             let reason = format!("needs at least {min} threads");
             plan.absent.push(absent(State::Unsupported, reason, None));
             continue;

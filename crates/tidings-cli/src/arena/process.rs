@@ -192,10 +192,19 @@ impl Process {
 
     /// Asks the peer to leave; true if it did so in time and with exit code 0.
     pub(crate) fn quit(&mut self) -> bool {
+        self.leave(true, true)
+    }
+
+    /// Waits for the peer to leave after the word, the end of its input, or both.
+    pub(crate) fn leave(&mut self, word: bool, end_of_input: bool) -> bool {
         let family = proc_tree::descendants(self.pid());
         self.thaw();
-        self.write_line("quit");
-        self.stdin = None;
+        if word {
+            self.write_line("quit");
+        }
+        if end_of_input {
+            self.stdin = None;
+        }
         let deadline = Instant::now() + QUIT;
         let mut pause = Duration::from_micros(200);
         let clean = loop {

@@ -37,7 +37,7 @@ pub(crate) fn build_by_itself(
         for step in build::steps(&candidate.entry, built) {
             tell(&format!("building peer {id}: {}", step.join(" ")));
         }
-        candidate.readiness = match build::make(&candidate.entry, built) {
+        candidate.readiness = match build::make(&candidate.entry, built, |_| ()) {
             Ok(()) => Readiness::Ready(built.clone()),
             Err(reason) => {
                 tell(&format!("peer {id} does not build: {reason}"));
@@ -45,6 +45,7 @@ pub(crate) fn build_by_itself(
                 Readiness::Missing {
                     reason: format!("does not build: {reason}"),
                     fix: candidate.entry.setup_command(),
+                    apt: Vec::new(),
                 }
             }
         };

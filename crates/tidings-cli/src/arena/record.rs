@@ -27,10 +27,16 @@ pub(crate) struct Run {
     pub(crate) seconds: f64,
     /// The run was cut off by Ctrl-C or by an error.
     pub(crate) interrupted: bool,
+    /// Of the samples file, up to the end of the last group that was not cut off.
+    #[serde(default)]
+    pub(crate) sample_bytes: u64,
     pub(crate) command: Vec<String>,
     pub(crate) plan: PlanRecord,
     pub(crate) env: Environment,
     pub(crate) noise: Tally,
+    /// When it was gone on with after it had been cut off.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) resumed: Vec<String>,
     /// Warnings about the run as a whole.
     pub(crate) notes: Vec<String>,
     pub(crate) cells: Vec<CellRecord>,
@@ -52,6 +58,9 @@ pub(crate) struct PlanRecord {
     pub(crate) timeout_seconds: f64,
     pub(crate) mem_cap: u64,
     pub(crate) alloc: bool,
+    /// The folder of peers, where it was given.
+    #[serde(default)]
+    pub(crate) peers: Option<PathBuf>,
 }
 
 /// One cell: a row of a table.
@@ -103,6 +112,9 @@ pub(crate) struct CellRecord {
     pub(crate) build_hash: Option<String>,
     /// Below the run's folder.
     pub(crate) log: Option<String>,
+    /// The run was cut off while its group was measured: `--resume` measures it anew.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) cut_off: bool,
 }
 
 /// Time per operation, in nanoseconds.
@@ -135,9 +147,20 @@ impl CellRecord {
         (&self.workload, &self.variant, &self.params, self.threads)
     }
 
+    /// Tells a cell from every other of its run, and finds the same one in another run.
+    pub(crate) fn key(&self) -> String {
+        key(&self.name(), &self.params, self.threads)
+    }
+
     pub(crate) fn name(&self) -> String {
         format!("{}/{}@{}", self.workload, self.variant, self.system)
     }
+}
+
+/// The key of a cell: its name, sizes and threads.
+pub(crate) fn key(name: &str, params: &BTreeMap<String, i64>, threads: u32) -> String {
+    let sizes: String = params.iter().map(|(k, v)| format!(" {k}={v}")).collect();
+    format!("{name}{sizes} threads={threads}")
 }
 
 /// One line of `samples.ndjson`.
@@ -183,6 +206,34 @@ impl Store {
         fs::create_dir_all(&folder).map_err(|e| Stop::file("make", &folder, &e))?;
         let path = folder.join("samples.ndjson");
         let samples = File::create(&path).map_err(|e| Stop::file("write", &path, &e))?;
+        Self::open(folder, samples, copy)
+    }
+
+    /// Goes on with a run that was cut off: its first `bytes` of samples stay as they are, what was half measured goes.
+    pub(crate) fn reopen(folder: PathBuf, bytes: u64, copy: Option<&Path>) -> Result<Self, Stop> {
+        let path = folder.join("samples.ndjson");
+        let reopened = OpenOptions::new().append(true).open(&path);
+        let samples = reopened.map_err(|e| Stop::file("write", &path, &e))?;
+        let length = samples.metadata().map_or(0, |data| data.len());
+        if length < bytes {
+            return Err(Stop::usage(format!(
+                "{}: samples of finished cells are gone, the run cannot be gone on with",
+                path.display()
+            )));
+        }
+        let cut = samples.set_len(bytes).and_then(|()| samples.sync_all());
+        cut.map_err(|e| Stop::file("write", &path, &e))?;
+        Self::open(folder, samples, copy)
+    }
+
+    /// Bytes of samples so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.samples.metadata().map_or(0, |data| data.len())
+    }
+
+    fn open(folder: PathBuf, samples: File, copy: Option<&Path>) -> Result<Self, Stop> {
+        // Held until the process ends, however it ends: nobody resumes or removes a run that goes on.
+        let _ = samples.lock();
         let copy = match copy {
             None => None,
             Some(path) => {
@@ -230,7 +281,8 @@ impl Store {
             let mut file = File::create(&temporary)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&temporary, &path)
+            fs::rename(&temporary, &path)?;
+            File::open(&self.folder)?.sync_all()
         };
         write().map_err(|e| Stop::file("write", &path, &e))
     }
@@ -254,6 +306,12 @@ pub(crate) fn json(run: &Run) -> Result<String, Stop> {
     serde_json::to_string_pretty(run)
         .map(|text| text + "\n")
         .map_err(|e| Stop::internal(format!("cannot write the result: {e}")))
+}
+
+/// Whether the process that writes a run is still there.
+pub(crate) fn is_going_on(folder: &Path) -> bool {
+    let samples = File::open(folder.join("samples.ndjson"));
+    samples.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
 }
 
 /// The saved runs, oldest first (their names begin with the time).

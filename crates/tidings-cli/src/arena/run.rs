@@ -6,13 +6,24 @@ use super::filter::Filters;
 use super::plan::{self, Plan, Request};
 use super::session::Session;
 use super::terminal::{self, Style};
-use super::{options, ready, size};
+use super::{baseline, compare, limits, options, ready, resume, size};
 use crate::cli::RunArgs;
 
 /// Runs the command; the exit code tells how the cells went.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     let style = Style::choose(args.no_color, terminal::stderr_is_terminal());
+    let earlier = match &args.resume {
+        Some(name) => Some(resume::open(name, args)?),
+        None => None,
+    };
+    let begun = earlier.as_ref().map(|earlier| earlier.args.clone());
+    let args = begun.as_ref().unwrap_or(args);
     let options = options::options(args)?;
+    let baseline = match &args.baseline {
+        Some(name) => Some(baseline::load(name)?),
+        None => None,
+    };
+    limits::raise_open_files();
     let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let filters = {
         let systems = plan::systems(&candidates);
@@ -58,10 +69,21 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
             message: format!("unfit for measuring: {}", env.warnings.join("; ")),
         });
     }
+    if let Some(earlier) = &earlier {
+        earlier.check(&env, &options)?;
+    }
+    if let Some(baseline) = &baseline {
+        compare::comparable(&baseline.run.env, &env)?;
+    }
     if plan.groups.is_empty() {
         return Err(Stop::nothing(why_nothing(&plan)));
     }
-    Session::new(args, &options, &candidates, style)?.perform(&plan, env)
+    let (exit, saved) =
+        Session::new(args, &options, &candidates, style)?.perform(&plan, env, earlier)?;
+    if let Some(baseline) = baseline {
+        compare::after_run(&baseline, &saved, args.json, style)?;
+    }
+    Ok(exit)
 }
 
 fn why_nothing(plan: &Plan) -> String {

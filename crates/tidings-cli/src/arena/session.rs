@@ -1,6 +1,6 @@
 //! One run from its first line to its last: the groups one after the other, within the budget, saved as they end.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::catalog::Readiness;
 use super::environment::Environment;
@@ -8,12 +8,15 @@ use super::exit::{Exit, Stop};
 use super::figures::{self, Build, Builds};
 use super::interrupt::Interrupt;
 use super::measure::Bench;
-use super::noise::{NOISY_RUN, Tally};
+use super::noise::NOISY_RUN;
 use super::options::Options;
 use super::plan::{Candidate, Group, Plan};
 use super::progress::{Detail, Progress};
 use super::random::Random;
-use super::record::{CellRecord, Store};
+use super::record::{CellRecord, Run, Store};
+use super::resume::Earlier;
+use super::saved::Saved;
+use super::state::State;
 use super::terminal::Style;
 use super::track::{Journal, Track};
 use super::{outcome, paths, table, units};
@@ -51,12 +54,31 @@ impl<'a> Session<'a> {
 
     /// Measures the plan, saves and prints. The run goes on over failing cells; it ends early only at Ctrl-C or when
     /// its files cannot be written.
-    pub(crate) fn perform(&self, plan: &Plan, env: Environment) -> Result<Exit, Stop> {
+    pub(crate) fn perform(
+        &mut self,
+        plan: &Plan,
+        env: Environment,
+        earlier: Option<Earlier>,
+    ) -> Result<(Exit, Saved), Stop> {
         let now = jiff::Timestamp::now();
-        let id = run_id(now);
-        let mut store = Store::create(&paths::runs()?, &id, self.args.ndjson.as_deref())?;
-        let mut progress = self.head(plan, &env, &id);
-        let mut run = outcome::document(self.args, self.options, &id, &now.to_string(), env);
+        let (mut store, mut run, mut done) = match earlier {
+            Some(earlier) => {
+                earlier.check_peers(&self.builds)?;
+                earlier.reopen(&plan.groups, &now.to_string())?
+            }
+            None => {
+                let id = run_id(now);
+                let store = Store::create(&paths::runs()?, &id, self.args.ndjson.as_deref())?;
+                let run = outcome::document(self.args, self.options, &id, &now.to_string(), env);
+                (store, run, vec![None; plan.groups.len()])
+            }
+        };
+        // The time before it was cut off counts.
+        let spent = Duration::try_from_secs_f64(run.seconds).unwrap_or_default();
+        self.begin = self.begin.checked_sub(spent).unwrap_or(self.begin);
+        // Saved before the first group, too: a run that is killed at any time can be resumed.
+        store.save(&run)?;
+        let mut progress = self.head(plan, &run);
         let mut bench = Bench {
             settings: &self.options.settings,
             interrupt: &self.interrupt,
@@ -68,16 +90,28 @@ impl<'a> Session<'a> {
                 launch: 0,
                 pending: Vec::new(),
             },
-            noise: Tally::default(),
+            noise: run.noise,
         };
         let mut trouble = None;
         let mut left: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
-        for group in &plan.groups {
-            let records = if trouble.is_some() {
+        for (index, group) in (0_u64..).zip(&plan.groups) {
+            let before = usize::try_from(index).ok().and_then(|i| done[i].take());
+            let records = if let Some(records) = before {
+                records
+            } else if trouble.is_some() {
                 outcome::skip(group, "the run was cut off")
             } else {
-                let (records, stop) = self.group(&mut bench, group, left)?;
+                // By the group, not by what went before: a resumed run has the order it would have had.
+                bench.random = Random::new(self.options.seed ^ index << 32);
+                let (mut records, stop) = self.group(&mut bench, group, left)?;
                 trouble = stop;
+                let cut_off = trouble.is_some() || self.interrupt.is_asked();
+                for record in &mut records {
+                    record.cut_off = cut_off && record.state != State::Skipped;
+                }
+                if !cut_off {
+                    run.sample_bytes = bench.store.bytes();
+                }
                 records
             };
             left -= group.cells.len();
@@ -89,7 +123,8 @@ impl<'a> Session<'a> {
             run.cells.extend(records);
             run.noise = bench.noise;
             run.seconds = self.begin.elapsed().as_secs_f64();
-            // Saved after every group: a run that is killed can be shown.
+            run.notes = outcome::notes(&run, self.options.budget.is_some());
+            // Saved after every group: a run that is killed can be shown, and gone on with.
             if trouble.is_none() {
                 trouble = bench.store.save(&run).err();
             }
@@ -101,11 +136,14 @@ impl<'a> Session<'a> {
         if trouble.is_none() {
             trouble = store.save(&run).err();
         }
-        outcome::finish(self.args, &run, &store, trouble, self.interrupt.is_asked())
+        let exit = outcome::finish(self.args, &run, &store, trouble, self.interrupt.is_asked())?;
+        let folder = store.folder.clone();
+        Ok((exit, Saved { folder, run }))
     }
 
     /// Says what begins.
-    fn head(&self, plan: &Plan, env: &Environment, id: &str) -> Progress {
+    fn head(&self, plan: &Plan, run: &Run) -> Progress {
+        let (env, id) = (&run.env, &run.id);
         let detail = match (self.args.quiet, self.args.verbose) {
             (true, _) => Detail::Quiet,
             (_, true) => Detail::Verbose,
@@ -118,8 +156,13 @@ impl<'a> Session<'a> {
             format!("at most {}", units::clock(b))
         });
         progress.line(&self.style.bold(&format!(
-            "tidings arena · {} · {cells} cells in {groups} groups · {budget} · run {id}",
+            "tidings arena · {} · {cells} cells in {groups} groups · {budget} · run {id}{}",
             self.args.profile.name(),
+            if run.resumed.is_empty() {
+                ""
+            } else {
+                ", gone on with"
+            },
         )));
         progress.line(&env.summary());
         for warning in &env.warnings {

@@ -1,105 +1,231 @@
-//! `tidings arena setup`: builds peers into the cache, after showing what it will do.
+//! `tidings arena setup`: shows what it will install and build, does it, and names what failed. The rest goes on.
 
 use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 
+use super::apt::{self, Installer, Quote};
 use super::catalog::{Built, Readiness};
 use super::exit::{Exit, Stop};
+use super::heartbeat::Heartbeat;
 use super::plan::{self, Candidate};
-use super::terminal;
-use super::{build, ready};
+use super::{build, ready, terminal, units};
 use crate::cli::SetupArgs;
 
+/// What is to be done for one peer.
+#[derive(Debug)]
+struct Work {
+    /// Index into the candidates.
+    peer: usize,
+    /// Debian packages that come first.
+    packages: Vec<String>,
+}
+
+/// Work, and whether something asked for cannot be done.
+#[derive(Debug, Default)]
+struct Plan {
+    work: Vec<Work>,
+    short: bool,
+}
+
 pub(crate) fn setup(args: &SetupArgs) -> Result<Exit, Stop> {
-    let candidates = ready::look(args.peers.peers.as_deref())?;
+    let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let chosen = choose(args, &candidates)?;
-    let mut todo: Vec<(&Candidate, &Built)> = Vec::new();
-    let mut missing = false;
-    for candidate in chosen {
-        let id = candidate.entry.id();
-        match &candidate.readiness {
-            Readiness::Ready(_) => terminal::print(&format!("ready    {id}\n"))?,
-            Readiness::Missing { reason, fix } => {
-                missing = true;
-                terminal::print(&format!("missing  {id}: {reason}\n         fix: {fix}\n"))?;
-            }
-            Readiness::Unbuilt(built) => {
-                terminal::print(&format!("build    {id} into {}\n", built.out.display()))?;
-                for step in build::steps(&candidate.entry, built) {
-                    terminal::print(&format!("         {}\n", step.join(" ")))?;
-                }
-                if !candidate.entry.manifest.peer.auto_build {
-                    terminal::print("         this may download from the language's registry\n")?;
-                }
-                todo.push((candidate, built));
-            }
-        }
+    let mut plan = Plan::default();
+    for index in chosen {
+        plan.add(index, &candidates[index], args)?;
     }
-    let absent = if missing { Exit::CellFailed } else { Exit::Ok };
-    if todo.is_empty() || args.dry_run {
-        return Ok(absent);
+    let short = if plan.short {
+        Exit::CellFailed
+    } else {
+        Exit::Ok
+    };
+    if plan.work.is_empty() || args.dry_run {
+        return Ok(short);
     }
-    if !args.yes && !agreed()? {
+    if !args.yes && !agreed("build these?")? {
         terminal::print("nothing was built\n")?;
         return Ok(Exit::Ok);
     }
-    let mut failed = false;
-    for (candidate, built) in todo {
-        let id = candidate.entry.id();
-        let begin = Instant::now();
-        match build::make(&candidate.entry, built) {
-            Ok(()) => {
-                let seconds = begin.elapsed().as_secs_f64();
-                terminal::print(&format!("built    {id} in {seconds:.1} s\n"))?;
-            }
-            Err(reason) => {
-                failed = true;
-                terminal::print(&format!("failed   {id}: {reason}\n"))?;
-            }
-        }
-    }
-    Ok(if failed { Exit::CellFailed } else { absent })
+    let failed = perform(&plan.work, &mut candidates)?;
+    Ok(if failed { Exit::CellFailed } else { short })
 }
 
-fn choose<'a>(args: &SetupArgs, candidates: &'a [Candidate]) -> Result<Vec<&'a Candidate>, Stop> {
-    for name in &args.systems {
-        if !candidates.iter().any(|c| is_named(c, name)) {
-            let mut names = plan::systems(candidates);
-            names.extend(candidates.iter().map(|c| c.entry.id()));
-            names.sort_unstable();
-            names.dedup();
-            return Err(Stop::usage(format!(
-                "unknown system {name:?}; there are {}",
-                names.join(", ")
-            )));
+impl Plan {
+    /// Says what one peer needs, and takes it into the plan if it can be done.
+    fn add(&mut self, peer: usize, candidate: &Candidate, args: &SetupArgs) -> Result<(), Stop> {
+        let id = candidate.entry.id();
+        match &candidate.readiness {
+            Readiness::Ready(_) => terminal::print(&format!("ready    {id}\n"))?,
+            Readiness::Blocked { reason } => {
+                terminal::print(&format!("blocked  {id}: {reason}\n"))?;
+            }
+            Readiness::Unbuilt(built) => {
+                if args.offline && !candidate.entry.manifest.peer.auto_build {
+                    self.short = true;
+                    return terminal::print(&format!("left out {id}: its build may download\n"));
+                }
+                terminal::print(&format!("build    {id} into {}\n", built.out.display()))?;
+                steps(candidate, built)?;
+                self.take(peer, &[]);
+            }
+            Readiness::Missing { reason, fix, apt } => {
+                if apt.is_empty() {
+                    self.short = true;
+                    let text = format!("missing  {id}: {reason}\n         fix: {fix}\n");
+                    return terminal::print(&text);
+                }
+                if args.offline {
+                    self.short = true;
+                    return terminal::print(&format!("left out {id}: {reason}; apt downloads\n"));
+                }
+                terminal::print(&format!("install  {id}: {reason}\n"))?;
+                terminal::print(&format!("         {}\n", bring(apt)))?;
+                let refused = if !rustix::process::geteuid().is_root() {
+                    Some(format!(
+                        "needs root: sudo tidings arena setup {id} --yes, or {fix}"
+                    ))
+                } else if !args.yes && !args.dry_run {
+                    Some("packages are installed only with --yes".to_owned())
+                } else {
+                    None
+                };
+                if let Some(why) = refused {
+                    self.short = true;
+                    return terminal::print(&format!("         left out: {why}\n"));
+                }
+                for step in &candidate.entry.manifest.build {
+                    terminal::print(&format!("         then {}\n", step.cmd.join(" ")))?;
+                }
+                downloads(candidate)?;
+                self.take(peer, apt);
+            }
         }
+        Ok(())
     }
-    let chosen = candidates.iter().filter(|c| {
-        let named = args.systems.iter().any(|name| is_named(c, name));
+
+    fn take(&mut self, peer: usize, packages: &[String]) {
+        let packages = packages.to_vec();
+        self.work.push(Work { peer, packages });
+    }
+}
+
+fn steps(candidate: &Candidate, built: &Built) -> Result<(), Stop> {
+    for step in build::steps(&candidate.entry, built) {
+        terminal::print(&format!("         {}\n", step.join(" ")))?;
+    }
+    downloads(candidate)
+}
+
+fn downloads(candidate: &Candidate) -> Result<(), Stop> {
+    if candidate.entry.manifest.peer.auto_build || candidate.entry.manifest.build.is_empty() {
+        return Ok(());
+    }
+    terminal::print("         this may download from the language's registry\n")
+}
+
+/// What an installation brings, in words.
+fn bring(packages: &[String]) -> String {
+    let named = packages.join(" ");
+    match apt::quote(packages) {
+        Ok(Quote::Brings(all)) if all.is_empty() => {
+            format!(
+                "apt-get install {named}: all of it is installed, and what was looked for is not on the path"
+            )
+        }
+        Ok(Quote::Brings(all)) => {
+            let sum = |of: fn(&apt::Package) -> u64| units::bytes(all.iter().map(of).sum());
+            let names: Vec<&str> = all.iter().map(|p| p.name.as_str()).collect();
+            format!(
+                "apt-get install {named}: {} packages, {} to download, {} on disk ({})",
+                all.len(),
+                sum(|p| p.download),
+                sum(|p| p.installed),
+                names.join(" ")
+            )
+        }
+        Ok(Quote::Unknown(names)) => format!(
+            "apt-get install {named}: apt does not know {}, so `apt-get update` comes first",
+            names.join(", ")
+        ),
+        Err(why) => format!("apt-get install {named}: size unknown, {why}"),
+    }
+}
+
+/// Does the work; true if some of it failed.
+fn perform(work: &[Work], candidates: &mut [Candidate]) -> Result<bool, Stop> {
+    let mut installer = Installer::default();
+    let mut failed = false;
+    for (number, item) in (1..).zip(work) {
+        let begin = Instant::now();
+        let candidate = &mut candidates[item.peer];
+        let id = candidate.entry.id().to_owned();
+        let place = format!("{number} of {}, peer {id}", work.len());
+        let outcome = one(item, candidate, &mut installer, &place)?;
+        let text = match outcome {
+            Ok(()) => format!("built    {id} in {:.1} s\n", begin.elapsed().as_secs_f64()),
+            Err(why) => {
+                failed = true;
+                format!("failed   {id}: {why}\n")
+            }
+        };
+        terminal::print(&text)?;
+    }
+    Ok(failed)
+}
+
+/// One peer: packages, then another look, then the build.
+fn one(
+    item: &Work,
+    candidate: &mut Candidate,
+    installer: &mut Installer,
+    place: &str,
+) -> Result<Result<(), String>, Stop> {
+    let mut beat = None;
+    let mut begins = |what: &str| {
+        terminal::say(&format!("{place}: {what}"));
+        beat = Some(Heartbeat::start(&format!("{place}: {what}")));
+    };
+    if !item.packages.is_empty() {
+        if let Err(why) = installer.install(&item.packages, &mut begins) {
+            return Ok(Err(why));
+        }
+        candidate.readiness = candidate.entry.readiness()?;
+    }
+    let outcome = match &candidate.readiness {
+        Readiness::Ready(_) => Ok(()),
+        Readiness::Unbuilt(built) => {
+            build::make(&candidate.entry, built, |step| begins(&step.join(" ")))
+        }
+        Readiness::Missing { reason, .. } if item.packages.is_empty() => Err(reason.clone()),
+        Readiness::Missing { reason, fix, .. } => {
+            Err(format!("packages installed, yet {reason}; fix: {fix}"))
+        }
+        Readiness::Blocked { reason } => Err(reason.clone()),
+    };
+    drop(beat);
+    Ok(outcome)
+}
+
+/// The candidates asked for: those named, all, or those that download nothing.
+fn choose(args: &SetupArgs, candidates: &[Candidate]) -> Result<Vec<usize>, Stop> {
+    plan::known(candidates, &args.systems)?;
+    let is_chosen = |c: &Candidate| {
+        let named = args.systems.iter().any(|name| c.is_named(name));
         let default = args.systems.is_empty() && c.entry.manifest.peer.auto_build;
         c.entry.folder.is_some() && (args.all || named || default)
-    });
-    Ok(chosen.collect())
+    };
+    let all = candidates.iter().enumerate();
+    Ok(all.filter(|(_, c)| is_chosen(c)).map(|(i, _)| i).collect())
 }
 
-fn is_named(candidate: &Candidate, name: &str) -> bool {
-    candidate.entry.id() == name
-        || candidate
-            .entry
-            .manifest
-            .peer
-            .systems
-            .iter()
-            .any(|s| s == name)
-}
-
-fn agreed() -> Result<bool, Stop> {
+/// Asks the user at the terminal.
+pub(crate) fn agreed(question: &str) -> Result<bool, Stop> {
     if !io::stdin().is_terminal() {
         return Err(Stop::usage(
-            "nobody to ask here: pass --yes to build, or --dry-run",
+            "nobody to ask here: pass --yes to do it, or --dry-run",
         ));
     }
-    terminal::print("build these? [y/N] ")?;
+    terminal::print(&format!("{question} [y/N] "))?;
     let mut answer = String::new();
     io::stdin()
         .read_line(&mut answer)

@@ -6,11 +6,11 @@ use super::exit::{Exit, Stop};
 use super::filter::Filters;
 use super::interrupt::Interrupt;
 use super::peer::Peer;
-use super::plan::{self, Group, Request};
+use super::plan::{self, Absent, Group, Request};
 use super::size::Profile;
 use super::state::{Failure, State};
 use super::terminal::{self, Style};
-use super::{options, ready};
+use super::{limits, options, ready};
 use crate::cli::SmokeArgs;
 
 /// Repetitions of the second sample: sums over repetitions must be right too.
@@ -19,7 +19,8 @@ const INNER: u64 = 3;
 pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     let begin = Instant::now();
     let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
-    let limits = options::limits(Profile::Smoke, args.timeout, args.mem_cap)?;
+    limits::raise_open_files();
+    let allowed = options::limits(Profile::Smoke, args.timeout, args.mem_cap)?;
     let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let filters = Filters::parse(&args.filter, &plan::systems(&candidates))?;
     ready::build_by_itself(&mut candidates, |_| true, terminal::say);
@@ -30,7 +31,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         overrides: &[],
         originals: false,
         required: &[],
-        mem_cap: limits.mem_cap,
+        mem_cap: allowed.mem_cap,
     };
     let plan = plan::make(&candidates, &request)?;
     let interrupt = Interrupt::install()?;
@@ -54,7 +55,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         {
             old.quit();
         }
-        let launch = candidates[*index].launch(system, group.threads, limits)?;
+        let launch = candidates[*index].launch(system, group.threads, allowed)?;
         let (_, _, running) = match &mut peer {
             Some(running) => running,
             none => match Peer::start(&launch, &interrupt) {
@@ -89,7 +90,14 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         old.quit();
     }
     let mut missing = Vec::new();
-    for absent in &plan.absent {
+    let is_elsewhere =
+        |a: &Absent| a.state == State::Blocked && !a.requested && a.peer != "tidings";
+    let elsewhere = plan.absent.iter().filter(|a| is_elsewhere(a)).count();
+    if elsewhere > 0 {
+        let line = format!("{elsewhere} cells of systems that cannot run on this kind of machine");
+        terminal::print(&format!("{} {line}\n", style.yellow("absent")))?;
+    }
+    for absent in plan.absent.iter().filter(|a| !is_elsewhere(a)) {
         let line = format!(
             "{} {}: {}",
             absent.state.name(),
@@ -134,7 +142,7 @@ fn check_unless_stalled(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
 }
 
 /// Two seeds, one repetition and several, allocations where the peer counts them.
-fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
+pub(crate) fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
     let id = group.id.to_string();
     if !peer.hello.cells.contains(&id) {
         let reason = "its manifest lists the cell, its hello does not";

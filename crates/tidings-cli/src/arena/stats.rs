@@ -88,30 +88,62 @@ fn upper_tail(x: f64) -> f64 {
 ///
 /// The percentile form, not `BCa`: the acceleration of a median comes from a jackknife that is not consistent for it.
 pub(crate) fn interval(launches: &[Vec<f64>], level: Level, resamples: usize) -> Option<[f64; 2]> {
-    let groups: Vec<&Vec<f64>> = launches.iter().filter(|l| !l.is_empty()).collect();
-    let total: usize = groups.iter().map(|g| g.len()).sum();
-    if total < MIN_FOR_INTERVAL {
-        return None;
+    let sample = Resampled::new(launches)?;
+    let mut random = Random::new(SEED);
+    let medians = (0..resamples).map(|_| sample.median(&mut random));
+    Some(percentiles(medians.collect(), level.tail(sample.total)))
+}
+
+/// A confidence interval of the ratio of two medians whose samples were not taken together: each side is resampled for
+/// itself. The tail is that of the shorter one.
+pub(crate) fn ratio_interval(
+    over: &[Vec<f64>],
+    under: &[Vec<f64>],
+    level: Level,
+    resamples: usize,
+) -> Option<[f64; 2]> {
+    let (over, under) = (Resampled::new(over)?, Resampled::new(under)?);
+    let mut random = Random::new(SEED);
+    let ratios = (0..resamples).map(|_| over.median(&mut random) / under.median(&mut random));
+    let least = over.total.min(under.total);
+    Some(percentiles(ratios.collect(), level.tail(least)))
+}
+
+/// Of the bootstrap: fixed, so that a saved run gives the same interval again.
+const SEED: u64 = 0x7469_6469_6e67_7321;
+
+/// Samples to be drawn from again and again.
+struct Resampled<'a> {
+    launches: Vec<&'a Vec<f64>>,
+    total: usize,
+}
+
+impl<'a> Resampled<'a> {
+    /// `None` if there are too few.
+    fn new(launches: &'a [Vec<f64>]) -> Option<Self> {
+        let launches: Vec<&Vec<f64>> = launches.iter().filter(|l| !l.is_empty()).collect();
+        let total = launches.iter().map(|l| l.len()).sum();
+        (total >= MIN_FOR_INTERVAL).then_some(Self { launches, total })
     }
-    let mut random = Random::new(0x7469_6469_6e67_7321);
-    let mut drawn = Vec::with_capacity(total);
-    let mut medians: Vec<f64> = (0..resamples)
-        .map(|_| {
-            drawn.clear();
-            for index in 0..groups.len() {
-                let group = if groups.len() == 1 {
-                    groups[index]
-                } else {
-                    groups[random.below(groups.len())]
-                };
-                drawn.extend((0..group.len()).map(|_| group[random.below(group.len())]));
-            }
-            median_in_place(&mut drawn)
-        })
-        .collect();
-    medians.sort_unstable_by(f64::total_cmp);
-    let tail = level.tail(total);
-    Some([quantile(&medians, tail), quantile(&medians, 1.0 - tail)])
+
+    /// The median of one resample: of launches first, then of samples within each.
+    fn median(&self, random: &mut Random) -> f64 {
+        let mut drawn = Vec::with_capacity(self.total);
+        for launch in &self.launches {
+            let launch = if self.launches.len() == 1 {
+                launch
+            } else {
+                self.launches[random.below(self.launches.len())]
+            };
+            drawn.extend((0..launch.len()).map(|_| launch[random.below(launch.len())]));
+        }
+        median_in_place(&mut drawn)
+    }
+}
+
+fn percentiles(mut values: Vec<f64>, tail: f64) -> [f64; 2] {
+    values.sort_unstable_by(f64::total_cmp);
+    [quantile(&values, tail), quantile(&values, 1.0 - tail)]
 }
 
 /// Half the width of an interval, relative to its median.

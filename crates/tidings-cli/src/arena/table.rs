@@ -112,6 +112,7 @@ fn problems(text: &mut String, run: &Run, style: Style) {
         );
         failed.retain(|c| c.state != State::Skipped);
     }
+    blocked_elsewhere(text, &mut failed, style);
     // Cells with the same trouble (a missing toolchain has many) share a line.
     let mut told = BTreeSet::new();
     for cell in &failed {
@@ -149,6 +150,23 @@ fn problems(text: &mut String, run: &Run, style: Style) {
         if let Some(log) = cell.log.as_ref().filter(|_| cell.state.is_failure()) {
             let _ = writeln!(text, "      log: {log}");
         }
+    }
+}
+
+/// Systems that no machine of this kind can run: one line for all of them, unless one was asked for by name.
+fn blocked_elsewhere(text: &mut String, failed: &mut Vec<&CellRecord>, style: Style) {
+    let is_one = |c: &CellRecord| c.state == State::Blocked && !c.requested && c.peer != "tidings";
+    let blocked: Vec<&CellRecord> = failed.iter().copied().filter(|c| is_one(c)).collect();
+    if blocked.len() > FEW {
+        let systems: BTreeSet<&str> = blocked.iter().map(|c| c.system.as_str()).collect();
+        let word = style.yellow(State::Blocked.name());
+        let _ = writeln!(
+            text,
+            "  {word} {} cells of {} systems that cannot run on this kind of machine: `tidings arena list` says why",
+            blocked.len(),
+            systems.len()
+        );
+        failed.retain(|c| !is_one(c));
     }
 }
 

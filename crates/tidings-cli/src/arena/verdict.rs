@@ -50,6 +50,17 @@ pub(crate) fn values(series: &Series) -> Vec<Vec<f64>> {
 
 /// Compares a cell with the reference. `noisy`: the machine was, so the margin is doubled.
 pub(crate) fn ratio(name: &str, cell: &Series, reference: &Series, noisy: bool) -> Option<Ratio> {
+    ratio_drawn(name, cell, reference, noisy, RESAMPLES)
+}
+
+/// The same with another number of resamples.
+pub(crate) fn ratio_drawn(
+    name: &str,
+    cell: &Series,
+    reference: &Series,
+    noisy: bool,
+    resamples: usize,
+) -> Option<Ratio> {
     let logs: Vec<Vec<f64>> = cell
         .iter()
         .zip(reference)
@@ -64,23 +75,24 @@ pub(crate) fn ratio(name: &str, cell: &Series, reference: &Series, noisy: bool) 
     if all.is_empty() {
         return None;
     }
-    let ci95 = stats::interval(&logs, Level::P95, RESAMPLES).map(|i| i.map(f64::exp));
+    let ci95 = stats::interval(&logs, Level::P95, resamples).map(|i| i.map(f64::exp));
     let margin = if noisy { 2.0 * MARGIN } else { MARGIN };
     Some(Ratio {
         reference: name.to_owned(),
         median: stats::median(&all).exp(),
         ci95,
-        verdict: ci95.map_or(Verdict::NotShown, |ci| judge(ci, margin)),
+        verdict: ci95.map_or(Verdict::NotShown, |ci| judge(ci, margin, MARGIN)),
         pairs: all.len(),
     })
 }
 
-fn judge([low, high]: [f64; 2], margin: f64) -> Verdict {
-    if low > 1.0 + margin {
+/// What an interval of a ratio shows: wholly beyond `apart` is a difference, wholly within `same` is none.
+pub(crate) fn judge([low, high]: [f64; 2], apart: f64, same: f64) -> Verdict {
+    if low > 1.0 + apart {
         Verdict::Slower
-    } else if high < 1.0 / (1.0 + margin) {
+    } else if high < 1.0 / (1.0 + apart) {
         Verdict::Faster
-    } else if low >= 1.0 / (1.0 + MARGIN) && high <= 1.0 + MARGIN {
+    } else if low >= 1.0 / (1.0 + same) && high <= 1.0 + same {
         Verdict::Same
     } else {
         Verdict::NotShown
@@ -162,11 +174,11 @@ mod tests {
 
     #[test]
     fn verdicts_need_the_whole_interval() {
-        assert_eq!(judge([1.05, 1.2], MARGIN), Verdict::Slower);
-        assert_eq!(judge([1.05, 1.2], 2.0 * MARGIN), Verdict::NotShown);
-        assert_eq!(judge([0.5, 0.9], MARGIN), Verdict::Faster);
-        assert_eq!(judge([0.99, 1.02], MARGIN), Verdict::Same);
-        assert_eq!(judge([0.99, 1.2], MARGIN), Verdict::NotShown);
+        assert_eq!(judge([1.05, 1.2], MARGIN, MARGIN), Verdict::Slower);
+        assert_eq!(judge([1.05, 1.2], 2.0 * MARGIN, MARGIN), Verdict::NotShown);
+        assert_eq!(judge([0.5, 0.9], MARGIN, MARGIN), Verdict::Faster);
+        assert_eq!(judge([0.99, 1.02], MARGIN, MARGIN), Verdict::Same);
+        assert_eq!(judge([0.99, 1.2], MARGIN, MARGIN), Verdict::NotShown);
         let few = series([1.0, 1.0, 1.0]);
         let ratio = ratio("ref", &few, &series([2.0, 2.0, 2.0]), false).expect("pairs");
         assert_eq!(

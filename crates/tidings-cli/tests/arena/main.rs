@@ -1,10 +1,17 @@
 //! The arena as its users meet it: the binary, with peers that behave and peers that do not.
 
+mod blocked;
+mod compare;
 mod failures;
 mod figures;
 mod golden;
 mod interrupt;
+mod machines;
+mod noise;
+mod peers;
 mod report;
+mod resume;
+mod setup;
 mod stage;
 mod usage;
 

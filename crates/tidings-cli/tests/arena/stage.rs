@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ pub(crate) struct Called {
 }
 
 /// The fake peer: an example of this package, which `cargo test` builds.
-fn fake_peer() -> PathBuf {
+pub(crate) fn fake_peer() -> PathBuf {
     let folder = Path::new(env!("CARGO_BIN_EXE_tidings"))
         .parent()
         .expect("a folder");
@@ -41,15 +42,21 @@ impl Stage {
 
     /// Adds a fake peer that serves one system of the same name.
     pub(crate) fn peer(&self, name: &str, mode: &str, cells: &[&str]) -> &Self {
+        self.peer_with(name, &["--mode", mode], cells)
+    }
+
+    /// The same with any arguments of the fake peer.
+    pub(crate) fn peer_with(&self, name: &str, args: &[&str], cells: &[&str]) -> &Self {
         let cells: String = cells
             .iter()
             .map(|c| format!("[[cell]]\nid = \"{c}\"\nlabels = {{ kind = \"fake\" }}\n"))
             .collect();
         let fake = fake_peer();
+        let args: String = args.iter().map(|arg| format!(", {arg:?}")).collect();
         self.manifest(
             name,
             &format!(
-                "[peer]\nid = \"{name}\"\nsystems = [\"{name}\"]\nlang = \"Rust\"\n[run]\ncmd = [{fake:?}, \"--mode\", \"{mode}\"]\n{cells}"
+                "[peer]\nid = \"{name}\"\nsystems = [\"{name}\"]\nlang = \"Rust\"\n[run]\ncmd = [{fake:?}{args}]\n{cells}"
             ),
         )
     }
@@ -85,14 +92,30 @@ impl Stage {
         )
     }
 
+    /// The saved runs, oldest first.
+    pub(crate) fn runs(&self) -> Vec<PathBuf> {
+        let folder = self.root.join("data/tidings/arena/runs");
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut list: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        list.sort();
+        list
+    }
+
+    /// Waits until there is a run whose samples hold `text`.
+    pub(crate) fn wait_for(&self, text: &str) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let is_there = |run: &PathBuf| {
+            fs::read_to_string(run.join("samples.ndjson")).is_ok_and(|all| all.contains(text))
+        };
+        while !self.runs().iter().any(is_there) {
+            assert!(Instant::now() < deadline, "no sample with {text}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// The folder of the only saved run.
     pub(crate) fn saved(&self) -> PathBuf {
-        let runs = self.root.join("data/tidings/arena/runs");
-        let list: Vec<_> = fs::read_dir(runs)
-            .expect("a run")
-            .flatten()
-            .map(|e| e.path())
-            .collect();
+        let list = self.runs();
         assert_eq!(list.len(), 1, "{list:?}");
         list[0].clone()
     }

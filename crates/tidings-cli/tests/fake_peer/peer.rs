@@ -1,6 +1,7 @@
 //! A peer that speaks the arena's protocol and misbehaves on request: `--mode honest|liar-ns|...`.
 //!
-//! It does no work but sleeps: a sample of k operations takes `k * --ns` nanoseconds (`--base` more per repetition).
+//! It does no work but sleeps: a sample of k operations takes `k * --ns` nanoseconds. Most modes tell how long they really
+//! slept; `exact`, `jitter` and `drift` tell how long they meant to, so that their figures are the same on any machine.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
@@ -22,9 +23,15 @@ fn main() {
         mode: option("--mode", "honest"),
         system: option("--system", "fake"),
         ns_per_op: option("--ns", "50").parse().expect("--ns is a number"),
+        cells: Vec::new(),
         cell: String::new(),
         params: Words::new(),
         samples: 0,
+        ns_file: option("--ns-file", ""),
+        switch_ms: option("--switch-ms", "0")
+            .parse()
+            .expect("--switch-ms is a number"),
+        random: option("--seed", "1").parse().expect("--seed is a number"),
         hoard: Vec::new(),
         children: Vec::new(),
     };
@@ -32,6 +39,7 @@ fn main() {
         "--cells",
         "pingpong/tell,counter/send,skynet/tree-ch,chain/struct",
     );
+    fake.cells = cells.split(',').map(str::to_owned).collect();
     fake.start(&cells);
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("stdin is text");
@@ -43,10 +51,23 @@ fn main() {
             .collect();
         match command {
             "prep" => fake.prep(pairs),
+            "run" if fake.params.is_empty() && !fake.is("yes-man") => {
+                refuse(&pairs["id"], "bug", "run without prep");
+            }
+            "run" if fake.params.is_empty() => {
+                say(&format!(r#"{{"arena":1,"t":"ok","id":{}}}"#, pairs["id"]));
+            }
             "run" => fake.run(&pairs),
-            "drop" | "ping" => say(&format!(r#"{{"arena":1,"t":"ok","id":{}}}"#, pairs["id"])),
+            "drop" | "ping" => {
+                if command == "drop" {
+                    fake.params.clear();
+                }
+                say(&format!(r#"{{"arena":1,"t":"ok","id":{}}}"#, pairs["id"]));
+            }
+            "quit" if fake.is("lingerer") => {}
             "quit" => return,
-            _ => say(r#"{"arena":1,"t":"err","id":0,"kind":"unsupported","msg":"command"}"#),
+            _ if fake.is("ignorant") => {}
+            _ => refuse(&pairs["id"], "unsupported", "command"),
         }
     }
 }
@@ -55,9 +76,15 @@ struct Fake {
     mode: String,
     system: String,
     ns_per_op: f64,
+    cells: Vec<String>,
     cell: String,
     params: Words,
     samples: u32,
+    /// Holds the time per operation, if it is there.
+    ns_file: String,
+    /// When `drift` becomes half as fast, in milliseconds since 1970.
+    switch_ms: u128,
+    random: u64,
     hoard: Vec<Vec<u8>>,
     children: Vec<std::process::Child>,
 }
@@ -67,6 +94,12 @@ fn say(line: &str) {
     writeln!(out, "{line}")
         .and_then(|()| out.flush())
         .expect("the harness reads");
+}
+
+fn refuse(id: &str, kind: &str, why: &str) {
+    say(&format!(
+        r#"{{"arena":1,"t":"err","id":{id},"kind":"{kind}","msg":"{why}"}}"#
+    ));
 }
 
 impl Fake {
@@ -92,9 +125,10 @@ impl Fake {
             &self.system
         };
         say(&format!(
-            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2","runtime":"sleep","flags":"{}","threads":2,"pid":{},"clock_ns":1,"caps":["alloc"],"cells":[{}]}}"#,
+            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2","runtime":"sleep","flags":"{}","threads":2,"pid":{},"clock_ns":{},"caps":["alloc"],"cells":[{}]}}"#,
             self.mode,
             std::process::id(),
+            u32::from(!self.is("clockless")),
             list.join(",")
         ));
     }
@@ -105,9 +139,10 @@ impl Fake {
         }
         let id = pairs["id"].clone();
         if self.is("refuse") {
-            return say(&format!(
-                r#"{{"arena":1,"t":"err","id":{id},"kind":"limit","msg":"not on a Friday"}}"#
-            ));
+            return refuse(&id, "limit", "not on a Friday");
+        }
+        if !self.cells.contains(&pairs["cell"]) {
+            return refuse(&id, "unsupported", "no such cell");
         }
         if self.is("forker") {
             // A child in a group of its own that outlives us, unless somebody looks for it.
@@ -122,6 +157,28 @@ impl Fake {
         self.cell.clone_from(&pairs["cell"]);
         self.params = pairs;
         say(&format!(r#"{{"arena":1,"t":"ok","id":{id}}}"#));
+    }
+
+    /// As many processes as there are cores that do nothing but take time, in groups of their own: the harness cannot freeze
+    /// them. They end by themselves if nobody ends them.
+    fn burn(&mut self) {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        for _ in 0..cores {
+            let mut command = std::process::Command::new("setsid");
+            command.args(["timeout", "60", "sh", "-c", "while :; do :; done"]);
+            self.children.push(command.spawn().expect("setsid exists"));
+        }
+    }
+
+    /// A factor around 1 as machines give them, with a tail to the slow side. Its median is 1.
+    fn jitter(&mut self) -> f64 {
+        let mut uniform = || {
+            self.random = self.random.wrapping_mul(6_364_136_223_846_793_005);
+            self.random = self.random.wrapping_add(1_442_695_040_888_963_407);
+            f64::from(u32::try_from(self.random >> 33).expect("31 bits")) / f64::from(1_u32 << 31)
+        };
+        let normal = (0..12).map(|_| uniform()).sum::<f64>() - 6.0;
+        (0.05 * normal).exp()
     }
 
     fn size(&self, key: &str) -> i64 {
@@ -158,6 +215,9 @@ impl Fake {
     )]
     fn run(&mut self, pairs: &Words) {
         self.samples += 1;
+        if let Ok(text) = std::fs::read_to_string(&self.ns_file) {
+            self.ns_per_op = text.trim().parse().expect("a number");
+        }
         let (id, inner) = (
             &pairs["id"],
             pairs["inner"].parse::<i64>().expect("a number"),
@@ -169,6 +229,13 @@ impl Fake {
             "elider" => ns = 30e6 * inner as f64,
             "slow" => ns = 400e6,
             "warm" => ns *= 1.0 + 9.0 * (-samples / 4.0).exp(),
+            "jitter" => ns *= self.jitter(),
+            "drift" => {
+                let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+                let late = now.expect("after 1970").as_millis() >= self.switch_ms;
+                ns *= if late { 2.0 } else { 1.0 };
+            }
+            "noisyneighbour" if self.children.is_empty() => self.burn(),
             "crash-run" if self.samples > 6 => std::process::exit(3),
             "hang" if self.samples > 2 => sleep(Duration::from_secs(3600)),
             "chatty" if self.samples > 2 => say("by the way"),
@@ -183,6 +250,7 @@ impl Fake {
         let mut told = begin.elapsed().as_nanos() as u64;
         match self.mode.as_str() {
             "liar-ns" => told *= 3,
+            "exact" | "jitter" | "drift" => told = ns as u64,
             "dawdler" => told = (told / 10).max(1),
             "liar-count" => msgs += 1,
             "liar-units" => units += 1,

@@ -1,0 +1,260 @@
+//! `tidings arena compare`: two runs, cell by cell. The machine must be the same; with `--force`, between machines, only
+//! the ratios to the reference are set against each other.
+
+use serde::Serialize;
+
+use super::compare_text;
+use super::environment::Environment;
+use super::exit::{Exit, Stop};
+use super::record::CellRecord;
+use super::saved::{self, Samples, Saved};
+use super::stats::{self, Level, RESAMPLES};
+use super::terminal::{self, Style};
+use super::verdict::{self, Verdict};
+use super::{fingerprint, size, workload};
+use crate::cli::CompareArgs;
+
+/// The peer whose changes are what a comparison is about.
+const OWN: &str = "tidings";
+/// Without a flag: what matters between two runs. More than within one, where rounds are paired.
+const THRESHOLD: f64 = 0.05;
+
+/// The document of `compare --json`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Comparison {
+    pub(crate) schema: &'static str,
+    pub(crate) a: String,
+    pub(crate) b: String,
+    pub(crate) threshold: f64,
+    /// The machines differ, so only ratios to the reference were compared.
+    pub(crate) machines_differ: Vec<String>,
+    pub(crate) one_launch: bool,
+    pub(crate) cells: Vec<Compared>,
+    /// Cells with figures in one of the runs only.
+    pub(crate) only_a: usize,
+    pub(crate) only_b: usize,
+}
+
+/// One cell in both runs.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Compared {
+    pub(crate) workload: String,
+    pub(crate) variant: String,
+    pub(crate) system: String,
+    pub(crate) sizes: String,
+    pub(crate) threads: u32,
+    pub(crate) unit: String,
+    /// Nanoseconds per operation; ratios to the reference when the machines differ.
+    pub(crate) a: Option<f64>,
+    pub(crate) b: Option<f64>,
+    /// Time of B over time of A: above 1, B is slower.
+    pub(crate) ratio: Option<f64>,
+    pub(crate) ci95: Option<[f64; 2]>,
+    pub(crate) outcome: Outcome,
+    pub(crate) note: Option<String>,
+}
+
+/// What became of a cell from A to B.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Outcome {
+    /// It had figures in A and fails in B.
+    Fails,
+    Slower,
+    Faster,
+    NotShown,
+    Same,
+    /// Its peer is another one now.
+    NotCompared,
+}
+
+impl Outcome {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fails => "fails",
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::NotShown => "not shown",
+            Self::Same => "same",
+            Self::NotCompared => "not compared",
+        }
+    }
+
+    fn is_regress(self) -> bool {
+        matches!(self, Self::Fails | Self::Slower)
+    }
+}
+
+pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Stop> {
+    let (a, b) = match (&args.a, &args.b) {
+        (None, _) => (saved::last_but_one()?, saved::open(None)?),
+        (Some(a), b) => (saved::open(Some(a))?, saved::open(b.as_deref())?),
+    };
+    if !args.force {
+        comparable(&a.run.env, &b.run.env)?;
+    }
+    let comparison = of(&a, &b, args.threshold.unwrap_or(THRESHOLD));
+    if comparison.cells.is_empty() {
+        return Err(Stop::nothing(format!(
+            "runs {} and {} have no cell in common",
+            comparison.a, comparison.b
+        )));
+    }
+    if args.json {
+        let text = serde_json::to_string_pretty(&comparison)
+            .map_err(|e| Stop::internal(format!("cannot write the comparison: {e}")))?;
+        terminal::print(&(text + "\n"))?;
+    } else {
+        let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+        terminal::print(&compare_text::text(&comparison, style))?;
+    }
+    let regress = comparison.cells.iter().any(|c| c.outcome.is_regress());
+    let fatal = args.fail_on.is_some() && regress;
+    Ok(if fatal { Exit::Regressed } else { Exit::Ok })
+}
+
+/// Refuses figures of two machines.
+pub(crate) fn comparable(a: &Environment, b: &Environment) -> Result<(), Stop> {
+    let mut differences = fingerprint::differences(a, b);
+    if a.debug_build != b.debug_build {
+        differences.push("one is a debug build".to_owned());
+    }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(Stop::usage(format!(
+        "the runs were made on different machines ({}): their figures say nothing beside each other; \
+         `compare --force` compares the ratios to the reference",
+        differences.join("; ")
+    )))
+}
+
+/// Tells how a run that just ended compares with a baseline.
+pub(crate) fn after_run(a: &Saved, b: &Saved, json: bool, style: Style) -> Result<(), Stop> {
+    let text = compare_text::text(&of(a, b, THRESHOLD), style);
+    if json {
+        terminal::say(&text);
+        return Ok(());
+    }
+    terminal::print(&format!("\n{text}"))
+}
+
+/// Compares two runs.
+pub(crate) fn of(a: &Saved, b: &Saved, threshold: f64) -> Comparison {
+    let machines_differ = fingerprint::differences(&a.run.env, &b.run.env);
+    let by_ratio = !machines_differ.is_empty();
+    let samples = (a.samples(), b.samples());
+    let has = |cell: &&CellRecord| cell.ns_per_op.is_some();
+    let mut cells = Vec::new();
+    let mut found = 0;
+    for old in a.run.cells.iter().filter(has) {
+        let Some(new) = b.run.cells.iter().find(|cell| cell.key() == old.key()) else {
+            continue;
+        };
+        found += 1;
+        if by_ratio {
+            cells.extend(ratios(old, new, threshold));
+        } else {
+            cells.push(times(old, new, &samples, threshold));
+        }
+    }
+    cells.sort_by_key(|cell| cell.outcome);
+    let new = b.run.cells.iter().filter(has);
+    let is_old = |cell: &&CellRecord| a.run.cells.iter().any(|c| c.key() == cell.key());
+    Comparison {
+        schema: "tidings.arena.compare/1",
+        a: a.run.id.clone(),
+        b: b.run.id.clone(),
+        threshold,
+        machines_differ,
+        one_launch: a.run.plan.launches == 1 || b.run.plan.launches == 1,
+        only_a: a.run.cells.iter().filter(has).count() - found,
+        only_b: new.filter(|cell| !is_old(cell)).count(),
+        cells,
+    }
+}
+
+fn row(cell: &CellRecord) -> Compared {
+    let id = workload::parse_cell_id(&format!("{}/{}", cell.workload, cell.variant)).ok();
+    Compared {
+        workload: cell.workload.clone(),
+        variant: cell.variant.clone(),
+        system: cell.system.clone(),
+        sizes: id.map_or_else(String::new, |id| size::show(&id, &cell.params)),
+        threads: cell.threads,
+        unit: cell.unit.clone(),
+        a: None,
+        b: None,
+        ratio: None,
+        ci95: None,
+        outcome: Outcome::NotShown,
+        note: None,
+    }
+}
+
+/// One machine: times against times.
+fn times(
+    old: &CellRecord,
+    new: &CellRecord,
+    (a, b): &(Samples, Samples),
+    threshold: f64,
+) -> Compared {
+    let mut row = row(old);
+    row.a = old.ns_per_op.map(|f| f.median);
+    let (Some(before), Some(after)) = (old.ns_per_op, new.ns_per_op) else {
+        if new.state.is_failure() {
+            row.outcome = Outcome::Fails;
+        } else {
+            row.outcome = Outcome::NotCompared;
+        }
+        let reason = new.reason.as_deref().unwrap_or("-");
+        row.note = Some(format!("now {}: {reason}", new.state.name()));
+        return row;
+    };
+    row.b = Some(after.median);
+    row.ratio = Some(after.median / before.median);
+    if old.peer != OWN && old.build_hash != new.build_hash {
+        row.outcome = Outcome::NotCompared;
+        row.note = Some(format!("peer {} was changed or built anew", old.peer));
+        return row;
+    }
+    let key = old.key();
+    let drawn = a
+        .get(&key)
+        .zip(b.get(&key))
+        .and_then(|(under, over)| stats::ratio_interval(over, under, Level::P95, RESAMPLES));
+    // Without the samples, the widest that both intervals allow.
+    let widest = || {
+        let (under, over) = (before.ci95?, after.ci95?);
+        Some([over[0] / under[1], over[1] / under[0]])
+    };
+    row.ci95 = drawn.or_else(widest);
+    row.outcome = judge(row.ci95, threshold);
+    row
+}
+
+/// Two machines: each cell's ratio to the reference of its own machine.
+fn ratios(old: &CellRecord, new: &CellRecord, threshold: f64) -> Option<Compared> {
+    let (before, after) = (old.ratio.as_ref()?, new.ratio.as_ref()?);
+    if before.reference != after.reference || before.verdict == Verdict::Reference {
+        return None;
+    }
+    let mut row = row(old);
+    (row.a, row.b) = (Some(before.median), Some(after.median));
+    row.ratio = Some(after.median / before.median);
+    row.ci95 = before
+        .ci95
+        .zip(after.ci95)
+        .map(|(under, over)| [over[0] / under[1], over[1] / under[0]]);
+    row.outcome = judge(row.ci95, threshold);
+    Some(row)
+}
+
+fn judge(ci95: Option<[f64; 2]>, threshold: f64) -> Outcome {
+    match ci95.map(|ci| verdict::judge(ci, threshold, threshold)) {
+        Some(Verdict::Slower) => Outcome::Slower,
+        Some(Verdict::Faster) => Outcome::Faster,
+        Some(Verdict::Same) => Outcome::Same,
+        _ => Outcome::NotShown,
+    }
+}

@@ -1,0 +1,264 @@
+//! `tidings arena merge`: runs of several machines side by side. Absolute figures stand in panels of their own and are never
+//! ranked together; systems that both machines have, the anchors, relate the panels.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::environment::Environment;
+use super::exit::{Exit, Stop};
+use super::record::CellRecord;
+use super::saved::{self, Saved};
+use super::state::State;
+use super::terminal::{self, Style};
+use super::{fingerprint, merge_text, size, stats, workload};
+use crate::cli::MergeArgs;
+
+/// Systems that machines of both kinds can have, the first ones preferred.
+const ANCHORS: [&str; 6] = ["tidings", "go", "erlang", "haskell", "node", "crystal"];
+
+/// The document: what `--json` prints, and what a report of several machines is made from.
+#[derive(Debug, Serialize)]
+pub(crate) struct Merged {
+    pub(crate) schema: &'static str,
+    pub(crate) machines: Vec<Machine>,
+    /// Systems with figures on every machine.
+    pub(crate) anchors: Vec<String>,
+    pub(crate) groups: Vec<Panels>,
+}
+
+/// One machine and the runs made on it.
+#[derive(Debug, Serialize)]
+pub(crate) struct Machine {
+    pub(crate) name: String,
+    pub(crate) runs: Vec<String>,
+    pub(crate) env: Environment,
+    /// In the order of the runs; of equal ones the last counts.
+    #[serde(skip)]
+    cells: Vec<CellRecord>,
+}
+
+/// One group of cells on all machines.
+#[derive(Debug, Serialize)]
+pub(crate) struct Panels {
+    pub(crate) workload: String,
+    pub(crate) variant: String,
+    pub(crate) params: BTreeMap<String, i64>,
+    pub(crate) sizes: String,
+    pub(crate) threads: u32,
+    pub(crate) unit: String,
+    /// The anchor that the ratios of this group are to.
+    pub(crate) anchor: Option<String>,
+    /// Time on the second machine over time on the first, of each anchor of this group.
+    pub(crate) machine_ratios: BTreeMap<String, f64>,
+    /// One list of rows per machine.
+    pub(crate) panels: Vec<Vec<Row>>,
+}
+
+/// One system on one machine.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    pub(crate) system: String,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) state: State,
+    pub(crate) reason: Option<String>,
+    /// Among the systems of this machine only.
+    pub(crate) rank: Option<u32>,
+    pub(crate) ns_per_op: Option<f64>,
+    pub(crate) ci95: Option<[f64; 2]>,
+    /// Time over the anchor's on the same machine: the only figure to be set against another machine's.
+    pub(crate) to_anchor: Option<f64>,
+    pub(crate) to_anchor_ci95: Option<[f64; 2]>,
+}
+
+pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Stop> {
+    let runs = args
+        .runs
+        .iter()
+        .map(|name| saved::open(Some(name)))
+        .collect::<Result<Vec<_>, _>>()?;
+    let machines = machines(&runs);
+    if machines.len() < 2 {
+        return Err(Stop::usage(
+            "all these runs were made on one machine: `tidings arena compare` sets them side by side",
+        ));
+    }
+    let merged = of(machines);
+    if merged.groups.is_empty() {
+        return Err(Stop::nothing(
+            "no cell has figures on any of these machines",
+        ));
+    }
+    let json = serde_json::to_string_pretty(&merged)
+        .map_err(|e| Stop::internal(format!("cannot write the document: {e}")))?;
+    if let Some(path) = &args.output {
+        std::fs::write(path, json.clone() + "\n").map_err(|e| Stop::file("write", path, &e))?;
+    }
+    if args.json {
+        terminal::print(&(json + "\n"))?;
+    } else {
+        let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+        terminal::print(&merge_text::text(&merged, style))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The runs by machine, named A, B, ... in the order they were given.
+fn machines(runs: &[Saved]) -> Vec<Machine> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for saved in runs {
+        let run = &saved.run;
+        let same = |m: &&mut Machine| fingerprint::differences(&m.env, &run.env).is_empty();
+        match machines.iter_mut().find(same) {
+            Some(machine) => {
+                machine.runs.push(run.id.clone());
+                machine.cells.extend(run.cells.iter().cloned());
+            }
+            None => {
+                let letter = u8::try_from(machines.len()).unwrap_or(0).min(25) + b'A';
+                machines.push(Machine {
+                    name: char::from(letter).to_string(),
+                    runs: vec![run.id.clone()],
+                    env: run.env.clone(),
+                    cells: run.cells.clone(),
+                });
+            }
+        }
+    }
+    machines
+}
+
+fn of(machines: Vec<Machine>) -> Merged {
+    let mut groups: Vec<Panels> = Vec::new();
+    for machine in &machines {
+        let measured = machine.cells.iter().filter(|c| c.ns_per_op.is_some());
+        for cell in measured {
+            let is_known = groups.iter().any(|group| {
+                (
+                    &*group.workload,
+                    &*group.variant,
+                    &group.params,
+                    group.threads,
+                ) == cell.group()
+            });
+            if !is_known {
+                groups.push(panels(cell, &machines));
+            }
+        }
+    }
+    groups.sort_by_key(|group| {
+        let id = format!("{}/{}", group.workload, group.variant);
+        let order = workload::parse_cell_id(&id).map_or((usize::MAX, 0), |id| id.order());
+        (order, group.params.clone(), group.threads)
+    });
+    let has = |machine: &Machine, system: &str| {
+        let mut cells = machine.cells.iter();
+        cells.any(|c| c.system == system && c.ns_per_op.is_some())
+    };
+    let anchors = ANCHORS
+        .into_iter()
+        .filter(|system| machines.iter().all(|machine| has(machine, system)))
+        .map(str::to_owned)
+        .collect();
+    Merged {
+        schema: "tidings.arena.merge/1",
+        machines,
+        anchors,
+        groups,
+    }
+}
+
+/// The cells of one group on one machine; of several runs the last.
+fn cells<'a>(machine: &'a Machine, like: &CellRecord) -> Vec<&'a CellRecord> {
+    let mut found: Vec<&CellRecord> = Vec::new();
+    for cell in machine.cells.iter().filter(|c| c.group() == like.group()) {
+        found.retain(|other| other.system != cell.system);
+        found.push(cell);
+    }
+    let time = |cell: &CellRecord| cell.ns_per_op.map_or(f64::INFINITY, |f| f.median);
+    found.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    found
+}
+
+fn panels(like: &CellRecord, machines: &[Machine]) -> Panels {
+    let by_machine: Vec<Vec<&CellRecord>> = machines.iter().map(|m| cells(m, like)).collect();
+    let median = |list: &[&CellRecord], system: &str| {
+        let cell = list.iter().find(|c| c.system == system && c.ranked)?;
+        cell.ns_per_op.map(|figure| figure.median)
+    };
+    let here: Vec<&str> = ANCHORS
+        .into_iter()
+        .filter(|system| by_machine.iter().all(|list| median(list, system).is_some()))
+        .collect();
+    let ratio = |system: &&str| {
+        let (first, second) = (
+            median(&by_machine[0], system)?,
+            median(&by_machine[1], system)?,
+        );
+        Some(((*system).to_owned(), second / first))
+    };
+    let anchor = here.first().copied();
+    let id = workload::parse_cell_id(&format!("{}/{}", like.workload, like.variant)).ok();
+    Panels {
+        workload: like.workload.clone(),
+        variant: like.variant.clone(),
+        params: like.params.clone(),
+        sizes: id.map_or_else(String::new, |id| size::show(&id, &like.params)),
+        threads: like.threads,
+        unit: like.unit.clone(),
+        anchor: anchor.map(str::to_owned),
+        machine_ratios: here.iter().filter_map(ratio).collect(),
+        panels: by_machine.iter().map(|list| rows(list, anchor)).collect(),
+    }
+}
+
+fn rows(list: &[&CellRecord], anchor: Option<&str>) -> Vec<Row> {
+    let anchor = list
+        .iter()
+        .find(|cell| Some(cell.system.as_str()) == anchor)
+        .and_then(|cell| cell.ns_per_op);
+    let row = |cell: &&CellRecord| {
+        let figure = cell.ns_per_op;
+        let both = figure.zip(anchor);
+        // Paired by round where the run has compared with the anchor itself, else as wide as both intervals allow.
+        let paired = cell.ratio.as_ref().filter(|ratio| {
+            list.iter()
+                .any(|c| c.system == ratio.reference && c.ns_per_op == anchor)
+        });
+        let widest = both.and_then(|(own, anchor)| {
+            let (own, anchor) = (own.ci95?, anchor.ci95?);
+            Some([own[0] / anchor[1], own[1] / anchor[0]])
+        });
+        Row {
+            system: cell.system.clone(),
+            labels: cell.labels.clone(),
+            state: cell.state,
+            reason: cell.reason.clone(),
+            rank: cell.rank,
+            ns_per_op: figure.map(|f| f.median),
+            ci95: figure.and_then(|f| f.ci95),
+            to_anchor: match paired {
+                Some(ratio) => Some(ratio.median),
+                None => both.map(|(own, anchor)| own.median / anchor.median),
+            },
+            to_anchor_ci95: paired.map_or(widest, |ratio| ratio.ci95),
+        }
+    };
+    list.iter().map(row).collect()
+}
+
+impl Panels {
+    /// How much the anchors disagree about the machines: the largest of their ratios over the smallest.
+    pub(crate) fn disagreement(&self) -> Option<f64> {
+        let ratios = || self.machine_ratios.values().copied();
+        let most = ratios().fold(0.0, f64::max);
+        let least = ratios().fold(f64::INFINITY, f64::min);
+        (self.machine_ratios.len() > 1).then_some(most / least)
+    }
+
+    /// What the anchors say about the machines, in the middle.
+    pub(crate) fn machine_ratio(&self) -> Option<f64> {
+        let ratios: Vec<f64> = self.machine_ratios.values().copied().collect();
+        (!ratios.is_empty()).then(|| stats::median(&ratios))
+    }
+}

@@ -1,0 +1,170 @@
+//! `merge` and `bundle`: results and programs that go from one machine to another.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::stage::{Called, Stage, fake_peer};
+
+fn call(stage: &Stage, args: &[&str]) -> Called {
+    Called::from(stage.command(args).output().expect("started"))
+}
+
+/// The recorded run of the golden tests, as if made on another machine, at `factor` times its times.
+fn elsewhere(stage: &Stage, name: &str, factor: f64, rename: &[(&str, &str)]) -> String {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arena/golden/run.json");
+    let text = fs::read_to_string(golden).expect("there");
+    let mut run: Value = serde_json::from_str(&text).expect("JSON");
+    run["env"]["cpu"] = name.into();
+    run["id"] = name.into();
+    for cell in run["cells"].as_array_mut().expect("cells") {
+        for (from, to) in rename {
+            if cell["system"] == *from {
+                cell["system"] = (*to).into();
+            }
+        }
+        for key in ["median", "mean", "min", "max", "first"] {
+            if let Some(value) = cell["ns_per_op"][key].as_f64() {
+                cell["ns_per_op"][key] = (value * factor).into();
+            }
+        }
+    }
+    let folder = stage.root.join(name);
+    fs::create_dir_all(&folder).expect("made");
+    fs::write(folder.join("run.json"), run.to_string()).expect("written");
+    folder.to_str().expect("UTF-8").to_owned()
+}
+
+#[test]
+fn runs_of_two_machines_stand_in_panels_related_by_anchors() {
+    let stage = Stage::new("merge");
+    let a = elsewhere(&stage, "cpu-a", 1.0, &[]);
+    let b = elsewhere(
+        &stage,
+        "cpu-b",
+        2.0,
+        &[("tokio", "hopac"), ("flume", "akka-net")],
+    );
+    let called = call(&stage, &["merge", &a, &b, "--json"]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let merged = called.json();
+    assert_eq!(merged["schema"], "tidings.arena.merge/1");
+    assert_eq!(merged["machines"].as_array().map(Vec::len), Some(2));
+    assert!(
+        merged["anchors"]
+            .as_array()
+            .is_some_and(|a| a.contains(&"tidings".into())),
+        "{merged}"
+    );
+    let groups = merged["groups"].as_array().expect("groups");
+    let group = groups
+        .iter()
+        .find(|g| g["anchor"] == "tidings")
+        .expect("a related group");
+    let ratio = group["machine_ratios"]["tidings"]
+        .as_f64()
+        .expect("a ratio");
+    assert!((ratio - 2.0).abs() < 1e-9, "{group}");
+    for panel in group["panels"].as_array().expect("panels") {
+        for row in panel.as_array().expect("rows") {
+            // Both machines are alike but for their speed, so ratios to the anchor are.
+            let to_anchor = row["to_anchor"].as_f64();
+            if row["system"] == "tidings" {
+                assert_eq!(to_anchor, Some(1.0), "{row}");
+            }
+        }
+    }
+    let text = call(&stage, &["merge", &a, &b]).stdout;
+    assert!(text.contains("time on B over A: x2.00"), "{text}");
+    assert!(text.contains("of tidings"), "{text}");
+    let saved = stage.root.join("merged.json");
+    let called = call(
+        &stage,
+        &["merge", &a, &b, "-o", saved.to_str().expect("UTF-8")],
+    );
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let saved: Value =
+        serde_json::from_str(&fs::read_to_string(saved).expect("written")).expect("JSON");
+    assert_eq!(saved, merged);
+
+    let called = call(&stage, &["merge", &a, &a]);
+    assert_eq!(called.code, 2);
+    assert!(called.stderr.contains("one machine"), "{}", called.stderr);
+    let bare = elsewhere(
+        &stage,
+        "cpu-c",
+        1.0,
+        &[("tidings", "hopac"), ("go", "akka-net")],
+    );
+    let text = call(&stage, &["merge", &a, &bare]).stdout;
+    assert!(text.contains("no anchor"), "{text}");
+}
+
+#[test]
+fn a_bundle_unpacked_elsewhere_lists_and_checks_its_peers() {
+    crate::steady(|| {
+        let stage = Stage::new("bundle");
+        stage.peer("honest", "exact", &["counter/send"]);
+        // A peer that comes along as a program beside its manifest.
+        let folder = stage.root.join("peers/honest");
+        fs::copy(fake_peer(), folder.join("fake")).expect("copied");
+        let text = fs::read_to_string(folder.join("peer.toml")).expect("there");
+        let fake = format!("{:?}", fake_peer());
+        stage.manifest("honest", &text.replace(&fake, "\"{src}/fake\""));
+        fs::create_dir_all(folder.join("target")).expect("made");
+        fs::write(folder.join("target/rubbish"), "made by a build").expect("written");
+        let tar = stage.root.join("arena.tar");
+        let called = stage.call(&[
+            "bundle",
+            "-o",
+            tar.to_str().expect("UTF-8"),
+            "--binary",
+            env!("CARGO_BIN_EXE_tidings"),
+        ]);
+        assert_eq!(called.code, 0, "{}{}", called.stdout, called.stderr);
+        let there = stage.root.join("there");
+        fs::create_dir_all(&there).expect("made");
+        let unpacked = Command::new("tar")
+            .arg("-xf")
+            .arg(&tar)
+            .arg("-C")
+            .arg(&there)
+            .status();
+        assert!(unpacked.expect("tar").success());
+        let root = there.join("tidings-arena");
+        let readme = fs::read_to_string(root.join("README.md")).expect("there");
+        assert!(
+            readme.contains("linked") && readme.contains("merge RUN FOLDER"),
+            "{readme}"
+        );
+        assert!(!root.join("arena/peers/honest/target").exists());
+        let run = |args: &[&str]| {
+            let mut command = Command::new(root.join("tidings"));
+            command
+                .arg("arena")
+                .args(args)
+                .env("XDG_CACHE_HOME", there.join("cache"));
+            Called::from(command.output().expect("started"))
+        };
+        let listed = run(&["list"]);
+        assert_eq!(listed.code, 0, "{}", listed.stderr);
+        assert!(
+            listed.stdout.contains("ready    honest"),
+            "{}",
+            listed.stdout
+        );
+        assert!(
+            !listed.stdout.contains("dotnet"),
+            "its own peers only: {}",
+            listed.stdout
+        );
+        let smoke = run(&["smoke", "@honest", "counter/send@tidings"]);
+        assert_eq!(smoke.code, 0, "{}{}", smoke.stdout, smoke.stderr);
+        assert!(smoke.stdout.contains("2 cells correct"), "{}", smoke.stdout);
+        let this = env!("CARGO_BIN_EXE_tidings");
+        let nowhere = stage.call(&["bundle", "-o", "/dev/null/x.tar", "--binary", this]);
+        assert_eq!(nowhere.code, 70, "{}", nowhere.stderr);
+    });
+}

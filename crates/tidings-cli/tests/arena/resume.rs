@@ -1,0 +1,210 @@
+//! `run --resume`: a run that was killed goes on where it was, and only there.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::stage::{Called, Stage};
+
+const CELLS: &[&str] = &["pingpong/tell", "counter/send", "skynet/tree-ch"];
+
+fn begin(stage: &Stage) -> std::process::Child {
+    let peers = stage.root.join("peers");
+    stage
+        .command(&[
+            "run",
+            "@a,b",
+            "--vs",
+            "a",
+            "--min-rounds",
+            "8",
+            "--max-rounds",
+            "8",
+        ])
+        .args([
+            "--size",
+            "pingpong=1000",
+            "--size",
+            "counter=1000",
+            "--size",
+            "skynet=1000",
+        ])
+        .args(["--budget", "0", "--threads", "2", "--peers"])
+        .arg(&peers)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("started")
+}
+
+fn kill(signal: &str, child: &std::process::Child) {
+    let killed = Command::new("kill")
+        .args([signal, &child.id().to_string()])
+        .status();
+    assert!(killed.expect("kill").success());
+}
+
+fn call(stage: &Stage, args: &[&str]) -> Called {
+    Called::from(stage.command(args).output().expect("started"))
+}
+
+fn document(stage: &Stage) -> Value {
+    let text = fs::read_to_string(stage.saved().join("run.json")).expect("saved");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The lines of the samples file that are about a workload.
+fn samples(stage: &Stage, workload: &str) -> Vec<String> {
+    let text = fs::read_to_string(stage.saved().join("samples.ndjson")).expect("saved");
+    let of = format!("\"cell\":\"{workload}/");
+    text.lines()
+        .filter(|l| l.contains(&of))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
+    crate::steady(|| {
+        let stage = Stage::new("resume");
+        stage.peer_with("a", &["--mode", "exact"], CELLS);
+        stage.peer_with("b", &["--mode", "exact", "--ns", "100"], CELLS);
+        let mut child = begin(&stage);
+        // The first group is done when the second has samples.
+        stage.wait_for("\"cell\":\"counter/send@");
+        let busy = stage.saved();
+        let busy = call(&stage, &["run", "--resume", busy.to_str().expect("UTF-8")]);
+        assert_eq!(busy.code, 2);
+        assert!(busy.stderr.contains("still going on"), "{}", busy.stderr);
+        kill("-KILL", &child);
+        child.wait().expect("dies");
+        let before = document(&stage);
+        assert_eq!(before["interrupted"], true);
+        assert_eq!(
+            before["cells"].as_array().map(Vec::len),
+            Some(2),
+            "{before}"
+        );
+        let kept = samples(&stage, "pingpong");
+        assert!(!samples(&stage, "counter").is_empty());
+        // Killed in the middle of a line.
+        let path = stage.saved().join("samples.ndjson");
+        let text = fs::read_to_string(&path).expect("saved") + "{\"cell\":\"counter/se";
+        fs::write(&path, text).expect("written");
+
+        let id = before["id"].as_str().expect("an id").to_owned();
+        let called = call(&stage, &["run", "--resume", &id, "--json"]);
+        assert_eq!(called.code, 0, "{}", called.stderr);
+        let run = document(&stage);
+        assert_eq!(run, called.json());
+        assert_eq!(
+            (&run["interrupted"], &run["id"]),
+            (&false.into(), &id.as_str().into())
+        );
+        assert_eq!(run["resumed"].as_array().map(Vec::len), Some(1));
+        let cells = run["cells"].as_array().expect("cells");
+        let measured: Vec<&Value> = cells.iter().filter(|c| !c["ns_per_op"].is_null()).collect();
+        assert_eq!(measured.len(), 6, "three workloads, two systems");
+        assert!(measured.iter().all(|c| c["n_samples"] == 8), "{measured:?}");
+        assert_eq!(
+            cells[..2],
+            before["cells"].as_array().expect("cells")[..],
+            "kept as they were"
+        );
+        assert_eq!(samples(&stage, "pingpong"), kept, "byte by byte");
+        // What was half measured is measured anew, once.
+        let rounds = |workload: &str, system: &str| {
+            let lines = samples(&stage, workload).into_iter();
+            let of = format!("{system}\"");
+            lines
+                .filter(|l| {
+                    l.contains(&of)
+                        && l.contains("\"phase\":\"round\"")
+                        && l.contains("\"round\":7")
+                })
+                .count()
+        };
+        assert!(rounds("counter", "send@a") >= 1 && rounds("skynet", "tree-ch@b") >= 1);
+        let first = samples(&stage, "counter").len();
+        let pilots = samples(&stage, "counter")
+            .into_iter()
+            .filter(|l| l.contains("\"inner\":1,") && l.contains("pilot"));
+        assert_eq!(
+            pilots.count(),
+            2,
+            "one pilot begins for each system, of {first} samples"
+        );
+        // And then there is nothing left to do.
+        let called = call(&stage, &["run", "--resume", &id]);
+        assert_eq!(called.code, 2);
+        assert!(
+            called.stderr.contains("nothing to resume"),
+            "{}",
+            called.stderr
+        );
+    });
+}
+
+#[test]
+fn a_run_ended_by_ctrl_c_is_gone_on_with_too() {
+    crate::steady(|| {
+        let stage = Stage::new("resume-int");
+        stage.peer_with("a", &["--mode", "exact"], CELLS);
+        stage.peer_with("b", &["--mode", "exact", "--ns", "100"], CELLS);
+        let mut child = begin(&stage);
+        stage.wait_for("\"cell\":\"counter/send@");
+        kill("-INT", &child);
+        assert_eq!(child.wait().expect("ends").code(), Some(130));
+        let before = document(&stage);
+        let id = before["id"].as_str().expect("an id").to_owned();
+        let notes = before["notes"].to_string();
+        assert!(notes.contains(&format!("--resume {id}")), "{notes}");
+        let called = call(&stage, &["run", "--resume", &id, "--json"]);
+        assert_eq!(called.code, 0, "{}", called.stderr);
+        let run = called.json();
+        let cells = run["cells"].as_array().expect("cells");
+        let measured = cells.iter().filter(|c| c["n_samples"] == 8).count();
+        assert_eq!(measured, 6, "{cells:?}");
+        assert!(cells.iter().all(|c| c["cut_off"].is_null()), "{cells:?}");
+    });
+}
+
+#[test]
+fn other_settings_machines_builds_and_peers_are_refused() {
+    crate::steady(|| {
+        let stage = Stage::new("resume-refuse");
+        stage.peer_with("a", &["--mode", "exact"], CELLS);
+        stage.peer_with("b", &["--mode", "exact"], CELLS);
+        let mut child = begin(&stage);
+        stage.wait_for("\"cell\":\"counter/send@");
+        kill("-KILL", &child);
+        child.wait().expect("dies");
+        let path = stage.saved().join("run.json");
+        let text = fs::read_to_string(&path).expect("saved");
+        let id = document(&stage)["id"].as_str().expect("an id").to_owned();
+        let refused = |args: &[&str], why: &str| {
+            let called = call(&stage, &[&["run", "--resume", &id], args].concat());
+            assert_eq!(called.code, 2, "{why}: {}", called.stderr);
+            assert!(called.stderr.contains(why), "{why}: {}", called.stderr);
+        };
+        refused(&["--max-rounds", "3"], "cannot be used with '--max-rounds");
+        refused(&["pingpong"], "cannot be used with");
+        let changed = |from: &str, to: String| {
+            let mut run: Value = serde_json::from_str(&text).expect("JSON");
+            run["env"][from] = to.into();
+            fs::write(&path, run.to_string()).expect("written");
+        };
+        changed("cpu", "Another CPU".to_owned());
+        refused(&[], "another machine: CPU Another CPU");
+        changed("build", "1-2".to_owned());
+        refused(&[], "tidings was built anew since");
+        fs::write(&path, &text).expect("written");
+        let manifest = stage.root.join("peers/a/peer.toml");
+        let old = fs::read_to_string(&manifest).expect("there");
+        stage.manifest("a", &(old + "# changed\n"));
+        refused(&[], "peer a changed since");
+        let called = call(&stage, &["run", "--resume", "1999"]);
+        assert_eq!(called.code, 2);
+    });
+}
