@@ -1,6 +1,5 @@
-// counter: an agent of TPL Dataflow, and the producers and consumer of a BlockingCollection.
+// counter: an agent of TPL Dataflow, with an unbounded queue or with room for 1,024.
 using System;
-using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.Linq;
 using System.Threading.Tasks;
@@ -47,41 +46,40 @@ static class Counter
         return reply.Task.Result;
     }
 
-    static Task<long>[] Start(long producers, Func<long> producer, TaskCreationOptions how)
-    {
-        return Enumerable.Range(0, (int)producers)
-            .Select(_ => Task.Factory.StartNew(producer, how))
-            .ToArray();
-    }
-
-    // Producers and consumer block, so each has a thread of its own.
-    static Counts Blocking(long producers, long n)
-    {
-        using (var queue = new BlockingCollection<Message>(1024))
-        {
-            var state = new State();
-            var consumer = Task.Factory.StartNew(() =>
-            {
-                foreach (var message in queue.GetConsumingEnumerable()) state.Take(message);
-            }, TaskCreationOptions.LongRunning);
-            var sent = Start(producers, () => Produce(n, queue.Add), TaskCreationOptions.LongRunning).Sum(task => task.Result);
-            var sum = Ask(queue.Add);
-            queue.CompleteAdding();
-            consumer.Wait();
-            return new Counts(sent, producers + 1, sum);
-        }
-    }
-
     // An ActionBlock is an agent with an unbounded queue; Post does not wait.
     static Counts Posted(long producers, long n)
     {
         var state = new State();
         var agent = new ActionBlock<Message>((Action<Message>)state.Take);
         Action<Message> post = message => agent.Post(message);
-        var sent = Start(producers, () => Produce(n, post), TaskCreationOptions.None).Sum(task => task.Result);
+        var producing = Enumerable.Range(0, (int)producers).Select(_ => Task.Run(() => Produce(n, post))).ToArray();
+        var sent = producing.Sum(task => task.Result);
         var sum = Ask(post);
         agent.Complete();
         return new Counts(sent, producers + 1, sum);
+    }
+
+    // The same agent with room for 1,024: a producer that finds it full awaits its place.
+    static Counts Bounded(long producers, long n)
+    {
+        var state = new State();
+        var agent = new ActionBlock<Message>(
+            (Action<Message>)state.Take, new ExecutionDataflowBlockOptions { BoundedCapacity = 1024 });
+        Func<Task<long>> producer = async () =>
+        {
+            long sent = 0;
+            for (; sent < n; sent++)
+            {
+                var message = new Message { Add = Step };
+                if (!agent.Post(message)) await agent.SendAsync(message).ConfigureAwait(false);
+            }
+            return sent;
+        };
+        var producing = Enumerable.Range(0, (int)producers).Select(_ => Task.Run(producer)).ToArray();
+        var total = producing.Sum(task => task.Result);
+        var sum = Ask(message => agent.SendAsync(message).Wait());
+        agent.Complete();
+        return new Counts(total, producers + 1, sum);
     }
 
     static Cell With(Func<long, long, Counts> scenario)
@@ -96,7 +94,7 @@ static class Counter
 
     public static readonly Dictionary<string, Cell> Cells = new Dictionary<string, Cell>
     {
-        { "counter/bounded-1024", With(Blocking) },
+        { "counter/bounded-1024", With(Bounded) },
         { "counter/send", With(Posted) },
     };
 }
