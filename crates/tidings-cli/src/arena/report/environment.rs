@@ -127,7 +127,7 @@ fn peers(data: &Data) -> Markup {
                 td class="n" { (cell.clock_ns.map_or(NOTHING.to_owned(), |ns| format!("{ns} ns"))) }
                 td class="w" { (words::source(data, &cell.peer)) }
                 td class="w" { code { (or(&cell.build_hash)) } }
-                td { @if cell.version.is_none() { (cell.state.name()) ": " (cell.reason.as_deref().unwrap_or_default()) } @else { "ran" } }
+                td class="long" { @if cell.version.is_none() { (cell.state.name()) ": " (cell.reason.as_deref().unwrap_or_default()) } @else { "ran" } }
             } } }
         }
     };

@@ -94,7 +94,6 @@ pub(super) fn map(data: &Data) -> Markup {
     let systems = data.systems();
     let rows = rows(data);
     let reference = &data.run.plan.reference;
-    let mut last = String::new();
     let caption = "Rate of each system in each cell, and its time against the reference";
     let table = html! {
         table class="heat" {
@@ -104,9 +103,8 @@ pub(super) fn map(data: &Data) -> Markup {
                 @for system in &systems { th scope="col" class="n" { (system) } }
             } }
             tbody {
-                @for row in &rows {
-                    @if last != row.workload() {
-                        @let _ = row.workload().clone_into(&mut last);
+                @for (place, row) in rows.iter().enumerate() {
+                    @if place == 0 || rows[place - 1].workload() != row.workload() {
                         tr { th scope="rowgroup" class="part stick" { (row.workload()) } td class="none" colspan=(systems.len()) {} }
                     }
                     tr {

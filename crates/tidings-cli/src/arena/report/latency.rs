@@ -104,29 +104,51 @@ pub(super) fn page(data: &Data) -> Markup {
 fn plots(measured: &[Measured<'_>]) -> Markup {
     let mut names: Vec<String> = measured.iter().map(|m| m.cell.name()).collect();
     names.dedup();
+    html! {
+        div class="plots" { @for (place, name) in names.iter().enumerate() {
+            (figure(&curve(place, name, measured).draw(), &html! { (name) ": from the intended start, and service time from the actual one." }))
+        } }
+    }
+}
+
+/// The lines of one cell: latencies at each rate, then service times.
+fn curve(place: usize, name: &str, measured: &[Measured<'_>]) -> Curve {
+    let mut lines = Vec::new();
+    for is_service in [false, true] {
+        // Shapes and colours of service times begin where those of latencies end.
+        let (first, what) = if is_service {
+            (4, "service time")
+        } else {
+            (0, "latency")
+        };
+        let of = measured.iter().filter(|m| m.cell.name() == name);
+        for (mark, m) in (first..).zip(of) {
+            let histogram = if is_service { &m.service } else { &m.paced };
+            let words = m
+                .rate
+                .map_or(what.to_owned(), |r| format!("{what} at {r:.0}/s"));
+            lines.extend(series(words, mark, histogram));
+        }
+    }
     let ticks = [
         (2.0, "50 %"),
         (10.0, "90 %"),
         (100.0, "99 %"),
         (1000.0, "99.9 %"),
     ];
-    html! {
-        div class="plots" { @for (place, name) in names.iter().enumerate() {
-            @let of: Vec<&Measured<'_>> = measured.iter().filter(|m| m.cell.name() == *name).collect();
-            @let mut lines: Vec<Series> = of.iter()
-                .enumerate()
-                .filter_map(|(mark, m)| series(m.rate.map_or("paced".to_owned(), |r| format!("at {r:.0}/s")), mark, &m.paced)).collect();
-            @let _ = lines.extend(of.iter().enumerate()
-                .filter_map(|(mark, m)| series(m.rate.map_or("service time".to_owned(), |r| format!("service time at {r:.0}/s")), 4 + mark, &m.service)));
-            @let curve = Curve {
-                name: Name::new(format!("latency-{place}"), format!("Latency of {name}"), "Latency over percentiles."),
-                x: ("percentile".to_owned(), Quantity::Count),
-                y: ("latency".to_owned(), Quantity::Time),
-                ticks: ticks.iter().map(|(x, words)| (*x, (*words).to_owned())).collect(),
-                series: lines,
-            };
-            (figure(&curve.draw(), &html! { (name) ": from the intended start, and service time from the actual one." }))
-        } }
+    Curve {
+        name: Name::new(
+            format!("latency-{place}"),
+            format!("Latency of {name}"),
+            "Latency over percentiles, each further nine one step. The table has the values.",
+        ),
+        x: ("percentile".to_owned(), Quantity::Count),
+        y: ("latency".to_owned(), Quantity::Time),
+        ticks: ticks
+            .iter()
+            .map(|(x, words)| (*x, (*words).to_owned()))
+            .collect(),
+        series: lines,
     }
 }
 

@@ -165,6 +165,7 @@ fn comparisons(data: &Data) -> Markup {
     };
     let (lost, unsure) = (with(&[Verdict::Faster]), with(&[Verdict::NotShown]));
     let (same, won) = (with(&[Verdict::Same]), with(&[Verdict::Slower]));
+    let close: Vec<&Compared<'_>> = unsure.iter().chain(&same).copied().collect();
     if all.is_empty() {
         return html! {
             h3 id="losses" { "Where " (reference) " loses" }
@@ -186,9 +187,7 @@ fn comparisons(data: &Data) -> Markup {
         } @else {
             (list(data, "Another system is faster than the reference", &lost))
         }
-        @if !unsure.is_empty() || !same.is_empty() {
-            @let mut close: Vec<&Compared<'_>> = unsure;
-            @let _ = close.extend(same);
+        @if !close.is_empty() {
             @let caption = "The interval allows both, or shows that the difference is below 3 %";
             @if close.len() <= FEW {
                 h3 { "Not shown, or the same" }

@@ -25,6 +25,9 @@ const COLUMNS: &[&str] = &[
     "foreign_ticks",
     "noisy",
     "at_ms",
+    "gc",
+    "alloc_bytes",
+    "alloc_count",
 ];
 
 pub(super) fn page(data: &Data) -> Markup {
@@ -84,7 +87,10 @@ fn samples(data: &Data) -> Value {
             s.check,
             s.foreign_ticks,
             s.noisy,
-            s.at_ms
+            s.at_ms,
+            s.gc,
+            s.alloc_bytes,
+            s.alloc_count
         ]));
     }
     json!({ "columns": COLUMNS, "cells": cells, "rows": rows })
