@@ -207,6 +207,7 @@ impl Entry {
             env,
             threads,
             limits,
+            files: 0,
         })
     }
 }

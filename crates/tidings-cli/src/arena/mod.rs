@@ -1,7 +1,7 @@
 //! The arena: the same workloads for every system, measured side by side.
 //!
 //! `catalog` finds the peers (`manifest`), `build` makes them, `plan` says which cells run at which `size`. `measure` takes
-//! the samples of a group through `track`, `peer` and `process`; `figures`, `stats` and `verdict` turn them into the
+//! the samples of a group through `track`, `peer`, `speaker` and `process`; `figures`, `stats` and `verdict` turn them into the
 //! records that `record` saves and `table` prints. What a correct sample counts is in `workload`.
 
 mod build;
@@ -12,13 +12,16 @@ mod exit;
 mod figures;
 mod filter;
 mod guide;
+mod histogram;
 mod interrupt;
 mod list;
 mod manifest;
 mod measure;
+mod net_table;
 mod noise;
 mod options;
 mod outcome;
+mod paced;
 mod paths;
 mod peer;
 mod pilot;
@@ -36,6 +39,7 @@ mod setup;
 mod show;
 pub(crate) mod size;
 mod smoke;
+mod speaker;
 mod state;
 mod stats;
 mod table;
@@ -43,6 +47,7 @@ mod terminal;
 mod track;
 pub(crate) mod units;
 mod verdict;
+mod wire;
 mod workload;
 
 use std::process::ExitCode;

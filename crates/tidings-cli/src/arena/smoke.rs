@@ -114,6 +114,9 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     })
 }
 
+/// The schedule of a paced cell: an odd rate, and the shortest time.
+const PACED: (u64, u64) = (997, 1);
+
 /// How often a cell may be stopped by the machine before that counts as its failure.
 const STALLS: u32 = 5;
 
@@ -136,7 +139,7 @@ fn check_unless_stalled(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
 /// Two seeds, one repetition and several, allocations where the peer counts them.
 fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
     let id = group.id.to_string();
-    if !peer.hello.cells.contains(&id) {
+    if !peer.hello().cells.contains(&id) {
         let reason = "its manifest lists the cell, its hello does not";
         return Err(Failure::new(State::Unsupported, reason));
     }
@@ -144,6 +147,10 @@ fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
         peer.prepare(&group.id, &group.params, seed)?;
         peer.run(1, false)?;
         peer.run(INNER, false)?;
+        if seed == 1 && group.id.is_paced() {
+            let (rate, secs) = PACED;
+            peer.run_paced(rate, secs)?;
+        }
         if seed == 1 && peer.has("alloc") {
             let alloc = peer.run(1, true)?;
             if alloc.sample.alloc_bytes.is_none() || alloc.sample.alloc_count.is_none() {

@@ -4,6 +4,7 @@ mod failures;
 mod figures;
 mod golden;
 mod interrupt;
+mod net;
 mod stage;
 mod usage;
 
