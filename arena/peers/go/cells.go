@@ -11,6 +11,7 @@ import (
 type params struct {
 	threads, seed          int64
 	p, n, w, P, A, N, M, S int64
+	role, addr             string // of cells with two processes
 }
 
 // counts is what one repetition, or the sum of several, really did.
@@ -82,9 +83,12 @@ func systems() map[string]map[string]cell {
 	return map[string]map[string]cell{"go": all, "go-reused-timer": reusedTimerCells()}
 }
 
-func names(cells map[string]cell) []string {
+func names(system string, cells map[string]cell) []string {
 	list := make([]string, 0, len(cells))
 	for name := range cells {
+		list = append(list, name)
+	}
+	for name := range linkCells(system) {
 		list = append(list, name)
 	}
 	sort.Strings(list)

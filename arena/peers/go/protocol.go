@@ -33,6 +33,8 @@ type okReply struct {
 	Arena int    `json:"arena"`
 	T     string `json:"t"`
 	ID    int64  `json:"id"`
+	Addr  string `json:"addr,omitempty"`
+	Ready int64  `json:"ready_ns,omitempty"`
 }
 
 type sampleReply struct {
@@ -47,6 +49,9 @@ type sampleReply struct {
 	GC         []uint32 `json:"gc"`
 	AllocBytes *uint64  `json:"alloc_bytes,omitempty"`
 	AllocCount *uint64  `json:"alloc_count,omitempty"`
+
+	Hist        [][2]int64 `json:"hist,omitempty"`
+	HistService [][2]int64 `json:"hist_service,omitempty"`
 }
 
 type errReply struct {
@@ -86,25 +91,26 @@ func serve(in io.Reader, out io.Writer, system string, cells map[string]cell) er
 		Version: strings.TrimPrefix(runtime.Version(), "go"),
 		Runtime: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH,
 		Flags:   flags(), Threads: runtime.GOMAXPROCS(0), Pid: os.Getpid(), ClockNs: clockNs(),
-		Caps: []string{"alloc", "gc", "units"}, Cells: names(cells),
+		Caps: []string{"alloc", "gc", "hist", "units"}, Cells: names(system, cells),
 	})
 	if err != nil {
 		return err
 	}
-	var current sample
+	current := &prepared{links: linkCells(system)}
+	defer current.drop()
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
 		word, args := parse(lines.Text())
 		id := args.num("id")
-		var reply interface{} = okReply{1, "ok", id}
+		var reply interface{} = okReply{Arena: 1, T: "ok", ID: id}
 		switch word {
 		case "prep":
-			current = nil
-			current, err = prep(cells, args)
+			current.drop()
+			reply, err = current.prep(cells, args)
 		case "run":
-			reply, err = run(current, args)
+			reply, err = current.run(args)
 		case "drop":
-			current = nil
+			current.drop()
 			debug.FreeOSMemory() // a full collection too
 		case "ping":
 		case "quit":
@@ -126,16 +132,32 @@ func serve(in io.Reader, out io.Writer, system string, cells map[string]cell) er
 	return lines.Err()
 }
 
-func prep(cells map[string]cell, args *arguments) (sample, error) {
+// prepared is what the last prep made: the sample, and the connections under it if it has any.
+type prepared struct {
+	links  map[string]linkCell
+	sample sample
+	link   *link
+}
+
+func (c *prepared) drop() {
+	if c.link != nil {
+		c.link.close()
+	}
+	c.sample, c.link = nil, nil
+}
+
+func (c *prepared) prep(cells map[string]cell, args *arguments) (interface{}, error) {
 	name := args.words["cell"]
-	make, ok := cells[name]
-	if !ok {
+	make, plain := cells[name]
+	connect, linked := c.links[name]
+	if !plain && !linked {
 		return nil, unsupported("no cell " + strconv.Quote(name))
 	}
 	p := params{
 		threads: args.num("threads"), seed: args.num("seed"),
 		p: args.num("p"), n: args.num("n"), w: args.num("w"), P: args.num("P"),
 		A: args.num("A"), N: args.num("N"), M: args.num("M"), S: args.num("S"),
+		role: args.words["role"], addr: args.words["addr"],
 	}
 	if args.err != nil {
 		return nil, args.err
@@ -146,12 +168,30 @@ func prep(cells map[string]cell, args *arguments) (sample, error) {
 		}
 		runtime.GOMAXPROCS(int(p.threads))
 	}
-	return make(p)
+	reply := okReply{Arena: 1, T: "ok", ID: args.num("id")}
+	var err error
+	if plain {
+		c.sample, err = make(p)
+		return reply, err
+	}
+	if c.link, err = connect(p); err != nil {
+		return nil, err
+	}
+	c.sample = c.link.sample(p.M)
+	if p.role == "server" {
+		reply.Addr = c.link.server.addr()
+	} else {
+		reply.Ready = int64(c.link.ready)
+	}
+	return reply, nil
 }
 
-func run(current sample, args *arguments) (interface{}, error) {
-	if current == nil {
+func (c *prepared) run(args *arguments) (interface{}, error) {
+	if c.sample == nil {
 		return nil, errors.New("run without prep")
+	}
+	if args.num("hist") == 1 {
+		return c.paced(args)
 	}
 	inner := int64(1)
 	if _, ok := args.words["inner"]; ok {
@@ -162,20 +202,38 @@ func run(current sample, args *arguments) (interface{}, error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	ns, c, err := current(inner)
+	ns, n, err := c.sample(inner)
 	if err != nil {
 		return nil, err
 	}
 	runtime.ReadMemStats(&after)
 	reply := sampleReply{
 		Arena: 1, T: "sample", ID: args.num("id"), Ns: int64(ns), Inner: inner,
-		Msgs: c.msgs, Units: c.units, Check: c.check, GC: []uint32{after.NumGC - before.NumGC},
+		Msgs: n.msgs, Units: n.units, Check: n.check, GC: []uint32{after.NumGC - before.NumGC},
 	}
 	if args.num("alloc") == 1 {
 		bytes, count := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
 		reply.AllocBytes, reply.AllocCount = &bytes, &count
 	}
 	return reply, nil
+}
+
+func (c *prepared) paced(args *arguments) (interface{}, error) {
+	if c.link == nil {
+		return nil, unsupported("this cell has no schedule")
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p, err := c.link.paced(args.num("rate"), args.num("secs"))
+	if err != nil {
+		return nil, err
+	}
+	runtime.ReadMemStats(&after)
+	return sampleReply{
+		Arena: 1, T: "sample", ID: args.num("id"), Ns: int64(p.ns), Inner: 1,
+		Msgs: p.total.msgs, Units: p.total.units, Check: p.total.check,
+		GC: []uint32{after.NumGC - before.NumGC}, Hist: p.hist, HistService: p.service,
+	}, nil
 }
 
 type unsupported string

@@ -243,6 +243,7 @@ impl Entry {
             env,
             threads,
             limits,
+            files: 0,
         })
     }
 }

@@ -83,6 +83,7 @@ pub(crate) fn test(args: &PeerTestArgs) -> Result<Exit, Stop> {
             env: Vec::new(),
             threads,
             limits,
+            files: 0,
         });
     }
     let (mut passed, mut failed) = (0, 0);
@@ -119,7 +120,7 @@ impl Trial<'_> {
         let mut said = None;
         let manifest = self.manifest;
         self.check("says hello", |peer| {
-            said = Some(peer.hello.clone());
+            said = Some(peer.hello().clone());
             hello(peer)
         })?;
         let Some(said) = said else {
@@ -267,9 +268,10 @@ fn protocol(reason: impl Into<String>) -> Failure {
 }
 
 fn hello(peer: &Peer) -> Result<(), Failure> {
-    let hello = &peer.hello;
-    if hello.pid != peer.pid() {
-        let reason = format!("says pid {}, it is {}", hello.pid, peer.pid());
+    let hello = peer.hello();
+    let pid = peer.pid();
+    if hello.pid != pid {
+        let reason = format!("says pid {}, it is {pid}", hello.pid);
         return Err(protocol(reason));
     }
     if hello.threads == 0 {

@@ -81,8 +81,8 @@ fn started(
             return Ok(Check::new(name, false, found, fix));
         }
     };
-    let hello = peer.hello.clone();
-    let startup = peer.startup;
+    let hello = peer.hello().clone();
+    let startup = peer.startup();
     let _ = peer.quit();
     let cells = entry.manifest.cell.iter();
     let absent: Vec<&str> = cells

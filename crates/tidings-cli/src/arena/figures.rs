@@ -10,6 +10,7 @@ use super::state::{Failure, State};
 use super::stats::{self, Level, RESAMPLES};
 use super::track::Track;
 use super::verdict::{self, Ratio, Verdict};
+use super::wire;
 
 /// The peer that serves a system, and what it was built from.
 #[derive(Clone, Debug)]
@@ -80,6 +81,7 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
             .entry("window".to_owned())
             .or_insert_with(|| window.to_string());
     }
+    wire::label(&group.id, &mut labels);
     let timed = figure.is_some() && track.timed_ns > 0;
     #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
     let cpu = track.cpu_ns as f64;
@@ -123,6 +125,7 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
         peer_threads: track.hello.as_ref().map(|h| h.threads),
         clock_ns: track.hello.as_ref().map(|h| h.clock_ns),
         build_hash: build.map(|b| b.hash.clone()),
+        net: track.net(group),
         log: None,
         cut_off: false,
     }
@@ -224,6 +227,7 @@ pub(crate) fn absent(absent: &Absent) -> CellRecord {
         peer_threads: None,
         clock_ns: None,
         build_hash: None,
+        net: None,
         log: None,
         cut_off: false,
     }

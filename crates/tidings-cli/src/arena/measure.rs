@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use super::exit::Stop;
 use super::interrupt::Interrupt;
 use super::noise::Tally;
+use super::paced::Pace;
 use super::pilot;
 use super::plan::Group;
-use super::proc_tree;
 use super::progress::Progress;
 use super::random::Random;
 use super::record::{Alloc, Store};
@@ -17,9 +17,10 @@ use super::state::{Failure, State};
 use super::stats::{self, Level, RESAMPLES_ROUGH};
 use super::track::{Journal, Phase, Track};
 use super::verdict;
+use super::wire::{self, Tcp};
 
 /// Rests between samples, so that one peer's last writes do not fall into the next one's time.
-const SETTLE: Duration = Duration::from_millis(20);
+pub(super) const SETTLE: Duration = Duration::from_millis(20);
 /// The rounds after which the stop rule is looked at, beside the minimum.
 const LOOKS: &[usize] = &[3, 5, 8, 12, 18, 27, 40, 60, 90];
 /// Rounds that are made even when the budget is used.
@@ -37,6 +38,8 @@ pub(crate) struct Settings {
     pub(crate) launches: u32,
     pub(crate) warm_cap: Duration,
     pub(crate) alloc: bool,
+    /// For cells of latency.
+    pub(crate) pace: Pace,
     pub(crate) reference: String,
 }
 
@@ -124,13 +127,13 @@ impl Bench<'_> {
             self.prepare(group, &mut tracks[*index], time);
             self.flush()?;
         }
-        self.rounds(group, tracks, time)?;
+        if group.id.is_paced() {
+            self.paced(group, tracks, time.map(|time| time.end))?;
+        } else {
+            self.rounds(group, tracks, time)?;
+        }
         for track in tracks.iter_mut() {
-            track.peak_rss = track
-                .peer
-                .as_ref()
-                .and_then(|p| proc_tree::peak(p.pid()))
-                .max(track.peak_rss);
+            track.peak_rss = track.peak().max(track.peak_rss);
         }
         if last && !self.interrupt.is_asked() {
             for index in &order {
@@ -223,7 +226,7 @@ impl Bench<'_> {
     }
 
     /// One sample of each; those that were noisy come back.
-    fn round(
+    pub(super) fn round(
         &mut self,
         group: &Group,
         tracks: &mut [Track],
@@ -236,7 +239,13 @@ impl Bench<'_> {
             if self.interrupt.is_asked() {
                 break;
             }
-            std::thread::sleep(SETTLE);
+            let over_tcp = Tcp::of(&group.id).is_some();
+            let idle = if over_tcp {
+                wire::rest(SETTLE)
+            } else {
+                std::thread::sleep(SETTLE);
+                0.0
+            };
             let track = &mut tracks[*index];
             self.progress
                 .between(|| format!("{} round {}", group.id, round + 1));
@@ -255,6 +264,10 @@ impl Bench<'_> {
             track.cpu_ns += around.peer_cpu_ns;
             track.timed_ns += checked.sample.ns;
             track.timed_ops += track.ops(inner);
+            if let Some(bytes) = around.wire_bytes {
+                let ops = track.ops(inner);
+                track.wire.sample(bytes, ops, checked.wall_ns, idle);
+            }
             track.noise.add(&around);
             track.noise.repeated += u64::from(attempt > 0);
             self.noise.add(&around);
@@ -304,7 +317,10 @@ impl Bench<'_> {
         if time.is_some_and(|time| !time.affords(track.sample_time * 2)) {
             return;
         }
-        if self.settings.alloc && track.peer.as_ref().is_some_and(|p| p.has("alloc")) {
+        // Of two processes one is asked: half a figure is none.
+        let whole = Tcp::of(&group.id).is_none_or(|tcp| tcp.processes == 1);
+        let counts = track.peer.as_ref().is_some_and(|p| p.has("alloc"));
+        if self.settings.alloc && whole && counts {
             let inner = (track.inner / 4).max(1);
             if let Some((checked, _)) =
                 track.sample(group, &mut self.journal, Phase::Alloc, 0, inner)
@@ -332,7 +348,7 @@ impl Bench<'_> {
         }
     }
 
-    fn flush(&mut self) -> Result<(), Stop> {
+    pub(super) fn flush(&mut self) -> Result<(), Stop> {
         self.store
             .append(&std::mem::take(&mut self.journal.pending))
     }

@@ -1,7 +1,7 @@
 //! The arena: the same workloads for every system, measured side by side.
 //!
 //! `catalog` finds the peers (`manifest`), `build` makes them, `plan` says which cells run at which `size`. `measure` takes
-//! the samples of a group through `track`, `peer` and `process`; `figures`, `stats` and `verdict` turn them into the
+//! the samples of a group through `track`, `peer`, `speaker` and `process`; `figures`, `stats` and `verdict` turn them into the
 //! records that `record` saves, `table` prints and `report` draws. What a correct sample counts is in `workload`.
 
 mod apt;
@@ -22,17 +22,19 @@ mod filter;
 mod fingerprint;
 mod guide;
 mod heartbeat;
+mod histogram;
 mod history;
 mod interrupt;
-mod limits;
 mod list;
 mod manifest;
 mod measure;
 mod merge;
 mod merge_text;
+mod net_table;
 mod noise;
 mod options;
 mod outcome;
+mod paced;
 mod paths;
 mod peer;
 mod pilot;
@@ -56,6 +58,7 @@ mod show;
 mod simulation;
 pub(crate) mod size;
 mod smoke;
+mod speaker;
 mod state;
 mod static_binary;
 mod stats;
@@ -64,6 +67,7 @@ mod terminal;
 mod track;
 pub(crate) mod units;
 mod verdict;
+mod wire;
 mod workload;
 
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::proc_tree;
+use super::{proc_tree, wire};
 
 /// Above this share of a sample's CPU capacity the sample is noisy.
 const LIMIT: f64 = 0.03;
@@ -15,13 +15,14 @@ pub(crate) const NOISY_RUN: f64 = 0.2;
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     busy: u64,
+    softirq: u64,
     steal: u64,
     total: u64,
     peer: u64,
     own: u64,
 }
 
-fn read(peer: u32) -> Reading {
+fn read(peer: &[u32]) -> Reading {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();
     let ticks: Vec<u64> = line
@@ -34,9 +35,10 @@ fn read(peer: u32) -> Reading {
     let busy = at(0) + at(1) + at(2) + at(5) + at(6);
     Reading {
         busy,
+        softirq: at(6),
         steal: at(7),
         total: busy + at(3) + at(4) + at(7),
-        peer: proc_tree::cpu_ticks(peer),
+        peer: peer.iter().map(|pid| proc_tree::cpu_ticks(*pid)).sum(),
         own: proc_tree::cpu_ticks(std::process::id()),
     }
 }
@@ -44,7 +46,10 @@ fn read(peer: u32) -> Reading {
 /// A measurement that has begun.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    peer: u32,
+    peer: Vec<u32>,
+    /// Bytes sent over the loopback device, where the cell uses it.
+    wire: Option<u64>,
+    over_tcp: bool,
     begin: Reading,
 }
 
@@ -57,25 +62,38 @@ pub(crate) struct Surroundings {
     pub(crate) capacity_ticks: u64,
     /// CPU time of the peer.
     pub(crate) peer_cpu_ns: u64,
+    /// Bytes sent over the loopback device, by anybody.
+    pub(crate) wire_bytes: Option<u64>,
 }
 
 impl Gate {
-    pub(crate) fn open(peer: u32) -> Self {
+    /// `over_tcp`: the peer's processes talk over the loopback device.
+    pub(crate) fn open(peer: Vec<u32>, over_tcp: bool) -> Self {
         Self {
+            wire: over_tcp.then(wire::loopback_bytes).flatten(),
+            over_tcp,
+            begin: read(&peer),
             peer,
-            begin: read(peer),
         }
     }
 
     pub(crate) fn close(self) -> Surroundings {
-        let end = read(self.peer);
+        let end = read(&self.peer);
+        let wire_end = self.wire.and_then(|_| wire::loopback_bytes());
         let grown = |of: fn(&Reading) -> u64| of(&end).saturating_sub(of(&self.begin));
         let peer = grown(|r| r.peer);
-        let foreign = grown(|r| r.busy).saturating_sub(peer + grown(|r| r.own));
+        // What the kernel does for a packet is the peer's work, but some kernels count it apart and for nobody.
+        let softirq = if self.over_tcp {
+            grown(|r| r.softirq)
+        } else {
+            0
+        };
+        let foreign = grown(|r| r.busy).saturating_sub(peer + grown(|r| r.own) + softirq);
         Surroundings {
             foreign_ticks: foreign + grown(|r| r.steal),
             capacity_ticks: grown(|r| r.total),
             peer_cpu_ns: peer * (1_000_000_000 / proc_tree::ticks_per_second()),
+            wire_bytes: self.wire.zip(wire_end).map(|(a, b)| b.saturating_sub(a)),
         }
     }
 }
@@ -135,6 +153,7 @@ mod tests {
             foreign_ticks,
             capacity_ticks,
             peer_cpu_ns: 0,
+            wire_bytes: None,
         };
         assert!(!around(0, 10).is_noisy());
         assert!(
@@ -152,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_gate_around_this_process_reads_something() {
-        let gate = Gate::open(std::process::id());
+        let gate = Gate::open(vec![std::process::id()], false);
         let around = gate.close();
         assert!(around.capacity_ticks < 1000);
     }

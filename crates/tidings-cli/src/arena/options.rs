@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::exit::Stop;
 use super::measure::Settings;
+use super::paced::Pace;
 use super::peer::Limits;
 use super::size::Profile;
 use super::{environment, ready};
@@ -86,6 +87,10 @@ pub(crate) fn options(args: &RunArgs) -> Result<Options, Stop> {
             launches: args.launches.unwrap_or(if standard { 3 } else { 1 }),
             warm_cap: Duration::from_millis(if standard { 10_000 } else { 1500 }),
             alloc: !args.no_alloc,
+            pace: Pace {
+                secs: if standard { 2 } else { 1 },
+                rounds: by(3, 5, 1).min(max_rounds),
+            },
             reference: args.vs.clone(),
         },
         budget,

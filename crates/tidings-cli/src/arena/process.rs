@@ -31,6 +31,8 @@ pub(crate) enum Silence {
     Closed,
     /// The tree's memory passed the cap; the bytes seen.
     Memory(u64),
+    /// The process beside it, without which it cannot answer, is gone.
+    Forsaken,
     /// A line without an end.
     LongLine,
     /// Ctrl-C.
@@ -102,8 +104,13 @@ impl Process {
         }
     }
 
-    /// Waits for one line until the deadline, asleep in `poll` but for a look at memory every quarter second.
-    pub(crate) fn read_line(&mut self, deadline: Instant) -> Result<Vec<u8>, Silence> {
+    /// Waits for one line until the deadline, asleep in `poll` but for a look at memory every quarter second, and at the
+    /// process `beside` it, whose memory counts too.
+    pub(crate) fn read_line(
+        &mut self,
+        deadline: Instant,
+        mut beside: Option<&mut Self>,
+    ) -> Result<Vec<u8>, Silence> {
         let mut next_watch = Instant::now() + WATCH;
         let mut searched = 0;
         loop {
@@ -125,7 +132,13 @@ impl Process {
                 return Err(Silence::Timeout);
             }
             if now >= next_watch {
-                let resident = proc_tree::resident(self.pid());
+                let mut resident = proc_tree::resident(self.pid());
+                if let Some(beside) = &mut beside {
+                    resident += proc_tree::resident(beside.pid());
+                    if beside.has_ended() {
+                        return Err(Silence::Forsaken);
+                    }
+                }
                 if resident > self.mem_cap {
                     return Err(Silence::Memory(resident));
                 }
@@ -174,6 +187,10 @@ impl Process {
     /// Lets the group go on.
     pub(crate) fn thaw(&self) {
         let _ = kill_process_group(self.group, Signal::CONT);
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
     }
 
     /// How the process ended, if it has; waits a little, for the end of output comes before the end of the process.

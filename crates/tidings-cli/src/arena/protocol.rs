@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::histogram::Bucket;
 use super::workload::{CellId, Params};
 
 /// Longest line a peer may send.
@@ -39,6 +40,21 @@ pub(crate) struct Hello {
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 pub(crate) struct Done {
     pub(crate) id: u64,
+    /// Of a server: where its client finds it.
+    pub(crate) addr: Option<String>,
+    /// Of a client: how long it took to connect and make one verified echo each.
+    pub(crate) ready_ns: Option<u64>,
+}
+
+/// The part of a process in a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role<'a> {
+    /// It is the whole cell.
+    Alone,
+    Server,
+    Client {
+        addr: &'a str,
+    },
 }
 
 /// One sample, as the peer counted it.
@@ -54,6 +70,11 @@ pub(crate) struct Sample {
     pub(crate) gc: Vec<u64>,
     pub(crate) alloc_bytes: Option<u64>,
     pub(crate) alloc_count: Option<u64>,
+    /// Latencies from the intended and from the actual start, of a paced sample.
+    #[serde(default)]
+    pub(crate) hist: Vec<Bucket>,
+    #[serde(default)]
+    pub(crate) hist_service: Vec<Bucket>,
 }
 
 /// A command was not carried out.
@@ -104,9 +125,23 @@ pub(crate) fn quote(line: &[u8]) -> String {
 }
 
 /// `prep`: make everything that is not timed.
-pub(crate) fn prep(id: u64, cell: &CellId, threads: u32, seed: u64, params: &Params) -> String {
+pub(crate) fn prep(
+    id: u64,
+    cell: &CellId,
+    threads: u32,
+    seed: u64,
+    params: &Params,
+    role: Role<'_>,
+) -> String {
     use std::fmt::Write as _;
     let mut line = format!("prep id={id} cell={cell} threads={threads} seed={seed}");
+    match role {
+        Role::Alone => {}
+        Role::Server => line += " role=server",
+        Role::Client { addr } => {
+            let _ = write!(line, " role=client addr={addr}");
+        }
+    }
     for (key, value) in params {
         let _ = write!(line, " {key}={value}");
     }
@@ -119,6 +154,11 @@ pub(crate) fn run(id: u64, inner: u64, alloc: bool) -> String {
         "run id={id} inner={inner}{}",
         if alloc { " alloc=1" } else { "" }
     )
+}
+
+/// `run` of requests on a fixed schedule.
+pub(crate) fn paced(id: u64, rate: u64, secs: u64) -> String {
+    format!("run id={id} inner=1 hist=1 rate={rate} secs={secs}")
 }
 
 /// `drop`: free what `prep` made.
@@ -186,9 +226,23 @@ mod tests {
         let cell = crate::arena::workload::parse_cell_id("counter/send").expect("known");
         let params = Params::from([("P".to_owned(), 2), ("n".to_owned(), 100)]);
         assert_eq!(
-            prep(1, &cell, 2, 7, &params),
+            prep(1, &cell, 2, 7, &params, Role::Alone),
             "prep id=1 cell=counter/send threads=2 seed=7 P=2 n=100"
         );
         assert_eq!(run(3, 4, true), "run id=3 inner=4 alloc=1");
+        let cell = crate::arena::workload::parse_cell_id("net/echo").expect("known");
+        let params = Params::from([("N".to_owned(), 7), ("M".to_owned(), 31)]);
+        assert_eq!(
+            prep(1, &cell, 2, 7, &params, Role::Server),
+            "prep id=1 cell=net/echo threads=2 seed=7 role=server M=31 N=7"
+        );
+        let role = Role::Client {
+            addr: "127.0.0.1:5",
+        };
+        assert_eq!(
+            prep(1, &cell, 2, 7, &params, role),
+            "prep id=1 cell=net/echo threads=2 seed=7 role=client addr=127.0.0.1:5 M=31 N=7"
+        );
+        assert_eq!(paced(4, 500, 2), "run id=4 inner=1 hist=1 rate=500 secs=2");
     }
 }

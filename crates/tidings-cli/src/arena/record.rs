@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::exit::Stop;
+use super::histogram::{Bucket, Percentiles};
 use super::noise::Tally;
 use super::state::State;
 use super::stats::Outliers;
@@ -110,6 +111,8 @@ pub(crate) struct CellRecord {
     pub(crate) peer_threads: Option<u32>,
     pub(crate) clock_ns: Option<u64>,
     pub(crate) build_hash: Option<String>,
+    /// Of cells over TCP.
+    pub(crate) net: Option<NetRecord>,
     /// Below the run's folder.
     pub(crate) log: Option<String>,
     /// The run was cut off while its group was measured: `--resume` measures it anew.
@@ -139,6 +142,37 @@ pub(crate) struct Figure {
 pub(crate) struct Alloc {
     pub(crate) bytes_per_op: f64,
     pub(crate) count_per_op: f64,
+}
+
+/// What cells over TCP have beside their time per request.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct NetRecord {
+    /// To connect all clients and have one verified echo each, as the client timed it; median of the launches.
+    pub(crate) ready_ms: Option<f64>,
+    /// Bytes on the loopback device per request, both directions, headers included; median of the samples.
+    /// Absent where the device is not seen or others used it.
+    pub(crate) wire_bytes_per_op: Option<f64>,
+    /// Of paced cells, by load.
+    pub(crate) latency: Vec<Latency>,
+}
+
+/// Latencies of requests on a fixed schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Latency {
+    /// In percent of the closed-loop rate of the same connections.
+    pub(crate) load_percent: u32,
+    /// Requests per second asked for, and had.
+    pub(crate) rate: u64,
+    pub(crate) achieved: f64,
+    /// At least 95 % of the rate asked for was had. If not, the latencies are those of a growing queue.
+    pub(crate) kept_up: bool,
+    pub(crate) samples: usize,
+    /// Requests in the histograms.
+    pub(crate) count: u64,
+    /// From the time at which a request was due.
+    pub(crate) latency_ns: Percentiles,
+    /// From the time at which it was sent.
+    pub(crate) service_ns: Percentiles,
 }
 
 impl CellRecord {
@@ -189,6 +223,16 @@ pub(crate) struct SampleRecord {
     pub(crate) alloc_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alloc_count: Option<u64>,
+    /// Bytes sent over the loopback device meanwhile, by anybody.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) wire_bytes: Option<u64>,
+    /// Of a paced sample: requests per second, and latencies from the intended and from the actual start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rate: Option<u64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hist: Vec<Bucket>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) hist_service: Vec<Bucket>,
 }
 
 /// The folder of a run being written.

@@ -6,7 +6,7 @@ use super::filter::Filters;
 use super::plan::{self, Plan, Request};
 use super::session::Session;
 use super::terminal::{self, Style};
-use super::{baseline, compare, limits, options, ready, resume, size};
+use super::{baseline, compare, options, ready, resume, size};
 use crate::cli::RunArgs;
 
 /// Runs the command; the exit code tells how the cells went.
@@ -23,7 +23,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         Some(name) => Some(baseline::load(name)?),
         None => None,
     };
-    limits::raise_open_files();
     let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let filters = {
         let systems = plan::systems(&candidates);

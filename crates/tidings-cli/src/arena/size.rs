@@ -176,7 +176,15 @@ fn defaults(id: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
         ),
         ("net", Profile::Smoke) => two("N", "M", &[(Number(7), 31)]),
         ("net", Profile::Quick) => two("N", "M", &[(Number(100), 100)]),
-        ("net", Profile::Standard) => two("N", "M", &[(Number(100), 1000), (Number(1000), 100)]),
+        ("net", Profile::Standard) => two(
+            "N",
+            "M",
+            &[
+                (Number(100), 100),
+                (Number(1000), 100),
+                (Number(1000), 1000),
+            ],
+        ),
         ("chain", Profile::Smoke) => one("A", &[1, 7, 103]),
         ("chain", Profile::Quick) => one("A", &[10]),
         ("chain", Profile::Standard) => one("A", &[1, 10, 1000, 100_000]),

@@ -10,7 +10,7 @@ use super::plan::{self, Absent, Group, Request};
 use super::size::Profile;
 use super::state::{Failure, State};
 use super::terminal::{self, Style};
-use super::{limits, options, ready};
+use super::{options, ready};
 use crate::cli::SmokeArgs;
 
 /// Repetitions of the second sample: sums over repetitions must be right too.
@@ -19,7 +19,6 @@ const INNER: u64 = 3;
 pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     let begin = Instant::now();
     let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
-    limits::raise_open_files();
     let allowed = options::limits(Profile::Smoke, args.timeout, args.mem_cap)?;
     let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let filters = Filters::parse(&args.filter, &plan::systems(&candidates))?;
@@ -122,6 +121,9 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     })
 }
 
+/// The schedule of a paced cell: an odd rate, and the shortest time.
+const PACED: (u64, u64) = (997, 1);
+
 /// How often a cell may be stopped by the machine before that counts as its failure.
 const STALLS: u32 = 5;
 
@@ -144,7 +146,7 @@ fn check_unless_stalled(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
 /// Two seeds, one repetition and several, allocations where the peer counts them.
 pub(crate) fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
     let id = group.id.to_string();
-    if !peer.hello.cells.contains(&id) {
+    if !peer.hello().cells.contains(&id) {
         let reason = "its manifest lists the cell, its hello does not";
         return Err(Failure::new(State::Unsupported, reason));
     }
@@ -152,6 +154,10 @@ pub(crate) fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
         peer.prepare(&group.id, &group.params, seed)?;
         peer.run(1, false)?;
         peer.run(INNER, false)?;
+        if seed == 1 && group.id.is_paced() {
+            let (rate, secs) = PACED;
+            peer.run_paced(rate, secs)?;
+        }
         if seed == 1 && peer.has("alloc") {
             let alloc = peer.run(1, true)?;
             if alloc.sample.alloc_bytes.is_none() || alloc.sample.alloc_count.is_none() {

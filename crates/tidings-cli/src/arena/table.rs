@@ -6,12 +6,12 @@ use std::fmt::Write as _;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::record::{CellRecord, Figure, Run};
-use super::size;
 use super::state::State;
 use super::terminal::Style;
 use super::units;
 use super::verdict::{Ratio, Verdict};
 use super::workload::{self, CellId};
+use super::{net_table, size};
 
 /// Below this width a table leaves out the time per operation: the rate says the same.
 const WIDE: u16 = 100;
@@ -33,6 +33,7 @@ pub(crate) fn report(run: &Run, width: u16, style: Style) -> String {
     {
         text.push('\n');
         table(&mut text, group, width, style);
+        net_table::lines(&mut text, group, width);
     }
     legend(&mut text, run, style);
     text
@@ -304,7 +305,10 @@ fn row(cell: &CellRecord, wide: bool, wider: bool) -> Vec<Cell> {
         .labels
         .iter()
         .filter(|(key, _)| *key != "window")
-        .map(|(_, value)| value.clone())
+        .map(|(key, value)| match key.as_str() {
+            "processes" | "connections" => format!("{key}={value}"),
+            _ => value.clone(),
+        })
         .collect();
     if let Some(threads) = cell
         .peer_threads

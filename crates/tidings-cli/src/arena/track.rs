@@ -4,13 +4,15 @@ use std::time::{Duration, Instant};
 
 use super::interrupt::Interrupt;
 use super::noise::{Gate, Surroundings, Tally};
+use super::paced::{self, Load};
 use super::peer::{Checked, Launch, Peer};
 use super::plan::{Cell, Group};
 use super::proc_tree;
 use super::protocol::Hello;
-use super::record::{Alloc, SampleRecord};
+use super::record::{Alloc, NetRecord, SampleRecord};
 use super::state::{Failure, State};
 use super::verdict::Series;
+use super::wire::{self, Tcp, Wire};
 use super::workload::{Expected, expected};
 
 /// Which part of the measurement a sample belongs to.
@@ -19,6 +21,7 @@ pub(crate) enum Phase {
     Pilot,
     Warm,
     Round,
+    Paced,
     Elision,
     Alloc,
 }
@@ -29,6 +32,7 @@ impl Phase {
             Self::Pilot => "pilot",
             Self::Warm => "warm",
             Self::Round => "round",
+            Self::Paced => "paced",
             Self::Elision => "elision",
             Self::Alloc => "alloc",
         }
@@ -65,6 +69,10 @@ pub(crate) struct Track {
     pub(crate) timed_ns: u64,
     pub(crate) timed_ops: f64,
     pub(crate) noise: Tally,
+    /// Of cells over TCP.
+    pub(crate) wire: Wire,
+    /// Of paced cells.
+    pub(crate) loads: Vec<Load>,
 }
 
 /// What a sample is written down with.
@@ -77,6 +85,10 @@ pub(crate) struct Journal {
 
 impl Track {
     pub(crate) fn new(group: &Group, cell: Cell, launch: Launch) -> Self {
+        let launch = Launch {
+            files: wire::open_files(&group.id, &group.params),
+            ..launch
+        };
         Self {
             expected: expected(&group.id, &group.params),
             cell,
@@ -101,6 +113,8 @@ impl Track {
             timed_ns: 0,
             timed_ops: 0.0,
             noise: Tally::default(),
+            wire: Wire::default(),
+            loads: Vec::new(),
         }
     }
 
@@ -108,10 +122,10 @@ impl Track {
     pub(crate) fn start(&mut self, group: &Group, interrupt: &Interrupt) {
         match Peer::start(&self.launch, interrupt) {
             Ok(peer) => {
-                let listed = peer.hello.cells.iter().any(|c| *c == group.id.to_string());
+                let listed = peer.hello().cells.contains(&group.id.to_string());
                 self.startup_ms
-                    .get_or_insert(peer.startup.as_secs_f64() * 1e3);
-                self.hello.get_or_insert_with(|| peer.hello.clone());
+                    .get_or_insert(peer.startup().as_secs_f64() * 1e3);
+                self.hello.get_or_insert_with(|| peer.hello().clone());
                 peer.freeze();
                 self.peer = Some(peer);
                 if !listed {
@@ -155,10 +169,36 @@ impl Track {
 
     /// `prep` at the group's size, memory counted from here.
     pub(crate) fn prepare(&mut self, group: &Group, seed: u64) {
-        self.with(|peer| peer.prepare(&group.id, &group.params, seed));
-        if let Some(peer) = &self.peer {
-            proc_tree::reset_peak(peer.pid());
+        let before = Tcp::of(&group.id).and_then(|_| wire::loopback_bytes());
+        let ready = self.with(|peer| peer.prepare(&group.id, &group.params, seed));
+        if let Some(ns) = ready.flatten() {
+            self.wire.ready(ns);
         }
+        let counted = before.zip(wire::loopback_bytes());
+        self.wire.visible = counted.is_some_and(|(before, now)| now > before);
+        for pid in self.peer.iter().flat_map(Peer::pids) {
+            proc_tree::reset_peak(pid);
+        }
+    }
+
+    /// Peak memory of the peer's processes since `prepare`, summed.
+    pub(crate) fn peak(&self) -> Option<u64> {
+        let pids = self.peer.as_ref()?.pids();
+        pids.into_iter().map(proc_tree::peak).sum()
+    }
+
+    /// Does one thing with the thawed peer and looks at the machine around it.
+    pub(crate) fn gated<T>(
+        &mut self,
+        group: &Group,
+        act: impl FnOnce(&mut Peer) -> Result<T, Failure>,
+    ) -> Option<(T, Surroundings)> {
+        let over_tcp = Tcp::of(&group.id).is_some();
+        self.with(|peer| {
+            let gate = Gate::open(peer.pids(), over_tcp);
+            let done = act(peer)?;
+            Ok((done, gate.close()))
+        })
     }
 
     /// Takes one sample and writes it down.
@@ -170,20 +210,47 @@ impl Track {
         round: usize,
         inner: u64,
     ) -> Option<(Checked, Surroundings)> {
-        let (checked, around) = self.with(|peer| {
-            let gate = Gate::open(peer.pid());
-            let checked = peer.run(inner, phase == Phase::Alloc)?;
-            Ok((checked, gate.close()))
-        })?;
+        let (checked, around) = self.gated(group, |peer| peer.run(inner, phase == Phase::Alloc))?;
+        journal
+            .pending
+            .push(self.line(group, journal, phase, round, &checked, &around));
+        self.carried(checked.sample.msgs, &around)?;
+        let per_op = self.per_op(checked.sample.ns, inner);
+        self.first.get_or_insert(per_op);
+        Some((checked, around))
+    }
+
+    /// Ends a cell whose messages cannot have gone over the loopback device: none is shorter than a byte, and others can
+    /// only add to what is seen there.
+    pub(crate) fn carried(&mut self, msgs: u64, around: &Surroundings) -> Option<()> {
+        let bytes = around.wire_bytes.filter(|_| self.wire.visible);
+        let Some(bytes) = bytes.filter(|bytes| *bytes < msgs) else {
+            return Some(());
+        };
+        let reason = format!("{bytes} bytes on the loopback for {msgs} messages");
+        self.fail(Failure::new(State::Elided, reason));
+        None
+    }
+
+    /// What is written down of a sample.
+    pub(crate) fn line(
+        &self,
+        group: &Group,
+        journal: &Journal,
+        phase: Phase,
+        round: usize,
+        checked: &Checked,
+        around: &Surroundings,
+    ) -> SampleRecord {
         let sample = &checked.sample;
-        journal.pending.push(SampleRecord {
+        SampleRecord {
             cell: format!("{}@{}", group.id, self.cell.system),
             params: group.params.clone(),
             threads: group.threads,
             launch: journal.launch,
             phase: phase.name().into(),
             round,
-            inner,
+            inner: sample.inner,
             ns: sample.ns,
             wall_ns: checked.wall_ns,
             msgs: sample.msgs,
@@ -196,10 +263,21 @@ impl Track {
             gc: sample.gc.clone(),
             alloc_bytes: sample.alloc_bytes,
             alloc_count: sample.alloc_count,
-        });
-        let per_op = self.per_op(sample.ns, inner);
-        self.first.get_or_insert(per_op);
-        Some((checked, around))
+            wire_bytes: around.wire_bytes,
+            rate: None,
+            hist: Vec::new(),
+            hist_service: Vec::new(),
+        }
+    }
+
+    /// What the record says of a cell over TCP.
+    pub(crate) fn net(&self, group: &Group) -> Option<NetRecord> {
+        Tcp::of(&group.id)?;
+        Some(NetRecord {
+            ready_ms: self.wire.ready_ms(),
+            wire_bytes_per_op: self.wire.bytes_per_op(),
+            latency: paced::records(&self.loads),
+        })
     }
 
     /// Operations in a sample of `inner` repetitions.

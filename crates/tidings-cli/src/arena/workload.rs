@@ -27,7 +27,7 @@ pub(crate) struct Variant {
     pub(crate) id: &'static str,
     /// Runs in the quick profile without being asked for.
     pub(crate) headline: bool,
-    /// Takes part in rankings. A floor (no messages) does not.
+    /// Takes part in rankings. A floor (no messages) and a cell of latency do not.
     pub(crate) ranked: bool,
     /// Sizes that belong to the variant itself, sent with `prep`.
     pub(crate) fixed: &'static [(&'static str, i64)],
@@ -51,7 +51,8 @@ const fn more(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Varian
     }
 }
 
-const fn floor(id: &'static str) -> Variant {
+/// Shown, not ranked.
+const fn unranked(id: &'static str) -> Variant {
     Variant {
         id,
         headline: false,
@@ -129,7 +130,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("select-buffered", &[]),
             more("select-buffered-no-timer", &[]),
             more("threads", &[]),
-            floor("mutex"),
+            unranked("mutex"),
         ],
     },
     Workload {
@@ -143,7 +144,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             headline("tree-ch", &[]),
             headline("tasks", &[]),
             more("alive", &[]),
-            floor("floor"),
+            unranked("floor"),
         ],
     },
     Workload {
@@ -157,7 +158,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             headline("echo", &[]),
             more("echo-mux", &[]),
             more("echo-oneproc", &[]),
-            more("paced", &[]),
+            unranked("paced"),
         ],
     },
     Workload {
@@ -244,6 +245,11 @@ impl CellId {
         self.definition()
             .variant(&self.variant)
             .is_some_and(|v| v.ranked)
+    }
+
+    /// A cell of latency: requests on a fixed schedule, beside its closed loop.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.workload == "net" && self.variant == "paced"
     }
 
     /// The place in tables: by workload, then in the order of the specification.

@@ -7,6 +7,7 @@ mod figures;
 mod golden;
 mod interrupt;
 mod machines;
+mod net;
 mod noise;
 mod peers;
 mod report;

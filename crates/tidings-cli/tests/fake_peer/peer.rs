@@ -3,6 +3,8 @@
 //! It does no work but sleeps: a sample of k operations takes `k * --ns` nanoseconds. Most modes tell how long they really
 //! slept; `exact`, `jitter` and `drift` tell how long they meant to, so that their figures are the same on any machine.
 
+mod net;
+
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::thread::sleep;
@@ -34,10 +36,11 @@ fn main() {
         random: option("--seed", "1").parse().expect("--seed is a number"),
         hoard: Vec::new(),
         children: Vec::new(),
+        client: None,
     };
     let cells = option(
         "--cells",
-        "pingpong/tell,counter/send,skynet/tree-ch,chain/struct",
+        "pingpong/tell,counter/send,skynet/tree-ch,chain/struct,net/local,net/echo,net/echo-mux,net/echo-oneproc,net/paced",
     );
     fake.cells = cells.split(',').map(str::to_owned).collect();
     fake.start(&cells);
@@ -87,6 +90,7 @@ struct Fake {
     random: u64,
     hoard: Vec<Vec<u8>>,
     children: Vec<std::process::Child>,
+    client: Option<net::Client>,
 }
 
 fn say(line: &str) {
@@ -125,7 +129,7 @@ impl Fake {
             &self.system
         };
         say(&format!(
-            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2","runtime":"sleep","flags":"{}","threads":2,"pid":{},"clock_ns":{},"caps":["alloc"],"cells":[{}]}}"#,
+            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2","runtime":"sleep","flags":"{}","threads":2,"pid":{},"clock_ns":{},"caps":["alloc","hist"],"cells":[{}]}}"#,
             self.mode,
             std::process::id(),
             u32::from(!self.is("clockless")),
@@ -156,7 +160,37 @@ impl Fake {
         }
         self.cell.clone_from(&pairs["cell"]);
         self.params = pairs;
-        say(&format!(r#"{{"arena":1,"t":"ok","id":{id}}}"#));
+        self.client = None;
+        match self.connect() {
+            Ok(extra) => say(&format!(r#"{{"arena":1,"t":"ok","id":{id}{extra}}}"#)),
+            Err(msg) => say(&format!(
+                r#"{{"arena":1,"t":"err","id":{id},"kind":"bug","msg":{msg:?}}}"#
+            )),
+        }
+    }
+
+    /// What `prep` does and answers in the cells over TCP.
+    fn connect(&mut self) -> Result<String, String> {
+        let role = self.params.get("role").map(String::as_str);
+        eprintln!("prep of {} as {role:?}", self.cell);
+        let addr = match role {
+            Some("server") => {
+                return Ok(net::serve(&self.mode)
+                    .map_or(String::new(), |addr| format!(r#","addr":"{addr}""#)));
+            }
+            Some("client") => self.params["addr"].clone(),
+            _ if self.cell == "net/echo-oneproc" => net::serve(&self.mode).unwrap_or_default(),
+            _ => return Ok(String::new()),
+        };
+        let clients = usize::try_from(self.size("N")).expect("few");
+        let client = net::Client::connect(&addr, clients)?;
+        let ready = client.ready_ns;
+        self.client = Some(client);
+        Ok(if self.is("not-ready") {
+            String::new()
+        } else {
+            format!(r#","ready_ns":{ready}"#)
+        })
     }
 
     /// As many processes as there are cores that do nothing but take time, in groups of their own: the harness cannot freeze
@@ -193,6 +227,10 @@ impl Fake {
                 let (p, n) = (self.size("p"), self.size("n"));
                 (2 * p * n, 2 * p, p * n * (n - 1) / 2)
             }
+            "net" => {
+                let (clients, m) = (self.size("N"), self.size("M"));
+                (2 * clients * m, 2 * clients, clients * m * (m - 1) / 2)
+            }
             "counter" => {
                 let (p, n) = (self.size("P"), self.size("n"));
                 (p * n, p + 1, 100 * p * n)
@@ -225,6 +263,30 @@ impl Fake {
         let (mut msgs, mut units, mut check) = self.counts();
         let mut ns = msgs as f64 * self.ns_per_op * inner as f64;
         let samples = f64::from(self.samples);
+        if self.cell.starts_with("net/") {
+            ns *= 100.0; // so that real bytes can keep up with made up times
+        }
+        let mut paced = String::new();
+        let begin = Instant::now();
+        if let Some(client) = &mut self.client {
+            let number = |key: &str| pairs.get(key).and_then(|v| v.parse::<u64>().ok());
+            let asked = if let (Some(rate), Some(secs)) = (number("rate"), number("secs")) {
+                let requests = i64::try_from(rate * secs).expect("few");
+                (msgs, check, ns) = (2 * requests, requests * (requests - 1) / 2, 0.0);
+                client
+                    .paced(rate, secs, &self.mode)
+                    .map(|hist| paced = hist)
+            } else if self.mode == "mute" {
+                Ok(())
+            } else {
+                client.ask(usize::try_from(msgs / 2 * inner).expect("few"))
+            };
+            if let Err(msg) = asked {
+                return say(&format!(
+                    r#"{{"arena":1,"t":"err","id":{id},"kind":"bug","msg":{msg:?}}}"#
+                ));
+            }
+        }
         match self.mode.as_str() {
             "elider" => ns = 30e6 * inner as f64,
             "slow" => ns = 400e6,
@@ -245,8 +307,7 @@ impl Fake {
             },
             _ => {}
         }
-        let begin = Instant::now();
-        sleep(Duration::from_nanos(ns as u64));
+        sleep(Duration::from_nanos(ns as u64).saturating_sub(begin.elapsed()));
         let mut told = begin.elapsed().as_nanos() as u64;
         match self.mode.as_str() {
             "liar-ns" => told *= 3,
@@ -267,7 +328,7 @@ impl Fake {
             String::new()
         };
         say(&format!(
-            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}}}"#,
+            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}{paced}}}"#,
             msgs * inner,
             units * inner,
             check * inner
