@@ -6,6 +6,7 @@
 //! systems = ["go", "go-reused-timer"]        # one process serves one of them
 //! lang = "Go"
 //! auto_build = true                          # default false: a first `arena run` may build it (no download)
+//! spare = ["go-reused-timer"]                # optional: left out of a quick run first when time is short
 //! blocked = "why"                            # optional: cannot run on this kind of machine; needs no [run] and no [[build]]
 //! [version]                                  # optional: a command that tells the toolchain's version
 //! cmd = ["go", "version"]
@@ -64,6 +65,9 @@ pub(crate) struct Peer {
     pub(crate) lang: String,
     #[serde(default)]
     pub(crate) auto_build: bool,
+    /// Systems that a quick run leaves out first when time is short, the last one first.
+    #[serde(default)]
+    pub(crate) spare: Vec<String>,
     /// Why it cannot run on this kind of machine: its cells are listed and never started.
     pub(crate) blocked: Option<String>,
 }
@@ -176,6 +180,9 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
     if peer.systems.is_empty() {
         return Err("[peer] systems is empty".to_owned());
     }
+    if let Some(bad) = peer.spare.iter().find(|s| !peer.systems.contains(s)) {
+        return Err(format!("[peer] spare: {bad:?} is not in [peer] systems"));
+    }
     if let Some(bad) = peer.systems.iter().find(|s| !is_name(s)) {
         return Err(format!(
             "[peer] systems: {bad:?}: use lower-case letters, digits and '-'"
@@ -277,6 +284,7 @@ mod tests {
         systems = ["go", "go-reused-timer"]
         lang = "Go"
         auto_build = true
+        spare = ["go-reused-timer"]
         [version]
         cmd = ["go", "version"]
         regex = 'go(\S+)'

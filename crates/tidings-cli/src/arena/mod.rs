@@ -1,6 +1,6 @@
 //! The arena: the same workloads for every system, measured side by side.
 //!
-//! `catalog` finds the peers (`manifest`), `build` makes them, `plan` says which cells run at which `size`. `measure` takes
+//! `catalog` finds the peers (`manifest`), `build` makes them, `plan` says which cells run at which `size`, `fit` what a short run leaves out. `measure` takes
 //! the samples of a group through `track`, `peer`, `speaker` and `process`; `figures`, `stats` and `verdict` turn them into the
 //! records that `record` saves, `table` prints and `report` draws. What a correct sample counts is in `workload`.
 
@@ -20,6 +20,7 @@ mod exit;
 mod figures;
 mod filter;
 mod fingerprint;
+mod fit;
 mod guide;
 mod heartbeat;
 mod histogram;

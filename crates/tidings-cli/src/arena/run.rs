@@ -5,8 +5,9 @@ use super::exit::{Exit, Stop};
 use super::filter::Filters;
 use super::plan::{self, Plan, Request};
 use super::session::Session;
+use super::size::Profile;
 use super::terminal::{self, Style};
-use super::{baseline, compare, options, ready, resume, size};
+use super::{baseline, compare, fit, options, ready, resume, size};
 use crate::cli::RunArgs;
 
 /// Runs the command; the exit code tells how the cells went.
@@ -59,7 +60,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
     };
     let waits = |id: &str| needed.absent.iter().any(|a| a.peer == id);
     ready::build_by_itself(&mut candidates, |entry| waits(entry.id()), tell);
-    let plan = plan::make(&candidates, &request)?;
+    let mut plan = plan::make(&candidates, &request)?;
+    if let (Profile::Quick, Some(budget)) = (args.profile, options.budget) {
+        fit::fit(&mut plan, &candidates, &request, budget);
+    }
 
     let env = Environment::capture();
     if args.strict_env && !env.warnings.is_empty() {

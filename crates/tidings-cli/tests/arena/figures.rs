@@ -98,6 +98,56 @@ fn every_sample_is_on_disk_with_its_phase() {
 }
 
 #[test]
+fn a_short_run_leaves_spare_systems_out_and_says_so() {
+    crate::steady(|| {
+        let stage = Stage::new("spare");
+        let cells = ["pingpong/tell", "counter/send", "chain/struct"];
+        stage
+            .peer("honest", "honest", &cells)
+            .peer("extra", "honest", &cells);
+        let file = stage.root.join("peers/extra/peer.toml");
+        let text = fs::read_to_string(&file).expect("there");
+        stage.manifest(
+            "extra",
+            &text.replacen("lang", "spare = [\"extra\"]\nlang", 1),
+        );
+        let short = [
+            "--vs",
+            "honest",
+            "--budget",
+            "4s",
+            "--max-rounds",
+            "1",
+            "--json",
+        ];
+        let state = |filter: &str| {
+            let called = stage.call(&[&["run", filter], &short[..]].concat());
+            let run = called.json();
+            (
+                cell(&run, "extra").clone(),
+                cell(&run, "honest")["state"].clone(),
+            )
+        };
+        let (extra, honest) = state("@*e*");
+        assert_eq!(extra["state"], "skipped", "{extra}");
+        let reason = extra["reason"].as_str().expect("a reason");
+        assert!(
+            reason.contains("left out to stay within the budget"),
+            "{reason}"
+        );
+        assert_ne!(honest, "skipped");
+        let (extra, _) = state("@extra,honest");
+        assert!(
+            !extra["reason"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("left out"),
+            "{extra}"
+        );
+    });
+}
+
+#[test]
 fn a_budget_skips_what_it_cannot_hold() {
     crate::steady(|| {
         let stage = Stage::new("budget");
