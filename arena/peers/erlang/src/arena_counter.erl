@@ -13,6 +13,7 @@ cells() -> [{<<"counter/send">>, cell(fun send/3)}, {<<"counter/ask-each">>, cel
 cell(Scenario) ->
     fun(Args) ->
         [P, N] = arena_cell:sizes([{<<"P">>, 1000000}, {<<"n">>, 1 bsl 31}], Args),
+        %% By a look-up, or the compiler would send one literal over and over.
         Step = maps:get(step, Args, ?STEP),
         arena_cell:repeat(fun() -> Scenario(P, N, Step) end)
     end.

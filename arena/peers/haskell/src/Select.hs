@@ -1,4 +1,4 @@
-{-# OPTIONS_GHC -fno-full-laziness #-}
+{-# OPTIONS_GHC -fno-full-laziness #-} -- each Add is made when it is sent, not once
 -- | counter/select: two queues, the counter chooses between them by 'orElse'; a send stands in a
 -- choice with a timeout of 100 ms. A rendezvous of two transactions cannot be written in STM, so
 -- the unbuffered one has a place for one message. All threads run on one capability.
@@ -26,9 +26,11 @@ select, buffered :: Timer -> Cell
 select = selecting single single
 buffered = selecting room room
 
+data Add = Add !Int
+
 data Get = Get (TMVar Int) | Stop
 
-selecting :: IO (Ends Int) -> IO (Ends Get) -> Timer -> Cell
+selecting :: IO (Ends Add) -> IO (Ends Get) -> Timer -> Cell
 selecting newAdd newGet timer args = do
   [p, n] <- sizes [("P", 1000000), ("n", 2 ^ (31 :: Int))] args
   pure . repeated $ do
@@ -44,13 +46,13 @@ selecting newAdd newGet timer args = do
     pure (done <> Counts 0 1 total)
 
 -- | Additions come first in the choice, so none that was sent before a question is left behind.
-counter :: Ends Int -> Ends Get -> Int -> IO ()
+counter :: Ends Add -> Ends Get -> Int -> IO ()
 counter adds gets = go
   where
     go !total = do
       event <- atomically ((Left <$> get adds) `orElse` (Right <$> get gets))
       case event of
-        Left more -> go (total + more)
+        Left (Add more) -> go (total + more)
         Right (Get reply) -> atomically (putTMVar reply total) >> go 0
         Right Stop -> pure ()
 
@@ -63,11 +65,11 @@ producer add n = go 0
       | otherwise = pure (Counts sent 1 0)
 
 -- | The timer is armed only when there is no room at once.
-sendWith :: Timer -> Ends Int -> Int -> IO ()
-sendWith NoTimer adds more = atomically (put adds more)
+sendWith :: Timer -> Ends Add -> Int -> IO ()
+sendWith NoTimer adds more = atomically (put adds (Add more))
 sendWith Timer adds more = do
-  sent <- atomically ((True <$ put adds more) `orElse` pure False)
+  sent <- atomically ((True <$ put adds (Add more)) `orElse` pure False)
   unless sent $ do
     late <- registerDelay 100000
-    inTime <- atomically ((True <$ put adds more) `orElse` (False <$ (readTVar late >>= check)))
+    inTime <- atomically ((True <$ put adds (Add more)) `orElse` (False <$ (readTVar late >>= check)))
     unless inTime (throwIO (Bug "a timeout of 100 ms fired"))

@@ -1,3 +1,4 @@
+{-# OPTIONS_GHC -fno-full-laziness #-} -- as in Counter, whose loops are inlined here
 -- | The systems of this peer and their cells: what each kind of queue can run.
 module Systems (systems) where
 
