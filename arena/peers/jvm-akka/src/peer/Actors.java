@@ -12,9 +12,6 @@ final class Actors {
     /** Messages an actor may handle per turn on a thread. */
     static final int THROUGHPUT = 100;
 
-    /** Which of the actors that wait for a thread comes next. */
-    enum Order { FIFO, LIFO }
-
     private static final String SETTINGS = """
         SYSTEM {
           loglevel = ERROR
@@ -25,7 +22,7 @@ final class Actors {
           actor {
             default-dispatcher {
               executor = fork-join-executor
-              fork-join-executor { parallelism-min = THREADS, parallelism-max = THREADS, task-peeking-mode = ORDER }
+              fork-join-executor { parallelism-min = THREADS, parallelism-max = THREADS }
               throughput = TURN
             }
             # The system's own actors share it: threads=T means T threads.
@@ -37,17 +34,16 @@ final class Actors {
 
     private Actors() {}
 
-    static Config config(Words words, int throughput, Order order) {
+    static Config config(Words words, int throughput) {
         String pack = ActorSystem.class.getPackageName().replace(".actor", "");
         long threads = words.size("threads", 1024);
         String settings = SETTINGS.replace("SYSTEM", NAME).replace("PACKAGE", pack)
-            .replace("THREADS", Long.toString(threads)).replace("TURN", Integer.toString(throughput))
-            .replace("ORDER", order.name());
+            .replace("THREADS", Long.toString(threads)).replace("TURN", Integer.toString(throughput));
         return ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
     }
 
     static Config config(Words words) {
-        return config(words, THROUGHPUT, Order.FIFO);
+        return config(words, THROUGHPUT);
     }
 
     static ActorSystem start(Config config) {

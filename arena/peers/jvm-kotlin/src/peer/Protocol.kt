@@ -5,7 +5,11 @@ import java.io.PrintStream
 import java.lang.management.ManagementFactory
 
 /** The peer's side of PROTOCOL.md: one command of words per line in, one line of JSON out. */
-internal class Protocol(private val input: BufferedReader, private val out: PrintStream, private val cells: Map<String, Cell>) {
+internal class Protocol(
+    private val input: BufferedReader,
+    private val out: PrintStream,
+    private val cells: Map<String, Cell>,
+) {
     private var current: Sample? = null
 
     /** Answers commands until quit or the end of the input. */
@@ -59,8 +63,8 @@ internal class Protocol(private val input: BufferedReader, private val out: Prin
     private fun line(id: Long, inner: Long, result: Result, before: List<Long>): String {
         val gc = collections().zip(before) { after, earlier -> after - earlier }.joinToString(",")
         val counts = result.counts
-        return """"t":"sample","id":$id,"ns":${result.ns},"inner":$inner,"msgs":${counts.msgs},"units":${counts.units},""" +
-            """"check":${counts.check},"gc":[$gc]"""
+        return """"t":"sample","id":$id,"ns":${result.ns},"inner":$inner,"msgs":${counts.msgs},""" +
+            """"units":${counts.units},"check":${counts.check},"gc":[$gc]"""
     }
 
     private fun hello() {
