@@ -48,7 +48,8 @@ void* allocate(std::size_t size, std::size_t alignment) {
     all_count.fetch_add(1, std::memory_order_relaxed);
   }
   auto room = size == 0 ? 1 : size;
-  auto* place = alignment == 0 ? std::malloc(room) : std::aligned_alloc(alignment, (room + alignment - 1) & ~(alignment - 1));
+  auto rounded = alignment == 0 ? room : (room + alignment - 1) & ~(alignment - 1);
+  auto* place = alignment == 0 ? std::malloc(room) : std::aligned_alloc(alignment, rounded);
   if (place == nullptr)
     throw std::bad_alloc();
   return place;

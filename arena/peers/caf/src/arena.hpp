@@ -71,6 +71,9 @@ cells skynet_cells();
 cells spawn_cells();
 cells net_cells();
 
+// How many messages an actor may take in one turn in this cell; 0 for the framework's default, which has no limit.
+int64_t messages_per_turn(const std::string& cell);
+
 // Runs the protocol until quit or the end of the input.
 void serve(const cells& all);
 

@@ -1,5 +1,5 @@
 // chain: every actor makes the next one. An actor is not run before its first message (lazy_init).
-#include "arena.hpp"
+#include "driver.hpp"
 
 namespace arena {
 
@@ -48,7 +48,7 @@ public:
         send(spawn<chain_node, caf::lazy_init>(actors_, actor{this}), ping_atom::value, number + 1);
       },
       [this](pong_atom, int64_t depth) {
-        send(driver_, depth);
+        send(driver_, 2 * depth + 2, depth + 1, depth);
         quit();
       },
     };
@@ -59,13 +59,16 @@ private:
   actor driver_;
 };
 
-counts chain(caf::actor_system& system, int64_t actors) {
-  caf::scoped_actor self{system};
-  self->send(system.spawn<root, caf::lazy_init>(actors, actor{self}), ping_atom::value, int64_t{0});
-  counts result;
-  self->receive([&](int64_t depth) { result = counts{2 * depth + 2, depth + 1, depth}; });
-  return result;
-}
+class chain : public driver {
+public:
+  using driver::driver;
+
+private:
+  void begin() override {
+    missing_ = 1;
+    send(spawn<root, caf::lazy_init>(p_.actors, self()), ping_atom::value, int64_t{0});
+  }
+};
 
 } // namespace
 
@@ -73,7 +76,7 @@ cells chain_cells() {
   return {
     {"chain/struct", [](caf::actor_system& system, const params& p) {
        within("A", p.actors, 5000000);
-       return repeat([&system, actors = p.actors] { return chain(system, actors); });
+       return driven<chain>(system, p);
      }},
   };
 }

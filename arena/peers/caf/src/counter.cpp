@@ -1,5 +1,5 @@
 // counter: producers that are actors, or threads.
-#include "arena.hpp"
+#include "driver.hpp"
 
 #include <thread>
 #include <vector>
@@ -35,7 +35,7 @@ private:
   int64_t sum_ = 0;
 };
 
-// Reports (Adds sent, sum of its answer) to the driver; the sum is 0 if it does not ask.
+// Reports its Adds and its answer to the driver; the answer is 0 if it does not ask.
 class producer : public caf::event_based_actor {
 public:
   producer(caf::actor_config& cfg, actor driver, actor counter, int64_t n, bool asks)
@@ -59,12 +59,12 @@ private:
 
   void end() {
     if (!asks_) {
-      send(driver_, sent_, int64_t{0});
+      send(driver_, sent_, int64_t{1}, int64_t{0});
       quit();
       return;
     }
     request(counter_, caf::infinite, get_atom::value).then([this](int64_t sum) {
-      send(driver_, sent_, sum);
+      send(driver_, sent_, int64_t{1}, sum);
       quit();
     });
   }
@@ -82,19 +82,36 @@ int64_t ask(caf::scoped_actor& self, const actor& counter) {
   return result;
 }
 
-counts by_actors(caf::actor_system& system, const params& p, bool each_asks) {
-  caf::scoped_actor self{system};
-  auto to = system.spawn<counter, caf::lazy_init>();
-  for (int64_t i = 0; i < p.producers; ++i)
-    system.spawn<producer>(actor{self}, to, p.n, each_asks);
-  counts total{0, p.producers + 1, 0};
-  for (int64_t i = 0; i < p.producers; ++i)
-    self->receive([&](int64_t sent, int64_t sum) { total += counts{sent, 0, sum}; });
-  if (!each_asks)
-    total.check = ask(self, to);
-  self->send(to, stop_atom::value);
-  return total;
-}
+template <bool EachAsks>
+class by_actors : public driver {
+public:
+  using driver::driver;
+
+private:
+  void begin() override {
+    missing_ = p_.producers;
+    counter_ = spawn<counter, caf::lazy_init>();
+    total_.units += 1;
+    for (int64_t i = 0; i < p_.producers; ++i)
+      spawn<producer>(self(), counter_, p_.n, EachAsks);
+  }
+
+  void end() override {
+    if (EachAsks)
+      return done();
+    request(counter_, caf::infinite, get_atom::value).then([this](int64_t sum) {
+      total_.check += sum;
+      done();
+    });
+  }
+
+  void done() {
+    send(counter_, stop_atom::value);
+    next();
+  }
+
+  actor counter_;
+};
 
 counts by_threads(caf::actor_system& system, const params& p) {
   caf::scoped_actor self{system};
@@ -118,11 +135,16 @@ counts by_threads(caf::actor_system& system, const params& p) {
   return total;
 }
 
-cell with(counts (*scenario)(caf::actor_system&, const params&)) {
-  return [=](caf::actor_system& system, const params& p) {
-    within("P", p.producers, 10000);
-    within("n", p.n, int64_t{1} << 31);
-    return repeat([&system, p, scenario] { return scenario(system, p); });
+void check(const params& p) {
+  within("P", p.producers, 10000);
+  within("n", p.n, int64_t{1} << 31);
+}
+
+template <class Driver>
+cell with() {
+  return [](caf::actor_system& system, const params& p) {
+    check(p);
+    return driven<Driver>(system, p);
   };
 }
 
@@ -130,9 +152,12 @@ cell with(counts (*scenario)(caf::actor_system&, const params&)) {
 
 cells counter_cells() {
   return {
-    {"counter/send", with([](caf::actor_system& system, const params& p) { return by_actors(system, p, false); })},
-    {"counter/ask-each", with([](caf::actor_system& system, const params& p) { return by_actors(system, p, true); })},
-    {"counter/threads", with(by_threads)},
+    {"counter/send", with<by_actors<false>>()},
+    {"counter/ask-each", with<by_actors<true>>()},
+    {"counter/threads", [](caf::actor_system& system, const params& p) {
+       check(p);
+       return repeat([&system, p] { return by_threads(system, p); });
+     }},
   };
 }
 

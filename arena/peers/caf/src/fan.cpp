@@ -1,5 +1,5 @@
 // fan: a parent and a child. A number is a Ping to the child and a Pong to the parent.
-#include "arena.hpp"
+#include "driver.hpp"
 
 namespace arena {
 
@@ -22,7 +22,7 @@ public:
           send(this, stop_atom::value);
       },
       [this](stop_atom) {
-        send(driver_, taken_ + 1, int64_t{0});
+        send(driver_, taken_ + 1, int64_t{1}, int64_t{0});
         quit();
       },
     };
@@ -52,7 +52,7 @@ public:
           send(made, i);
       },
       [this](stop_atom) {
-        send(driver_, taken_ + 1, sum_);
+        send(driver_, taken_ + 1, int64_t{1}, sum_);
         quit();
       },
     };
@@ -63,14 +63,16 @@ private:
   actor driver_;
 };
 
-counts fan(caf::actor_system& system, int64_t n) {
-  caf::scoped_actor self{system};
-  self->send(system.spawn<parent, caf::lazy_init>(n, actor{self}), start_atom::value);
-  counts total;
-  for (int i = 0; i < 2; ++i)
-    self->receive([&](int64_t taken, int64_t sum) { total += counts{taken, 1, sum}; });
-  return total;
-}
+class fan : public driver {
+public:
+  using driver::driver;
+
+private:
+  void begin() override {
+    missing_ = 2;
+    send(spawn<parent, caf::lazy_init>(p_.messages, self()), start_atom::value);
+  }
+};
 
 } // namespace
 
@@ -78,7 +80,7 @@ cells fan_cells() {
   return {
     {"fan/struct", [](caf::actor_system& system, const params& p) {
        within("N", p.messages, 100000000);
-       return repeat([&system, n = p.messages] { return fan(system, n); });
+       return driven<fan>(system, p);
      }},
   };
 }

@@ -1,5 +1,5 @@
 // pingpong: a pair of event-based actors. A ping carries the address its answer goes to.
-#include "arena.hpp"
+#include "driver.hpp"
 
 namespace arena {
 
@@ -8,7 +8,7 @@ namespace {
 using caf::actor;
 using caf::behavior;
 
-// Both sides report (messages sent, sum of the answers) to the driver when they end.
+// Both sides report to the driver when they end.
 class server : public caf::event_based_actor {
 public:
   server(caf::actor_config& cfg, actor driver) : event_based_actor(cfg), driver_(std::move(driver)) {}
@@ -20,7 +20,7 @@ public:
         caf::anon_send(reply, seq);
       },
       [this](stop_atom) {
-        send(driver_, sent_, int64_t{0});
+        send(driver_, sent_, int64_t{1}, int64_t{0});
         quit();
       },
     };
@@ -47,7 +47,7 @@ public:
           caf::anon_send(server_, sent_++, actor{this});
         if (++answered_ == n_) {
           send(server_, stop_atom::value);
-          send(driver_, sent_, sum_);
+          send(driver_, sent_, int64_t{1}, sum_);
           quit();
         }
       },
@@ -71,7 +71,7 @@ public:
         return seq;
       },
       [this](stop_atom) {
-        send(driver_, sent_, int64_t{0});
+        send(driver_, sent_, int64_t{1}, int64_t{0});
         quit();
       },
     };
@@ -88,7 +88,8 @@ public:
       : event_based_actor(cfg), driver_(std::move(driver)), server_(std::move(server)), n_(n) {}
 
   behavior make_behavior() override {
-    return {[this](start_atom) { ask(); }};
+    ask();
+    return {[](stop_atom) {}}; // an actor without a behavior would end here
   }
 
 private:
@@ -98,7 +99,7 @@ private:
       if (sent_ < n_)
         return ask();
       send(server_, stop_atom::value);
-      send(driver_, sent_, sum_);
+      send(driver_, sent_, int64_t{1}, sum_);
       quit();
     });
   }
@@ -108,30 +109,27 @@ private:
 };
 
 template <class Server, class Client>
-counts pairs(caf::actor_system& system, const params& p, bool started) {
-  caf::scoped_actor self{system};
-  actor driver{self};
-  for (int64_t i = 0; i < p.p; ++i) {
-    auto server = system.spawn<Server, caf::lazy_init>(driver);
-    auto client = system.spawn<Client>(driver, server, p.n, p.w);
-    if (started)
-      self->send(client, start_atom::value);
+class pairs : public driver {
+public:
+  using driver::driver;
+
+private:
+  void begin() override {
+    missing_ = 2 * p_.p;
+    for (int64_t i = 0; i < p_.p; ++i)
+      spawn<Client>(self(), spawn<Server, caf::lazy_init>(self()), p_.n, p_.w);
   }
-  counts total;
-  for (int64_t i = 0; i < 2 * p.p; ++i)
-    self->receive([&](int64_t sent, int64_t sum) { total += counts{sent, 1, sum}; });
-  return total;
-}
+};
 
 template <class Server, class Client>
-cell with(int64_t window, bool started) {
+cell with(int64_t window) {
   return [=](caf::actor_system& system, params p) {
     if (p.w == 0)
       p.w = window;
     within("p", p.p, 1000000);
     within("n", p.n, int64_t{1} << 31);
     within("w", p.w, 1000000);
-    return repeat([&system, p, started] { return pairs<Server, Client>(system, p, started); });
+    return driven<pairs<Server, Client>>(system, p);
   };
 }
 
@@ -139,11 +137,11 @@ cell with(int64_t window, bool started) {
 
 cells pingpong_cells() {
   return {
-    {"pingpong/tell", with<server, client>(1, false)},
-    {"pingpong/tell-w100", with<server, client>(100, false)},
-    {"pingpong/tell-w1000", with<server, client>(1000, false)},
-    {"pingpong/call", with<call_server, caller>(1, true)},
-    {"pingpong/call-send", with<call_server, caller>(1, true)},
+    {"pingpong/tell", with<server, client>(1)},
+    {"pingpong/tell-w100", with<server, client>(100)},
+    {"pingpong/tell-w1000", with<server, client>(1000)},
+    {"pingpong/call", with<call_server, caller>(1)},
+    {"pingpong/call-send", with<call_server, caller>(1)},
   };
 }
 

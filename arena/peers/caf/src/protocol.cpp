@@ -57,8 +57,10 @@ int64_t clock_step() {
 
 // A system of actors with as many workers as asked; a cell lives and ends with it.
 struct stage {
-  explicit stage(int64_t threads) {
+  stage(int64_t threads, int64_t messages_per_turn) {
     config.set("scheduler.max-threads", threads);
+    if (messages_per_turn > 0)
+      config.set("scheduler.max-throughput", messages_per_turn);
     system = std::make_unique<caf::actor_system>(config);
   }
 
@@ -128,7 +130,7 @@ private:
     p.requests = number(args, "M");
     p.leaves = number(args, "S");
     within("threads", p.threads, 1024);
-    stage_ = std::make_unique<stage>(p.threads);
+    stage_ = std::make_unique<stage>(p.threads, messages_per_turn(name));
     stage_->run = found->second(*stage_->system, p);
   }
 

@@ -1,5 +1,5 @@
 // spawn: an actor that starts n actors, and one that starts an actor and waits for its result, n times.
-#include "arena.hpp"
+#include "driver.hpp"
 
 #include <atomic>
 
@@ -10,35 +10,60 @@ namespace {
 using caf::actor;
 using caf::behavior;
 
+// What the tasks share: they count, and whoever brings the counter to n says so.
 struct tally {
   int64_t n;
   actor driver;
   std::atomic<int64_t> counter{0};
 };
 
-// A function without a behavior is run once; whoever brings the counter to n says so.
-void task(caf::event_based_actor* self, tally* all) {
+using tally_ptr = std::shared_ptr<tally>;
+
+// A function without a behavior is run once.
+void task(caf::event_based_actor* self, const tally_ptr& all) {
   auto n = all->n;
-  if (all->counter.fetch_add(1) + 1 < n)
-    return;
-  auto driver = all->driver; // the tally may end with the message
-  self->send(driver, n);
+  if (all->counter.fetch_add(1) + 1 == n)
+    self->send(all->driver, n, n, n);
 }
 
-void starter(caf::event_based_actor* self, tally* all) {
-  auto n = all->n;
-  for (int64_t i = 0; i < n; ++i)
-    self->spawn(task, all);
-}
+// Starts a part, then lets the tasks run, so that their memory is used again. Its worker puts it behind them only if its
+// turn ends with the message: see messages_per_turn.
+class starter : public caf::event_based_actor {
+public:
+  starter(caf::actor_config& cfg, tally_ptr all) : event_based_actor(cfg), all_(std::move(all)) {}
 
-counts detached(caf::actor_system& system, int64_t n) {
-  caf::scoped_actor self{system};
-  tally all{n, actor{self}};
-  system.spawn(starter, &all);
-  int64_t ran = 0;
-  self->receive([&](int64_t count) { ran = count; });
-  return {ran, ran, ran};
-}
+  behavior make_behavior() override {
+    send(this, start_atom::value);
+    return {[this](start_atom) {
+      for (int i = 0; i < part && started_ < all_->n; ++i, ++started_)
+        spawn(task, all_);
+      if (started_ < all_->n)
+        send(this, start_atom::value);
+      else
+        quit();
+    }};
+  }
+
+private:
+  static constexpr int part = 64;
+
+  tally_ptr all_;
+  int64_t started_ = 0;
+};
+
+class detached : public driver {
+public:
+  using driver::driver;
+
+private:
+  void begin() override {
+    missing_ = 1;
+    auto all = std::make_shared<tally>();
+    all->n = p_.n;
+    all->driver = self();
+    spawn<starter>(all);
+  }
+};
 
 void one(caf::event_based_actor* self, const actor& parent) {
   self->send(parent, int64_t{1});
@@ -54,7 +79,7 @@ public:
       sum_ += result;
       if (started_ < n_)
         return next();
-      send(driver_, started_, sum_);
+      send(driver_, sum_, started_, sum_);
       quit();
     }};
   }
@@ -69,25 +94,33 @@ private:
   actor driver_;
 };
 
-counts joined(caf::actor_system& system, int64_t n) {
-  caf::scoped_actor self{system};
-  system.spawn<joiner>(n, actor{self});
-  counts result;
-  self->receive([&](int64_t started, int64_t sum) { result = counts{sum, started, sum}; });
-  return result;
-}
+class joined : public driver {
+public:
+  using driver::driver;
 
-cell with(counts (*scenario)(caf::actor_system&, int64_t)) {
-  return [=](caf::actor_system& system, const params& p) {
+private:
+  void begin() override {
+    missing_ = 1;
+    spawn<joiner>(p_.n, self());
+  }
+};
+
+template <class Driver>
+cell with() {
+  return [](caf::actor_system& system, const params& p) {
     within("n", p.n, 100000000);
-    return repeat([&system, scenario, n = p.n] { return scenario(system, n); });
+    return driven<Driver>(system, p);
   };
 }
 
 } // namespace
 
+int64_t messages_per_turn(const std::string& cell) {
+  return cell == "spawn/detached" ? 1 : 0;
+}
+
 cells spawn_cells() {
-  return {{"spawn/detached", with(detached)}, {"spawn/joined", with(joined)}};
+  return {{"spawn/detached", with<detached>()}, {"spawn/joined", with<joined>()}};
 }
 
 } // namespace arena
