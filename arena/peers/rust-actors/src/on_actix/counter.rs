@@ -1,11 +1,11 @@
-//! counter: P producers, one sum.
+//! counter: P producers, one sum, all on the arbiter of the driver: messages between arbiters cost
+//! more than the second thread gains.
 
-use super::{Stage, lost, repeat};
+use super::{lost, repeat};
 use crate::cells::{Counts, Fault, Params, Sample};
 use crate::sizes;
 use actix::dev::SendError;
 use actix::{Actor, Addr, Context, Handler, Message};
-use std::rc::Rc;
 use tokio::sync::mpsc::unbounded_channel;
 
 const STEP: i64 = 100;
@@ -78,13 +78,7 @@ async fn produce(
 }
 
 /// `room` is 0 for messages that need none: `do_send` ignores it.
-async fn counter(
-    stage: Rc<Stage>,
-    p: i64,
-    n: i64,
-    room: usize,
-    each: bool,
-) -> Result<Counts, Fault> {
+async fn counter(p: i64, n: i64, room: usize, each: bool) -> Result<Counts, Fault> {
     let counter = Counter::create(|context| {
         if room > 0 {
             context.set_mailbox_capacity(room);
@@ -92,11 +86,9 @@ async fn counter(
         Counter(0)
     });
     let (done, mut ends) = unbounded_channel();
-    for i in 0..p {
+    for _ in 0..p {
         let (counter, done) = (counter.clone(), done.clone());
-        stage.run(i, move || {
-            actix::spawn(async move { done.send(produce(counter, n, room > 0, each).await) });
-        });
+        actix::spawn(async move { done.send(produce(counter, n, room > 0, each).await) });
     }
     let mut counts = Counts {
         msgs: 0,
@@ -114,9 +106,7 @@ async fn counter(
 
 fn cell(params: Params, room: usize, each: bool) -> Result<Sample, Fault> {
     let (p, n) = sizes::counter(params)?;
-    Ok(repeat(params, move |stage| {
-        counter(stage, p, n, room, each)
-    }))
+    Ok(repeat(params, move |_| counter(p, n, room, each)))
 }
 
 pub(super) fn unbounded(params: Params) -> Result<Sample, Fault> {
