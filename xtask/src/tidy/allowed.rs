@@ -46,6 +46,14 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "an allocator that counts, which is an unsafe trait",
     ),
     (
+        "arena/peers/rust-actors/src/alloc.rs",
+        "an allocator that counts, which is an unsafe trait",
+    ),
+    (
+        "arena/peers/rust-actors/src/on_may/mod.rs",
+        "may's way to start a coroutine",
+    ),
+    (
         "crates/tidings/src/channel/chan.rs",
         "one count for both sides of a channel, which frees its slot; values beside waiters",
     ),
