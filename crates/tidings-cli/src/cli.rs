@@ -54,6 +54,8 @@ pub(crate) enum ArenaCommand {
     Run(Box<RunArgs>),
     /// The tables of a saved run
     Show(ShowArgs),
+    /// A saved run as one HTML page with plots, and as Markdown
+    Report(ReportArgs),
     /// Two runs or baselines, cell by cell
     Compare(CompareArgs),
     /// Runs kept under a name, to be compared with
@@ -149,6 +151,24 @@ pub(crate) struct ShowArgs {
     /// No colour
     #[arg(long)]
     pub(crate) no_color: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// A run's name, the beginning of it, or its folder [default: the last]
+    pub(crate) run: Option<String>,
+    /// The page to write [default: report.html in the run's folder]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Also write report.md beside it, in the layouts of the seed documents
+    #[arg(long)]
+    pub(crate) md: bool,
+    /// Open the page in the browser
+    #[arg(long)]
+    pub(crate) open: bool,
+    /// Where links to the sources of peers lead [default: arena/peers of the source tree on this machine]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) sources: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -120,7 +120,7 @@ hello system cells = do
   full <- getFullArgs
   step <- minimum <$> mapM (const clockStep) [1 .. 1000 :: Int]
   let version = showVersion fullCompilerVersion
-      rts = takeWhile (/= "-RTS") full
+      rts = takeWhile (/= "-RTS") (dropWhile (/= "+RTS") full)
   pure
     [ ("t", Text "hello"), ("system", Text system), ("peer", Text "haskell"), ("version", Text version)
     , ("runtime", Text (compilerName ++ " " ++ version ++ ", " ++ os ++ "/" ++ arch))

@@ -1,4 +1,3 @@
-{-# OPTIONS_GHC -fno-full-laziness #-} -- the pure versions are computed in every repetition
 -- | skynet: a tree with S leaves, ten children a node, every node a thread.
 module Skynet (tree, alive, tasks, plain, parallel) where
 
@@ -6,6 +5,7 @@ import Control.Concurrent
 import Control.Exception (evaluate, throwIO)
 import Control.Monad (forM_)
 import Control.Parallel.Strategies (parMap, rpar)
+import Data.IORef
 
 import Cell
 import Queue
@@ -122,9 +122,11 @@ parallel = pureCell (subtract 1) $ \leaves -> node leaves 0
       where
         part = size `quot` children
 
+-- | The size is read anew in every repetition: a result that depends on nothing else would be
+-- computed once and kept.
 pureCell :: (Int -> Int) -> (Int -> Int) -> Cell
 pureCell unitsOf compute args = do
   leaves <- leavesOf args
   let nodes = (children * leaves - 1) `quot` (children - 1)
-  pure (repeated (Counts nodes (unitsOf nodes) <$> evaluate (compute leaves)))
-{-# NOINLINE pureCell #-}
+  size <- newIORef leaves
+  pure (repeated (readIORef size >>= fmap (Counts nodes (unitsOf nodes)) . evaluate . compute))

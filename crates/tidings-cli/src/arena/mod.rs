@@ -2,7 +2,7 @@
 //!
 //! `catalog` finds the peers (`manifest`), `build` makes them, `plan` says which cells run at which `size`. `measure` takes
 //! the samples of a group through `track`, `peer` and `process`; `figures`, `stats` and `verdict` turn them into the
-//! records that `record` saves and `table` prints. What a correct sample counts is in `workload`.
+//! records that `record` saves, `table` prints and `report` draws. What a correct sample counts is in `workload`.
 
 mod apt;
 mod baseline;
@@ -44,6 +44,7 @@ mod protocol;
 mod random;
 mod ready;
 mod record;
+mod report;
 mod resume;
 mod run;
 mod saved;
@@ -78,6 +79,7 @@ pub(crate) fn main(arena: &Arena) -> ExitCode {
         Some(ArenaCommand::Setup(args)) => setup::setup(args),
         Some(ArenaCommand::Run(args)) => run::run(args),
         Some(ArenaCommand::Show(args)) => show::show(args),
+        Some(ArenaCommand::Report(args)) => report::report(args),
         Some(ArenaCommand::Smoke(args)) => smoke::smoke(args),
         Some(ArenaCommand::Compare(args)) => compare::compare(args),
         Some(ArenaCommand::Baseline(args)) => baseline::baseline(&args.command),

@@ -1,5 +1,6 @@
 //! What a run leaves on disk: `run.json` (schema `tidings.arena/1`), `samples.ndjson`, `logs/`.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -163,13 +164,13 @@ pub(crate) fn key(name: &str, params: &BTreeMap<String, i64>, threads: u32) -> S
 }
 
 /// One line of `samples.ndjson`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SampleRecord {
     pub(crate) cell: String,
     pub(crate) params: BTreeMap<String, i64>,
     pub(crate) threads: u32,
     pub(crate) launch: u32,
-    pub(crate) phase: &'static str,
+    pub(crate) phase: Cow<'static, str>,
     pub(crate) round: usize,
     pub(crate) inner: u64,
     pub(crate) ns: u64,
@@ -182,11 +183,11 @@ pub(crate) struct SampleRecord {
     pub(crate) noisy: bool,
     /// Milliseconds since the run began.
     pub(crate) at_ms: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) gc: Vec<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alloc_bytes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alloc_count: Option<u64>,
 }
 

@@ -181,7 +181,7 @@ impl Track {
             params: group.params.clone(),
             threads: group.threads,
             launch: journal.launch,
-            phase: phase.name(),
+            phase: phase.name().into(),
             round,
             inner,
             ns: sample.ns,

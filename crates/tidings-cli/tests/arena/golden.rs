@@ -16,7 +16,7 @@ fn golden(name: &str) -> PathBuf {
         .join(name)
 }
 
-fn assert_golden(name: &str, text: &str) {
+pub(crate) fn assert_golden(name: &str, text: &str) {
     let path = golden(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).expect("written");

@@ -9,6 +9,7 @@ mod interrupt;
 mod machines;
 mod noise;
 mod peers;
+mod report;
 mod resume;
 mod setup;
 mod stage;

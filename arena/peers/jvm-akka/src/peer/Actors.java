@@ -12,6 +12,9 @@ final class Actors {
     /** Messages an actor may handle per turn on a thread. */
     static final int THROUGHPUT = 100;
 
+    /** Which of the actors that wait for a thread comes next. */
+    enum Order { FIFO, LIFO }
+
     private static final String SETTINGS = """
         SYSTEM {
           loglevel = ERROR
@@ -22,7 +25,7 @@ final class Actors {
           actor {
             default-dispatcher {
               executor = fork-join-executor
-              fork-join-executor { parallelism-min = THREADS, parallelism-max = THREADS }
+              fork-join-executor { parallelism-min = THREADS, parallelism-max = THREADS, task-peeking-mode = ORDER }
               throughput = TURN
             }
             # The system's own actors share it: threads=T means T threads.
@@ -34,15 +37,17 @@ final class Actors {
 
     private Actors() {}
 
-    static Config config(long threads, int throughput) {
+    static Config config(Words words, int throughput, Order order) {
         String pack = ActorSystem.class.getPackageName().replace(".actor", "");
+        long threads = words.size("threads", 1024);
         String settings = SETTINGS.replace("SYSTEM", NAME).replace("PACKAGE", pack)
-            .replace("THREADS", Long.toString(threads)).replace("TURN", Integer.toString(throughput));
+            .replace("THREADS", Long.toString(threads)).replace("TURN", Integer.toString(throughput))
+            .replace("ORDER", order.name());
         return ConfigFactory.parseString(settings).withFallback(ConfigFactory.load());
     }
 
     static Config config(Words words) {
-        return config(words.size("threads", 1024), THROUGHPUT);
+        return config(words, THROUGHPUT, Order.FIFO);
     }
 
     static ActorSystem start(Config config) {

@@ -10,7 +10,7 @@ import java.util.Map;
 final class Counter {
     private static final long STEP = 100;
     /** After so many sends a producer lets others use its thread: it tells itself to go on. */
-    private static final long STRETCH = 1000;
+    private static final long STRETCH = 100;
 
     private record Add(long value) {}
 

@@ -138,7 +138,7 @@ final class PingPong {
             long p = words.size("p", 1_000_000);
             long n = words.size("n", 1L << 31);
             long w = Math.min(words.number("w", window), 1_000_000);
-            return Driver.warm(Actors.config(words.size("threads", 1024), throughput),
+            return Driver.warm(Actors.config(words, throughput, Actors.Order.FIFO),
                 Props.create(Tell.class, () -> new Tell(p, n, w)));
         };
     }

@@ -143,12 +143,16 @@ final class Skynet {
         }
     }
 
-    /** prep runs the tree once to count its nodes. */
+    /**
+     * prep runs the tree once to count its nodes. The dispatcher takes the newest actor first, so that a branch ends before
+     * the next begins; in order of arrival all actors of a level come to live at once.
+     */
     private static Cell cell(boolean barrier) {
         return words -> {
             long size = words.size("S", 10_000_000);
             powerOfTen(size);
-            Sample sample = Driver.warm(Actors.config(words), Props.create(Repeat.class, () -> new Repeat(size, barrier)));
+            Sample sample = Driver.warm(Actors.config(words, Actors.THROUGHPUT, Actors.Order.LIFO),
+                Props.create(Repeat.class, () -> new Repeat(size, barrier)));
             sample.run(1);
             return sample;
         };

@@ -63,7 +63,7 @@ final class Protocol {
     private String hello() {
         String flags = String.join(" ", ManagementFactory.getRuntimeMXBean().getInputArguments());
         String runtime = System.getProperty("java.vm.name") + " " + System.getProperty("java.vm.version") + " "
-                + System.getProperty("java.vendor.version", "") + " " + System.getProperty("os.arch");
+                + System.getProperty("java.vendor.version", "-") + " " + System.getProperty("os.arch");
         String cells = peer.cells().keySet().stream().map(Protocol::quote).collect(Collectors.joining(","));
         return "\"t\":\"hello\",\"system\":" + quote(peer.system()) + ",\"peer\":" + quote(peer.id())
                 + ",\"version\":" + quote(peer.version()) + ",\"runtime\":" + quote(runtime)

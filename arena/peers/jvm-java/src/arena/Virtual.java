@@ -18,6 +18,12 @@ final class Virtual {
 
     private final List<Member> members = new ArrayList<>();
 
+    private Virtual() {}
+
+    static Virtual group() {
+        return new Virtual();
+    }
+
     static Thread start(Body body) {
         return Thread.startVirtualThread(() -> {
             try {
@@ -57,11 +63,5 @@ final class Virtual {
     private static final class Member {
         Thread thread;
         Counts counts;
-    }
-
-    private Virtual() {}
-
-    static Virtual group() {
-        return new Virtual();
     }
 }

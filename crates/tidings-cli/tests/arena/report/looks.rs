@@ -1,0 +1,121 @@
+//! How the page looks: pictures against committed ones, and nothing wider than the window.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p tidings-cli` takes them anew; look at them before you commit them. The measure is
+//! tolerant, since fonts differ between machines: it sees a lost plot or a broken layout, not another shape of a letter.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use image::RgbImage;
+use image::imageops::{FilterType, resize};
+
+use super::browser::Browser;
+use super::{fixture, read, report};
+use crate::stage::Stage;
+
+/// Committed pictures are so small; each of their pixels is a block of the page.
+const SMALL: (u32, u32) = (160, 300);
+/// Mean difference of a channel that is still the same page.
+const TOLERANCE: f64 = 7.0;
+
+const VIEWS: &[(&str, u32, bool)] = &[
+    ("wide-light", 1280, false),
+    ("wide-dark", 1280, true),
+    ("phone-light", 390, false),
+    ("phone-dark", 390, true),
+];
+
+/// The report, and with it a page that shows it in a frame of some width: a window cannot be as narrow as a phone.
+fn framed(stage: &Stage, html: &str, width: u32) -> PathBuf {
+    fs::write(stage.root.join("shown.html"), html).expect("written");
+    let frame = format!(
+        "<!doctype html><html lang=en><meta charset=utf-8><title>frame</title><body style='margin:0'>\
+         <script>addEventListener('message', e => document.body.dataset.said = e.data)</script>\
+         <iframe src=shown.html style='width:{width}px;height:2400px;border:0;display:block'></iframe>"
+    );
+    let page = stage.root.join("frame.html");
+    fs::write(&page, frame).expect("written");
+    page
+}
+
+fn small(path: &Path, width: u32) -> RgbImage {
+    let whole = image::open(path).expect("a picture").to_rgb8();
+    let page = image::imageops::crop_imm(&whole, 0, 0, width.min(whole.width()), whole.height());
+    resize(&page.to_image(), SMALL.0, SMALL.1, FilterType::Triangle)
+}
+
+fn difference(a: &RgbImage, b: &RgbImage) -> f64 {
+    assert_eq!(a.dimensions(), b.dimensions());
+    let sum: u64 = a
+        .as_raw()
+        .iter()
+        .zip(b.as_raw())
+        .map(|(a, b)| u64::from(a.abs_diff(*b)))
+        .sum();
+    #[expect(clippy::cast_precision_loss, reason = "a mean of bytes")]
+    let mean = sum as f64 / a.as_raw().len() as f64;
+    mean
+}
+
+#[test]
+fn the_page_looks_as_it_did_at_two_widths_in_light_and_dark() {
+    let stage = Stage::new("report-looks");
+    let Some(browser) = Browser::find(&stage.root) else {
+        return;
+    };
+    let (html, _) = report(&stage, &fixture());
+    let mut taken = Vec::new();
+    for (name, width, dark) in VIEWS {
+        let page = framed(&stage, &html, *width);
+        let picture = stage.root.join(format!("{name}.png"));
+        browser.picture(&page, *dark, &picture);
+        let now = small(&picture, *width);
+        let golden = fixture().join(format!("../pictures/{name}.png"));
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            now.save(&golden).expect("written");
+        }
+        let then = image::open(&golden).expect("committed").to_rgb8();
+        let apart = difference(&now, &then);
+        println!("{name}: {apart:.2} of 255 apart");
+        assert!(
+            apart <= TOLERANCE,
+            "{} is {apart:.1} apart from {}: look at both",
+            picture.display(),
+            golden.display()
+        );
+        taken.push(now);
+    }
+    assert!(difference(&taken[0], &taken[1]) > 100.0, "dark is dark");
+    assert!(
+        difference(&taken[0], &taken[2]) > 2.0 * TOLERANCE,
+        "a phone is no desktop"
+    );
+}
+
+#[test]
+fn nothing_is_wider_than_the_window_and_the_script_works() {
+    let stage = Stage::new("report-width");
+    let Some(browser) = Browser::find(&stage.root) else {
+        return;
+    };
+    let (html, _) = report(&stage, &fixture());
+    // Everything open, then measured; and what the script added is counted.
+    let probe = "<script>document.querySelectorAll('details').forEach(d => d.open = true);\
+        const all = document.documentElement;\
+        const count = s => document.querySelectorAll(s).length;\
+        document.querySelector('table.sorts thead button').click();\
+        parent.postMessage(JSON.stringify([all.scrollWidth - all.clientWidth, count('.downloads button'),\
+        count('.filter input'), count('th[aria-sort=ascending]')]), '*')</script></body>";
+    let html = html.replacen("</body>", probe, 1);
+    for width in [390, 1280] {
+        let page = framed(&stage, &html, width);
+        let document = browser.document(&page);
+        let said = document.split("data-said=\"").nth(1).unwrap_or_default();
+        let said = said.split('"').next().unwrap_or_default();
+        assert_eq!(
+            said, "[0,4,3,1]",
+            "{width}: too wide by, buttons, filters, sorted columns"
+        );
+    }
+    assert!(read(&stage.root.join("shown.html")).contains("postMessage"));
+}

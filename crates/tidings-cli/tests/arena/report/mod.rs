@@ -1,0 +1,197 @@
+//! `arena report`: its forms, its escaping, its errors, and how it looks.
+//!
+//! `run/` is a saved run whose figures are invented: it has every kind of cell, and was made for these tests.
+
+mod browser;
+mod document;
+mod escape;
+mod looks;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::golden::assert_golden;
+use crate::stage::{Called, Stage};
+use document::Page;
+
+/// The folder of the invented run.
+fn fixture() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arena/report/run")
+}
+
+/// Writes the report of a run into the stage; the page and its Markdown.
+fn report(stage: &Stage, run: &Path) -> (String, String) {
+    let page = stage.root.join("report.html");
+    let called = called(stage, &[text(run), "--md", "-o", text(&page)]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let markdown = stage.root.join("report.md");
+    assert_eq!(
+        called.stdout,
+        format!("{}\n{}\n", page.display(), markdown.display()),
+        "it prints where they are"
+    );
+    (read(&page), read(&markdown))
+}
+
+fn called(stage: &Stage, args: &[&str]) -> Called {
+    let sources = ["--sources", "https://example.org/peers"];
+    let args = [&["report"], args, &sources].concat();
+    Called::from(stage.command(&args).output().expect("started"))
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).expect("written")
+}
+
+#[test]
+fn the_markdown_has_the_layouts_of_the_seeds() {
+    let stage = Stage::new("report-md");
+    let (_, markdown) = report(&stage, &fixture());
+    assert_golden("report.md", &markdown);
+}
+
+#[test]
+fn the_page_has_the_structure_it_had() {
+    let stage = Stage::new("report-outline");
+    let (html, _) = report(&stage, &fixture());
+    assert_golden("report-outline.txt", &Page::parse(&html).outline());
+}
+
+#[test]
+fn the_page_is_well_formed_and_accessible() {
+    let stage = Stage::new("report-form");
+    let (html, _) = report(&stage, &fixture());
+    let page = Page::parse(&html);
+    assert_eq!(page.errors, Vec::<String>::new());
+    page.assert_anchors();
+    page.assert_accessible();
+    page.assert_self_contained("https://example.org/peers/");
+}
+
+#[test]
+fn losses_come_before_wins_and_blocked_systems_say_why() {
+    let stage = Stage::new("report-order");
+    let (html, _) = report(&stage, &fixture());
+    let at = |words: &str| html.find(words).unwrap_or_else(|| panic!("no {words:?}"));
+    assert!(at("Another system is faster than the reference") < at("Not shown, or the same"));
+    assert!(at("Not shown, or the same") < at("Another system is slower than the reference"));
+    assert!(html.contains("needs .NET 10, which is not on this machine"));
+    assert!(html.contains("The authors of tidings wrote every peer"));
+    for number in 1..=14 {
+        assert!(html.contains(&format!("id=\"T{number}\"")), "T{number}");
+    }
+}
+
+#[test]
+fn a_record_without_samples_or_with_a_broken_last_line_is_reported_and_told() {
+    let stage = Stage::new("report-old");
+    // The record that `show` is tested with is older than the report and has no samples.
+    let (html, _) = report(&stage, &fixture().join("../../golden"));
+    assert!(
+        html.contains("samples.ndjson is not beside run.json"),
+        "told"
+    );
+    assert_eq!(Page::parse(&html).errors, Vec::<String>::new());
+
+    let cut = stage.root.join("cut");
+    fs::create_dir_all(&cut).expect("made");
+    fs::copy(fixture().join("run.json"), cut.join("run.json")).expect("copied");
+    let samples = read(&fixture().join("samples.ndjson"));
+    fs::write(cut.join("samples.ndjson"), &samples[..samples.len() - 40]).expect("written");
+    let (html, _) = report(&stage, &cut);
+    assert!(
+        html.contains("1 line of samples.ndjson could not be read"),
+        "told"
+    );
+}
+
+#[test]
+fn by_default_the_page_is_in_the_folder_of_the_run() {
+    let stage = Stage::new("report-default");
+    let folder = stage
+        .root
+        .join("data/tidings/arena/runs/2026-01-01T00-00-00Z-made");
+    fs::create_dir_all(&folder).expect("made");
+    for name in ["run.json", "samples.ndjson"] {
+        fs::copy(fixture().join(name), folder.join(name)).expect("copied");
+    }
+    let called = called(&stage, &[]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let page = folder.join("report.html");
+    assert_eq!(called.stdout, format!("{}\n", page.display()));
+    assert!(page.is_file() && !folder.join("report.md").exists());
+}
+
+#[test]
+fn errors_have_the_exit_codes_of_all_commands() {
+    let stage = Stage::new("report-errors");
+    let none = called(&stage, &[]);
+    assert_eq!(none.code, 5, "{}", none.stderr);
+    assert!(none.stderr.contains("no saved run yet"), "{}", none.stderr);
+
+    let unknown = called(&stage, &["1999"]);
+    assert_eq!(unknown.code, 2, "{}", unknown.stderr);
+    assert!(
+        unknown.stderr.contains("no saved run \"1999\""),
+        "{}",
+        unknown.stderr
+    );
+
+    let run = fixture();
+    let full = called(&stage, &[text(&run), "-o", "/dev/full"]);
+    assert_eq!(full.code, 70, "{}", full.stderr);
+    assert!(
+        full.stderr
+            .contains("cannot write /dev/full: No space left"),
+        "{}",
+        full.stderr
+    );
+
+    let nowhere = stage.root.join("nowhere/report.html");
+    let unwritable = called(&stage, &[text(&run), "-o", text(&nowhere)]);
+    assert_eq!(unwritable.code, 70, "{}", unwritable.stderr);
+    assert!(
+        unwritable.stderr.contains("nowhere/report.html"),
+        "{}",
+        unwritable.stderr
+    );
+}
+
+#[test]
+fn a_run_of_the_harness_is_reported() {
+    crate::steady(|| {
+        let stage = Stage::new("report-run");
+        stage
+            .peer("a", "honest", &["pingpong/tell", "counter/send"])
+            .peer("b", "warm", &["pingpong/tell"])
+            .peer("liar", "liar-check", &["pingpong/tell"]);
+        let quick = [
+            "--size",
+            "pingpong=1000",
+            "--size",
+            "counter=500",
+            "--max-rounds",
+            "6",
+        ];
+        let run = ["run", "@a,b,liar", "--vs", "a", "--threads", "1,2", "-q"];
+        let ran = stage.call(&[&run[..], &quick[..]].concat());
+        assert_eq!(ran.code, 3, "{}", ran.stderr);
+        let (html, markdown) = report(&stage, &stage.saved());
+        let page = Page::parse(&html);
+        assert_eq!(page.errors, Vec::<String>::new());
+        page.assert_anchors();
+        assert!(
+            html.contains("msgs is") || html.contains("check is"),
+            "the failure is there"
+        );
+        assert!(
+            html.contains("Every sample, by round"),
+            "samples were read back"
+        );
+        assert!(markdown.contains("MbSend:"), "{markdown}");
+    });
+}
