@@ -14,12 +14,21 @@ use super::manifest::{Manifest, Places};
 /// Written last: a folder without it is a build that was cut off.
 const STAMP: &str = ".tidings-built";
 /// Folders that builds fill and sources do not need.
-const NOT_SOURCES: &[&str] = &["target", "node_modules", "bin", "obj"];
+const NOT_SOURCES: &[&str] = &["target", "node_modules", "__pycache__"];
+/// The same directly below a peer's folder; further down they are names of sources, as in `src/bin`.
+const NOT_SOURCES_AT_TOP: &[&str] = &["bin", "obj"];
+
+/// Whether a file or folder belongs to a peer's sources.
+pub(crate) fn is_source(name: &str, at_top: bool) -> bool {
+    !name.starts_with('.')
+        && !NOT_SOURCES.contains(&name)
+        && !(at_top && NOT_SOURCES_AT_TOP.contains(&name))
+}
 
 /// A hash over the peer's sources, its commands and its toolchain: a changed peer is another peer.
 pub(crate) fn hash(folder: &Path, manifest: &Manifest, toolchain: &str) -> Result<String, Stop> {
     let mut files = Vec::new();
-    sources(folder, &mut files).map_err(|e| Stop::file("read", folder, &e))?;
+    sources(folder, true, &mut files).map_err(|e| Stop::file("read", folder, &e))?;
     files.sort();
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -47,17 +56,16 @@ pub(crate) fn hash(folder: &Path, manifest: &Manifest, toolchain: &str) -> Resul
         .collect())
 }
 
-fn sources(folder: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {
+fn sources(folder: &Path, at_top: bool, files: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') || NOT_SOURCES.contains(&name.as_ref()) {
+        if !is_source(&name.to_string_lossy(), at_top) {
             continue;
         }
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            sources(&entry.path(), files)?;
+            sources(&entry.path(), false, files)?;
         } else if kind.is_file() {
             files.push(entry.path());
         }
@@ -180,6 +188,7 @@ mod tests {
     fn the_hash_follows_the_sources_only() {
         let folder = std::env::temp_dir().join(format!("tidings-hash-{}", std::process::id()));
         fs::create_dir_all(folder.join("target")).expect("made");
+        fs::create_dir_all(folder.join("src/bin")).expect("made");
         fs::write(folder.join("main.go"), "package main").expect("written");
         let manifest = super::super::manifest::parse(
             "[peer]\nid='x'\nsystems=['x']\nlang='Go'\n[run]\ncmd=['x']\n[[cell]]\nid='fan/obj'\n",
@@ -191,8 +200,11 @@ mod tests {
         fs::write(folder.join(".hidden"), "editor").expect("written");
         assert_eq!(first, hash("1"));
         assert_ne!(first, hash("2"));
+        fs::write(folder.join("src/bin/a.rs"), "fn main() {}").expect("written");
+        let second = hash("1");
+        assert_ne!(first, second, "a folder of sources that is called bin");
         fs::write(folder.join("main.go"), "package other").expect("written");
-        assert_ne!(first, hash("1"));
+        assert_ne!(second, hash("1"));
         fs::remove_dir_all(&folder).expect("removed");
     }
 }

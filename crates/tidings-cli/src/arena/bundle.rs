@@ -12,8 +12,6 @@ use crate::cli::BundleArgs;
 
 /// The folder inside of the tar file.
 const ROOT: &str = "tidings-arena";
-/// Left out of the peers' folders: what builds make.
-const NOT_SOURCES: &[&str] = &["target", "node_modules", "bin", "obj", "__pycache__"];
 /// Pages that a peer author needs, beside the peers.
 const PAGES: &[&str] = &["PROTOCOL.md", "WORKLOADS.md"];
 
@@ -59,7 +57,7 @@ fn fill(args: &BundleArgs, peers: &Path, root: &Path) -> Result<(), Stop> {
         linked.words()
     ))?;
     let target = root.join("arena/peers");
-    copy_sources(peers, &target)?;
+    copy_sources(peers, &target, 0)?;
     for page in PAGES {
         let page = peers.join("..").join(page);
         if page.is_file() {
@@ -124,19 +122,18 @@ fn vendor(peers: &Path, root: &Path) -> Result<Vec<String>, Stop> {
     Ok(names)
 }
 
-/// Copies a tree without what builds have made and without hidden files.
-fn copy_sources(from: &Path, to: &Path) -> Result<(), Stop> {
+/// Copies the peers' sources: a folder each, `depth` 0 is the folder of all.
+fn copy_sources(from: &Path, to: &Path, depth: u32) -> Result<(), Stop> {
     fs::create_dir_all(to).map_err(|e| Stop::file("make", to, &e))?;
     let entries = fs::read_dir(from).map_err(|e| Stop::file("read", from, &e))?;
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let text = name.to_string_lossy();
-        if text.starts_with('.') || NOT_SOURCES.contains(&text.as_ref()) {
+        if !build::is_source(&name.to_string_lossy(), depth == 1) {
             continue;
         }
         let (source, target) = (entry.path(), to.join(&name));
         if source.is_dir() {
-            copy_sources(&source, &target)?;
+            copy_sources(&source, &target, depth + 1)?;
         } else {
             copy_file(&source, &target)?;
         }

@@ -42,7 +42,10 @@ pub(crate) fn test(args: &PeerTestArgs) -> Result<Exit, Stop> {
     let threads = ready::threads(&args.threads)?[0];
     let interrupt = Interrupt::install()?;
     let folder = Path::new(&args.command[0]);
-    let is_folder = args.command.len() == 1 && folder.is_dir();
+    let is_folder = folder.is_dir();
+    if is_folder && args.command.len() > 1 {
+        return Err(Stop::usage("options stand before the folder"));
+    }
     let mut launches = Vec::new();
     let mut manifest = None;
     if is_folder {

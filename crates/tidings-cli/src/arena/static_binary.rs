@@ -43,8 +43,11 @@ pub(crate) fn find(given: Option<&Path>, work: &Path) -> Result<(PathBuf, Linked
     match built(work) {
         Ok(built) => Ok((built, Linked::Static)),
         Err(why) => {
-            let why = why.lines().next().unwrap_or_default().to_owned();
-            Ok((path, Linked::Dynamic(why)))
+            terminal::say(&format!("no static binary: {why}"));
+            // The command is long and has just been shown; what the compiler says is what counts.
+            let error = why.lines().find(|line| line.starts_with("error"));
+            let why = error.or(why.lines().last()).unwrap_or_default();
+            Ok((path, Linked::Dynamic(why.to_owned())))
         }
     }
 }
@@ -151,7 +154,7 @@ mod tests {
         assert_eq!(is_static(&elf(&[1, 2])), Some(true));
         assert_eq!(is_static(&elf(&[6, 3, 1])), Some(false));
         assert_eq!(is_static(b"#!/bin/sh\n"), None);
-        assert_eq!(is_static(&elf(&[1])[..70]), None, "cut off");
+        assert_eq!(is_static(&elf(&[1])[..66]), None, "cut off");
         let this = fs::read(std::env::current_exe().expect("known")).expect("readable");
         assert!(is_static(&this).is_some());
     }

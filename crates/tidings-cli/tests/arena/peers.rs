@@ -83,6 +83,13 @@ fn what_a_peer_does_wrong_is_the_line_that_fails() {
             assert_eq!(called.code, 3, "{mode}: {}", called.stdout);
             assert!(called.stdout.contains(line), "{mode}: {}", called.stdout);
         }
+        let called = call(&stage, &["peer", "test", "/tmp", "--no-timing"]);
+        assert_eq!(called.code, 2);
+        assert!(
+            called.stderr.contains("before the folder"),
+            "{}",
+            called.stderr
+        );
         let called = call(&stage, &["peer", "test", "true"]);
         assert_eq!(called.code, 2);
         assert!(called.stderr.contains("--system NAME"), "{}", called.stderr);
