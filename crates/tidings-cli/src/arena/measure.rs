@@ -318,7 +318,7 @@ impl Bench<'_> {
             return;
         }
         // Of two processes one is asked: half a figure is none.
-        let whole = Tcp::of(&group.id).is_none_or(|tcp| tcp.processes == 1);
+        let whole = wire::is_one_process(&group.id);
         let counts = track.peer.as_ref().is_some_and(|p| p.has("alloc"));
         if self.settings.alloc && whole && counts {
             let inner = (track.inner / 4).max(1);

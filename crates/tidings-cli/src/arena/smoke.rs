@@ -10,7 +10,7 @@ use super::plan::{self, Absent, Group, Request};
 use super::size::Profile;
 use super::state::{Failure, State};
 use super::terminal::{self, Style};
-use super::{options, ready};
+use super::{options, ready, wire};
 use crate::cli::SmokeArgs;
 
 /// Repetitions of the second sample: sums over repetitions must be right too.
@@ -158,7 +158,7 @@ pub(crate) fn check(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
             let (rate, secs) = PACED;
             peer.run_paced(rate, secs)?;
         }
-        if seed == 1 && peer.has("alloc") {
+        if seed == 1 && peer.has("alloc") && wire::is_one_process(&group.id) {
             let alloc = peer.run(1, true)?;
             if alloc.sample.alloc_bytes.is_none() || alloc.sample.alloc_count.is_none() {
                 let reason = "has cap alloc and gives no alloc_bytes and alloc_count";

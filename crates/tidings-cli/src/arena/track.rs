@@ -175,7 +175,8 @@ impl Track {
             self.wire.ready(ns);
         }
         let counted = before.zip(wire::loopback_bytes());
-        self.wire.visible = counted.is_some_and(|(before, now)| now > before);
+        let echoes = u64::try_from(self.expected.units).unwrap_or(u64::MAX);
+        self.wire.visible = counted.is_some_and(|(before, now)| now - before >= echoes);
         for pid in self.peer.iter().flat_map(Peer::pids) {
             proc_tree::reset_peak(pid);
         }

@@ -37,6 +37,11 @@ impl Tcp {
     }
 }
 
+/// Whether one process is the whole cell, so that what it allocates is the cell's.
+pub(crate) fn is_one_process(cell: &CellId) -> bool {
+    Tcp::of(cell).is_none_or(|tcp| tcp.processes == 1)
+}
+
 /// Adds what the variant itself says to a cell's labels.
 pub(crate) fn label(cell: &CellId, labels: &mut BTreeMap<String, String>) {
     if let Some(tcp) = Tcp::of(cell) {
@@ -117,7 +122,7 @@ pub(crate) fn rest(time: Duration) -> f64 {
 /// What was seen of a cell's connections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wire {
-    /// The device counted the bytes of the cell's first requests, so it counts all of them.
+    /// The device counted the bytes of the clients' first echoes, so it counts all.
     pub(crate) visible: bool,
     /// Connecting and one verified echo per client: one value for each launch.
     ready_ns: Vec<f64>,

@@ -266,7 +266,7 @@ impl Fake {
         if self.cell.starts_with("net/") {
             ns *= 100.0; // so that real bytes can keep up with made up times
         }
-        let mut paced = String::new();
+        let mut paced = None;
         let begin = Instant::now();
         if let Some(client) = &mut self.client {
             let number = |key: &str| pairs.get(key).and_then(|v| v.parse::<u64>().ok());
@@ -275,7 +275,7 @@ impl Fake {
                 (msgs, check, ns) = (2 * requests, requests * (requests - 1) / 2, 0.0);
                 client
                     .paced(rate, secs, &self.mode)
-                    .map(|hist| paced = hist)
+                    .map(|told| paced = Some(told))
             } else if self.mode == "mute" {
                 Ok(())
             } else {
@@ -309,6 +309,10 @@ impl Fake {
         }
         sleep(Duration::from_nanos(ns as u64).saturating_sub(begin.elapsed()));
         let mut told = begin.elapsed().as_nanos() as u64;
+        let mut histograms = String::new();
+        if let Some((text, time)) = paced {
+            (histograms, told) = (text, time.as_nanos() as u64);
+        }
         match self.mode.as_str() {
             "liar-ns" => told *= 3,
             "exact" | "jitter" | "drift" => told = ns as u64,
@@ -328,7 +332,7 @@ impl Fake {
             String::new()
         };
         say(&format!(
-            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}{paced}}}"#,
+            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}{histograms}}}"#,
             msgs * inner,
             units * inner,
             check * inner

@@ -1,0 +1,198 @@
+//! The clients of a cell: all start together, each asks when it is answered, or when its request is due.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Runtime;
+use tokio::sync::{Barrier, mpsc};
+
+use crate::cells::{Counts, Driver, End, Fault, Transport, within};
+use crate::histogram::Histogram;
+
+/// From the time requests were due, and from the time they were written.
+#[derive(Debug, Default)]
+pub(crate) struct Latencies {
+    pub(crate) due: Histogram,
+    pub(crate) sent: Histogram,
+}
+
+/// All clients of a cell, connected.
+pub(crate) struct Clients<E> {
+    ends: Vec<E>,
+    requests: i64,
+    ready: Duration,
+}
+
+async fn verified(end: &mut impl End, number: i64) -> Result<i64, Fault> {
+    let answer = end.echo(number).await?;
+    if answer == number {
+        Ok(answer)
+    } else {
+        Err(Fault::Bug(format!(
+            "asked {number}, the answer is {answer}"
+        )))
+    }
+}
+
+impl<E: End> Clients<E> {
+    /// Connects, and lets each client have one echo.
+    pub(crate) async fn connect<T: Transport<End = E>>(
+        addr: SocketAddr,
+        pairs: usize,
+        requests: i64,
+    ) -> Result<Self, Fault> {
+        let begin = Instant::now();
+        let ends = T::connect(addr, pairs).await?;
+        let first = ends
+            .into_iter()
+            .map(|mut end| tokio::spawn(async move { verified(&mut end, -1).await.map(|_| end) }));
+        let tasks: Vec<_> = first.collect();
+        let mut ends = Vec::with_capacity(pairs);
+        for task in tasks {
+            ends.push(task.await??);
+        }
+        Ok(Self {
+            ends,
+            requests,
+            ready: begin.elapsed(),
+        })
+    }
+
+    /// One repetition. The connections come back for the next one.
+    async fn once(ends: Vec<E>, requests: i64) -> Result<(Duration, Counts, Vec<E>), Fault> {
+        let all = ends.len() + 1;
+        let gates = Arc::new((Barrier::new(all), Barrier::new(all))); // ready, go
+        let client = |mut end: E| {
+            let gates = Arc::clone(&gates);
+            tokio::spawn(async move {
+                gates.0.wait().await;
+                gates.1.wait().await;
+                let mut counts = Counts {
+                    units: 2, // itself and its server
+                    ..Counts::default()
+                };
+                for number in 0..requests {
+                    counts.check += verified(&mut end, number).await?;
+                    counts.msgs += 2;
+                }
+                Ok::<_, Fault>((counts, end))
+            })
+        };
+        let tasks: Vec<_> = ends.into_iter().map(client).collect();
+        gates.0.wait().await;
+        let begin = Instant::now();
+        gates.1.wait().await;
+        let (mut counts, mut ends) = (Counts::default(), Vec::with_capacity(all));
+        for task in tasks {
+            let (one, end) = task.await??;
+            counts += one;
+            ends.push(end);
+        }
+        Ok((begin.elapsed(), counts, ends))
+    }
+
+    /// Requests 0 .. `rate * secs`, request k by client k mod N and due at k / rate.
+    async fn scheduled(
+        ends: Vec<E>,
+        rate: i64,
+        secs: i64,
+    ) -> Result<(Duration, Counts, Latencies, Vec<E>), Fault> {
+        let (mut queues, mut tasks) = (Vec::new(), Vec::new());
+        let requests = rate * secs;
+        let each = requests as usize / ends.len() + 1;
+        let start = Instant::now() + Duration::from_millis(1);
+        for mut end in ends {
+            let (queue, mut due_now) = mpsc::unbounded_channel::<i64>();
+            queues.push(queue);
+            tasks.push(tokio::spawn(async move {
+                let mut seen = Vec::with_capacity(each);
+                let mut counts = Counts {
+                    units: 2,
+                    ..Counts::default()
+                };
+                while let Some(k) = due_now.recv().await {
+                    let due = start + due_at(k, rate);
+                    let sent = Instant::now();
+                    counts.check += verified(&mut end, k).await?;
+                    let now = Instant::now();
+                    counts.msgs += 2;
+                    seen.push((now.saturating_duration_since(due), now - sent));
+                }
+                Ok::<_, Fault>((counts, seen, end))
+            }));
+        }
+        let pacer = std::thread::spawn(move || hand_out(start, rate, requests, &queues));
+        let (mut counts, mut ends, mut all_seen) = (Counts::default(), Vec::new(), Vec::new());
+        for task in tasks {
+            let (one, seen, end) = task.await??;
+            counts += one;
+            ends.push(end);
+            all_seen.push(seen);
+        }
+        let time = start.elapsed();
+        pacer
+            .join()
+            .map_err(|_| Fault::Bug("the pacer panicked".into()))?;
+        let mut latencies = Latencies::default();
+        for (due, sent) in all_seen.into_iter().flatten() {
+            latencies.due.add(due);
+            latencies.sent.add(sent);
+        }
+        Ok((time, counts, latencies, ends))
+    }
+}
+
+fn due_at(k: i64, rate: i64) -> Duration {
+    Duration::from_secs((k / rate) as u64)
+        + Duration::from_nanos((k % rate * 1_000_000_000 / rate) as u64)
+}
+
+/// Gives each client its requests as they fall due. A thread of its own: tokio's timers have a resolution of 1 ms.
+fn hand_out(start: Instant, rate: i64, requests: i64, queues: &[mpsc::UnboundedSender<i64>]) {
+    let mut k = 0;
+    while k < requests {
+        let now = Instant::now();
+        while k < requests && start + due_at(k, rate) <= now {
+            // A client that failed is gone; its task tells why.
+            let _ = queues[k as usize % queues.len()].send(k);
+            k += 1;
+        }
+        if k < requests {
+            let next = start + due_at(k, rate);
+            std::thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+    }
+}
+
+impl<E: End> Driver for Clients<E> {
+    fn ready(&self) -> Duration {
+        self.ready
+    }
+
+    fn run(&mut self, runtime: &Runtime, inner: i64) -> Result<(Duration, Counts), Fault> {
+        let (mut time, mut total) = (Duration::ZERO, Counts::default());
+        for _ in 0..inner {
+            let once = Self::once(std::mem::take(&mut self.ends), self.requests);
+            let (elapsed, counts, ends) = runtime.block_on(async { tokio::spawn(once).await? })?;
+            self.ends = ends;
+            time += elapsed;
+            total += counts;
+        }
+        Ok((time, total))
+    }
+
+    fn paced(
+        &mut self,
+        runtime: &Runtime,
+        rate: i64,
+        secs: i64,
+    ) -> Result<(Duration, Counts, Latencies), Fault> {
+        within(&[("rate", rate, 100_000_000), ("secs", secs, 10_000)])?;
+        let scheduled = Self::scheduled(std::mem::take(&mut self.ends), rate, secs);
+        let (time, counts, latencies, ends) =
+            runtime.block_on(async { tokio::spawn(scheduled).await? })?;
+        self.ends = ends;
+        Ok((time, counts, latencies))
+    }
+}
