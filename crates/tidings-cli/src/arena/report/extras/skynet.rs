@@ -85,7 +85,7 @@ fn scatter(place: usize, size: &str, cells: &[&CellRecord]) -> Scatter {
             "One mark per system and variant. The tables below have all values.",
         ),
         x: ("time of one tree, logarithmic".to_owned(), Quantity::Time),
-        y: ("peak RSS".to_owned(), Quantity::Bytes),
+        y: ("peak RSS, logarithmic".to_owned(), Quantity::Bytes),
         spots: cells.iter().filter_map(spot).collect(),
     }
 }

@@ -61,7 +61,8 @@ impl Panel {
         };
         let size = if self.points.len() > 60 { 1.7 } else { 2.4 };
         let body = html! {
-            (text("head", (2.0, 14.0), &fit(&self.head, WIDTH)))
+            // Bold letters are wider than those that `fit` counts.
+            (text("head", (2.0, 14.0), &fit(&self.head, WIDTH * 0.86)))
             @if let Some(band) = self.band {
                 @let (top, base) = (axis.at(band[1]), axis.at(band[0]));
                 rect class="band" x=(px(LEFT)) y=(px(top)) width=(px(RIGHT - LEFT)) height=(px((base - top).max(1.0))) {}

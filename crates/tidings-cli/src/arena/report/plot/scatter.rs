@@ -9,7 +9,7 @@ const WIDTH: f64 = 500.0;
 const HEIGHT: f64 = 300.0;
 const LEFT: f64 = 66.0;
 const RIGHT: f64 = WIDTH - 16.0;
-const TOP: f64 = 10.0;
+const TOP: f64 = 24.0;
 const BASE: f64 = HEIGHT - 46.0;
 /// Labels are kept so far apart.
 const LINE: f64 = 12.0;
@@ -76,6 +76,7 @@ impl Scatter {
             (line("axis", (LEFT, BASE), (RIGHT, BASE)))
             (line("axis", (LEFT, TOP), (LEFT, BASE)))
             (text("title", (f64::midpoint(LEFT, RIGHT), BASE + 36.0), &self.x.0))
+            (text("start muted", (2.0, 13.0), &self.y.0))
             @for (spot, label) in self.spots.iter().zip(self.labels(&across, &up)) {
                 (mark(spot.mark, false, (across.at(spot.x), up.at(spot.y)), 4.0))
                 @let room = (WIDTH - label.0).max(40.0);
