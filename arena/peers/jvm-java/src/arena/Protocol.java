@@ -44,7 +44,8 @@ final class Protocol {
             }
         });
         BufferedReader lines = new BufferedReader(new InputStreamReader(in, StandardCharsets.UTF_8));
-        collections(); // the first look at the beans takes tens of milliseconds
+        // The first call of each takes milliseconds, which must not fall into the first sample.
+        sample(1, new Timed(0, Counts.NONE), collections());
         protocol.send(protocol.hello());
         for (String line = lines.readLine(); line != null; line = lines.readLine()) {
             Command command = Command.parse(line);
@@ -130,14 +131,19 @@ final class Protocol {
         Prepared cell = current;
         long[] before = collections();
         Timed timed = onDriver(() -> cell.run(inner));
-        long[] gc = collections();
-        StringBuilder list = new StringBuilder();
-        for (int i = 0; i < gc.length; i++) {
-            list.append(i == 0 ? "" : ",").append(gc[i] - before[i]);
+        return sample(inner, timed, before);
+    }
+
+    /** The answer, with the collections since {@code before}. */
+    private static String sample(long inner, Timed timed, long[] before) {
+        long[] now = collections();
+        StringBuilder gc = new StringBuilder();
+        for (int i = 0; i < now.length; i++) {
+            gc.append(i == 0 ? "" : ",").append(now[i] - before[i]);
         }
         Counts counts = timed.counts();
         return ",\"ns\":" + timed.ns() + ",\"inner\":" + inner + ",\"msgs\":" + counts.msgs()
-                + ",\"units\":" + counts.units() + ",\"check\":" + counts.check() + ",\"gc\":[" + list + "]";
+                + ",\"units\":" + counts.units() + ",\"check\":" + counts.check() + ",\"gc\":[" + gc + "]";
     }
 
     private void drop() {
