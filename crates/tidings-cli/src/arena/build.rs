@@ -20,9 +20,8 @@ const NOT_SOURCES_AT_TOP: &[&str] = &["bin", "obj"];
 
 /// Whether a file or folder belongs to a peer's sources.
 pub(crate) fn is_source(name: &str, at_top: bool) -> bool {
-    !name.starts_with('.')
-        && !NOT_SOURCES.contains(&name)
-        && !(at_top && NOT_SOURCES_AT_TOP.contains(&name))
+    let made = NOT_SOURCES.contains(&name) || at_top && NOT_SOURCES_AT_TOP.contains(&name);
+    !made && !name.starts_with('.')
 }
 
 /// A hash over the peer's sources, its commands and its toolchain: a changed peer is another peer.
