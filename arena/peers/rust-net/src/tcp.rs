@@ -2,9 +2,17 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::cells::Fault;
+
+/// Listens where the system likes. tokio's own backlog is 1,024: with more clients at once some would wait a second to try
+/// again.
+pub(crate) fn listen() -> Result<TcpListener, Fault> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    Ok(socket.listen(4096)?)
+}
 
 /// Accepts for ever; `handle` gets each connection in a task of its own.
 pub(crate) async fn serve<F, H>(handle: H) -> Result<SocketAddr, Fault>
@@ -12,7 +20,7 @@ where
     H: Fn(TcpStream) -> F + Send + 'static,
     F: Future<Output = Result<(), Fault>> + Send + 'static,
 {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let listener = listen()?;
     let addr = listener.local_addr()?;
     tokio::spawn(async move {
         loop {

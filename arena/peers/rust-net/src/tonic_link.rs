@@ -8,6 +8,7 @@ use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 
 use crate::cells::{End, Fault, Transport};
+use crate::tcp;
 
 mod generated {
     #![allow(
@@ -44,7 +45,7 @@ impl Echo for Servant {
 const STREAMS: u32 = 1 << 20;
 
 async fn serve() -> Result<SocketAddr, Fault> {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let listener = tcp::listen()?;
     let addr = listener.local_addr()?;
     let incoming = TcpListenerStream::new(listener).map(|stream| {
         let stream = stream?;

@@ -172,7 +172,9 @@ impl Fake {
     /// What `prep` does and answers in the cells over TCP.
     fn connect(&mut self) -> Result<String, String> {
         let role = self.params.get("role").map(String::as_str);
-        eprintln!("prep of {} as {role:?}", self.cell);
+        if self.cell.starts_with("net/") {
+            eprintln!("prep of {} as {role:?}", self.cell);
+        }
         let addr = match role {
             Some("server") => {
                 return Ok(net::serve(&self.mode)
