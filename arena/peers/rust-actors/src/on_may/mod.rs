@@ -52,12 +52,12 @@ fn set_up(params: Params) -> Result<(), Fault> {
         config.set_pool_capacity(most_stacks().min(POOL) as usize);
         params.threads
     });
-    if threads == params.threads {
-        Ok(())
-    } else {
+    if threads != params.threads {
         let why = format!("this process has {threads} workers for its life");
-        Err(Fault::Limit(why))
+        return Err(Fault::Limit(why));
     }
+    // The first coroutine makes the scheduler and its stacks.
+    join(go(|| ()))
 }
 
 /// How many stacks the kernel gives: each is a mapping and its guard.
