@@ -77,10 +77,8 @@ stm =
   , ("counter/send", Counter.plain @TQueue)
   , ("counter/bounded-1024", Counter.inTurns @(Room 1024))
   , ("counter/ask-each", Counter.askEach @TQueue)
-  , ("counter/select", Select.select Select.Timer)
-  , ("counter/select-no-timer", Select.select Select.NoTimer)
-  , ("counter/select-buffered", Select.buffered Select.Timer)
-  , ("counter/select-buffered-no-timer", Select.buffered Select.NoTimer)
+  , ("counter/select-no-timer", Select.select)
+  , ("counter/select-buffered-no-timer", Select.buffered)
   , ("skynet/tree-ch", Skynet.tree @(Room 10))
   , ("skynet/alive", Skynet.alive @(Room 10))
   ]
