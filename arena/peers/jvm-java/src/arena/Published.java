@@ -15,8 +15,9 @@ import java.util.function.Supplier;
  * executor is made and closed in the timed region.
  */
 final class Published {
-    /** A node is a platform thread here, or soon one more: a larger tree is more threads than Linux allows by default. */
-    private static final long MOST_THREADED = 10_000;
+    /** A thread per node, and a cached pool that reuses some: a larger tree is more threads than Linux allows by default. */
+    private static final long MOST_PLATFORM = 10_000;
+    private static final long MOST_CACHED = 100_000;
     private static final long MOST = 1_000_000;
 
     static void addVirtual(Map<String, Cell> cells) {
@@ -28,8 +29,8 @@ final class Published {
         cells.put("skynet/original:work-stealing",
                 Skynet.cell(MOST, (units, leaves) -> run(units, leaves, Executors::newWorkStealingPool)));
         cells.put("skynet/original:cached-pool",
-                Skynet.cell(MOST_THREADED, (units, leaves) -> run(units, leaves, Executors::newCachedThreadPool)));
-        cells.put("skynet/original:platform", Skynet.cell(MOST_THREADED, (units, leaves) -> run(units, leaves,
+                Skynet.cell(MOST_CACHED, (units, leaves) -> run(units, leaves, Executors::newCachedThreadPool)));
+        cells.put("skynet/original:platform", Skynet.cell(MOST_PLATFORM, (units, leaves) -> run(units, leaves,
                 () -> Executors.newThreadPerTaskExecutor(Executors.defaultThreadFactory()))));
     }
 
