@@ -12,8 +12,9 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 
 /**
- * The actor that does the repetitions of a sample one after the other, as parent of the actors of the scenario, and times
- * them. Being an actor it needs no switch to the main thread between two repetitions. It is made by prep and is no unit.
+ * The actor that does the repetitions of a sample one after the other, as parent of the actors of the scenario. Being an
+ * actor it needs no switch to the main thread, which holds the clock, between two repetitions. It is made by prep and is no
+ * unit.
  */
 abstract class Driver extends UntypedAbstractActor {
     private record Run(long inner, CompletableFuture<Result> done) {}
@@ -26,6 +27,7 @@ abstract class Driver extends UntypedAbstractActor {
     private Result total;
     private long left;
     private long begun;
+    private long untimed;
 
     /** Starts one repetition, which ends by {@link #finished}. */
     abstract void begin();
@@ -39,6 +41,7 @@ abstract class Driver extends UntypedAbstractActor {
             done = run.done;
             total = Result.NONE;
             left = run.inner;
+            untimed = 0;
             if (left == 0) {
                 done.complete(total);
             } else {
@@ -50,20 +53,20 @@ abstract class Driver extends UntypedAbstractActor {
     }
 
     private void next() {
-        startClock();
+        begun = System.nanoTime();
         begin();
     }
 
     /** For scenarios with an untimed beginning: the timed part starts now. */
     final void startClock() {
-        begun = System.nanoTime();
+        untimed += System.nanoTime() - begun;
     }
 
     final void finished(long msgs, long units, long check) {
-        total = total.plus(new Result(System.nanoTime() - begun, msgs, units, check));
+        total = total.plus(new Result(0, msgs, units, check));
         left--;
         if (left == 0) {
-            done.complete(total);
+            done.complete(total.plus(new Result(-untimed, 0, 0, 0)));
         } else {
             next();
         }
@@ -81,9 +84,11 @@ abstract class Driver extends UntypedAbstractActor {
 
     private static Result run(ActorRef driver, long inner) throws Exception {
         CompletableFuture<Result> done = new CompletableFuture<>();
+        long begun = System.nanoTime();
         driver.tell(new Run(inner, done), ActorRef.noSender());
         try {
-            return done.get();
+            Result result = done.get();
+            return result.plus(new Result(System.nanoTime() - begun, 0, 0, 0));
         } catch (ExecutionException e) {
             throw e.getCause() instanceof Exception cause ? cause : e;
         }
