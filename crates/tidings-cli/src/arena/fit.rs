@@ -62,8 +62,8 @@ fn leave_out(plan: &mut Plan, candidates: &[Candidate], system: &str) {
                 id: group.id.clone(),
                 peer: candidates[cell.peer].entry.id().to_owned(),
                 system: cell.system,
-            labels: cell.labels,
-            origin: cell.origin,
+                labels: cell.labels,
+                origin: cell.origin,
                 state: State::Skipped,
                 reason:
                     "left out to stay within the budget: name the system, or run with --budget 0"

@@ -112,6 +112,7 @@ pub(crate) struct CellRecord {
     pub(crate) clock_ns: Option<u64>,
     pub(crate) build_hash: Option<String>,
     /// Of cells over TCP.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) net: Option<NetRecord>,
     /// Below the run's folder.
     pub(crate) log: Option<String>,
@@ -224,14 +225,14 @@ pub(crate) struct SampleRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alloc_count: Option<u64>,
     /// Bytes sent over the loopback device meanwhile, by anybody.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) wire_bytes: Option<u64>,
     /// Of a paced sample: requests per second, and latencies from the intended and from the actual start.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<u64>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hist: Vec<Bucket>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hist_service: Vec<Bucket>,
 }
 

@@ -45,6 +45,7 @@ pub(super) fn extras(data: &Data) -> Markup {
 
 fn row(cell: &CellRecord) -> Markup {
     let label = |key: &str| cell.labels.get(key).map_or(NOTHING, String::as_str);
+    let net = cell.net.as_ref();
     let size = |key: &str| cell.params.get(key).map(i64::to_string);
     html! {
         tr {
@@ -55,15 +56,9 @@ fn row(cell: &CellRecord) -> Markup {
             (number(cell.rate, units::rate))
             (number(cell.ns_per_op.map(|f| f.median), words::time))
             (number(scenario(cell), words::time))
-            (number(transport(cell, "ready_ms"), |ms| words::time(ms * 1e6)))
-            (number(transport(cell, "wire_bytes_per_op"), units::digits))
+            (number(net.and_then(|n| n.ready_ms), |ms| words::time(ms * 1e6)))
+            (number(net.and_then(|n| n.wire_bytes_per_op), units::digits))
             td { (label("processes")) } td { (label("connections")) } td { (label("codec")) }
         }
     }
-}
-
-/// A figure of transport. Records have them in a part of their own, which not every record has.
-fn transport(cell: &CellRecord, key: &str) -> Option<f64> {
-    let record = serde_json::to_value(cell).ok()?;
-    record.get("net")?.get(key)?.as_f64()
 }
