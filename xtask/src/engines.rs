@@ -50,6 +50,12 @@ pub(crate) fn asan(tally: &mut Tally) -> Result<(), String> {
     )
 }
 
+/// Every peer of the arena: what it needs is installed, as root, it is built, and each of its cells is checked.
+pub(crate) fn peers(tally: &mut Tally) -> Result<(), String> {
+    run_at_root(&[], "cargo run --release -- arena setup --all --yes", tally)?;
+    run_at_root(&[], "cargo run --release -- arena smoke", tally)
+}
+
 /// Real threads and real time.
 pub(crate) fn stress(secs: u32, tally: &mut Tally) -> Result<(), String> {
     run_tests(

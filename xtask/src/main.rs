@@ -24,6 +24,7 @@ cargo x <verb>
                            the stage of that name
   loom [--full] [FILTER]   the concurrency models: 2 preemptions, with --full 3
   asan                     the tests of tidings under AddressSanitizer (nightly)
+  peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (30)
 ";
 
@@ -55,6 +56,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             };
             engines::loom(full, filter, &mut Tally::default())?;
         }
+        ["peers"] => engines::peers(&mut Tally::default())?,
         ["stress"] => ci::stage("stress")?,
         ["stress", "--secs", secs] => {
             let secs = secs
