@@ -127,13 +127,13 @@ const PACED: (u64, u64) = (997, 1);
 /// How often a cell may be stopped by the machine before that counts as its failure.
 const STALLS: u32 = 5;
 
-/// As `check`, again if the machine stood still for so long that a cell's own timeout fired:
-/// that says nothing about the peer.
+/// As `check`, again if the machine stood still for so long that a cell's own timeout fired, or that an answer came long
+/// after its sample: that says nothing about the peer.
 fn check_unless_stalled(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
     let mut stalls = 0;
     loop {
         match check(peer, group) {
-            Err(failure) if failure.reason.contains("100 ms fired") && stalls < STALLS => {
+            Err(failure) if is_stall(&failure) && stalls < STALLS => {
                 stalls += 1;
                 // What the failed run has prepared goes; the next `prep` says if that is amiss.
                 let _ = peer.release();
@@ -141,6 +141,10 @@ fn check_unless_stalled(peer: &mut Peer, group: &Group) -> Result<(), Failure> {
             outcome => return outcome,
         }
     }
+}
+
+fn is_stall(failure: &Failure) -> bool {
+    failure.state == State::Clock || failure.reason.contains("100 ms fired")
 }
 
 /// Two seeds, one repetition and several, allocations where the peer counts them.
