@@ -20,10 +20,10 @@ static PRESSED: OnceLock<Notify> = OnceLock::new();
 /// use tidings::{ctrl_c, select};
 /// # async fn serve() {}
 /// # tidings::Runtime::new().unwrap().block_on(async {
-/// let server = tidings::spawn(serve());
+/// let mut server = tidings::spawn(serve());
 /// select! {
 ///     () = ctrl_c().unwrap() => println!("good bye"),
-///     _ = server => {}
+///     _ = server.join() => {}
 /// }
 /// # });
 /// ```
