@@ -114,6 +114,7 @@ fn problems(text: &mut String, run: &Run, style: Style) {
         failed.retain(|c| c.state != State::Skipped);
     }
     blocked_elsewhere(text, &mut failed, style);
+    not_built(text, &mut failed, style);
     // Cells with the same trouble (a missing toolchain has many) share a line.
     let mut told = BTreeSet::new();
     for cell in &failed {
@@ -166,6 +167,27 @@ fn blocked_elsewhere(text: &mut String, failed: &mut Vec<&CellRecord>, style: St
             "  {word} {} cells of {} systems that cannot run on this kind of machine: `tidings arena list` says why",
             blocked.len(),
             systems.len()
+        );
+        failed.retain(|c| !is_one(c));
+    }
+}
+
+/// Systems that nobody asked for and nobody has built: one line for all of them.
+fn not_built(text: &mut String, failed: &mut Vec<&CellRecord>, style: Style) {
+    let is_one = |c: &CellRecord| {
+        let unbuilt = c.state == State::Missing && c.reason.as_deref() == Some("not built");
+        unbuilt && !c.requested
+    };
+    let unbuilt: Vec<&CellRecord> = failed.iter().copied().filter(|c| is_one(c)).collect();
+    let systems: BTreeSet<&str> = unbuilt.iter().map(|c| c.system.as_str()).collect();
+    if systems.len() > FEW {
+        let _ = writeln!(
+            text,
+            "  {} {} cells of {} systems that are not built: {}\n      fix: tidings arena setup --all",
+            style.yellow(State::Missing.name()),
+            unbuilt.len(),
+            systems.len(),
+            systems.into_iter().collect::<Vec<_>>().join(", ")
         );
         failed.retain(|c| !is_one(c));
     }
