@@ -5,8 +5,6 @@ use std::sync::OnceLock;
 
 use crate::sync::{Notified, Notify};
 
-static PRESSED: OnceLock<Notify> = OnceLock::new();
-
 /// Waits for the next ctrl-C (on Unix, SIGINT): an event.
 ///
 /// It hears every one that comes after it was made, awaited or not; each that waits hears the same one. The first call
@@ -28,13 +26,14 @@ static PRESSED: OnceLock<Notify> = OnceLock::new();
 /// # });
 /// ```
 pub fn ctrl_c() -> io::Result<Notified<'static>> {
-    static INSTALLED: OnceLock<Result<(), String>> = OnceLock::new();
-    let pressed = PRESSED.get_or_init(Notify::new);
-    let installed = INSTALLED.get_or_init(|| {
-        ctrlc::try_set_handler(|| pressed.notify_waiters()).map_err(|e| e.to_string())
+    static PRESSED: OnceLock<Result<&Notify, String>> = OnceLock::new();
+    let pressed = PRESSED.get_or_init(|| {
+        let pressed: &Notify = Box::leak(Box::default());
+        let installed = ctrlc::try_set_handler(|| pressed.notify_waiters());
+        installed.map(|()| pressed).map_err(|e| e.to_string())
     });
-    match installed {
-        Ok(()) => Ok(pressed.notified()),
+    match pressed {
+        Ok(pressed) => Ok(pressed.notified()),
         Err(reason) => Err(io::Error::other(reason.as_str())),
     }
 }
