@@ -38,6 +38,7 @@ const CHECKS: &[Check] = &[
     rooms::unsafe_code,
     rooms::doors,
     promises::promises,
+    promises::tables,
     promises::citations,
     markdown::links,
     manifests::lints,

@@ -1,11 +1,15 @@
 //! Checks SEMANTICS.md against the tests: a promise is a line that begins with `**S-03**`, and the
 //! text up to the next promise, heading or empty line names its tests as
-//! `` `crates/tidings/tests/order.rs::one_sender_is_seen_in_order` ``.
+//! `` `crates/tidings/tests/order.rs::one_sender_is_seen_in_order` ``. The tables of `docs/trust`
+//! name theirs in the same way, or without [`TESTS`].
 
 use super::code::{code_only, lines_with};
 use super::{File, Tree};
 
 const PAGE: &str = "SEMANTICS.md";
+
+/// Where the tables begin their paths.
+const TESTS: &str = "crates/tidings/tests/";
 
 /// A promise as it stands on the page.
 struct Promise {
@@ -24,21 +28,37 @@ pub(super) fn promises(tree: &Tree, problems: &mut Vec<String>) {
         if number <= last {
             problems.push(format!("{PAGE}:{line}: {number} does not follow {last}"));
         }
-        let tests: Vec<&str> = text
-            .split('`')
-            .skip(1)
-            .step_by(2)
-            .filter(|t| t.contains(".rs::"))
-            .collect();
-        if tests.is_empty() {
+        if named(&text).next().is_none() {
             problems.push(format!("{PAGE}:{line}: {number} names no test"));
         }
-        for test in tests {
-            if let Err(why) = exists(tree, test) {
-                problems.push(format!("{PAGE}:{line}: {number} names `{test}`, but {why}"));
-            }
-        }
+        missing(tree, &text, &format!("{PAGE}:{line}: {number}"), problems);
         last = number;
+    }
+}
+
+/// Every test that a table of `docs/trust` names exists.
+pub(super) fn tables(tree: &Tree, problems: &mut Vec<String>) {
+    let pages = tree.with(".md");
+    for page in pages.filter(|page| page.path.starts_with("docs/trust/")) {
+        for (index, line) in page.text.lines().enumerate() {
+            let place = format!("{}:{}: it", page.path, index + 1);
+            missing(tree, line, &place, problems);
+        }
+    }
+}
+
+/// The tests that a text names.
+fn named(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.split('`').skip(1).step_by(2);
+    code.filter(|test| test.contains(".rs::"))
+}
+
+/// A problem for each test that `text`, at `place`, names in vain.
+fn missing(tree: &Tree, text: &str, place: &str, problems: &mut Vec<String>) {
+    for test in named(text) {
+        if let Err(why) = exists(tree, test) {
+            problems.push(format!("{place} names `{test}`, but {why}"));
+        }
     }
 }
 
@@ -114,7 +134,10 @@ fn exists(tree: &Tree, test: &str) -> Result<(), &'static str> {
         .split_once("::")
         .ok_or("it names no test in the file")?;
     let name = name.rsplit("::").next().unwrap_or(name);
-    let file = tree.file(path).ok_or("there is no such file")?;
+    let file = tree
+        .file(path)
+        .or_else(|| tree.file(&format!("{TESTS}{path}")))
+        .ok_or("there is no such file")?;
     let function = format!("fn {name}");
     let found = lines_with(&code_only(&file.text), &function)
         .next()
@@ -124,7 +147,7 @@ fn exists(tree: &Tree, test: &str) -> Result<(), &'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Tree, citations, promises};
+    use super::{Tree, citations, promises, tables};
 
     #[test]
     fn promises_without_their_tests_are_named() {
@@ -142,6 +165,22 @@ mod tests {
                 "SEMANTICS.md:6: S-02 does not follow S-02",
                 "SEMANTICS.md:6: S-02 names no test",
             ]
+        );
+    }
+
+    #[test]
+    fn tables_that_name_no_test_are_named() {
+        let page = "| theirs | ours |\n|---|---|\n| `a` | `it/a.rs::it_holds` |\n\
+                    | `b` | `it/a.rs::it_does`, `crates/tidings/tests/it/a.rs::it_holds` |\n";
+        let files = [
+            ("docs/trust/upstream/x.md", page),
+            ("docs/other.md", "`it/b.rs::x`"),
+            ("crates/tidings/tests/it/a.rs", "fn it_holds() {}"),
+        ];
+        assert_eq!(
+            Tree::problems(tables, &files),
+            ["docs/trust/upstream/x.md:4: it names `it/a.rs::it_does`, \
+              but the file has no such function"]
         );
     }
 
