@@ -263,10 +263,10 @@ fn a_lock_whose_waiter_gave_up_goes_to_the_next() {
     });
 }
 
-/// `mutex_fifo_with_coop_budget`, `mutex_coop_drop_after_take_permit`: a task that has used its turn
-/// up keeps its place in the queue, and passes on what it was handed if it is dropped there.
+/// `mutex_fifo_with_coop_budget`, `mutex_coop_drop_after_take_permit`: tasks that have used their
+/// turn up get the lock, and one that is dropped there passes it on.
 #[test]
-fn a_waiter_that_has_used_its_turn_up_keeps_its_place() {
+fn who_has_used_its_turn_up_gets_the_lock_all_the_same() {
     on_all(|| async {
         let mutex = Arc::new(Mutex::new(Vec::new()));
         let held = mutex.lock().await;
