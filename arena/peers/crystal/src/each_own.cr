@@ -1,7 +1,7 @@
 # A connection for each client: a frame is the number alone.
-require "./link"
+require "./links"
 
-class EachOwn < Link::Transport
+class EachOwn < Links::Transport
   NUMBER_BYTES = 8
 
   def serve(socket : TCPSocket, n : Int64)
@@ -11,14 +11,14 @@ class EachOwn < Link::Transport
     end
   end
 
-  def connect(port : Int32, n : Int64) : {Array(Link::Echo), Proc(Nil)}
+  def connect(port : Int32, n : Int64) : {Array(Links::Echo), Proc(Nil)}
     sockets = Array.new(n) { Tcp.dial(port) }
     {sockets.map { |socket| echo(socket) }, -> { sockets.each &.close }}
   end
 
-  private def echo(socket : TCPSocket) : Link::Echo
+  private def echo(socket : TCPSocket) : Links::Echo
     frame = Tcp.frame(NUMBER_BYTES)
-    Link::Echo.new do |number|
+    Links::Echo.new do |number|
       Tcp.put(number, frame, 4)
       socket.write(frame)
       Tcp.lost unless Tcp.read?(socket, frame)

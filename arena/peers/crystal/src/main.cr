@@ -14,7 +14,7 @@ require "./shared"
 SYSTEMS = {
   "crystal" => [
     Pingpong.cells, Chain.cells, Fan.cells, Counter.cells, Selecting.cells, Skynet.cells, Spawned.cells, Local.cells,
-    Link.cells,
+    Links.cells,
   ].reduce { |all, more| all.merge(more) },
   "crystal-in-turn" => Skynet.cells_in_turn,
 }

@@ -9,14 +9,14 @@ module Paced
   record Latency, due : Time::Span, sent : Time::Span
   record Share, counts : Counts, seen : Array(Latency), last : Time::Span
 
-  def run(ends : Array(Link::Echo), rate : Int64, secs : Int64) : Paces
+  def run(ends : Array(Links::Echo), rate : Int64, secs : Int64) : Paces
     requests, n = rate * secs, ends.size
     each = (requests // n + 1).to_i
     queues = ends.map { Channel(Int64).new(each) } # the driver never waits for room
     timer = ExactTimer.new
     start = Time.monotonic
     spawn hand_out(timer, queues, start, rate, requests)
-    shares = Link.together(ends) { |echo, client| serve(echo, queues[client], start, rate) }
+    shares = Links.together(ends) { |echo, client| serve(echo, queues[client], start, rate) }
     timer.close
     Paces.new(
       shares.max_of(&.last) - start,
@@ -49,7 +49,7 @@ module Paced
     seen = [] of Latency
     while k = queue.receive?
       sent = Time.monotonic
-      sum += Link.verified(echo, k)
+      sum += Links.verified(echo, k)
       last = Time.monotonic
       seen << Latency.new(last - start - due_at(k, rate), last - sent)
       answered += 1

@@ -1,8 +1,8 @@
 # All pairs over one connection: a frame is the pair and the number. At each end a fiber reads and hands every frame
 # to its pair's channel, and one writes what the others have left.
-require "./link"
+require "./links"
 
-class Shared < Link::Transport
+class Shared < Links::Transport
   BODY_BYTES = 12
 
   # What waits to be written. Fibers of one thread may leave their frames in one buffer; the writer is woken by the
@@ -62,7 +62,7 @@ class Shared < Link::Transport
     requests
   end
 
-  def connect(port : Int32, n : Int64) : {Array(Link::Echo), Proc(Nil)}
+  def connect(port : Int32, n : Int64) : {Array(Links::Echo), Proc(Nil)}
     socket = Tcp.dial(port)
     outbox = Outbox.new
     pairs = Array.new(n) { Channel(Int64).new(1) }
@@ -75,8 +75,8 @@ class Shared < Link::Transport
     {pairs.map_with_index { |answers, pair| echo(pair, answers, outbox) }, -> { outbox.close; socket.close }}
   end
 
-  private def echo(pair, answers, outbox) : Link::Echo
-    Link::Echo.new do |number|
+  private def echo(pair, answers, outbox) : Links::Echo
+    Links::Echo.new do |number|
       outbox.put(pair, number)
       begin
         answers.receive

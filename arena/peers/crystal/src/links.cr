@@ -2,7 +2,7 @@
 require "./paced"
 require "./tcp"
 
-module Link
+module Links
   extend self
 
   # A client's end of a pair: the answer to a number.
