@@ -8,10 +8,13 @@ require "./select"
 require "./skynet"
 require "./spawn"
 require "./net"
+require "./each_own"
+require "./shared"
 
 SYSTEMS = {
   "crystal" => [
     Pingpong.cells, Chain.cells, Fan.cells, Counter.cells, Selecting.cells, Skynet.cells, Spawned.cells, Local.cells,
+    Links.cells,
   ].reduce { |all, more| all.merge(more) },
   "crystal-in-turn" => Skynet.cells_in_turn,
 }

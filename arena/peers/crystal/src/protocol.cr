@@ -3,7 +3,7 @@ require "json"
 require "./sizes"
 
 class Protocol
-  @sample : Sample?
+  @prepared : Prepared?
 
   def initialize(@system : String, @cells : Hash(String, Cell))
   end
@@ -29,7 +29,7 @@ class Protocol
       json.field "threads", 1
       json.field "pid", Process.pid
       json.field "clock_ns", clock_step
-      json.field "caps", ["gc"]
+      json.field "caps", ["gc", "hist"]
       json.field "cells", @cells.keys.sort
     end
   end
@@ -59,13 +59,13 @@ class Protocol
     id = args["id"]?.try(&.to_i64?) || 0_i64
     case command
     when "prep"
-      @sample = nil
-      @sample = prep(args)
-      ok(id)
+      drop
+      prepared = @prepared = prep(args)
+      ok(id, prepared)
     when "run"
       run(id, args)
     when "drop"
-      @sample = nil
+      drop
       GC.collect
       ok(id)
     when "ping"
@@ -82,7 +82,12 @@ class Protocol
     end
   end
 
-  private def prep(args)
+  private def drop
+    @prepared.try &.close
+    @prepared = nil
+  end
+
+  private def prep(args) : Prepared
     name = args["cell"]? || ""
     cell = @cells[name]? || raise Refusal.new("unsupported", "no cell #{name}")
     params = Params.new
@@ -90,6 +95,7 @@ class Protocol
                          N: "messages", M: "requests", S: "leaves"} %}
       params.{{name.id}} = number(args, {{key.stringify}})
     {% end %}
+    params.role, params.addr = args["role"]? || "", args["addr"]? || ""
     cell.call(params)
   end
 
@@ -99,27 +105,46 @@ class Protocol
   end
 
   private def run(id, args)
-    sample = @sample || raise Refusal.new("bug", "run without prep")
+    prepared = @prepared || raise Refusal.new("bug", "run without prep")
+    return run_paced(id, args, prepared) if args["hist"]? == "1"
     inner = args.has_key?("inner") ? number(args, "inner") : 1_i64
     Sizes.within("inner", inner, 1_i64 << 40)
     before = GC.prof_stats.gc_no
-    time, counts = sample.call(inner)
+    time, counts = prepared.sample.call(inner)
+    tell { |json| sample(json, id, time, inner, counts, before) }
+  end
+
+  private def run_paced(id, args, prepared)
+    schedule = prepared.schedule || raise Refusal.new("unsupported", "this cell has no schedule")
+    rate, secs = number(args, "rate"), number(args, "secs")
+    Sizes.within("rate", rate, 100_000_000)
+    Sizes.within("secs", secs, 10_000)
+    before = GC.prof_stats.gc_no
+    paces = schedule.call(rate, secs)
     tell do |json|
-      json.field "t", "sample"
-      json.field "id", id
-      json.field "ns", time.total_nanoseconds.to_i64
-      json.field "inner", inner
-      json.field "msgs", counts.msgs
-      json.field "units", counts.units
-      json.field "check", counts.check
-      json.field "gc", [GC.prof_stats.gc_no - before]
+      sample(json, id, paces.time, 1, paces.counts, before)
+      json.field "hist", paces.due
+      json.field "hist_service", paces.service
     end
   end
 
-  private def ok(id)
+  private def sample(json, id, time, inner, counts, collections_before)
+    json.field "t", "sample"
+    json.field "id", id
+    json.field "ns", time.total_nanoseconds.to_i64
+    json.field "inner", inner
+    json.field "msgs", counts.msgs
+    json.field "units", counts.units
+    json.field "check", counts.check
+    json.field "gc", [GC.prof_stats.gc_no - collections_before]
+  end
+
+  private def ok(id, prepared : Prepared? = nil)
     tell do |json|
       json.field "t", "ok"
       json.field "id", id
+      prepared.try &.addr.try { |addr| json.field "addr", addr }
+      prepared.try &.ready.try { |ready| json.field "ready_ns", ready }
     end
   end
 

@@ -14,6 +14,8 @@ class Params
   {% for name in %w(threads seed p n w producers actors messages requests leaves) %}
     property {{name.id}} = 0_i64
   {% end %}
+  # Of cells with two processes.
+  property role = "", addr = ""
 end
 
 # What one repetition, or the sum of several, really did.
@@ -29,8 +31,28 @@ end
 
 # A sample does inner repetitions and says how long the timed parts took.
 alias Sample = Int64 -> {Time::Span, Counts}
+# How a schedule of requests went, with the histograms of the latencies from when they were due and when they were sent.
+record Paces, time : Time::Span, counts : Counts, due : Array({Int32, Int64}), service : Array({Int32, Int64})
+# So many requests a second for so many seconds.
+alias Schedule = Int64, Int64 -> Paces
+
+# What prep leaves; all but the sample belongs to cells over a connection.
+class Prepared
+  getter sample : Sample
+  getter addr : String?
+  getter ready : Int64?
+  getter schedule : Schedule?
+
+  def initialize(@sample, *, @addr = nil, @ready = nil, @schedule = nil, @closer : Proc(Nil)? = nil)
+  end
+
+  def close
+    @closer.try &.call
+  end
+end
+
 # A cell checks its parameters and makes everything that is not timed.
-alias Cell = Params -> Sample
+alias Cell = Params -> Prepared
 
 module Sizes
   extend self
@@ -55,17 +77,21 @@ module Sizes
   end
 
   # Times a scenario that does all its work in the timed region.
-  def repeat(&scenario : -> Counts) : Sample
-    Sample.new do |inner|
+  def repeat(&scenario : -> Counts) : Prepared
+    Prepared.new(Sample.new do |inner|
       total = Counts.zero
       start = Time.monotonic
       inner.times { total += scenario.call }
       {Time.monotonic - start, total}
-    end
+    end)
   end
 
   # Times a scenario that says itself how long its timed part took.
-  def repeat_part(&scenario : -> {Time::Span, Counts}) : Sample
+  def repeat_part(&scenario : -> {Time::Span, Counts}) : Prepared
+    Prepared.new(sample_of_parts(&scenario))
+  end
+
+  def sample_of_parts(&scenario : -> {Time::Span, Counts}) : Sample
     Sample.new do |inner|
       time, total = Time::Span.zero, Counts.zero
       inner.times do

@@ -1,22 +1,36 @@
 %% What a cell is: its sizes are checked and everything that is not timed is made in prep, which
-%% gives a function from `inner` to the time and the counts of that many repetitions.
+%% gives a function from `inner` to the time and the counts of that many repetitions. Cells over a
+%% connection give a map with it, since they have more to tell, and something to close.
 -module(arena_cell).
 
--export([all/0, find/1, sizes/2, timed/1, repeat/1, collect/1, wrong/1, add/2]).
--export_type([cell/0, sample/0, counts/0, args/0]).
+-export([all/0, names/0, prepare/2, sizes/2, timed/1, repeat/1, collect/1, wrong/1, add/2]).
+-export_type([cell/0, sample/0, prepared/0, counts/0, args/0]).
 
 -type counts() :: {Msgs :: integer(), Units :: integer(), Check :: integer()}.
--type args() :: #{binary() => integer()}.
+-type args() :: #{binary() => integer() | binary()}.
 -type sample() :: fun((Inner :: pos_integer()) -> {Ns :: integer(), counts()}).
+-type paced() :: fun((Rate :: pos_integer(), Secs :: pos_integer()) -> {Ns :: integer(), counts(), list(), list()}).
+-type prepared() :: #{sample := sample(), close := fun(() -> ok), fields := [{atom(), term()}], paced => paced()}.
 -type cell() :: fun((args()) -> sample()).
 
+%% Those without a connection.
 -spec all() -> [{binary(), cell()}].
 all() ->
     lists:append([M:cells() || M <- [arena_pingpong, arena_chain, arena_fan, arena_counter,
                                      arena_skynet, arena_spawn, arena_net]]).
 
--spec find(binary()) -> cell() | none.
-find(Name) -> proplists:get_value(Name, all(), none).
+-spec names() -> [binary()].
+names() -> [Name || {Name, _} <- all() ++ arena_link:cells()].
+
+-spec prepare(binary(), args()) -> prepared().
+prepare(Name, Args) ->
+    case lists:keyfind(Name, 1, all() ++ arena_link:cells()) of
+        false -> throw({unsupported, ["no cell ", io_lib:format("~tp", [Name])]});
+        {Name, Cell} -> whole(Cell(Args))
+    end.
+
+whole(Sample) when is_function(Sample) -> #{sample => Sample, close => fun() -> ok end, fields => []};
+whole(Prepared) -> Prepared.
 
 %% The values of some sizes, in order; one that is missing, below 1 or above its bound is a limit.
 -spec sizes([{binary(), pos_integer()}], args()) -> [pos_integer()].

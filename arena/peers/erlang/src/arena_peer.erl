@@ -38,15 +38,14 @@ serve(Current) ->
 put_line(Line) -> ok = io:put_chars(Line).
 
 %% The answer to one command and what is prepared after it.
--spec answer(binary(), none | arena_cell:sample()) -> quit | {iodata(), none | arena_cell:sample()}.
+-spec answer(binary(), Current) -> quit | {iodata(), Current} when Current :: none | arena_cell:prepared().
 answer(Line, Current) ->
     [Command | Words] = binary:split(string:trim(Line), <<" ">>, [global]),
     Args = maps:from_list([word(Word) || Word <- Words]),
     Id = case Args of #{<<"id">> := N} when is_integer(N), N >= 0 -> N; #{} -> 0 end,
     try command(Command, Args, Current) of
         quit -> quit;
-        {ok, Next} -> {arena_json:line([{t, ok}, {id, Id}]), Next};
-        {sample, Fields} -> {arena_json:line([{t, sample}, {id, Id} | Fields]), Current}
+        {Kind, Fields, Next} -> {arena_json:line([{t, Kind}, {id, Id} | Fields]), Next}
     catch
         throw:{Kind, Text} -> {arena_json:line([{t, err}, {id, Id}, {kind, Kind}, {msg, {text, Text}}]), kept(Command, Current)}
     end.
@@ -69,28 +68,40 @@ number(Value) ->
         error:badarg -> Value
     end.
 
-command(<<"prep">>, Args, _) ->
-    Name = maps:get(<<"cell">>, Args, <<>>),
-    case arena_cell:find(Name) of
-        none -> throw({unsupported, ["no cell ", io_lib:format("~tp", [Name])]});
-        Cell ->
-            threads(maps:get(<<"threads">>, Args, none)),
-            {ok, apart(fun() -> Cell(Args) end)}
-    end;
+command(<<"prep">>, Args, Current) ->
+    close(Current),
+    threads(maps:get(<<"threads">>, Args, none)),
+    Prepared = apart(fun() -> arena_cell:prepare(maps:get(<<"cell">>, Args, <<>>), Args) end),
+    {ok, maps:get(fields, Prepared), Prepared};
 command(<<"run">>, _, none) -> throw({bug, "run without prep"});
-command(<<"run">>, Args, Sample) ->
+command(<<"run">>, #{<<"hist">> := 1} = Args, #{paced := Paced} = Current) ->
+    [Rate, Secs] = arena_cell:sizes([{<<"rate">>, 100000000}, {<<"secs">>, 10000}], Args),
+    {{Ns, Counts, Due, Service}, Gcs} = counting_gcs(fun() -> Paced(Rate, Secs) end),
+    {sample, counted(Ns, 1, Counts, Gcs) ++ [{hist, Due}, {hist_service, Service}], Current};
+command(<<"run">>, #{<<"hist">> := 1}, _) -> throw({unsupported, "this cell has no schedule"});
+command(<<"run">>, Args, #{sample := Sample} = Current) ->
     [Inner] = arena_cell:sizes([{<<"inner">>, 1 bsl 30}], maps:merge(#{<<"inner">> => 1}, Args)),
-    {GcsBefore, _, _} = statistics(garbage_collection),
-    {Ns, {Msgs, Units, Check}} = apart(fun() -> Sample(Inner) end),
-    {GcsAfter, _, _} = statistics(garbage_collection),
-    {sample, [{ns, Ns}, {inner, Inner}, {msgs, Msgs}, {units, Units}, {check, Check},
-              {gc, [GcsAfter - GcsBefore]}]};
-command(<<"drop">>, _, _) ->
+    {{Ns, Counts}, Gcs} = counting_gcs(fun() -> Sample(Inner) end),
+    {sample, counted(Ns, Inner, Counts, Gcs), Current};
+command(<<"drop">>, _, Current) ->
+    close(Current),
     lists:foreach(fun erlang:garbage_collect/1, erlang:processes()),
-    {ok, none};
-command(<<"ping">>, _, Current) -> {ok, Current};
+    {ok, [], none};
+command(<<"ping">>, _, Current) -> {ok, [], Current};
 command(<<"quit">>, _, _) -> quit;
 command(Other, _, _) -> throw({unsupported, ["unknown command ", io_lib:format("~tp", [Other])]}).
+
+close(none) -> ok;
+close(#{close := Close}) -> Close().
+
+counting_gcs(Fun) ->
+    {Before, _, _} = statistics(garbage_collection),
+    Result = apart(Fun),
+    {After, _, _} = statistics(garbage_collection),
+    {Result, After - Before}.
+
+counted(Ns, Inner, {Msgs, Units, Check}, Gcs) ->
+    [{ns, Ns}, {inner, Inner}, {msgs, Msgs}, {units, Units}, {check, Check}, {gc, [Gcs]}].
 
 threads(none) -> ok;
 threads(T) ->
@@ -107,6 +118,7 @@ apart(Fun) ->
     receive
         {'DOWN', Ref, process, Pid, {value, Value}} -> Value;
         {'DOWN', Ref, process, Pid, {failed, Kind, Text}} -> throw({Kind, Text});
+        {'DOWN', Ref, process, Pid, {bug, Text}} -> throw({bug, Text});
         {'DOWN', Ref, process, Pid, Reason} -> throw({bug, io_lib:format("~0tp", [Reason])})
     end.
 
@@ -122,11 +134,11 @@ outcome(Fun) ->
 hello() ->
     Info = fun erlang:system_info/1,
     Runtime = [otp_version(), Info(version), Info(emu_flavor), Info(system_architecture)],
-    Cells = lists:sort([{text, Name} || {Name, _} <- arena_cell:all()]),
+    Cells = lists:sort([{text, Name} || Name <- arena_cell:names()]),
     arena_json:line([{t, hello}, {system, {text, ?SYSTEM}}, {peer, erlang}, {version, {text, otp_version()}},
             {runtime, {text, io_lib:format("Erlang/OTP ~ts, erts ~ts (~p), ~ts", Runtime)}},
             {flags, {text, flags()}}, {threads, Info(schedulers_online)}, {pid, list_to_integer(os:getpid())},
-            {clock_ns, clock_step(1000, 1 bsl 30)}, {caps, [gc]}, {cells, Cells}]).
+            {clock_ns, clock_step(1000, 1 bsl 30)}, {caps, [gc, hist]}, {cells, Cells}]).
 
 otp_version() ->
     Release = erlang:system_info(otp_release),

@@ -1,11 +1,12 @@
-%% Every cell at odd sizes against the formulas of WORKLOADS.md, and the answers of the protocol.
+%% Every cell at odd sizes against the formulas of WORKLOADS.md, in two processes where it has two,
+%% and the answers of the protocol.
 %%   erlc -o OUT src/*.erl test/*.erl && erl -noshell -pa OUT -eval 'arena_test:main()'
 -module(arena_test).
 
 -export([main/0]).
 
 main() ->
-    Failures = lists:append([cells(), refusals(), protocol()]),
+    Failures = lists:append([cells(), refusals(), protocol(), links(), broken()]),
     [io:format(standard_error, "~tp~n", [Failure]) || Failure <- Failures],
     io:format("~b failures~n", [length(Failures)]),
     erlang:halt(min(1, length(Failures))).
@@ -73,3 +74,67 @@ protocol() ->
         {[{Command, iolist_to_binary(Line)} || string:find(iolist_to_binary(Line), Wanted) =:= nomatch], Next}
     end, none, Script),
     [not_quit || arena_peer:answer(<<"quit\n">>, none) =/= quit] ++ lists:append(Failures).
+
+%% Two processes of this peer, which change their roles in between.
+links() ->
+    {First, Second} = {peer(), peer()},
+    Failures = [Failure || Cell <- ["net/echo", "net/echo-mux", "net/paced"],
+                           {Server, Client} <- [{First, Second}, {Second, First}],
+                           Failure <- link(Cell, Server, Client)],
+    Alone = wanted(First, [{"prep id=1 cell=net/echo-oneproc N=7 M=31", "\"ready_ns\":"} | samples()]),
+    _ = [port_close(Peer) || Peer <- [First, Second]],
+    Failures ++ Alone.
+
+link(Cell, Server, Client) ->
+    Prep = "prep id=1 cell=" ++ Cell ++ " N=7 M=31 role=",
+    [_, Address] = string:split(ask(Server, Prep ++ "server"), "\"addr\":\""),
+    [Addr, _] = string:split(Address, "\""),
+    wanted(Client, [{Prep ++ "client addr=" ++ Addr, "\"ready_ns\":"} | samples()] ++ schedule(Cell)) ++
+        wanted(Client, [{"drop id=9", "\"ok\""}]) ++
+        wanted(Server, [{"run id=2", "\"kind\":\"bug\""}, {"drop id=9", "\"ok\""}]).
+
+samples() ->
+    [{"run id=2 inner=1", "\"inner\":1,\"msgs\":434,\"units\":14,\"check\":3255"},
+     {"run id=3 inner=3", "\"inner\":3,\"msgs\":1302,\"units\":42,\"check\":9765"}].
+
+schedule("net/paced") ->
+    [{"run id=4 hist=1 rate=101 secs=1", "\"msgs\":202,\"units\":14,\"check\":5050"},
+     {"run id=5 hist=1 rate=0 secs=1", "\"kind\":\"limit\""}];
+schedule(_) ->
+    [].
+
+%% A server that ends is an error of the client, and no hang.
+broken() ->
+    lists:append([broken(Cell) || Cell <- ["net/echo", "net/echo-mux"]]).
+
+broken(Cell) ->
+    {Server, Client} = {peer(), peer()},
+    Prep = "prep id=1 cell=" ++ Cell ++ " N=3 M=1000000 role=",
+    [_, Address] = string:split(ask(Server, Prep ++ "server"), "\"addr\":\""),
+    [Addr, _] = string:split(Address, "\""),
+    _ = ask(Client, Prep ++ "client addr=" ++ Addr),
+    tell(Client, "run id=2"),
+    port_close(Server),
+    Answer = answer(Client),
+    port_close(Client),
+    [{Cell, Answer} || string:find(Answer, "\"kind\":\"bug\"") =:= nomatch].
+
+wanted(Peer, Script) ->
+    [{Command, Answer} || {Command, Wanted} <- Script, Answer <- [ask(Peer, Command)],
+                          string:find(Answer, Wanted) =:= nomatch].
+
+peer() ->
+    Args = ["-noshell", "-pa", filename:dirname(code:which(arena_peer)), "-epmd_module", "arena_epmd",
+            "-s", "arena_peer", "-extra", "--arena", "1", "--system", "erlang"],
+    Peer = open_port({spawn_executable, os:find_executable("erl")}, [{args, Args}, {line, 1 bsl 16}]),
+    _ = answer(Peer),
+    Peer.
+
+ask(Peer, Command) ->
+    tell(Peer, Command),
+    answer(Peer).
+
+tell(Peer, Command) -> port_command(Peer, [Command, $\n]).
+
+answer(Peer) ->
+    receive {Peer, {data, {eol, Line}}} -> Line end.

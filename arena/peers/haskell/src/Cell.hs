@@ -1,21 +1,45 @@
 -- | What a cell is: its sizes are checked and everything that is not timed is made in prep, which
 -- gives a function from @inner@ to the time and the counts of that many repetitions.
 module Cell
-  ( Args, Cell, Counts (..), Failure (..), Sample, Started
-  , sizes, repeated, timed, times, start, startWith, here, await, awaitAll
+  ( Args, Cell, Counts (..), Failure (..), Sample, Prepared (..), Schedule (..), Started
+  , alone, sizes, repeated, repeatedParts, timed, times, start, startWith, here, await, awaitAll
   ) where
 
 import Control.Concurrent
 import Control.Exception
 import Data.Word (Word64)
 import GHC.Clock (getMonotonicTimeNSec)
+import Text.Read (readMaybe)
 
--- | The keys and values of a prep command; a value that is no 64-bit number is Nothing.
-type Args = [(String, Maybe Int)]
+import Json (Value)
+
+-- | The keys and values of a command.
+type Args = [(String, String)]
 
 type Sample = Int -> IO (Word64, Counts)
 
 type Cell = Args -> IO Sample
+
+-- | What prep leaves: the sample, what its answer tells, requests on a schedule of so many a second
+-- for so many seconds where a cell can, and how to close it all.
+data Prepared = Prepared
+  { sample :: Sample
+  , told :: [(String, Value)]
+  , schedule :: Maybe (Int -> Int -> IO Schedule)
+  , finish :: IO ()
+  }
+
+-- | A sample with nothing to tell and nothing to close.
+alone :: Sample -> Prepared
+alone only = Prepared {sample = only, told = [], schedule = Nothing, finish = pure ()}
+
+-- | How a schedule went, with the histograms of the latencies from when requests were due and from
+-- when they were sent.
+data Schedule = Schedule
+  { lasted :: !Word64
+  , did :: !Counts
+  , due, service :: [(Int, Int)]
+  }
 
 data Counts = Counts {msgs, units, check :: !Int}
   deriving (Eq, Show)
@@ -36,14 +60,24 @@ instance Exception Failure
 sizes :: [(String, Int)] -> Args -> IO [Int]
 sizes bounds args = mapM size bounds
   where
-    size (key, most) = case lookup key args of
-      Just (Just v) | v >= 1 && v <= most -> pure v
-      Nothing -> throwIO (Limit (key ++ " was not sent"))
-      Just v -> throwIO (Limit (key ++ "=" ++ maybe "?" show v ++ ": this peer takes 1 to " ++ show most))
+    size (key, most) = case (lookup key args, lookup key args >>= readMaybe) of
+      (Nothing, _) -> throwIO (Limit (key ++ " was not sent"))
+      (_, Just v) | v >= 1 && v <= toInteger most -> pure (fromInteger v)
+      (Just text, _) -> throwIO (Limit (key ++ "=" ++ text ++ ": this peer takes 1 to " ++ show most))
 
 -- | A scenario that has no part outside the timed region.
 repeated :: IO Counts -> Sample
 repeated scenario inner = timed (times inner scenario)
+
+-- | A scenario that says itself how long its timed part took.
+repeatedParts :: IO (Word64, Counts) -> Sample
+repeatedParts once = go (0, mempty)
+  where
+    go total 0 = pure total
+    go (!ns, !counts) left = do
+      (more, counted) <- once
+      go (ns + more, counts <> counted) (left - 1)
+{-# INLINE repeatedParts #-}
 
 -- | The sum of so many runs.
 times :: Monoid a => Int -> IO a -> IO a

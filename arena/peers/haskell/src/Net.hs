@@ -13,19 +13,11 @@ data Request = Request !Int {-# UNPACK #-} !(MVar Int) | Reset | Stop
 local :: forall q. Queue q => Cell
 local args = do
   [n, m] <- sizes [("N", 500000), ("M", 2 ^ (31 :: Int))] args
-  pure $ \inner -> do
-    let once = do
-          gate <- newEmptyMVar
-          begun <- mapM (begin m gate) [1 .. n]
-          mapM_ (takeMVar . fst) begun
-          timed (putMVar gate () >> awaitAll (concatMap snd begun))
-        go 0 total = pure total
-        go left (ns, counts) = do
-          (more, did) <- once
-          let ns' = ns + more
-              counts' = counts <> did
-          ns' `seq` counts' `seq` go (left - 1) (ns', counts')
-    go inner (0, mempty)
+  pure . repeatedParts $ do
+    gate <- newEmptyMVar
+    begun <- mapM (begin m gate) [1 .. n]
+    mapM_ (takeMVar . fst) begun
+    timed (putMVar gate () >> awaitAll (concatMap snd begun))
   where
     begin :: Int -> MVar () -> Int -> IO (MVar (), [Started Counts])
     begin m gate k = do

@@ -16,7 +16,7 @@ type Pair = Int -> Int -> IO (IO Counts, IO Counts)
 
 pairs :: Int -> Pair -> Cell
 pairs window pair args = do
-  [p, n, w] <- sizes [("p", 500000), ("n", 2 ^ (31 :: Int)), ("w", 1000000)] (args ++ [("w", Just window)])
+  [p, n, w] <- sizes [("p", 500000), ("n", 2 ^ (31 :: Int)), ("w", 1000000)] (args ++ [("w", show window)])
   let begin k = do
         (server, client) <- pair n w
         mapM (startWith (forkOn k)) [server, client]

@@ -7,6 +7,7 @@ import Control.Monad (forM_, when)
 import Data.List (sort)
 import Data.Maybe (fromMaybe)
 import Data.Version (showVersion)
+import Data.Word (Word64)
 import GHC.Clock (getMonotonicTimeNSec)
 import GHC.Environment (getFullArgs)
 import GHC.Stats
@@ -20,7 +21,7 @@ import Cell
 import Json
 
 -- | Runs until quit or the end of the input.
-serve :: String -> [(String, Cell)] -> IO ()
+serve :: String -> [(String, Args -> IO Prepared)] -> IO ()
 serve system cells = do
   forM_ [stdin, stdout, stderr] (`hSetEncoding` utf8)
   hSetBuffering stdout LineBuffering
@@ -35,7 +36,7 @@ serve system cells = do
         "quit" : _ -> pure ()
         _ -> do
           let (command, args) = parse spoken
-              ident = maybe 0 (max 0) (fromMaybe Nothing (lookup "id" (numbers args)))
+              ident = maybe 0 (max 0) (lookup "id" args >>= readMaybe) :: Int
               answer kind fields = put (("t", Text kind) : ("id", number ident) : fields)
           outcome <- try (obey cells command args current)
           case outcome of
@@ -48,35 +49,33 @@ serve system cells = do
 number :: Integral a => a -> Value
 number = Number . toInteger
 
-parse :: [String] -> (String, [(String, String)])
+parse :: [String] -> (String, Args)
 parse [] = ("", [])
 parse (command : rest) = (command, [(key, drop 1 value) | word <- rest, let (key, value) = break (== '=') word])
 
--- | Every value as a number of 64 bits, if it is one.
-numbers :: [(String, String)] -> Args
-numbers args = [(key, small =<< readMaybe value) | (key, value) <- args]
-  where
-    small :: Integer -> Maybe Int
-    small n = if n == toInteger (fromInteger n :: Int) then Just (fromInteger n) else Nothing
-
 -- | The kind of the answer, its fields and what is prepared after it.
-type Answer = (String, [(String, Value)], Maybe Sample)
+type Answer = (String, [(String, Value)], Maybe Prepared)
 
-obey :: [(String, Cell)] -> String -> [(String, String)] -> Maybe Sample -> IO Answer
+obey :: [(String, Args -> IO Prepared)] -> String -> Args -> Maybe Prepared -> IO Answer
 obey cells command args current = case command of
-  "prep" -> case lookup name cells of
-    Nothing -> throwIO (Unsupported ("no cell " ++ show name))
-    Just cell -> do
-      setThreads sent
-      sample <- cell sent
-      pure ("ok", [], Just sample)
-  "run" -> maybe (throwIO (Bug "run without prep")) (run sent) current
-  "drop" -> performMajorGC >> pure ("ok", [], Nothing)
+  "prep" -> do
+    mapM_ finish current
+    case lookup name cells of
+      Nothing -> throwIO (Unsupported ("no cell " ++ show name))
+      Just cell -> do
+        setThreads args
+        prepared <- cell args
+        pure ("ok", told prepared, Just prepared)
+  "run" -> case current of
+    Nothing -> throwIO (Bug "run without prep")
+    Just prepared -> do
+      fields <- if lookup "hist" args == Just "1" then runPaced args prepared else run args prepared
+      pure ("sample", fields, current)
+  "drop" -> mapM_ finish current >> performMajorGC >> pure ("ok", [], Nothing)
   "ping" -> pure ("ok", [], current)
   _ -> throwIO (Unsupported ("unknown command " ++ show command))
   where
     name = fromMaybe "" (lookup "cell" args)
-    sent = numbers args
 
 setThreads :: Args -> IO ()
 setThreads args = when (any ((== "threads") . fst) args) $ do
@@ -84,18 +83,34 @@ setThreads args = when (any ((== "threads") . fst) args) $ do
   now <- getNumCapabilities
   when (threads /= now) (setNumCapabilities threads)
 
-run :: Args -> Sample -> IO Answer
-run args sample = do
-  [inner] <- sizes [("inner", 2 ^ (30 :: Int))] (args ++ [("inner", Just 1)])
+run :: Args -> Prepared -> IO [(String, Value)]
+run args prepared = do
+  [inner] <- sizes [("inner", 2 ^ (30 :: Int))] (args ++ [("inner", "1")])
+  ((ns, counts), collected) <- countingCollections (sample prepared inner)
+  pure (counted ns inner counts collected)
+
+runPaced :: Args -> Prepared -> IO [(String, Value)]
+runPaced args prepared = case schedule prepared of
+  Nothing -> throwIO (Unsupported "this cell has no schedule")
+  Just paced -> do
+    [rate, secs] <- sizes [("rate", 100000000), ("secs", 10000)] args
+    (went, collected) <- countingCollections (paced rate secs)
+    pure (counted (lasted went) 1 (did went) collected ++ [("hist", pairs (due went)), ("hist_service", pairs (service went))])
+  where
+    pairs buckets = List [List [number bucket, number count] | (bucket, count) <- buckets]
+
+counted :: Word64 -> Int -> Counts -> [Value] -> [(String, Value)]
+counted ns inner counts collected =
+  [ ("ns", number ns), ("inner", number inner), ("msgs", number (msgs counts))
+  , ("units", number (units counts)), ("check", number (check counts)), ("gc", List collected)
+  ]
+
+countingCollections :: IO a -> IO (a, [Value])
+countingCollections action = do
   (minor, major) <- collections
-  (ns, counts) <- sample inner
+  result <- action
   (minor', major') <- collections
-  let fields =
-        [ ("ns", number ns), ("inner", number inner), ("msgs", number (msgs counts))
-        , ("units", number (units counts)), ("check", number (check counts))
-        , ("gc", List [number (minor' - minor), number (major' - major)])
-        ]
-  pure ("sample", fields, Just sample)
+  pure (result, [number (minor' - minor), number (major' - major)])
 
 -- | Collections of the young generation alone, and of all.
 collections :: IO (Int, Int)
@@ -125,7 +140,7 @@ hello system cells = do
     [ ("t", Text "hello"), ("system", Text system), ("peer", Text "haskell"), ("version", Text version)
     , ("runtime", Text (compilerName ++ " " ++ version ++ ", " ++ os ++ "/" ++ arch))
     , ("flags", Text (unwords ("ghc -O2 -threaded" : rts))), ("threads", number threads)
-    , ("pid", number pid), ("clock_ns", number step), ("caps", List [Text "gc"])
+    , ("pid", number pid), ("clock_ns", number step), ("caps", List [Text "gc", Text "hist"])
     , ("cells", List (map Text (sort cells)))
     ]
 

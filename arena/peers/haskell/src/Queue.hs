@@ -1,6 +1,6 @@
 {-# LANGUAGE KindSignatures #-}
 -- | The queues that the workloads run on, each behind the same three functions.
-module Queue (Queue (..), Room, Rendezvous, Mailbox) where
+module Queue (Queue (..), Room, Rendezvous, Mailbox, receiveAll) where
 
 import Control.Concurrent
 import Control.Concurrent.STM
@@ -96,17 +96,28 @@ instance Queue Mailbox where
       Asleep -> (Push value Empty, True)
       _ -> (Push value stack, False)
     when asleep (putMVar wake ())
-  receive (Mailbox pushed taken wake) = readIORef taken >>= first
+  receive mailbox@(Mailbox _ taken _) = readIORef taken >>= first
     where
       first (value : rest) = writeIORef taken rest >> pure value
-      first [] = do
-        stack <- atomicModifyIORef' pushed $ \stack -> case stack of
-          Push _ _ -> (Empty, stack)
-          _ -> (Asleep, Empty)
-        case stack of
-          Push value rest -> first (turned rest [value])
-          _ -> takeMVar wake >> first []
-      turned (Push value rest) values = turned rest (value : values)
-      turned _ values = values
+      first [] = pull mailbox >>= first
   {-# INLINE newQueue #-}
   {-# INLINE send #-}
+
+-- | All that waits, at least one value.
+receiveAll :: Mailbox a -> IO [a]
+receiveAll mailbox@(Mailbox _ taken _) = do
+  values <- readIORef taken
+  if null values then pull mailbox else values <$ writeIORef taken []
+
+-- | What was pushed, the oldest first; waits for the first.
+pull :: Mailbox a -> IO [a]
+pull mailbox@(Mailbox pushed _ wake) = do
+  stack <- atomicModifyIORef' pushed $ \stack -> case stack of
+    Push _ _ -> (Empty, stack)
+    _ -> (Asleep, Empty)
+  case stack of
+    Push value rest -> pure (turned rest [value])
+    _ -> takeMVar wake >> pull mailbox
+  where
+    turned (Push value rest) values = turned rest (value : values)
+    turned _ values = values

@@ -9,20 +9,35 @@ import Cell
 import Chain
 import qualified Counter
 import Fan
+import Link
+import Mux
 import Net
 import qualified Pingpong
 import Queue
 import qualified Select
 import qualified Skynet
 import qualified Spawn
+import Tcp
 
-systems :: [(String, [(String, Cell)])]
+systems :: [(String, [(String, Args -> IO Prepared)])]
 systems =
-  [ ("haskell", chan)
-  , ("haskell-mvar", mvar)
-  , ("haskell-stm", stm)
-  , ("haskell-ioref", ioref)
+  [ ("haskell", plain chan ++ sockets ++ [("net/echo-mux", twoProcesses (shared @Chan))])
+  , ("haskell-mvar", plain mvar ++ [("net/echo-mux", twoProcesses (shared @MVar))])
+  , ("haskell-stm", plain stm)
+  , ("haskell-ioref", plain ioref ++ [("net/echo-mux", twoProcesses (shared @Mailbox))])
   ]
+  where
+    plain cells = [(name, fmap alone . cell) | (name, cell) <- cells]
+
+-- | Those in which no queue takes part.
+sockets :: [(String, Args -> IO Prepared)]
+sockets =
+  [ ("net/echo", twoProcesses each)
+  , ("net/paced", twoProcesses each)
+  , ("net/echo-oneproc", oneProcess each)
+  ]
+  where
+    each = Transport {serving = const serveEcho, connecting = connectEach}
 
 chan :: [(String, Cell)]
 chan =
@@ -77,7 +92,9 @@ stm =
   , ("counter/send", Counter.plain @TQueue)
   , ("counter/bounded-1024", Counter.inTurns @(Room 1024))
   , ("counter/ask-each", Counter.askEach @TQueue)
+  , ("counter/select", Select.selectTimed)
   , ("counter/select-no-timer", Select.select)
+  , ("counter/select-buffered", Select.bufferedTimed)
   , ("counter/select-buffered-no-timer", Select.buffered)
   , ("skynet/tree-ch", Skynet.tree @(Room 10))
   , ("skynet/alive", Skynet.alive @(Room 10))
