@@ -32,10 +32,10 @@ function parse(line) {
   return { word, args };
 }
 
-const SIZES = ['threads', 'seed', 'p', 'n', 'w', 'P', 'A', 'N', 'M', 'S'];
+const SIZES = ['threads', 'seed', 'p', 'n', 'w', 'P', 'A', 'N', 'M', 'S', 'rate', 'secs'];
 
 function parameters(args) {
-  const params = {};
+  const params = { role: args.role, addr: args.addr };
   for (const key of SIZES) {
     if (args[key] === undefined) continue;
     const value = Number(args[key]);
@@ -62,7 +62,7 @@ class Peer {
       case 'prep':
         await this.#drop();
         this.#cell = await this.#make(args);
-        return { t: 'ok' };
+        return { t: 'ok', ...this.#cell.told };
       case 'run':
         return this.#run(args);
       case 'drop':
@@ -87,10 +87,17 @@ class Peer {
     const inner = Number(args.inner ?? 1);
     if (!Number.isSafeInteger(inner) || inner < 1) throw new Refusal('limit', `inner=${args.inner}`);
     await this.#collections?.take();
-    const { ns, msgs, units, check } = await this.#cell.run(inner);
-    const sample = { t: 'sample', ns, inner, msgs, units, check };
+    const { ns, msgs, units, check, ...histograms } = await this.#sample(inner, args);
+    const sample = { t: 'sample', ns, inner, msgs, units, check, ...histograms };
     if (this.#collections) sample.gc = await this.#collections.take();
     return sample;
+  }
+
+  #sample(inner, args) {
+    if (args.hist !== '1') return this.#cell.run(inner);
+    if (!this.#cell.paced) throw new Refusal('unsupported', 'no schedule in this cell');
+    const { rate, secs } = parameters(args);
+    return this.#cell.paced(rate, secs);
   }
 
   async #drop() {

@@ -1,7 +1,8 @@
 'use strict';
 // The systems of this peer. Each is made when it is asked for, so that a process loads only what it measures.
 // A cell is a function of the parameters; it refuses bad sizes, makes what is not timed, and returns
-// { run(inner) -> Promise<{ ns, msgs, units, check }>, drop() }.
+// { run(inner) -> Promise<{ ns, msgs, units, check }>, told, paced(rate, secs), drop() }, the last three if it has them: `told` is what
+// the answer to prep holds beside.
 
 const asked = Number(process.env.ARENA_THREADS) || 2;
 
@@ -17,8 +18,8 @@ const systems = {
     version: process.versions.node,
     threads: 1,
     flags: 'async functions, mailbox of the peer',
-    caps: ['gc'],
-    cells: require('./inprocess/cells'),
+    caps: ['gc', 'hist'],
+    cells: { ...require('./inprocess/cells'), ...require('./net/cells') },
   }),
   bluebird: () => ({
     version: require('bluebird/package.json').version,

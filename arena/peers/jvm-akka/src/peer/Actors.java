@@ -8,12 +8,15 @@ import java.util.concurrent.TimeUnit;
 /** The actor system and its settings. All that tells Akka from Pekko is here: the name, and the root of the configuration. */
 final class Actors {
     static final String NAME = ActorSystem.class.getName().contains(".pekko.") ? "pekko" : "akka";
+    static final String SYSTEM = "arena";
     static final String VERSION = ActorSystem.Version();
     /** Messages an actor may handle per turn on a thread. */
     static final int THROUGHPUT = 100;
 
     private static final String SETTINGS = """
         SYSTEM {
+          # Without the one that akka-stream would start: it is on the class path for remoting only.
+          library-extensions = ["PACKAGE.serialization.SerializationExtension$"]
           loglevel = ERROR
           stdout-loglevel = ERROR
           log-dead-letters = off
@@ -47,7 +50,7 @@ final class Actors {
     }
 
     static ActorSystem start(Config config) {
-        return ActorSystem.create("arena", config);
+        return ActorSystem.create(SYSTEM, config);
     }
 
     /** Ends a system and waits until it is gone. */

@@ -13,6 +13,7 @@ final class Cells {
         Call.add(cells);
         TellThroughput.add(cells);
         Local.add(cells);
+        Remote.add(cells);
         Chain.add(cells);
         Fan.add(cells);
         Counter.add(cells);

@@ -59,6 +59,7 @@ final class Protocol {
                     throw new Refusal("unsupported", "no cell " + words.word("cell"));
                 }
                 current = cell.prepare(words);
+                return "\"ok\",\"id\":" + id + current.told();
             }
             case "run" -> {
                 return sample(id, words.size("inner", 1L << 40));

@@ -27,6 +27,7 @@ public final class Main {
                 Published.addVirtual(cells);
                 Spawn.addTo(cells);
                 Net.addTo(cells);
+                Echo.addTo(cells);
             }
             case "java-pools" -> {
                 ForkJoin.addTo(cells);

@@ -70,15 +70,19 @@ final class Protocol {
                 + ",\"version\":" + quote(peer.version()) + ",\"runtime\":" + quote(runtime)
                 + ",\"flags\":" + quote(flags) + ",\"threads\":" + threads()
                 + ",\"pid\":" + ProcessHandle.current().pid() + ",\"clock_ns\":" + clockStep()
-                + ",\"caps\":[\"gc\"],\"cells\":[" + cells + "]";
+                + ",\"caps\":[\"gc\"" + (peer.cells().containsKey("net/paced") ? ",\"hist\"" : "") + "],\"cells\":[" + cells + "]";
     }
 
     private String answer(Command command) {
         long id = 0;
         try {
             id = command.number("id", 0);
+            String told = "";
             switch (command.word()) {
-                case "prep" -> prep(command);
+                case "prep" -> {
+                    prep(command);
+                    told = current.told();
+                }
                 case "run" -> {
                     return "\"t\":\"sample\",\"id\":" + id + run(command);
                 }
@@ -89,7 +93,7 @@ final class Protocol {
                 case "ping" -> { }
                 default -> throw new Refusal("unsupported", "unknown command " + command.word());
             }
-            return "\"t\":\"ok\",\"id\":" + id;
+            return "\"t\":\"ok\",\"id\":" + id + told;
         } catch (Throwable thrown) {
             Throwable failure = thrown;
             while (failure instanceof ExecutionException && failure.getCause() != null) {
@@ -130,7 +134,10 @@ final class Protocol {
         }
         Prepared cell = current;
         long[] before = collections();
-        Timed timed = onDriver(() -> cell.run(inner));
+        boolean paced = command.number("hist", 0) == 1;
+        long rate = command.number("rate", 0);
+        long secs = command.number("secs", 0);
+        Timed timed = onDriver(() -> paced ? cell.paced(rate, secs) : cell.run(inner));
         return sample(inner, timed, before);
     }
 
@@ -143,13 +150,14 @@ final class Protocol {
         }
         Counts counts = timed.counts();
         return ",\"ns\":" + timed.ns() + ",\"inner\":" + inner + ",\"msgs\":" + counts.msgs()
-                + ",\"units\":" + counts.units() + ",\"check\":" + counts.check() + ",\"gc\":[" + gc + "]";
+                + ",\"units\":" + counts.units() + ",\"check\":" + counts.check() + ",\"gc\":[" + gc + "]" + timed.more();
     }
 
-    private void drop() {
+    private void drop() throws Exception {
         if (current != null) {
-            current.close();
+            Prepared last = current;
             current = null;
+            last.close();
         }
     }
 
@@ -263,7 +271,12 @@ final class Protocol {
         }
     }
 
-    record Timed(long ns, Counts counts) {}
+    /** {@code more} is what the answer holds beside: fields of JSON, each after a comma. */
+    record Timed(long ns, Counts counts, String more) {
+        Timed(long ns, Counts counts) {
+            this(ns, counts, "");
+        }
+    }
 
     /** A workload in one variant: checks the sizes and makes everything that is not timed. */
     interface Cell {
@@ -274,7 +287,17 @@ final class Protocol {
     interface Prepared {
         Timed run(long inner) throws Exception;
 
-        default void close() {}
+        /** Requests on a schedule, with histograms of their latencies. */
+        default Timed paced(long rate, long secs) throws Exception {
+            throw new Refusal("unsupported", "no schedule in this cell");
+        }
+
+        /** What the answer to {@code prep} holds beside: fields of JSON, each after a comma. */
+        default String told() {
+            return "";
+        }
+
+        default void close() throws Exception {}
     }
 
     /** One repetition. */

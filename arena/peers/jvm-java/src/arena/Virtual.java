@@ -9,11 +9,11 @@ import java.util.concurrent.ExecutionException;
 /** Virtual threads: alone, or several that are waited for together. */
 final class Virtual {
     interface Body {
-        void run() throws InterruptedException;
+        void run() throws Exception;
     }
 
     interface Work {
-        Counts run() throws InterruptedException;
+        Counts run() throws Exception;
     }
 
     private final List<Member> members = new ArrayList<>();
@@ -28,8 +28,10 @@ final class Virtual {
         return Thread.startVirtualThread(() -> {
             try {
                 body.run();
-            } catch (InterruptedException e) {
-                throw new IllegalStateException("interrupted", e);
+            } catch (RuntimeException e) {
+                throw e;
+            } catch (Exception e) {
+                throw new IllegalStateException(e.toString(), e);
             }
         });
     }

@@ -12,6 +12,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.regex.Pattern;
 
 /** Every cell at odd sizes, and the protocol by hand. Ends with 1 if anything is wrong. */
 public final class PeerTest {
@@ -23,6 +25,8 @@ public final class PeerTest {
             "counter", List.of("P=3 n=997", "P=1 n=1", "P=11 n=3001"),
             "skynet", List.of("S=1", "S=10", "S=1000"),
             "spawn", List.of("n=1", "n=997"));
+
+    private static final Set<String> TWO_PROCESSES = Set.of("net/echo", "net/echo-mux", "net/paced");
 
     /** Commands, and what must be in the answer to each. */
     private static final String[][] SCRIPT = {
@@ -40,6 +44,9 @@ public final class PeerTest {
         {"", "\"t\":\"err\",\"id\":0,\"kind\":\"unsupported\""},
         {"dance\"\\ id=12", "\"kind\":\"unsupported\",\"msg\":\"unknown command dance\\\"\\\\\""},
         {"prep id=13 cell=skynet/tasks S=20", "\"kind\":\"limit\""},
+        {"prep id=15 cell=net/echo N=2 M=2", "\"id\":15,\"kind\":\"limit\""},
+        {"prep id=16 cell=net/echo-oneproc N=2 M=2", "\"t\":\"ok\",\"id\":16,\"ready_ns\":"},
+        {"run id=17 hist=1 rate=0 secs=1", "\"id\":17,\"kind\":\"limit\""},
         {"prep id=14 cell=spawn/joined threads=4711 n=5", "\"kind\":\"unsupported\""},
     };
 
@@ -62,6 +69,12 @@ public final class PeerTest {
     private static void everySize(Peer peer, String name, Cell cell) throws Exception {
         for (String sizes : ODD.get(name.substring(0, name.indexOf('/')))) {
             Command command = Command.parse("prep " + sizes);
+            Prepared server = null;
+            if (TWO_PROCESSES.contains(name)) {
+                server = cell.prepare(Command.parse("prep role=server " + sizes));
+                String addr = server.told().replaceAll(".*:\"|\"", "");
+                command = Command.parse("prep role=client addr=" + addr + " " + sizes);
+            }
             Prepared prepared = cell.prepare(command);
             for (long inner : new long[] {1, 3}) {
                 Timed timed = prepared.run(inner);
@@ -72,7 +85,24 @@ public final class PeerTest {
                 expect(peer.system() + " " + name + " " + sizes, timed.counts().equals(all) && timed.ns() > 0,
                         timed + ", must be " + all);
             }
+            if (name.equals("net/paced")) {
+                paced(prepared.paced(500, 1), 500, command.number("N", 0));
+            }
             prepared.close();
+            if (server != null) {
+                server.close();
+            }
+        }
+    }
+
+    private static void paced(Timed timed, long requests, long clients) {
+        expect("paced", timed.counts().equals(new Counts(2 * requests, 2 * clients, below(requests))), timed.toString());
+        expect("its time", timed.ns() >= 998_000_000, timed.toString());
+        String[] lists = timed.more().split("hist_service");
+        expect("two histograms", lists.length == 2, timed.more());
+        for (String list : lists) {
+            long count = Pattern.compile(",([0-9]+)\\]").matcher(list).results().mapToLong(m -> Long.parseLong(m.group(1))).sum();
+            expect("requests in a histogram", count == requests, list);
         }
     }
 

@@ -10,7 +10,8 @@ internal class Counts(val msgs: Long, val units: Long, val check: Long) {
     operator fun plus(other: Counts) = Counts(msgs + other.msgs, units + other.units, check + other.check)
 }
 
-internal class Result(val ns: Long, val counts: Counts)
+/** [more] is what the answer holds beside: fields of JSON, each after a comma. */
+internal class Result(val ns: Long, val counts: Counts, val more: String = "")
 
 /** Checks the sizes of a prep command and makes everything that is not timed. */
 internal fun interface Cell {
@@ -20,6 +21,14 @@ internal fun interface Cell {
 /** Does a scenario `inner` times. */
 internal fun interface Sample {
     fun run(inner: Long): Result
+
+    /** Requests on a schedule, with histograms of their latencies. */
+    fun paced(rate: Long, secs: Long): Result = throw Refusal("unsupported", "no schedule in this cell")
+
+    /** What the answer to prep holds beside: fields of JSON, each after a comma. */
+    fun told() = ""
+
+    fun close() = Unit
 }
 
 /**
@@ -37,4 +46,5 @@ internal fun timed(scenario: suspend CoroutineScope.() -> Counts) = Sample { inn
 }
 
 internal fun allCells(): Map<String, Cell> =
-    pingpongCells() + chainCells() + fanCells() + counterCells() + selectCells() + skynetCells() + spawnCells() + netCells()
+    pingpongCells() + chainCells() + fanCells() + counterCells() + selectCells() + skynetCells() + spawnCells() + netCells() +
+        echoCells()

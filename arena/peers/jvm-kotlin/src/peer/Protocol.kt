@@ -38,13 +38,15 @@ internal class Protocol(
         val id = words.number("id", 0)
         when (words.command) {
             "prep" -> {
-                current = null
+                drop()
                 val cell = cells[words["cell"]] ?: throw Refusal("unsupported", "no cell ${words["cell"]}")
-                current = cell.prepare(words)
+                val prepared = cell.prepare(words)
+                current = prepared
+                return """"t":"ok","id":$id${prepared.told()}"""
             }
-            "run" -> return sample(id, words.size("inner", 1L shl 40))
+            "run" -> return sample(id, words)
             "drop" -> {
-                current = null
+                drop()
                 System.gc()
             }
             "ping" -> Unit
@@ -53,10 +55,17 @@ internal class Protocol(
         return """"t":"ok","id":$id"""
     }
 
-    private fun sample(id: Long, inner: Long): String {
+    private fun drop() {
+        val last = current
+        current = null
+        last?.close()
+    }
+
+    private fun sample(id: Long, words: Words): String {
         val cell = current ?: throw Refusal("bug", "run without prep")
+        val inner = words.size("inner", 1L shl 40)
         val before = collections()
-        val result = cell.run(inner)
+        val result = if (words["hist"] == "1") cell.paced(words.number("rate", 0), words.number("secs", 0)) else cell.run(inner)
         return line(id, inner, result, before)
     }
 
@@ -64,7 +73,7 @@ internal class Protocol(
         val gc = collections().zip(before) { after, earlier -> after - earlier }.joinToString(",")
         val counts = result.counts
         return """"t":"sample","id":$id,"ns":${result.ns},"inner":$inner,"msgs":${counts.msgs},""" +
-            """"units":${counts.units},"check":${counts.check},"gc":[$gc]"""
+            """"units":${counts.units},"check":${counts.check},"gc":[$gc]${result.more}"""
     }
 
     private fun hello() {
@@ -74,8 +83,8 @@ internal class Protocol(
         val runtime = "Kotlin ${KotlinVersion.CURRENT}, ${System.getProperty("java.vm.name")} ${Runtime.version()}"
         say(
             """"t":"hello","system":"kotlin","peer":"jvm-kotlin","version":${quote(coroutinesVersion())},""" +
-                """"runtime":${quote(runtime)},"flags":${quote(flags)},"threads":$threads,""" +
-                """"pid":${ProcessHandle.current().pid()},"clock_ns":${clockStep()},"caps":["gc"],"cells":[$names]""",
+                """"runtime":${quote(runtime)},"flags":${quote(flags)},"threads":$workers,""" +
+                """"pid":${ProcessHandle.current().pid()},"clock_ns":${clockStep()},"caps":["gc","hist"],"cells":[$names]""",
         )
     }
 
@@ -91,7 +100,7 @@ internal class Protocol(
 }
 
 /** The worker threads of Dispatchers.Default, as peer.toml sets them. */
-private val threads = Integer.getInteger("kotlinx.coroutines.scheduler.core.pool.size", Runtime.getRuntime().availableProcessors())
+internal val workers = Integer.getInteger("kotlinx.coroutines.scheduler.core.pool.size", Runtime.getRuntime().availableProcessors())
 
 /** The version of the library on the class path: that is in its file of that name. */
 private fun coroutinesVersion(): String {
