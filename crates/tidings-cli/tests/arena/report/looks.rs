@@ -177,7 +177,7 @@ fn nothing_is_wider_than_the_window_and_the_script_works() {
     for (of, expected) in [
         (Of::Run, "[0,4,3,1]"),
         (Of::Machines, "[0,0,0,1]"),
-        (Of::Baseline, "[0,4,3,1]"),
+        (Of::Baseline, "[0,4,2,1]"),
     ] {
         let html = of.page(&stage).replacen("</body>", probe, 1);
         for width in [390, 1280] {
