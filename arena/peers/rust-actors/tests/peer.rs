@@ -39,7 +39,10 @@ fn may_keeps_its_workers() {
     let mut peer = start("may", 2);
     peer.answers(&[
         ("prep id=1 cell=spawn/joined threads=2 n=1", r#""t":"ok""#),
-        ("prep id=2 cell=spawn/joined threads=1 n=1", r#""kind":"limit""#),
+        (
+            "prep id=2 cell=spawn/joined threads=1 n=1",
+            r#""kind":"limit""#,
+        ),
     ]);
     peer.quit();
 }

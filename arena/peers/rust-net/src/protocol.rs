@@ -93,9 +93,10 @@ impl peer_protocol::Peer for Peer {
             .iter()
             .find(|cell| cell.name == name)
             .ok_or_else(|| Fault::Unsupported(format!("no cell {name:?}")))?;
-        let threads = match self.alone {
-            true => 1,
-            false => words.threads(default_threads())?,
+        let threads = if self.alone {
+            1
+        } else {
+            words.threads(default_threads())?
         };
         let (clients, requests) = (words.number("N", 0)?, words.number("M", 0)?);
         within(&[("N", clients, 100_000), ("M", requests, 1 << 31)])?;

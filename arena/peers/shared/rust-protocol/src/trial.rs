@@ -66,12 +66,27 @@ impl Trial {
         for (command, answer) in [
             ("ping id=1", r#"{"arena":1,"t":"ok","id":1}"#),
             ("run id=2 inner=1", r#""t":"err","id":2,"kind":"bug""#),
-            ("prep id=3 cell=nope", r#""t":"err","id":3,"kind":"unsupported""#),
-            ("prep id=4 cell=CELL threads=0 n=1", r#""id":4,"kind":"limit""#),
-            ("prep id=5 cell=CELL n=99999999999999999999", r#""kind":"limit""#),
-            ("prep id=7 cell=CELL threads=1 n=5 unknown=x", r#""t":"ok","id":7"#),
+            (
+                "prep id=3 cell=nope",
+                r#""t":"err","id":3,"kind":"unsupported""#,
+            ),
+            (
+                "prep id=4 cell=CELL threads=0 n=1",
+                r#""id":4,"kind":"limit""#,
+            ),
+            (
+                "prep id=5 cell=CELL n=99999999999999999999",
+                r#""kind":"limit""#,
+            ),
+            (
+                "prep id=7 cell=CELL threads=1 n=5 unknown=x",
+                r#""t":"ok","id":7"#,
+            ),
             ("run id=8 inner=0", r#""kind":"limit""#),
-            ("run id=9 inner=2", r#""inner":2,"msgs":10,"units":10,"check":10}"#),
+            (
+                "run id=9 inner=2",
+                r#""inner":2,"msgs":10,"units":10,"check":10}"#,
+            ),
             ("dance id=10", r#""id":10,"kind":"unsupported""#),
         ] {
             self.answers(&[(&command.replace("CELL", cell), answer)]);
@@ -104,13 +119,19 @@ impl Trial {
                     inner * units,
                     inner * check
                 );
-                assert!(answer.contains(&counts), "{cell} {sizes}: {answer} {counts}");
+                assert!(
+                    answer.contains(&counts),
+                    "{cell} {sizes}: {answer} {counts}"
+                );
             }
         }
         for size in [0, -1, 1_i64 << 62] {
             let all = ["p", "n", "w", "P", "A", "N", "M", "S"].map(|key| format!("{key}={size}"));
             let answer = self.ask(&prep(&all.join(" ")));
-            assert!(answer.contains("\"kind\":\"limit\""), "{cell} {size}: {answer}");
+            assert!(
+                answer.contains("\"kind\":\"limit\""),
+                "{cell} {size}: {answer}"
+            );
         }
     }
 

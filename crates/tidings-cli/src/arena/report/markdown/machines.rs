@@ -23,9 +23,10 @@ pub(in super::super) fn of_machines(merged: &Merged) -> String {
             let _ = writeln!(out, "  - {}", plain(warning));
         }
     }
-    let anchors = match merged.anchors.is_empty() {
-        true => "none: nothing relates the panels".to_owned(),
-        false => plain(&merged.anchors.join(", ")),
+    let anchors = if merged.anchors.is_empty() {
+        "none: nothing relates the panels".to_owned()
+    } else {
+        plain(&merged.anchors.join(", "))
     };
     let _ = writeln!(out, "- anchors: {anchors}\n\n{RULE}");
     relations(&mut out, merged);
