@@ -4,5 +4,5 @@ set -e
 cd "$(dirname "$0")"
 classes=$(mktemp -d)
 trap 'rm -rf "$classes"' EXIT
-sh jdk.sh javac --release 21 -Xlint:all -Werror -d "$classes" -sourcepath src:test test/arena/PeerTest.java
+sh jdk.sh javac --release 21 -Xlint:all -Werror -d "$classes" -sourcepath src:test:../shared/java test/arena/PeerTest.java
 sh jdk.sh java -cp "$classes" arena.PeerTest

@@ -155,11 +155,14 @@ pub(crate) struct ShowArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// A run's name, the beginning of it, or its folder [default: the last]
+    /// A run's name, the beginning of it, its folder, or a document of `merge -o` [default: the last]
     pub(crate) run: Option<String>,
-    /// The page to write [default: report.html in the run's folder]
+    /// The page to write [default: report.html in the run's folder; beside a document of `merge`]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Compare the run with a saved baseline of the same machine
+    #[arg(long, value_name = "NAME")]
+    pub(crate) baseline: Option<String>,
     /// Also write report.md beside it, in the layouts of the seed documents
     #[arg(long)]
     pub(crate) md: bool,
@@ -323,7 +326,7 @@ pub(crate) struct RunArgs {
     /// How much is measured
     #[arg(long, value_enum, default_value = "quick")]
     pub(crate) profile: Profile,
-    /// Time for the whole run, 0 for none [default: 120s in quick, else none]
+    /// Time for the whole run, 0 for none [default: 120s in quick, 8h in standard]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) budget: Option<Duration>,
     /// Worker threads: numbers and `all`, each gives cells of its own

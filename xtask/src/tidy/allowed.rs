@@ -42,11 +42,7 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "the commit protocol of all cells and locks, written once",
     ),
     (
-        "arena/peers/rust/src/alloc.rs",
-        "an allocator that counts, which is an unsafe trait",
-    ),
-    (
-        "arena/peers/rust-actors/src/alloc.rs",
+        "arena/peers/shared/rust-protocol/src/alloc.rs",
         "an allocator that counts, which is an unsafe trait",
     ),
     (

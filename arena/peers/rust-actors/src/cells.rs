@@ -2,56 +2,8 @@
 
 use crate::{on_actix, on_kameo, on_may, on_ractor, on_rayon};
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
-use std::time::Duration;
 
-/// The numbers of a `prep` command; one that was not sent is 0.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(non_snake_case, reason = "the names of the protocol")]
-pub struct Params {
-    pub threads: i64,
-    pub p: i64,
-    pub n: i64,
-    pub w: i64,
-    pub P: i64,
-    pub A: i64,
-    pub N: i64,
-    pub M: i64,
-    pub S: i64,
-}
-
-/// What one repetition, or the sum of several, really did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub msgs: i64,
-    pub units: i64,
-    pub check: i64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.msgs += other.msgs;
-        self.units += other.units;
-        self.check += other.check;
-    }
-}
-
-/// Why a command was not carried out.
-#[derive(Debug)]
-pub enum Fault {
-    Unsupported(String),
-    Limit(String),
-    Bug(String),
-}
-
-impl Fault {
-    pub(crate) fn bug(why: impl ToString) -> Self {
-        Self::Bug(why.to_string())
-    }
-}
-
-/// The time of the timed parts, and what was done in them.
-pub type Outcome = Result<(Duration, Counts), Fault>;
+pub use peer_protocol::{Counts, Fault, Outcome, Params};
 
 /// Does so many repetitions, each with its own creation.
 pub type Sample = Box<dyn FnMut(i64) -> Outcome>;

@@ -1,7 +1,6 @@
 //! Actors and coroutines of Rust in the arena: the workloads of `WORKLOADS.md` on ractor, kameo,
 //! actix and may, and rayon's recursion as the floor of skynet, behind the peer protocol.
 
-pub mod alloc;
 pub mod cells;
 pub mod protocol;
 

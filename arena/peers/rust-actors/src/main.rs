@@ -1,6 +1,6 @@
 //! Actors and coroutines of Rust, on the system's allocator.
 
-use peer_rust_actors::alloc::Counting;
+use peer_protocol::Counting;
 use std::alloc::System;
 
 #[global_allocator]

@@ -1,19 +1,8 @@
 //! Sizes: what the workloads may ask for.
 
-use crate::cells::{Fault, Params};
+pub(crate) use peer_protocol::within;
 
-/// Refuses sizes below 1 or above the third.
-pub(crate) fn within(sizes: &[(&str, i64, i64)]) -> Result<(), Fault> {
-    match sizes
-        .iter()
-        .find(|(_, value, max)| !(1..=*max).contains(value))
-    {
-        Some((name, value, max)) => Err(Fault::Limit(format!(
-            "{name}={value}: this peer takes 1 to {max}"
-        ))),
-        None => Ok(()),
-    }
-}
+use crate::cells::{Fault, Params};
 
 /// `(p, n, w)`, where `window` is that of the variant.
 pub(crate) fn pingpong(params: Params, window: i64) -> Result<(i64, i64, i64), Fault> {

@@ -1,68 +1,13 @@
 //! What a cell is, and which system has which.
 
 use std::net::SocketAddr;
-use std::ops::AddAssign;
 use std::time::Duration;
 
+pub(crate) use peer_protocol::{Counts, Fault, within};
 use tokio::runtime::Runtime;
 
 use crate::drive::{Clients, Latencies};
 use crate::{bare, codec, mux, remoc_link, tarpc_link, tonic_link};
-
-/// What one repetition, or the sum of several, really did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) msgs: i64,
-    pub(crate) units: i64,
-    pub(crate) check: i64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.msgs += other.msgs;
-        self.units += other.units;
-        self.check += other.check;
-    }
-}
-
-/// Why a command was not carried out.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Unsupported(String),
-    Limit(String),
-    Bug(String),
-}
-
-impl Fault {
-    pub(crate) fn bug(error: impl std::fmt::Display) -> Self {
-        Self::Bug(error.to_string())
-    }
-}
-
-impl From<std::io::Error> for Fault {
-    fn from(e: std::io::Error) -> Self {
-        Self::Bug(e.to_string())
-    }
-}
-
-impl From<tokio::task::JoinError> for Fault {
-    fn from(e: tokio::task::JoinError) -> Self {
-        Self::Bug(e.to_string())
-    }
-}
-
-/// Refuses sizes below 1 or above `max`.
-pub(crate) fn within(sizes: &[(&str, i64, i64)]) -> Result<(), Fault> {
-    match sizes
-        .iter()
-        .find(|(_, value, max)| !(1..=*max).contains(value))
-    {
-        Some((name, value, max)) => Err(Fault::Limit(format!(
-            "{name}={value}: this peer takes 1 to {max}"
-        ))),
-        None => Ok(()),
-    }
-}
 
 /// A client's end of a pair. The reply is verified by who calls.
 pub(crate) trait End: Send + 'static {

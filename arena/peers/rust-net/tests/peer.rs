@@ -1,7 +1,8 @@
 //! Every cell of every system at odd sizes, through the protocol, in two processes where the cell has two.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::Command;
+
+use peer_protocol::trial::Trial;
 
 const SYSTEMS: [&str; 6] = [
     "tokio-echo",
@@ -12,53 +13,21 @@ const SYSTEMS: [&str; 6] = [
     "remoc",
 ];
 
-struct Peer {
-    child: Child,
-    to: ChildStdin,
-    from: BufReader<ChildStdout>,
-    hello: String,
+fn start(system: &str) -> Trial {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_peer-rust-net"));
+    command.env("TOKIO_WORKER_THREADS", "2");
+    Trial::start(&mut command, system)
 }
 
-impl Peer {
-    fn start(system: &str) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_peer-rust-net"))
-            .args(["--arena", "1", "--system", system])
-            .env("TOKIO_WORKER_THREADS", "2")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the peer starts");
-        let to = child.stdin.take().expect("piped");
-        let from = BufReader::new(child.stdout.take().expect("piped"));
-        let mut peer = Self {
-            child,
-            to,
-            from,
-            hello: String::new(),
-        };
-        peer.hello = peer.line();
-        peer
-    }
-
-    fn line(&mut self) -> String {
-        let mut line = String::new();
-        self.from.read_line(&mut line).expect("UTF-8");
-        line
-    }
-
-    fn ask(&mut self, command: &str) -> String {
-        writeln!(self.to, "{command}").expect("the peer lives");
-        self.line()
-    }
-
-    fn quit(mut self) {
-        writeln!(self.to, "quit").expect("the peer lives");
-        assert!(self.child.wait().expect("it ends").success());
-    }
+/// The address that the server of a cell answers with.
+fn serve(server: &mut Trial, cell: &str, sizes: &str) -> String {
+    let answer = server.ask(&format!("prep id=1 cell={cell} role=server {sizes}"));
+    let addr = answer.split("\"addr\":\"").nth(1).expect("an address");
+    addr.split('"').next().expect("quoted").to_owned()
 }
 
 /// Runs one prepared cell and checks its counts.
-fn check(client: &mut Peer, what: &str, n: i64, m: i64) {
+fn check(client: &mut Trial, what: &str, n: i64, m: i64) {
     for inner in [1, 3] {
         let answer = client.ask(&format!("run id=2 inner={inner}"));
         let counts = format!(
@@ -72,22 +41,15 @@ fn check(client: &mut Peer, what: &str, n: i64, m: i64) {
 }
 
 fn every_cell(system: &str, threads: i64) {
-    let (mut server, mut client) = (Peer::start(system), Peer::start(system));
-    assert!(
-        server.hello.starts_with(r#"{"arena":1,"t":"hello""#),
-        "{}",
-        server.hello
-    );
+    let (mut server, mut client) = (start(system), start(system));
     for (n, m) in [(7, 31), (1, 1), (211, 13)] {
         let sizes = format!("threads={threads} seed=1 N={n} M={m}");
         for cell in ["net/echo", "net/echo-mux", "net/paced"] {
-            if !server.hello.contains(&format!("\"{cell}\"")) {
+            if !server.has(cell) {
                 continue;
             }
             let what = format!("{system} {cell} {sizes}");
-            let answer = server.ask(&format!("prep id=1 cell={cell} role=server {sizes}"));
-            let addr = answer.split("\"addr\":\"").nth(1).expect("an address");
-            let addr = addr.split('"').next().expect("quoted").to_owned();
+            let addr = serve(&mut server, cell, &sizes);
             let prep = format!("prep id=1 cell={cell} role=client addr={addr} {sizes}");
             let answer = client.ask(&prep);
             assert!(answer.contains("\"ready_ns\":"), "{what}: {answer}");
@@ -98,12 +60,8 @@ fn every_cell(system: &str, threads: i64) {
                 assert!(answer.contains(&counts), "{what}: {answer}");
                 assert!(answer.contains("\"hist\":[[") && answer.contains("\"hist_service\":[["));
             }
-            for peer in [&mut client, &mut server] {
-                assert_eq!(
-                    peer.ask("drop id=4"),
-                    "{\"arena\":1,\"t\":\"ok\",\"id\":4}\n"
-                );
-            }
+            client.release();
+            server.release();
         }
         let what = format!("{system} net/echo-oneproc {sizes}");
         let answer = client.ask(&format!("prep id=5 cell=net/echo-oneproc {sizes}"));
@@ -124,8 +82,8 @@ fn every_cell_at_odd_sizes() {
 
 #[test]
 fn faults_are_answered() {
-    let mut peer = Peer::start("tokio-echo");
-    for (command, answer) in [
+    let mut peer = start("tokio-echo");
+    peer.answers(&[
         ("ping id=1", r#"{"arena":1,"t":"ok","id":1}"#),
         ("run id=2 inner=1", r#""t":"err","id":2,"kind":"bug""#),
         ("prep id=3 cell=nope", r#""id":3,"kind":"unsupported""#),
@@ -147,25 +105,19 @@ fn faults_are_answered() {
         ),
         ("run id=8 inner=1", r#""id":8,"kind":"bug""#),
         ("dance id=9", r#""id":9,"kind":"unsupported""#),
-    ] {
-        let got = peer.ask(command);
-        assert!(got.contains(answer), "{command}: {got}");
-    }
+    ]);
     peer.quit();
 }
 
 #[test]
 fn a_server_that_goes_is_an_error_of_the_client() {
     for system in SYSTEMS {
-        let (mut server, mut client) = (Peer::start(system), Peer::start(system));
+        let (mut server, mut client) = (start(system), start(system));
         let sizes = "threads=2 N=3 M=5";
-        let answer = server.ask(&format!("prep id=1 cell=net/echo role=server {sizes}"));
-        let addr = answer.split("\"addr\":\"").nth(1).expect("an address");
-        let addr = addr.split('"').next().expect("quoted").to_owned();
+        let addr = serve(&mut server, "net/echo", sizes);
         let prep = format!("prep id=1 cell=net/echo role=client addr={addr} {sizes}");
         assert!(client.ask(&prep).contains("ready_ns"));
-        server.child.kill().expect("killed");
-        server.child.wait().expect("reaped");
+        server.kill();
         let answer = client.ask("run id=2 inner=1000000");
         assert!(answer.contains("\"kind\":\"bug\""), "{system}: {answer}");
         client.quit();

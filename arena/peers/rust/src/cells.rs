@@ -2,56 +2,11 @@
 
 use crate::{chain, counter, fan, net, pingpong, skynet, spawn, threads};
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The numbers of a `prep` command; one that was not sent is 0.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(non_snake_case, reason = "the names of the protocol")]
-pub struct Params {
-    pub threads: i64,
-    pub p: i64,
-    pub n: i64,
-    pub w: i64,
-    pub P: i64,
-    pub A: i64,
-    pub N: i64,
-    pub M: i64,
-    pub S: i64,
-}
+pub use peer_protocol::{Counts, Fault, Outcome, Params, within};
 
-/// What one repetition, or the sum of several, really did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub msgs: i64,
-    pub units: i64,
-    pub check: i64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.msgs += other.msgs;
-        self.units += other.units;
-        self.check += other.check;
-    }
-}
-
-/// Why a command was not carried out.
-#[derive(Debug)]
-pub enum Fault {
-    Unsupported(String),
-    Limit(String),
-    Bug(String),
-}
-
-impl From<tokio::task::JoinError> for Fault {
-    fn from(e: tokio::task::JoinError) -> Self {
-        Self::Bug(e.to_string())
-    }
-}
-
-pub type Outcome = Result<(Duration, Counts), Fault>;
 pub type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Does `inner` repetitions and says how long the timed parts took.
@@ -95,19 +50,6 @@ pub fn repeat_on_threads(scenario: impl Fn() -> Result<Counts, Fault> + 'static)
         }
         Ok((start.elapsed(), total))
     }))
-}
-
-/// Refuses sizes below 1 or above `max`.
-pub fn within(sizes: &[(&str, i64, i64)]) -> Result<(), Fault> {
-    match sizes
-        .iter()
-        .find(|(_, value, max)| !(1..=*max).contains(value))
-    {
-        Some((name, value, max)) => Err(Fault::Limit(format!(
-            "{name}={value}: this peer takes 1 to {max}"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// The libraries of this pack, by the name of their system.

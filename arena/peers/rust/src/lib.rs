@@ -3,7 +3,6 @@
 //! async-channel, flume and kanal, and on OS threads with crossbeam-channel, behind the peer
 //! protocol.
 
-pub mod alloc;
 pub mod cells;
 pub mod flavour;
 pub mod protocol;

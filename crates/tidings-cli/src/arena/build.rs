@@ -24,10 +24,25 @@ pub(crate) fn is_source(name: &str, at_top: bool) -> bool {
     !made && !name.starts_with('.')
 }
 
-/// A hash over the peer's sources, its commands and its toolchain: a changed peer is another peer.
-pub(crate) fn hash(folder: &Path, manifest: &Manifest, toolchain: &str) -> Result<String, Stop> {
+/// A hash over the peer's sources, those it shares, its commands and its toolchain: a changed peer is another peer.
+pub(crate) fn hash(
+    folder: &Path,
+    shared: &[PathBuf],
+    manifest: &Manifest,
+    toolchain: &str,
+) -> Result<String, Stop> {
+    // As the peer's commands name them, so that the hash is the same wherever the peers lie.
+    let shared = shared.iter().zip(&manifest.peer.shared);
+    let folders = shared.map(|(folder, name)| (folder.as_path(), name.as_str(), false));
     let mut files = Vec::new();
-    sources(folder, true, &mut files).map_err(|e| Stop::file("read", folder, &e))?;
+    for (folder, name, at_top) in folders.chain([(folder, "", true)]) {
+        let mut found = Vec::new();
+        sources(folder, at_top, &mut found).map_err(|e| Stop::file("read", folder, &e))?;
+        files.extend(found.into_iter().map(|file| {
+            let below = file.strip_prefix(folder).unwrap_or(&file);
+            (Path::new(name).join(below), file)
+        }));
+    }
     files.sort();
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -38,13 +53,8 @@ pub(crate) fn hash(folder: &Path, manifest: &Manifest, toolchain: &str) -> Resul
     for step in &manifest.build {
         part(step.cmd.join("\0").as_bytes());
     }
-    for file in files {
-        part(
-            file.strip_prefix(folder)
-                .unwrap_or(&file)
-                .as_os_str()
-                .as_encoded_bytes(),
-        );
+    for (name, file) in files {
+        part(name.as_os_str().as_encoded_bytes());
         part(&fs::read(&file).map_err(|e| Stop::file("read", &file, &e))?);
     }
     Ok(hash
@@ -185,15 +195,18 @@ mod tests {
 
     #[test]
     fn the_hash_follows_the_sources_only() {
-        let folder = std::env::temp_dir().join(format!("tidings-hash-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("tidings-hash-{}", std::process::id()));
+        let (folder, beside) = (root.join("x"), root.join("y"));
+        fs::create_dir_all(beside.join("target")).expect("made");
         fs::create_dir_all(folder.join("target")).expect("made");
         fs::create_dir_all(folder.join("src/bin")).expect("made");
         fs::write(folder.join("main.go"), "package main").expect("written");
         let manifest = super::super::manifest::parse(
-            "[peer]\nid='x'\nsystems=['x']\nlang='Go'\n[run]\ncmd=['x']\n[[cell]]\nid='fan/obj'\n",
+            "[peer]\nid='x'\nsystems=['x']\nlang='Go'\nshared=['../y']\n[run]\ncmd=['x']\n[[cell]]\nid='fan/obj'\n",
         )
         .expect("valid");
-        let hash = |toolchain| hash(&folder, &manifest, toolchain).expect("readable");
+        let shared = [beside.clone()];
+        let hash = |toolchain| hash(&folder, &shared, &manifest, toolchain).expect("readable");
         let first = hash("1");
         fs::write(folder.join("target/x"), "output").expect("written");
         fs::write(folder.join(".hidden"), "editor").expect("written");
@@ -203,7 +216,12 @@ mod tests {
         let second = hash("1");
         assert_ne!(first, second, "a folder of sources that is called bin");
         fs::write(folder.join("main.go"), "package other").expect("written");
-        assert_ne!(second, hash("1"));
-        fs::remove_dir_all(&folder).expect("removed");
+        let third = hash("1");
+        assert_ne!(second, third);
+        fs::write(beside.join("target/x"), "output").expect("written");
+        assert_eq!(third, hash("1"));
+        fs::write(beside.join("bin"), "shared").expect("written");
+        assert_ne!(third, hash("1"), "a file of the shared folder");
+        fs::remove_dir_all(&root).expect("removed");
     }
 }

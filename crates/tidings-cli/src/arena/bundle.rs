@@ -47,10 +47,8 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<Exit, Stop> {
 
 fn fill(args: &BundleArgs, peers: &Path, root: &Path) -> Result<(), Stop> {
     fs::create_dir_all(root).map_err(|e| Stop::file("make", root, &e))?;
-    let (binary, linked) = static_binary::find(args.binary.as_deref(), root)?;
-    if binary != root.join("tidings") {
-        copy_file(&binary, &root.join("tidings"))?;
-    }
+    let (binary, linked) = static_binary::find(args.binary.as_deref())?;
+    copy_file(&binary, &root.join("tidings"))?;
     terminal::print(&format!(
         "binary   {}: {}\n",
         binary.display(),
@@ -71,8 +69,7 @@ fn fill(args: &BundleArgs, peers: &Path, root: &Path) -> Result<(), Stop> {
         vendor(&target, root)?
     };
     let readme = root.join("README.md");
-    fs::write(&readme, readme_text(&linked, &vendored))
-        .map_err(|e| Stop::file("write", &readme, &e))
+    fs::write(&readme, readme_text(linked, &vendored)).map_err(|e| Stop::file("write", &readme, &e))
 }
 
 /// The peers that are crates of their own, and not of the workspace that the binary was built from.
@@ -163,7 +160,7 @@ fn pack(work: &Path, output: &Path) -> Result<(), Stop> {
     build::run_step(&step, work).map_err(Stop::internal)
 }
 
-fn readme_text(linked: &Linked, vendored: &[String]) -> String {
+fn readme_text(linked: Linked, vendored: &[String]) -> String {
     let crates = if vendored.is_empty() {
         "No crates are in here: Rust peers need crates.io.".to_owned()
     } else {

@@ -11,11 +11,12 @@ use super::{build, paths};
 /// The manifest of tidings itself: no folder, no build, the binary is the peer.
 const OWN: &str = include_str!("../../../../arena/peers/tidings/peer.toml");
 
-/// A peer: its manifest and the folder it lies in (`None`: built in).
+/// A peer: its manifest, the folder it lies in (`None`: built in), and the folders it shares with others.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
     pub(crate) manifest: Manifest,
     pub(crate) folder: Option<PathBuf>,
+    shared: Vec<PathBuf>,
 }
 
 /// Whether a peer can run.
@@ -74,6 +75,7 @@ pub(crate) fn load(folder: Option<&Path>) -> Result<Vec<Entry>, Stop> {
         entries.push(Entry {
             manifest,
             folder: None,
+            shared: Vec::new(),
         });
     }
     entries.sort_by_key(|e| (e.manifest.peer.id != "tidings", e.manifest.peer.id.clone()));
@@ -100,10 +102,34 @@ pub(crate) fn one(peer: &Path) -> Result<Entry, Stop> {
     let folder = peer
         .canonicalize()
         .map_err(|e| Stop::file("resolve", peer, &e))?;
+    let shared = manifest.peer.shared.iter().map(|path| {
+        shared(&folder, path).map_err(|why| {
+            Stop::usage(format!("{}: [peer] shared: {path:?} {why}", file.display()))
+        })
+    });
+    let shared = shared.collect::<Result<_, _>>()?;
     Ok(Entry {
         manifest,
         folder: Some(folder),
+        shared,
     })
+}
+
+/// A folder that a peer shares. Links may not lead out of the folder of all peers: a bundle would lack what is there.
+fn shared(peer: &Path, path: &str) -> Result<PathBuf, String> {
+    let folder = peer.join(path).canonicalize();
+    let folder = folder.map_err(|e| format!("cannot be read: {e}"))?;
+    if !folder.is_dir() {
+        return Err("is not a folder".to_owned());
+    }
+    let all = peer.parent();
+    if !all.is_some_and(|all| folder != all && folder.starts_with(all)) {
+        return Err(format!(
+            "leads out of the peers' folder, to {}",
+            folder.display()
+        ));
+    }
+    Ok(folder)
 }
 
 impl Entry {
@@ -145,7 +171,7 @@ impl Entry {
                 toolchain,
             }));
         };
-        let hash = build::hash(folder, &self.manifest, &toolchain)?;
+        let hash = build::hash(folder, &self.shared, &self.manifest, &toolchain)?;
         let out = paths::peers()?.join(format!("{}-{hash}", self.id()));
         let built = Built {
             out,

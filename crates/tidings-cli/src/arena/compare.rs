@@ -17,7 +17,7 @@ use crate::cli::CompareArgs;
 /// The peer whose changes are what a comparison is about.
 const OWN: &str = "tidings";
 /// Without a flag: what matters between two runs. More than within one, where rounds are paired.
-const THRESHOLD: f64 = 0.05;
+pub(crate) const THRESHOLD: f64 = 0.05;
 
 /// The document of `compare --json`.
 #[derive(Debug, Serialize)]
@@ -68,7 +68,24 @@ pub(crate) enum Outcome {
     NotCompared,
 }
 
+impl Comparison {
+    pub(crate) fn count(&self, outcome: Outcome) -> usize {
+        let cells = self.cells.iter();
+        cells.filter(|cell| cell.outcome == outcome).count()
+    }
+}
+
 impl Outcome {
+    /// In the order in which they matter.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Fails,
+        Self::Slower,
+        Self::Faster,
+        Self::NotShown,
+        Self::Same,
+        Self::NotCompared,
+    ];
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fails => "fails",

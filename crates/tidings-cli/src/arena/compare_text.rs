@@ -35,19 +35,12 @@ pub(crate) fn text(comparison: &Comparison, style: Style) -> String {
     for cell in &comparison.cells {
         line(&mut text, cell, by_ratio, style);
     }
-    let counts: Vec<String> = [
-        Outcome::Fails,
-        Outcome::Slower,
-        Outcome::Faster,
-        Outcome::NotShown,
-        Outcome::Same,
-        Outcome::NotCompared,
-    ]
-    .into_iter()
-    .map(|outcome| (outcome, count(comparison, outcome)))
-    .filter(|(_, count)| *count > 0)
-    .map(|(outcome, count)| format!("{count} {}", outcome.name()))
-    .collect();
+    let counts: Vec<String> = Outcome::ALL
+        .into_iter()
+        .map(|outcome| (outcome, comparison.count(outcome)))
+        .filter(|(_, count)| *count > 0)
+        .map(|(outcome, count)| format!("{count} {}", outcome.name()))
+        .collect();
     let _ = writeln!(
         text,
         "{} · only in A {} · only in B {}",
@@ -56,11 +49,6 @@ pub(crate) fn text(comparison: &Comparison, style: Style) -> String {
         comparison.only_b
     );
     text
-}
-
-fn count(comparison: &Comparison, outcome: Outcome) -> usize {
-    let cells = comparison.cells.iter();
-    cells.filter(|cell| cell.outcome == outcome).count()
 }
 
 fn line(text: &mut String, cell: &Compared, by_ratio: bool, style: Style) {

@@ -5,20 +5,17 @@
 
 use std::time::Duration;
 
+use super::estimate;
+use super::measure::Settings;
 use super::plan::{Absent, Candidate, Plan, Request};
 use super::state::State;
-
-/// What a cell of the quick profile takes by and large: a compiled one, and one whose runtime compiles as it runs.
-const COMPILED: Duration = Duration::from_millis(1000);
-const JIT: Duration = Duration::from_millis(2500);
-/// Languages whose peers warm up, as manifests write them.
-const JIT_LANGUAGES: &[&str] = &["Java", "Kotlin", "Scala", "JavaScript", "C#"];
 
 /// Takes cells of spare systems out of the plan until it fits, or none is left to take.
 pub(crate) fn fit(
     plan: &mut Plan,
     candidates: &[Candidate],
     request: &Request<'_>,
+    settings: &Settings,
     budget: Duration,
 ) {
     let asked =
@@ -28,26 +25,13 @@ pub(crate) fn fit(
         .flat_map(|c| &c.entry.manifest.peer.spare)
         .filter(|system| !asked(system))
         .collect();
-    while cost(plan, candidates) > budget
+    let cost =
+        |plan: &Plan| -> Duration { estimate::groups(plan, candidates, settings).iter().sum() };
+    while cost(plan) > budget
         && let Some(system) = spare.pop()
     {
         leave_out(plan, candidates, system);
     }
-}
-
-/// The time that all cells take.
-fn cost(plan: &Plan, candidates: &[Candidate]) -> Duration {
-    let cells = plan.groups.iter().flat_map(|g| &g.cells);
-    cells
-        .map(|cell| {
-            let lang = &candidates[cell.peer].entry.manifest.peer.lang;
-            if JIT_LANGUAGES.contains(&lang.as_str()) {
-                JIT
-            } else {
-                COMPILED
-            }
-        })
-        .sum()
 }
 
 fn leave_out(plan: &mut Plan, candidates: &[Candidate], system: &str) {

@@ -7,6 +7,7 @@
 //! lang = "Go"
 //! auto_build = true                          # default false: a first `arena run` may build it (no download)
 //! spare = ["go-reused-timer"]                # optional: left out of a quick run first when time is short
+//! shared = ["../shared/java"]                # optional: folders beside the peer's that its build needs, too
 //! blocked = "why"                            # optional: cannot run on this kind of machine; needs no [run] and no [[build]]
 //! [version]                                  # optional: a command that tells the toolchain's version
 //! cmd = ["go", "version"]
@@ -36,6 +37,7 @@
 //! launch (in `run` only), `{heap_mb}` three quarters of the peer's memory cap in MiB (in `run` only), `{self}` this binary. Unknown fields are errors.
 
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 
 use serde::Deserialize;
 
@@ -68,6 +70,9 @@ pub(crate) struct Peer {
     /// Systems that a quick run leaves out first when time is short, the last one first.
     #[serde(default)]
     pub(crate) spare: Vec<String>,
+    /// Folders with sources that several peers are built from, as paths from the peer's folder.
+    #[serde(default)]
+    pub(crate) shared: Vec<String>,
     /// Why it cannot run on this kind of machine: its cells are listed and never started.
     pub(crate) blocked: Option<String>,
 }
@@ -188,6 +193,11 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
             "[peer] systems: {bad:?}: use lower-case letters, digits and '-'"
         ));
     }
+    if let Some(bad) = peer.shared.iter().find(|path| !leads_beside(path)) {
+        return Err(format!(
+            "[peer] shared: {bad:?} must lead from the peer's folder to one beside it, as \"../shared/java\" does"
+        ));
+    }
     if peer.blocked.as_ref().is_some_and(String::is_empty) {
         return Err("[peer] blocked: say why".to_owned());
     }
@@ -236,6 +246,14 @@ fn check(manifest: &mut Manifest) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Whether a path goes up once, and then only down.
+fn leads_beside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    let up = parts.next() == Some(Component::ParentDir);
+    let mut down = parts.peekable();
+    up && down.peek().is_some() && down.all(|part| matches!(part, Component::Normal(_)))
 }
 
 /// Whether a text may be the id of a peer or a system.
@@ -346,6 +364,36 @@ mod tests {
     }
 
     #[test]
+    fn shared_folders_stand_beside_the_peer() {
+        let with = |path: &str| {
+            parse(&GO.replacen(
+                "lang =",
+                &format!("shared = [\"../go-lib\", {path:?}]\nlang ="),
+                1,
+            ))
+        };
+        let manifest = with("../shared/go").expect("beside");
+        assert_eq!(manifest.peer.shared, ["../go-lib", "../shared/go"]);
+        let outside = [
+            "",
+            ".",
+            "..",
+            "../",
+            "src",
+            "./src",
+            "/etc",
+            "../../etc",
+            "../x/../../etc",
+            "../..",
+        ];
+        for path in outside {
+            let error = with(path).expect_err(path);
+            let named = format!("[peer] shared: {path:?} must lead");
+            assert!(error.contains(&named), "{path}: {error}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let cases = [
             ("origin = \"ext\"", "orign = \"ext\"", "orign"),
@@ -361,6 +409,11 @@ mod tests {
             ("apt = [\"golang-go\"]", "apt = []", "neither apt nor fix"),
             ("go(\\S+)", "go(", "regex"),
             ("id = \"go\"", "id = \"Go 1\"", "[peer] id"),
+            (
+                "lang = \"Go\"",
+                "lang = \"Go\"\nshared = \"../go\"",
+                "shared",
+            ),
         ];
         for (from, to, names) in cases {
             let error = parse(&GO.replacen(from, to, 1)).expect_err(to);

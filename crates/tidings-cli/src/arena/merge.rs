@@ -2,8 +2,10 @@
 //! ranked together; systems that both machines have, the anchors, relate the panels.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::exit::{Exit, Stop};
@@ -17,10 +19,14 @@ use crate::cli::MergeArgs;
 /// Systems that machines of both kinds can have, the first ones preferred.
 const ANCHORS: [&str; 6] = ["tidings", "go", "erlang", "haskell", "node", "crystal"];
 
+/// Anchors that disagree by more relate the machines only loosely.
+const LOOSE: f64 = 1.25;
+const SCHEMA: &str = "tidings.arena.merge/1";
+
 /// The document: what `--json` prints, and what a report of several machines is made from.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Merged {
-    pub(crate) schema: &'static str,
+    pub(crate) schema: String,
     pub(crate) machines: Vec<Machine>,
     /// Systems with figures on every machine.
     pub(crate) anchors: Vec<String>,
@@ -28,7 +34,7 @@ pub(crate) struct Merged {
 }
 
 /// One machine and the runs made on it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) name: String,
     pub(crate) runs: Vec<String>,
@@ -39,7 +45,7 @@ pub(crate) struct Machine {
 }
 
 /// One group of cells on all machines.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Panels {
     pub(crate) workload: String,
     pub(crate) variant: String,
@@ -56,7 +62,7 @@ pub(crate) struct Panels {
 }
 
 /// One system on one machine.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) system: String,
     pub(crate) labels: BTreeMap<String, String>,
@@ -92,7 +98,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Stop> {
     let json = serde_json::to_string_pretty(&merged)
         .map_err(|e| Stop::internal(format!("cannot write the document: {e}")))?;
     if let Some(path) = &args.output {
-        std::fs::write(path, json.clone() + "\n").map_err(|e| Stop::file("write", path, &e))?;
+        fs::write(path, json.clone() + "\n").map_err(|e| Stop::file("write", path, &e))?;
     }
     if args.json {
         terminal::print(&(json + "\n"))?;
@@ -161,7 +167,7 @@ fn of(machines: Vec<Machine>) -> Merged {
         .map(str::to_owned)
         .collect();
     Merged {
-        schema: "tidings.arena.merge/1",
+        schema: SCHEMA.to_owned(),
         machines,
         anchors,
         groups,
@@ -247,9 +253,48 @@ fn rows(list: &[&CellRecord], anchor: Option<&str>) -> Vec<Row> {
     list.iter().map(row).collect()
 }
 
+/// Reads a document that `merge -o` wrote; `None` if the file is something else, or none.
+pub(crate) fn read(path: &Path) -> Result<Option<Merged>, Stop> {
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(path).map_err(|e| Stop::file("read", path, &e))?;
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) else {
+        return Ok(None);
+    };
+    if value["schema"] != SCHEMA {
+        return Ok(None);
+    }
+    let merged = serde_json::from_value(value)
+        .map_err(|e| Stop::usage(format!("{}: {e}", path.display())))?;
+    Ok(Some(merged))
+}
+
+/// What the anchors of a group allow to be said across the machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    /// No anchor ran on all of them.
+    None,
+    /// One anchor: nothing tells whether the machines differ alike for others.
+    Single,
+    /// The anchors agree.
+    Agreed,
+    /// They disagree, so ratios to one of them say little across the machines.
+    Loose,
+}
+
 impl Panels {
+    pub(crate) fn relation(&self) -> Relation {
+        match (self.machine_ratios.len(), self.disagreement()) {
+            (0, _) => Relation::None,
+            (_, Some(most)) if most > LOOSE => Relation::Loose,
+            (_, Some(_)) => Relation::Agreed,
+            (_, None) => Relation::Single,
+        }
+    }
+
     /// How much the anchors disagree about the machines: the largest of their ratios over the smallest.
-    pub(crate) fn disagreement(&self) -> Option<f64> {
+    fn disagreement(&self) -> Option<f64> {
         let ratios = || self.machine_ratios.values().copied();
         let most = ratios().fold(0.0, f64::max);
         let least = ratios().fold(f64::INFINITY, f64::min);

@@ -2,12 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::merge::{Merged, Panels, Row};
+use super::merge::{Merged, Panels, Relation, Row};
 use super::terminal::Style;
 use super::units;
-
-/// Anchors that disagree by more relate the machines only loosely.
-const LOOSE: f64 = 1.25;
 
 pub(crate) fn text(merged: &Merged, style: Style) -> String {
     let mut text = format!("{}\n", style.bold("machines"));
@@ -54,13 +51,12 @@ fn panels(text: &mut String, group: &Panels, merged: &Merged, style: Style) {
             .iter()
             .map(|(system, ratio)| format!("{system} x{}", units::digits(*ratio)))
             .collect();
-        let loose = group.disagreement().is_some_and(|most| most > LOOSE);
         let _ = writeln!(
             text,
             "  time on B over A: x{} ({}){}",
             units::digits(ratio),
             each.join(", "),
-            if loose {
+            if group.relation() == Relation::Loose {
                 style.yellow("  the anchors disagree: related loosely")
             } else {
                 String::new()

@@ -16,6 +16,7 @@ mod conformance;
 mod doctor;
 mod doctor_peer;
 mod environment;
+mod estimate;
 mod exit;
 mod figures;
 mod filter;

@@ -65,7 +65,12 @@ pub(crate) fn options(args: &RunArgs) -> Result<Options, Stop> {
     let budget = match args.budget {
         Some(budget) if budget.is_zero() => None,
         Some(budget) => Some(budget),
-        None => (args.profile == Profile::Quick).then_some(Duration::from_secs(120)),
+        None => match args.profile {
+            Profile::Quick => Some(Duration::from_secs(120)),
+            // A night: every run ends, whatever is ready.
+            Profile::Standard => Some(Duration::from_secs(8 * 3600)),
+            Profile::Smoke => None,
+        },
     };
     let seed = match args.order.as_deref() {
         None => 1,

@@ -17,7 +17,7 @@ use super::track::{Phase, Track};
 use super::verdict;
 
 /// Loads, in percent of the closed-loop rate.
-const LOADS: [u32; 3] = [10, 50, 80];
+pub(super) const LOADS: [u32; 3] = [10, 50, 80];
 /// Closed-loop rounds of a launch.
 const CLOSED: usize = 3;
 /// A schedule was kept up when so much of the asked rate was reached.

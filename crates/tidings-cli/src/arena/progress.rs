@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use super::estimate::{self, Seen};
 use super::plan::Group;
 use super::stats::{self, Level, RESAMPLES_ROUGH};
 use super::terminal::{self, Style};
@@ -32,8 +33,12 @@ pub(crate) struct Progress {
     begin: Instant,
     budget: Option<Duration>,
     drawn: Instant,
-    groups: usize,
+    /// How long each group takes, as guessed.
+    guessed: Vec<Duration>,
+    seen: Seen,
     done: usize,
+    /// When the group began that goes on now.
+    current: Instant,
     standings: String,
 }
 
@@ -42,11 +47,11 @@ impl Progress {
         detail: Detail,
         style: Style,
         budget: Option<Duration>,
-        groups: usize,
+        guessed: Vec<Duration>,
     ) -> Self {
         let bar = (detail != Detail::Quiet && terminal::stderr_is_terminal()).then(|| {
             let bar = ProgressBar::with_draw_target(
-                u64::try_from(groups).ok(),
+                u64::try_from(guessed.len()).ok(),
                 ProgressDrawTarget::stderr(),
             );
             // The template is ours; if it were wrong the default one would do.
@@ -63,8 +68,10 @@ impl Progress {
             begin: now,
             budget,
             drawn: now,
-            groups,
+            guessed,
+            seen: Seen::default(),
             done: 0,
+            current: now,
             standings: String::new(),
         }
     }
@@ -99,14 +106,15 @@ impl Progress {
         }
         self.drawn = Instant::now();
         let gone = self.begin.elapsed();
-        let left = self.budget.map_or(String::new(), |budget| {
+        let most = self.budget.map_or(String::new(), |budget| {
             format!(" of at most {}", units::clock(budget))
         });
         let text = format!(
-            "{}{left}  group {}/{}  {}",
+            "{}{most}, about {} left  group {}/{}  {}",
             units::clock(gone),
+            units::clock(self.left(gone)),
             self.done + 1,
-            self.groups,
+            self.guessed.len(),
             doing()
         );
         match &self.bar {
@@ -116,6 +124,14 @@ impl Progress {
             }
             None => terminal::say(&format!("... {text}")),
         }
+    }
+
+    /// The time that is left, by the pace so far; never more than the budget has.
+    fn left(&self, gone: Duration) -> Duration {
+        let current = self.current.elapsed();
+        let left = estimate::left(&self.guessed, self.done, self.seen, current);
+        let most = self.budget.map(|budget| budget.saturating_sub(gone));
+        most.map_or(left, |most| left.min(most))
     }
 
     /// How the cells of the group stand after a round: drawn with the bar.
@@ -131,8 +147,13 @@ impl Progress {
         );
     }
 
-    /// A group is over: one line per cell.
-    pub(crate) fn finished(&mut self, lines: &[String]) {
+    /// A group is over: one line per cell. One that was not measured now tells nothing of the pace.
+    pub(crate) fn finished(&mut self, lines: &[String], is_measured: bool) {
+        if is_measured && let Some(guessed) = self.guessed.get(self.done) {
+            self.seen.guessed += *guessed;
+            self.seen.took += self.current.elapsed();
+        }
+        self.current = Instant::now();
         self.done += 1;
         self.standings.clear();
         for line in lines {

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::catalog::{self, Entry, Readiness};
 use super::exit::Stop;
-use super::plan::Candidate;
+use super::plan::{self, Candidate, Plan, Request};
+use super::state::State;
 use super::{build, environment};
 
 /// Looks at all peers without building any.
@@ -20,8 +21,24 @@ pub(crate) fn look(peers: Option<&Path>) -> Result<Vec<Candidate>, Stop> {
         .collect()
 }
 
+/// The plan of what is asked for, with the peers built that it needs and that build by themselves.
+pub(crate) fn plan(
+    candidates: &mut [Candidate],
+    request: &Request<'_>,
+    tell: impl Fn(&str),
+) -> Result<Plan, Stop> {
+    // A plan now, so that what is wrong with the sizes is said before anything is built.
+    let first = plan::make(candidates, request)?;
+    let waits = |entry: &Entry| {
+        let mut absent = first.absent.iter();
+        absent.any(|a| a.state == State::Missing && a.peer == entry.id())
+    };
+    build_by_itself(candidates, waits, tell);
+    plan::make(candidates, request)
+}
+
 /// Builds the peers that are needed, not built, and need no download. Tells what it does.
-pub(crate) fn build_by_itself(
+fn build_by_itself(
     candidates: &mut [Candidate],
     needed: impl Fn(&Entry) -> bool,
     tell: impl Fn(&str),

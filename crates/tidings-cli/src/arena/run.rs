@@ -51,18 +51,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         required: &args.require,
         mem_cap: options.limits.mem_cap,
     };
-    // A plan now, so that what is wrong with the sizes is said before anything is built.
-    let needed = plan::make(&candidates, &request)?;
     let tell = |text: &str| {
         if !args.quiet {
             terminal::say(text);
         }
     };
-    let waits = |id: &str| needed.absent.iter().any(|a| a.peer == id);
-    ready::build_by_itself(&mut candidates, |entry| waits(entry.id()), tell);
-    let mut plan = plan::make(&candidates, &request)?;
+    let mut plan = ready::plan(&mut candidates, &request, tell)?;
     if let (Profile::Quick, Some(budget)) = (args.profile, options.budget) {
-        fit::fit(&mut plan, &candidates, &request, budget);
+        fit::fit(&mut plan, &candidates, &request, &options.settings, budget);
     }
 
     let env = Environment::capture();

@@ -16,10 +16,11 @@ use super::random::Random;
 use super::record::{CellRecord, Run, Store};
 use super::resume::Earlier;
 use super::saved::Saved;
+use super::size::Profile;
 use super::state::State;
 use super::terminal::Style;
 use super::track::{Journal, Track};
-use super::{outcome, paths, table, units};
+use super::{estimate, outcome, paths, table, units};
 use crate::cli::RunArgs;
 
 /// What all groups of a run share.
@@ -96,6 +97,7 @@ impl<'a> Session<'a> {
         let mut left: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
         for (index, group) in (0_u64..).zip(&plan.groups) {
             let before = usize::try_from(index).ok().and_then(|i| done[i].take());
+            let is_measured = before.is_none() && trouble.is_none();
             let records = if let Some(records) = before {
                 records
             } else if trouble.is_some() {
@@ -119,7 +121,7 @@ impl<'a> Session<'a> {
                 .iter()
                 .map(|r| table::finished(r, self.style))
                 .collect();
-            bench.progress.finished(&lines);
+            bench.progress.finished(&lines, is_measured);
             run.cells.extend(records);
             run.noise = bench.noise;
             run.seconds = self.begin.elapsed().as_secs_f64();
@@ -150,14 +152,18 @@ impl<'a> Session<'a> {
             _ => Detail::Normal,
         };
         let groups = plan.groups.len();
-        let progress = Progress::new(detail, self.style, self.options.budget, groups);
+        let guessed = estimate::groups(plan, self.candidates, &self.options.settings);
+        let about: Duration = guessed.iter().sum();
+        let (budget, profile) = (self.options.budget, self.args.profile);
+        let progress = Progress::new(detail, self.style, budget, guessed);
         let cells: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
-        let budget = self.options.budget.map_or("no budget".to_owned(), |b| {
+        let most = budget.map_or("no budget".to_owned(), |b| {
             format!("at most {}", units::clock(b))
         });
         progress.line(&self.style.bold(&format!(
-            "tidings arena · {} · {cells} cells in {groups} groups · {budget} · run {id}{}",
-            self.args.profile.name(),
+            "tidings arena · {} · {cells} cells in {groups} groups · about {}, {most} · run {id}{}",
+            profile.name(),
+            units::clock(about.min(budget.unwrap_or(about))),
             if run.resumed.is_empty() {
                 ""
             } else {
@@ -165,6 +171,14 @@ impl<'a> Session<'a> {
             },
         )));
         progress.line(&env.summary());
+        // In a quick run that is what the profile is for; elsewhere it is a choice that wants to be known.
+        if profile == Profile::Standard && budget.is_some_and(|budget| about > budget) {
+            let warning = format!(
+                "the whole plan takes about {}: within the budget cells get fewer rounds; --budget 0 has no limit",
+                units::clock(about)
+            );
+            progress.line(&format!("{} {warning}", self.style.yellow("!")));
+        }
         for warning in &env.warnings {
             progress.line(&format!("{} {warning}", self.style.yellow("!")));
         }

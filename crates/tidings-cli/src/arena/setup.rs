@@ -20,11 +20,11 @@ struct Work {
     packages: Vec<String>,
 }
 
-/// Work, and whether something asked for cannot be done.
+/// Work, and the peers asked for that nothing can be done for.
 #[derive(Debug, Default)]
 struct Plan {
     work: Vec<Work>,
-    short: bool,
+    left_out: Vec<String>,
 }
 
 pub(crate) fn setup(args: &SetupArgs) -> Result<Exit, Stop> {
@@ -34,20 +34,34 @@ pub(crate) fn setup(args: &SetupArgs) -> Result<Exit, Stop> {
     for index in chosen {
         plan.add(index, &candidates[index], args)?;
     }
-    let short = if plan.short {
-        Exit::CellFailed
-    } else {
-        Exit::Ok
+    let exit = |is_whole: bool| {
+        if is_whole { Exit::Ok } else { Exit::CellFailed }
     };
     if plan.work.is_empty() || args.dry_run {
-        return Ok(short);
+        return Ok(exit(plan.left_out.is_empty()));
     }
     if !args.yes && !agreed("build these?")? {
         terminal::print("nothing was built\n")?;
         return Ok(Exit::Ok);
     }
     let failed = perform(&plan.work, &mut candidates)?;
-    Ok(if failed { Exit::CellFailed } else { short })
+    summary(&plan, &failed)?;
+    Ok(exit(failed.is_empty() && plan.left_out.is_empty()))
+}
+
+/// The last lines: what has scrolled away by then.
+fn summary(plan: &Plan, failed: &[String]) -> Result<(), Stop> {
+    let mut text = format!(
+        "{} of {} built",
+        plan.work.len() - failed.len(),
+        plan.work.len()
+    );
+    for (what, peers) in [("failed", failed), ("left out", &plan.left_out)] {
+        if !peers.is_empty() {
+            text += &format!("; {what}: {}", peers.join(", "));
+        }
+    }
+    terminal::print(&format!("{text}\n"))
 }
 
 impl Plan {
@@ -61,7 +75,7 @@ impl Plan {
             }
             Readiness::Unbuilt(built) => {
                 if args.offline && !candidate.entry.manifest.peer.auto_build {
-                    self.short = true;
+                    self.left_out.push(id.to_owned());
                     return terminal::print(&format!("left out {id}: its build may download\n"));
                 }
                 terminal::print(&format!("build    {id} into {}\n", built.out.display()))?;
@@ -70,12 +84,12 @@ impl Plan {
             }
             Readiness::Missing { reason, fix, apt } => {
                 if apt.is_empty() {
-                    self.short = true;
+                    self.left_out.push(id.to_owned());
                     let text = format!("missing  {id}: {reason}\n         fix: {fix}\n");
                     return terminal::print(&text);
                 }
                 if args.offline {
-                    self.short = true;
+                    self.left_out.push(id.to_owned());
                     return terminal::print(&format!("left out {id}: {reason}; apt downloads\n"));
                 }
                 terminal::print(&format!("install  {id}: {reason}\n"))?;
@@ -90,7 +104,7 @@ impl Plan {
                     None
                 };
                 if let Some(why) = refused {
-                    self.short = true;
+                    self.left_out.push(id.to_owned());
                     return terminal::print(&format!("         left out: {why}\n"));
                 }
                 for step in &candidate.entry.manifest.build {
@@ -151,10 +165,10 @@ fn bring(packages: &[String]) -> String {
     }
 }
 
-/// Does the work; true if some of it failed.
-fn perform(work: &[Work], candidates: &mut [Candidate]) -> Result<bool, Stop> {
+/// Does the work, all of it whatever fails; the peers that failed.
+fn perform(work: &[Work], candidates: &mut [Candidate]) -> Result<Vec<String>, Stop> {
     let mut installer = Installer::default();
-    let mut failed = false;
+    let mut failed = Vec::new();
     for (number, item) in (1..).zip(work) {
         let begin = Instant::now();
         let candidate = &mut candidates[item.peer];
@@ -164,8 +178,9 @@ fn perform(work: &[Work], candidates: &mut [Candidate]) -> Result<bool, Stop> {
         let text = match outcome {
             Ok(()) => format!("built    {id} in {:.1} s\n", begin.elapsed().as_secs_f64()),
             Err(why) => {
-                failed = true;
-                format!("failed   {id}: {why}\n")
+                let text = format!("failed   {id}: {why}\n");
+                failed.push(id);
+                text
             }
         };
         terminal::print(&text)?;

@@ -22,7 +22,6 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     let allowed = options::limits(Profile::Smoke, args.timeout, args.mem_cap)?;
     let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let filters = Filters::parse(&args.filter, &plan::systems(&candidates))?;
-    ready::build_by_itself(&mut candidates, |_| true, terminal::say);
     let request = Request {
         profile: Profile::Smoke,
         filters: &filters,
@@ -32,7 +31,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         required: &[],
         mem_cap: allowed.mem_cap,
     };
-    let plan = plan::make(&candidates, &request)?;
+    let plan = ready::plan(&mut candidates, &request, terminal::say)?;
     let interrupt = Interrupt::install()?;
     let (mut passed, mut failed) = (0_u32, 0_u32);
     // By system and threads: one process serves all its cells, so that drop and a second prep are tested too.

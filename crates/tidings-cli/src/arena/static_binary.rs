@@ -9,27 +9,26 @@ use super::heartbeat::Heartbeat;
 use super::terminal;
 
 /// How a binary is linked.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Linked {
     Static,
-    /// With the reason why it is not static.
-    Dynamic(String),
+    Dynamic,
 }
 
 impl Linked {
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn words(self) -> &'static str {
         match self {
-            Self::Static => "statically linked, runs on any Linux of this architecture".to_owned(),
-            Self::Dynamic(why) => format!(
-                "dynamically linked ({why}): it needs a glibc at least as new as that of the machine it was built on"
-            ),
+            Self::Static => "statically linked, runs on any Linux of this architecture",
+            Self::Dynamic => {
+                "dynamically linked, as given: it needs a glibc at least as new as that of the machine it was built on"
+            }
         }
     }
 }
 
-/// The binary given; else this one if it is static; else one built anew from the sources this one comes from, below
-/// `work`; else this one as it is.
-pub(crate) fn find(given: Option<&Path>, work: &Path) -> Result<(PathBuf, Linked), Stop> {
+/// The binary given, however it is linked; else this one if it is static; else one built anew from the sources that this
+/// one comes from.
+pub(crate) fn find(given: Option<&Path>) -> Result<(PathBuf, Linked), Stop> {
     let this = std::env::current_exe()
         .map_err(|e| Stop::internal(format!("cannot find this binary: {e}")))?;
     let path = given.map_or(this, Path::to_owned);
@@ -38,34 +37,31 @@ pub(crate) fn find(given: Option<&Path>, work: &Path) -> Result<(PathBuf, Linked
         return Ok((path, Linked::Static));
     }
     if given.is_some() {
-        return Ok((path, Linked::Dynamic("as given".to_owned())));
+        return Ok((path, Linked::Dynamic));
     }
-    match built(work) {
-        Ok(built) => Ok((built, Linked::Static)),
-        Err(why) => {
-            terminal::say(&format!("no static binary: {why}"));
-            // The command is long and has just been shown; what the compiler says is what counts.
-            let error = why.lines().find(|line| line.starts_with("error"));
-            let why = error.or(why.lines().last()).unwrap_or_default();
-            Ok((path, Linked::Dynamic(why.to_owned())))
-        }
-    }
+    let built = built().map_err(|why| {
+        Stop::nothing(format!(
+            "no static binary: {why}\n`--binary FILE` takes one as it is"
+        ))
+    })?;
+    Ok((built, Linked::Static))
 }
 
 /// Builds with the C library linked in: musl's target if rustup has it, else glibc's archive, which the compiler of the
-/// distribution brings.
-fn built(work: &Path) -> Result<PathBuf, String> {
+/// distribution brings. In the sources' own target folder, so that a build that was cut off goes on, and the next bundle
+/// finds it done.
+fn built() -> Result<PathBuf, String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources
         .canonicalize()
-        .map_err(|_| "its sources are not here to build it statically".to_owned())?;
+        .map_err(|_| "its sources are not here to build it".to_owned())?;
     let arch = std::env::consts::ARCH;
     let musl = format!("{arch}-unknown-linux-musl");
     let sysroot = std::process::Command::new("rustc")
         .args(["--print", "sysroot"])
         .current_dir(&sources)
         .output()
-        .map_err(|_| "there is no rustc here to build it statically".to_owned())?;
+        .map_err(|_| "there is no rustc here to build it".to_owned())?;
     let sysroot = String::from_utf8_lossy(&sysroot.stdout).trim().to_owned();
     let has_musl = Path::new(&sysroot).join("lib/rustlib").join(&musl).is_dir();
     let target = if has_musl {
@@ -73,40 +69,31 @@ fn built(work: &Path) -> Result<PathBuf, String> {
     } else {
         format!("{arch}-unknown-linux-gnu")
     };
-    let folder = work.join("build");
-    let mut step = vec!["env".to_owned()];
-    step.push("RUSTFLAGS=-C target-feature=+crt-static".to_owned());
-    step.extend(
-        [
-            "cargo",
-            "build",
-            "--release",
-            "--locked",
-            "-p",
-            "tidings-cli",
-        ]
-        .map(str::to_owned),
-    );
-    step.extend([
-        "--target".to_owned(),
-        target.clone(),
-        "--target-dir".to_owned(),
-    ]);
-    step.push(folder.to_string_lossy().into_owned());
+    let folder = sources.join("target/static");
+    let step = command(&target, &folder);
     terminal::say(&format!("building a static binary: {}", step.join(" ")));
-    let _beat = Heartbeat::start("building a static binary");
+    let beat = Heartbeat::start("building a static binary");
     let outcome = build::run_step(&step, &sources);
+    drop(beat);
+    outcome?;
     let made = folder.join(target).join("release/tidings");
-    let place = work.join("tidings");
-    let moved = outcome.and_then(|()| {
-        let bytes = fs::read(&made).map_err(|e| format!("{}: {e}", made.display()))?;
-        if is_static(&bytes) != Some(true) {
-            return Err("the linker made no static binary".to_owned());
-        }
-        fs::copy(&made, &place).map_err(|e| format!("{}: {e}", place.display()))
-    });
-    let _ = fs::remove_dir_all(&folder);
-    moved.map(|_| place)
+    let bytes = fs::read(&made).map_err(|e| format!("{}: {e}", made.display()))?;
+    match is_static(&bytes) {
+        Some(true) => Ok(made),
+        _ => Err(format!("{} is not static", made.display())),
+    }
+}
+
+/// `--target` is what keeps the flag from macros, which are loaded by the compiler and so cannot be static.
+fn command(target: &str, folder: &Path) -> Vec<String> {
+    let flags = "RUSTFLAGS=-C target-feature=+crt-static";
+    // That variable of cargo would win over the flags.
+    let mut step = ["env", "-u", "CARGO_ENCODED_RUSTFLAGS", flags].to_vec();
+    step.extend("cargo build --release --locked -p tidings-cli --target".split(' '));
+    step.extend([target, "--target-dir"]);
+    let mut step: Vec<String> = step.into_iter().map(str::to_owned).collect();
+    step.push(folder.to_string_lossy().into_owned());
+    step
 }
 
 /// Whether a 64-bit little-endian ELF file asks for no interpreter, that is for no dynamic linker. `None`: no such file.

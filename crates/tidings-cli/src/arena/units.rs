@@ -40,10 +40,15 @@ pub(crate) fn rate(per_second: f64) -> String {
     digits(per_second)
 }
 
-/// `1:05`.
+/// `1:05`, `2:01:05`.
 pub(crate) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
-    format!("{}:{:02}", seconds / 60, seconds % 60)
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
 }
 
 /// Reads `120s`, `2m`, `500ms`, `1h`, or seconds without a unit.
@@ -110,6 +115,7 @@ mod tests {
         assert_eq!(bytes(3 << 30), "3.00 GiB");
         assert_eq!(rate(18_930_000.0), "18.9 M");
         assert_eq!(clock(Duration::from_secs(65)), "1:05");
+        assert_eq!(clock(Duration::from_secs(7265)), "2:01:05");
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(parse_bytes("4G"), Ok(4 << 30));

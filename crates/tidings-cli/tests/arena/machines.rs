@@ -1,7 +1,7 @@
 //! `merge` and `bundle`: results and programs that go from one machine to another.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -102,6 +102,91 @@ fn runs_of_two_machines_stand_in_panels_related_by_anchors() {
     assert!(text.contains("no anchor"), "{text}");
 }
 
+/// Unpacks a bundle in a folder of its own; that, and the bundle's root in it.
+fn unpacked(stage: &Stage, tar: &Path) -> (PathBuf, PathBuf) {
+    let there = stage.root.join("there");
+    fs::create_dir_all(&there).expect("made");
+    let mut command = Command::new("tar");
+    let unpacked = command.arg("-xf").arg(tar).arg("-C").arg(&there).status();
+    assert!(unpacked.expect("tar").success());
+    let root = there.join("tidings-arena");
+    (there, root)
+}
+
+/// A command in namespaces of its own, where it is root and has no network.
+fn alone(program: &Path) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--map-root-user", "--net"]).arg(program);
+    command
+}
+
+/// `cargo test -p tidings-cli --test arena a_bundle_is_enough -- --ignored`
+#[test]
+#[ignore = "takes minutes: a static binary, crates from the registry, peers built; needs cargo, go, a C compiler and unshare"]
+fn a_bundle_is_enough_without_a_network() {
+    let stage = Stage::new("bundle-offline");
+    let tar = stage.root.join("arena.tar");
+    let called = call(&stage, &["bundle", "-o", tar.to_str().expect("UTF-8")]);
+    assert_eq!(called.code, 0, "{}{}", called.stdout, called.stderr);
+    assert!(
+        called.stdout.contains(": statically linked"),
+        "{}",
+        called.stdout
+    );
+    let (there, root) = unpacked(&stage, &tar);
+
+    // Alone in a file system: no library, no loader, no variable.
+    let bare = there.join("bare");
+    fs::create_dir_all(&bare).expect("made");
+    fs::copy(root.join("tidings"), bare.join("tidings")).expect("copied");
+    let mut command = alone(Path::new("/usr/sbin/chroot"));
+    let command = command.arg(&bare).args(["/tidings", "arena", "list"]);
+    let listed = command.env_clear().env("HOME", "/").output();
+    let listed = Called::from(listed.expect("unshare"));
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    assert!(
+        listed.stdout.contains("ready    tidings (Rust)"),
+        "{}",
+        listed.stdout
+    );
+
+    // Toolchains are found; their caches and the network are not.
+    let rustup = std::env::var_os("RUSTUP_HOME").map(PathBuf::from);
+    let home = || PathBuf::from(std::env::var_os("HOME").expect("a home"));
+    let rustup = rustup.unwrap_or_else(|| home().join(".rustup"));
+    let toolchain = Command::new("rustup")
+        .args(["show", "active-toolchain"])
+        .output();
+    let toolchain = String::from_utf8(toolchain.expect("rustup").stdout).expect("UTF-8");
+    let toolchain = toolchain.split(' ').next().expect("a name").to_owned();
+    let empty = there.join("home");
+    fs::create_dir_all(&empty).expect("made");
+    let offline = |args: &[&str]| {
+        let mut command = alone(&root.join("tidings"));
+        command
+            .arg("arena")
+            .args(args)
+            .current_dir(&there)
+            .env("HOME", &empty)
+            .env("CARGO_HOME", empty.join("cargo"))
+            .env("RUSTUP_HOME", &rustup)
+            .env("RUSTUP_TOOLCHAIN", &toolchain)
+            .env("XDG_CACHE_HOME", there.join("cache"));
+        Called::from(command.output().expect("unshare"))
+    };
+    let setup = offline(&["setup", "rust", "go", "--yes"]);
+    assert_eq!(setup.code, 0, "{}{}", setup.stdout, setup.stderr);
+    assert!(setup.stdout.contains("2 of 2 built"), "{}", setup.stdout);
+    let smoke = offline(&[
+        "smoke",
+        "counter/send@tidings,tokio,go",
+        "chain@tokio-mimalloc,go",
+    ]);
+    assert_eq!(smoke.code, 0, "{}{}", smoke.stdout, smoke.stderr);
+    print!("{}{}{}", called.stdout, setup.stdout, smoke.stdout);
+    assert!(!smoke.stdout.contains("absent"), "{}", smoke.stdout);
+}
+
 #[test]
 fn a_bundle_unpacked_elsewhere_lists_and_checks_its_peers() {
     crate::steady(|| {
@@ -124,16 +209,7 @@ fn a_bundle_unpacked_elsewhere_lists_and_checks_its_peers() {
             env!("CARGO_BIN_EXE_tidings"),
         ]);
         assert_eq!(called.code, 0, "{}{}", called.stdout, called.stderr);
-        let there = stage.root.join("there");
-        fs::create_dir_all(&there).expect("made");
-        let unpacked = Command::new("tar")
-            .arg("-xf")
-            .arg(&tar)
-            .arg("-C")
-            .arg(&there)
-            .status();
-        assert!(unpacked.expect("tar").success());
-        let root = there.join("tidings-arena");
+        let (there, root) = unpacked(&stage, &tar);
         let readme = fs::read_to_string(root.join("README.md")).expect("there");
         assert!(
             readme.contains("linked") && readme.contains("merge RUN FOLDER"),

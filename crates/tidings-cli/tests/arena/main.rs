@@ -13,6 +13,8 @@ mod peers;
 mod report;
 mod resume;
 mod setup;
+mod shared;
+mod smoke;
 mod stage;
 mod usage;
 

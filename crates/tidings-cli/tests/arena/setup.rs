@@ -109,8 +109,19 @@ fn packages_are_installed_by_root_and_the_build_goes_on() {
     for package in ["alpha", "beta", "gamma"] {
         needy(&stage, package);
     }
+    stage.manifest(
+        "elsewhere",
+        "[peer]\nid = \"elsewhere\"\nsystems = [\"elsewhere\"]\nlang = \"Pony\"\n\
+         [[needs]]\ncmd = [\"tool-elsewhere\"]\nfix = \"get it yourself\"\n\
+         [run]\ncmd = [\"true\"]\n[[cell]]\nid = \"pingpong/tell\"\n",
+    );
     let called = call(&stage, &["setup", "--all", "--yes"]);
     assert_eq!(called.code, 3, "beta is broken: {}", called.stdout);
+    assert!(
+        called.stdout.contains("fix: get it yourself"),
+        "{}",
+        called.stdout
+    );
     if !is_root() {
         assert!(
             called.stdout.contains("needs root: sudo"),
@@ -127,6 +138,9 @@ fn packages_are_installed_by_root_and_the_build_goes_on() {
     ] {
         assert!(called.stdout.contains(text), "{}", called.stdout);
     }
+    let last = called.stdout.lines().last();
+    let summary = "2 of 3 built; failed: beta; left out: elsewhere";
+    assert_eq!(last, Some(summary), "{}", called.stdout);
     for text in [
         "1 of 3, peer alpha: apt-get install alpha",
         "peer alpha: cp peer.toml",

@@ -1,7 +1,7 @@
 //! The pack on mimalloc.
 
 use mimalloc::MiMalloc;
-use peer_rust::alloc::Counting;
+use peer_protocol::Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting<MiMalloc> = Counting(MiMalloc);

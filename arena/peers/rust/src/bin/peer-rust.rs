@@ -1,6 +1,6 @@
 //! The pack on the system's allocator; hands over to its sibling for a `-mimalloc` system.
 
-use peer_rust::alloc::Counting;
+use peer_protocol::Counting;
 use std::alloc::System;
 
 #[global_allocator]

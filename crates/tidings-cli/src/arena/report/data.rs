@@ -10,7 +10,7 @@ use super::super::exit::Stop;
 use super::super::record::{CellRecord, Run, SampleRecord};
 use super::super::workload::{self, CellId, Params};
 use super::super::{size, stats};
-use super::baseline::Comparison;
+use super::baseline::Against;
 use super::words;
 
 /// A histogram as peers send it: buckets of `arena/PROTOCOL.md` with their counts.
@@ -63,7 +63,7 @@ pub(super) struct Data {
     /// Where the folders of the peers' sources are, for links.
     pub(super) sources: Option<String>,
     /// The baseline the run is compared with.
-    pub(super) baseline: Option<Comparison>,
+    pub(super) baseline: Option<Against>,
     index: BTreeMap<Key, Vec<usize>>,
 }
 

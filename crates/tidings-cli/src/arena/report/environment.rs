@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::super::environment::Environment;
 use super::super::record::CellRecord;
 use super::super::units;
 use super::data::Data;
@@ -12,7 +13,7 @@ use super::words::{self, NOTHING, heads, scroll};
 pub(super) fn page(data: &Data) -> Markup {
     html! {
         h3 { "Machine" }
-        (machine(data))
+        (machine(&data.run.env))
         h3 { "Plan" }
         (plan(data))
         h3 { "Systems and peers" }
@@ -28,8 +29,7 @@ fn facts(rows: &[(&str, String)]) -> Markup {
     html! { dl class="facts" { @for (name, value) in rows { dt { (name) } dd { (value) } } } }
 }
 
-fn machine(data: &Data) -> Markup {
-    let env = &data.run.env;
+pub(super) fn machine(env: &Environment) -> Markup {
     let or = |value: &Option<String>| value.clone().unwrap_or_else(|| "not known".to_owned());
     let join = |map: &BTreeMap<String, String>| {
         let list: Vec<String> = map.iter().map(|(k, v)| format!("{k}: {v}")).collect();

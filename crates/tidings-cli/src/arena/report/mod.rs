@@ -10,6 +10,7 @@ mod environment;
 mod extras;
 mod heat;
 mod latency;
+mod machines;
 mod markdown;
 mod method;
 mod overview;
@@ -31,14 +32,27 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::exit::{Exit, Stop};
-use super::{paths, record, terminal};
+use super::merge::{self, Merged};
+use super::record::{self, Run};
+use super::saved::Saved;
+use super::{compare, paths, terminal};
 use crate::cli::ReportArgs;
 
 /// Writes the page of a saved run, and prints where it is.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
+    if let Some(path) = args.run.as_deref().map(Path::new)
+        && let Some(merged) = merge::read(path)?
+    {
+        return of_machines(args, path, &merged);
+    }
     let (folder, run) = record::load(&paths::runs()?, args.run.as_deref())?;
     let (samples, trouble) = data::samples(&folder)?;
+    let against = match &args.baseline {
+        Some(name) => Some(against(name, &folder, &run)?),
+        None => None,
+    };
     let mut data = data::Data::new(run, samples, trouble);
+    data.baseline = against;
     // Here the sources can be opened; a page for others is given an address that they can reach.
     let here = || Some(format!("file://{}", paths::sources()?.display()));
     data.sources = args.sources.clone().or_else(here);
@@ -46,16 +60,54 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
         .output
         .clone()
         .unwrap_or_else(|| folder.join("report.html"));
-    let mut written = write(&output, &page::document(&data)?)?;
+    finish(args, &output, &page::document(&data)?, || {
+        markdown::document(&data)
+    })
+}
+
+/// The page of runs of several machines.
+fn of_machines(args: &ReportArgs, document: &Path, merged: &Merged) -> Result<Exit, Stop> {
+    if args.baseline.is_some() {
+        return Err(Stop::usage(
+            "--baseline is of one machine; a document of `merge` has several",
+        ));
+    }
+    let output = args.output.clone();
+    let output = output.unwrap_or_else(|| document.with_extension("html"));
+    let text = || markdown::of_machines(merged);
+    finish(args, &output, &machines::document(merged), text)
+}
+
+/// Writes the page, and its Markdown if that is asked for; prints where they are.
+fn finish(
+    args: &ReportArgs,
+    output: &Path,
+    page: &str,
+    markdown: impl FnOnce() -> String,
+) -> Result<Exit, Stop> {
+    let mut written = write(output, page)?;
     if args.md {
-        let beside = beside(&output);
-        written += &write(&beside, &markdown::document(&data))?;
+        written += &write(&beside(output), &markdown())?;
     }
     terminal::print(&written)?;
     if args.open {
-        open(&output);
+        open(output);
     }
     Ok(Exit::Ok)
+}
+
+/// The run against a baseline of the same machine.
+fn against(name: &str, folder: &Path, run: &Run) -> Result<baseline::Against, Stop> {
+    let kept = super::baseline::load(name)?;
+    compare::comparable(&kept.run.env, &run.env)?;
+    let this = Saved {
+        folder: folder.to_owned(),
+        run: run.clone(),
+    };
+    Ok(baseline::Against {
+        name: name.to_owned(),
+        comparison: compare::of(&kept, &this, compare::THRESHOLD),
+    })
 }
 
 /// The Markdown file that belongs to a page.

@@ -13,7 +13,7 @@ const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// One page: its anchor, its name in the navigation, its content.
-struct Page {
+pub(super) struct Page {
     id: String,
     name: String,
     part: Option<&'static str>,
@@ -21,7 +21,7 @@ struct Page {
 }
 
 impl Page {
-    fn new(id: &str, name: &str, part: Option<&'static str>, content: Markup) -> Self {
+    pub(super) fn new(id: &str, name: &str, part: Option<&'static str>, content: Markup) -> Self {
         Self {
             id: id.to_owned(),
             name: name.to_owned(),
@@ -78,6 +78,14 @@ pub(super) fn document(data: &Data) -> Result<String, Stop> {
     pages.push(Page::new("raw", "Raw data", None, raw::page(data)));
 
     let title = format!("Arena report {}", data.run.id);
+    let lead = html! {
+        "The same message passing workloads for " (data.run.plan.reference) " and other systems, side by side on one machine."
+    };
+    Ok(around(&title, &lead, &pages, &raw::embedded(data)?))
+}
+
+/// Head and navigation around pages; `embedded` is data for scripts.
+pub(super) fn around(title: &str, lead: &Markup, pages: &[Page], embedded: &Markup) -> String {
     let document = html! {
         (DOCTYPE)
         html lang="en" {
@@ -93,7 +101,7 @@ pub(super) fn document(data: &Data) -> Result<String, Stop> {
                 a class="skip" href="#overview" { "Skip to the report" }
                 nav class="pages" aria-label="Pages" {
                     ul {
-                        @for page in &pages {
+                        @for page in pages {
                             @if let Some(part) = page.part { li class="part" { (part) } }
                             li { a href={ "#" (page.id) } { (page.name) } }
                         }
@@ -101,20 +109,20 @@ pub(super) fn document(data: &Data) -> Result<String, Stop> {
                 }
                 main {
                     h1 { "Arena report" }
-                    p class="lead" { "The same message passing workloads for " (data.run.plan.reference) " and other systems, side by side on one machine." }
-                    @for page in &pages {
+                    p class="lead" { (lead) }
+                    @for page in pages {
                         section id=(page.id) aria-labelledby={ (page.id) "-h" } {
                             h2 id={ (page.id) "-h" } { (page.name) }
                             (page.content)
                         }
                     }
                 }
-                (raw::embedded(data)?)
+                (embedded)
                 script { (PreEscaped(SCRIPT)) }
             }
         }
     };
-    Ok(document.into_string() + "\n")
+    document.into_string() + "\n"
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use image::RgbImage;
 use image::imageops::{FilterType, resize};
 
 use super::browser::Browser;
-use super::{fixture, read, report};
+use super::{beside, fixture, read, report};
 use crate::stage::Stage;
 
 /// Committed pictures are so small; each of their pixels is a block of the page.
@@ -18,14 +18,55 @@ const SMALL: (u32, u32) = (160, 300);
 /// Mean difference of a channel that is still the same page.
 const TOLERANCE: f64 = 3.0;
 
-/// Name, width, dark, and the only page that is shown, for those that the first view does not reach.
-const VIEWS: &[(&str, u32, bool, Option<&str>)] = &[
-    ("wide-light", 1280, false, None),
-    ("wide-dark", 1280, true, None),
-    ("phone-light", 390, false, None),
-    ("phone-dark", 390, true, None),
-    ("plots-light", 1280, false, Some("w-pingpong")),
-    ("plots-phone-dark", 390, true, Some("w-skynet")),
+/// The reports that are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Of {
+    Run,
+    Machines,
+    Baseline,
+}
+
+impl Of {
+    fn page(self, stage: &Stage) -> String {
+        let (html, _) = match self {
+            Self::Run => report(stage, &fixture()),
+            Self::Machines => beside::machines(stage),
+            Self::Baseline => beside::compared(stage),
+        };
+        html
+    }
+}
+
+/// Name, report, width, dark, and the only page that is shown, for those that the first view does not reach.
+const VIEWS: &[(&str, Of, u32, bool, Option<&str>)] = &[
+    ("wide-light", Of::Run, 1280, false, None),
+    ("wide-dark", Of::Run, 1280, true, None),
+    ("phone-light", Of::Run, 390, false, None),
+    ("phone-dark", Of::Run, 390, true, None),
+    ("plots-light", Of::Run, 1280, false, Some("w-pingpong")),
+    ("plots-phone-dark", Of::Run, 390, true, Some("w-skynet")),
+    ("machines-light", Of::Machines, 1280, false, None),
+    (
+        "machines-phone-dark",
+        Of::Machines,
+        390,
+        true,
+        Some("w-pingpong"),
+    ),
+    (
+        "baseline-light",
+        Of::Baseline,
+        1280,
+        false,
+        Some("baseline"),
+    ),
+    (
+        "baseline-phone-dark",
+        Of::Baseline,
+        390,
+        true,
+        Some("baseline"),
+    ),
 ];
 
 /// The page with one font, whatever the machine would choose.
@@ -72,10 +113,15 @@ fn the_page_looks_as_it_did_at_two_widths_in_light_and_dark() {
     let Some(browser) = Browser::find(&stage.root) else {
         return;
     };
-    let (html, _) = report(&stage, &fixture());
-    let html = with_one_font(&html);
+    let html = with_one_font(&Of::Run.page(&stage));
+    let (machines, compared) = (Of::Machines.page(&stage), Of::Baseline.page(&stage));
     let mut taken = Vec::new();
-    for (name, width, dark, only) in VIEWS {
+    for (name, of, width, dark, only) in VIEWS {
+        let html = match of {
+            Of::Run => html.clone(),
+            Of::Machines => with_one_font(&machines),
+            Of::Baseline => with_one_font(&compared),
+        };
         let shown = only.map_or(html.clone(), |id| {
             let style =
                 format!("<style>main > section:not(#{id}) {{ display: none }}</style></head>");
@@ -121,7 +167,6 @@ fn nothing_is_wider_than_the_window_and_the_script_works() {
     let Some(browser) = Browser::find(&stage.root) else {
         return;
     };
-    let (html, _) = report(&stage, &fixture());
     // Everything open, then measured; and what the script added is counted.
     let probe = "<script>document.querySelectorAll('details').forEach(d => d.open = true);\
         const all = document.documentElement;\
@@ -129,16 +174,22 @@ fn nothing_is_wider_than_the_window_and_the_script_works() {
         document.querySelector('table.sorts thead button').click();\
         parent.postMessage(JSON.stringify([all.scrollWidth - all.clientWidth, count('.downloads button'),\
         count('.filter input'), count('th[aria-sort=ascending]')]), '*')</script></body>";
-    let html = html.replacen("</body>", probe, 1);
-    for width in [390, 1280] {
-        let page = framed(&stage, &html, width);
-        let document = browser.document(&page);
-        let said = document.split("data-said=\"").nth(1).unwrap_or_default();
-        let said = said.split('"').next().unwrap_or_default();
-        assert_eq!(
-            said, "[0,4,3,1]",
-            "{width}: too wide by, buttons, filters, sorted columns"
-        );
+    for (of, expected) in [
+        (Of::Run, "[0,4,3,1]"),
+        (Of::Machines, "[0,0,0,1]"),
+        (Of::Baseline, "[0,4,2,1]"),
+    ] {
+        let html = of.page(&stage).replacen("</body>", probe, 1);
+        for width in [390, 1280] {
+            let page = framed(&stage, &html, width);
+            let document = browser.document(&page);
+            let said = document.split("data-said=\"").nth(1).unwrap_or_default();
+            let said = said.split('"').next().unwrap_or_default();
+            assert_eq!(
+                said, expected,
+                "{of:?}, {width}: too wide by, buttons, filters, sorted columns"
+            );
+        }
     }
     assert!(read(&stage.root.join("shown.html")).contains("postMessage"));
 }

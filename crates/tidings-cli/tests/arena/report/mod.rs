@@ -2,6 +2,7 @@
 //!
 //! `run/` is a saved run whose figures are invented: it has every kind of cell, and was made for these tests.
 
+mod beside;
 mod browser;
 mod document;
 mod escape;

@@ -1,14 +1,17 @@
 //! `report.md`: the run's figures in the layouts of the seed documents, so that it can be laid beside them.
 
+mod machines;
 mod seeds;
 mod text;
 
 use std::fmt::Write as _;
 
+use super::super::compare::Outcome;
 use super::super::verdict::Verdict;
 use super::data::Data;
 use super::seeds::ERRATA;
-use super::words;
+use super::{baseline, words};
+pub(super) use machines::of_machines;
 use text::{cell, plain};
 
 /// The whole document.
@@ -16,6 +19,7 @@ pub(super) fn document(data: &Data) -> String {
     let mut out = String::new();
     head(&mut out, data);
     losses(&mut out, data);
+    against(&mut out, data);
     seeds::pingpong(&mut out, data);
     seeds::net(&mut out, data);
     seeds::benchmark_dot_net(&mut out, data);
@@ -92,6 +96,40 @@ fn losses(out: &mut String, data: &Data) {
     );
     for (_, title, system, ratio) in lost {
         let _ = writeln!(out, "| {} | {} | {ratio} |", cell(&title), cell(&system));
+    }
+}
+
+/// The run against a baseline, if it was compared.
+fn against(out: &mut String, data: &Data) {
+    let Some(against) = &data.baseline else {
+        return;
+    };
+    let _ = writeln!(out, "\n## Against baseline {}\n", plain(&against.name));
+    for note in against.notes() {
+        let _ = writeln!(out, "- {}", plain(&note));
+    }
+    let counts = Outcome::ALL.map(|o| format!("{} {}", against.comparison.count(o), o.name()));
+    let _ = writeln!(
+        out,
+        "\n{}.\n\n| cell | sizes | verdict | before | after | after over before | 95 % | why |\n|---|---|---|---:|---:|---:|---:|---|",
+        counts.join(", ")
+    );
+    for of in against.cells() {
+        let time = |ns: Option<f64>| ns.map_or(words::NOTHING.to_owned(), words::time);
+        let _ = writeln!(
+            out,
+            "| {} | {} threads={} | {} | {} | {} | {} | {} | {} |",
+            cell(&baseline::name(of)),
+            cell(&of.sizes),
+            of.threads,
+            of.outcome.name(),
+            time(of.a),
+            time(of.b),
+            of.ratio
+                .map_or(words::NOTHING.to_owned(), |r| format!("{r:.3}")),
+            baseline::interval(of),
+            cell(of.note.as_deref().unwrap_or_default())
+        );
     }
 }
 

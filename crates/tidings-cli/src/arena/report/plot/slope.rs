@@ -2,6 +2,7 @@
 
 use maud::{Markup, html};
 
+use super::super::super::compare::Outcome;
 use super::scale::{Log, Quantity};
 use super::{Name, fit, line, mark, svg, text};
 
@@ -11,40 +12,12 @@ const RIGHT: f64 = WIDTH - 170.0;
 const TOP: f64 = 30.0;
 const LINE: f64 = 14.0;
 
-/// What became of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Change {
-    Improved,
-    Regressed,
-    Same,
-    NotShown,
-}
-
-impl Change {
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Improved => "improved",
-            Self::Regressed => "regressed",
-            Self::Same => "same",
-            Self::NotShown => "not shown",
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Improved => "slope improved",
-            Self::Regressed => "slope regressed",
-            Self::Same | Self::NotShown => "slope",
-        }
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct Slope {
     pub(crate) label: String,
     pub(crate) before: f64,
     pub(crate) after: f64,
-    pub(crate) change: Change,
+    pub(crate) outcome: Outcome,
 }
 
 #[derive(Clone, Debug)]
@@ -96,9 +69,13 @@ impl SlopePlot {
             }
             @for (slope, y) in self.slopes.iter().zip(&labels) {
                 @let (from, to) = ((LEFT, axis.at(slope.before)), (RIGHT, axis.at(slope.after)));
-                @let shape = match slope.change { Change::Improved => 4, Change::Regressed => 2, _ => 0 };
-                (line(slope.change.class(), from, to))
-                (mark(shape, slope.change == Change::NotShown, to, 3.6))
+                @let (class, shape) = match slope.outcome {
+                    Outcome::Faster => ("slope improved", 4),
+                    Outcome::Slower => ("slope regressed", 2),
+                    _ => ("slope", 0),
+                };
+                (line(class, from, to))
+                (mark(shape, slope.outcome == Outcome::NotShown, to, 3.6))
                 (text("start small", (RIGHT + 10.0, *y), &fit(&slope.label, WIDTH - RIGHT)))
             }
         };
@@ -112,21 +89,21 @@ mod tests {
 
     #[test]
     fn slopes_fall_when_the_time_falls_and_labels_are_apart() {
-        let slope = |before, after, change| Slope {
+        let slope = |before, after, outcome| Slope {
             label: "pingpong/tell@go".to_owned(),
             before,
             after,
-            change,
+            outcome,
         };
         let plot = SlopePlot {
             name: Name::new("s", "t", "d"),
             before: "main".to_owned(),
             after: "this run".to_owned(),
             slopes: vec![
-                slope(100.0, 50.0, Change::Improved),
-                slope(50.0, 51.0, Change::Same),
-                slope(50.0, 52.0, Change::NotShown),
-                slope(20.0, 40.0, Change::Regressed),
+                slope(100.0, 50.0, Outcome::Faster),
+                slope(50.0, 51.0, Outcome::Same),
+                slope(50.0, 52.0, Outcome::NotShown),
+                slope(20.0, 40.0, Outcome::Slower),
             ],
         };
         let axis = plot.axis().expect("slopes");

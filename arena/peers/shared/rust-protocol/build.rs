@@ -1,4 +1,4 @@
-//! Names the compiler and the profile, for the peer's first line.
+//! Names the compiler and the profile, for the first line of a peer.
 
 use std::process::Command;
 

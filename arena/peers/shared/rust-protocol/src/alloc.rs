@@ -7,16 +7,6 @@ static COUNTING: AtomicBool = AtomicBool::new(false);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Starts or stops the counting.
-pub fn count(on: bool) {
-    COUNTING.store(on, Relaxed);
-}
-
-/// Bytes and number of allocations counted so far.
-pub fn counted() -> (u64, u64) {
-    (BYTES.load(Relaxed), COUNT.load(Relaxed))
-}
-
 fn note(size: usize) {
     if COUNTING.load(Relaxed) {
         BYTES.fetch_add(size as u64, Relaxed);
@@ -49,4 +39,17 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
         // SAFETY: the caller's promise.
         unsafe { self.0.dealloc(ptr, layout) }
     }
+}
+
+/// Does something. If allocations are asked for, says how many it made, as the end of a sample.
+pub(crate) fn during<T>(asked: bool, act: impl FnOnce() -> T) -> (T, String) {
+    let counted = || (BYTES.load(Relaxed), COUNT.load(Relaxed));
+    let before = counted();
+    COUNTING.store(asked, Relaxed);
+    let done = act();
+    COUNTING.store(false, Relaxed);
+    let (bytes, count) = counted();
+    let (bytes, count) = (bytes - before.0, count - before.1);
+    let said = asked.then(|| format!(",\"alloc_bytes\":{bytes},\"alloc_count\":{count}"));
+    (done, said.unwrap_or_default())
 }
