@@ -122,6 +122,11 @@ impl Model {
         }
     }
 
+    /// Has a partner served this wait?
+    pub(crate) fn is_served(&self, id: Id) -> bool {
+        self.waits[&id].happened.is_some()
+    }
+
     /// What `op` may do.
     pub(crate) fn outcomes(&self, op: &Op) -> Vec<(Self, Ret)> {
         if let Op::Begin(id, branches) = *op {

@@ -4,10 +4,9 @@
 //! program hangs, whatever it does; a wait that a partner has served must have been woken, which
 //! is checked at the end.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::thread;
 
 use tidings::Runtime;
@@ -15,7 +14,7 @@ use tidings::sched::Seeded;
 
 use super::checker::{self, Call, Spec};
 use super::model::{Branch, Choice, Id, Model, Op, Ret, What};
-use super::real::{Ends, Happened, Waiting, Wakes, end_permit};
+use super::real::{Ends, Happened, Wakes, end_permit};
 use super::record::{Clock, Record};
 
 pub(crate) type Calls = Vec<Call<Op, Ret>>;
@@ -168,7 +167,7 @@ fn task(dice: &mut Dice, next: &mut u32, chans: usize, branches: usize) -> Vec<S
 }
 
 /// Yields once to whatever runs this.
-async fn give_way() {
+pub(crate) async fn give_way() {
     let mut given = false;
     std::future::poll_fn(|cx| {
         if given {
@@ -181,23 +180,27 @@ async fn give_way() {
     .await;
 }
 
+/// All begin together, or most programs would be over before the next one starts.
+pub(crate) async fn meet(missing: &AtomicUsize) {
+    missing.fetch_sub(1, Ordering::SeqCst);
+    for _ in 0..10_000 {
+        if missing.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        give_way().await;
+    }
+}
+
 /// A task's work: its steps, then the drop of its handles.
 async fn work(
     mut ends: Ends,
     steps: Vec<Step>,
     mut record: Record<Op, Ret>,
-    all_here: Arc<AtomicUsize>,
+    missing: Arc<AtomicUsize>,
     mut dice: Dice,
 ) -> (Calls, Vec<Arc<Wakes>>) {
     let mut must_be_woken = Vec::new();
-    // All begin together, or most programs would be over before the next one starts.
-    all_here.fetch_sub(1, Ordering::SeqCst);
-    for _ in 0..10_000 {
-        if all_here.load(Ordering::SeqCst) == 0 {
-            break;
-        }
-        give_way().await;
-    }
+    meet(&missing).await;
     for step in steps {
         if dice.one_in(2) {
             give_way().await;
@@ -245,51 +248,71 @@ async fn wait(ends: &Ends, step: Step, record: &mut Record<Op, Ret>) -> Option<A
     else {
         return None;
     };
-    let (wakes, counting) = Wakes::new();
-    let own = std::future::poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
-    let waker = if own_waker { own } else { counting };
-    let mut future = ends.wait(choice);
-    let mut happened = look(&mut future, &waker, record, Op::Begin(id, choice));
-    let began_pending = happened.is_none();
-    for _ in 0..looks {
-        if happened.is_some() {
-            break;
-        }
-        give_way().await;
-        happened = look(&mut future, &waker, record, Op::Poll(id));
-    }
-    if happened.is_none() {
-        record.call(Op::Cancel(id), || done(future));
-        return None;
-    }
+    let by_hand = ByHand {
+        ops: [Op::Begin(id, choice), Op::Poll(id), Op::Cancel(id)],
+        pending: Ret::Pending,
+        dropped: Ret::Done,
+        looks,
+        own_waker,
+    };
+    let ret = |(branch, end): &(usize, Happened<'_>)| Ret::Ready(*branch, end.end());
+    let (happened, wakes) = by_hand.wait(ends.wait(choice), record, ret).await;
     if let Some((branch, Happened::Place(permit))) = happened {
         let chan = choice[branch]?.chan;
         give_way().await;
         let op = value.map_or(Op::PermitDrop(chan), |n| Op::PermitSend(chan, n));
         record.call(op, || end_permit(permit, op, &ends.ledger));
     }
-    (began_pending && !own_waker).then_some(wakes)
+    wakes
 }
 
-/// Polls once, by hand.
-fn look<'a>(
-    future: &mut Waiting<'a>,
-    waker: &Waker,
-    record: &mut Record<Op, Ret>,
-    op: Op,
-) -> Option<(usize, Happened<'a>)> {
-    let mut happened = None;
-    record.call(op, || {
-        match Pin::new(future).poll(&mut Context::from_waker(waker)) {
-            Poll::Pending => Ret::Pending,
-            Poll::Ready((branch, end)) => {
-                let ret = Ret::Ready(branch, end.end());
-                happened = Some((branch, end));
+/// A wait that is begun, looked at a few times, and dropped if it is not over then.
+pub(crate) struct ByHand<Op, Ret> {
+    /// That begins it, that looks at it, that drops it.
+    pub(crate) ops: [Op; 3],
+    pub(crate) pending: Ret,
+    pub(crate) dropped: Ret,
+    pub(crate) looks: usize,
+    /// Is the task's own waker used? Otherwise one that counts.
+    pub(crate) own_waker: bool,
+}
+
+impl<Op: Clone, Ret: Clone> ByHand<Op, Ret> {
+    /// What came of it, and the waker that must have been woken, if a partner served it.
+    pub(crate) async fn wait<F: Future>(
+        self,
+        future: F,
+        record: &mut Record<Op, Ret>,
+        ret: impl Fn(&F::Output) -> Ret,
+    ) -> (Option<F::Output>, Option<Arc<Wakes>>) {
+        let (wakes, counting) = Wakes::new();
+        let own = std::future::poll_fn(|cx| Poll::Ready(cx.waker().clone())).await;
+        let waker = if self.own_waker { own } else { counting };
+        let [begin, poll, cancel] = self.ops;
+        let mut future = Box::pin(future);
+        for look in 0..=self.looks {
+            let op = if look == 0 { &begin } else { &poll };
+            let mut output = None;
+            record.call(op.clone(), || {
+                let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+                let Poll::Ready(happened) = polled else {
+                    return self.pending.clone();
+                };
+                let ret = ret(&happened);
+                output = Some(happened);
                 ret
+            });
+            if output.is_some() {
+                return (output, (look > 0 && !self.own_waker).then_some(wakes));
             }
+            give_way().await;
         }
-    });
-    happened
+        record.call(cancel, || {
+            drop(future);
+            self.dropped
+        });
+        (None, None)
+    }
 }
 
 /// The sequential specification of a program's channels.
@@ -315,7 +338,7 @@ pub(crate) fn check(program: &Program, engine: Engine, pool: Option<&Runtime>) -
     let clock = Clock::default();
     let ends = Ends::new(&program.capacities);
     let ledger = ends.ledger.clone();
-    let all_here = Arc::new(AtomicUsize::new(program.tasks.len()));
+    let missing = Arc::new(AtomicUsize::new(program.tasks.len()));
     let mut tasks = Vec::new();
     for (index, steps) in program.tasks.iter().enumerate() {
         let record = Record::new(index, &clock);
@@ -324,15 +347,12 @@ pub(crate) fn check(program: &Program, engine: Engine, pool: Option<&Runtime>) -
             Engine::Seeded(seed) => seed,
         };
         let dice = Dice(seed ^ (index as u64) << 32);
-        let all_here = Arc::clone(&all_here);
-        tasks.push(work(ends.clone(), steps.clone(), record, all_here, dice));
+        let missing = Arc::clone(&missing);
+        tasks.push(work(ends.clone(), steps.clone(), record, missing, dice));
     }
     let mut own = Record::new(program.tasks.len(), &clock);
     let mine = program.drained.then_some(ends);
-    let mut results = match engine {
-        Engine::Threads => on_threads(tasks, pool.expect("a pool")),
-        Engine::Seeded(seed) => on_seeded(tasks, seed),
-    };
+    let results = run(tasks, engine, pool);
     for chan in 0..mine.as_ref().map_or(0, |ends| ends.senders.len()) {
         let ends = mine.as_ref().expect("handles");
         let drained = [Ret::Empty, Ret::Ended];
@@ -340,15 +360,31 @@ pub(crate) fn check(program: &Program, engine: Engine, pool: Option<&Runtime>) -
     }
     drop(mine);
     let mut calls = own.into_calls();
-    for (mut more, wakes) in results.drain(..) {
-        calls.append(&mut more);
-        for wakes in wakes {
-            assert_eq!(wakes.count(), 1, "{context}: a wait that was served is woken once");
-        }
+    for (more, wakes) in results {
+        calls.extend(more);
+        assert_woken(&wakes, &context);
     }
     checker::assert_linearizable(&Channels(program.model()), &calls, &context);
     assert_eq!(ledger.alive(), 0, "{context}: letters leak");
     overlaps(&calls)
+}
+
+/// All tasks have ended, so whoever served a wait has woken it.
+pub(crate) fn assert_woken(served: &[Arc<Wakes>], context: &str) {
+    let counts: Vec<usize> = served.iter().map(|wakes| wakes.count()).collect();
+    let once = counts.iter().all(|&n| n == 1);
+    assert!(once, "{context}: waits that were served were woken {counts:?} times");
+}
+
+/// Runs the tasks of a program at once.
+pub(crate) fn run<F>(tasks: Vec<F>, engine: Engine, pool: Option<&Runtime>) -> Vec<F::Output>
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    match engine {
+        Engine::Threads => on_threads(tasks, pool.expect("a pool")),
+        Engine::Seeded(seed) => on_seeded(tasks, seed),
+    }
 }
 
 /// How many calls began before another thread's had returned.
