@@ -46,7 +46,13 @@ struct Spawned {
 }
 
 /// `turns` turns, then perhaps a wait for the gate, then an output or a panic.
-async fn work(turns: u8, gate: Option<oneshot::Receiver<()>>, fate: Fate, n: usize, ledger: Ledger) -> (usize, Piece) {
+async fn work(
+    turns: u8,
+    gate: Option<oneshot::Receiver<()>>,
+    fate: Fate,
+    n: usize,
+    ledger: Ledger,
+) -> (usize, Piece) {
     let _here = ledger.piece();
     for _ in 0..turns {
         yield_now().await;
@@ -69,7 +75,10 @@ fn judge(spawned: &Spawned, result: Result<(usize, Piece), tidings::JoinError>) 
             assert!(spawned.fate == Fate::Ends, "a panic was heard as an output");
         }
         Err(error) if error.is_panic() => {
-            assert!(spawned.fate == Fate::Panics, "an output was heard as a panic");
+            assert!(
+                spawned.fate == Fate::Panics,
+                "an output was heard as a panic"
+            );
         }
         Err(_) => assert!(spawned.aborted, "cancelled, and nobody aborted it"),
     }
@@ -82,11 +91,21 @@ async fn run(program: Vec<u8>, ledger: Ledger) {
         let index = usize::from(op[1]).checked_rem(tasks.len()).unwrap_or(0);
         match op[0] % 9 {
             0..3 => {
-                let fate = if op[1] & 1 == 0 { Fate::Ends } else { Fate::Panics };
+                let fate = if op[1] & 1 == 0 {
+                    Fate::Ends
+                } else {
+                    Fate::Panics
+                };
                 let (gate, wait) = (op[1] & 2 == 0).then(oneshot).unzip();
                 let task = tidings::spawn(work(op[1] >> 5, wait, fate, n, ledger.clone()));
                 let aborted = false;
-                tasks.push(Spawned { task, gate, fate, n, aborted });
+                tasks.push(Spawned {
+                    task,
+                    gate,
+                    fate,
+                    n,
+                    aborted,
+                });
             }
             3 if !tasks.is_empty() => {
                 tasks[index].aborted = true;

@@ -85,8 +85,8 @@ async fn run(program: Vec<u8>) {
         let now = Instant::now();
         for timer in &timers {
             // Only when nothing could run has time moved on, and then timers have fired.
-            let forgotten = timer.due + GRANULARITY < now
-                && timer.wakes.0.load(Ordering::SeqCst) == 0;
+            let forgotten =
+                timer.due + GRANULARITY < now && timer.wakes.0.load(Ordering::SeqCst) == 0;
             assert!(!forgotten, "due at {:?}, not woken at {now:?}", timer.due);
         }
     }

@@ -17,14 +17,23 @@ pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<()
     let tool = tools::FUZZ.get()?;
     let toolchain = NIGHTLY.trim_start_matches('+');
     let built = target("fuzz");
-    let env = [("RUSTUP_TOOLCHAIN", toolchain), ("CARGO_TARGET_DIR", &built)];
+    let env = [
+        ("RUSTUP_TOOLCHAIN", toolchain),
+        ("CARGO_TARGET_DIR", &built),
+    ];
     let targets = targets()?;
     if let Some(name) = only
         && !targets.iter().any(|target| target == name)
     {
-        return Err(format!("no target `{name}`; there are {}", targets.join(", ")));
+        return Err(format!(
+            "no target `{name}`; there are {}",
+            targets.join(", ")
+        ));
     }
-    for name in targets.iter().filter(|name| only.is_none_or(|only| only == *name)) {
+    for name in targets
+        .iter()
+        .filter(|name| only.is_none_or(|only| only == *name))
+    {
         let found = format!("{built}/corpus/{name}");
         fs::create_dir_all(&found).map_err(|error| format!("{found}: {error}"))?;
         let line = format!(
@@ -46,7 +55,10 @@ pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<()
 pub(crate) fn keep(tally: &mut Tally) -> Result<(), String> {
     let built = target("fuzz");
     for name in targets()? {
-        let (found, kept) = (format!("{built}/corpus/{name}"), format!("fuzz/corpus/{name}"));
+        let (found, kept) = (
+            format!("{built}/corpus/{name}"),
+            format!("fuzz/corpus/{name}"),
+        );
         let program = format!("{built}/x86_64-unknown-linux-gnu/release/{name}");
         let line = format!("{program} -merge=1 -max_len=128 {kept} {found}");
         run_at_root(&[], &line, tally)?;

@@ -16,7 +16,10 @@ pub(crate) fn api(update: bool) -> Result<(), String> {
     let built = target("api");
     let toolchain = NIGHTLY.trim_start_matches('+');
     let arguments = ["public-api", "-p", "tidings", "-sss", "--color", "never"];
-    println!("$ RUSTUP_TOOLCHAIN={toolchain} {tool} {}", arguments.join(" "));
+    println!(
+        "$ RUSTUP_TOOLCHAIN={toolchain} {tool} {}",
+        arguments.join(" ")
+    );
     let output = Command::new(&tool)
         .args(arguments)
         .env("RUSTUP_TOOLCHAIN", toolchain)
@@ -62,7 +65,10 @@ pub(crate) fn semver(baseline: &str, tally: &mut Tally) -> Result<(), String> {
     let tool = tools::SEMVER.get()?;
     let toolchain = NIGHTLY.trim_start_matches('+');
     let built = target("semver");
-    let env = [("RUSTUP_TOOLCHAIN", toolchain), ("CARGO_TARGET_DIR", &built)];
+    let env = [
+        ("RUSTUP_TOOLCHAIN", toolchain),
+        ("CARGO_TARGET_DIR", &built),
+    ];
     let line = format!("{tool} semver-checks -p tidings --baseline-rev {baseline}");
     run_at_root(&env, &line, tally)
 }

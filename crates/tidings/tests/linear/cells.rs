@@ -179,7 +179,11 @@ impl Spec for FullOrEmpty {
     }
 }
 
-async fn mvar_task(cell: MVar<u32>, first: u32, mut t: Tools<OfModel, OfMVar>) -> Result<OfModel, OfMVar> {
+async fn mvar_task(
+    cell: MVar<u32>,
+    first: u32,
+    mut t: Tools<OfModel, OfMVar>,
+) -> Result<OfModel, OfMVar> {
     use model::Op::{Begin, Cancel, Len, Poll, TryRecv, TrySend};
     for id in first..first + 3 + t.dice.below(6) as u32 {
         if t.dice.one_in(2) {
@@ -193,7 +197,8 @@ async fn mvar_task(cell: MVar<u32>, first: u32, mut t: Tools<OfModel, OfMVar>) -
         match t.dice.below(8) {
             0 => {
                 t.record.call(OfModel(TrySend(0, id)), || {
-                    cell.try_put(id).map_or_else(OfMVar::Full, |()| OfMVar::Done)
+                    cell.try_put(id)
+                        .map_or_else(OfMVar::Full, |()| OfMVar::Done)
                 });
             }
             1 => {
@@ -202,7 +207,8 @@ async fn mvar_task(cell: MVar<u32>, first: u32, mut t: Tools<OfModel, OfMVar>) -
                 });
             }
             2 => {
-                t.record.call(OfModel(Len(0)), || OfMVar::Bool(cell.is_full()));
+                t.record
+                    .call(OfModel(Len(0)), || OfMVar::Bool(cell.is_full()));
             }
             3..6 => {
                 let taken = |n: &u32| OfMVar::Value(*n);
@@ -303,12 +309,17 @@ async fn oneshot_sender(tx: oneshot::Sender<u32>, mut t: Tools<Op, Ret>) -> Resu
             Ret::Done
         });
     } else {
-        t.record.call(Op::Put(7), || tx.send(7).map_or_else(Ret::Unsent, |()| Ret::Done));
+        t.record.call(Op::Put(7), || {
+            tx.send(7).map_or_else(Ret::Unsent, |()| Ret::Done)
+        });
     }
     (t.record.into_calls(), t.wakes)
 }
 
-async fn oneshot_receiver(mut rx: oneshot::Receiver<u32>, mut t: Tools<Op, Ret>) -> Result<Op, Ret> {
+async fn oneshot_receiver(
+    mut rx: oneshot::Receiver<u32>,
+    mut t: Tools<Op, Ret>,
+) -> Result<Op, Ret> {
     for _ in 0..t.dice.below(6) {
         if t.dice.one_in(2) {
             give_way().await;
@@ -384,7 +395,9 @@ async fn ivar_task(cell: IVar<u32>, value: u32, mut t: Tools<Op, Ret>) -> Result
                 });
             }
             1 => {
-                t.record.call(Op::Try, || cell.try_read().map_or(Ret::Empty, |&n| Ret::Value(n)));
+                t.record.call(Op::Try, || {
+                    cell.try_read().map_or(Ret::Empty, |&n| Ret::Value(n))
+                });
             }
             _ => {
                 let ops = [Op::Begin, Op::Poll, Op::Cancel];
@@ -488,7 +501,11 @@ impl Spec for LastValue {
     }
 }
 
-async fn watch_sender(tx: watch::Sender<u32>, first: u32, mut t: Tools<By, Ret>) -> Result<By, Ret> {
+async fn watch_sender(
+    tx: watch::Sender<u32>,
+    first: u32,
+    mut t: Tools<By, Ret>,
+) -> Result<By, Ret> {
     let by = |op| By(op, usize::MAX);
     for value in first..first + 3 + t.dice.below(5) as u32 {
         give_way().await;
@@ -497,7 +514,8 @@ async fn watch_sender(tx: watch::Sender<u32>, first: u32, mut t: Tools<By, Ret>)
                 t.record.call(by(Op::Try), || Ret::Value(*tx.get()));
             }
             1 => {
-                t.record.call(by(Op::IsClosed), || Ret::Bool(tx.is_closed()));
+                t.record
+                    .call(by(Op::IsClosed), || Ret::Bool(tx.is_closed()));
             }
             2 => {
                 let ops = [Op::BeginClosed, Op::PollClosed, Op::CancelClosed].map(by);
@@ -519,7 +537,11 @@ async fn watch_sender(tx: watch::Sender<u32>, first: u32, mut t: Tools<By, Ret>)
     (t.record.into_calls(), t.wakes)
 }
 
-async fn watch_receiver(mut rx: watch::Receiver<u32>, me: usize, mut t: Tools<By, Ret>) -> Result<By, Ret> {
+async fn watch_receiver(
+    mut rx: watch::Receiver<u32>,
+    me: usize,
+    mut t: Tools<By, Ret>,
+) -> Result<By, Ret> {
     let by = |op| By(op, me);
     for _ in 0..3 + t.dice.below(6) {
         give_way().await;
@@ -528,7 +550,8 @@ async fn watch_receiver(mut rx: watch::Receiver<u32>, me: usize, mut t: Tools<By
                 t.record.call(by(Op::Try), || Ret::Value(*rx.get()));
             }
             1 => {
-                t.record.call(by(Op::Update), || Ret::Value(*rx.get_and_update()));
+                t.record
+                    .call(by(Op::Update), || Ret::Value(*rx.get_and_update()));
             }
             2 => {
                 t.record.call(by(Op::IsNew), || {

@@ -209,10 +209,7 @@ mod tests {
 
     #[test]
     fn a_call_that_begins_after_another_has_returned_comes_after_it() {
-        let stale = vec![
-            (Op::Write(1), 0, Some((1, 0))),
-            (Op::Read, 2, Some((3, 0))),
-        ];
+        let stale = vec![(Op::Write(1), 0, Some((1, 0))), (Op::Read, 2, Some((3, 0)))];
         assert!(!holds(stale));
     }
 
@@ -269,7 +266,9 @@ mod tests {
     #[test]
     fn many_calls_at_once_are_decided_by_what_was_seen_before() {
         // 2^20 subsets in 20! orders; the memory keeps one visit for each state of a subset.
-        let mut calls: Vec<_> = (0..20).map(|n| (Op::Write(n % 2), 0, Some((90, 0)))).collect();
+        let mut calls: Vec<_> = (0..20)
+            .map(|n| (Op::Write(n % 2), 0, Some((90, 0))))
+            .collect();
         calls.push((Op::Read, 91, Some((92, 3))));
         for (at, call) in calls.iter_mut().enumerate() {
             call.1 += at as u64;

@@ -111,7 +111,10 @@ fn after(model: Model, op: &Op, ret: &Ret) -> Model {
     let Some(place) = place else {
         panic!("{op:?} gave {ret:?}, and the model {allowed:?}, in {model:?}");
     };
-    outcomes.into_iter().nth(place).map_or(model, |(after, _)| after)
+    outcomes
+        .into_iter()
+        .nth(place)
+        .map_or(model, |(after, _)| after)
 }
 
 impl Game<'_> {
@@ -156,7 +159,12 @@ impl Game<'_> {
         for open in &self.open {
             let served = self.model.is_served(open.id);
             let woken = open.wakes.count();
-            assert_eq!(woken, usize::from(served), "wakes of {:?} after {op:?}", open.choice);
+            assert_eq!(
+                woken,
+                usize::from(served),
+                "wakes of {:?} after {op:?}",
+                open.choice
+            );
         }
     }
 
@@ -213,7 +221,10 @@ impl Game<'_> {
 
 impl<'e> Game<'e> {
     fn look(&mut self, mut open: Open<'e>, op: Op) {
-        let polled = open.future.as_mut().poll(&mut Context::from_waker(&open.waker));
+        let polled = open
+            .future
+            .as_mut()
+            .poll(&mut Context::from_waker(&open.waker));
         match polled {
             Poll::Pending => {
                 self.open.push(open);

@@ -90,7 +90,10 @@ impl Program {
     }
 
     fn model(&self) -> Model {
-        Model::new(&self.capacities, self.tasks.len() + usize::from(self.drained))
+        Model::new(
+            &self.capacities,
+            self.tasks.len() + usize::from(self.drained),
+        )
     }
 }
 
@@ -373,7 +376,10 @@ pub(crate) fn check(program: &Program, engine: Engine, pool: Option<&Runtime>) -
 pub(crate) fn assert_woken(served: &[Arc<Wakes>], context: &str) {
     let counts: Vec<usize> = served.iter().map(|wakes| wakes.count()).collect();
     let once = counts.iter().all(|&n| n == 1);
-    assert!(once, "{context}: waits that were served were woken {counts:?} times");
+    assert!(
+        once,
+        "{context}: waits that were served were woken {counts:?} times"
+    );
 }
 
 /// Runs the tasks of a program at once.

@@ -160,7 +160,13 @@ impl Ends {
                 let send = self.tx(chan).send(self.ledger.letter(n)).map(sent);
                 Box::pin(send.map(|end| (0, end)).into_future())
             }
-            What::Recv => Box::pin(self.rx(chan).recv().map(got).map(|end| (0, end)).into_future()),
+            What::Recv => Box::pin(
+                self.rx(chan)
+                    .recv()
+                    .map(got)
+                    .map(|end| (0, end))
+                    .into_future(),
+            ),
             What::Reserve => {
                 let reserve = self.tx(chan).reserve().map(place);
                 Box::pin(reserve.map(|end| (0, end)).into_future())
@@ -189,7 +195,9 @@ impl Ends {
             }
             What::Closed => {
                 let closed = self.tx(chan).closed();
-                closed.map(move |()| (n, Happened::Other(End::Closed))).boxed()
+                closed
+                    .map(move |()| (n, Happened::Other(End::Closed)))
+                    .boxed()
             }
         }
     }

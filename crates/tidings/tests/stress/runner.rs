@@ -51,7 +51,8 @@ pub(super) fn watched(name: &'static str) -> mpsc::Sender<()> {
 pub(super) fn run(tests: &[Test]) -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let names = || arguments.iter().filter(|word| !word.starts_with('-'));
-    let chosen = |test: &&Test| names().next().is_none() || names().any(|part| test.0.contains(part));
+    let chosen =
+        |test: &&Test| names().next().is_none() || names().any(|part| test.0.contains(part));
     if arguments.iter().any(|word| word == "--list") {
         for (name, _) in tests.iter().filter(chosen) {
             println!("{name}: test");

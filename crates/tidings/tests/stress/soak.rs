@@ -110,7 +110,11 @@ async fn scopes(here: Here, mut dice: Dice) {
             }
         })
         .await;
-        assert_eq!(done.load(Ordering::SeqCst), 4, "a scope ended before its children");
+        assert_eq!(
+            done.load(Ordering::SeqCst),
+            4,
+            "a scope ended before its children"
+        );
     }
 }
 
@@ -128,7 +132,7 @@ async fn locks(_here: Here, shared: Arc<Shared>, mut dice: Dice) {
         let short = Duration::from_micros(dice.below(100));
         let permit = shared.permits.acquire(1 + dice.below(2) as usize).await;
         if dice.below(3) == 0 {
-            drop(shared.notify.notified().timeout(short).await);
+            let _ = shared.notify.notified().timeout(short).await;
         } else {
             shared.notify.notify_one();
         }
@@ -140,7 +144,11 @@ async fn locks(_here: Here, shared: Arc<Shared>, mut dice: Dice) {
 }
 
 /// The two sides of a channel on two other executors.
-fn elsewhere(here: Here, ledger: &Arc<Ledger>, dice: &mut Dice) -> Vec<std::thread::JoinHandle<()>> {
+fn elsewhere(
+    here: Here,
+    ledger: &Arc<Ledger>,
+    dice: &mut Dice,
+) -> Vec<std::thread::JoinHandle<()>> {
     let ((a, b), (c, d)) = (any_channel(dice), any_channel(dice));
     let sends = sender((a, c), Arc::clone(ledger), 60, false, dice.split());
     let receives = receiver(b, d, dice.split());

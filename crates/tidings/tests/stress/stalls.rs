@@ -36,7 +36,10 @@ extern "C" fn stand_still(_: libc::c_int) {
 
 /// The threads whose name begins so.
 fn threads(name: &str) -> Vec<libc::pid_t> {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let tasks = fs::read_dir("/proc/self/task")
+        .into_iter()
+        .flatten()
+        .flatten();
     let named = tasks.filter(|task| {
         let comm = fs::read_to_string(task.path().join("comm"));
         comm.is_ok_and(|comm| comm.starts_with(name))
@@ -67,12 +70,7 @@ impl Stalls {
                     // SAFETY: a signal to a thread of this process; one that has ended
                     // meanwhile is an error and nothing else.
                     let sent = unsafe {
-                        libc::syscall(
-                            libc::SYS_tgkill,
-                            libc::getpid(),
-                            thread,
-                            libc::SIGUSR2,
-                        )
+                        libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR2)
                     };
                     stopped += u64::from(sent == 0);
                 }

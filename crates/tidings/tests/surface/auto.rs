@@ -8,16 +8,19 @@ use std::rc::Rc;
 use tidings::channel::{broadcast, ivar, mvar, oneshot, watch};
 use tidings::{channel, event, sched, sync, task, time};
 
+/// What a type has that does not have the trait in question.
+trait No {
+    const IS: bool = false;
+}
+
 /// Does a type have a trait? An inherent constant comes before a trait's.
 macro_rules! is {
-    ($type:ty, $($trait:tt)*) => {{
+    ($type:ty, $trait:ident) => {{
+        #[allow(dead_code, reason = "it stands for the type, and is never made")]
         struct Of<T: ?Sized>(PhantomData<T>);
-        trait No {
-            const IS: bool = false;
-        }
         impl<T: ?Sized> No for Of<T> {}
         #[allow(dead_code, reason = "not used for a type without the trait")]
-        impl<T: ?Sized + $($trait)*> Of<T> {
+        impl<T: ?Sized + $trait> Of<T> {
             const IS: bool = true;
         }
         <Of<$type>>::IS
@@ -177,4 +180,37 @@ fn the_probe_tells_traits_apart() {
     assert_eq!(traits!(Cell<u8>), "S-U");
     assert_eq!(traits!(Rc<u8>), "--U");
     assert_eq!(traits!(PhantomPinned), "SY-");
+}
+
+#[test]
+fn every_public_type_is_listed() {
+    let api = include_str!("../../public-api.txt");
+    let types: Vec<&str> = api
+        .lines()
+        .filter_map(|line| {
+            let (_, after) = line
+                .split_once("pub struct ")
+                .or(line.split_once("pub enum "))?;
+            after.split(['<', '(', ' ']).next()
+        })
+        .collect();
+    assert!(
+        types.len() > 80,
+        "the snapshot lists {} types only",
+        types.len()
+    );
+    let listed: Vec<&str> = generic()
+        .into_iter()
+        .chain(plain())
+        .map(|row| row.0)
+        .collect();
+    for path in types {
+        // The root names again what the modules have.
+        let name = path.strip_prefix("tidings::").unwrap_or(path);
+        let known = |row: &&str| **row == *path || row.ends_with(&format!("::{name}"));
+        assert!(
+            listed.iter().any(|row| known(&row)),
+            "{path} is not in the list"
+        );
+    }
 }
