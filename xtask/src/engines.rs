@@ -1,17 +1,14 @@
-//! The engines that look at the tests in another way, with their flags in one place. A new one
-//! (shuttle, Miri, ThreadSanitizer) is a function here, a verb in `main.rs` and a stage in `ci.rs`.
+//! The engines that look at the tests in another way, with their flags in one place (what watches
+//! memory: `sanitizers.rs`). A new one
+//! (shuttle, Miri) is a function here, a verb in `main.rs` and a stage in `ci.rs`.
 
 use crate::command::{Tally, run_at_root, target};
 
-/// The only place that names the toolchain the sanitizers need.
-const NIGHTLY: &str = "+nightly";
-/// Sanitizers are told the target, so that proc macros and build scripts are built without them.
-const HOST: &str = "x86_64-unknown-linux-gnu";
 /// How long each stress test runs when nobody says.
 pub(crate) const STRESS_SECS: u32 = 30;
 
 /// Runs tests of which there must be some: a filter that matches nothing proves nothing.
-fn run_tests(env: &[(&str, &str)], line: &str, tally: &mut Tally) -> Result<(), String> {
+pub(crate) fn run_tests(env: &[(&str, &str)], line: &str, tally: &mut Tally) -> Result<(), String> {
     let before = tally.passed;
     run_at_root(env, line, tally)?;
     if tally.passed == before {
@@ -34,18 +31,6 @@ pub(crate) fn loom(full: bool, filter: Option<&str>, tally: &mut Tally) -> Resul
             ("CARGO_TARGET_DIR", &target("loom")),
         ],
         &format!("cargo test -p tidings --release --lib -- {filter}"),
-        tally,
-    )
-}
-
-/// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked.
-pub(crate) fn asan(tally: &mut Tally) -> Result<(), String> {
-    run_tests(
-        &[
-            ("RUSTFLAGS", "-Zsanitizer=address"),
-            ("CARGO_TARGET_DIR", &target("asan")),
-        ],
-        &format!("cargo {NIGHTLY} test -p tidings --lib --tests --no-fail-fast --target {HOST}"),
         tally,
     )
 }

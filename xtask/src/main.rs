@@ -8,7 +8,12 @@
 mod ci;
 mod command;
 mod engines;
+mod fuzz;
+mod sanitizers;
+mod soak;
+mod surface;
 mod tidy;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -24,6 +29,14 @@ cargo x <verb>
                            the stage of that name
   loom [--full] [FILTER]   the concurrency models: 2 preemptions, with --full 3
   asan                     the tests of tidings under AddressSanitizer (nightly)
+  tsan                     the stress tests under ThreadSanitizer (nightly)
+  memcheck                 some tests under valgrind
+  fuzz [--secs N] [TARGET] random programs, N seconds for each target (60) (nightly)
+  fuzz --keep              takes what was found into the repository, as few inputs as do
+  soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
+  api [--update]           the public API against its snapshot (nightly)
+  semver [COMMIT]          nothing that users of COMMIT (HEAD) rely on is gone (nightly)
+  deny                     licences, bans and sources of the dependencies
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (30)
 ";
@@ -57,16 +70,36 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             engines::loom(full, filter, &mut Tally::default())?;
         }
         ["peers"] => engines::peers(&mut Tally::default())?,
-        ["stress"] => ci::stage("stress")?,
-        ["stress", "--secs", secs] => {
-            let secs = secs
-                .parse()
-                .map_err(|_| format!("--secs takes a number, not `{secs}`"))?;
-            engines::stress(secs, &mut Tally::default())?;
+        ["tsan"] => sanitizers::thread(&mut Tally::default())?,
+        ["memcheck"] => sanitizers::memory(&mut Tally::default())?,
+        ["fuzz", "--keep"] => fuzz::keep(&mut Tally::default())?,
+        ["fuzz", options @ ..] => {
+            let (secs, target) = match options {
+                [] => (fuzz::SECS, None),
+                ["--secs", n] => (secs(n)?, None),
+                ["--secs", n, target] => (secs(n)?, Some(*target)),
+                [target] if !target.starts_with('-') => (fuzz::SECS, Some(*target)),
+                _ => return Err(usage(arguments)),
+            };
+            fuzz::run(secs, target, &mut Tally::default())?;
         }
+        ["soak"] => soak::run(soak::SECS, &mut Tally::default())?,
+        ["soak", "--secs", n] => soak::run(secs(n)?, &mut Tally::default())?,
+        ["api"] => surface::api(false)?,
+        ["api", "--update"] => surface::api(true)?,
+        ["semver"] => surface::semver("HEAD", &mut Tally::default())?,
+        ["semver", baseline] => surface::semver(baseline, &mut Tally::default())?,
+        ["deny"] => surface::deny(&mut Tally::default())?,
+        ["stress"] => ci::stage("stress")?,
+        ["stress", "--secs", n] => engines::stress(secs(n)?, &mut Tally::default())?,
         _ => return Err(usage(arguments)),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn secs(n: &str) -> Result<u32, String> {
+    n.parse()
+        .map_err(|_| format!("--secs takes a number, not `{n}`"))
 }
 
 fn usage(arguments: &[&str]) -> String {

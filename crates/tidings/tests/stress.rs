@@ -1,240 +1,38 @@
 //! Real threads, real time, everything at once: nothing is lost, nothing hangs, nothing leaks.
 //!
-//! `TIDINGS_STRESS_SECS` says how long each test runs (2 by default).
+//! `TIDINGS_STRESS_SECS` says how long each test runs (2 by default). Without libtest, whose own
+//! threads ThreadSanitizer does not understand; arguments are parts of names of tests.
 
+#[path = "stress/load.rs"]
+mod load;
+#[path = "stress/runner.rs"]
+mod runner;
+#[path = "stress/soak.rs"]
+mod soak;
+#[cfg(target_os = "linux")]
+#[path = "stress/stalls.rs"]
+mod stalls;
+
+use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::StreamExt;
+use load::{Dice, Ledger, any_channel, receiver, sender, swapper};
+use runner::{PROGRESS, budget, tests, watched};
 use tidings::channel::dead_letters;
 use tidings::sched::Handle;
-use tidings::{
-    Either, Event, JoinHandle, Receiver, Runtime, Sender, after, bounded, channel, choose, oneshot,
-    unbounded, yield_now,
-};
+use tidings::{JoinHandle, Runtime, Sender, oneshot, unbounded, yield_now};
 
-/// No progress for so long is a hang.
-const HANG: Duration = Duration::from_secs(60);
-
-/// One test at a time: dead letters are counted for the whole process.
-static ONE: Mutex<()> = Mutex::new(());
-/// Counts what has happened, for the watchdog.
-static PROGRESS: AtomicU64 = AtomicU64::new(0);
-
-fn budget() -> Duration {
-    let secs = std::env::var("TIDINGS_STRESS_SECS").ok();
-    Duration::from_secs(secs.and_then(|secs| secs.parse().ok()).unwrap_or(2))
-}
-
-/// Enters the test alone, with a thread that ends the process when nothing happens any more.
-fn alone(name: &'static str) -> (MutexGuard<'static, ()>, std::sync::mpsc::Sender<()>) {
-    let guard = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let (alive, gone) = std::sync::mpsc::channel::<()>();
-    std::thread::spawn(move || {
-        let mut seen = u64::MAX;
-        loop {
-            let now = PROGRESS.load(Ordering::Relaxed);
-            if now == seen {
-                eprintln!("{name} hangs after {now} steps; its seed is the last one printed");
-                std::process::abort();
-            }
-            seen = now;
-            if gone.recv_timeout(HANG) != Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
-                return;
-            }
-        }
-    });
-    (guard, alive)
-}
-
-/// `SplitMix64`.
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-
-    fn split(&mut self) -> Self {
-        Self(self.below(u64::MAX))
-    }
-}
-
-#[derive(Debug, Default)]
-struct Ledger {
-    made: AtomicU64,
-    received: AtomicU64,
-    returned: AtomicU64,
-    dropped: AtomicU64,
-}
-
-/// A value that its ledger counts from its making to its drop.
-#[derive(Debug)]
-struct Letter(Arc<Ledger>);
-
-impl Drop for Letter {
-    fn drop(&mut self) {
-        self.0.dropped.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-impl Letter {
-    fn new(ledger: &Arc<Ledger>) -> Self {
-        ledger.made.fetch_add(1, Ordering::Relaxed);
-        Self(Arc::clone(ledger))
-    }
-
-    fn receive(self) {
-        PROGRESS.fetch_add(1, Ordering::Relaxed);
-        self.0.received.fetch_add(1, Ordering::Relaxed);
-    }
-
-    fn take_back(self) {
-        self.0.returned.fetch_add(1, Ordering::Relaxed);
-    }
-}
-
-/// A letter that is not sent yet; one that is still here when its task ends has come back.
-struct Kept(Option<Letter>);
-
-impl Drop for Kept {
-    fn drop(&mut self) {
-        if let Some(letter) = self.0.take() {
-            letter.take_back();
-        }
-    }
-}
-
-fn any_channel(dice: &mut Dice) -> (Sender<Letter>, Receiver<Letter>) {
-    match dice.below(4) {
-        0 => channel(),
-        1 => bounded(1),
-        2 => bounded(5),
-        _ => unbounded(),
-    }
-}
-
-/// Sends `n` letters in all ways there are; ends early when nobody receives.
-///
-/// `loose`: also by plain sends, which drop their value with their future; nobody aborts then.
-async fn sender(
-    (a, b): (Sender<Letter>, Sender<Letter>),
-    ledger: Arc<Ledger>,
-    n: u64,
-    loose: bool,
-    mut dice: Dice,
-) {
-    for _ in 0..n {
-        let mut kept = Kept(Some(Letter::new(&ledger)));
-        let micros = Duration::from_micros(dice.below(300));
-        match dice.below(6 + u64::from(loose)) {
-            0 | 1 => {
-                a.send_from(&mut kept.0).await.ok();
-            }
-            2 => {
-                a.send_from(&mut kept.0).timeout(micros).await.ok();
-            }
-            3 => {
-                let mut other = Kept(Some(Letter::new(&ledger)));
-                let sent = choose([a.send_from(&mut kept.0), b.send_from(&mut other.0)]);
-                sent.timeout(micros).await.ok();
-            }
-            4 => {
-                if let Ok(permit) = a.reserve().await {
-                    yield_now().await;
-                    if let Err(error) = permit.send(kept.0.take().unwrap()) {
-                        error.into_inner().take_back();
-                    }
-                }
-            }
-            5 => {
-                if let Err(error) = b.try_send(kept.0.take().unwrap()) {
-                    error.into_inner().take_back();
-                }
-            }
-            // Lost sends give back.
-            _ => match a.send(kept.0.take().unwrap()).either(after(micros)).await {
-                Either::Left(Ok(()), ()) => {}
-                Either::Left(Err(error), ()) => error.into_inner().take_back(),
-                Either::Right((), letter) => letter.take_back(),
-            },
-        }
-        PROGRESS.fetch_add(1, Ordering::Relaxed);
-        if a.is_closed() && b.is_closed() {
-            return;
-        }
-    }
-}
-
-/// Receives in all ways there are, until both channels have ended.
-async fn receiver(a: Receiver<Letter>, b: Receiver<Letter>, mut dice: Dice) {
-    let mut open = [Some(a), Some(b)];
-    while let Some(index) = open.iter().position(Option::is_some) {
-        let rx = open[index].as_ref().unwrap();
-        let micros = Duration::from_micros(dice.below(300));
-        let ended = match dice.below(5) {
-            0 => rx
-                .recv()
-                .await
-                .map(Letter::receive)
-                .is_err()
-                .then_some(index),
-            1 => match rx.recv().timeout(micros).await {
-                Ok(Ok(letter)) => {
-                    letter.receive();
-                    None
-                }
-                Ok(Err(_)) => Some(index),
-                Err(_) => None,
-            },
-            2 => {
-                let mut many = Vec::new();
-                let n = rx.recv_many(&mut many, 4).await;
-                many.into_iter().for_each(Letter::receive);
-                (n == 0).then_some(index)
-            }
-            3 => {
-                let both = open.iter().enumerate().filter_map(|(index, rx)| {
-                    rx.as_ref().map(|rx| rx.recv().map(move |got| (index, got)))
-                });
-                match choose(both).await {
-                    (_, Ok(letter)) => {
-                        letter.receive();
-                        None
-                    }
-                    (index, Err(_)) => Some(index),
-                }
-            }
-            _ => {
-                let mut stream = rx.clone().into_stream();
-                let next = stream.next().await.map(Letter::receive);
-                next.is_none().then_some(index)
-            }
-        };
-        if let Some(index) = ended {
-            open[index] = None;
-        }
-        if dice.below(16) == 0 {
-            yield_now().await;
-        }
-    }
-}
-
-/// Sends or receives on one channel, whatever comes first: both sides choose.
-async fn swapper(tx: Sender<Letter>, rx: Receiver<Letter>, ledger: Arc<Ledger>, n: u64) {
-    for _ in 0..n {
-        let mut kept = Kept(Some(Letter::new(&ledger)));
-        let swap = tx.send_from(&mut kept.0).either(rx.recv());
-        if let Ok(Either::Right(Ok(letter), ())) = swap.timeout(Duration::from_micros(200)).await {
-            letter.receive();
-        }
-    }
+fn main() -> ExitCode {
+    runner::run(tests![
+        everything_at_once_on_one_worker,
+        everything_at_once_on_two_workers,
+        everything_at_once_on_eight_workers,
+        spawn_storms_on_fresh_runtimes_lose_no_task,
+        a_runtime_that_ends_amid_the_work_of_others_leaves_nothing,
+        soak::a_mixed_load_leaves_nothing_behind,
+    ])
 }
 
 /// A round: tasks, threads, aborts; then the books must balance.
@@ -308,7 +106,7 @@ fn round(workers: usize, mut dice: Dice) {
 }
 
 fn rounds(name: &'static str, workers: usize) {
-    let _alone = alone(name);
+    let _watched = watched(name);
     let end = Instant::now() + budget();
     let mut seed = u64::from(std::process::id()) << 20;
     while Instant::now() < end {
@@ -319,17 +117,14 @@ fn rounds(name: &'static str, workers: usize) {
     }
 }
 
-#[test]
 fn everything_at_once_on_one_worker() {
     rounds("everything_at_once_on_one_worker", 1);
 }
 
-#[test]
 fn everything_at_once_on_two_workers() {
     rounds("everything_at_once_on_two_workers", 2);
 }
 
-#[test]
 fn everything_at_once_on_eight_workers() {
     rounds("everything_at_once_on_eight_workers", 8);
 }
@@ -348,9 +143,8 @@ fn tree(handle: Handle, depth: u32, done: Sender<()>) {
     }));
 }
 
-#[test]
 fn spawn_storms_on_fresh_runtimes_lose_no_task() {
-    let _alone = alone("spawn_storms_on_fresh_runtimes_lose_no_task");
+    let _watched = watched("spawn_storms_on_fresh_runtimes_lose_no_task");
     let end = Instant::now() + budget();
     for workers in [1, 2, 8].into_iter().cycle() {
         if Instant::now() >= end {
@@ -382,9 +176,8 @@ fn spawn_storms_on_fresh_runtimes_lose_no_task() {
     }
 }
 
-#[test]
 fn a_runtime_that_ends_amid_the_work_of_others_leaves_nothing() {
-    let _alone = alone("a_runtime_that_ends_amid_the_work_of_others_leaves_nothing");
+    let _watched = watched("a_runtime_that_ends_amid_the_work_of_others_leaves_nothing");
     let end = Instant::now() + budget();
     let mut dice = Dice(u64::from(std::process::id()));
     while Instant::now() < end {

@@ -1,0 +1,22 @@
+//! Small concurrent histories against sequential specifications, and the same programs, one
+//! operation after the other, against models and other libraries.
+//!
+//! | file | what |
+//! |---|---|
+//! | `checker.rs` | is a history linearizable? Knows nothing of tidings |
+//! | `record.rs` | who called what, when, and what came back |
+//! | `model.rs` | the sequential specification of channels and choice |
+//! | `real.rs` | the operations of the model, done on tidings |
+//! | `race.rs`, `channel.rs` | random programs on threads and on the seeded scheduler, checked |
+//! | `cells.rs` | the same for the cells |
+//! | `play.rs`, `differential.rs` | one operation after the other, against the model and others |
+
+mod cells;
+mod channel;
+mod checker;
+mod differential;
+mod model;
+mod play;
+mod race;
+mod real;
+mod record;

@@ -1,0 +1,62 @@
+//! Tests that run under something that watches their memory: AddressSanitizer, ThreadSanitizer,
+//! valgrind.
+
+use crate::command::{Tally, root, target};
+use crate::engines::run_tests;
+
+/// The only place that names the toolchain the sanitizers need.
+pub(crate) const NIGHTLY: &str = "+nightly";
+/// Sanitizers are told the target, so that proc macros and build scripts are built without them.
+const HOST: &str = "x86_64-unknown-linux-gnu";
+/// How long each stress test runs here: a sanitizer makes it 2 to 20 times slower.
+const STRESS: (&str, &str) = ("TIDINGS_STRESS_SECS", "5");
+
+/// All tests of tidings under AddressSanitizer, which also fails on memory that was leaked.
+pub(crate) fn address(tally: &mut Tally) -> Result<(), String> {
+    run_tests(
+        &[
+            ("RUSTFLAGS", "-Zsanitizer=address"),
+            ("CARGO_TARGET_DIR", &target("asan")),
+            STRESS,
+        ],
+        &format!("cargo {NIGHTLY} test -p tidings --lib --tests --no-fail-fast --target {HOST}"),
+        tally,
+    )
+}
+
+/// The stress tests under ThreadSanitizer, the only ones without libtest.
+///
+/// The standard library in the toolchain is not built for it, which the second flag allows, and
+/// so synchronises in ways it does not see: `tsan.supp` names them, with reasons.
+pub(crate) fn thread(tally: &mut Tally) -> Result<(), String> {
+    let suppressions = root().join("xtask/tsan.supp");
+    let options = format!("halt_on_error=0:suppressions={}", suppressions.display());
+    run_tests(
+        &[
+            (
+                "RUSTFLAGS",
+                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
+            ),
+            ("CARGO_TARGET_DIR", &target("tsan")),
+            ("TSAN_OPTIONS", &options),
+            STRESS,
+        ],
+        &format!("cargo {NIGHTLY} test -p tidings --test stress --target {HOST}"),
+        tally,
+    )
+}
+
+/// Themes of `tests/it` that poll by hand on few threads: valgrind runs one thread at a time.
+const MEMCHECK: &str = "cancel:: cell:: event:: watch:: broadcast:: token:: task:: scope::";
+
+/// Those tests under valgrind's memcheck: memory that is used before it is written, after it
+/// was freed, or is lost at the end.
+pub(crate) fn memory(tally: &mut Tally) -> Result<(), String> {
+    let valgrind = "valgrind --quiet --error-exitcode=1 --leak-check=full \
+                    --errors-for-leak-kinds=definite --show-leak-kinds=definite --fair-sched=yes";
+    run_tests(
+        &[("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", valgrind)],
+        &format!("cargo test -p tidings --test it -- {MEMCHECK}"),
+        tally,
+    )
+}

@@ -1,0 +1,92 @@
+//! What users of the library see, and what the library depends on: the public API against its
+//! snapshot, semantic versioning against the last release, and `cargo-deny`.
+
+use std::fs;
+use std::process::Command;
+
+use crate::command::{Tally, root, run_at_root, target};
+use crate::sanitizers::NIGHTLY;
+use crate::tools;
+
+const SNAPSHOT: &str = "crates/tidings/public-api.txt";
+
+/// The public API is the one in the snapshot; with `update` it becomes so.
+pub(crate) fn api(update: bool) -> Result<(), String> {
+    let tool = tools::PUBLIC_API.get()?;
+    let built = target("api");
+    let toolchain = NIGHTLY.trim_start_matches('+');
+    let arguments = ["public-api", "-p", "tidings", "-sss", "--color", "never"];
+    println!(
+        "$ RUSTUP_TOOLCHAIN={toolchain} {tool} {}",
+        arguments.join(" ")
+    );
+    let output = Command::new(&tool)
+        .args(arguments)
+        .env("RUSTUP_TOOLCHAIN", toolchain)
+        .env("CARGO_TARGET_DIR", built)
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("{tool}: {error}"))?;
+    if !output.status.success() {
+        return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+    }
+    let now = String::from_utf8_lossy(&output.stdout).into_owned();
+    let path = root().join(SNAPSHOT);
+    if update {
+        return fs::write(&path, now).map_err(|error| format!("{SNAPSHOT}: {error}"));
+    }
+    let before = fs::read_to_string(&path).map_err(|error| format!("{SNAPSHOT}: {error}"))?;
+    let changes = changes(&before, &now);
+    if changes.is_empty() {
+        println!("api: {} items, as in {SNAPSHOT}", now.lines().count());
+        return Ok(());
+    }
+    println!("{}", changes.join("\n"));
+    Err(format!(
+        "the public API differs from {SNAPSHOT} in {} lines; if it should: `cargo x api --update`",
+        changes.len()
+    ))
+}
+
+/// Lines that went and lines that came.
+fn changes(before: &str, now: &str) -> Vec<String> {
+    let missing = |lines: &str, other: &str, sign: &str| -> Vec<String> {
+        let other: Vec<&str> = other.lines().collect();
+        let gone = lines.lines().filter(|line| !other.contains(line));
+        gone.map(|line| format!("{sign}{line}")).collect()
+    };
+    let mut changes = missing(before, now, "-");
+    changes.extend(missing(now, before, "+"));
+    changes
+}
+
+/// Nothing that users of `baseline`, a commit, could rely on is gone without a new version.
+pub(crate) fn semver(baseline: &str, tally: &mut Tally) -> Result<(), String> {
+    let tool = tools::SEMVER.get()?;
+    let toolchain = NIGHTLY.trim_start_matches('+');
+    let built = target("semver");
+    let env = [
+        ("RUSTUP_TOOLCHAIN", toolchain),
+        ("CARGO_TARGET_DIR", &built),
+    ];
+    let line = format!("{tool} semver-checks -p tidings --baseline-rev {baseline}");
+    run_at_root(&env, &line, tally)
+}
+
+/// Licences, bans and sources of every dependency. Advisories need a database from the network:
+/// `cargo deny check advisories`.
+pub(crate) fn deny(tally: &mut Tally) -> Result<(), String> {
+    let tool = tools::DENY.get()?;
+    run_at_root(&[], &format!("{tool} check licenses bans sources"), tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::changes;
+
+    #[test]
+    fn what_went_and_what_came_is_named() {
+        assert_eq!(changes("a\nb\n", "b\nc\n"), ["-a", "+c"]);
+        assert!(changes("a\nb\n", "a\nb\n").is_empty());
+    }
+}

@@ -1,0 +1,47 @@
+//! Cargo's plug-ins that the verbs use, each at one version, in a folder of their own.
+
+use crate::command::{Tally, run_at_root, target};
+
+/// A program of crates.io.
+pub(crate) struct Tool {
+    name: &'static str,
+    version: &'static str,
+}
+
+pub(crate) const FUZZ: Tool = Tool {
+    name: "cargo-fuzz",
+    version: "0.13.2",
+};
+pub(crate) const PUBLIC_API: Tool = Tool {
+    name: "cargo-public-api",
+    version: "0.52.0",
+};
+pub(crate) const DENY: Tool = Tool {
+    name: "cargo-deny",
+    version: "0.20.2",
+};
+pub(crate) const SEMVER: Tool = Tool {
+    name: "cargo-semver-checks",
+    version: "0.51.0",
+};
+
+impl Tool {
+    /// Where it is. Installs it when it is missing; cargo does nothing when it is there.
+    pub(crate) fn get(&self) -> Result<String, String> {
+        let folder = target("tools");
+        let Self { name, version } = self;
+        let program = format!("{folder}/bin/{name}");
+        let installed = std::fs::read_to_string(format!("{folder}/.crates.toml"));
+        let line = format!("\"{name} {version} ");
+        if installed.is_ok_and(|list| list.contains(&line)) {
+            return Ok(program);
+        }
+        // Quickly built rather than fast: each runs for seconds.
+        let install = format!(
+            "cargo install --locked --debug --root {folder} --target-dir {folder}/build \
+             {name}@{version}"
+        );
+        run_at_root(&[], &install, &mut Tally::default())?;
+        Ok(program)
+    }
+}
