@@ -8,6 +8,7 @@
 mod ci;
 mod command;
 mod engines;
+mod laws;
 mod tidy;
 
 use std::process::ExitCode;
@@ -23,6 +24,9 @@ cargo x <verb>
   fmt | clippy | doc | test
                            the stage of that name
   loom [--full] [FILTER]   the concurrency models: 2 preemptions, with --full 3
+  laws [--full] [--seed N] [FILTER]
+                           programs of every primitive under loom, shuttle, real threads and the
+                           seeded scheduler; FILTER is a part of `engine/primitive`
   asan                     the tests of tidings under AddressSanitizer (nightly)
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (30)
@@ -56,6 +60,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             };
             engines::loom(full, filter, &mut Tally::default())?;
         }
+        ["laws", options @ ..] => laws::run(options, &mut Tally::default())?,
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["stress"] => ci::stage("stress")?,
         ["stress", "--secs", secs] => {

@@ -5,6 +5,7 @@
 
 mod allowed;
 mod code;
+pub(crate) mod laws;
 mod manifests;
 mod markdown;
 mod promises;
@@ -39,6 +40,7 @@ const CHECKS: &[Check] = &[
     rooms::doors,
     promises::promises,
     promises::citations,
+    laws::laws,
     markdown::links,
     manifests::lints,
     manifests::changelog,
