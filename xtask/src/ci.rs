@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::command::{Tally, root, run_at_root, run_in};
-use crate::{engines, sanitizers, tidy};
+use crate::{engines, laws, sanitizers, tidy};
 
 /// A stage says `Skipped` only where a tool that is optional is not on the machine.
 enum Outcome {
@@ -42,6 +42,7 @@ const STAGES: &[(&str, Stage)] = &[
         cargo(&[], "test --release -p tidings --no-fail-fast", tally)
     }),
     ("loom", |tally| done(engines::loom(false, None, tally))),
+    ("laws", |tally| done(laws::run(&[], tally))),
     ("asan", |tally| done(sanitizers::address(tally))),
     ("stress", |tally| {
         done(engines::stress(engines::STRESS_SECS, tally))

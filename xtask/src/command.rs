@@ -10,6 +10,8 @@ use std::process::{Command, Stdio};
 pub(crate) struct Tally {
     pub(crate) passed: u64,
     pub(crate) failed: u64,
+    /// What the engines of `cargo x laws` report.
+    pub(crate) laws: Vec<String>,
 }
 
 impl Tally {
@@ -24,6 +26,8 @@ impl Tally {
             };
             self.passed += number_before("passed").unwrap_or(0);
             self.failed += number_before("failed").unwrap_or(0);
+        } else if line.starts_with("law ") {
+            self.laws.push(line.trim_end().to_owned());
         } else if line.starts_with("--- PASS: ") {
             self.passed += 1;
         } else if line.starts_with("--- FAIL: ") {

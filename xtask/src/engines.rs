@@ -35,6 +35,47 @@ pub(crate) fn loom(full: bool, filter: Option<&str>, tally: &mut Tally) -> Resul
     )
 }
 
+/// Runs programs against the laws, in a build of its own: the environment, and whether it is the long form.
+type Laws = fn(&[(&str, &str)], bool, &mut Tally) -> Result<(), String>;
+
+/// The builds for `cargo x laws`, with the engines in each.
+pub(crate) const LAWS: &[(Laws, &[&str])] = &[
+    (
+        |env, _, tally| laws(env, "--nocapture", tally),
+        &["threads", "seeded"],
+    ),
+    (
+        |env, full, tally| {
+            let bound = if full { "3" } else { "2" };
+            let own = [
+                ("RUSTFLAGS", "--cfg loom"),
+                ("LOOM_MAX_PREEMPTIONS", bound),
+                ("CARGO_TARGET_DIR", &target("loom")),
+            ];
+            laws(&[env, &own].concat(), "engines --nocapture", tally)
+        },
+        &["loom"],
+    ),
+    (
+        |env, _, tally| {
+            let own = [
+                ("RUSTFLAGS", "--cfg shuttle"),
+                ("CARGO_TARGET_DIR", &target("shuttle")),
+            ];
+            laws(&[env, &own].concat(), "engines --nocapture", tally)
+        },
+        &["shuttle"],
+    ),
+];
+
+fn laws(env: &[(&str, &str)], tests: &str, tally: &mut Tally) -> Result<(), String> {
+    run_tests(
+        env,
+        &format!("cargo test -p tidings --release --test laws -- {tests}"),
+        tally,
+    )
+}
+
 /// Every peer of the arena: what it needs is installed, as root, it is built, and each of its cells is checked.
 pub(crate) fn peers(tally: &mut Tally) -> Result<(), String> {
     run_at_root(&[], "cargo run --release -- arena setup --all --yes", tally)?;

@@ -9,6 +9,7 @@ mod ci;
 mod command;
 mod engines;
 mod fuzz;
+mod laws;
 mod sanitizers;
 mod soak;
 mod surface;
@@ -28,6 +29,9 @@ cargo x <verb>
   fmt | clippy | doc | test
                            the stage of that name
   loom [--full] [FILTER]   the concurrency models: 2 preemptions, with --full 3
+  laws [--full] [--seed N] [FILTER]
+                           programs of every primitive under loom, shuttle, real threads and the
+                           seeded scheduler; FILTER is a part of `engine/primitive`
   asan                     the tests of tidings under AddressSanitizer (nightly)
   tsan                     the stress tests under ThreadSanitizer (nightly)
   memcheck                 some tests under valgrind
@@ -69,6 +73,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             };
             engines::loom(full, filter, &mut Tally::default())?;
         }
+        ["laws", options @ ..] => laws::run(options, &mut Tally::default())?,
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["tsan"] => sanitizers::thread(&mut Tally::default())?,
         ["memcheck"] => sanitizers::memory(&mut Tally::default())?,

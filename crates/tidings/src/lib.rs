@@ -38,7 +38,7 @@ mod models;
 mod primitive;
 pub mod sched;
 mod scope;
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod signal;
 pub mod sync;
 pub mod task;
@@ -52,7 +52,7 @@ pub use channel::{
 pub use event::{Either, Event, always, choose, guard, never, with_nack};
 pub use sched::{Handle, Runtime, spawn, spawn_blocking};
 pub use scope::{Scope, scope, try_scope};
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
 pub use tidings_macros::{main, test};

@@ -5,6 +5,7 @@
 
 mod allowed;
 mod code;
+pub(crate) mod laws;
 mod manifests;
 mod markdown;
 mod promises;
@@ -40,6 +41,7 @@ const CHECKS: &[Check] = &[
     promises::promises,
     promises::tables,
     promises::citations,
+    laws::laws,
     markdown::links,
     manifests::lints,
     manifests::changelog,

@@ -11,19 +11,19 @@ pub struct Lock {
     raw: RawLock,
     /// A model repeats its runs step by step, but not its addresses: there locks are ordered by
     /// when they were made.
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     number: usize,
 }
 
 impl Lock {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) const fn new() -> Self {
         Self {
             raw: RawLock::new(),
         }
     }
 
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     pub(crate) fn new() -> Self {
         static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -36,9 +36,9 @@ impl Lock {
     /// The place in the order in which a choice takes its locks.
     #[inline(always)]
     fn place(&self) -> usize {
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         return ptr::from_ref(self).addr();
-        #[cfg(loom)]
+        #[cfg(any(loom, shuttle))]
         self.number
     }
 

@@ -6,7 +6,7 @@
 //! other side raises `revoked`, makes every thread of the process pass a full barrier
 //! (`membarrier(2)`, about 3 us), and waits until the owner is out.
 //!
-//! Proof, with the barrier pair as two `SeqCst` fences (which is what it is under loom, and on
+//! Proof, with the barrier pair as two `SeqCst` fences (which is what it is in models, and on
 //! systems without `membarrier`): either the owner's load sees `revoked`, and it steps back, or
 //! the other's load sees `busy`, and it waits. The values travel by the release stores of
 //! `busy` and `revoked` and the acquire loads that see them.
@@ -105,7 +105,7 @@ impl<T> Biased<T> {
 }
 
 /// The pair of barriers: `light` on the owner's side, `heavy` on the other.
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 mod barrier {
     use super::{AtomicBool, Ordering, fence};
     use std::sync::Once;
@@ -146,7 +146,7 @@ mod barrier {
     }
 }
 
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(any(not(target_os = "linux"), loom, shuttle))]
 mod barrier {
     use super::{Ordering, fence};
 

@@ -1,4 +1,4 @@
-//! The one door to threads, atomics and cells: std, or loom when a model runs.
+//! The one door to threads, atomics and cells: std, or loom or shuttle when they explore.
 //!
 //! Nothing else in the crate names `std::sync::atomic`, `std::thread` or `UnsafeCell`
 //! (`cargo x tidy` checks it), so a model explores the code that ships.
@@ -20,7 +20,7 @@ pub(crate) use parker::Parker;
 #[cfg(all(test, loom))]
 pub(crate) use parker::Sleeper;
 
-#[cfg(not(loom))]
+#[cfg(not(any(loom, shuttle)))]
 mod imp {
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
     pub(crate) use std::thread;
@@ -52,6 +52,24 @@ mod imp {
     }
 }
 
+#[cfg(shuttle)]
+mod imp {
+    pub(crate) mod thread {
+        pub(crate) use shuttle::thread::ThreadId;
+        pub(crate) use shuttle::thread::{
+            Builder, JoinHandle, Thread, current, park, park_timeout, yield_now,
+        };
+        pub(crate) use std::thread::available_parallelism;
+    }
+    // As under loom: no schedule is drawn inside of their critical sections.
+    pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+    pub(crate) mod atomic {
+        pub(crate) use shuttle::sync::atomic::{
+            AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+        };
+    }
+}
+
 pub(crate) use imp::{
     Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, atomic, thread,
 };
@@ -60,12 +78,31 @@ pub(crate) use imp::{
 pub(crate) mod explored {
     #[cfg(loom)]
     pub(crate) use loom::sync::{Mutex, MutexGuard};
-    #[cfg(not(loom))]
+    #[cfg(shuttle)]
+    pub(crate) use shuttle::sync::{Mutex, MutexGuard};
+    #[cfg(not(any(loom, shuttle)))]
     pub(crate) use std::sync::{Mutex, MutexGuard};
 
     /// As [`super::lock`].
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(super::PoisonError::into_inner)
+    }
+}
+
+/// What an exploration draws in the place of chance: a number below `n`. loom has no chance.
+#[inline(always)]
+pub(crate) fn drawn(n: usize) -> Option<usize> {
+    #[cfg(loom)]
+    return (n > 0).then_some(0);
+    #[cfg(shuttle)]
+    return Some(shuttle::rand::Rng::gen_range(
+        &mut shuttle::rand::thread_rng(),
+        0..n,
+    ));
+    #[cfg(not(any(loom, shuttle)))]
+    {
+        let _ = n;
+        None
     }
 }
 
@@ -83,12 +120,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Spins first; then gives the core away, because the holder may be preempted (more threads
 /// than cores).
 pub(crate) fn relax(step: &mut u32) {
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     {
         *step += 1;
         thread::yield_now();
     }
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     {
         if *step < 6 {
             for _ in 0..1u32 << *step {

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::Shared;
 use super::worker::Worker;
-use crate::primitive::Arc;
+use crate::primitive::{Arc, drawn};
 
 thread_local! {
     /// The worker that runs on this thread, while it does.
@@ -67,7 +67,7 @@ pub(super) fn shared() -> Option<Arc<Shared>> {
 
 /// Xorshift (Marsaglia 2003): a number below `n`, for a thread that is not a worker.
 pub(super) fn random_below(n: usize) -> usize {
-    RANDOM.with(|state| xorshift_below(state, n))
+    drawn(n).unwrap_or_else(|| RANDOM.with(|state| xorshift_below(state, n)))
 }
 
 #[inline(always)]

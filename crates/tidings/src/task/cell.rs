@@ -35,7 +35,7 @@ pub(crate) struct Header {
     joiner: UnsafeCell<Option<Waker>>,
 }
 
-#[cfg(all(not(loom), target_pointer_width = "64"))]
+#[cfg(all(not(any(loom, shuttle)), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Header>() == 64);
 
 impl Header {

@@ -4,9 +4,9 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::both::{on_all, on_pools};
+use crate::both::on_all;
 use crate::channel::{rx_waiting, tx_waiting};
-use crate::hands::{Dice, Wakes, pinned, poll, poll_with};
+use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::letter::{Ledger, Letter};
 use tidings::channel::{dead_letters, ivar::IVar, mvar::MVar};
 use tidings::{
@@ -308,65 +308,4 @@ fn a_guard_that_panics_leaves_the_value_of_its_neighbour() {
     assert!(std::panic::catch_unwind(polled).is_err());
     drop(choice);
     assert_eq!(place.unwrap().n, 1);
-}
-
-/// Waits dropped after any number of polls, on real threads: each letter comes out once.
-#[test]
-fn letters_are_conserved_under_random_drops() {
-    on_pools(|| async {
-        for seed in 0..6 {
-            let mut dice = Dice(seed);
-            let ledger = Ledger::default();
-            let (tx, rx) = match seed % 3 {
-                0 => channel(),
-                1 => bounded(2),
-                _ => unbounded(),
-            };
-            let mut tasks = Vec::new();
-            for _ in 0..4u64 {
-                let (tx, ledger, mut dice) = (tx.clone(), ledger.clone(), Dice(dice.below(99)));
-                let of_receiver = dice.0;
-                tasks.push(tidings::spawn(async move {
-                    for n in 0..100 {
-                        let mut place = Some(ledger.letter(n));
-                        while place.is_some() {
-                            let polls = dice.below(4);
-                            impatient(tx.send_from(&mut place), polls).await;
-                        }
-                    }
-                    0
-                }));
-                let (rx, mut dice) = (rx.clone(), Dice(of_receiver));
-                tasks.push(tidings::spawn(async move {
-                    let mut got = 0;
-                    loop {
-                        match impatient(rx.recv(), dice.below(4)).await {
-                            Some(Ok(_)) => got += 1,
-                            Some(Err(_)) => return got,
-                            None => {}
-                        }
-                    }
-                }));
-            }
-            drop((tx, rx));
-            let mut got = 0;
-            for task in tasks {
-                got += task.await.unwrap();
-            }
-            assert_eq!((got, ledger.alive()), (400, 0));
-        }
-    });
-}
-
-/// Polls an event's future at most so often, letting others run in between.
-async fn impatient<E: Event>(event: E, polls: u64) -> Option<E::Output> {
-    let mut wait = pinned(event);
-    for _ in 0..polls {
-        if let Poll::Ready(output) = futures::poll!(wait.as_mut()) {
-            return Some(output);
-        }
-        yield_now().await;
-    }
-    yield_now().await;
-    None
 }
