@@ -8,6 +8,7 @@
 mod ci;
 mod command;
 mod engines;
+mod mutants;
 mod tidy;
 
 use std::process::ExitCode;
@@ -26,6 +27,12 @@ cargo x <verb>
   asan                     the tests of tidings under AddressSanitizer (nightly)
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (30)
+  mutants [--missing | --short N | --list | FILTER]
+                           seeded bugs in a copy of the library: each must be killed by a test
+  mutants --generated [FILE..]
+                           the same with what cargo-mutants makes of the files
+  orderings [--list | FILTER]
+                           every memory ordering weakened, against the concurrency models
 ";
 
 fn main() -> ExitCode {
@@ -56,6 +63,8 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             };
             engines::loom(full, filter, &mut Tally::default())?;
         }
+        ["mutants", options @ ..] => return mutants::run(options),
+        ["orderings", options @ ..] => return mutants::orderings(options),
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["stress"] => ci::stage("stress")?,
         ["stress", "--secs", secs] => {
