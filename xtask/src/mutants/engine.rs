@@ -64,9 +64,9 @@ pub(super) const LOOM: Engine = Engine {
 };
 
 /// A program that says nothing for so many times as long as it ever did unmutated hangs.
-const PATIENCE: u32 = 10;
+const PATIENCE: u32 = 8;
 /// On a machine that does other work too, no silence below this means anything.
-const PATIENCE_MIN: Duration = Duration::from_secs(30);
+const PATIENCE_MIN: Duration = Duration::from_secs(12);
 /// What an unmutated program may take from one test to the next.
 const PATIENCE_UNMUTATED: Duration = Duration::from_secs(240);
 
