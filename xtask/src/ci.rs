@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::command::{Tally, root, run_at_root, run_in};
-use crate::{engines, laws, sanitizers, tidy};
+use crate::{engines, laws, mutants, sanitizers, tidy};
 
 /// A stage says `Skipped` only where a tool that is optional is not on the machine.
 enum Outcome {
@@ -47,6 +47,8 @@ const STAGES: &[(&str, Stage)] = &[
     ("stress", |tally| {
         done(engines::stress(engines::STRESS_SECS, tally))
     }),
+    // Some of them, others each day; `cargo x mutants` takes them all.
+    ("mutants", |_| done(mutants::run(&["--short", "10"]).map(drop))),
     ("arena", |tally| {
         cargo(&[], "run --release -- arena smoke", tally)
     }),

@@ -10,6 +10,7 @@ mod command;
 mod engines;
 mod fuzz;
 mod laws;
+mod mutants;
 mod sanitizers;
 mod soak;
 mod surface;
@@ -43,6 +44,12 @@ cargo x <verb>
   deny                     licences, bans and sources of the dependencies
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (30)
+  mutants [--missing | --short N | --list | FILTER]
+                           seeded bugs in a copy of the library: each must be killed by a test
+  mutants --generated [FILE..]
+                           the same with what cargo-mutants makes of the files
+  orderings [--list | FILTER]
+                           every memory ordering weakened, against the concurrency models
 ";
 
 fn main() -> ExitCode {
@@ -74,6 +81,8 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             engines::loom(full, filter, &mut Tally::default())?;
         }
         ["laws", options @ ..] => laws::run(options, &mut Tally::default())?,
+        ["mutants", options @ ..] => return mutants::run(options),
+        ["orderings", options @ ..] => return mutants::orderings(options),
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["tsan"] => sanitizers::thread(&mut Tally::default())?,
         ["memcheck"] => sanitizers::memory(&mut Tally::default())?,

@@ -2,7 +2,7 @@
 //! out `use` trees.
 
 /// The source with comments, strings and characters blanked out; lines and columns stay.
-pub(super) fn code_only(source: &str) -> String {
+pub(crate) fn code_only(source: &str) -> String {
     let chars: Vec<char> = source.chars().collect();
     let mut code = String::with_capacity(source.len());
     let mut at = 0;

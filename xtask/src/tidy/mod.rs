@@ -15,6 +15,8 @@ mod sources;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+pub(crate) use code::code_only;
+
 /// One text file.
 struct File {
     /// Below the root, with `/`.

@@ -317,30 +317,23 @@ impl<T> Chan<T> {
         }
     }
 
-    /// Puts back a value whose receiver was dropped before it looked: to the next receiver, or
-    /// to the front of the queue; with no receiver left it is a dead letter.
+    /// Puts back a value whose receive was dropped before it looked: to the next who waits, or
+    /// to the front of the queue. The receive has borrowed a receiver, so one is left.
     pub(super) fn give_back(&self, value: T) {
-        let dead = if self.count(Side::Receiver) == 0 {
-            super::count_dead(1);
-            Some(value)
-        } else {
-            let waker = self.locked(|state| match state.receivers.claim() {
-                Some(claimed) => {
-                    // SAFETY: the receivers' waiters are slots of this channel, locked.
-                    *unsafe { value_of(&claimed) } = Some(value);
-                    Some(claimed.commit(false))
-                }
-                None => {
-                    state.queue.push_front(value);
-                    None
-                }
-            });
-            if let Some(waker) = waker {
-                crate::task::wake_now(waker);
+        let waker = self.locked(|state| match state.receivers.claim() {
+            Some(claimed) => {
+                // SAFETY: the receivers' waiters are slots of this channel, locked.
+                *unsafe { value_of(&claimed) } = Some(value);
+                Some(claimed.commit(false))
             }
-            None
-        };
-        drop(dead);
+            None => {
+                state.queue.push_front(value);
+                None
+            }
+        });
+        if let Some(waker) = waker {
+            crate::task::wake_now(waker);
+        }
     }
 }
 

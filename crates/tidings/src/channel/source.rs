@@ -77,6 +77,16 @@ impl<S> Source<S> {
     }
 }
 
+#[cfg(loom)]
+impl<S> Drop for Source<S> {
+    /// To loom freed memory is like any other: here it sees that all other accesses come before.
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            self.state.with_mut(|_| ());
+        }
+    }
+}
+
 impl<S: Lists> Source<S> {
     /// # Safety
     /// The lock is held; the slot is not linked, and is withdrawn or committed before it goes.
@@ -212,13 +222,25 @@ impl<T> Slot<T> {
 /// The claim is of a waiter in a `Slot<T>`, and the lock of its channel is held.
 #[inline(always)]
 pub(crate) unsafe fn value_of<'a, T>(claimed: &Claimed) -> &'a mut Option<T> {
-    #[cfg(not(loom))]
-    let slot = claimed.waiter().cast::<Slot<T>>();
-    #[cfg(loom)]
     // SAFETY: a claimed waiter is alive.
-    let slot = unsafe { (*claimed.waiter()).slot }.cast::<Slot<T>>();
+    let slot = unsafe { slot_of::<T>(claimed.waiter()) };
     // SAFETY: the caller's promise; a claimed slot is the claimer's until it commits.
     unsafe { (*slot).value.with_mut(|value| &mut *value) }
+}
+
+/// The slot around a waiter.
+///
+/// # Safety
+/// The waiter is in a `Slot<T>`, and alive.
+#[inline(always)]
+pub(crate) unsafe fn slot_of<T>(waiter: *mut Waiter) -> *mut Slot<T> {
+    #[cfg(not(loom))]
+    return waiter.cast();
+    #[cfg(loom)]
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*waiter).slot.cast()
+    }
 }
 
 /// The methods of `Event` that all operations on a source share: one leaf, which waits in the

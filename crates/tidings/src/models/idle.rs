@@ -43,6 +43,19 @@ impl Pool {
         self.notify();
     }
 
+    /// As `Shared::send_to`: for one worker alone.
+    fn push_for(&self, worker: usize) {
+        self.inboxes[worker].store(1, Ordering::Relaxed);
+        if self.idle.wake_this(worker) {
+            self.parkers[worker]
+                .get()
+                .expect("a sleeper has its parker")
+                .unpark();
+        } else {
+            super::note("nobody needs to be woken");
+        }
+    }
+
     fn has_work(&self) -> bool {
         self.inboxes
             .iter()
@@ -148,6 +161,23 @@ fn two_pushes_get_two_workers() {
         workers
             .into_iter()
             .for_each(|worker| worker.join().unwrap());
+        assert!(pool.idle.all(0), "nobody searches or sleeps");
+    });
+}
+
+#[test]
+fn a_push_for_one_worker_wakes_it() {
+    const OUTCOMES: &[&str] = &[
+        "woken",
+        "saw the push before it slept",
+        "nobody needs to be woken",
+    ];
+    explore("idle/for one", OUTCOMES, || {
+        let pool = Pool::new();
+        let worker = Arc::clone(&pool);
+        let worker = fork(move || worker.work(0, 1));
+        pool.push_for(0);
+        worker.join().unwrap();
         assert!(pool.idle.all(0), "nobody searches or sleeps");
     });
 }

@@ -8,6 +8,7 @@
 //! Run by `cargo x loom`; the larger models only with `TIDINGS_LOOM_FULL=1`.
 
 mod biased;
+mod cancel;
 mod chan;
 mod idle;
 mod inbox;

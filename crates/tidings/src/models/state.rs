@@ -13,6 +13,8 @@ use crate::task::State;
 struct Polled {
     state: State,
     sent: [AtomicU32; 2],
+    /// What a queue writes: it belongs to the owner of the run right before the poll too.
+    link: UnsafeCell<u32>,
     stage: UnsafeCell<[u32; 2]>,
     queued: AtomicUsize,
 }
@@ -22,6 +24,7 @@ impl Polled {
         Arc::new(Self {
             state: State::new(),
             sent: [AtomicU32::new(0), AtomicU32::new(0)],
+            link: UnsafeCell::new(0),
             stage: UnsafeCell::new([0; 2]),
             queued: AtomicUsize::new(0),
         })
@@ -32,6 +35,8 @@ impl Polled {
         loop {
             let one_runs = self.queued.fetch_add(1, Relaxed) == 0;
             assert!(one_runs, "one run right at any time");
+            // SAFETY: loom fails the model if two own it at once, or unordered.
+            self.link.with_mut(|link| unsafe { *link += 1 });
             let seen = self.state.begin();
             self.stage.with_mut(|stage| {
                 let sent = [0, 1].map(|index: usize| self.sent[index].load(Relaxed));
@@ -84,12 +89,21 @@ struct Ending {
     state: State,
     stage: UnsafeCell<Option<Value>>,
     joiner: SpinLock<()>,
+    /// The waker that the lock guards while there are handles.
+    waker: UnsafeCell<u32>,
     freed: AtomicUsize,
 }
 
 impl Ending {
     fn free(&self, by: &'static str) {
         drop(self.joiner.lock());
+        self.give_back(by);
+    }
+
+    /// The slot's owner needs no lock.
+    fn give_back(&self, by: &'static str) {
+        // SAFETY: as below.
+        self.waker.with_mut(|waker| unsafe { *waker = 0 });
         // SAFETY: loom fails the model if somebody else is there, or unordered.
         drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
         self.state.release();
@@ -111,7 +125,7 @@ impl Ending {
             seen("nobody wants the output");
         }
         if !self.state.has_handles() {
-            self.free("freed by the completer");
+            self.give_back("freed by the completer");
             return;
         }
         let joiner = self.joiner.lock();
@@ -122,8 +136,12 @@ impl Ending {
         }
     }
 
-    /// Drops the join handle.
+    /// Drops the join handle, which has been polled.
     fn leave(&self) {
+        let joiner = self.joiner.lock();
+        // SAFETY: as above.
+        self.waker.with_mut(|waker| unsafe { *waker = 1 });
+        drop(joiner);
         if self.state.is_complete() {
             drop(self.joiner.lock());
             // SAFETY: as above.
@@ -140,6 +158,7 @@ fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
         state: State::new(),
         stage: UnsafeCell::new(None),
         joiner: SpinLock::new(()),
+        waker: UnsafeCell::new(0),
         freed: AtomicUsize::new(0),
     };
     (Arc::new(task), ledger.value(1))
@@ -160,6 +179,32 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
         let runner = fork(move || runner.run(output));
         task.leave();
         runner.join().unwrap();
+        assert_eq!(task.freed.load(Relaxed), 1);
+        ledger.balance();
+    });
+}
+
+#[test]
+fn whoever_sees_the_end_sees_what_was_done() {
+    explore("state/finished", &["finished", "not yet"], || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        let done = Arc::new(UnsafeCell::new(0));
+        let (runner, does) = (Arc::clone(&task), Arc::clone(&done));
+        let runner = fork(move || {
+            // SAFETY: loom fails the model if the reader is not ordered behind us.
+            does.with_mut(|done| unsafe { *done = 1 });
+            runner.run(output);
+        });
+        if task.state.is_complete() {
+            // SAFETY: as above.
+            assert_eq!(done.with(|done| unsafe { *done }), 1);
+            seen("finished");
+        } else {
+            seen("not yet");
+        }
+        runner.join().unwrap();
+        task.leave();
         assert_eq!(task.freed.load(Relaxed), 1);
         ledger.balance();
     });

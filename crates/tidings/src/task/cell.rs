@@ -178,6 +178,13 @@ impl<F: Future> Cell<F> {
                 let _ = catch_unwind(AssertUnwindSafe(|| drop(output)));
             }
             if !cell.header.state.has_handles() {
+                // A handle that was polled before it went has left its waker.
+                // SAFETY: the handles are gone, so the completer owns the slot.
+                let left = cell.header.joiner.with_mut(|waker| unsafe { (*waker).take() });
+                if left.is_some() {
+                    // A foreign waker's drop may panic, like its wake below.
+                    let _ = catch_unwind(AssertUnwindSafe(|| drop(left)));
+                }
                 // SAFETY: the handles are gone, so the completer owns the slot.
                 unsafe { Self::give_back(header) };
                 return;

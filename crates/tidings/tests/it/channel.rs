@@ -198,6 +198,27 @@ fn a_close_wakes_everyone_who_waits() {
     });
 }
 
+#[test]
+fn whoever_waits_for_the_close_is_woken() {
+    for receivers_go in [true, false] {
+        let (tx, rx) = bounded::<u8>(1);
+        let (wakes, waker) = Wakes::new();
+        let mut waits: Vec<_> = (0..100).map(|_| pinned(tx.closed())).collect();
+        for wait in &mut waits {
+            assert!(poll_with(wait.as_mut(), &waker).is_pending());
+        }
+        if receivers_go {
+            drop(rx);
+        } else {
+            tx.close();
+        }
+        assert_eq!(wakes.count(), 100);
+        for wait in &mut waits {
+            assert!(poll(wait.as_mut()).is_ready());
+        }
+    }
+}
+
 /// The number of waiting receivers, from the handle's `Debug`.
 pub(crate) fn rx_waiting<T>(rx: &Receiver<T>) -> usize {
     number(&format!("{rx:?}"), "receivers_waiting: ")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::both::{on_all, pool, run, seeded, watchdog};
-use crate::hands::{Bomb, poll, poll_with};
+use crate::hands::{Bomb, Wakes, poll, poll_with};
 use crate::letter::{Ledger, Letter};
 use tidings::{Event, oneshot, unbounded, yield_now};
 
@@ -403,5 +403,21 @@ fn a_task_that_panics_drops_what_it_held() {
         });
         assert_eq!(task.await.unwrap_err().panic_message(), Some("gone"));
         assert_eq!(ledger.alive(), 0);
+    });
+}
+
+#[test]
+fn a_joiner_that_goes_takes_its_waker_with_it() {
+    on_all(|| async {
+        let (wakes, waker) = Wakes::new();
+        let (tx, rx) = oneshot::<()>();
+        let mut task = tidings::spawn(async move { drop(rx.await) });
+        assert!(poll_with(Pin::new(&mut task), &waker).is_pending());
+        drop((task, waker));
+        tx.send(()).unwrap();
+        while Arc::strong_count(&wakes) > 1 {
+            yield_now().await;
+        }
+        assert_eq!(wakes.count(), 0);
     });
 }

@@ -1,0 +1,285 @@
+//! The engines that are to kill mutants: test programs, built once, run once per mutant.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use super::tree::Tree;
+use crate::command::target;
+
+/// One engine: how its test program is built and what it runs of it. Another one is a row here.
+pub(super) struct Engine {
+    pub(super) name: &'static str,
+    /// The arguments of `cargo test`.
+    build: &'static str,
+    /// For the build and for the run.
+    env: &'static [(&'static str, &'static str)],
+    /// Where it is built: a folder for each set of compiler flags.
+    target: &'static str,
+    /// The tests it runs when nobody names some.
+    tests: &'static str,
+}
+
+/// Cheapest first.
+pub(super) const ENGINES: &[Engine] = &[
+    Engine {
+        name: "it",
+        build: "-p tidings --test it",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
+        name: "unit",
+        build: "-p tidings --lib",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    LOOM,
+    Engine {
+        name: "stress",
+        build: "-p tidings --test stress",
+        env: &[("TIDINGS_STRESS_SECS", "5")],
+        target: "build",
+        tests: "",
+    },
+];
+
+/// The concurrency models, as `cargo x loom` runs them.
+pub(super) const LOOM: Engine = Engine {
+    name: "loom",
+    build: "-p tidings --release --lib",
+    env: &[
+        ("RUSTFLAGS", "--cfg loom"),
+        ("LOOM_MAX_PREEMPTIONS", "2"),
+        ("TIDINGS_LOOM_FULL", "0"),
+    ],
+    target: "build-loom",
+    tests: "models",
+};
+
+/// A program that says nothing for so many times as long as it ever did unmutated hangs.
+const PATIENCE: u32 = 8;
+/// On a machine that does other work too, no silence below this means anything.
+const PATIENCE_MIN: Duration = Duration::from_secs(12);
+/// What an unmutated program may take from one test to the next.
+const PATIENCE_UNMUTATED: Duration = Duration::from_secs(240);
+
+/// A test program that was built.
+pub(super) struct Program {
+    engine: &'static Engine,
+    path: PathBuf,
+    folder: PathBuf,
+    limit: Duration,
+}
+
+/// What a run says.
+pub(super) enum Verdict {
+    /// All tests passed: how many, and the longest silence.
+    Green(usize, Duration),
+    /// The test that failed, or how the program ended and which tests had not.
+    Killed(String),
+}
+
+impl Engine {
+    /// Builds the program. An error of the compiler is one of whoever wrote the mutant.
+    pub(super) fn build(&'static self, tree: &Tree) -> Result<Program, String> {
+        let target = target(&format!("mutants/{}", self.target));
+        let line = format!("test {} --no-run", self.build);
+        println!("$ cd {} && cargo {line}", tree.root.display());
+        let output = Command::new("cargo")
+            .args(line.split(' '))
+            .envs(self.env.iter().copied())
+            .env("CARGO_TARGET_DIR", &target)
+            .current_dir(&tree.root)
+            .output()
+            .map_err(|error| format!("cargo cannot be started: {error}"))?;
+        let said = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            return Err(format!("{said}\n{}: the tree does not build", self.name));
+        }
+        // `  Executable tests/it/main.rs (/../it-0123)`
+        let program = said
+            .lines()
+            .filter(|line| line.trim_start().starts_with("Executable"))
+            .find_map(|line| Some(line.rsplit_once('(')?.1.strip_suffix(')')?.to_owned()))
+            .ok_or_else(|| format!("{said}\n{}: cargo names no program", self.name))?;
+        Ok(Program {
+            engine: self,
+            path: tree.root.join(program),
+            folder: tree.root.join("crates/tidings"),
+            limit: PATIENCE_UNMUTATED,
+        })
+    }
+}
+
+impl Program {
+    /// Runs everything unmutated, which must be green, and learns how long silences are. What an
+    /// earlier session learnt of the same tree is believed.
+    pub(super) fn prove(&mut self, fingerprint: &str) -> Result<(), String> {
+        let at = PathBuf::from(target("mutants")).join(format!("proved-{}", self.engine.name));
+        let known = fs::read_to_string(&at).unwrap_or_default();
+        let known = known.strip_prefix(fingerprint).map(str::trim);
+        let millis = if let Some(millis) = known.and_then(|known| known.parse().ok()) {
+            millis
+        } else {
+            let start = Instant::now();
+            match self.run(None, &[])? {
+                Verdict::Killed(test) => {
+                    let name = self.engine.name;
+                    return Err(format!("{name} is not green without a mutant: {test}"));
+                }
+                Verdict::Green(tests, silence) => {
+                    println!(
+                        "unmutated: {} is green, {tests} tests, {:.0} s",
+                        self.engine.name,
+                        start.elapsed().as_secs_f64()
+                    );
+                    let millis = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+                    fs::write(&at, format!("{fingerprint} {millis}\n"))
+                        .map_err(|error| format!("{}: {error}", at.display()))?;
+                    millis
+                }
+            }
+        };
+        self.limit = (Duration::from_millis(millis) * PATIENCE).max(PATIENCE_MIN);
+        Ok(())
+    }
+
+    /// Runs the tests that `filter` names, or all of the engine's, to the first failure.
+    pub(super) fn run(
+        &self,
+        filter: Option<&[String]>,
+        env: &[(&str, &str)],
+    ) -> Result<Verdict, String> {
+        let all = [self.engine.tests.to_owned()];
+        let filter = filter.unwrap_or(&all).iter().filter(|f| !f.is_empty());
+        let mut command = self.command();
+        command.args(filter.clone()).envs(env.iter().copied());
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| format!("{}: {error}", self.path.display()))?;
+        let verdict = self.watch(&mut child);
+        // It may have ended by itself.
+        let _ = child.kill();
+        let status = child.wait().map_err(|error| error.to_string())?;
+        Ok(match verdict {
+            Watched::Failed(test) => Verdict::Killed(test),
+            Watched::Silent(done) => {
+                Verdict::Killed(format!("hang: {}", self.unfinished(filter, &done)))
+            }
+            Watched::Ended(done, silence) if status.success() => {
+                Verdict::Green(done.len(), silence)
+            }
+            Watched::Ended(done, _) => {
+                let unfinished = self.unfinished(filter, &done);
+                Verdict::Killed(format!("abort ({status}): {unfinished}"))
+            }
+        })
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command
+            .current_dir(&self.folder)
+            .envs(self.engine.env.iter().copied())
+            // A mutant's failures are no regressions to remember.
+            .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "1");
+        command
+    }
+
+    fn watch(&self, child: &mut Child) -> Watched {
+        let mut done = BTreeSet::new();
+        let mut longest = Duration::ZERO;
+        let (lines, said) = channel();
+        let Some(output) = child.stdout.take() else {
+            return Watched::Ended(done, longest);
+        };
+        // Ends with the program, whose output it reads.
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+                if lines.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        loop {
+            let start = Instant::now();
+            match said.recv_timeout(self.limit) {
+                Ok(line) => match result_of(&String::from_utf8_lossy(&line)) {
+                    Some((test, true)) => {
+                        done.insert(test);
+                    }
+                    Some((test, false)) => return Watched::Failed(test),
+                    None => {}
+                },
+                Err(RecvTimeoutError::Timeout) => return Watched::Silent(done),
+                Err(RecvTimeoutError::Disconnected) => return Watched::Ended(done, longest),
+            }
+            longest = longest.max(start.elapsed());
+        }
+    }
+
+    /// The tests that had not ended: one of them is the cause.
+    fn unfinished<'a>(
+        &self,
+        filter: impl Iterator<Item = &'a String>,
+        done: &BTreeSet<String>,
+    ) -> String {
+        let listed = self.command().args(filter).arg("--list").output();
+        let listed = listed.map_or(String::new(), |output| {
+            String::from_utf8_lossy(&output.stdout).into_owned()
+        });
+        let left: Vec<&str> = listed
+            .lines()
+            .filter_map(|line| line.strip_suffix(": test"))
+            .filter(|test| !done.contains(*test))
+            .collect();
+        match left[..] {
+            [] => "after all tests".to_owned(),
+            [test] => test.to_owned(),
+            [test, ..] => format!("{test} or {} after it", left.len() - 1),
+        }
+    }
+}
+
+enum Watched {
+    Failed(String),
+    Silent(BTreeSet<String>),
+    Ended(BTreeSet<String>, Duration),
+}
+
+/// `test a::b ... ok`: the test's name, and whether it passed.
+fn result_of(line: &str) -> Option<(String, bool)> {
+    let (name, result) = line.strip_prefix("test ")?.split_once(" ... ")?;
+    let name = name.strip_suffix(" - should panic").unwrap_or(name);
+    match result {
+        "FAILED" => Some((name.to_owned(), false)),
+        _ if result.starts_with("ok") => Some((name.to_owned(), true)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::result_of;
+
+    #[test]
+    fn results_of_tests_are_read() {
+        let read = |line| result_of(line).map(|(name, ok)| format!("{name} {ok}"));
+        assert_eq!(read("test a::b ... ok").as_deref(), Some("a::b true"));
+        assert_eq!(
+            read("test a::b - should panic ... FAILED").as_deref(),
+            Some("a::b false")
+        );
+        assert_eq!(read("test result: ok. 1 passed; 0 failed"), None);
+        assert_eq!(read("running 3 tests"), None);
+    }
+}

@@ -1,0 +1,45 @@
+//! `cargo x mutants --generated FILE..`: what cargo-mutants makes of a file.
+//!
+//! It changes the code mechanically (a body for a default value, `<` for `<=`) and builds the
+//! library and its tests anew each time: a minute per mutant, so it is run by hand, file by file,
+//! and not in continuous integration. `.cargo/mutants.toml` says which tests it runs.
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitCode};
+
+use super::tree::Tree;
+use crate::command::target;
+
+/// The version that the configuration was written for.
+const VERSION: &str = "27.1.0";
+
+pub(super) fn run(files: &[&str]) -> Result<ExitCode, String> {
+    let installed = Command::new("cargo")
+        .args(["mutants", "--version"])
+        .output();
+    if !installed.is_ok_and(|output| output.status.success()) {
+        return Err(format!(
+            "cargo-mutants is missing: cargo install cargo-mutants --version {VERSION} --locked"
+        ));
+    }
+    // In a copy of ours, which is built where the others are: nothing but the library is anew.
+    let tree = Tree::copy("generated", &BTreeMap::new())?;
+    let mut arguments = vec!["mutants", "--in-place", "--package", "tidings"];
+    arguments.extend(files.iter().flat_map(|file| ["--file", file]));
+    println!(
+        "$ cd {} && cargo {}",
+        tree.root.display(),
+        arguments.join(" ")
+    );
+    let status = Command::new("cargo")
+        .args(&arguments)
+        .env("CARGO_TARGET_DIR", target("mutants/build"))
+        .current_dir(&tree.root)
+        .status()
+        .map_err(|error| format!("cargo cannot be started: {error}"))?;
+    if status.success() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(format!("cargo mutants: {status}"))
+    }
+}

@@ -1,0 +1,264 @@
+//! `cargo x mutants`, `cargo x orderings`: do the tests notice when the library is wrong?
+//!
+//! | file | what |
+//! |---|---|
+//! | `list/` | seeded bugs, one short entry each; `entry.rs` says how they are written |
+//! | `engine.rs` | what is to kill them: a table of test programs |
+//! | `orderings.rs` | every explicit memory ordering, weakened by one step |
+//! | `generated.rs` | what cargo-mutants makes of a file |
+//! | `tree.rs` | the copy of the work tree that is changed |
+//! | `table.rs` | results, in `docs/trust` |
+
+mod engine;
+mod entry;
+mod generated;
+mod orderings;
+mod sites;
+mod table;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
+
+use engine::{ENGINES, Program, Verdict};
+use entry::{Entry, SWITCH};
+use tree::Tree;
+
+pub(crate) use orderings::run as orderings;
+
+const TABLE: &str = "docs/trust/mutants.md";
+
+/// Puts `code` at the end of the library's root file.
+fn append_to_root(texts: &mut BTreeMap<String, String>, code: &str) -> Result<(), String> {
+    const ROOT: &str = "crates/tidings/src/lib.rs";
+    let text = match texts.remove(ROOT) {
+        Some(text) => text,
+        None => std::fs::read_to_string(crate::command::root().join(ROOT))
+            .map_err(|error| format!("{ROOT}: {error}"))?,
+    };
+    texts.insert(ROOT.to_owned(), text + code);
+    Ok(())
+}
+
+/// Which entries a run is about.
+enum Chosen<'a> {
+    All,
+    /// Those whose name, file or engine contains this.
+    Named(&'a str),
+    /// Those of which the table says nothing.
+    Missing,
+    /// So many, by a seed.
+    Some(usize, u64),
+}
+
+/// The verb. `Err`: the list is wrong, or a mutant survives.
+pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
+    let entries = entry::all()?;
+    let chosen = match options {
+        ["--list"] => {
+            for entry in &entries {
+                println!("{:<34} {:<24} {}", entry.name, entry.file, entry.bug);
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        ["--generated", files @ ..] => return generated::run(files),
+        [] => Chosen::All,
+        ["--missing"] => Chosen::Missing,
+        ["--short", n] => Chosen::Some(number(n)?, today()),
+        ["--short", n, "--seed", seed] => Chosen::Some(number(n)?, number(seed)?),
+        [filter] if !filter.starts_with('-') => Chosen::Named(filter),
+        _ => return Err(format!("mutants: what is `{}`?", options.join(" "))),
+    };
+    let mut rows = table::read(TABLE);
+    rows.retain(|name, cells| {
+        let entry = entries.iter().find(|entry| entry.name == *name);
+        // Without a test it has not been killed.
+        let killed = cells
+            .iter()
+            .nth_back(1)
+            .is_some_and(|test| !test.is_empty());
+        killed && entry.is_some_and(|entry| cells.last() == Some(&entry.id()))
+    });
+    let numbers: Vec<usize> = match chosen {
+        Chosen::All => (0..entries.len()).collect(),
+        Chosen::Named(filter) => (0..entries.len())
+            .filter(|&n| entries[n].name.contains(filter) || entries[n].file.contains(filter))
+            .collect(),
+        Chosen::Missing => (0..entries.len())
+            .filter(|&n| !rows.contains_key(&entries[n].name))
+            .collect(),
+        Chosen::Some(n, seed) => {
+            println!("the seed is {seed}");
+            some(entries.len(), n, seed)
+        }
+    };
+    if numbers.is_empty() {
+        return Err("no mutant is meant".to_owned());
+    }
+    let mut session = Session::new(&entries)?;
+    let mut survivors = Vec::new();
+    for &n in &numbers {
+        let entry = &entries[n];
+        let start = Instant::now();
+        let killed = session.kill(entry, n + 1)?;
+        let seconds = start.elapsed().as_secs_f64();
+        let (engine, test) = match &killed {
+            Some((engine, test)) => (format!("killed by {engine}"), test.as_str()),
+            None => ("SURVIVES".to_owned(), ""),
+        };
+        println!("{:<34} {engine:<17} {test} ({seconds:.1} s)", entry.name);
+        match killed {
+            Some((engine, test)) => {
+                let test = test.replace('|', "/");
+                rows.insert(entry.name.clone(), vec![engine, test, entry.id()]);
+            }
+            None => survivors.push(entry.name.as_str()),
+        }
+        if !matches!(chosen, Chosen::Some(..)) {
+            table::write(TABLE, &text(&entries, &rows, &survivors))?;
+        }
+    }
+    println!(
+        "{} mutants, {} killed, {} survive",
+        numbers.len(),
+        numbers.len() - survivors.len(),
+        survivors.len()
+    );
+    if survivors.is_empty() {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(format!("mutants: {} survive", survivors.join(", ")))
+    }
+}
+
+fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
+    text.parse()
+        .map_err(|_| format!("mutants: `{text}` is no number"))
+}
+
+/// Another seed each day.
+fn today() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_secs() / 86_400)
+}
+
+/// `n` numbers below `len`, in their order, by a seed.
+fn some(len: usize, n: usize, seed: u64) -> Vec<usize> {
+    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut left: Vec<usize> = (0..len).collect();
+    let mut chosen: Vec<usize> = (0..n.min(len))
+        .map(|_| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            let below = u64::try_from(left.len()).unwrap_or(u64::MAX);
+            left.swap_remove(usize::try_from(random % below).unwrap_or(0))
+        })
+        .collect();
+    chosen.sort_unstable();
+    chosen
+}
+
+/// The tree with all mutants, and the programs built of it so far.
+struct Session {
+    tree: Tree,
+    programs: BTreeMap<&'static str, Program>,
+}
+
+impl Session {
+    fn new(entries: &[Entry]) -> Result<Self, String> {
+        Ok(Self {
+            tree: Tree::copy("tree", &entry::switched(entries)?)?,
+            programs: BTreeMap::new(),
+        })
+    }
+
+    /// The program of an engine, built and seen to be green when no mutant is switched on.
+    fn program(&mut self, engine: &str) -> Result<&Program, String> {
+        let engine = ENGINES
+            .iter()
+            .find(|known| known.name == engine)
+            .ok_or_else(|| format!("there is no engine `{engine}`"))?;
+        if !self.programs.contains_key(engine.name) {
+            let mut program = engine.build(&self.tree)?;
+            program.prove(&self.tree.fingerprint)?;
+            self.programs.insert(engine.name, program);
+        }
+        Ok(&self.programs[engine.name])
+    }
+
+    /// The engine that kills the mutant, and the test. First the expected one, then all.
+    fn kill(&mut self, entry: &Entry, number: usize) -> Result<Option<(String, String)>, String> {
+        let switch = number.to_string();
+        let first = entry.first.iter().map(|(engine, tests)| {
+            let tests: Option<Vec<String>> = tests
+                .as_ref()
+                .map(|tests| tests.split_whitespace().map(str::to_owned).collect());
+            (engine.as_str(), tests)
+        });
+        for (engine, tests) in first.chain(ENGINES.iter().map(|engine| (engine.name, None))) {
+            let program = self.program(engine)?;
+            let verdict = program.run(tests.as_deref(), &[(SWITCH, &switch)])?;
+            match verdict {
+                Verdict::Killed(test) => return Ok(Some((engine.to_owned(), test))),
+                Verdict::Green(0, _) => {
+                    let name = &entry.name;
+                    return Err(format!("{name}: {engine} has no test of that name"));
+                }
+                Verdict::Green(..) => {}
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The page.
+fn text(entries: &[Entry], rows: &table::Rows, survivors: &[&str]) -> String {
+    let killed = rows.len();
+    let mut text = format!(
+        "# Mutants\n\n\
+         Bugs that were put into a copy of the library, and the test that noticed. Written by \
+         `cargo x mutants`;\nthe list is in `xtask/src/mutants/list`. The last column changes \
+         when the mutant does: what was seen of the\nold one is forgotten.\n\n\
+         {} mutants: {killed} killed, {} survive, {} not yet run.\n\n\
+         | mutant | bug | in | killed by | test | id |\n|---|---|---|---|---|---|\n",
+        entries.len(),
+        survivors.len(),
+        entries.len() - killed - survivors.len(),
+    );
+    for entry in entries {
+        let mut bug = entry.bug.clone();
+        if let Some(like) = &entry.like {
+            bug += &format!(" (as in {like})");
+        }
+        let mut cells = vec![bug, format!("`{}`", entry.file)];
+        match rows.get(&entry.name).map(|cells| &cells[cells.len() - 3..]) {
+            Some([engine, test, _]) => {
+                let test = test.trim_matches('`');
+                cells.extend([engine.clone(), format!("`{test}`")]);
+            }
+            _ if survivors.contains(&entry.name.as_str()) => {
+                cells.extend(["**survives**".to_owned(), String::new()]);
+            }
+            _ => cells.extend(["not yet run".to_owned(), String::new()]),
+        }
+        cells.push(entry.id());
+        text += &table::row(&entry.name, &cells);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::some;
+
+    #[test]
+    fn a_seed_chooses_the_same_again_and_each_once() {
+        assert_eq!(some(50, 8, 3), some(50, 8, 3));
+        assert_ne!(some(50, 8, 3), some(50, 8, 4));
+        let mut all = some(5, 9, 1);
+        all.dedup();
+        assert_eq!(all, [0, 1, 2, 3, 4]);
+    }
+}
