@@ -30,6 +30,7 @@
 //!
 //! What is promised, and the tests that hold it: `SEMANTICS.md`.
 
+pub mod actor;
 mod cancel;
 pub mod channel;
 pub mod event;
@@ -55,7 +56,7 @@ pub use scope::{Scope, scope, try_scope};
 #[cfg(not(loom))]
 pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
-pub use tidings_macros::{main, test};
+pub use tidings_macros::{actor, interface, main, test};
 pub use time::{after, at};
 
 #[doc(hidden)]

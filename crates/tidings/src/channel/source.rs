@@ -206,6 +206,17 @@ impl<T> Slot<T> {
     }
 }
 
+impl Slot<()> {
+    /// A slot that waits for a place in a channel of whatever values.
+    #[inline(always)]
+    pub(crate) fn bare() -> Self {
+        Self {
+            waiter: UnsafeCell::new(Waiter::bare()),
+            ..Self::new(None)
+        }
+    }
+}
+
 /// The value of a claimed waiter.
 ///
 /// # Safety

@@ -1,5 +1,6 @@
 //! What SEMANTICS.md promises, through the public API: one file per theme.
 
+mod actor;
 mod both;
 mod broadcast;
 mod cancel;
