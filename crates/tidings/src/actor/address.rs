@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 
 use super::life::{Life, Overflow};
-use crate::channel::chan::{Chan, Ref, SenderRef, Sent};
+use crate::channel::chan::{Chan, Ref, SenderRef, Sent, State};
 use crate::channel::source::{Side, Slot};
 use crate::event::{Attempt, Dead, Enrol, Lock};
 
@@ -44,9 +44,7 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn lock(&self) -> &Lock;
     fn life(&self) -> &Life;
     /// Do senders wait when it is full?
-    fn waits(&self) -> bool {
-        self.life().overflow == Overflow::Wait
-    }
+    fn waits(&self) -> bool;
     fn len(&self) -> usize;
     /// Locked. Takes the message out of its place if it goes in.
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put;
@@ -67,6 +65,30 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn release(&self) -> unsafe fn(NonNull<()>, Side);
 }
 
+/// Locked: a full mailbox whose senders do not wait.
+#[cold]
+fn overflow<I: Send + 'static, M: Carries<I> + Send + 'static>(
+    life: &Life,
+    state: &mut State<M>,
+    place: &mut Option<I>,
+    attempt: &mut Attempt,
+) -> Put {
+    attempt.dead = match life.overflow {
+        Overflow::Wait | Overflow::Reject => None,
+        Overflow::DropNewest => place.take().map(Dead::new),
+        Overflow::DropOldest => state.pop_oldest().map(Dead::new),
+    };
+    if attempt.dead.is_none() {
+        // Also a mailbox that is full of permits, which has nothing to drop.
+        return Put::Refused;
+    }
+    life.overflow();
+    if place.is_some() {
+        state.try_send_as(place, M::wrap, attempt);
+    }
+    Put::Done
+}
+
 impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Life> {
     fn lock(&self) -> &Lock {
         &self.source().lock
@@ -76,40 +98,24 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         self.beside()
     }
 
+    #[inline]
+    fn waits(&self) -> bool {
+        self.beside().overflow == Overflow::Wait
+    }
+
     fn len(&self) -> usize {
         self.locked(|state| state.len())
     }
 
     #[inline]
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put {
-        let life = self.beside();
         self.source().attempt(attempt, |state, attempt| {
-            if state.is_closed() {
-                return Put::Closed;
+            match state.try_send_as(place, M::wrap, attempt) {
+                Sent::Done => Put::Done,
+                Sent::Closed => Put::Closed,
+                Sent::Full if self.waits() => Put::Full,
+                Sent::Full => overflow(self.beside(), state, place, attempt),
             }
-            if state.is_full() {
-                match life.overflow {
-                    Overflow::Wait => return Put::Full,
-                    Overflow::Reject => return Put::Refused,
-                    Overflow::DropNewest => {
-                        attempt.dead = place.take().map(|message| Dead::new(message));
-                        life.overflow();
-                        return Put::Done;
-                    }
-                    Overflow::DropOldest => match state.pop_oldest() {
-                        Some(oldest) => {
-                            attempt.dead = Some(Dead::new(oldest));
-                            life.overflow();
-                        }
-                        // Full of permits: there is nothing to drop.
-                        None => return Put::Refused,
-                    },
-                }
-            }
-            let mut message = place.take().map(M::wrap);
-            let sent = state.try_send(&mut message, attempt);
-            debug_assert_eq!(sent, Sent::Done, "open, and there is a place");
-            Put::Done
         })
     }
 

@@ -59,7 +59,10 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
     /// use std::time::Duration;
     /// use tidings::actor::{self, CallError, Reply};
     /// # tidings::Runtime::new().unwrap().block_on(async {
-    /// let deaf = actor::spawn(|_mailbox| std::future::pending::<()>());
+    /// let deaf = actor::spawn(|mailbox| async move {
+    ///     std::future::pending::<()>().await;
+    ///     drop(mailbox);
+    /// });
     /// let answer = deaf.call(|reply: Reply<()>| reply).timeout(Duration::from_millis(2)).await;
     /// assert!(matches!(answer, Err(CallError::Timeout)));
     /// # });

@@ -50,7 +50,7 @@ impl<M> Mailbox<M> {
     /// # tidings::Runtime::new().unwrap().block_on(async {
     /// let doubler = actor::spawn(|mut mailbox| async move {
     ///     while let Ok((n, reply)) = mailbox.recv().await {
-    ///         let reply: Reply<u32> = reply;
+    ///         let (n, reply): (u32, Reply<u32>) = (n, reply);
     ///         let _ = reply.send(2 * n);
     ///     }
     /// });

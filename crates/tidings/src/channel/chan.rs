@@ -377,12 +377,23 @@ impl<T> State<T> {
     /// Sends `value` if it can go without waiting; takes it out of the option then.
     #[inline(always)]
     pub(crate) fn try_send(&mut self, value: &mut Option<T>, attempt: &mut Attempt) -> Sent {
+        self.try_send_as(value, |value| value, attempt)
+    }
+
+    /// As `try_send`, of what `wrap` makes of the value; it runs with the lock held.
+    #[inline(always)]
+    pub(crate) fn try_send_as<I>(
+        &mut self,
+        value: &mut Option<I>,
+        wrap: impl FnOnce(I) -> T,
+        attempt: &mut Attempt,
+    ) -> Sent {
         if self.closed {
             return Sent::Closed;
         }
         if let Some(claimed) = self.receivers.claim() {
             // SAFETY: the receivers' waiters are slots of this channel, locked.
-            *unsafe { value_of(&claimed) } = value.take();
+            *unsafe { value_of(&claimed) } = value.take().map(wrap);
             attempt.waker = Some(claimed.commit(false));
             return Sent::Done;
         }
@@ -390,7 +401,7 @@ impl<T> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
-            self.queue.push_back(value, self.capacity);
+            self.queue.push_back(wrap(value), self.capacity);
         }
         Sent::Done
     }
