@@ -143,7 +143,11 @@ fn worker_count(value: Expr) -> Result<Expr> {
 pub(crate) fn crate_path_option(name: &str, tokens: TokenStream) -> Result<Path> {
     let assignments = Punctuated::<Assignment, Token![,]>::parse_terminated.parse2(tokens)?;
     let mut tidings = None;
-    for Assignment { name: option, value } in assignments {
+    for Assignment {
+        name: option,
+        value,
+    } in assignments
+    {
         if option != "crate" {
             return Err(Error::new(
                 option.span(),

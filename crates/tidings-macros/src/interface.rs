@@ -240,8 +240,14 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
     let doc = format!("The messages that stand for the methods of [`{ident}`].");
     let variants = methods.iter().map(|method| {
         let (attributes, variant) = (&method.attributes, &method.variant);
-        let arguments = method.arguments.iter().map(|(_, kind)| kind.to_token_stream());
-        let reply = method.reply.iter().map(|reply| quote!(#tidings::actor::Reply<#reply>));
+        let arguments = method
+            .arguments
+            .iter()
+            .map(|(_, kind)| kind.to_token_stream());
+        let reply = method
+            .reply
+            .iter()
+            .map(|reply| quote!(#tidings::actor::Reply<#reply>));
         let fields = arguments.chain(reply);
         quote!(#(#attributes)* #variant(#(#fields),*))
     });
@@ -269,10 +275,15 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
     });
     let mut dispatch = generics.clone();
     let item_types = item.generics.split_for_impl().1;
-    dispatch.params.push(parse_quote!(TidingsActor: #ident #item_types));
+    dispatch
+        .params
+        .push(parse_quote!(TidingsActor: #ident #item_types));
     let (dispatch_parameters, _, dispatch_condition) = dispatch.split_for_impl();
-    let unused_arm = unused.as_ref().map(|_| quote!(Self::Unused(never, _) => match never {},));
-    let unused_variant = unused.map(|kind| quote!(#[doc(hidden)] Unused(::core::convert::Infallible, #kind)));
+    let unused_arm = unused
+        .as_ref()
+        .map(|_| quote!(Self::Unused(never, _) => match never {},));
+    let unused_variant =
+        unused.map(|kind| quote!(#[doc(hidden)] Unused(::core::convert::Infallible, #kind)));
     quote! {
         #[doc = #doc]
         #vis enum #name #parameters #condition {
@@ -305,9 +316,17 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
     let message = message_name(item);
     let generics = travelling(item);
     let (parameters, types, condition) = generics.split_for_impl();
-    let doc = format!("A reference to an actor that implements [`{ident}`]. Clones are the same actor.");
+    let doc =
+        format!("A reference to an actor that implements [`{ident}`]. Clones are the same actor.");
     let calls = methods.iter().map(|method| {
-        let Method { attributes, name, variant, arguments, reply, .. } = method;
+        let Method {
+            attributes,
+            name,
+            variant,
+            arguments,
+            reply,
+            ..
+        } = method;
         let declared = arguments.iter().map(|(name, kind)| quote!(#name: #kind));
         let names: Vec<_> = arguments.iter().map(|(name, _)| name).collect();
         match reply {
@@ -413,8 +432,8 @@ pub(crate) fn expand_actor(options: TokenStream, item: TokenStream) -> TokenStre
 
 fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     use syn::parse::Parser;
-    let interfaces = syn::punctuated::Punctuated::<Path, syn::Token![,]>::parse_terminated
-        .parse2(options)?;
+    let interfaces =
+        syn::punctuated::Punctuated::<Path, syn::Token![,]>::parse_terminated.parse2(options)?;
     if interfaces.is_empty() {
         return Err(Error::new(
             Span::call_site(),

@@ -9,7 +9,8 @@ use super::exit::Exit;
 use super::life::{Down, Life, Signal, Stop};
 use super::reply::Reply;
 use super::tell::{SendError, Tell, try_tell};
-use crate::channel::chan::{Chan, SenderRef, WeakRef};
+use crate::channel::chan::Chan;
+use crate::channel::refs::{SenderRef, WeakRef};
 use crate::primitive::Arc;
 
 /// A reference to an actor whose mailbox takes `M`. Clones are the same actor.
@@ -235,7 +236,12 @@ macro_rules! reference_traits {
     )*};
 }
 
-reference_traits!(ActorRef.chan, WeakActorRef.chan, Recipient.address, WeakRecipient.address,);
+reference_traits!(
+    ActorRef.chan,
+    WeakActorRef.chan,
+    Recipient.address,
+    WeakRecipient.address,
+);
 
 impl<M> ActorRef<M> {
     fn life(&self) -> &Life {

@@ -9,7 +9,8 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 
 use super::life::{Life, Overflow};
-use crate::channel::chan::{Chan, Ref, SenderRef, Sent, State};
+use crate::channel::chan::{Chan, Sent, State};
+use crate::channel::refs::{Ref, SenderRef};
 use crate::channel::source::{Side, Slot};
 use crate::event::{Attempt, Dead, Enrol, Lock};
 

@@ -71,8 +71,7 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
         self,
         duration: Duration,
     ) -> impl Event<Output = Result<R, CallError>, Lost = ()> + use<'a, I, R> {
-        Event::timeout(self, duration)
-            .map(|answer| answer.unwrap_or(Err(CallError::Timeout)))
+        Event::timeout(self, duration).map(|answer| answer.unwrap_or(Err(CallError::Timeout)))
     }
 
     fn answer(self: Pin<&mut Self>) -> Pin<&mut Answer<R>> {
@@ -104,7 +103,8 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
         match try_tell(*this.inlet, request) {
             Ok(()) => {}
             Err(SendError::Full(request)) if this.inlet.waits() => {
-                this.request.set(Some(Tell::new(*this.inlet, request).into_future()));
+                this.request
+                    .set(Some(Tell::new(*this.inlet, request).into_future()));
             }
             Err(error) => *this.failed = Some(CallError::unsent(&error)),
         }

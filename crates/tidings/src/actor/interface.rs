@@ -2,9 +2,9 @@
 
 use std::future::Future;
 
+use super::Builder;
 use super::actor_ref::ActorRef;
 use super::mailbox::Mailbox;
-use super::Builder;
 
 /// Messages that an actor whose state is an `A` handles. The macros implement it.
 pub trait Dispatch<A>: Send + Sized + 'static {

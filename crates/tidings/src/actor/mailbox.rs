@@ -9,7 +9,8 @@ use pin_project_lite::pin_project;
 
 use super::actor_ref::WeakActorRef;
 use super::life::{Life, Signal, Stop};
-use crate::channel::chan::{Chan, Received, ReceiverRef};
+use crate::channel::chan::{Chan, Received};
+use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::{Attempt, Event, into_future};
 
@@ -111,10 +112,7 @@ impl<M> Mailbox<M> {
     /// assert_eq!(seen.recv().await, Ok((4, 1)));
     /// # });
     /// ```
-    pub async fn scan<T>(
-        &mut self,
-        mut choose: impl FnMut(M) -> Result<T, M>,
-    ) -> Result<T, Ended> {
+    pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
         let mut seen = 0;
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
@@ -156,7 +154,10 @@ impl<M> Mailbox<M> {
         {
             return true;
         }
-        match self.chan().attempt(with, |state, with| state.try_recv(with)) {
+        match self
+            .chan()
+            .attempt(with, |state, with| state.try_recv(with))
+        {
             Received::Empty => return false,
             Received::Closed => {}
             Received::Value(message) => *place = Some(message),

@@ -89,7 +89,10 @@ impl<R> Answer for oneshot::Sender<Result<R, CallError>> {
 impl<R: 'static> fmt::Debug for Reply<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply")
-            .field("closed", &self.sender.as_ref().map(oneshot::Sender::is_closed))
+            .field(
+                "closed",
+                &self.sender.as_ref().map(oneshot::Sender::is_closed),
+            )
             .finish()
     }
 }

@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use super::call::CallError;
 use super::exit::{Exit, IntoExit, handling, leaving};
 use super::life::Life;
-use crate::channel::chan::ReceiverRef;
+use crate::channel::refs::ReceiverRef;
 
 /// The future of an actor's task.
 ///

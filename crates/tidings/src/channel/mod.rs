@@ -26,6 +26,7 @@ pub mod oneshot;
 mod permit;
 mod queue;
 mod receiver;
+pub(crate) mod refs;
 mod sender;
 pub(crate) mod source;
 mod stream;

@@ -100,7 +100,10 @@ fn a_stop_drains_and_a_stop_now_does_not() {
             for call in calls {
                 let answer = call.await;
                 if now {
-                    assert!(matches!(answer, Err(CallError::NotExecuted(Exit::Stopped))), "{answer:?}");
+                    assert!(
+                        matches!(answer, Err(CallError::NotExecuted(Exit::Stopped))),
+                        "{answer:?}"
+                    );
                 } else {
                     assert!(answer.is_ok());
                 }
@@ -157,7 +160,10 @@ fn a_kill_ends_an_actor_whatever_it_waits_for() {
         actor.kill();
         assert!(matches!(actor.down().await, Exit::Killed));
         assert_eq!(ledger.alive(), 0);
-        assert!(matches!(actor.send(1).await, Err(SendError::Ended(1, Exit::Killed))));
+        assert!(matches!(
+            actor.send(1).await,
+            Err(SendError::Ended(1, Exit::Killed))
+        ));
     });
 }
 
@@ -196,13 +202,15 @@ fn a_handler_hears_that_its_caller_went_elsewhere() {
 fn a_call_that_waits_for_a_place_goes_out_when_there_is_one() {
     on_all(|| async {
         let (open, gate) = oneshot();
-        let actor = Builder::new().capacity(1).spawn(move |mut mailbox| async move {
-            gate.await.unwrap();
-            while let Ok(reply) = mailbox.recv().await {
-                let reply: Reply<u32> = reply;
-                let _ = reply.send(1);
-            }
-        });
+        let actor = Builder::new()
+            .capacity(1)
+            .spawn(move |mut mailbox| async move {
+                gate.await.unwrap();
+                while let Ok(reply) = mailbox.recv().await {
+                    let reply: Reply<u32> = reply;
+                    let _ = reply.send(1);
+                }
+            });
         let mut calls: Vec<_> = (0..4).map(|_| pinned(actor.call(|reply| reply))).collect();
         for call in &mut calls {
             assert!(poll(call.as_mut()).is_pending());
@@ -235,7 +243,10 @@ fn a_full_mailbox_does_what_its_policy_says() {
 
         let waits = with(Overflow::Wait);
         fill(&waits).await;
-        let unsent = waits.send(ledger.letter(2)).timeout(Duration::from_millis(1)).await;
+        let unsent = waits
+            .send(ledger.letter(2))
+            .timeout(Duration::from_millis(1))
+            .await;
         assert!(matches!(unsent, Err(SendError::Timeout(_))));
 
         let rejects = with(Overflow::Reject);
@@ -253,7 +264,10 @@ fn a_full_mailbox_does_what_its_policy_says() {
         let oldest = with(Overflow::DropOldest);
         fill(&oldest).await;
         oldest.send(ledger.letter(2)).await.unwrap();
-        assert_eq!((ledger.alive(), oldest.queued(), oldest.overflowed()), (8, 2, 1));
+        assert_eq!(
+            (ledger.alive(), oldest.queued(), oldest.overflowed()),
+            (8, 2, 1)
+        );
 
         for actor in [waits, rejects, newest, oldest] {
             actor.kill();
@@ -266,10 +280,12 @@ fn a_full_mailbox_does_what_its_policy_says() {
 #[test]
 fn a_send_that_loses_a_choice_gives_its_message_back() {
     on_all(|| async {
-        let actor = Builder::new().capacity(1).spawn(|mailbox: Mailbox<String>| async move {
-            std::future::pending::<()>().await;
-            drop(mailbox);
-        });
+        let actor = Builder::new()
+            .capacity(1)
+            .spawn(|mailbox: Mailbox<String>| async move {
+                std::future::pending::<()>().await;
+                drop(mailbox);
+            });
         actor.send("first".to_owned()).await.unwrap();
         match actor.send("second".to_owned()).either(always(1)).await {
             tidings::Either::Right(1, unsent) => assert_eq!(unsent, "second"),
@@ -293,7 +309,9 @@ fn a_selective_receive_leaves_the_others_in_order() {
             gate.await.unwrap();
             // It has been handed the first message, and does not look at it any more.
             drop(given_up);
-            seen.send(mailbox.scan(wanted).await.unwrap()).await.unwrap();
+            seen.send(mailbox.scan(wanted).await.unwrap())
+                .await
+                .unwrap();
             assert_eq!(mailbox.scan(wanted).await, Ok(11));
             while let Ok(n) = mailbox.recv().await {
                 seen.send(n).await.unwrap();

@@ -10,6 +10,7 @@ mod event;
 mod foreign;
 mod hands;
 mod help;
+mod interface;
 mod known;
 mod letter;
 mod local;
