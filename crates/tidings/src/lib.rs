@@ -23,6 +23,7 @@
 //! | [`Runtime`], [`spawn`], [`JoinHandle`] | running tasks |
 //! | [`channel()`], [`bounded`], [`unbounded`], [`oneshot()`] | sending values |
 //! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
+//! | [`actor`](mod@actor), [`interface`] | state behind a mailbox, reached by a typed reference |
 //! | [`scope`], [`JoinSet`], [`CancellationToken`], [`ctrl_c`] | tasks that belong together, and their end |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
