@@ -139,6 +139,26 @@ fn worker_count(value: Expr) -> Result<Expr> {
     Ok(value)
 }
 
+/// The path of `crate = path`, the only option of `name`, or the usual one.
+pub(crate) fn crate_path_option(name: &str, tokens: TokenStream) -> Result<Path> {
+    let assignments = Punctuated::<Assignment, Token![,]>::parse_terminated.parse2(tokens)?;
+    let mut tidings = None;
+    for Assignment {
+        name: option,
+        value,
+    } in assignments
+    {
+        if option != "crate" {
+            return Err(Error::new(
+                option.span(),
+                format!("{name} has no option `{option}`; there is `crate = path`"),
+            ));
+        }
+        set(&mut tidings, &option, crate_path(value))?;
+    }
+    Ok(tidings.unwrap_or_else(|| parse_quote!(::tidings)))
+}
+
 fn crate_path(value: Expr) -> Result<Path> {
     match value {
         Expr::Path(path) if path.qself.is_none() => Ok(path.path),

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod entry;
+mod interface;
 
 use proc_macro::TokenStream;
 
@@ -43,4 +44,39 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
     entry::expand(Kind::Test, options.into(), item.into()).into()
+}
+
+/// Makes an actor's interface of a trait of `async fn`s.
+///
+/// A method without a return type is one-way; one with a return type, `-> ()` too, is a call. For
+/// `trait Counter` the macro gives the trait itself, whose methods give futures that may be sent
+/// (an `impl` writes `async fn`), `CounterMessage`, the messages that stand for the methods, and
+/// `CounterRef`, the reference: its methods are events.
+///
+/// - `crate = path`: where `tidings` is, if it is renamed or re-exported.
+///
+/// ```text
+/// #[tidings::interface]
+/// pub trait Counter {
+///     async fn add(&mut self, n: i64);
+///     async fn get_and_reset(&mut self) -> i64;
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
+    interface::expand(options.into(), item.into()).into()
+}
+
+/// Declares the interfaces of an actor that has more than one, on the type of its state.
+///
+/// For `struct Tally` it gives `TallyMessage`, one type for the messages of all interfaces, and
+/// `TallyRef`; a reference to one interface is made from it.
+///
+/// ```text
+/// #[tidings::actor(Counter, Admin)]
+/// struct Tally(i64);
+/// ```
+#[proc_macro_attribute]
+pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
+    interface::expand_actor(options.into(), item.into()).into()
 }

@@ -23,6 +23,7 @@
 //! | [`Runtime`], [`spawn`], [`JoinHandle`] | running tasks |
 //! | [`channel()`], [`bounded`], [`unbounded`], [`oneshot()`] | sending values |
 //! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
+//! | [`actor`](mod@actor), [`interface`] | state behind a mailbox, reached by a typed reference |
 //! | [`scope`], [`JoinSet`], [`CancellationToken`], [`ctrl_c`] | tasks that belong together, and their end |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
@@ -30,6 +31,7 @@
 //!
 //! What is promised, and the tests that hold it: `SEMANTICS.md`.
 
+pub mod actor;
 mod cancel;
 pub mod channel;
 pub mod event;
@@ -55,7 +57,7 @@ pub use scope::{Scope, scope, try_scope};
 #[cfg(not(any(loom, shuttle)))]
 pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
-pub use tidings_macros::{main, test};
+pub use tidings_macros::{actor, interface, main, test};
 pub use time::{after, at};
 
 #[doc(hidden)]

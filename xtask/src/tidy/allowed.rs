@@ -54,6 +54,22 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "may's way to start a coroutine",
     ),
     (
+        "crates/tidings/src/actor/address.rs",
+        "a counted pointer to a mailbox whose message type is not known any more",
+    ),
+    (
+        "crates/tidings/src/actor/run.rs",
+        "the pinned future of an actor, which is dropped in place before its task ends",
+    ),
+    (
+        "crates/tidings/src/actor/tell.rs",
+        "the slot of a wait for a place, enrolled by its event",
+    ),
+    (
+        "crates/tidings/src/channel/refs.rs",
+        "handles that count themselves",
+    ),
+    (
         "crates/tidings/src/channel/chan.rs",
         "one count for both sides of a channel, which frees its slot; values beside waiters",
     ),

@@ -15,12 +15,12 @@
 //! Order: values of one handle leave in the order they came in: the queue first, then waiting
 //! senders in their order, whose values enter the queue at its end.
 
-use std::fmt;
 use std::ops::Deref;
 use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::queue::Queue;
+use super::refs::{ReceiverRef, Ref, SenderRef};
 use super::source::{Lists, Side, Source, value_of};
 use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
@@ -66,14 +66,16 @@ impl Side {
     }
 }
 
-/// What all handles of one channel share.
+/// What all handles of one channel share. `X` lies beside the channel and lives as long as it: an
+/// actor's life, or nothing.
 #[derive(Debug)]
-pub(super) struct Chan<T> {
+pub(crate) struct Chan<T, X = ()> {
     refs: Refs,
     source: Source<State<T>>,
+    beside: X,
 }
 
-impl<T> Deref for Chan<T> {
+impl<T, X> Deref for Chan<T, X> {
     type Target = Source<State<T>>;
     #[inline(always)]
     fn deref(&self) -> &Self::Target {
@@ -81,84 +83,9 @@ impl<T> Deref for Chan<T> {
     }
 }
 
-/// One reference to a channel, counted on the side `SIDE`: what the handles are made of.
-pub(super) struct Ref<T, const SIDE: u8> {
-    chan: NonNull<Chan<T>>,
-}
-
-pub(super) type SenderRef<T> = Ref<T, { Side::Sender as u8 }>;
-pub(super) type ReceiverRef<T> = Ref<T, { Side::Receiver as u8 }>;
-pub(super) type WeakRef<T> = Ref<T, { Side::Other as u8 }>;
-
-// SAFETY: a reference moves `T`s between threads, and the channel is locked.
-unsafe impl<T: Send, const SIDE: u8> Send for Ref<T, SIDE> {}
-// SAFETY: as above.
-unsafe impl<T: Send, const SIDE: u8> Sync for Ref<T, SIDE> {}
-
-impl<T, const SIDE: u8> Ref<T, SIDE> {
-    const SIDE: Side = match SIDE {
-        0 => Side::Sender,
-        1 => Side::Receiver,
-        _ => Side::Other,
-    };
-
-    /// A reference that does not keep the channel open.
-    pub(super) fn downgrade(&self) -> WeakRef<T> {
-        self.add_ref(Side::Other);
-        Ref { chan: self.chan }
-    }
-}
-
-impl<T> WeakRef<T> {
-    /// A reference of a side, if one is left.
-    pub(super) fn upgrade<const SIDE: u8>(&self) -> Option<Ref<T, SIDE>> {
-        // Lazily: a reference that is made is also dropped.
-        self.try_add_ref(Ref::<T, SIDE>::SIDE)
-            .then(|| Ref { chan: self.chan })
-    }
-}
-
-impl<T, const SIDE: u8> Deref for Ref<T, SIDE> {
-    type Target = Chan<T>;
-    #[inline(always)]
-    fn deref(&self) -> &Chan<T> {
-        // SAFETY: the reference is counted, which keeps it alive.
-        unsafe { self.chan.as_ref() }
-    }
-}
-
-impl<T, const SIDE: u8> Clone for Ref<T, SIDE> {
-    #[inline]
-    fn clone(&self) -> Self {
-        self.add_ref(Self::SIDE);
-        Self { chan: self.chan }
-    }
-}
-
-impl<T, const SIDE: u8> Drop for Ref<T, SIDE> {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this is one reference of its side, and its end.
-        unsafe { Chan::release(self.chan.as_ptr(), Self::SIDE) };
-    }
-}
-
-impl<T, const SIDE: u8> PartialEq for Ref<T, SIDE> {
-    /// The same channel?
-    fn eq(&self, other: &Self) -> bool {
-        self.chan == other.chan
-    }
-}
-
-impl<T, const SIDE: u8> fmt::Debug for Ref<T, SIDE> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}({:p})", Self::SIDE, self.chan)
-    }
-}
-
 /// What the lock guards.
 #[derive(Debug)]
-pub(super) struct State<T> {
+pub(crate) struct State<T> {
     queue: Queue<T>,
     capacity: usize,
     receivers: Waiters,
@@ -176,15 +103,16 @@ impl<T> Drop for State<T> {
     }
 }
 
-impl<T> Chan<T> {
+impl<T, X> Chan<T, X> {
     const CLASS: slab::Class = slab::Class::of::<Self>(slab::Kind::Channel);
 
     /// A channel with one sender and one receiver.
-    pub(super) fn alloc(capacity: usize) -> (SenderRef<T>, ReceiverRef<T>) {
+    pub(crate) fn alloc(capacity: usize, beside: X) -> (SenderRef<T, X>, ReceiverRef<T, X>) {
         let chan = slab::alloc(Self::CLASS).cast::<Self>();
         // SAFETY: the slot is ours, large enough and aligned.
-        unsafe { chan.write(Self::new(capacity)) };
-        (Ref { chan }, Ref { chan })
+        unsafe { chan.write(Self::new(capacity, beside)) };
+        // SAFETY: it was made with one reference of each side.
+        unsafe { (Ref::from_raw(chan), Ref::from_raw(chan)) }
     }
 
     /// # Safety
@@ -197,7 +125,7 @@ impl<T> Chan<T> {
         }
     }
 
-    fn new(capacity: usize) -> Self {
+    fn new(capacity: usize, beside: X) -> Self {
         Self {
             refs: Refs(AtomicU64::new(SENDER + RECEIVER + 2 * OTHER)),
             source: Source::new(State {
@@ -209,16 +137,26 @@ impl<T> Chan<T> {
                 reserved: 0,
                 closed: false,
             }),
+            beside,
         }
     }
 
-    pub(super) fn count(&self, side: Side) -> usize {
+    pub(crate) fn source(&self) -> &Source<State<T>> {
+        &self.source
+    }
+
+    /// What lies beside the channel.
+    pub(crate) fn beside(&self) -> &X {
+        &self.beside
+    }
+
+    pub(crate) fn count(&self, side: Side) -> usize {
         side.count(self.refs.0.load(Ordering::Relaxed)) as usize
     }
 
     /// Makes another reference. The caller holds one of `side`.
     #[inline(always)]
-    fn add_ref(&self, side: Side) {
+    pub(crate) fn add_ref(&self, side: Side) {
         // RELAXED: the caller's own reference keeps everything alive.
         let before = self.refs.0.fetch_add(side.unit(), Ordering::Relaxed);
         if side.count(before) >= side.max() / 2 {
@@ -227,7 +165,7 @@ impl<T> Chan<T> {
     }
 
     /// Makes a reference of `side` if there is one already (an upgrade).
-    fn try_add_ref(&self, side: Side) -> bool {
+    pub(crate) fn try_add_ref(&self, side: Side) -> bool {
         self.refs
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |refs| {
@@ -241,7 +179,7 @@ impl<T> Chan<T> {
     /// # Safety
     /// The caller holds a reference of `side` and does not use `chan` afterwards.
     #[inline]
-    unsafe fn release(chan: *const Self, side: Side) {
+    pub(crate) unsafe fn release(chan: *const Self, side: Side) {
         // ORD chan.refs: release (our use of the channel), acquire (everybody else's).
         // SAFETY: the caller's reference keeps it alive.
         let before = unsafe { &(*chan).refs.0 }.fetch_sub(side.unit(), Ordering::AcqRel);
@@ -276,11 +214,17 @@ impl<T> Chan<T> {
 
     /// Nobody is left on a side.
     fn close_side(&self, side: Side) {
-        if side == Side::Sender {
-            self.close();
-            return;
+        match side {
+            Side::Sender => {
+                self.close();
+            }
+            _ => self.discard(),
         }
-        // No receiver is left: what is queued is dead. Its drop is user code.
+    }
+
+    /// Nobody will receive any more: closes it, and drops what is queued.
+    pub(crate) fn discard(&self) {
+        // The drop of a value is user code.
         let dead = self.locked(|state| {
             state.closed = true;
             std::mem::replace(&mut state.queue, Queue::new())
@@ -292,7 +236,7 @@ impl<T> Chan<T> {
 
     /// No more sends: senders that wait get their value back, receivers take what is left.
     /// `true`: it was open.
-    pub(super) fn close(&self) -> bool {
+    pub(crate) fn close(&self) -> bool {
         let mut first = None;
         loop {
             // In batches, so that the lock is not held for a million waiters.
@@ -319,7 +263,7 @@ impl<T> Chan<T> {
 
     /// Puts back a value whose receive was dropped before it looked: to the next who waits, or
     /// to the front of the queue. The receive has borrowed a receiver, so one is left.
-    pub(super) fn give_back(&self, value: T) {
+    pub(crate) fn give_back(&self, value: T) {
         let waker = self.locked(|state| match state.receivers.claim() {
             Some(claimed) => {
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
@@ -346,13 +290,24 @@ fn too_many() -> ! {
 impl<T> State<T> {
     /// Sends `value` if it can go without waiting; takes it out of the option then.
     #[inline(always)]
-    pub(super) fn try_send(&mut self, value: &mut Option<T>, attempt: &mut Attempt) -> Sent {
+    pub(crate) fn try_send(&mut self, value: &mut Option<T>, attempt: &mut Attempt) -> Sent {
+        self.try_send_as(value, |value| value, attempt)
+    }
+
+    /// As `try_send`, of what `wrap` makes of the value; it runs with the lock held.
+    #[inline(always)]
+    pub(crate) fn try_send_as<I>(
+        &mut self,
+        value: &mut Option<I>,
+        wrap: impl FnOnce(I) -> T,
+        attempt: &mut Attempt,
+    ) -> Sent {
         if self.closed {
             return Sent::Closed;
         }
         if let Some(claimed) = self.receivers.claim() {
             // SAFETY: the receivers' waiters are slots of this channel, locked.
-            *unsafe { value_of(&claimed) } = value.take();
+            *unsafe { value_of(&claimed) } = value.take().map(wrap);
             attempt.waker = Some(claimed.commit(false));
             return Sent::Done;
         }
@@ -360,13 +315,14 @@ impl<T> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
-            self.queue.push_back(value, self.capacity);
+            self.queue.push_back(wrap(value), self.capacity);
         }
         Sent::Done
     }
 
+    /// Has it no place for another value?
     #[inline(always)]
-    fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.queue.len() + self.reserved >= self.capacity
     }
 
@@ -388,7 +344,7 @@ impl<T> State<T> {
     ///
     /// While it was kept, senders may have come to wait for a place and receivers for a value:
     /// now they meet, so there may be many to wake.
-    pub(super) fn unreserve(&mut self, value: &mut Option<T>, wakers: &mut Vec<Waker>) -> Sent {
+    pub(crate) fn unreserve(&mut self, value: &mut Option<T>, wakers: &mut Vec<Waker>) -> Sent {
         self.reserved -= usize::from(self.capacity > 0);
         if self.closed {
             return Sent::Closed;
@@ -425,7 +381,7 @@ impl<T> State<T> {
 
     /// Receives a value if one is there.
     #[inline(always)]
-    pub(super) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
+    pub(crate) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
         if let Some(value) = self.queue.pop_front() {
             if !self.senders.is_empty() {
                 self.refill(attempt);
@@ -488,14 +444,28 @@ impl<T> State<T> {
             return;
         }
         if let Some(claimed) = self.senders.claim() {
-            // SAFETY: the senders' waiters are slots of this channel, locked.
-            match unsafe { value_of::<T>(&claimed) }.take() {
-                Some(value) => self.queue.push_back(value, self.capacity),
-                // It waits for a place, not yet with a value.
-                None => self.reserved += 1,
+            if claimed.is_bare() {
+                // It waits for a place, not with a value.
+                self.reserved += 1;
+            } else {
+                // SAFETY: the senders' waiters with values are slots of this channel, locked.
+                let value = unsafe { value_of::<T>(&claimed) }.take();
+                let value = value.expect("a sender waits with a value");
+                self.queue.push_back(value, self.capacity);
             }
             attempt.waker = Some(claimed.commit(false));
         }
+    }
+
+    /// Takes the oldest value out of a full queue, whose place the caller fills at once.
+    pub(crate) fn pop_oldest(&mut self) -> Option<T> {
+        self.queue.pop_front()
+    }
+
+    /// Ends a receiver's wait without a value.
+    pub(crate) fn nudge(&mut self) -> Option<Waker> {
+        let claimed = self.receivers.claim()?;
+        Some(claimed.commit(true))
     }
 
     fn claim_for_close(&mut self) -> Option<Claimed> {
@@ -503,15 +473,15 @@ impl<T> State<T> {
         claimed.or_else(|| self.observers.claim())
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.queue.len()
     }
 
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    pub(super) fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
@@ -538,7 +508,7 @@ impl<T> Lists for State<T> {
 
 /// How a send went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(crate) enum Sent {
     Done,
     Full,
     Closed,
@@ -546,7 +516,7 @@ pub(super) enum Sent {
 
 /// How a receive went.
 #[derive(Debug)]
-pub(super) enum Received<T> {
+pub(crate) enum Received<T> {
     Value(T),
     Empty,
     Closed,

@@ -17,7 +17,7 @@
 //! Order: values sent through one handle are received in the order sent (SEMANTICS.md S-03).
 
 pub mod broadcast;
-mod chan;
+pub(crate) mod chan;
 mod closed;
 mod error;
 pub mod ivar;
@@ -26,6 +26,7 @@ pub mod oneshot;
 mod permit;
 mod queue;
 mod receiver;
+pub(crate) mod refs;
 mod sender;
 pub(crate) mod source;
 mod stream;
@@ -100,7 +101,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 }
 
 fn with_capacity<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
-    let (sender, receiver) = Chan::alloc(capacity);
+    let (sender, receiver) = Chan::alloc(capacity, ());
     (Sender::new(sender), Receiver::new(receiver))
 }
 

@@ -16,9 +16,8 @@ pin_project! {
     #[must_use = "events do nothing unless awaited"]
     pub struct Reserve<'a, T> {
         sender: &'a Sender<T>,
-        // Never holds a value: that is how the channel knows a reservation from a send.
         #[pin]
-        slot: Slot<T>,
+        slot: Slot<()>,
     }
 }
 
@@ -26,7 +25,7 @@ impl<'a, T> Reserve<'a, T> {
     pub(super) fn new(sender: &'a Sender<T>) -> Self {
         Self {
             sender,
-            slot: Slot::new(None),
+            slot: Slot::bare(),
         }
     }
 }

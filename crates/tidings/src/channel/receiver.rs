@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::chan::{Chan, Received, ReceiverRef, State, WeakRef};
+use super::chan::{Chan, Received, State};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::refs::{ReceiverRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Stream;
 use crate::event::{Attempt, Event, into_future};

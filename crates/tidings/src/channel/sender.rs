@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::chan::{Chan, SenderRef, Sent, State, WeakRef};
+use super::chan::{Chan, Sent, State};
 use super::closed::Closed;
 use super::error::{SendError, SendTimeoutError, TrySendError};
 use super::permit::Reserve;
+use super::refs::{SenderRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Sink;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};

@@ -81,7 +81,7 @@ impl<S> Source<S> {
 impl<S> Drop for Source<S> {
     /// To loom freed memory is like any other: here it sees that all other accesses come before.
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !crate::primitive::thread::panicking() {
             self.state.with_mut(|_| ());
         }
     }
@@ -213,6 +213,17 @@ impl<T> Slot<T> {
     pub(crate) fn found_closed(self: Pin<&mut Self>, closed: bool) {
         // SAFETY: the waiter is not moved.
         unsafe { self.get_unchecked_mut() }.set_closed(closed);
+    }
+}
+
+impl Slot<()> {
+    /// A slot that waits for a place in a channel of whatever values.
+    #[inline(always)]
+    pub(crate) fn bare() -> Self {
+        Self {
+            waiter: UnsafeCell::new(Waiter::bare()),
+            ..Self::new(None)
+        }
     }
 }
 

@@ -149,6 +149,8 @@ pub(crate) struct Waiter {
     branch: u32,
     exclusive: bool,
     linked: bool,
+    /// It waits for a place, and has no value beside it.
+    bare: bool,
     /// The partner closed the source instead of completing the operation.
     pub(crate) closed: bool,
     /// The slot: a cell of loom's does not begin with what it holds.
@@ -171,9 +173,18 @@ impl Waiter {
             branch: 0,
             exclusive: false,
             linked: false,
+            bare: false,
             closed: false,
             #[cfg(loom)]
             slot: ptr::null_mut(),
+        }
+    }
+
+    /// A waiter for a place.
+    pub(crate) const fn bare() -> Self {
+        Self {
+            bare: true,
+            ..Self::new()
         }
     }
 
@@ -361,6 +372,13 @@ impl Claimed {
     #[inline(always)]
     pub(crate) fn waiter(&self) -> *mut Waiter {
         self.waiter
+    }
+
+    /// Does it wait for a place, without a value?
+    #[inline(always)]
+    pub(crate) fn is_bare(&self) -> bool {
+        // SAFETY: a claimed waiter is alive, and nobody writes this field.
+        unsafe { (*self.waiter).bare }
     }
 
     /// Commits, as completed or as closed. Gives the waker, to be woken without locks.

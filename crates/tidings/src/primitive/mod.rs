@@ -37,6 +37,7 @@ mod imp {
         pub(crate) use loom::thread::ThreadId;
         pub(crate) use loom::thread::{Builder, JoinHandle, Thread, current, park, yield_now};
         pub(crate) use std::thread::available_parallelism;
+        pub(crate) use std::thread::panicking;
 
         /// A model has no time: any wait may be over at once.
         pub(crate) fn park_timeout(_: std::time::Duration) {

@@ -33,6 +33,7 @@ mod waker;
 mod yield_now;
 
 pub(crate) use cell::{Header, Task, each_alive};
+pub(crate) use child::text_of;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
 pub use local::{LocalKey, NoTaskLocal, Scoped};
 pub use set::{JoinNext, JoinSet};

@@ -65,7 +65,7 @@ pub(crate) struct Node {
 impl Drop for Node {
     /// To loom freed memory is like any other: here it sees that all other accesses come before.
     fn drop(&mut self) {
-        if !std::thread::panicking() {
+        if !crate::primitive::thread::panicking() {
             self.inside.with_mut(|_| ());
         }
     }

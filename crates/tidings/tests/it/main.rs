@@ -1,5 +1,6 @@
 //! What SEMANTICS.md promises, through the public API: one file per theme.
 
+mod actor;
 mod both;
 mod broadcast;
 mod cancel;
@@ -9,6 +10,7 @@ mod event;
 mod foreign;
 mod hands;
 mod help;
+mod interface;
 mod known;
 mod letter;
 mod local;

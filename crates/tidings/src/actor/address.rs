@@ -1,0 +1,245 @@
+//! A counted pointer to the mailbox of an actor that shows only what can be put in: what all typed
+//! references are made of. The mailbox carries messages of one type `M`; whoever has an
+//! `Address<I>` knows only that an `I` can be wrapped into one.
+//!
+//! Cost beside a channel's sender: one indirect call per send.
+
+use std::fmt;
+use std::pin::Pin;
+use std::ptr::NonNull;
+
+use super::life::{Life, Overflow};
+use crate::channel::chan::{Chan, Sent, State};
+use crate::channel::refs::{Ref, SenderRef};
+use crate::channel::source::{Side, Slot};
+use crate::event::{Attempt, Dead, Enrol, Lock};
+
+/// A message type that can carry an `I`: itself, or an interface's messages among others.
+///
+/// `wrap` runs under the mailbox's lock: it must only wrap. The macros implement it.
+pub trait Carries<I>: Sized {
+    #[doc(hidden)]
+    fn wrap(inner: I) -> Self;
+}
+
+impl<M> Carries<M> for M {
+    #[inline(always)]
+    fn wrap(inner: M) -> M {
+        inner
+    }
+}
+
+/// How an attempt to put a message into a mailbox went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Put {
+    Done,
+    /// It is full; the sender may wait.
+    Full,
+    /// It is full, and the policy is not to wait.
+    Refused,
+    Closed,
+}
+
+/// A mailbox as those see it who put an `I` in.
+pub(super) trait Inlet<I>: Send + Sync {
+    fn lock(&self) -> &Lock;
+    fn life(&self) -> &Life;
+    /// Do senders wait when it is full?
+    fn waits(&self) -> bool;
+    fn len(&self) -> usize;
+    /// Locked. Takes the message out of its place if it goes in.
+    fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put;
+    /// Puts a message into the place that a waiter was given; without a message gives the place up.
+    /// Gives the message back if the mailbox was closed meanwhile.
+    fn put_reserved(&self, message: Option<I>) -> Option<I>;
+    /// # Safety
+    /// As `Source::enrol`.
+    unsafe fn enrol(&self, slot: Pin<&mut Slot<()>>, enrol: &mut Enrol<'_>);
+    /// # Safety
+    /// As `Source::withdraw`.
+    unsafe fn withdraw(&self, slot: Pin<&mut Slot<()>>, locked: bool);
+    /// Wakes the actor if it waits for a message: there is a signal.
+    fn nudge(&self);
+    fn retain(&self, side: Side);
+    fn try_retain(&self, side: Side) -> bool;
+    /// What gives up a reference: apart, because it may end the mailbox that a `&self` borrows.
+    fn release(&self) -> unsafe fn(NonNull<()>, Side);
+}
+
+/// Locked: a full mailbox whose senders do not wait.
+#[cold]
+fn overflow<I: Send + 'static, M: Carries<I> + Send + 'static>(
+    life: &Life,
+    state: &mut State<M>,
+    place: &mut Option<I>,
+    attempt: &mut Attempt,
+) -> Put {
+    attempt.dead = match life.overflow {
+        Overflow::Wait | Overflow::Reject => None,
+        Overflow::DropNewest => place.take().map(Dead::new),
+        Overflow::DropOldest => state.pop_oldest().map(Dead::new),
+    };
+    if attempt.dead.is_none() {
+        // Also a mailbox that is full of permits, which has nothing to drop.
+        return Put::Refused;
+    }
+    life.overflow();
+    if place.is_some() {
+        state.try_send_as(place, M::wrap, attempt);
+    }
+    Put::Done
+}
+
+impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Life> {
+    fn lock(&self) -> &Lock {
+        &self.source().lock
+    }
+
+    fn life(&self) -> &Life {
+        self.beside()
+    }
+
+    #[inline]
+    fn waits(&self) -> bool {
+        self.beside().overflow == Overflow::Wait
+    }
+
+    fn len(&self) -> usize {
+        self.locked(|state| state.len())
+    }
+
+    #[inline]
+    fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put {
+        self.source().attempt(attempt, |state, attempt| {
+            match state.try_send_as(place, M::wrap, attempt) {
+                Sent::Done => Put::Done,
+                Sent::Closed => Put::Closed,
+                Sent::Full if self.waits() => Put::Full,
+                Sent::Full => overflow(self.beside(), state, place, attempt),
+            }
+        })
+    }
+
+    fn put_reserved(&self, message: Option<I>) -> Option<I> {
+        let mut message = message;
+        let mut wakers = Vec::new();
+        self.locked(|state| {
+            let open = !state.is_closed();
+            let mut wrapped = message.take_if(|_| open).map(M::wrap);
+            state.unreserve(&mut wrapped, &mut wakers);
+        });
+        wakers.into_iter().for_each(crate::task::wake_now);
+        message
+    }
+
+    unsafe fn enrol(&self, slot: Pin<&mut Slot<()>>, enrol: &mut Enrol<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe { self.source().enrol(Side::Sender, slot, enrol) };
+    }
+
+    unsafe fn withdraw(&self, slot: Pin<&mut Slot<()>>, locked: bool) {
+        // SAFETY: the caller's promise.
+        unsafe { self.source().withdraw(Side::Sender, slot, locked) };
+    }
+
+    fn nudge(&self) {
+        let waker = self.locked(|state| state.nudge());
+        if let Some(waker) = waker {
+            crate::task::wake_now(waker);
+        }
+    }
+
+    fn retain(&self, side: Side) {
+        self.add_ref(side);
+    }
+
+    fn try_retain(&self, side: Side) -> bool {
+        self.try_add_ref(side)
+    }
+
+    fn release(&self) -> unsafe fn(NonNull<()>, Side) {
+        |chan, side| {
+            // SAFETY: the caller's promise (`Drop` below), and it is such a channel.
+            unsafe { Self::release(chan.cast().as_ptr(), side) }
+        }
+    }
+}
+
+/// One reference to a mailbox, counted among its senders, or, weak, among those that only keep its
+/// memory.
+pub(super) struct Address<I, const SIDE: u8> {
+    inlet: NonNull<dyn Inlet<I>>,
+}
+
+pub(super) type Strong<I> = Address<I, { Side::Sender as u8 }>;
+pub(super) type Weak<I> = Address<I, { Side::Other as u8 }>;
+
+// SAFETY: it puts `I`s into a mailbox of `M`s, which may be sent (`Inlet`'s implementation), under
+// the mailbox's lock.
+unsafe impl<I: Send, const SIDE: u8> Send for Address<I, SIDE> {}
+// SAFETY: as above.
+unsafe impl<I: Send, const SIDE: u8> Sync for Address<I, SIDE> {}
+
+impl<I, const SIDE: u8> Address<I, SIDE> {
+    const SIDE: Side = match SIDE {
+        0 => Side::Sender,
+        _ => Side::Other,
+    };
+
+    #[inline(always)]
+    pub(super) fn inlet(&self) -> &dyn Inlet<I> {
+        // SAFETY: the reference is counted, which keeps the mailbox.
+        unsafe { self.inlet.as_ref() }
+    }
+
+    pub(super) fn downgrade(&self) -> Weak<I> {
+        self.inlet().retain(Side::Other);
+        Address { inlet: self.inlet }
+    }
+}
+
+impl<I: Send + 'static> Strong<I> {
+    /// Takes over a sender of a mailbox.
+    pub(super) fn new<M: Carries<I> + Send + 'static>(sender: SenderRef<M, Life>) -> Self {
+        Self {
+            inlet: Ref::into_raw(sender),
+        }
+    }
+}
+
+impl<I> Weak<I> {
+    pub(super) fn upgrade(&self) -> Option<Strong<I>> {
+        self.inlet()
+            .try_retain(Side::Sender)
+            .then(|| Address { inlet: self.inlet })
+    }
+}
+
+impl<I, const SIDE: u8> Clone for Address<I, SIDE> {
+    #[inline]
+    fn clone(&self) -> Self {
+        self.inlet().retain(Self::SIDE);
+        Self { inlet: self.inlet }
+    }
+}
+
+impl<I, const SIDE: u8> Drop for Address<I, SIDE> {
+    #[inline]
+    fn drop(&mut self) {
+        let release = self.inlet().release();
+        // SAFETY: this is one reference of its side, and its end; the function is the mailbox's own.
+        unsafe { release(self.inlet.cast(), Self::SIDE) };
+    }
+}
+
+impl<I, const SIDE: u8> fmt::Debug for Address<I, SIDE> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let life = self.inlet().life();
+        f.debug_struct("Actor")
+            .field("id", &life.id)
+            .field("name", &life.name())
+            .field("queued", &self.inlet().len())
+            .field("exit", &life.exit())
+            .finish()
+    }
+}

@@ -1,0 +1,210 @@
+//! A request and its answer as one event.
+//!
+//! The request goes out when the event is performed (CML: a guard), and the event happens when the
+//! answer comes. If the mailbox is full the event first waits for a place; that wait commits
+//! nothing. Whoever goes elsewhere, or gives up, drops the receiver of the answer, which the
+//! handler can wait for ([`Reply::closed`]): a nack.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use pin_project_lite::pin_project;
+
+use super::address::Inlet;
+use super::exit::Exit;
+use super::reply::Reply;
+use super::tell::{SendError, Tell, try_tell};
+use crate::channel::oneshot;
+use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
+
+type Answer<R> = oneshot::Recv<oneshot::Receiver<Result<R, CallError>>, Result<R, CallError>>;
+
+pin_project! {
+    /// The event of a call: the answer is there.
+    #[must_use = "events do nothing unless awaited"]
+    pub struct Call<'a, I, R> {
+        inlet: &'a dyn Inlet<I>,
+        // The request, until the event is performed.
+        message: Option<I>,
+        // The request, while it waits for a place.
+        #[pin]
+        request: Option<Sync<Tell<'a, I>>>,
+        #[pin]
+        answer: Answer<R>,
+        // Why the request could not be sent.
+        failed: Option<CallError>,
+    }
+}
+
+impl<'a, I, R: 'static> Call<'a, I, R> {
+    #[inline]
+    pub(super) fn new(inlet: &'a dyn Inlet<I>, make: impl FnOnce(Reply<R>) -> I) -> Self {
+        let (sender, receiver) = oneshot();
+        Self {
+            inlet,
+            message: Some(make(Reply::new(sender))),
+            request: None,
+            answer: receiver.into_recv(),
+            failed: None,
+        }
+    }
+
+    /// As [`Event::timeout`], with the time that has passed among the errors of the call.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::actor::{self, CallError, Reply};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let deaf = actor::spawn(|mailbox| async move {
+    ///     std::future::pending::<()>().await;
+    ///     drop(mailbox);
+    /// });
+    /// let answer = deaf.call(|reply: Reply<()>| reply).timeout(Duration::from_millis(2)).await;
+    /// assert!(matches!(answer, Err(CallError::Timeout)));
+    /// # });
+    /// ```
+    pub fn timeout(
+        self,
+        duration: Duration,
+    ) -> impl Event<Output = Result<R, CallError>, Lost = ()> + use<'a, I, R> {
+        Event::timeout(self, duration).map(|answer| answer.unwrap_or(Err(CallError::Timeout)))
+    }
+
+    fn answer(self: Pin<&mut Self>) -> Pin<&mut Answer<R>> {
+        self.project().answer
+    }
+
+    /// Goes on with the request that waits for a place.
+    fn push(self: Pin<&mut Self>, waker: &Waker) {
+        let mut this = self.project();
+        let Some(request) = this.request.as_mut().as_pin_mut() else {
+            return;
+        };
+        if let Poll::Ready(sent) = request.poll(&mut Context::from_waker(waker)) {
+            this.request.set(None);
+            if let Err(error) = sent {
+                // Its request is dropped with its reply, which ends the wait for the answer.
+                *this.failed = Some(CallError::unsent(&error));
+            }
+        }
+    }
+}
+
+impl<I, R: 'static> Event for Call<'_, I, R> {
+    type Lost = ();
+
+    fn prepare(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        let request = this.message.take().expect("an event is performed once");
+        match try_tell(*this.inlet, request) {
+            Ok(()) => {}
+            Err(SendError::Full(request)) if this.inlet.waits() => {
+                this.request
+                    .set(Some(Tell::new(*this.inlet, request).into_future()));
+            }
+            Err(error) => *this.failed = Some(CallError::unsent(&error)),
+        }
+    }
+    #[inline(always)]
+    fn leaves(&self) -> u32 {
+        1
+    }
+    #[inline(always)]
+    fn single(&self) -> Option<&Lock> {
+        self.answer.single()
+    }
+    fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
+        self.answer.lock(locks);
+    }
+    #[inline]
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        if self.failed.is_some() {
+            return Some(0);
+        }
+        self.answer().attempt(attempt)
+    }
+    fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
+        self.as_mut().answer().enrol(enrol);
+        if self.request.is_some() {
+            enrol.has_due();
+        }
+    }
+    fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
+        self.push(waker);
+        None
+    }
+    fn rewake(self: Pin<&mut Self>, waker: &Waker) {
+        self.push(waker);
+    }
+    fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+        self.as_mut().answer().withdraw(winner, locked);
+        if !locked && winner.is_none() {
+            // Not later than the wait: a request that nobody will wait for must not go out.
+            self.project().request.set(None);
+        }
+    }
+    fn finish(mut self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        let answer = self.as_mut().answer().finish(branch);
+        if let Some(error) = self.project().failed.take() {
+            return Err(error);
+        }
+        answer.unwrap_or(Err(CallError::NoReply))
+    }
+    fn abandon(self: Pin<&mut Self>, branch: u32) {
+        self.answer().abandon(branch);
+    }
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl['a, I, R: 'static] Call<'a, I, R> => Result<R, CallError>);
+
+/// Why a call has no answer.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The mailbox was full, and its policy is not to wait. Not executed.
+    Full,
+    /// The actor had ended, or ended before it took the request. Not executed.
+    NotExecuted(Exit),
+    /// The actor ended, or panicked, with the request in its hands. It may have been executed.
+    Ended(Exit),
+    /// The handler dropped the reply without answering.
+    NoReply,
+    /// The time that [`Call::timeout`] gave it is over. It may have been executed, or be so yet.
+    Timeout,
+}
+
+impl CallError {
+    fn unsent<M>(error: &SendError<M>) -> Self {
+        match error {
+            SendError::Full(_) | SendError::Timeout(_) => Self::Full,
+            SendError::Ended(_, exit) => Self::NotExecuted(exit.clone()),
+        }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Full => f.write_str("the mailbox is full"),
+            Self::NotExecuted(exit) => write!(f, "not executed: the actor {exit}"),
+            Self::Ended(exit) => write!(f, "no answer: the actor {exit}"),
+            Self::NoReply => f.write_str("the handler dropped the reply"),
+            Self::Timeout => f.write_str("no answer in time"),
+        }
+    }
+}
+
+impl Error for CallError {}
+
+impl<I, R> fmt::Debug for Call<'_, I, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("actor", &self.inlet.life().id)
+            .finish_non_exhaustive()
+    }
+}
