@@ -37,21 +37,17 @@ fn bare(word: &str) -> &str {
 
 /// What is run, as the page has it.
 pub(crate) fn rows(page: &str) -> Vec<Row<'_>> {
-    let rows = table(page, "### Which laws hold of what");
-    let row = |cells: Vec<&'_ str>| -> Option<(&'_ str, &'_ str, &'_ str)> {
-        let [primitive, laws, engines] = cells[..] else {
-            return None;
-        };
-        Some((primitive, laws, engines))
-    };
-    rows.into_iter()
-        .filter_map(row)
-        .map(|(primitive, laws, engines)| Row {
-            primitive,
-            laws: laws.split(',').map(bare).collect(),
-            engines: engines.split(',').map(bare).collect(),
-        })
-        .collect()
+    let mut rows = Vec::new();
+    for cells in table(page, "### Which laws hold of what") {
+        if let [primitive, laws, engines] = cells[..] {
+            rows.push(Row {
+                primitive,
+                laws: laws.split(',').map(bare).collect(),
+                engines: engines.split(',').map(bare).collect(),
+            });
+        }
+    }
+    rows
 }
 
 /// The quoted words that follow `key` in a file.
