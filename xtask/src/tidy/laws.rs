@@ -37,23 +37,25 @@ fn bare(word: &str) -> &str {
 
 /// What is run, as the page has it.
 pub(crate) fn rows(page: &str) -> Vec<Row<'_>> {
-    let rows = table(page, "### Which laws hold of what");
-    rows.into_iter()
-        .filter_map(|cells| <[&str; 3]>::try_from(cells).ok())
-        .map(|[primitive, laws, engines]| Row {
-            primitive,
-            laws: laws.split(',').map(bare).collect(),
-            engines: engines.split(',').map(bare).collect(),
-        })
-        .collect()
+    let mut rows = Vec::new();
+    for cells in table(page, "### Which laws hold of what") {
+        if let [primitive, laws, engines] = cells[..] {
+            rows.push(Row {
+                primitive,
+                laws: laws.split(',').map(bare).collect(),
+                engines: engines.split(',').map(bare).collect(),
+            });
+        }
+    }
+    rows
 }
 
-/// The quoted words that follow `key` in a file, on the same line or the next.
+/// The quoted words that follow `key` in a file.
 fn quoted<'a>(tree: &'a Tree, path: &str, key: &str) -> BTreeSet<&'a str> {
     let text = tree.file(path).map_or("", |file| &file.text);
     text.split(key)
         .skip(1)
-        .filter_map(|rest| rest.trim_start().strip_prefix('"')?.split('"').next())
+        .filter_map(|rest| rest.split('"').next())
         .collect()
 }
 
@@ -63,14 +65,14 @@ pub(super) fn laws(tree: &Tree, problems: &mut Vec<String>) {
     let Some(page) = tree.file(PAGE) else {
         return problems.push(format!("{PAGE}: is missing"));
     };
-    let laws = quoted(tree, &format!("{FOLDER}/laws.rs"), "name:");
-    let primitives = quoted(tree, &format!("{FOLDER}/programs/mod.rs"), "name:");
-    let refuted = quoted(tree, &format!("{FOLDER}/refuted.rs"), "refutes(");
+    let laws = quoted(tree, &format!("{FOLDER}/laws.rs"), "name: \"");
+    let primitives = quoted(tree, &format!("{FOLDER}/programs/mod.rs"), "name: \"");
+    let refuted = quoted(tree, &format!("{FOLDER}/refuted.rs"), "refutes(\"");
     let engines: BTreeSet<_> = ["loom", "shuttle", "threads", "seeded"]
         .into_iter()
         .filter(|engine| {
             let path = format!("{FOLDER}/engines/{engine}.rs");
-            quoted(tree, &path, "drive(").contains(engine)
+            quoted(tree, &path, "drive(\"").contains(engine)
         })
         .collect();
     let explained: BTreeSet<_> = table(&page.text, "## The laws")

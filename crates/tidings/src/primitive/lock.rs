@@ -7,6 +7,7 @@
 use std::ops::{Deref, DerefMut};
 
 use super::UnsafeCell;
+#[cfg(any(test, not(loom)))]
 use super::atomic::{AtomicU8, Ordering};
 
 /// The lock alone, without the data it guards: a choice locks many of different types.
@@ -20,11 +21,13 @@ pub(crate) const ANYBODY: u8 = u8::MAX;
 
 /// What a [`RawLock`] is. Its byte says who holds it: 0 nobody, otherwise what the holder called
 /// itself.
+#[cfg(any(test, not(loom)))]
 #[derive(Debug)]
 pub(crate) struct Spin {
     holder: AtomicU8,
 }
 
+#[cfg(any(test, not(loom)))]
 impl Spin {
     #[cfg(not(loom))]
     pub(crate) const fn new() -> Self {

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// What a party asked for. A number is a value's, but where it says otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
-    /// Gives a value away: send, fill, put, complete.
+    /// Gives a value away, to one: send, put, complete.
     Put(u64),
+    /// Gives a value to all who listen or look: broadcast, watch, a cell that is filled once.
+    Share(u64),
     /// Takes a value that is then nobody else's: receive, take, join.
     Take,
     /// The next value that every listener gets: broadcast, watch.

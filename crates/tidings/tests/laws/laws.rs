@@ -88,7 +88,7 @@ fn gauges(h: &History, law: &str, about: bool) -> Verdict {
 /// Values given away, with what came of it.
 fn puts(h: &History) -> impl Iterator<Item = (u64, &Record)> {
     h.records.iter().filter_map(|record| match record.act {
-        Act::Put(value) => Some((value, record)),
+        Act::Put(value) | Act::Share(value) => Some((value, record)),
         _ => None,
     })
 }
@@ -121,23 +121,20 @@ fn conservation(h: &History) -> Verdict {
         }
     }
     let taken: BTreeSet<u64> = came(h, Act::Take).map(|(value, _)| value).collect();
-    let listened = h.records.iter().any(|record| record.act == Act::Hear);
-    let looked = h.records.iter().any(|record| record.act == Act::Look);
-    if !listened && !looked {
-        let missing = |got| {
-            let missing = put
-                .iter()
-                .filter(|(value, put)| put.got == got && !taken.contains(value));
-            missing.map(|(value, _)| *value).collect::<Vec<_>>()
-        };
-        let (lost, unknown) = (missing(Got::Done), missing(Got::Dropped).len() as u64);
-        let sent = lost.len() as u64;
-        if h.dead < sent || h.dead > sent + unknown {
-            return broken(format!(
-                "of the values sent, {lost:?} were not received, and {} are dead letters",
-                h.dead
-            ));
-        }
+    let missing = |got| {
+        let to_one = |put: &&Record| matches!(put.act, Act::Put(_)) && put.got == got;
+        let missing = put
+            .iter()
+            .filter(|(value, put)| to_one(put) && !taken.contains(value));
+        missing.map(|(value, _)| *value).collect::<Vec<_>>()
+    };
+    let (lost, unknown) = (missing(Got::Done), missing(Got::Dropped).len() as u64);
+    let sent = lost.len() as u64;
+    if h.dead < sent || h.dead > sent + unknown {
+        return broken(format!(
+            "of the values sent, {lost:?} were not received, and {} are dead letters",
+            h.dead
+        ));
     }
     // Those who listened from the beginning to the end.
     let sent = put.values().filter(|put| put.got == Got::Done).count() as u64;
@@ -287,7 +284,7 @@ fn rendezvous(h: &History) -> Verdict {
 /// Has this branch happened?
 fn happened(record: &Record) -> bool {
     match record.act {
-        Act::Put(_) => record.got == Got::Done,
+        Act::Put(_) | Act::Share(_) => record.got == Got::Done,
         _ => matches!(record.got, Got::Value(_) | Got::Done),
     }
 }
@@ -339,7 +336,7 @@ fn close_wakes(h: &History) -> Verdict {
     }
     for close in h.records.iter().filter(|record| record.act == Act::Close) {
         let after = |r: &&Record| r.start > close.end && r.source == close.source;
-        let sent = |r: &&Record| matches!(r.act, Act::Put(_)) && happened(r);
+        let sent = |r: &&Record| matches!(r.act, Act::Put(_) | Act::Share(_)) && happened(r);
         if let Some(sent) = h.records.iter().filter(after).find(sent) {
             return broken(format!("sent after {close:?}: {sent:?}"));
         }

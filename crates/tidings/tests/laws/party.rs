@@ -45,15 +45,24 @@ impl Hand {
             .letter(u64::from(self.diary.party) * 1_000 + self.letters)
     }
 
-    /// A new value that is about to be given away.
+    /// A new value that is about to be given to one.
     pub(crate) fn offer(&mut self, source: u32) -> Offer {
         self.offer_in(source, 0)
     }
 
     /// The same, as a branch of a choice.
     pub(crate) fn offer_in(&mut self, source: u32, choice: u64) -> Offer {
+        self.asked(source, Act::Put, choice)
+    }
+
+    /// A new value that is about to be given to all.
+    pub(crate) fn share(&mut self, source: u32) -> Offer {
+        self.asked(source, Act::Share, 0)
+    }
+
+    fn asked(&mut self, source: u32, act: fn(u64) -> Act, choice: u64) -> Offer {
         let letter = self.letter();
-        let asked = self.diary.ask_in(source, Act::Put(letter.n), choice);
+        let asked = self.diary.ask_in(source, act(letter.n), choice);
         Offer {
             letter: Some(letter),
             given: false,

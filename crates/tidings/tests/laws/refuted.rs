@@ -99,7 +99,7 @@ fn conservation_rejects_losses_and_gains() {
     assert_eq!(verdict("conservation", &dead), Ok(true));
     assert_eq!(verdict("conservation", &unknown), Ok(true));
     let unheard = [
-        (1, 0, Put(1), Done),
+        (1, 0, Share(1), Done),
         (2, 0, Hear, Missed(2)),
         (2, 0, Hear, Closed),
     ];
@@ -304,8 +304,8 @@ fn bound_rejects_a_crowd() {
 fn agreement_rejects_two_truths() {
     let filled = |second| {
         [
-            (1, 0, Put(1), Done),
-            (2, 0, Put(2), second),
+            (1, 0, Share(1), Done),
+            (2, 0, Share(2), second),
             (3, 0, Look, Value(1)),
         ]
     };

@@ -100,6 +100,11 @@ pub(crate) struct Trial {
     ledger: Ledger,
     seed: u64,
     dead_before: u64,
+    /// Parties may be aborted.
+    #[cfg_attr(
+        any(loom, shuttle),
+        expect(dead_code, reason = "their threads cannot be aborted")
+    )]
     pub(crate) mortal: bool,
 }
 

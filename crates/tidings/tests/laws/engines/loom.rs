@@ -13,8 +13,9 @@ use crate::trial::{Given, Trial};
 use crate::waits::Powers;
 
 const AMOUNT: Amount = Amount {
-    short: 12,
-    full: 60,
+    quick: 12,
+    short: 40,
+    full: 200,
 };
 
 #[test]
@@ -30,7 +31,7 @@ fn loom_explores_small_programs() {
             };
             let size = Size {
                 parties: 2 + seed % 2,
-                acts: 1,
+                acts: 2 - seed % 2,
             };
             let (trial, mut parties) = Trial::start(
                 row,

@@ -15,16 +15,23 @@ use crate::history::lock;
 use crate::plan::{Row, rows};
 use crate::trial::{Counts, alone};
 
-/// How many programs of each primitive: more in the long form, and one if a seed is asked for.
+/// How many programs of each primitive: `quick` with `cargo test`, `short` and `full` with
+/// `cargo x laws`.
 #[derive(Clone, Copy)]
 struct Amount {
+    quick: u64,
     short: u64,
     full: u64,
 }
 
-/// Is this the long form?
-fn full() -> bool {
-    std::env::var_os("TIDINGS_LAWS_FULL").is_some_and(|full| full == "1")
+impl Amount {
+    fn programs(self) -> u64 {
+        match std::env::var("TIDINGS_LAWS_FULL").as_deref() {
+            Ok("1") => self.full,
+            Ok(_) => self.short,
+            Err(_) => self.quick,
+        }
+    }
 }
 
 /// Runs programs of every primitive that the page asks this engine for, and prints the tally.
@@ -38,7 +45,7 @@ fn drive(engine: &str, amount: Amount, mut run: impl FnMut(&'static Row, u64, &C
     let filter = std::env::var("TIDINGS_LAWS_FILTER").unwrap_or_default();
     let seeds = match seed {
         Some(seed) => seed..seed + 1,
-        None => 0..if full() { amount.full } else { amount.short },
+        None => 0..amount.programs(),
     };
     for row in Box::leak(rows().into_boxed_slice()) {
         let primitive = row.primitive.name;

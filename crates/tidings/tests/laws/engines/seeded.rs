@@ -12,7 +12,8 @@ use crate::trial::{Given, Trial};
 use crate::waits::{Powers, pause};
 
 const AMOUNT: Amount = Amount {
-    short: 2_000,
+    quick: 300,
+    short: 3_000,
     full: 100_000,
 };
 

@@ -7,20 +7,22 @@ use std::sync::Arc;
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
 
-use super::{Amount, drive, full};
+use super::{Amount, drive};
 use crate::dice::Dice;
 use crate::programs::Size;
 use crate::trial::{Given, Trial};
 use crate::waits::Powers;
 
 const AMOUNT: Amount = Amount {
-    short: 40,
-    full: 400,
+    quick: 60,
+    short: 200,
+    full: 2_000,
 };
 
 #[test]
 fn shuttle_draws_schedules() {
-    let schedules = if full() { 500 } else { 50 };
+    // Half of them at random, half by PCT.
+    let schedules = 50;
     drive("shuttle", AMOUNT, |row, seed, counts| {
         let counts = Arc::clone(counts);
         let body = move || {

@@ -15,6 +15,7 @@ use crate::trial::{Given, Trial};
 use crate::waits::Powers;
 
 const AMOUNT: Amount = Amount {
+    quick: 200,
     short: 1_500,
     full: 60_000,
 };

@@ -53,7 +53,7 @@ pub(crate) fn broadcast(setup: &mut Setup) -> Program {
 async fn announcer(mut hand: Hand, tx: broadcast::Sender<Shared>) {
     for _ in 0..hand.acts {
         hand.may_die();
-        let mut offer = hand.offer(0);
+        let mut offer = hand.share(0);
         let sent = tx.send(Arc::new(offer.give()));
         // Without a listener the value comes back; nobody else has it.
         offer.back(
@@ -119,7 +119,7 @@ pub(crate) fn watch(setup: &mut Setup) -> Program {
 async fn leader(mut hand: Hand, tx: Arc<tidings::channel::watch::Sender<Letter>>) {
     for _ in 0..=hand.acts {
         hand.may_die();
-        let mut offer = hand.offer(0);
+        let mut offer = hand.share(0);
         let sent = tx.send(offer.give());
         offer.back(sent.err().map(SendError::into_inner));
         if hand.dice.below(2) == 0 {

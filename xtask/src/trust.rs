@@ -1,0 +1,180 @@
+//! `cargo x trust`: everything that holds the promises of SEMANTICS.md, one engine after the other.
+//!
+//! An engine that fails does not keep the others from running. The short forms are stages of
+//! continuous integration.
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use crate::command::{Tally, run_at_root};
+use crate::{engines, fuzz, laws, mutants, sanitizers, soak, surface};
+
+type Run = fn(&mut Tally) -> Result<(), String>;
+
+/// Something that looks for a broken promise in its own way.
+struct Engine {
+    name: &'static str,
+    what: &'static str,
+    /// For every change.
+    short: Option<Run>,
+    /// For a release: hours in all.
+    long: Run,
+}
+
+const ENGINES: &[Engine] = &[
+    Engine {
+        name: "tests",
+        what: "known bugs, upstream suites, linearizability, differential runs, types",
+        short: Some(tests),
+        long: tests,
+    },
+    Engine {
+        name: "loom",
+        what: "models of what is lock-free, every interleaving",
+        short: Some(|tally| engines::loom(false, None, tally)),
+        long: |tally| engines::loom(true, None, tally),
+    },
+    Engine {
+        name: "laws",
+        what: "laws of each primitive under loom, shuttle, threads, seeds",
+        short: Some(|tally| laws::run(&[], tally)),
+        long: |tally| laws::run(&["--full"], tally),
+    },
+    Engine {
+        name: "asan",
+        what: "all tests under AddressSanitizer",
+        short: Some(sanitizers::address),
+        long: sanitizers::address,
+    },
+    Engine {
+        name: "tsan",
+        what: "the stress tests under ThreadSanitizer",
+        short: None,
+        long: sanitizers::thread,
+    },
+    Engine {
+        name: "memcheck",
+        what: "tests under valgrind",
+        short: None,
+        long: sanitizers::memory,
+    },
+    Engine {
+        name: "stress",
+        what: "real threads, everything at once",
+        short: Some(|tally| engines::stress(engines::STRESS_SECS, tally)),
+        long: |tally| engines::stress(600, tally),
+    },
+    Engine {
+        name: "soak",
+        what: "rounds of mixed load, all counters back to zero",
+        short: Some(|tally| soak::run(20, tally)),
+        long: |tally| soak::run(soak::SECS, tally),
+    },
+    Engine {
+        name: "fuzz",
+        what: "random programs that seek new paths",
+        short: None,
+        long: |tally| fuzz::run(600, None, tally),
+    },
+    Engine {
+        name: "mutants",
+        what: "seeded bugs: each must be found by one of the above",
+        short: Some(|_| verdict(mutants::run(&["--short", "10"]))),
+        long: |_| verdict(mutants::run(&[])),
+    },
+    Engine {
+        name: "orderings",
+        what: "each memory ordering weakened: found, or argued",
+        short: None,
+        long: |_| verdict(mutants::orderings(&[])),
+    },
+    Engine {
+        name: "surface",
+        what: "public API, semantic versioning, licences",
+        short: None,
+        long: |tally| {
+            surface::api(false)?;
+            surface::semver("HEAD", tally)?;
+            surface::deny(tally)
+        },
+    },
+];
+
+fn tests(tally: &mut Tally) -> Result<(), String> {
+    run_at_root(&[], "cargo test --release -p tidings --no-fail-fast", tally)
+}
+
+fn verdict(exit: Result<ExitCode, String>) -> Result<(), String> {
+    if exit? == ExitCode::SUCCESS {
+        Ok(())
+    } else {
+        Err("see above".to_owned())
+    }
+}
+
+/// The short form of one engine.
+pub(crate) fn short(name: &str, tally: &mut Tally) -> Result<(), String> {
+    let engine = ENGINES.iter().find(|engine| engine.name == name);
+    let run = engine.and_then(|engine| engine.short);
+    run.ok_or_else(|| format!("no engine `{name}` has a short form"))?(tally)
+}
+
+/// Runs all engines, in their short forms or in their long ones, and prints a line for each.
+pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
+    let (long, filter) = match options {
+        [] => (false, None),
+        ["--full"] => (true, None),
+        ["--full", name] => (true, Some(*name)),
+        [name] if !name.starts_with('-') => (false, Some(*name)),
+        _ => return Err(format!("trust takes [--full] [ENGINE], not {options:?}")),
+    };
+    let mut lines = Vec::new();
+    let mut exit = ExitCode::SUCCESS;
+    for engine in ENGINES {
+        let run = if long { Some(engine.long) } else { engine.short };
+        let (true, Some(run)) = (filter.is_none_or(|name| name == engine.name), run) else {
+            continue;
+        };
+        println!("\n=== {}: {}", engine.name, engine.what);
+        let start = Instant::now();
+        let mut tally = Tally::default();
+        let state = match run(&mut tally) {
+            Ok(()) => "ok".to_owned(),
+            Err(why) => {
+                exit = ExitCode::FAILURE;
+                format!("FAILED: {why}")
+            }
+        };
+        lines.extend(tally.laws.iter().cloned());
+        lines.push(format!(
+            "{:<10}{:>6} passed {:>4} failed {:>7.1} s  {state}",
+            engine.name,
+            tally.passed,
+            tally.failed,
+            start.elapsed().as_secs_f64()
+        ));
+    }
+    if lines.is_empty() {
+        return Err(format!("there is no such engine: {options:?}"));
+    }
+    println!("\n{}", lines.join("\n"));
+    Ok(exit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ENGINES, run};
+
+    #[test]
+    fn what_does_not_exist_is_an_error() {
+        assert!(run(&["fast"]).is_err());
+        assert!(run(&["--short"]).is_err());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (at, engine) in ENGINES.iter().enumerate() {
+            assert!(ENGINES[..at].iter().all(|other| other.name != engine.name));
+        }
+    }
+}
