@@ -17,7 +17,7 @@ pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<()
     let tool = tools::FUZZ.get()?;
     let toolchain = NIGHTLY.trim_start_matches('+');
     let built = target("fuzz");
-    let env = [
+    let env: [(&str, &str); 2] = [
         ("RUSTUP_TOOLCHAIN", toolchain),
         ("CARGO_TARGET_DIR", &built),
     ];

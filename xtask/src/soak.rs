@@ -14,12 +14,11 @@ const HISTORIES: &str = "cargo test --release -p tidings --test linear -- linear
 /// Parts of `secs`: a load on all cores, the same on one, and histories that are checked.
 pub(crate) fn run(secs: u32, tally: &mut Tally) -> Result<(), String> {
     // Nine tests of histories take as long as their share, one after the other.
-    let (load, histories) = ((secs * 2 / 5).max(1), (secs / 5 / 9).max(1));
-    let load_secs = load.to_string();
-    let env = [("TIDINGS_STRESS_SECS", load_secs.as_str())];
-    run_tests(&env, LOAD, tally)?;
+    let load = (secs * 2 / 5).max(1).to_string();
+    let histories = (secs / 5 / 9).max(1).to_string();
+    run_tests(&[("TIDINGS_STRESS_SECS", &load)], LOAD, tally)?;
     // The affinity is inherited; the build has been made.
-    run_tests(&env, &format!("taskset -c 0 {LOAD}"), tally)?;
-    let env = [("TIDINGS_LINEAR_SECS", &*histories.to_string())];
-    run_tests(&env, HISTORIES, tally)
+    let on_one_core = format!("taskset -c 0 {LOAD}");
+    run_tests(&[("TIDINGS_STRESS_SECS", &load)], &on_one_core, tally)?;
+    run_tests(&[("TIDINGS_LINEAR_SECS", &histories)], HISTORIES, tally)
 }

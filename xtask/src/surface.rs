@@ -65,7 +65,7 @@ pub(crate) fn semver(baseline: &str, tally: &mut Tally) -> Result<(), String> {
     let tool = tools::SEMVER.get()?;
     let toolchain = NIGHTLY.trim_start_matches('+');
     let built = target("semver");
-    let env = [
+    let env: [(&str, &str); 2] = [
         ("RUSTUP_TOOLCHAIN", toolchain),
         ("CARGO_TARGET_DIR", &built),
     ];

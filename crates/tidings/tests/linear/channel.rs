@@ -4,36 +4,23 @@
 //! Weak handles are left out: between the drop of the last sender and the close that follows in
 //! the same call, an upgrade already fails while a receive still finds the channel open.
 
-use std::time::{Duration, Instant};
-
 use tidings::Runtime;
 
-use super::race::{Dice, Engine, Program, check};
-
-/// Programs of each kind on threads, and on the seeded scheduler.
-const ON_THREADS: u64 = 150;
-const ON_SEEDED: u64 = 600;
+use super::race::{Dice, Engine, Program, check, seeds};
 
 fn run(capacities: impl Fn(&mut Dice) -> Vec<usize>, branches: usize) {
     let pool = Runtime::builder().workers(2).build().unwrap();
-    // `TIDINGS_LINEAR_SECS`: longer than the fixed number of programs, for a soak.
-    let secs = std::env::var("TIDINGS_LINEAR_SECS").ok();
-    let secs = secs.and_then(|secs| secs.parse().ok());
-    let end = secs.map(|secs| Instant::now() + Duration::from_secs(secs));
-    let goes_on = || end.is_some_and(|end| Instant::now() < end);
-    let program = |seed| {
+    let (mut programs, mut overlaps) = (0, 0);
+    for (seed, on_threads) in seeds() {
         let capacities = capacities(&mut Dice(seed ^ 0x5eed));
-        Program::random(seed, capacities, branches)
-    };
-    let (mut seed, mut overlaps) = (0, 0);
-    while seed < ON_SEEDED || goes_on() {
-        check(&program(seed), Engine::Seeded(seed), None);
-        if seed < ON_THREADS || goes_on() {
-            overlaps += check(&program(seed), Engine::Threads, Some(&pool));
+        let program = Program::random(seed, capacities, branches);
+        check(&program, Engine::Seeded(seed), None);
+        if on_threads {
+            overlaps += check(&program, Engine::Threads, Some(&pool));
         }
-        seed += 1;
+        programs += 1;
     }
-    println!("{seed} programs; {overlaps} calls overlapped another");
+    println!("{programs} programs; {overlaps} calls overlapped another");
 }
 
 #[test]

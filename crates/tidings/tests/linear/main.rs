@@ -8,7 +8,7 @@
 //! | `model.rs` | the sequential specification of channels and choice |
 //! | `real.rs` | the operations of the model, done on tidings |
 //! | `race.rs`, `channel.rs` | random programs on threads and on the seeded scheduler, checked |
-//! | `cells.rs` | the same for the cells |
+//! | `cells/` | the same for the cells |
 //! | `play.rs`, `differential.rs` | one operation after the other, against the model and others |
 
 mod cells;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tidings::Runtime;
 use tidings::sched::Seeded;
@@ -18,6 +19,21 @@ use super::real::{Ends, Happened, Wakes, end_permit};
 use super::record::{Clock, Record};
 
 pub(crate) type Calls = Vec<Call<Op, Ret>>;
+
+/// Programs of each kind on the seeded scheduler, and on threads.
+const ON_SEEDED: u64 = 600;
+const ON_THREADS: u64 = 150;
+
+/// The seeds of a test, and whether their programs run on threads too; with
+/// `TIDINGS_LINEAR_SECS`, for a soak, all that fit into so many seconds.
+pub(crate) fn seeds() -> impl Iterator<Item = (u64, bool)> {
+    let secs = std::env::var("TIDINGS_LINEAR_SECS").ok();
+    let secs = secs.and_then(|secs| secs.parse().ok());
+    let end = secs.map(|secs| Instant::now() + Duration::from_secs(secs));
+    (0..)
+        .take_while(move |&seed| seed < ON_SEEDED || end.is_some_and(|end| Instant::now() < end))
+        .map(move |seed| (seed, seed < ON_THREADS || end.is_some()))
+}
 
 /// Where the tasks of a program run.
 #[derive(Clone, Copy, Debug)]
