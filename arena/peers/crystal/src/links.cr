@@ -52,18 +52,21 @@ module Links
 
   private def clients(transport, params, port, acceptor : Acceptor? = nil) : Prepared
     begin_at = Time.monotonic
-    ends, closer = transport.connect(port, params.messages)
-    together(ends) { |echo| verified(echo, -1) }
+    ends, disconnect = transport.connect(port, params.messages)
+    closer = -> { disconnect.call; acceptor.try(&.close); nil }
+    begin
+      together(ends) { |echo| verified(echo, -1) }
+    rescue error
+      closer.call
+      raise error
+    end
     ready = Time.monotonic - begin_at
     Prepared.new(
       Sizes.sample_of_parts { once(ends, params.requests) },
       ready: ready.total_nanoseconds.to_i64,
       schedule: Schedule.new { |rate, secs| Paced.run(ends, rate, secs) },
-      closer: -> { closer.call; acceptor.try(&.close); nil },
+      closer: closer,
     )
-  rescue error
-    acceptor.try(&.close)
-    raise error
   end
 
   def verified(echo : Echo, number : Int64) : Int64

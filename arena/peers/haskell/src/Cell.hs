@@ -2,11 +2,12 @@
 -- gives a function from @inner@ to the time and the counts of that many repetitions.
 module Cell
   ( Args, Cell, Counts (..), Failure (..), Sample, Prepared (..), Schedule (..), Started
-  , alone, sizes, repeated, repeatedParts, timed, times, start, startWith, here, await, awaitAll
+  , alone, sizes, repeated, repeatedParts, timed, times, start, startWith, startEach, here, await, awaitAll
   ) where
 
 import Control.Concurrent
 import Control.Exception
+import Control.Monad (zipWithM)
 import Data.Word (Word64)
 import GHC.Clock (getMonotonicTimeNSec)
 import Text.Read (readMaybe)
@@ -109,6 +110,10 @@ startWith fork action = do
   result <- newEmptyMVar
   _ <- fork (try action >>= putMVar result)
   pure (Started result)
+
+-- | One thread for each action; the way to fork is told its number.
+startEach :: (Int -> IO () -> IO ThreadId) -> [IO a] -> IO [Started a]
+startEach fork = zipWithM (startWith . fork) [0 ..]
 
 -- | A way to fork that keeps the new threads on the capability of the caller: for threads that run
 -- by turns, where waking a thread of another capability would be most of the work.

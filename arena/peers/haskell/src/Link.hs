@@ -3,7 +3,6 @@ module Link (Echo, Transport (..), twoProcesses, oneProcess, verified) where
 
 import Control.Concurrent
 import Control.Exception (onException, throwIO)
-import Control.Monad (zipWithM)
 import Data.Word (Word64)
 import Network.Socket (Socket)
 
@@ -13,9 +12,10 @@ import Paced
 import Tcp
 
 -- | What a kind of connection does: at the server with each it accepts; at the client it gives N
--- ends of pairs and how to close them.
+-- ends of pairs and how to close them. And how it forks its threads, by their numbers.
 data Transport = Transport
-  { serving :: Int -> Socket -> IO ()
+  { forking :: Int -> IO () -> IO ThreadId
+  , serving :: Int -> Socket -> IO ()
   , connecting :: Address -> Int -> IO ([Echo], IO ())
   }
 
@@ -24,7 +24,7 @@ twoProcesses transport args = do
   (n, m) <- pairSizes args
   case (lookup "role" args, lookup "addr" args) of
     (Just "server", _) -> do
-      (address, end) <- listening (serving transport n)
+      (address, end) <- listening (forking transport) (serving transport n)
       pure
         Prepared
           { sample = \_ -> throwIO (Bug "a server runs nothing")
@@ -38,7 +38,7 @@ twoProcesses transport args = do
 oneProcess :: Transport -> Args -> IO Prepared
 oneProcess transport args = do
   (n, m) <- pairSizes args
-  (address, end) <- listening (serving transport n)
+  (address, end) <- listening (forking transport) (serving transport n)
   prepared <- clients transport address n m `onException` end
   pure prepared {finish = finish prepared >> end}
 
@@ -52,25 +52,21 @@ clients :: Transport -> Address -> Int -> Int -> IO Prepared
 clients transport address n m = do
   (ready, (ends, end)) <- timed $ do
     (ends, end) <- connecting transport address n
-    started <- spread [() <$ verified echo (-1) | echo <- ends]
+    started <- startEach (forking transport) [() <$ verified echo (-1) | echo <- ends]
     awaitAll started `onException` end
     pure (ends, end)
   pure
     Prepared
-      { sample = repeatedParts (once ends m)
+      { sample = repeatedParts (once (forking transport) ends m)
       , told = [("ready_ns", Number (toInteger ready))]
-      , schedule = Just (paced ends)
+      , schedule = Just (paced (forking transport) ends)
       , finish = end
       }
 
--- | One thread for each, by turns on all capabilities.
-spread :: [IO a] -> IO [Started a]
-spread = zipWithM (\k -> startWith (forkOn k)) [0 ..]
-
-once :: [Echo] -> Int -> IO (Word64, Counts)
-once ends m = do
+once :: (Int -> IO () -> IO ThreadId) -> [Echo] -> Int -> IO (Word64, Counts)
+once fork ends m = do
   gate <- newEmptyMVar
-  started <- spread [readMVar gate >> calls echo m | echo <- ends]
+  started <- startEach fork [readMVar gate >> calls echo m | echo <- ends]
   timed (putMVar gate () >> awaitAll started)
 
 -- | A client has sent and received as many as were answered; the other unit is its server.

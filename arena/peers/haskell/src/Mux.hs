@@ -23,13 +23,12 @@ data Parcel = Parcel !Int !Int
 data Incoming = Number !Int | Gone
 
 shared :: forall q. Queue q => Transport
-shared = Transport {serving = serveAll @q, connecting = connectAll @q}
+shared = Transport {forking = const forkIO, serving = serveAll @q, connecting = connectAll @q}
 {-# INLINE shared #-}
 
 -- | The servers of all pairs, each a thread with a queue of its own.
 serveAll :: forall q. Queue q => Int -> Socket -> IO ()
 serveAll n connection = do
-  fork <- here
   out <- newQueue
   queues <- replicateM n (newQueue @q)
   let serve pair queue = do
@@ -37,19 +36,18 @@ serveAll n connection = do
         case incoming of
           Number number -> send out (Parcel pair number) >> serve pair queue
           Gone -> pure ()
-  zipWithM_ (\pair queue -> fork (serve pair queue)) [0 ..] queues
-  writer <- fork (writing connection out)
+  zipWithM_ (\pair queue -> forkIO (serve pair queue)) [0 ..] queues
+  writer <- forkIO (writing connection out)
   reading connection queues `finally` killThread writer
 {-# INLINE serveAll #-}
 
 connectAll :: forall q. Queue q => Address -> Int -> IO ([Echo], IO ())
 connectAll address n = do
   connection <- dial address
-  fork <- here
   out <- newQueue
   queues <- replicateM n (newQueue @q)
-  writer <- fork (writing connection out)
-  reader <- fork (reading connection queues `catch` complain)
+  writer <- forkIO (writing connection out)
+  reader <- forkIO (reading connection queues `catch` complain)
   let echo pair queue number = do
         send out (Parcel pair number)
         incoming <- receive queue

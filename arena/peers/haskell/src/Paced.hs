@@ -29,11 +29,11 @@ data Latency = Latency {fromDue, fromSent :: !Word64}
 
 data Share = Share !Counts [Latency] !Word64 -- the time of the last reply
 
-paced :: [Echo] -> Int -> Int -> IO Schedule
-paced ends rate secs = do
+paced :: (Int -> IO () -> IO ThreadId) -> [Echo] -> Int -> Int -> IO Schedule
+paced fork ends rate secs = do
   begun <- newEmptyMVar
   queues <- replicateM n newChan
-  started <- zipWithM (\k (echo, queue) -> startWith (forkOn k) (readMVar begun >>= client echo queue)) [0 ..] (zip ends queues)
+  started <- startEach fork [readMVar begun >>= client echo queue | (echo, queue) <- zip ends queues]
   begin <- getMonotonicTimeNSec
   putMVar begun begin
   pacer <- start (handOut begin (listArray (0, n - 1) queues) 0)

@@ -2,7 +2,7 @@
 -- | The systems of this peer and their cells: what each kind of queue can run.
 module Systems (systems) where
 
-import Control.Concurrent (Chan, MVar)
+import Control.Concurrent (Chan, MVar, forkOn)
 import Control.Concurrent.STM (TMVar, TQueue)
 
 import Cell
@@ -37,7 +37,7 @@ sockets =
   , ("net/echo-oneproc", oneProcess each)
   ]
   where
-    each = Transport {serving = const serveEcho, connecting = connectEach}
+    each = Transport {forking = forkOn, serving = const serveEcho, connecting = connectEach}
 
 chan :: [(String, Cell)]
 chan =

@@ -21,10 +21,10 @@ import Paced (Echo)
 -- | As "127.0.0.1:43511".
 type Address = String
 
--- | Accepts and runs the handler for each connection, by turns on all capabilities; gives the
+-- | Accepts and runs the handler for each connection, in threads forked by their numbers; gives the
 -- address and how to end it all.
-listening :: (Socket -> IO ()) -> IO (Address, IO ())
-listening handler = do
+listening :: (Int -> IO () -> IO ThreadId) -> (Socket -> IO ()) -> IO (Address, IO ())
+listening fork handler = do
   listener <- socket AF_INET Stream defaultProtocol
   bind listener (SockAddrInet 0 (tupleToHostAddress (127, 0, 0, 1)))
   listen listener 4096
@@ -33,7 +33,7 @@ listening handler = do
   let accepting k = do
         (connection, _) <- accept listener
         setSocketOption connection NoDelay 1
-        thread <- forkOn k (handled connection)
+        thread <- fork k (handled connection)
         modifyIORef' running (thread :)
         accepting (k + 1)
       handled connection = (handler connection `catch` complain) `finally` close connection
