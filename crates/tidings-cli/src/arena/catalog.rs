@@ -269,6 +269,7 @@ impl Entry {
             env,
             threads,
             limits,
+            is_jit: self.manifest.peer.is_jit(),
             files: 0,
         })
     }

@@ -86,6 +86,7 @@ pub(crate) fn test(args: &PeerTestArgs) -> Result<Exit, Stop> {
             env: Vec::new(),
             threads,
             limits,
+            is_jit: false,
             files: 0,
         });
     }

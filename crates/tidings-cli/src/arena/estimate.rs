@@ -11,8 +11,6 @@ use super::plan::{Candidate, Cell, Group, Plan};
 use super::wire::Tcp;
 use super::workload::expected;
 
-/// Languages whose peers start slowly and warm up, as manifests write them.
-const JIT_LANGUAGES: &[&str] = &["Java", "Kotlin", "Scala", "JavaScript", "C#"];
 /// From the start of a process to its first sample: a compiled one, and one that loads a runtime.
 const START: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(1000)];
 /// One operation: a message, one where a task or actor is made for it, a request over TCP.
@@ -45,8 +43,7 @@ pub(crate) fn cell(
     candidates: &[Candidate],
     settings: &Settings,
 ) -> Duration {
-    let lang = candidates[cell.peer].entry.manifest.peer.lang.as_str();
-    let is_jit = JIT_LANGUAGES.contains(&lang);
+    let is_jit = candidates[cell.peer].entry.manifest.peer.is_jit();
     let slower = if is_jit { 2 } else { 1 };
     let once = repetition(group).saturating_mul(slower);
     let sample = once.max(settings.sample);
@@ -61,7 +58,12 @@ pub(crate) fn cell(
             .midpoint(settings.max_rounds.min(2 * settings.min_rounds));
         (sample + SETTLE) * count(rounds)
     };
-    let warm = once.max(settings.sample / 4) * WARM * slower;
+    let least = if is_jit {
+        settings.warm_jit
+    } else {
+        Duration::ZERO
+    };
+    let warm = (once.max(settings.sample / 4) * WARM * slower).max(least);
     // The pilot ends with a sample of full length; what comes before is shorter.
     let launch =
         START[usize::from(is_jit)] + sample * 3 / 2 + warm.min(settings.warm_cap + once) + measured;

@@ -77,6 +77,14 @@ pub(crate) struct Peer {
     pub(crate) blocked: Option<String>,
 }
 
+impl Peer {
+    /// Whether its runtime compiles while it runs, so that it is slow at first.
+    pub(crate) fn is_jit(&self) -> bool {
+        const LANGUAGES: &[&str] = &["Java", "Kotlin", "Scala", "JavaScript", "C#", "F#"];
+        LANGUAGES.contains(&self.lang.as_str())
+    }
+}
+
 /// How the toolchain's version is learnt.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,7 +8,7 @@ use super::exit::Stop;
 use super::interrupt::Interrupt;
 use super::noise::Tally;
 use super::paced::Pace;
-use super::pilot;
+use super::pilot::{self, Warmth};
 use super::plan::Group;
 use super::progress::Progress;
 use super::random::Random;
@@ -37,6 +37,8 @@ pub(crate) struct Settings {
     pub(crate) max_rounds: usize,
     pub(crate) launches: u32,
     pub(crate) warm_cap: Duration,
+    /// What a runtime that compiles while it runs takes at least.
+    pub(crate) warm_jit: Duration,
     pub(crate) alloc: bool,
     /// For cells of latency.
     pub(crate) pace: Pace,
@@ -170,7 +172,13 @@ impl Bench<'_> {
         }
         let cap = settings.warm_cap;
         let cap = time.map_or(cap, |time| cap.min(time.share * 2 / 5));
-        let _ = pilot::warm_up(track, group, journal, settings.target_ci, cap);
+        let warmth = Warmth {
+            tolerance: settings.target_ci,
+            least: settings.warm_jit.min(cap),
+            cap,
+            sample: settings.sample,
+        };
+        let _ = pilot::warm_up(track, group, journal, warmth);
         self.progress.note(|| {
             let steady = if track.steady {
                 "warm"

@@ -91,6 +91,7 @@ pub(crate) fn options(args: &RunArgs) -> Result<Options, Stop> {
             max_rounds,
             launches: args.launches.unwrap_or(if standard { 3 } else { 1 }),
             warm_cap: Duration::from_millis(if standard { 10_000 } else { 1500 }),
+            warm_jit: Duration::from_millis(if standard { 4000 } else { 1500 }),
             alloc: !args.no_alloc,
             pace: Pace {
                 secs: if standard { 2 } else { 1 },

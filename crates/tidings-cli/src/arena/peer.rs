@@ -26,6 +26,8 @@ pub(crate) struct Launch {
     pub(crate) env: Vec<(String, String)>,
     pub(crate) threads: u32,
     pub(crate) limits: Limits,
+    /// Its runtime compiles while it runs.
+    pub(crate) is_jit: bool,
     /// Open files each process must be allowed, 0 for what is usual.
     pub(crate) files: u64,
 }

@@ -31,9 +31,7 @@ pub(crate) fn calibrate(
     target: Duration,
 ) -> Option<()> {
     let target = target.as_nanos();
-    let once = track.expected.msgs.max(track.expected.check).max(1);
-    let limit = u64::try_from(i128::from(i64::MAX) / 2 / once).unwrap_or(INNER_LIMIT);
-    let limit = limit.clamp(1, INNER_LIMIT);
+    let limit = most(track);
     let mut inner = 1_u64;
     loop {
         let (checked, _) = track.sample(group, journal, Phase::Pilot, 0, inner)?;
@@ -56,27 +54,62 @@ pub(crate) fn calibrate(
     }
 }
 
-/// Runs shorter samples until their times settle or the time is over; notes whether they did.
+/// When a cell counts as warm.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Warmth {
+    /// Times that differ by less have settled.
+    pub(crate) tolerance: f64,
+    /// A runtime that compiles while it runs takes at least so long: between two compilations its times look settled.
+    pub(crate) least: Duration,
+    /// The warm-up ends then in any case.
+    pub(crate) cap: Duration,
+    /// What a sample is to last.
+    pub(crate) sample: Duration,
+}
+
+/// Runs shorter samples until their times settle or the time is over; notes whether they did. The pilot may have seen a
+/// runtime that was cold: when a sample of a round would be too short now, it gets more repetitions.
 pub(crate) fn warm_up(
     track: &mut Track,
     group: &Group,
     journal: &mut Journal,
-    tolerance: f64,
-    cap: Duration,
+    warmth: Warmth,
 ) -> Option<()> {
-    let inner = (track.inner / 4).max(1);
+    let least = if track.launch.is_jit {
+        warmth.least
+    } else {
+        Duration::ZERO
+    };
     let begin = Instant::now();
     let mut series = Vec::new();
-    while begin.elapsed() < cap {
+    while begin.elapsed() < warmth.cap {
+        let inner = (track.inner / 4).max(1);
         let (checked, _) = track.sample(group, journal, Phase::Warm, series.len(), inner)?;
-        series.push(track.per_op(checked.sample.ns, inner));
-        if stats::is_steady(&series, tolerance) {
+        let ns = checked.sample.ns;
+        series.push(track.per_op(ns, inner));
+        let whole = Duration::from_nanos(ns / inner).saturating_mul(narrow(track.inner));
+        if whole * 2 < warmth.sample && track.inner <= most(track) / 2 {
+            track.inner *= 2;
+            track.sample_time = whole * 2;
+        }
+        if begin.elapsed() >= least && stats::is_steady(&series, warmth.tolerance) {
             return Some(());
         }
     }
     // Too few samples to tell: the rounds will.
     track.steady = series.len() < 8;
     Some(())
+}
+
+fn narrow(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// The most repetitions one sample can count.
+fn most(track: &Track) -> u64 {
+    let once = track.expected.msgs.max(track.expected.check).max(1);
+    let limit = u64::try_from(i128::from(i64::MAX) / 2 / once).unwrap_or(INNER_LIMIT);
+    limit.clamp(1, INNER_LIMIT)
 }
 
 /// Whether time grows with the size as work does. Comes after the rounds, so that the larger size cannot disturb them.
