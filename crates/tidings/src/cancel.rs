@@ -9,6 +9,7 @@ use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::task::{Woken, go_on};
 
 /// Tells tasks that what they do is no longer wanted; clones are the same token.
 ///
@@ -80,16 +81,18 @@ impl Node {
         self.cancelled.load(Ordering::Acquire)
     }
 
-    /// Cancels it alone; gives its children, which must be cancelled too.
-    fn cancel(&self) -> BTreeMap<u64, Weak<Self>> {
+    /// Cancels it alone; gives its children, which must be cancelled too, before a waker's panic
+    /// goes on.
+    fn cancel(&self) -> (BTreeMap<u64, Weak<Self>>, Woken) {
         let children = self.source.locked(|state| {
             // ORD cancel.cancelled: release (what the canceller did before).
             self.cancelled.store(true, Ordering::Release);
             std::mem::take(&mut state.children)
         });
-        self.source
-            .commit_each(false, |state| state.waiting.claim(|_| Judge::Take));
-        children
+        let woken = self
+            .source
+            .commit_quietly(false, |state| state.waiting.claim(|_| Judge::Take));
+        (children, woken)
     }
 }
 
@@ -120,14 +123,18 @@ impl CancellationToken {
     /// assert!(token.is_cancelled());
     /// ```
     pub fn cancel(&self) {
-        let mut todo = vec![self.node.cancel()];
+        let (children, mut woken) = self.node.cancel();
+        let mut todo = vec![children];
         while let Some(children) = todo.pop() {
             for child in children.into_values() {
                 if let Some(child) = child.upgrade() {
-                    todo.push(child.cancel());
+                    let (children, theirs) = child.cancel();
+                    todo.push(children);
+                    woken = woken.and(theirs);
                 }
             }
         }
+        go_on(woken);
     }
 
     /// Has it been cancelled?
@@ -180,7 +187,7 @@ impl CancellationToken {
             late
         });
         if late {
-            child.cancel();
+            drop(child.cancel());
         }
         Self { node: child }
     }

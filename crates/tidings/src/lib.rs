@@ -63,5 +63,5 @@ pub use time::{after, at};
 #[doc(hidden)]
 pub mod __private {
     //! What the macros need.
-    pub use crate::event::select::Arm;
+    pub use crate::event::select::{Arm, Arms, only_arm};
 }

@@ -128,7 +128,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
             let mut wrapped = message.take_if(|_| open).map(M::wrap);
             state.unreserve(&mut wrapped, &mut wakers);
         });
-        wakers.into_iter().for_each(crate::task::wake_now);
+        crate::task::wake_all(wakers);
         message
     }
 

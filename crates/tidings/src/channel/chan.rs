@@ -16,6 +16,7 @@
 //! senders in their order, whose values enter the queue at its end.
 
 use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::task::Waker;
 
@@ -26,6 +27,7 @@ use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
+use crate::task::{go_on, wake_each};
 
 /// Senders, receivers and others that keep the memory, in one word.
 ///
@@ -207,9 +209,12 @@ impl<T, X> Chan<T, X> {
             return;
         }
         // SAFETY: the side's reference keeps it alive.
-        unsafe { (*chan).close_side(side) };
+        let close = AssertUnwindSafe(|| unsafe { (*chan).close_side(side) });
+        // Wakers and the drops of values may panic.
+        let closed = catch_unwind(close);
         // SAFETY: as above, and this gives it up.
         unsafe { Self::release(chan, Side::Other) };
+        go_on(closed);
     }
 
     /// Nobody is left on a side.
@@ -230,14 +235,15 @@ impl<T, X> Chan<T, X> {
             std::mem::replace(&mut state.queue, Queue::new())
         });
         super::count_dead(dead.len());
-        drop(dead);
+        // Who waits hears of it even if a value's drop panics.
         self.close();
+        drop(dead);
     }
 
     /// No more sends: senders that wait get their value back, receivers take what is left.
     /// `true`: it was open.
     pub(crate) fn close(&self) -> bool {
-        let mut first = None;
+        let (mut first, mut woken) = (None, Ok(()));
         loop {
             // In batches, so that the lock is not held for a million waiters.
             let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
@@ -254,8 +260,9 @@ impl<T, X> Chan<T, X> {
                         None => false,
                     })
             });
-            wakers.into_iter().flatten().for_each(Waker::wake);
+            woken = woken.and(wake_each(wakers.into_iter().flatten()));
             if !done {
+                go_on(woken);
                 return first == Some(true);
             }
         }

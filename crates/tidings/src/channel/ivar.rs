@@ -61,7 +61,7 @@ impl<T> IVar<T> {
     /// # Errors
     /// Gives the value back if the cell is full.
     pub fn fill(&self, value: T) -> Result<(), T> {
-        let mut value = Some(value);
+        let (mut value, mut woken) = (Some(value), Ok(()));
         loop {
             // In batches, so that the lock is not held for a million readers.
             let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
@@ -81,10 +81,13 @@ impl<T> IVar<T> {
                 }
                 (true, false)
             });
-            wakers.into_iter().flatten().for_each(Waker::wake);
+            woken = woken.and(crate::task::wake_each(wakers.into_iter().flatten()));
             match value {
                 Some(value) if !mine => return Err(value),
-                _ if all => return Ok(()),
+                _ if all => {
+                    crate::task::go_on(woken);
+                    return Ok(());
+                }
                 _ => {}
             }
         }

@@ -268,8 +268,8 @@ impl<T> Drop for Receiver<T> {
             // SAFETY: both halves are gone.
             unsafe { free(self.cell) };
         }
-        wakers.into_iter().for_each(crate::task::wake_now);
         super::count_dead(usize::from(value.is_some()));
+        crate::task::wake_all(wakers);
         drop(value);
     }
 }

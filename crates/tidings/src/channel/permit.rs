@@ -86,7 +86,7 @@ impl<T> Permit<'_, T> {
         self.sender
             .chan()
             .locked(|state| state.unreserve(&mut value, &mut wakers));
-        wakers.into_iter().for_each(crate::task::wake_now);
+        crate::task::wake_all(wakers);
         value
     }
 }

@@ -131,7 +131,7 @@ impl<T> Receiver<T> {
             let more = self
                 .chan()
                 .locked(|state| state.take_many(into, left, &mut wakers));
-            wakers.into_iter().flatten().for_each(crate::task::wake_now);
+            crate::task::wake_all(wakers.into_iter().flatten());
             if !more {
                 return into.len() - start;
             }

@@ -10,6 +10,7 @@ use std::task::Waker;
 
 use super::source::{Side, Slot, Source, slot_of};
 use crate::event::offer::{Claimed, Judge, Waiters};
+use crate::task::{Woken, go_on, wake_each};
 
 /// A slot with a ticket.
 pub(crate) type Ticket = Slot<u64>;
@@ -108,11 +109,18 @@ impl Queue {
 
 impl<S> Source<S> {
     /// Commits every waiter that `next` claims, and wakes them without the lock.
-    pub(crate) fn commit_each(
+    pub(crate) fn commit_each(&self, closed: bool, next: impl FnMut(&mut S) -> Option<Claimed>) {
+        go_on(self.commit_quietly(closed, next));
+    }
+
+    /// As [`commit_each`](Self::commit_each), for a caller who has more to do before a waker's
+    /// panic goes on.
+    pub(crate) fn commit_quietly(
         &self,
         closed: bool,
         mut next: impl FnMut(&mut S) -> Option<Claimed>,
-    ) {
+    ) -> Woken {
+        let mut woken = Ok(());
         loop {
             let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
             let more = self.locked(|state| {
@@ -121,9 +129,9 @@ impl<S> Source<S> {
                     place.is_some()
                 })
             });
-            wakers.into_iter().flatten().for_each(Waker::wake);
+            woken = woken.and(wake_each(wakers.into_iter().flatten()));
             if !more {
-                return;
+                return woken;
             }
         }
     }

@@ -1,5 +1,13 @@
 //! `select!`: sugar over choice.
 
+use std::pin::Pin;
+use std::task::Waker;
+
+use pin_project_lite::pin_project;
+
+use super::or::{Pair, pair_methods};
+use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+
 /// Waits for the first of several events and runs its arm.
 ///
 /// Each arm is `pattern = event => expression`. If several can happen, a fair coin decides;
@@ -48,25 +56,32 @@ macro_rules! __select {
     };
     ([$($mode:ident)?] [$($arm:tt)+]) => {
         $crate::__select_match!(
-            ($crate::Event::map($crate::__select_event!($($arm)+), |out| out)
-                $(.$mode())?).await;
+            $crate::__select_mode!([$($mode)?] $crate::__select_event!($($arm)+)).await;
             $($arm)+
         )
     };
 }
 
-/// `e0.map(Here).or(e1.map(Here).map(Later).or(..).map(Later))`.
+/// `Arms(e0, Arms(e1, e2))`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select_event {
     (($pat:pat, $event:expr, $body:expr)) => {
-        $crate::Event::map($event, $crate::__private::Arm::<_, ::core::convert::Infallible>::Here)
+        $crate::__private::only_arm($event)
     };
     (($pat:pat, $event:expr, $body:expr) $($rest:tt)+) => {
-        $crate::Event::or(
-            $crate::Event::map($event, $crate::__private::Arm::Here),
-            $crate::Event::map($crate::__select_event!($($rest)+), $crate::__private::Arm::Later),
-        )
+        $crate::__private::Arms::new($event, $crate::__select_event!($($rest)+))
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __select_mode {
+    ([] $event:expr) => {
+        $event
+    };
+    ([$mode:ident] $event:expr) => {
+        $crate::Event::$mode($event)
     };
 }
 
@@ -75,8 +90,7 @@ macro_rules! __select_event {
 macro_rules! __select_match {
     ($out:expr; ($pat:pat, $event:expr, $body:expr)) => {
         match $out {
-            $crate::__private::Arm::Here($pat) => $body,
-            $crate::__private::Arm::Later(never) => match never {},
+            $pat => $body,
         }
     };
     ($out:expr; ($pat:pat, $event:expr, $body:expr) $($rest:tt)+) => {
@@ -96,3 +110,62 @@ pub enum Arm<A, B> {
     /// One of those behind.
     Later(B),
 }
+
+/// The last arm's event.
+#[doc(hidden)]
+#[must_use = "events do nothing unless awaited"]
+pub fn only_arm<E: Event>(event: E) -> E {
+    event
+}
+
+pin_project! {
+    /// The choice of an arm and those behind it: which one happened is in its output.
+    ///
+    /// Not `or` of two `map`s: those say that two outputs are one type, which the compiler cannot
+    /// show for types with lifetimes when it asks whether a task is `Send`.
+    #[doc(hidden)]
+    #[derive(Debug)]
+    #[must_use = "events do nothing unless awaited"]
+    pub struct Arms<A, B> {
+        #[pin]
+        a: A,
+        #[pin]
+        b: B,
+    }
+}
+
+impl<A: Event, B: Event> Arms<A, B> {
+    pub fn new(a: A, b: B) -> Self {
+        Self { a, b }
+    }
+
+    #[inline(always)]
+    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
+        let this = self.project();
+        Pair::new(this.a, this.b)
+    }
+}
+
+impl<A: Event, B: Event> Event for Arms<A, B> {
+    type Lost = ();
+
+    pair_methods!();
+
+    #[inline]
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        self.pair().attempt(attempt)
+    }
+
+    #[inline]
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        let pair = self.pair();
+        match branch.checked_sub(pair.a.leaves()) {
+            None => Arm::Here(pair.a.finish(branch)),
+            Some(branch) => Arm::Later(pair.b.finish(branch)),
+        }
+    }
+
+    fn lost(self: Pin<&mut Self>) {}
+}
+
+into_future!(impl[A: Event, B: Event] Arms<A, B> => Arm<A::Output, B::Output>);

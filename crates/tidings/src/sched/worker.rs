@@ -14,7 +14,7 @@ use super::seam::{Choice, Seam};
 use super::{Shared, current};
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
-use crate::task::{Header, Task};
+use crate::task::{Header, Task, wake_each};
 use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
@@ -262,7 +262,7 @@ impl Worker {
             local.timers.next()
         });
         due.1.clear();
-        wake_all(&mut due.0);
+        let _ = wake_each(due.0.drain(..));
         self.due.replace(due);
         next
     }
@@ -406,17 +406,10 @@ impl Worker {
             due.1.clear();
             // To the inbox of the stuck one: we take half of it, others the rest.
             self.shared.push_to(index, tasks);
-            wake_all(&mut due.0);
+            let _ = wake_each(due.0.drain(..));
             self.due.replace(due);
             self.watched.borrow_mut()[index].1 = now;
         }
         rescued
-    }
-}
-
-/// Wakes; a foreign waker may panic, and the others must hear all the same.
-fn wake_all(wakers: &mut Vec<Waker>) {
-    for waker in wakers.drain(..) {
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| waker.wake()));
     }
 }

@@ -39,7 +39,7 @@ pub use local::{LocalKey, NoTaskLocal, Scoped};
 pub use set::{JoinNext, JoinSet};
 #[cfg(all(test, loom))]
 pub(crate) use state::State;
-pub(crate) use waker::{copy_ours, is_ours, wake_now};
+pub(crate) use waker::{Woken, copy_ours, go_on, is_ours, wake_all, wake_each, wake_now};
 pub use yield_now::{YieldNow, yield_now};
 
 /// Gives task memory that nothing uses back to the system; returns bytes.

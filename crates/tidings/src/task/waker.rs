@@ -3,7 +3,9 @@
 //! Sound because cells are type-stable (`primitive/slab.rs`): a waker that outlives its task
 //! finds a state word that says so, or wakes the slot's next tenant for nothing.
 
+use std::any::Any;
 use std::mem::ManuallyDrop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::ptr::NonNull;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
@@ -35,6 +37,28 @@ pub(crate) fn wake_now(waker: Waker) {
         wake_raw(waker.data());
     } else {
         waker.wake();
+    }
+}
+
+/// What wakers did: the panic of the first that panicked.
+pub(crate) type Woken = Result<(), Box<dyn Any + Send>>;
+
+/// Wakes all of them. A foreign waker may panic, and the others must hear all the same.
+pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) -> Woken {
+    wakers.into_iter().fold(Ok(()), |woken, waker| {
+        woken.and(catch_unwind(AssertUnwindSafe(|| wake_now(waker))))
+    })
+}
+
+/// As [`wake_each`]; a panic goes on when all have been woken.
+pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    go_on(wake_each(wakers));
+}
+
+/// Lets a waker's panic go on.
+pub(crate) fn go_on(woken: Woken) {
+    if let Err(panic) = woken {
+        resume_unwind(panic);
     }
 }
 

@@ -308,7 +308,7 @@ impl Drop for Timers {
                 );
             }
         }
-        wakers.into_iter().for_each(Waker::wake);
+        let _ = crate::task::wake_each(wakers);
     }
 }
 

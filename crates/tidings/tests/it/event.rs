@@ -272,6 +272,31 @@ fn select_has_all_its_forms() {
     });
 }
 
+/// The types of what arms give have lifetimes; a task that holds them must still be `Send`.
+#[test]
+fn a_task_may_select_over_references() {
+    on_all(|| async {
+        let ((tx, rx), (_quiet_tx, quiet)) =
+            (unbounded::<&'static str>(), channel::<&'static str>());
+        let one = Arc::new(tidings::sync::Semaphore::new(0));
+        let task = tidings::spawn(async move {
+            let mut words = Vec::new();
+            while words.len() < 2 {
+                select! {
+                    word = rx.recv() => words.push(word.unwrap()),
+                    word = quiet.recv() => words.push(word.unwrap()),
+                    permit = one.acquire(1) => drop(permit),
+                    () = after(Duration::from_secs(3600)) => {}
+                }
+            }
+            words
+        });
+        tx.send("one").await.unwrap();
+        tx.send("two").await.unwrap();
+        assert_eq!(task.await.unwrap(), ["one", "two"]);
+    });
+}
+
 #[test]
 fn two_choices_that_face_each_other_agree_on_one_branch() {
     on_all(|| async {

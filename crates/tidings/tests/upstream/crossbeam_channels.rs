@@ -291,12 +291,26 @@ fn a_drop_that_panics_costs_no_other_value() {
             };
             assert!(tx.try_send(grenade).is_ok());
         }
+        let last = Grenade {
+            dropped: Arc::clone(&dropped),
+            panics: false,
+        };
+        let mut waits = pinned(tx.reserve());
+        let mut ends = pinned(tx.closed());
+        assert_eq!(poll(waits.as_mut()).is_pending(), tx.capacity().is_some());
+        assert!(poll(ends.as_mut()).is_pending());
         let drop_it = std::panic::AssertUnwindSafe(|| drop(rx));
         assert!(std::panic::catch_unwind(drop_it).is_err());
         assert_eq!(dropped.load(Ordering::SeqCst), 5);
-        assert!(tx.is_closed());
+        assert!(
+            tx.is_closed() && poll(ends.as_mut()).is_ready(),
+            "who waits has heard"
+        );
+        assert!(tx.capacity().is_none() || poll(waits.as_mut()).is_ready());
+        drop((waits, ends));
+        drop(tx.try_send(last));
         drop(tx);
-        assert_eq!(dropped.load(Ordering::SeqCst), 5);
+        assert_eq!(dropped.load(Ordering::SeqCst), 6);
     }
 }
 

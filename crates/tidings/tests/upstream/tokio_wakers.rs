@@ -372,6 +372,24 @@ fn a_waker_that_panics_keeps_no_other_from_being_woken() {
         3,
         "a cell that is filled"
     );
+    // A tree of tokens: the bomb waits for the root, the others for its children.
+    let root = CancellationToken::new();
+    let children: Vec<_> = (0..4).map(|_| root.child_token()).collect();
+    let (mut kept, mut nth) = (Vec::new(), 0);
+    let mut wait = |waker: &Waker| {
+        let token = if waker.will_wake(&bomb) {
+            &root
+        } else {
+            &children[nth]
+        };
+        nth += 1;
+        let mut wait = pinned(token.cancelled());
+        assert!(poll_with(wait.as_mut(), waker).is_pending());
+        kept.push(wait);
+    };
+    let mut cancel = || root.cancel();
+    let woken = woken_beside_a_bomb(&mut wait, &mut cancel);
+    assert_eq!(woken, 3, "a tree that is cancelled");
 }
 
 /// `sync_mpsc.rs: release_waker_on_rx_drop`, `sync_oneshot.rs: drops_tasks`, `time_sleep.rs:
