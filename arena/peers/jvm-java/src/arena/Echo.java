@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** Clients that ask servers of their own over TCP. The cells of a connection per client are here, the shared one in {@link Mux}. */
+/** Clients that ask servers of their own over TCP; a connection per client here, a shared one in {@link Mux}. */
 final class Echo {
     private static final int NUMBER_BYTES = 8;
     private static final int FRAME_BYTES = 4 + NUMBER_BYTES;

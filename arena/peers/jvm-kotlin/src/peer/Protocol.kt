@@ -100,7 +100,8 @@ internal class Protocol(
 }
 
 /** The worker threads of Dispatchers.Default, as peer.toml sets them. */
-internal val workers = Integer.getInteger("kotlinx.coroutines.scheduler.core.pool.size", Runtime.getRuntime().availableProcessors())
+internal val workers =
+    Integer.getInteger("kotlinx.coroutines.scheduler.core.pool.size", Runtime.getRuntime().availableProcessors())
 
 /** The version of the library on the class path: that is in its file of that name. */
 private fun coroutinesVersion(): String {
