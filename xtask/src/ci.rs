@@ -47,7 +47,9 @@ const STAGES: &[(&str, Stage)] = &[
         done(engines::stress(engines::STRESS_SECS, tally))
     }),
     // Some of them, others each day; `cargo x mutants` takes them all.
-    ("mutants", |_| done(mutants::run(&["--short", "10"]).map(drop))),
+    ("mutants", |_| {
+        done(mutants::run(&["--short", "10"]).map(drop))
+    }),
     ("arena", |tally| {
         cargo(&[], "run --release -- arena smoke", tally)
     }),

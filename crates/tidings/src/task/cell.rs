@@ -180,7 +180,10 @@ impl<F: Future> Cell<F> {
             if !cell.header.state.has_handles() {
                 // A handle that was polled before it went has left its waker.
                 // SAFETY: the handles are gone, so the completer owns the slot.
-                let left = cell.header.joiner.with_mut(|waker| unsafe { (*waker).take() });
+                let left = cell
+                    .header
+                    .joiner
+                    .with_mut(|waker| unsafe { (*waker).take() });
                 if left.is_some() {
                     // A foreign waker's drop may panic, like its wake below.
                     let _ = catch_unwind(AssertUnwindSafe(|| drop(left)));
