@@ -186,7 +186,8 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
 
 #[test]
 fn whoever_sees_the_end_sees_what_was_done() {
-    explore("state/finished", &["finished", "not yet"], || {
+    const OUTCOMES: &[&str] = &["finished", "not yet", "freed by a handle"];
+    explore("state/finished", OUTCOMES, || {
         let ledger = Ledger::default();
         let (task, output) = ending(&ledger);
         let done = Arc::new(UnsafeCell::new(0));
