@@ -80,7 +80,9 @@ fn refutes(law: &str, holds: &History, broken: &[(History, &str)]) {
     }
 }
 
-use Act::{Acquire, Await, Choose, Close, Hear, Look, Meet, Put, Release, Signal, Sleep, Take};
+use Act::{
+    Acquire, Await, Choose, Close, Hear, Look, Meet, Put, Release, Share, Signal, Sleep, Take,
+};
 use Got::{Back, Closed, Done, Dropped, Lead, Missed, Nothing, Pending, Value};
 
 #[test]
