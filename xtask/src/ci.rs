@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::command::{Tally, root, run_at_root, run_in};
-use crate::{engines, laws, mutants, sanitizers, tidy};
+use crate::{tidy, trust};
 
 /// A stage says `Skipped` only where a tool that is optional is not on the machine.
 enum Outcome {
@@ -38,19 +38,13 @@ const STAGES: &[(&str, Stage)] = &[
     ("test", |tally| {
         cargo(&[], "test --workspace --no-fail-fast", tally)
     }),
-    ("test-release", |tally| {
-        cargo(&[], "test --release -p tidings --no-fail-fast", tally)
-    }),
-    ("loom", |tally| done(engines::loom(false, None, tally))),
-    ("laws", |tally| done(laws::run(&[], tally))),
-    ("asan", |tally| done(sanitizers::address(tally))),
-    ("stress", |tally| {
-        done(engines::stress(engines::STRESS_SECS, tally))
-    }),
+    ("test-release", |tally| done(trust::short("tests", tally))),
+    ("loom", |tally| done(trust::short("loom", tally))),
+    ("laws", |tally| done(trust::short("laws", tally))),
+    ("asan", |tally| done(trust::short("asan", tally))),
+    ("stress", |tally| done(trust::short("stress", tally))),
     // Some of them, others each day; `cargo x mutants` takes them all.
-    ("mutants", |_| {
-        done(mutants::run(&["--short", "10"]).map(drop))
-    }),
+    ("mutants", |tally| done(trust::short("mutants", tally))),
     ("arena", |tally| {
         cargo(&[], "run --release -- arena smoke", tally)
     }),

@@ -76,6 +76,12 @@ fn laws(env: &[(&str, &str)], tests: &str, tally: &mut Tally) -> Result<(), Stri
     )
 }
 
+/// A bundle of the arena is enough on a machine without a network: takes minutes.
+pub(crate) fn bundle(tally: &mut Tally) -> Result<(), String> {
+    let line = "cargo test -p tidings-cli --test arena a_bundle_is_enough -- --ignored";
+    run_tests(&[], line, tally)
+}
+
 /// Every peer of the arena: what it needs is installed, as root, it is built, and each of its cells is checked.
 pub(crate) fn peers(tally: &mut Tally) -> Result<(), String> {
     run_at_root(&[], "cargo run --release -- arena setup --all --yes", tally)?;

@@ -16,6 +16,7 @@ mod soak;
 mod surface;
 mod tidy;
 mod tools;
+mod trust;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ cargo x <verb>
   tidy                     the rules that text can show
   fmt | clippy | doc | test
                            the stage of that name
+  trust [--full] [ENGINE]  everything that holds the promises, one engine after the other: for every
+                           change, with --full for a release (hours)
   loom [--full] [FILTER]   the concurrency models: 2 preemptions, with --full 3
   laws [--full] [--seed N] [FILTER]
                            programs of every primitive under loom, shuttle, real threads and the
@@ -42,6 +45,7 @@ cargo x <verb>
   api [--update]           the public API against its snapshot (nightly)
   semver [COMMIT]          nothing that users of COMMIT (HEAD) rely on is gone (nightly)
   deny                     licences, bans and sources of the dependencies
+  bundle                   makes a bundle of the arena and uses it without a network
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (30)
   mutants [--missing | --short N | --list | FILTER]
@@ -80,9 +84,11 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             };
             engines::loom(full, filter, &mut Tally::default())?;
         }
+        ["trust", options @ ..] => return trust::run(options),
         ["laws", options @ ..] => laws::run(options, &mut Tally::default())?,
         ["mutants", options @ ..] => return mutants::run(options),
         ["orderings", options @ ..] => return mutants::orderings(options),
+        ["bundle"] => engines::bundle(&mut Tally::default())?,
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["tsan"] => sanitizers::thread(&mut Tally::default())?,
         ["memcheck"] => sanitizers::memory(&mut Tally::default())?,

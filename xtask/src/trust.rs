@@ -131,7 +131,11 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
     let mut lines = Vec::new();
     let mut exit = ExitCode::SUCCESS;
     for engine in ENGINES {
-        let run = if long { Some(engine.long) } else { engine.short };
+        let run = if long {
+            Some(engine.long)
+        } else {
+            engine.short
+        };
         let (true, Some(run)) = (filter.is_none_or(|name| name == engine.name), run) else {
             continue;
         };

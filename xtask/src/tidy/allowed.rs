@@ -18,6 +18,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a model calls what it explores, and touches loom's cells",
     ),
     (
+        "crates/tidings/src/models/cancel.rs",
+        "plain memory that only the order of the token guards",
+    ),
+    (
         "crates/tidings/src/models/lock.rs",
         "a model touches loom's cells",
     ),

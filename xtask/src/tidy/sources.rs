@@ -66,11 +66,16 @@ pub(super) fn leftovers(tree: &Tree, problems: &mut Vec<String>) {
     }
 }
 
-/// A test that does not run holds nothing.
+/// A test that does not run holds nothing; one that takes long is run by a verb, which its comment names.
 pub(super) fn ignored_tests(tree: &Tree, problems: &mut Vec<String>) {
     for file in tree.with(".rs") {
+        let lines: Vec<&str> = file.text.lines().collect();
         for (index, line) in code_only(&file.text).lines().enumerate() {
-            if line.trim_start().starts_with("#[ignore") {
+            let comment = lines[..index].iter().rev();
+            let is_run = comment
+                .take_while(|above| above.trim_start().starts_with(['/', '#']))
+                .any(|above| above.contains("`cargo x "));
+            if line.trim_start().starts_with("#[ignore") && !is_run {
                 problems.push(format!(
                     "{}:{}: an ignored test; run it or delete it",
                     file.path,
@@ -127,5 +132,7 @@ mod tests {
         let text = "#[test]\n#[ignore = \"slow\"]\nfn a() { b(\"\n#[ignore]\") }";
         let problems = Tree::problems(ignored_tests, &[("a.rs", text)]);
         assert_eq!(problems, ["a.rs:2: an ignored test; run it or delete it"]);
+        let text = "/// `cargo x long`\n#[test]\n#[ignore = \"slow\"]\nfn a() {}";
+        assert!(Tree::problems(ignored_tests, &[("a.rs", text)]).is_empty());
     }
 }

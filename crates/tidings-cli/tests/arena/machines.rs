@@ -120,7 +120,7 @@ fn alone(program: &Path) -> Command {
     command
 }
 
-/// `cargo test -p tidings-cli --test arena a_bundle_is_enough -- --ignored`
+/// Run by `cargo x bundle`.
 #[test]
 #[ignore = "takes minutes: a static binary, crates from the registry, peers built; needs cargo, go, a C compiler and unshare"]
 fn a_bundle_is_enough_without_a_network() {
