@@ -206,19 +206,31 @@ impl<T> Slot<T> {
     }
 }
 
+/// The slot that begins with this waiter.
+///
+/// # Safety
+/// The waiter is in a `Slot<T>`, and linked or claimed; the lock of its source is held.
+#[inline(always)]
+pub(crate) unsafe fn slot_of<T>(waiter: *mut Waiter) -> *mut Slot<T> {
+    #[cfg(not(loom))]
+    return waiter.cast();
+    #[cfg(loom)]
+    // SAFETY: a waiter that is linked or claimed is alive.
+    unsafe { (*waiter).slot }.cast()
+}
+
 /// The value of a claimed waiter.
 ///
 /// # Safety
 /// The claim is of a waiter in a `Slot<T>`, and the lock of its channel is held.
 #[inline(always)]
 pub(crate) unsafe fn value_of<'a, T>(claimed: &Claimed) -> &'a mut Option<T> {
-    #[cfg(not(loom))]
-    let slot = claimed.waiter().cast::<Slot<T>>();
-    #[cfg(loom)]
-    // SAFETY: a claimed waiter is alive.
-    let slot = unsafe { (*claimed.waiter()).slot }.cast::<Slot<T>>();
     // SAFETY: the caller's promise; a claimed slot is the claimer's until it commits.
-    unsafe { (*slot).value.with_mut(|value| &mut *value) }
+    unsafe {
+        (*slot_of::<T>(claimed.waiter()))
+            .value
+            .with_mut(|value| &mut *value)
+    }
 }
 
 /// The methods of `Event` that all operations on a source share: one leaf, which waits in the

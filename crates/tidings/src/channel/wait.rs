@@ -8,7 +8,7 @@
 
 use std::task::Waker;
 
-use super::source::{Side, Slot, Source};
+use super::source::{Side, Slot, Source, slot_of};
 use crate::event::offer::{Claimed, Judge, Waiters};
 
 /// A slot with a ticket.
@@ -89,7 +89,7 @@ impl Queue {
         self.0.claim_if(|waiter| {
             // SAFETY: its waiters are tickets (`list`), linked, and whoever can name the list
             // holds its lock.
-            let ticket = unsafe { (*waiter.cast::<Ticket>()).peek() };
+            let ticket = unsafe { (*slot_of::<u64>(waiter)).peek() };
             judge(ticket.unwrap_or(0))
         })
     }
