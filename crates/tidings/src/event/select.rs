@@ -135,6 +135,7 @@ pin_project! {
 }
 
 impl<A: Event, B: Event> Arms<A, B> {
+    /// Of an arm, and of those behind it.
     pub fn new(a: A, b: B) -> Self {
         Self { a, b }
     }
