@@ -13,6 +13,9 @@ use crate::command::target;
 /// The version that the configuration was written for.
 const VERSION: &str = "27.1.0";
 
+/// The files whose mutants have all been killed or argued. To be kept honest by hand.
+pub(super) const THROUGH: &[&str] = &[];
+
 pub(super) fn run(files: &[&str]) -> Result<ExitCode, String> {
     let installed = Command::new("cargo")
         .args(["mutants", "--version"])

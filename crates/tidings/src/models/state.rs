@@ -186,7 +186,7 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
 
 #[test]
 fn whoever_sees_the_end_sees_what_was_done() {
-    const OUTCOMES: &[&str] = &["finished", "not yet", "freed by a handle"];
+    const OUTCOMES: &[&str] = &["finished", "freed by a handle"];
     explore("state/finished", OUTCOMES, || {
         let ledger = Ledger::default();
         let (task, output) = ending(&ledger);
@@ -197,12 +197,11 @@ fn whoever_sees_the_end_sees_what_was_done() {
             does.with_mut(|done| unsafe { *done = 1 });
             runner.run(output);
         });
+        crate::primitive::thread::yield_now();
         if task.state.is_complete() {
             // SAFETY: as above.
             assert_eq!(done.with(|done| unsafe { *done }), 1);
             seen("finished");
-        } else {
-            seen("not yet");
         }
         runner.join().unwrap();
         task.leave();

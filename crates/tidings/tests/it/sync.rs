@@ -1,10 +1,11 @@
 //! Locks and signals: what was handed over and not looked at passes on.
 
+use crate::hands::{pinned, poll_with};
 use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
-use std::pin::pin;
-use std::sync::Arc;
-use std::task::Poll;
-use tidings::sync::{AcquireError, Barrier, Mutex, Notify, Semaphore, TryAcquireError};
+use std::pin::{Pin, pin};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::task::{Poll, Wake, Waker};
+use tidings::sync::{AcquireError, Barrier, Mutex, Notified, Notify, Semaphore, TryAcquireError};
 use tidings::{Event, unbounded};
 
 #[test]
@@ -194,6 +195,41 @@ fn notify_waiters_reaches_those_that_were_made() {
         format!("{notify:?}"),
         "Notify { permit: false, waiting: 0 }"
     );
+}
+
+/// When it is first woken it comes to wait itself.
+#[derive(Default)]
+struct Latecomer(OnceLock<std::sync::Mutex<Heard>>);
+
+type Heard = Pin<Box<<Notified<'static> as IntoFuture>::IntoFuture>>;
+
+static LATE: LazyLock<Notify> = LazyLock::new(Notify::new);
+
+impl Wake for Latecomer {
+    fn wake(self: Arc<Self>) {
+        self.0.get_or_init(|| {
+            let mut wait = pinned(LATE.notified());
+            assert!(poll(wait.as_mut()).is_pending());
+            std::sync::Mutex::new(wait)
+        });
+    }
+}
+
+#[test]
+fn whoever_comes_while_a_crowd_is_woken_is_not_of_it() {
+    let late = Arc::new(Latecomer::default());
+    let waker = Waker::from(Arc::clone(&late));
+    // More than are woken at once.
+    let mut crowd: Vec<_> = (0..100).map(|_| pinned(LATE.notified())).collect();
+    for wait in &mut crowd {
+        assert!(poll_with(wait.as_mut(), &waker).is_pending());
+    }
+    LATE.notify_waiters();
+    for wait in &mut crowd {
+        assert!(poll(wait.as_mut()).is_ready());
+    }
+    let late = late.0.get().expect("it was woken");
+    assert!(poll(late.lock().unwrap().as_mut()).is_pending());
 }
 
 #[test]
