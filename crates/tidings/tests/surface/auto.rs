@@ -209,7 +209,7 @@ fn every_public_type_is_listed() {
         let name = path.strip_prefix("tidings::").unwrap_or(path);
         let known = |row: &&str| **row == *path || row.ends_with(&format!("::{name}"));
         assert!(
-            listed.iter().any(|row| known(&row)),
+            listed.iter().any(|row| known(row)),
             "{path} is not in the list"
         );
     }

@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures::StreamExt;
 
 use crate::both::{on_all, on_pools, pool, watchdog};
-use crate::hands::{Dice, pinned, poll};
+use crate::dice::Dice;
+use crate::hands::{pinned, poll};
 use crate::letter::Ledger;
 use crate::{kinds, turns};
 use tidings::{

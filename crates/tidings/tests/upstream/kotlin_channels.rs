@@ -7,7 +7,8 @@ use std::time::Duration;
 use futures::StreamExt;
 
 use crate::both::{on_all, on_pools, run, seeded};
-use crate::hands::{Dice, pinned, poll};
+use crate::dice::Dice;
+use crate::hands::{pinned, poll};
 use crate::letter::Ledger;
 use crate::{kinds, turns};
 use tidings::channel::broadcast::broadcast;

@@ -5,6 +5,8 @@
 
 #[path = "../it/both.rs"]
 mod both;
+#[path = "../laws/dice.rs"]
+mod dice;
 #[path = "../it/hands.rs"]
 mod hands;
 #[path = "../it/letter.rs"]

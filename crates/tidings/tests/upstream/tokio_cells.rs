@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
 use crate::both::{on_all, on_pools};
-use crate::hands::{Dice, Wakes, pinned, poll, poll_with};
+use crate::dice::Dice;
+use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::letter::Ledger;
 use crate::turns;
 use tidings::channel::broadcast::{self, broadcast};

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use crate::both::{on_all, pool, run, seeded, watchdog};
-use crate::hands::{Dice, Wakes, pinned, poll, poll_with};
+use crate::dice::Dice;
+use crate::hands::{Wakes, pinned, poll, poll_with};
 use tidings::time::{Elapsed, Instant, MissedTicks, interval, interval_at, sleep, timeout};
 use tidings::{Event, after, at, never, oneshot, yield_now};
 
