@@ -35,7 +35,10 @@ pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<()
         .filter(|name| only.is_none_or(|only| only == *name))
     {
         let found = format!("{built}/corpus/{name}");
-        fs::create_dir_all(&found).map_err(|error| format!("{found}: {error}"))?;
+        let kept = root().join("fuzz/corpus").join(name);
+        for folder in [found.as_ref(), kept.as_path()] {
+            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        }
         let line = format!(
             "{tool} fuzz run {name} {found} corpus/{name} -- \
              -max_total_time={secs} -max_len=512 -print_final_stats=1 -verbosity=0"

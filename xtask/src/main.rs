@@ -43,7 +43,6 @@ cargo x <verb>
   fuzz --keep              takes what was found into the repository, as few inputs as do
   soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
   api [--update]           the public API against its snapshot (nightly)
-  semver [COMMIT]          nothing that users of COMMIT (HEAD) rely on is gone (nightly)
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   peers                    installs and builds every peer of the arena, as root, and checks its cells
@@ -107,8 +106,6 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         ["soak", "--secs", n] => soak::run(secs(n)?, &mut Tally::default())?,
         ["api"] => surface::api(false)?,
         ["api", "--update"] => surface::api(true)?,
-        ["semver"] => surface::semver("HEAD", &mut Tally::default())?,
-        ["semver", baseline] => surface::semver(baseline, &mut Tally::default())?,
         ["deny"] => surface::deny(&mut Tally::default())?,
         ["stress"] => ci::stage("stress")?,
         ["stress", "--secs", n] => engines::stress(secs(n)?, &mut Tally::default())?,

@@ -1,5 +1,5 @@
 //! What users of the library see, and what the library depends on: the public API against its
-//! snapshot, semantic versioning against the last release, and `cargo-deny`.
+//! snapshot, and `cargo-deny`.
 
 use std::fs;
 use std::process::Command;
@@ -58,19 +58,6 @@ fn changes(before: &str, now: &str) -> Vec<String> {
     let mut changes = missing(before, now, "-");
     changes.extend(missing(now, before, "+"));
     changes
-}
-
-/// Nothing that users of `baseline`, a commit, could rely on is gone without a new version.
-pub(crate) fn semver(baseline: &str, tally: &mut Tally) -> Result<(), String> {
-    let tool = tools::SEMVER.get()?;
-    let toolchain = NIGHTLY.trim_start_matches('+');
-    let built = target("semver");
-    let env: [(&str, &str); 2] = [
-        ("RUSTUP_TOOLCHAIN", toolchain),
-        ("CARGO_TARGET_DIR", &built),
-    ];
-    let line = format!("{tool} semver-checks -p tidings --baseline-rev {baseline}");
-    run_at_root(&env, &line, tally)
 }
 
 /// Licences, bans and sources of every dependency. Advisories need a database from the network:

@@ -20,10 +20,6 @@ pub(crate) const DENY: Tool = Tool {
     name: "cargo-deny",
     version: "0.20.2",
 };
-pub(crate) const SEMVER: Tool = Tool {
-    name: "cargo-semver-checks",
-    version: "0.51.0",
-};
 
 impl Tool {
     /// Where it is. Installs it when it is missing; cargo does nothing when it is there.

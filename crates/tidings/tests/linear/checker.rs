@@ -49,7 +49,7 @@ pub(crate) fn linearize<S: Spec>(spec: &S, calls: &Calls<S>) -> Result<Vec<usize
         .iter()
         .enumerate()
         .filter(|(_, call)| call.returned.is_some())
-        .fold(0, |set, (index, _)| set | 1 << index);
+        .fold(0, |set, (index, _)| set | (1 << index));
     let mut search = Search {
         spec,
         calls,
@@ -119,7 +119,7 @@ impl<S: Spec> Search<'_, S> {
                 if self.order.len() > self.best.len() {
                     self.best.clone_from(&self.order);
                 }
-                if self.from(done | 1 << index, &after) {
+                if self.from(done | (1 << index), &after) {
                     return true;
                 }
                 self.order.pop();

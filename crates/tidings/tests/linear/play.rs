@@ -99,6 +99,8 @@ pub(crate) fn play(program: &[u8], branches: usize) {
                 break;
             }
         }
+        drop(one);
+        model = after(model, &Op::DropReceiver(chan), &Ret::Done);
     }
     assert_eq!(ledger.alive(), 0, "letters leak");
 }

@@ -365,7 +365,7 @@ pub(crate) fn check(program: &Program, engine: Engine, pool: Option<&Runtime>) -
             Engine::Threads => 0,
             Engine::Seeded(seed) => seed,
         };
-        let dice = Dice(seed ^ (index as u64) << 32);
+        let dice = Dice(seed ^ ((index as u64) << 32));
         let missing = Arc::clone(&missing);
         tasks.push(work(ends.clone(), steps.clone(), record, missing, dice));
     }

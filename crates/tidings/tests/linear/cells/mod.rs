@@ -107,7 +107,7 @@ where
                 n += 1;
                 Tools {
                     record: Record::new(n, &clock),
-                    dice: Dice(seed << 8 | n as u64),
+                    dice: Dice((seed << 8) | n as u64),
                     wakes: Vec::new(),
                 }
             };
