@@ -45,9 +45,11 @@ pub(crate) type Woken = Result<(), Box<dyn Any + Send>>;
 
 /// Wakes all of them. A foreign waker may panic, and the others must hear all the same.
 pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) -> Woken {
-    wakers.into_iter().fold(Ok(()), |woken, waker| {
-        woken.and(catch_unwind(AssertUnwindSafe(|| wake_now(waker))))
-    })
+    let mut woken = Ok(());
+    for waker in wakers {
+        woken = woken.and(catch_unwind(AssertUnwindSafe(|| wake_now(waker))));
+    }
+    woken
 }
 
 /// As [`wake_each`]; a panic goes on when all have been woken.
