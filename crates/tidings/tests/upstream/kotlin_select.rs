@@ -322,7 +322,10 @@ fn a_loop_of_choices_ends_with_the_task() {
                     Ok(n) => { assert_eq!(n, got); got += 1 }
                     Err(RecvError) => open = false,
                 },
-                end = task.join() => break end.map(|()| ()).unwrap_err(),
+                end = task.join() => {
+                    let end: Result<(), _> = end;
+                    break end.unwrap_err();
+                }
             }
         };
         assert!(error.is_panic() && got == 5);
