@@ -321,8 +321,8 @@ fn a_drop_that_panics_costs_no_other_value() {
 fn values_too_large_for_a_small_stack_go_through_in_boxes_and_queues() {
     let thread = std::thread::Builder::new().stack_size(256 << 10);
     let large = thread.spawn(|| {
-        let (tx, rx) = unbounded::<[u8; 32 << 10]>();
-        assert!(tx.try_send([7; 32 << 10]).is_ok());
+        let (tx, rx) = unbounded::<[u8; 4 << 10]>();
+        assert!(tx.try_send([7; 4 << 10]).is_ok());
         let (tx2, rx2) = unbounded::<Box<[u8]>>();
         tx2.try_send(vec![8; 8 << 20].into()).unwrap();
         (rx.try_recv().unwrap()[9], rx2.try_recv().unwrap()[8 << 19])

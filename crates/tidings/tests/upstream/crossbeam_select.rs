@@ -470,7 +470,7 @@ fn arms_take_handles_behind_pointers_and_have_every_shape() {
         };
         assert_eq!(got, Ok(5));
         let none = {
-            select! { biased; _ = (&&rx).recv() => Some(()), () = always(()) => None, }
+            select! { biased; _ = rx.recv() => Some(()), () = always(()) => None, }
         };
         assert_eq!(none, None);
     });

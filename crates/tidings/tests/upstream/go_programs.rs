@@ -8,8 +8,8 @@ use crate::both::on_all;
 use crate::hands::{pinned, poll};
 use crate::{kinds, turns};
 use tidings::{
-    Event, Receiver, RecvError, Sender, TryRecvError, TrySendError, always, bounded, channel,
-    choose, never, select, unbounded, yield_now,
+    Event, Receiver, RecvError, TryRecvError, TrySendError, bounded, channel, choose, never,
+    select, unbounded, yield_now,
 };
 
 /// `chan/doubleselect.go`: a choice of four sends never sends one value on two channels.

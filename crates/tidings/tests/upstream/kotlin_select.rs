@@ -9,8 +9,8 @@ use crate::hands::{pinned, poll};
 use crate::{kinds, turns};
 use tidings::sync::Mutex;
 use tidings::{
-    Event, JoinHandle, RecvError, after, always, bounded, channel, choose, select, unbounded,
-    yield_now,
+    Either, Event, JoinHandle, RecvError, after, always, bounded, channel, choose, select,
+    unbounded, yield_now,
 };
 
 /// `Select{Rendezvous,Buffered}ChannelTest.testSelectSendSuccess*`, `testSelectSendWait*`,
@@ -79,11 +79,11 @@ fn a_choice_hears_of_an_end_before_it_and_under_way() {
                     empty_tx.close();
                 }
                 match wait.await {
-                    tidings::Either::Left(sent, ()) => {
+                    Either::Left(sent, ()) => {
                         assert_eq!(sent, Ok(()));
                         assert!(!full);
                     }
-                    tidings::Either::Right(end, unsent) => {
+                    Either::Right(end, unsent) => {
                         assert_eq!((end, unsent), (Err(RecvError), 1));
                     }
                 }
@@ -257,21 +257,14 @@ fn the_first_task_to_end_is_taken_and_the_other_goes_on() {
 fn a_lock_in_a_choice_is_taken_or_left() {
     on_all(|| async {
         let mutex = Arc::new(Mutex::new(0));
-        let (tx, rx) = unbounded();
-        let got = mutex
-            .lock()
-            .map(Some)
-            .or(rx.recv().map(|_: Result<(), _>| None))
-            .await;
-        assert!(got.is_some());
+        let (tx, rx) = unbounded::<()>();
+        let Either::Left(got, ()) = mutex.lock().either(rx.recv()).await else {
+            unreachable!("nothing is sent")
+        };
         for _ in 0..500 {
             tx.send(()).await.unwrap();
-            let lost = mutex
-                .lock()
-                .map(|_| true)
-                .or(rx.recv().map(|_| false))
-                .await;
-            assert!(!lost, "it is held");
+            let lost = mutex.lock().either(rx.recv()).await;
+            assert!(matches!(lost, Either::Right(Ok(()), ())), "it is held");
         }
         let other = Arc::clone(&mutex);
         let waits = tidings::spawn(async move {
@@ -329,7 +322,10 @@ fn a_loop_of_choices_ends_with_the_task() {
                     Ok(n) => { assert_eq!(n, got); got += 1 }
                     Err(RecvError) => open = false,
                 },
-                end = task.join() => break end.map(|()| ()).unwrap_err(),
+                end = task.join() => {
+                    let end: Result<(), _> = end;
+                    break end.unwrap_err();
+                }
             }
         };
         assert!(error.is_panic() && got == 5);
@@ -386,8 +382,7 @@ fn philosophers_who_choose_their_forks_do_not_starve() {
                             fork = left.lock() => (fork, right),
                             fork = right.lock() => (fork, left),
                         };
-                        let second = other.lock().map(Some).or(always(None)).biased().await;
-                        if let (mut first, Some(mut second)) = (first, second) {
+                        if let (mut first, Some(mut second)) = (first, other.try_lock()) {
                             *first += 1;
                             *second += 1;
                             eaten += 1;

@@ -3,6 +3,11 @@
 //! `docs/trust/upstream/` maps every test of those suites to one of ours. A comment names the
 //! upstream tests that a test of ours stands for.
 
+#![allow(
+    dropping_copy_types,
+    reason = "what a call gives is thrown away, whatever it is"
+)]
+
 #[path = "../it/both.rs"]
 mod both;
 #[path = "../laws/dice.rs"]

@@ -71,7 +71,9 @@ fn a_receiver_without_end_hears_when_the_senders_go() {
             got += 1;
         }
         assert_eq!(got, 4);
-        senders.map(|sender| sender.join().unwrap());
+        for sender in senders {
+            sender.join().unwrap();
+        }
     }
 }
 

@@ -254,9 +254,9 @@ fn every_watcher_sees_the_last_value_and_then_the_end() {
             .collect();
         for n in 1..=20 {
             if n % 2 == 0 {
-                tx.send(n).unwrap()
+                tx.send(n).unwrap();
             } else {
-                other.send(n).unwrap()
+                other.send(n).unwrap();
             }
             turns(n % 3).await;
         }

@@ -57,9 +57,11 @@ fn a_join_error_says_what_happened() {
         aborted.abort();
         let aborted = aborted.await.unwrap_err();
         let owned = tidings::spawn(async { resume_unwind(Box::new("with text".to_owned())) });
-        let owned = owned.await.map(|()| ()).unwrap_err();
+        let owned: Result<(), _> = owned.await;
+        let owned = owned.unwrap_err();
         let odd = tidings::spawn(async { resume_unwind(Box::new(1234)) });
-        let odd = odd.await.map(|()| ()).unwrap_err();
+        let odd: Result<(), _> = odd.await;
+        let odd = odd.unwrap_err();
         assert!(format!("{owned} {owned:?}").contains("with text"));
         assert_eq!(
             (owned.panic_message(), odd.panic_message()),
@@ -229,7 +231,8 @@ fn blocking_work_starts_more_and_waits_for_it() {
         });
         assert_eq!(outer.await.unwrap(), 42);
         let panics = tidings::spawn_blocking(|| quiet_panic());
-        assert!(panics.await.map(|()| ()).unwrap_err().is_panic());
+        let panicked: Result<(), _> = panics.await;
+        assert!(panicked.unwrap_err().is_panic());
     });
 }
 

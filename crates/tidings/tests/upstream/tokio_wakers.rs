@@ -232,7 +232,7 @@ fn the_wakers_of_cells_may_use_them() {
             other
                 .try_lock()
                 .map(|tx| tx.as_ref().map(|tx| tx.is_closed())),
-        )
+        );
     };
     waker_uses(pinned(rx.recv()), use_it, || {
         let tx = place.lock().unwrap().take();

@@ -137,6 +137,7 @@ fn rust_27800_the_number_of_branches_may_change_from_choice_to_choice() {
 }
 
 /// Forgets a wait, and keeps its address where a search for leaks finds it.
+#[expect(clippy::mem_forget, reason = "what a user may do")]
 fn leak<F>(wait: Pin<Box<F>>) {
     static KEPT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
     KEPT.lock().unwrap().push(std::ptr::from_ref(&*wait).addr());
@@ -146,6 +147,7 @@ fn leak<F>(wait: Pin<Box<F>>) {
 /// crossbeam-rs/crossbeam#1295: a selected operation that is leaked (`mem::forget`) leaves the
 /// channel with a pointer into memory that is gone.
 #[test]
+#[expect(clippy::mem_forget, reason = "what a user may do")]
 fn crossbeam_1295_leaked_waits_and_permits_harm_nobody() {
     on_all(|| async {
         let mut ledger = Ledger::default();
