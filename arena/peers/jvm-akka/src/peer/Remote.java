@@ -42,6 +42,9 @@ final class Remote {
               transport = tcp
               canonical { hostname = "127.0.0.1", port = 0 }
               advanced {
+                # threads=T means T threads, and a second hand-over of every message to one of four lanes buys nothing then.
+                use-dispatcher = "SYSTEM.actor.default-dispatcher"
+                inbound-lanes = 1
                 outbound-message-queue-size = QUEUE
                 # The harness stops both processes between turns.
                 stop-idle-outbound-after = 1 day
