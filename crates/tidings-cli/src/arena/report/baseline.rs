@@ -8,7 +8,7 @@ use super::plot::{Name, figure};
 use super::words::{self, heads, number, scroll};
 
 /// More lines than these in one plot tell nothing apart.
-const DRAWN: usize = 24;
+const DRAWN: usize = 40;
 
 /// This run against another.
 #[derive(Debug)]

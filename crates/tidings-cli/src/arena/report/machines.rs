@@ -122,7 +122,7 @@ fn relations(merged: &Merged) -> Markup {
                 th scope="row" class="stick" { a href={ "#" (anchor(group)) } { (title(group)) } }
                 @for anchor in &merged.anchors { (number(group.machine_ratios.get(anchor).copied(), factor)) }
                 (number(group.machine_ratio(), factor))
-                td { (relation(group)) }
+                td class="w" { (relation(group)) }
             } } }
         }
     };
