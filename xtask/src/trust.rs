@@ -90,11 +90,10 @@ const ENGINES: &[Engine] = &[
     },
     Engine {
         name: "surface",
-        what: "public API, semantic versioning, licences",
+        what: "public API, licences, bans, sources",
         short: None,
         long: |tally| {
             surface::api(false)?;
-            surface::semver("HEAD", tally)?;
             surface::deny(tally)
         },
     },

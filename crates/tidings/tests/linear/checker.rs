@@ -173,7 +173,10 @@ mod tests {
     }
 
     /// `(op, called, returned)`: who calls is not looked at.
-    fn history(calls: Vec<(Op, u64, Option<(u64, u8)>)>) -> Vec<Call<Op, u8>> {
+    /// What was called, when, and if it returned: when, and what.
+    type Told = (Op, u64, Option<(u64, u8)>);
+
+    fn history(calls: Vec<Told>) -> Vec<Call<Op, u8>> {
         let call = |(op, called, returned)| Call {
             thread: 0,
             op,
@@ -183,7 +186,7 @@ mod tests {
         calls.into_iter().map(call).collect()
     }
 
-    fn holds(calls: Vec<(Op, u64, Option<(u64, u8)>)>) -> bool {
+    fn holds(calls: Vec<Told>) -> bool {
         linearize(&Small, &history(calls)).is_ok()
     }
 
