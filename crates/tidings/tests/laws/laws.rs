@@ -358,7 +358,7 @@ fn bound(h: &History) -> Verdict {
             match (record.act, record.got) {
                 (Act::Put(_), Got::Done) => changes.push((record.end, 1)),
                 (Act::Acquire(n), Got::Done) => {
-                    changes.push((record.end, i64::try_from(n).unwrap()))
+                    changes.push((record.end, i64::try_from(n).unwrap()));
                 }
                 (Act::Take, Got::Value(_) | Got::Dropped | Got::Pending) => {
                     changes.push((record.start, -1));
