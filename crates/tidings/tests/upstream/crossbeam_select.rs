@@ -268,7 +268,8 @@ fn an_expression_that_panics_leaves_the_other_arms_alone() {
 #[test]
 fn a_choice_faces_partners_that_take_turns() {
     on_all(|| async {
-        for ((a, ar), (b, br)) in kinds().into_iter().zip(kinds()) {
+        for (a, ar) in kinds() {
+            let (b, br) = channel();
             let (turn, next) = channel();
             let other = tidings::spawn(async move {
                 for n in 0..50 {

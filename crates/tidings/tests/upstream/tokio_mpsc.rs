@@ -115,7 +115,7 @@ fn permits_and_sends_compete_for_the_same_places() {
         };
         b.send(1).unwrap();
         third.send(2).unwrap();
-        assert!(poll(send.as_mut()).is_pending());
+        assert!(poll_with(send.as_mut(), &waker).is_pending());
         assert_eq!((rx.recv().await, wakes.count()), (Ok(1), 1));
         assert!(poll(send.as_mut()).is_ready());
         assert_eq!((rx.recv().await, rx.recv().await), (Ok(2), Ok(4)));
