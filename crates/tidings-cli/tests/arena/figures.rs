@@ -115,7 +115,7 @@ fn a_short_run_leaves_spare_systems_out_and_says_so() {
             "--vs",
             "honest",
             "--budget",
-            "4s",
+            "3s",
             "--max-rounds",
             "1",
             "--json",
