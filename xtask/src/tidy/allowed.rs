@@ -18,6 +18,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a model calls what it explores, and touches loom's cells",
     ),
     (
+        "crates/tidings/src/models/cancel.rs",
+        "data that two threads hand over by a cancellation",
+    ),
+    (
         "crates/tidings/src/models/lock.rs",
         "a model touches loom's cells",
     ),
