@@ -19,7 +19,7 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
     ),
     (
         "crates/tidings/src/models/cancel.rs",
-        "plain memory that only the order of the token guards",
+        "data that two threads hand over by a cancellation",
     ),
     (
         "crates/tidings/src/models/lock.rs",

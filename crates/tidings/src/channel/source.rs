@@ -79,11 +79,8 @@ impl<S> Source<S> {
 
 #[cfg(loom)]
 impl<S> Drop for Source<S> {
-    /// To loom freed memory is like any other: here it sees that all other accesses come before.
     fn drop(&mut self) {
-        if !crate::primitive::thread::panicking() {
-            self.state.with_mut(|_| ());
-        }
+        crate::primitive::freed(&self.state);
     }
 }
 

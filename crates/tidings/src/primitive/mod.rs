@@ -12,6 +12,8 @@ pub(crate) mod slab;
 
 pub(crate) use biased::Biased;
 pub(crate) use cell::UnsafeCell;
+#[cfg(loom)]
+pub(crate) use cell::freed;
 #[cfg(all(test, loom))]
 pub(crate) use lock::Spin;
 pub(crate) use lock::{ANYBODY, RawLock, SpinGuard, SpinLock};

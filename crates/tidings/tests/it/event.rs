@@ -382,6 +382,18 @@ fn a_choice_over_one_channel_twice_takes_one_value() {
     });
 }
 
+/// More branches than there is room for in place, of few sources.
+#[test]
+fn a_choice_over_two_channels_many_times_takes_one_value() {
+    let _watchdog = watchdog();
+    let ((tx, rx), (_silent, other)) = (unbounded(), unbounded());
+    tx.try_send(1).unwrap();
+    tx.try_send(2).unwrap();
+    let branches = (0..30).map(|n| if n % 3 == 0 { other.recv() } else { rx.recv() });
+    assert_eq!(choose(branches).wait(), Ok(1));
+    assert_eq!((rx.try_recv(), rx.len()), (Ok(2), 0));
+}
+
 #[test]
 fn a_choice_does_not_meet_itself() {
     on_all(|| async {
