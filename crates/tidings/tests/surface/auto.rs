@@ -6,7 +6,7 @@ use std::marker::{PhantomData, PhantomPinned};
 use std::rc::Rc;
 
 use tidings::channel::{broadcast, ivar, mvar, oneshot, watch};
-use tidings::{channel, event, sched, sync, task, time};
+use tidings::{actor, channel, event, sched, sync, task, time};
 
 /// What a type has that does not have the trait in question.
 trait No {
@@ -61,6 +61,16 @@ type Row = (&'static str, String, &'static str);
 
 fn generic() -> Vec<Row> {
     let rows = generic! {
+        "tidings::actor::ActorRef": actor::ActorRef<T> => "SYU SYU --U";
+        "tidings::actor::Recipient": actor::Recipient<T> => "SYU SYU --U";
+        "tidings::actor::WeakActorRef": actor::WeakActorRef<T> => "SYU SYU --U";
+        "tidings::actor::WeakRecipient": actor::WeakRecipient<T> => "SYU SYU --U";
+        "tidings::actor::Mailbox": actor::Mailbox<T> => "SYU S-U --U";
+        "tidings::actor::Recv": actor::Recv<'static, T> => "S-- S-- ---";
+        "tidings::actor::Tell": actor::Tell<'static, T> => "S-- S-- ---";
+        "tidings::actor::Call": actor::Call<'static, T, T> => "S-- S-- ---";
+        "tidings::actor::Reply": actor::Reply<T> => "SYU SYU --U";
+        "tidings::actor::SendError": actor::SendError<T> => "SYU S-U --U";
         "tidings::channel::Sender": channel::Sender<T> => "SYU SYU --U";
         "tidings::channel::Receiver": channel::Receiver<T> => "SYU SYU --U";
         "tidings::channel::WeakSender": channel::WeakSender<T> => "SYU SYU --U";
@@ -123,6 +133,13 @@ fn generic() -> Vec<Row> {
 
 fn plain() -> Vec<Row> {
     let rows = plain! {
+        "tidings::actor::Builder": actor::Builder => "SYU";
+        "tidings::actor::CallError": actor::CallError => "SYU";
+        "tidings::actor::Down": actor::Down<'static> => "S--";
+        "tidings::actor::Ended": actor::Ended => "SYU";
+        "tidings::actor::Exit": actor::Exit => "SYU";
+        "tidings::actor::Overflow": actor::Overflow => "SYU";
+        "tidings::actor::Stop": actor::Stop => "SYU";
         "tidings::channel::RecvError": channel::RecvError => "SYU";
         "tidings::channel::TryRecvError": channel::TryRecvError => "SYU";
         "tidings::channel::RecvTimeoutError": channel::RecvTimeoutError => "SYU";
@@ -131,7 +148,7 @@ fn plain() -> Vec<Row> {
         "tidings::event::Nack": event::Nack => "SYU";
         "tidings::event::Lock": event::Lock => "SYU";
         "tidings::event::Locks": event::Locks<'static> => "SYU";
-        "tidings::event::Attempt": event::Attempt => "SYU";
+        "tidings::event::Attempt": event::Attempt => "S-U";
         "tidings::event::Enrol": event::Enrol<'static> => "--U";
         "tidings::sched::Runtime": sched::Runtime => "SYU";
         "tidings::sched::Handle": sched::Handle => "SYU";
