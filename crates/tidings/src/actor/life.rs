@@ -86,7 +86,6 @@ impl Lists for State {
 
 impl Life {
     pub(super) fn new(overflow: Overflow, name: Option<Arc<str>>) -> Self {
-        static LAST: AtomicU64 = AtomicU64::new(0);
         let rare = name.map(|name| {
             Box::new(Rare {
                 name: Some(name),
@@ -94,8 +93,7 @@ impl Life {
             })
         });
         Self {
-            // RELAXED: only its being unique counts.
-            id: 1 + LAST.fetch_add(1, Ordering::Relaxed),
+            id: super::next_id(),
             overflow,
             signalled: AtomicBool::new(false),
             stopped: AtomicBool::new(false),

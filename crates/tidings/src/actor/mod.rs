@@ -31,6 +31,7 @@ mod run;
 mod tell;
 
 use std::future::Future;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 pub use address::Carries;
@@ -49,6 +50,13 @@ use run::Run;
 
 /// How many messages a mailbox holds if nobody says otherwise.
 pub const CAPACITY: usize = 256;
+
+/// A number for an actor. No model looks at it.
+fn next_id() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    // RELAXED: only its being unique counts.
+    1 + LAST.fetch_add(1, Ordering::Relaxed)
+}
 
 /// Starts an actor that runs `f` with its mailbox.
 ///

@@ -64,7 +64,7 @@ mod imp {
         pub(crate) use shuttle::thread::{
             Builder, JoinHandle, Thread, current, park, park_timeout, yield_now,
         };
-        pub(crate) use std::thread::available_parallelism;
+        pub(crate) use std::thread::{available_parallelism, panicking};
     }
     // As under loom: no schedule is drawn inside of their critical sections.
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
