@@ -421,3 +421,19 @@ fn a_joiner_that_goes_takes_its_waker_with_it() {
         assert_eq!(wakes.count(), 0);
     });
 }
+
+#[test]
+fn an_output_goes_with_its_join_handle_though_an_abort_handle_is_left() {
+    on_all(|| async {
+        let ledger = Ledger::default();
+        let letter = ledger.letter(1);
+        let task = tidings::spawn(async move { letter });
+        let abort = task.abort_handle();
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        drop(task);
+        assert_eq!(ledger.alive(), 0);
+        drop(abort);
+    });
+}
