@@ -411,7 +411,7 @@ fn a_joiner_that_goes_takes_its_waker_with_it() {
     on_all(|| async {
         let (wakes, waker) = Wakes::new();
         let (tx, rx) = oneshot::<()>();
-        let mut task = tidings::spawn(async move { drop(rx.await) });
+        let mut task = tidings::spawn(async move { rx.await.unwrap() });
         assert!(poll_with(Pin::new(&mut task), &waker).is_pending());
         drop((task, waker));
         tx.send(()).unwrap();
