@@ -89,7 +89,8 @@ pub(super) enum Verdict {
 impl Engine {
     /// Builds the program. An error of the compiler is one of whoever wrote the mutant.
     pub(super) fn build(&'static self, tree: &Tree) -> Result<Program, String> {
-        let target = target(&format!("mutants/{}", self.target));
+        // Each tree its own: cargo would take a program of another for one that is up to date.
+        let target = tree.root.join("target").join(self.target);
         let line = format!("test {} --no-run", self.build);
         println!("$ cd {} && cargo {line}", tree.root.display());
         let output = Command::new("cargo")

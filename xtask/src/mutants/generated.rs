@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
 
 use super::tree::Tree;
-use crate::command::target;
 
 /// The version that the configuration was written for.
 const VERSION: &str = "27.1.0";
@@ -25,7 +24,7 @@ pub(super) fn run(files: &[&str]) -> Result<ExitCode, String> {
             "cargo-mutants is missing: cargo install cargo-mutants --version {VERSION} --locked"
         ));
     }
-    // In a copy of ours, which is built where the others are: nothing but the library is anew.
+    // In a copy of ours, which keeps what was built for the next time.
     let tree = Tree::copy("generated", &BTreeMap::new())?;
     let mut arguments = vec!["mutants", "--in-place", "--package", "tidings"];
     arguments.extend(files.iter().flat_map(|file| ["--file", file]));
@@ -36,7 +35,7 @@ pub(super) fn run(files: &[&str]) -> Result<ExitCode, String> {
     );
     let status = Command::new("cargo")
         .args(&arguments)
-        .env("CARGO_TARGET_DIR", target("mutants/build"))
+        .env("CARGO_TARGET_DIR", tree.root.join("target"))
         .current_dir(&tree.root)
         .status()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;

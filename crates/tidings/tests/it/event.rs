@@ -1,5 +1,6 @@
 //! The algebra of events, and choice: one branch commits, the others had no effect.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
@@ -131,6 +132,25 @@ fn a_nack_fires_exactly_when_its_branch_loses() {
 }
 
 #[test]
+fn a_nack_fires_when_a_neighbour_panics() {
+    fn bomb() {
+        panic!("a guard that panics");
+    }
+    let mut kept = None;
+    let asked = with_nack(|nack| {
+        kept = Some(nack);
+        never::<u8>()
+    });
+    let neighbour = guard(|| {
+        bomb();
+        never()
+    });
+    let wait = AssertUnwindSafe(|| asked.or(neighbour).wait());
+    assert!(catch_unwind(wait).is_err());
+    assert!(kept.unwrap().is_lost());
+}
+
+#[test]
 fn a_timeout_prefers_what_can_happen_in_time() {
     on_all(|| async {
         let (tx, rx) = unbounded();
@@ -174,6 +194,21 @@ fn biased_is_the_order_written() {
             assert_eq!(got, 1);
         }
     });
+}
+
+#[test]
+fn a_bias_ends_with_its_own_branches() {
+    let ((c, from_c), (d, from_d)) = (unbounded(), unbounded());
+    let (_silent, nothing) = unbounded();
+    let mut second = 0;
+    for _ in 0..1000 {
+        c.try_send(0).unwrap();
+        d.try_send(1).unwrap();
+        let biased = nothing.recv().or(nothing.recv()).biased();
+        second += biased.or(from_c.recv().or(from_d.recv())).wait().unwrap();
+    }
+    // 500 if it is fair, with a deviation of 16.
+    assert!((400..600).contains(&second), "{second} of 1000");
 }
 
 #[test]
