@@ -8,11 +8,12 @@ use crate::sync::{Notified, Notify};
 /// Waits for the next ctrl-C (on Unix, SIGINT): an event.
 ///
 /// It hears every one that comes after it was made, awaited or not; each that waits hears the same one. The first call
-/// installs the handler, for good: from then on ctrl-C does not end the process by itself.
+/// installs the handler, for good, in the place of any other: from then on ctrl-C does not end the process by itself, and a
+/// process that a shell started in the background, with SIGINT ignored, hears it too.
 /// Dropping the wait has no effect.
 ///
 /// # Errors
-/// If the handler cannot be installed, for one because the process has set up another through the `ctrlc` crate.
+/// If the handler cannot be installed, for one because the process has set up another through the `ctrlc` crate before.
 ///
 /// ```no_run
 /// use tidings::{ctrl_c, select};
@@ -29,7 +30,7 @@ pub fn ctrl_c() -> io::Result<Notified<'static>> {
     static PRESSED: OnceLock<Result<&Notify, String>> = OnceLock::new();
     let pressed = PRESSED.get_or_init(|| {
         let pressed: &Notify = Box::leak(Box::default());
-        let installed = ctrlc::try_set_handler(|| pressed.notify_waiters());
+        let installed = ctrlc::set_handler(|| pressed.notify_waiters());
         installed.map(|()| pressed).map_err(|e| e.to_string())
     });
     match pressed {

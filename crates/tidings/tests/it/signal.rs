@@ -18,7 +18,10 @@ fn ctrl_c_reaches_everyone_who_waits() {
         return;
     }
     let name = std::thread::current().name().unwrap().to_owned();
-    let mut child = Command::new(std::env::current_exe().unwrap())
+    // As a script starts it in the background: with the signal ignored.
+    let mut child = Command::new("sh")
+        .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+        .arg(std::env::current_exe().unwrap())
         .args(["--exact", &name, "--nocapture"])
         .env(CHILD, "1")
         .stdout(Stdio::piped())
