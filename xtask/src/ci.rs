@@ -38,7 +38,6 @@ const STAGES: &[(&str, Stage)] = &[
     ("test", |tally| {
         cargo(&[], "test --workspace --no-fail-fast", tally)
     }),
-    ("test-release", |tally| done(trust::short("tests", tally))),
     ("loom", |tally| done(trust::short("loom", tally))),
     ("laws", |tally| done(trust::short("laws", tally))),
     ("asan", |tally| done(trust::short("asan", tally))),

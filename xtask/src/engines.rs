@@ -4,6 +4,9 @@
 
 use crate::command::{Tally, run_at_root, target};
 
+/// Those test programs that run the library (others run the compiler), but for the two that have
+/// verbs of their own.
+pub(crate) const RUNNING: &str = "--lib --test it --test upstream --test linear";
 /// How long each stress test runs when nobody says.
 pub(crate) const STRESS_SECS: u32 = 30;
 

@@ -2,7 +2,7 @@
 //! valgrind.
 
 use crate::command::{Tally, root, target};
-use crate::engines::run_tests;
+use crate::engines::{RUNNING, run_tests};
 
 /// The only place that names the toolchain the sanitizers need.
 pub(crate) const NIGHTLY: &str = "+nightly";
@@ -11,15 +11,19 @@ const HOST: &str = "x86_64-unknown-linux-gnu";
 /// How long each stress test runs here: a sanitizer makes it 2 to 20 times slower.
 const STRESS: (&str, &str) = ("TIDINGS_STRESS_SECS", "5");
 
-/// All tests of tidings under AddressSanitizer, which also fails on memory that was leaked.
-pub(crate) fn address(tally: &mut Tally) -> Result<(), String> {
+/// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
+/// `full` the laws, too.
+pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
+    let laws = if full { " --test laws" } else { "" };
     run_tests(
         &[
             ("RUSTFLAGS", "-Zsanitizer=address"),
             ("CARGO_TARGET_DIR", &target("asan")),
             STRESS,
         ],
-        &format!("cargo {NIGHTLY} test -p tidings --lib --tests --no-fail-fast --target {HOST}"),
+        &format!(
+            "cargo {NIGHTLY} test -p tidings {RUNNING} --test stress{laws} --no-fail-fast --target {HOST}"
+        ),
         tally,
     )
 }

@@ -1,12 +1,13 @@
 //! `cargo x trust`: everything that holds the promises of SEMANTICS.md, one engine after the other.
 //!
-//! An engine that fails does not keep the others from running. The short forms are stages of
-//! continuous integration.
+//! An engine that fails does not keep the others from running. Continuous integration takes the short
+//! forms, but for `tests` and `soak`, whose programs other stages run.
 
 use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::command::{Tally, run_at_root};
+use crate::engines::RUNNING;
 use crate::{engines, fuzz, laws, mutants, sanitizers, soak, surface};
 
 type Run = fn(&mut Tally) -> Result<(), String>;
@@ -15,7 +16,7 @@ type Run = fn(&mut Tally) -> Result<(), String>;
 struct Engine {
     name: &'static str,
     what: &'static str,
-    /// For every change.
+    /// For every change; most are stages of continuous integration.
     short: Option<Run>,
     /// For a release: hours in all.
     long: Run,
@@ -24,7 +25,7 @@ struct Engine {
 const ENGINES: &[Engine] = &[
     Engine {
         name: "tests",
-        what: "known bugs, upstream suites, linearizability, differential runs, types",
+        what: "known bugs, upstream suites, linearizability, differential runs, optimized",
         short: Some(tests),
         long: tests,
     },
@@ -42,9 +43,9 @@ const ENGINES: &[Engine] = &[
     },
     Engine {
         name: "asan",
-        what: "all tests under AddressSanitizer",
-        short: Some(sanitizers::address),
-        long: sanitizers::address,
+        what: "the same under AddressSanitizer",
+        short: Some(|tally| sanitizers::address(false, tally)),
+        long: |tally| sanitizers::address(true, tally),
     },
     Engine {
         name: "tsan",
@@ -100,7 +101,8 @@ const ENGINES: &[Engine] = &[
 ];
 
 fn tests(tally: &mut Tally) -> Result<(), String> {
-    run_at_root(&[], "cargo test --release -p tidings --no-fail-fast", tally)
+    let line = format!("cargo test --release -p tidings {RUNNING} --no-fail-fast");
+    run_at_root(&[], &line, tally)
 }
 
 fn verdict(exit: Result<ExitCode, String>) -> Result<(), String> {
