@@ -42,8 +42,6 @@ const STAGES: &[(&str, Stage)] = &[
     ("laws", |tally| done(trust::short("laws", tally))),
     ("asan", |tally| done(trust::short("asan", tally))),
     ("stress", |tally| done(trust::short("stress", tally))),
-    // Some of them, others each day; `cargo x mutants` takes them all.
-    ("mutants", |tally| done(trust::short("mutants", tally))),
     ("arena", |tally| {
         cargo(&[], "run --release -- arena smoke", tally)
     }),

@@ -1,7 +1,8 @@
 //! `cargo x trust`: everything that holds the promises of SEMANTICS.md, one engine after the other.
 //!
 //! An engine that fails does not keep the others from running. Continuous integration takes the short
-//! forms, but for `tests` and `soak`, whose programs other stages run.
+//! forms of those that say the same of the same code each time (not `mutants`, which draws some), but
+//! for `tests` and `soak`, whose programs other stages run.
 
 use std::process::ExitCode;
 use std::time::Instant;
