@@ -46,7 +46,7 @@ cargo x <verb>
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   peers                    installs and builds every peer of the arena, as root, and checks its cells
-  stress [--secs N]        the stress tests, N seconds each (30)
+  stress [--secs N]        the stress tests, N seconds each (10)
   mutants [--missing | --short N | --list | FILTER]
                            seeded bugs in a copy of the library: each must be killed by a test
   mutants --generated [FILE..]

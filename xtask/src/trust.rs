@@ -63,7 +63,7 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "stress",
         what: "real threads, everything at once",
-        short: Some(|tally| engines::stress(10, tally)),
+        short: Some(|tally| engines::stress(engines::STRESS_SECS, tally)),
         long: |tally| engines::stress(600, tally),
     },
     Engine {
