@@ -4,6 +4,7 @@
 //!
 //! Cost beside a channel's sender: one indirect call per send.
 
+use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -12,7 +13,7 @@ use super::life::{Life, Overflow};
 use crate::channel::chan::{Chan, Sent, State};
 use crate::channel::refs::{Ref, SenderRef};
 use crate::channel::source::{Side, Slot};
-use crate::event::{Attempt, Dead, Enrol, Lock};
+use crate::event::{Attempt, Enrol, Lock};
 
 /// A message type that can carry an `I`: itself, or an interface's messages among others.
 ///
@@ -30,9 +31,13 @@ impl<M> Carries<M> for M {
 }
 
 /// How an attempt to put a message into a mailbox went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Put {
     Done,
+    /// Done by the policy, which dropped this message. It goes with the attempt's outcome, without
+    /// locks, since its drop is user code.
+    Dropped {
+        _message: Box<dyn Any + Send>,
+    },
     /// It is full; the sender may wait.
     Full,
     /// It is full, and the policy is not to wait.
@@ -74,20 +79,20 @@ fn overflow<I: Send + 'static, M: Carries<I> + Send + 'static>(
     place: &mut Option<I>,
     attempt: &mut Attempt,
 ) -> Put {
-    attempt.dead = match life.overflow {
+    let dropped: Option<Box<dyn Any + Send>> = match life.overflow {
         Overflow::Wait | Overflow::Reject => None,
-        Overflow::DropNewest => place.take().map(Dead::new),
-        Overflow::DropOldest => state.pop_oldest().map(Dead::new),
+        Overflow::DropNewest => place.take().map(|message| Box::new(message) as _),
+        Overflow::DropOldest => state.pop_oldest().map(|message| Box::new(message) as _),
     };
-    if attempt.dead.is_none() {
+    let Some(message) = dropped else {
         // Also a mailbox that is full of permits, which has nothing to drop.
         return Put::Refused;
-    }
+    };
     life.overflow();
     if place.is_some() {
         state.try_send_as(place, M::wrap, attempt);
     }
-    Put::Done
+    Put::Dropped { _message: message }
 }
 
 impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Life> {

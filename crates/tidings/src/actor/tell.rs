@@ -97,9 +97,11 @@ impl<I> Event for Tell<'_, I> {
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.project();
-        let put = this.inlet.put(this.message, attempt);
-        *this.put = (put != Put::Full).then_some(put);
-        this.put.map(|_| 0)
+        *this.put = match this.inlet.put(this.message, attempt) {
+            Put::Full => None,
+            put => Some(put),
+        };
+        this.put.as_ref().map(|_| 0)
     }
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         let this = self.project();

@@ -27,7 +27,7 @@ use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
-use crate::task::{go_on, wake_each};
+use crate::task::go_on;
 
 /// Senders, receivers and others that keep the memory, in one word.
 ///
@@ -243,29 +243,13 @@ impl<T, X> Chan<T, X> {
     /// No more sends: senders that wait get their value back, receivers take what is left.
     /// `true`: it was open.
     pub(crate) fn close(&self) -> bool {
-        let (mut first, mut woken) = (None, Ok(()));
-        loop {
-            // In batches, so that the lock is not held for a million waiters.
-            let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
-            let done = self.locked(|state| {
-                first.get_or_insert(!state.closed);
-                state.closed = true;
-                wakers
-                    .iter_mut()
-                    .all(|place| match state.claim_for_close() {
-                        Some(claimed) => {
-                            *place = Some(claimed.commit(true));
-                            true
-                        }
-                        None => false,
-                    })
-            });
-            woken = woken.and(wake_each(wakers.into_iter().flatten()));
-            if !done {
-                go_on(woken);
-                return first == Some(true);
-            }
-        }
+        let mut was_open = None;
+        self.source.commit_each(true, |state| {
+            was_open.get_or_insert(!state.closed);
+            state.closed = true;
+            state.claim_for_close()
+        });
+        was_open == Some(true)
     }
 
     /// Puts back a value whose receive was dropped before it looked: to the next who waits, or

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::Waker;
 
 use super::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::Waiters;
@@ -61,36 +60,18 @@ impl<T> IVar<T> {
     /// # Errors
     /// Gives the value back if the cell is full.
     pub fn fill(&self, value: T) -> Result<(), T> {
-        let (mut value, mut woken) = (Some(value), Ok(()));
-        loop {
-            // In batches, so that the lock is not held for a million readers.
-            let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
-            let (mine, all) = self.chan().locked(|readers| {
-                // In later rounds it is there, and ours.
-                value = value
-                    .take()
-                    .and_then(|value| self.inner.value.set(value).err());
-                if value.is_some() {
-                    return (false, true);
-                }
-                for place in &mut wakers {
-                    match readers.0.claim() {
-                        Some(claimed) => *place = Some(claimed.commit(false)),
-                        None => return (true, true),
-                    }
-                }
-                (true, false)
-            });
-            woken = woken.and(crate::task::wake_each(wakers.into_iter().flatten()));
+        let mut value = Some(value);
+        self.chan().commit_each(false, |readers| {
+            // Once; in later rounds it is there, and ours.
+            value = value
+                .take()
+                .and_then(|value| self.inner.value.set(value).err());
             match value {
-                Some(value) if !mine => return Err(value),
-                _ if all => {
-                    crate::task::go_on(woken);
-                    return Ok(());
-                }
-                _ => {}
+                None => readers.0.claim(),
+                Some(_) => None,
             }
-        }
+        });
+        value.map_or(Ok(()), Err)
     }
 
     /// Waits until the cell is full: an event that gives a reference to the value.

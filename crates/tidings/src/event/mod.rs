@@ -256,28 +256,7 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
 #[derive(Debug, Default)]
 pub struct Attempt {
     pub(crate) waker: Option<Waker>,
-    /// What the commit pushed out: dropped without locks, since its drop is user code.
-    pub(crate) dead: Option<Dead>,
     pub(crate) biased: bool,
-}
-
-/// Something to drop.
-pub(crate) struct Dead {
-    _value: Box<dyn std::any::Any + Send>,
-}
-
-impl Dead {
-    pub(crate) fn new<T: Send + 'static>(value: T) -> Self {
-        Self {
-            _value: Box::new(value),
-        }
-    }
-}
-
-impl std::fmt::Debug for Dead {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Dead").finish_non_exhaustive()
-    }
 }
 
 /// What an enrolment carries.

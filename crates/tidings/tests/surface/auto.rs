@@ -148,7 +148,7 @@ fn plain() -> Vec<Row> {
         "tidings::event::Nack": event::Nack => "SYU";
         "tidings::event::Lock": event::Lock => "SYU";
         "tidings::event::Locks": event::Locks<'static> => "SYU";
-        "tidings::event::Attempt": event::Attempt => "S-U";
+        "tidings::event::Attempt": event::Attempt => "SYU";
         "tidings::event::Enrol": event::Enrol<'static> => "--U";
         "tidings::sched::Runtime": sched::Runtime => "SYU";
         "tidings::sched::Handle": sched::Handle => "SYU";
