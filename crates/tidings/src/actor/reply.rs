@@ -69,14 +69,20 @@ impl<R: 'static> Reply<R> {
 }
 
 impl<R: 'static> Drop for Reply<R> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
-            if let Some(why) = exit::current() {
-                let _ = sender.send(Err(why));
-            } else {
-                exit::unanswered(sender);
-            }
+            unanswered(sender);
         }
+    }
+}
+
+#[cold]
+fn unanswered<R: 'static>(sender: oneshot::Sender<Result<R, CallError>>) {
+    if let Some(why) = exit::current() {
+        let _ = sender.send(Err(why));
+    } else {
+        exit::unanswered(sender);
     }
 }
 
