@@ -274,14 +274,38 @@ const CALL: Option<(&str, f64)> = Some(("call/raw", 1.2));
 const CASES: &[Case] = &[
     case("tell/raw", |r, n| play(r, tell::<OverRaw>(n)), None),
     case("tell/actor", |r, n| play(r, tell::<OverActorRef>(n)), TELL),
-    case("tell/recipient", |r, n| play(r, tell::<OverRecipient>(n)), TELL),
-    case("tell/interface", |r, n| play(r, tell::<OverInterface>(n)), TELL),
-    case("tell/one-of-two", |r, n| play(r, tell::<OverOneOfTwo>(n)), TELL),
+    case(
+        "tell/recipient",
+        |r, n| play(r, tell::<OverRecipient>(n)),
+        TELL,
+    ),
+    case(
+        "tell/interface",
+        |r, n| play(r, tell::<OverInterface>(n)),
+        TELL,
+    ),
+    case(
+        "tell/one-of-two",
+        |r, n| play(r, tell::<OverOneOfTwo>(n)),
+        TELL,
+    ),
     case("call/raw", |r, n| play(r, call::<OverRaw>(n)), None),
     case("call/actor", |r, n| play(r, call::<OverActorRef>(n)), CALL),
-    case("call/recipient", |r, n| play(r, call::<OverRecipient>(n)), CALL),
-    case("call/interface", |r, n| play(r, call::<OverInterface>(n)), CALL),
-    case("call/one-of-two", |r, n| play(r, call::<OverOneOfTwo>(n)), CALL),
+    case(
+        "call/recipient",
+        |r, n| play(r, call::<OverRecipient>(n)),
+        CALL,
+    ),
+    case(
+        "call/interface",
+        |r, n| play(r, call::<OverInterface>(n)),
+        CALL,
+    ),
+    case(
+        "call/one-of-two",
+        |r, n| play(r, call::<OverOneOfTwo>(n)),
+        CALL,
+    ),
     case("select/raw", |r, n| play(r, tell::<OverRawTimed>(n)), None),
     case(
         "select/actor",
@@ -291,7 +315,10 @@ const CASES: &[Case] = &[
 ];
 
 fn runtime(workers: usize) -> Runtime {
-    Runtime::builder().workers(workers).build().expect("threads")
+    Runtime::builder()
+        .workers(workers)
+        .build()
+        .expect("threads")
 }
 
 fn median(mut figures: Vec<f64>) -> f64 {
@@ -327,7 +354,10 @@ fn compare(workers: usize) {
 
 fn main() -> ExitCode {
     // Cargo adds `--bench`.
-    let args: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let args: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| a != "--bench")
+        .collect();
     match &args[..] {
         [] => [1, 2].into_iter().for_each(compare),
         [name, n] => {

@@ -31,6 +31,7 @@ impl<R: 'static> Reply<R> {
     ///
     /// # Errors
     /// Gives the value back if the caller has gone.
+    #[inline]
     pub fn send(mut self, value: R) -> Result<(), R> {
         let sender = self.sender.take().expect("a reply is used once");
         sender.send(Ok(value)).map_err(|unsent| match unsent {

@@ -76,7 +76,7 @@ pub(super) fn try_tell<I>(inlet: &dyn Inlet<I>, message: I) -> Result<(), SendEr
 
 /// A message did not go in: it ends here, or by the mailbox's policy.
 #[cold]
-fn unsent<I>(inlet: &dyn Inlet<I>, sent: Sent, message: I) -> Result<(), SendError<I>> {
+pub(super) fn unsent<I>(inlet: &dyn Inlet<I>, sent: Sent, message: I) -> Result<(), SendError<I>> {
     if sent == Sent::Full {
         inlet.overflow(message)
     } else {
