@@ -17,7 +17,8 @@ use pin_project_lite::pin_project;
 use super::address::Inlet;
 use super::exit::Exit;
 use super::reply::Reply;
-use super::tell::{SendError, Tell, try_tell};
+use super::tell::{SendError, Tell, unsent};
+use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
 
@@ -78,7 +79,26 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
         self.project().answer
     }
 
+    #[cold]
+    fn failure(self: Pin<&mut Self>) -> CallError {
+        self.project().failed.take().expect("it has failed")
+    }
+
+    /// The request did not go out at once: it waits for a place, or never will.
+    #[cold]
+    fn not_yet(self: Pin<&mut Self>, sent: Sent) {
+        let mut this = self.project();
+        let request = this.message.take().expect("an event is performed once");
+        if sent == Sent::Full && this.inlet.waits() {
+            let tell = Tell::new(*this.inlet, request);
+            this.request.set(Some(tell.into_future()));
+        } else if let Err(error) = unsent(*this.inlet, sent, request) {
+            *this.failed = Some(CallError::unsent(&error));
+        }
+    }
+
     /// Goes on with the request that waits for a place.
+    #[cold]
     fn push(self: Pin<&mut Self>, waker: &Waker) {
         let mut this = self.project();
         let Some(request) = this.request.as_mut().as_pin_mut() else {
@@ -97,16 +117,12 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
 impl<I, R: 'static> Event for Call<'_, I, R> {
     type Lost = ();
 
-    fn prepare(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        let request = this.message.take().expect("an event is performed once");
-        match try_tell(*this.inlet, request) {
-            Ok(()) => {}
-            Err(SendError::Full(request)) if this.inlet.waits() => {
-                this.request
-                    .set(Some(Tell::new(*this.inlet, request).into_future()));
-            }
-            Err(error) => *this.failed = Some(CallError::unsent(&error)),
+    #[inline(always)]
+    fn prepare(mut self: Pin<&mut Self>) {
+        let this = self.as_mut().project();
+        let sent = this.inlet.put_now(this.message);
+        if this.message.is_some() {
+            self.not_yet(sent);
         }
     }
     #[inline(always)]
@@ -120,19 +136,21 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.answer.lock(locks);
     }
-    #[inline]
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         if self.failed.is_some() {
             return Some(0);
         }
         self.answer().attempt(attempt)
     }
+    #[inline(always)]
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.as_mut().answer().enrol(enrol);
         if self.request.is_some() {
             enrol.has_due();
         }
     }
+    #[inline(always)]
     fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
         self.push(waker);
         None
@@ -140,18 +158,20 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     fn rewake(self: Pin<&mut Self>, waker: &Waker) {
         self.push(waker);
     }
+    #[inline(always)]
     fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.as_mut().answer().withdraw(winner, locked);
-        if !locked && winner.is_none() {
+        if !locked && winner.is_none() && self.request.is_some() {
             // Not later than the wait: a request that nobody will wait for must not go out.
             self.project().request.set(None);
         }
     }
+    #[inline]
     fn finish(mut self: Pin<&mut Self>, branch: u32) -> Self::Output {
-        let answer = self.as_mut().answer().finish(branch);
-        if let Some(error) = self.project().failed.take() {
-            return Err(error);
+        if self.failed.is_some() {
+            return Err(self.failure());
         }
+        let answer = self.as_mut().answer().finish(branch);
         answer.unwrap_or(Err(CallError::NoReply))
     }
     fn abandon(self: Pin<&mut Self>, branch: u32) {

@@ -31,6 +31,7 @@ impl<R: 'static> Reply<R> {
     ///
     /// # Errors
     /// Gives the value back if the caller has gone.
+    #[inline]
     pub fn send(mut self, value: R) -> Result<(), R> {
         let sender = self.sender.take().expect("a reply is used once");
         sender.send(Ok(value)).map_err(|unsent| match unsent {
@@ -69,14 +70,20 @@ impl<R: 'static> Reply<R> {
 }
 
 impl<R: 'static> Drop for Reply<R> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
-            if let Some(why) = exit::current() {
-                let _ = sender.send(Err(why));
-            } else {
-                exit::unanswered(sender);
-            }
+            unanswered(sender);
         }
+    }
+}
+
+#[cold]
+fn unanswered<R: 'static>(sender: oneshot::Sender<Result<R, CallError>>) {
+    if let Some(why) = exit::current() {
+        let _ = sender.send(Err(why));
+    } else {
+        exit::unanswered(sender);
     }
 }
 
