@@ -127,6 +127,7 @@ fn the_first_error_counts_though_another_follows() {
             }
             Err::<(), _>(2)
         });
+        Ok(())
     }));
     assert_eq!(end, Err(1));
 }
