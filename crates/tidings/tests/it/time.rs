@@ -201,10 +201,10 @@ fn a_shutdown_wakes_those_whose_timers_go_with_it() {
     for workers in [1, 2] {
         let armed = pool(workers);
         let (wakes, waker) = Wakes::new();
-        let mut wait = run(&armed, async move {
+        let (mut wait,) = run(&armed, async move {
             let mut wait = pinned(after(Duration::from_secs(3600)));
             assert!(poll_with(wait.as_mut(), &waker).is_pending());
-            wait
+            (wait,)
         });
         drop(armed);
         assert_eq!(wakes.count(), 1, "so that it can arm another");
