@@ -82,6 +82,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "two halves own one cell, without a count; the last to go frees it",
     ),
     (
+        "crates/tidings/src/channel/queue.rs",
+        "values in blocks of the slab, some of whose places are empty",
+    ),
+    (
         "crates/tidings/src/channel/source.rs",
         "the state behind a lock that the event holds, and slots that partners write to",
     ),
