@@ -23,7 +23,8 @@ const PASSED_KEPT: usize = 4;
 /// dropped: dead letters, whose callers hear of it.
 pub struct Mailbox<M> {
     chan: ReceiverRef<M, Life>,
-    /// What `scan` passed over, older than all that is in the channel. In a box: most actors have none.
+    /// What `scan` passed over, older than all that is in the channel.
+    #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
     passed: Option<Box<VecDeque<M>>>,
     /// The next receive is one of `scan`, which has seen what it passed over.
     scans: bool,
