@@ -173,7 +173,6 @@ pub(crate) const WORKLOADS: &[Workload] = &[
 
 /// Variants of tidings that the specification has and that cannot run yet, with the reason.
 pub(crate) const BLOCKED: &[(&str, &str)] = &[
-    ("skynet/tree", "needs actors (issue `actors`)"),
     ("net/echo", "needs links over TCP (issue `links`)"),
     ("net/echo-mux", "needs links over TCP (issue `links`)"),
     ("net/echo-oneproc", "needs links over TCP (issue `links`)"),

@@ -150,7 +150,11 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
     }
 
     fn nudge(&self) {
-        let waker = self.locked(|state| state.nudge());
+        // The actor may have heard it already: then its receive waits for something else.
+        let waker = self.locked(|state| {
+            let signalled = self.beside().is_signalled();
+            signalled.then(|| state.nudge()).flatten()
+        });
         if let Some(waker) = waker {
             crate::task::wake_now(waker);
         }

@@ -75,8 +75,17 @@ where
 }
 
 /// Handles one message after the other.
-pub(super) async fn serve<A, M: Dispatch<A>>(mut actor: A, mut mailbox: Mailbox<M>) {
-    while let Ok(message) = mailbox.recv().await {
-        message.dispatch(&mut actor).await;
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of one keeps its arguments twice"
+)]
+pub(super) fn serve<A: Send, M: Dispatch<A>>(
+    mut actor: A,
+    mut mailbox: Mailbox<M>,
+) -> impl Future<Output = ()> + Send {
+    async move {
+        while let Ok(message) = mailbox.recv().await {
+            message.dispatch(&mut actor).await;
+        }
     }
 }

@@ -14,6 +14,9 @@ use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::{Attempt, Event, into_future};
 
+/// Room for so many messages that `scan` passed over is kept when none is there.
+const PASSED_KEPT: usize = 4;
+
 /// The mailbox of an actor: one, which receives.
 ///
 /// When it is dropped, usually because the actor's function has returned, what is still in it is
@@ -21,7 +24,10 @@ use crate::event::{Attempt, Event, into_future};
 pub struct Mailbox<M> {
     chan: ReceiverRef<M, Life>,
     /// What `scan` passed over, older than all that is in the channel.
-    passed: VecDeque<M>,
+    #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
+    passed: Option<Box<VecDeque<M>>>,
+    /// The next receive is one of `scan`, which has seen what it passed over.
+    scans: bool,
     /// A stop without delay was asked for.
     stopped: bool,
 }
@@ -30,7 +36,8 @@ impl<M> Mailbox<M> {
     pub(super) fn new(chan: ReceiverRef<M, Life>) -> Self {
         Self {
             chan,
-            passed: VecDeque::new(),
+            passed: None,
+            scans: false,
             stopped: false,
         }
     }
@@ -60,20 +67,34 @@ impl<M> Mailbox<M> {
     /// ```
     #[inline(always)]
     pub fn recv(&mut self) -> Recv<'_, M> {
+        self.scans = false;
         Recv {
             mailbox: self,
-            passed: true,
             slot: Slot::new(None),
         }
     }
 
     /// As `recv`, without what `scan` passed over.
     fn fresh(&mut self) -> Recv<'_, M> {
+        self.scans = true;
         Recv {
             mailbox: self,
-            passed: false,
             slot: Slot::new(None),
         }
+    }
+
+    fn passed(&mut self) -> &mut VecDeque<M> {
+        self.passed.get_or_insert_default()
+    }
+
+    /// Is there a message for this receive that `scan` passed over?
+    #[inline(always)]
+    fn has_passed(&self) -> bool {
+        !self.scans
+            && self
+                .passed
+                .as_ref()
+                .is_some_and(|passed| !passed.is_empty())
     }
 
     /// The next message, if one is there.
@@ -117,22 +138,23 @@ impl<M> Mailbox<M> {
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
-            while let Some(message) = self.passed.remove(seen) {
+            while let Some(message) = self.passed().remove(seen) {
                 match choose(message) {
                     Ok(taken) => return Ok(taken),
-                    Err(message) => self.passed.insert(seen, message),
+                    Err(message) => self.passed().insert(seen, message),
                 }
                 seen += 1;
             }
             let message = self.fresh().await?;
-            self.passed.push_back(message);
+            self.passed().push_back(message);
         }
     }
 
     /// How many messages are in it.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.passed.len() + self.chan().locked(|state| state.len())
+        let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
+        passed + self.chan().locked(|state| state.len())
     }
 
     /// Is it empty?
@@ -149,9 +171,8 @@ impl<M> Mailbox<M> {
 
     /// Mailbox locked: can a receive go on? Takes a message into its place.
     #[inline(always)]
-    fn attempt(&self, place: &mut Option<M>, passed: bool, with: &mut Attempt) -> bool {
-        if self.chan.beside().is_signalled() || self.stopped || (passed && !self.passed.is_empty())
-        {
+    fn attempt(&self, place: &mut Option<M>, with: &mut Attempt) -> bool {
+        if self.chan.beside().is_signalled() || self.stopped || self.has_passed() {
             return true;
         }
         match self
@@ -167,15 +188,15 @@ impl<M> Mailbox<M> {
 
     /// No lock: what a receive gives that can go on.
     #[inline(always)]
-    fn take(&mut self, got: Option<M>, passed: bool) -> Result<M, Ended> {
+    fn take(&mut self, got: Option<M>) -> Result<M, Ended> {
         if let Some(message) = got {
             return Ok(message);
         }
-        self.take_rest(passed)
+        self.take_rest()
     }
 
     #[cold]
-    fn take_rest(&mut self, passed: bool) -> Result<M, Ended> {
+    fn take_rest(&mut self) -> Result<M, Ended> {
         while let Some(signal) = self.chan.beside().next_signal() {
             match signal {
                 Signal::Stop(Stop::Now) => self.stopped = true,
@@ -187,7 +208,14 @@ impl<M> Mailbox<M> {
         if self.stopped {
             return Err(Ended);
         }
-        if passed && let Some(message) = self.passed.pop_front() {
+        if !self.scans
+            && let Some(passed) = &mut self.passed
+            && let Some(message) = passed.pop_front()
+        {
+            if passed.is_empty() {
+                // Nothing stays of a burst.
+                passed.shrink_to(PASSED_KEPT);
+            }
             return Ok(message);
         }
         // Closed: what is left is there already.
@@ -209,7 +237,6 @@ pin_project! {
     #[must_use = "events do nothing unless awaited"]
     pub struct Recv<'a, M> {
         mailbox: &'a mut Mailbox<M>,
-        passed: bool,
         // Where a partner puts the message.
         #[pin]
         slot: Slot<M>,
@@ -224,15 +251,13 @@ impl<M> Event for Recv<'_, M> {
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
         let this = self.project();
-        this.mailbox
-            .attempt(this.slot.place(), *this.passed, with)
-            .then_some(0)
+        this.mailbox.attempt(this.slot.place(), with).then_some(0)
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
         let this = self.project();
         let got = this.slot.place().take();
-        this.mailbox.take(got, *this.passed)
+        this.mailbox.take(got)
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
@@ -257,7 +282,12 @@ impl<M> fmt::Debug for Mailbox<M> {
 impl<M> Drop for Mailbox<M> {
     fn drop(&mut self) {
         // What is left is dropped by `Run`, which knows why.
-        while let Some(message) = self.passed.pop_back() {
+        for message in self
+            .passed
+            .take()
+            .into_iter()
+            .flat_map(|passed| passed.into_iter().rev())
+        {
             self.chan().give_back(message);
         }
         self.chan.beside().deafen();

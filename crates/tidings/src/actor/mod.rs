@@ -58,6 +58,13 @@ fn next_id() -> u64 {
     1 + LAST.fetch_add(1, Ordering::Relaxed)
 }
 
+/// A model's: a reference and the mailbox, with nobody who runs the actor.
+#[cfg(all(test, loom))]
+pub(crate) fn lane<M: Send + 'static>() -> (ActorRef<M>, Mailbox<M>) {
+    let (sender, receiver) = Chan::alloc(CAPACITY, Life::new(Overflow::Wait, None));
+    (ActorRef::new(sender), Mailbox::new(receiver))
+}
+
 /// Starts an actor that runs `f` with its mailbox.
 ///
 /// It ends when `f`'s future is ready, panics, or is killed; [`ActorRef::down`] tells why.

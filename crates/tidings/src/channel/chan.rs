@@ -306,7 +306,7 @@ impl<T> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
-            self.queue.push_back(wrap(value), self.capacity);
+            self.queue.push_back(wrap(value));
         }
         Sent::Done
     }
@@ -341,7 +341,7 @@ impl<T> State<T> {
             return Sent::Closed;
         }
         if let Some(value) = value.take() {
-            self.queue.push_back(value, self.capacity);
+            self.queue.push_back(value);
         }
         loop {
             let mut attempt = Attempt::default();
@@ -442,7 +442,7 @@ impl<T> State<T> {
                 // SAFETY: the senders' waiters with values are slots of this channel, locked.
                 let value = unsafe { value_of::<T>(&claimed) }.take();
                 let value = value.expect("a sender waits with a value");
-                self.queue.push_back(value, self.capacity);
+                self.queue.push_back(value);
             }
             attempt.waker = Some(claimed.commit(false));
         }

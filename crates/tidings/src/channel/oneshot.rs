@@ -34,7 +34,7 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
         sender_gone: false,
         receiver_gone: false,
     };
-    let cell = slab::alloc(class::<T>()).cast::<Cell<T>>();
+    let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
     // SAFETY: the slot is ours, large enough and aligned.
     unsafe { cell.write(Source::new(state)) };
     (Sender { cell }, Receiver { cell })
@@ -53,7 +53,7 @@ unsafe fn free<T>(cell: NonNull<Cell<T>>) {
     // SAFETY: it came from `oneshot`, and nobody refers to it any more.
     unsafe {
         cell.drop_in_place();
-        slab::free(cell.cast(), class::<T>());
+        slab::free(cell.cast(), const { class::<T>() });
     }
 }
 
