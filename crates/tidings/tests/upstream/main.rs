@@ -26,6 +26,8 @@ mod go_programs;
 mod hopac;
 mod kotlin_channels;
 mod kotlin_select;
+mod otp_server;
+mod otp_supervisor;
 mod std_mpsc;
 mod tokio_cells;
 mod tokio_mpsc;
