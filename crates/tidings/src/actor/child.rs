@@ -8,6 +8,7 @@ use std::fmt;
 use std::future::Future;
 use std::time::Duration;
 
+use super::Builder;
 use super::actor_ref::ActorRef;
 use super::any::{AnyRef, Kin};
 use super::end::finish;
@@ -16,7 +17,6 @@ use super::interface::{Dispatch, Reference, serve};
 use super::life::Life;
 use super::mailbox::Mailbox;
 use super::run::Run;
-use super::Builder;
 use crate::Sender;
 use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
@@ -177,7 +177,7 @@ impl<M: Send + 'static, F> Drop for Seat<M, F> {
 /// # });
 /// ```
 #[must_use = "a child does nothing until a supervisor starts it"]
-pub struct Child<M: Send + 'static> {
+pub struct Child<M> {
     actor: ActorRef<M>,
     pub(super) lives: Box<dyn Lives>,
     pub(super) policy: Policy,
@@ -254,7 +254,7 @@ impl<M: Send + 'static> Child<M> {
     }
 }
 
-impl<M: Send + 'static> fmt::Debug for Child<M> {
+impl<M> fmt::Debug for Child<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Child")
             .field("actor", &self.actor)

@@ -47,6 +47,11 @@ impl<M> Mailbox<M> {
         mailbox
     }
 
+    /// Does it take messages yet? Not if the actor was told to stop; still if only a life is to end.
+    pub(super) fn is_open(&self) -> bool {
+        self.chan().locked(|state| !state.is_closed())
+    }
+
     /// The actor is ready to take messages.
     #[cold]
     pub(super) fn is_up(&mut self) {

@@ -178,7 +178,10 @@ impl Life {
         let mut child = Some(child);
         self.chan().locked(|state| {
             if state.is_alive() && !state.ties().closing {
-                state.ties().children.extend(child.take().map(|child| (id, child)));
+                state
+                    .ties()
+                    .children
+                    .extend(child.take().map(|child| (id, child)));
             }
         });
         child.map_or(Ok(()), Err)

@@ -71,7 +71,11 @@ impl Books {
             of(returned),
             of(dead)
         );
-        assert_eq!(of(dead), dead_letters, "dead letters, as the library counts");
+        assert_eq!(
+            of(dead),
+            dead_letters,
+            "dead letters, as the library counts"
+        );
     }
 }
 

@@ -105,9 +105,10 @@ fn what_a_scan_passed_over_survives_too() {
 #[test]
 fn a_restart_is_an_event_and_none_is_missed() {
     on_all(|| async {
-        let child = Child::new(|mut mailbox: Mailbox<()>| async move {
-            while mailbox.recv().await.is_ok() {}
-        });
+        let child =
+            Child::new(
+                |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} },
+            );
         let actor = child.actor_ref();
         let lost = select! {
             _ = actor.restarted(0) => false,
@@ -186,7 +187,10 @@ fn a_stop_between_lives_is_heard_by_the_next_one_and_a_stopped_mailbox_opens_aga
             actor.stop_now();
             // It takes no messages while it stops, and takes them again when it lives again.
             while let Err(error) = actor.call(|reply| reply).await {
-                assert!(matches!(error, CallError::NotExecuted(Exit::Stopped)), "{error:?}");
+                assert!(
+                    matches!(error, CallError::NotExecuted(Exit::Stopped)),
+                    "{error:?}"
+                );
                 tidings::after(wait / 5).await;
             }
             assert_eq!(actor.incarnation(), 4);
@@ -197,11 +201,14 @@ fn a_stop_between_lives_is_heard_by_the_next_one_and_a_stopped_mailbox_opens_aga
 #[test]
 fn a_transient_actor_that_is_stopped_is_not_started_again() {
     on_all(|| async {
-        let child = Child::new(|mut mailbox: Mailbox<()>| async move {
-            while mailbox.recv().await.is_ok() {}
-        });
+        let child =
+            Child::new(
+                |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} },
+            );
         let actor = child.actor_ref();
-        let _supervisor = one_for_one().child(child.restart(Restart::Transient)).start();
+        let _supervisor = one_for_one()
+            .child(child.restart(Restart::Transient))
+            .start();
         actor.stop();
         assert!(matches!(actor.down().await, Exit::Stopped));
         assert!(actor.send(()).await.is_err());
@@ -250,11 +257,20 @@ fn what_stands_around_serve_runs_at_the_turns_of_a_life() {
             let log = log.clone();
             async move {
                 let restarted = mailbox.incarnation() > 1;
-                log.try_send(if restarted { "restarted" } else { "started" }).unwrap();
+                log.try_send(if restarted { "restarted" } else { "started" })
+                    .unwrap();
                 let this = mailbox.this().any();
                 let (sum, dead) = (0, log.clone());
                 mailbox.on_undelivered(move |_, _| dead.try_send("undelivered").unwrap());
-                let drawer = actor::serve(Drawer { sum, this, log: log.clone() }, &mut mailbox).await;
+                let drawer = actor::serve(
+                    Drawer {
+                        sum,
+                        this,
+                        log: log.clone(),
+                    },
+                    &mut mailbox,
+                )
+                .await;
                 log.try_send("stopping").unwrap();
                 if drawer.sum > 100 {
                     return Err("too much");
@@ -269,7 +285,9 @@ fn what_stands_around_serve_runs_at_the_turns_of_a_life() {
             }
             assert!(turns.try_recv().is_err());
         };
-        let supervisor = one_for_one().child(child.restart(Restart::Transient)).start();
+        let supervisor = one_for_one()
+            .child(child.restart(Restart::Transient))
+            .start();
         till.pay(5).await.unwrap();
         assert_eq!(till.sum().await.unwrap(), 5);
         said(&["started"]).await;
@@ -357,7 +375,10 @@ fn a_message_that_nobody_takes_is_a_dead_letter_with_its_reason() {
             }
             assert_eq!((actor.dead_letters(), books.handled()), (4, 1));
             books.balance(actor.dead_letters());
-            assert!(letters.recv().await.is_err(), "what was done with them goes at the end");
+            assert!(
+                letters.recv().await.is_err(),
+                "what was done with them goes at the end"
+            );
         }
     });
 }
@@ -387,7 +408,10 @@ fn a_hook_that_panics_gets_the_next_letter_all_the_same() {
         open.send(()).unwrap();
         for call in calls {
             let answer = call.await.unwrap();
-            assert!(matches!(answer, Err(CallError::NotExecuted(Exit::Normal))), "{answer:?}");
+            assert!(
+                matches!(answer, Err(CallError::NotExecuted(Exit::Normal))),
+                "{answer:?}"
+            );
         }
         assert!(matches!(actor.down().await, Exit::Normal));
         assert_eq!(seen.load(Ordering::SeqCst), 3);
@@ -429,7 +453,7 @@ fn children_end_before_their_parent_does() {
         for way in 0..4 {
             let ledger = Ledger::default();
             let parent = actor::spawn(move |mut mailbox: Mailbox<()>| async move {
-                while mailbox.recv().await.is_ok() {
+                if mailbox.recv().await.is_ok() {
                     crash("told to");
                 }
             });
@@ -468,7 +492,12 @@ fn children_end_before_their_parent_does() {
             let exit = weak.down().await;
             assert_eq!(exit.is_orderly(), way % 3 == 0, "{exit:?}");
             assert_eq!(ledger.alive(), 0, "way {way}");
-            for ended in [child.any(), grandchild.any(), supervised.any(), supervisor.any()] {
+            for ended in [
+                child.any(),
+                grandchild.any(),
+                supervised.any(),
+                supervisor.any(),
+            ] {
                 let exit = ended.exit().expect("it ended before its parent");
                 assert_eq!(matches!(exit, Exit::Killed), way == 1, "{exit:?}");
             }
@@ -519,7 +548,11 @@ fn a_runtime_that_ends_ends_a_tree() {
                 })
             };
             let (one, two, never) = (child(1), child(2), child(3));
-            let mut refs = vec![one.actor_ref().any(), two.actor_ref().any(), never.actor_ref().any()];
+            let mut refs = vec![
+                one.actor_ref().any(),
+                two.actor_ref().any(),
+                never.actor_ref().any(),
+            ];
             let inner = one_for_one().child(one).into_child();
             let top = Supervisor::new(Strategy::RestForOne)
                 .child(inner)

@@ -13,6 +13,9 @@ async fn idle(mut mailbox: Mailbox<bool>) -> Result<(), &'static str> {
     }
 }
 
+/// Ends an actor.
+type End = fn(&ActorRef<bool>);
+
 fn start(name: &str) -> ActorRef<bool> {
     actor::Builder::new().name(name).spawn(idle)
 }
@@ -30,7 +33,7 @@ async fn trapping() -> (ActorRef<()>, Receiver<LinkExit>) {
 #[test]
 fn an_end_that_is_not_in_order_ends_those_that_are_linked() {
     on_all(|| async {
-        let ends: [(fn(&ActorRef<bool>), &str); 3] = [
+        let ends: [(End, &str); 3] = [
             (|actor| actor.try_send(true).unwrap(), "panicked: told to"),
             (|actor| actor.try_send(false).unwrap(), "failed: an error"),
             (ActorRef::kill, "was killed"),

@@ -26,6 +26,7 @@ mod go_programs;
 mod hopac;
 mod kotlin_channels;
 mod kotlin_select;
+mod otp_restart;
 mod otp_server;
 mod otp_supervisor;
 mod std_mpsc;

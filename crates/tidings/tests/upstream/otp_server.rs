@@ -61,7 +61,10 @@ fn a_server_starts_stops_and_is_gone() {
         server.call(Ask::Stop).await.unwrap();
         assert!(matches!(server.down().await, Exit::Stopped));
         let late = server.call(Ask::Started).await;
-        assert!(matches!(late, Err(CallError::NotExecuted(Exit::Stopped))), "{late:?}");
+        assert!(
+            matches!(late, Err(CallError::NotExecuted(Exit::Stopped))),
+            "{late:?}"
+        );
         server.stop();
         server.stop_now();
         server.kill();
@@ -77,7 +80,10 @@ fn a_start_that_takes_too_long_can_be_given_up() {
             std::future::pending::<()>().await;
             serve(mailbox).await;
         });
-        let early = slow.call(Ask::Started).timeout(Duration::from_millis(2)).await;
+        let early = slow
+            .call(Ask::Started)
+            .timeout(Duration::from_millis(2))
+            .await;
         assert!(matches!(early, Err(CallError::Timeout)));
         slow.kill();
         assert!(matches!(slow.down().await, Exit::Killed));
@@ -90,11 +96,17 @@ fn a_server_stops_for_a_reason() {
     on_all(|| async {
         let server = server();
         // The request in hand is handled to its end.
-        server.call(|reply| Ask::StopFor("other reason", reply)).await.unwrap();
+        server
+            .call(|reply| Ask::StopFor("other reason", reply))
+            .await
+            .unwrap();
         let exit = server.down().await;
         assert_eq!(exit.to_string(), "failed: other reason");
         let late = server.send(Ask::Cast).await;
-        assert!(matches!(late, Err(SendError::Ended(Ask::Cast, Exit::Failed(_)))));
+        assert!(matches!(
+            late,
+            Err(SendError::Ended(Ask::Cast, Exit::Failed(_)))
+        ));
     });
 }
 
@@ -123,10 +135,16 @@ fn a_crash_tells_everyone_the_reason() {
             let told = exits.recv().await.unwrap();
             assert_eq!(told.actor, server.any());
             if panics {
-                assert_eq!(answer.unwrap_err().to_string(), "no answer: the actor panicked: crashed");
+                assert_eq!(
+                    answer.unwrap_err().to_string(),
+                    "no answer: the actor panicked: crashed"
+                );
                 assert!(matches!(told.exit, Exit::Panicked(_)));
             } else {
-                assert!(matches!(answer, Err(CallError::Ended(Exit::Normal) | CallError::NoReply)));
+                assert!(matches!(
+                    answer,
+                    Err(CallError::Ended(Exit::Normal) | CallError::NoReply)
+                ));
                 assert!(matches!(told.exit, Exit::Normal));
             }
             let late = server.call(Ask::Started).await;
@@ -145,10 +163,18 @@ fn an_answer_may_be_late_and_a_caller_may_give_up() {
     on_all(|| async {
         let server = server();
         let ms = Duration::from_millis;
-        server.call(|reply| Ask::Delayed(ms(1), reply)).await.unwrap();
-        let in_time = server.call(|reply| Ask::Delayed(ms(1), reply)).timeout(ms(60_000));
+        server
+            .call(|reply| Ask::Delayed(ms(1), reply))
+            .await
+            .unwrap();
+        let in_time = server
+            .call(|reply| Ask::Delayed(ms(1), reply))
+            .timeout(ms(60_000));
         in_time.await.unwrap();
-        let late = server.call(|reply| Ask::Delayed(ms(30), reply)).timeout(ms(1)).await;
+        let late = server
+            .call(|reply| Ask::Delayed(ms(30), reply))
+            .timeout(ms(1))
+            .await;
         assert!(matches!(late, Err(CallError::Timeout)));
         server.call(Ask::Started).await.unwrap();
     });
@@ -177,7 +203,10 @@ fn a_cast_to_a_server_that_is_gone_comes_back_at_once() {
         server.down().await;
         for _ in 0..1000 {
             let back = server.send(Ask::Cast).try_now();
-            assert!(matches!(back, Ok(Err(SendError::Ended(Ask::Cast, Exit::Killed)))));
+            assert!(matches!(
+                back,
+                Ok(Err(SendError::Ended(Ask::Cast, Exit::Killed)))
+            ));
         }
     });
 }
@@ -191,7 +220,9 @@ fn of_many_servers_those_that_are_there_answer() {
             gone.kill();
             gone.down().await;
         }
-        let answers = servers.iter().map(|server| server.call(Ask::Started).into_future());
+        let answers = servers
+            .iter()
+            .map(|server| server.call(Ask::Started).into_future());
         let answers = futures::future::join_all(answers).await;
         let there: Vec<_> = answers.iter().map(Result::is_ok).collect();
         assert_eq!(there, [false, true, false, true, false, true]);
@@ -204,16 +235,16 @@ fn an_answer_does_not_wait_behind_the_mailbox() {
     on_all(|| async {
         let server = server();
         let asked = server.clone();
-        let busy = actor::Builder::new()
-            .unbounded()
-            .spawn(move |mut mailbox: Mailbox<usize>| async move {
+        let busy = actor::Builder::new().unbounded().spawn(
+            move |mut mailbox: Mailbox<usize>| async move {
                 let last = |n| if n == 999 { Ok(n) } else { Err(n) };
                 mailbox.scan(last).await.unwrap();
                 for _ in 0..10 {
                     asked.call(Ask::Started).await.unwrap();
                 }
                 assert_eq!(mailbox.len(), 999);
-            });
+            },
+        );
         for n in 0..1000 {
             busy.send(n).await.unwrap();
         }

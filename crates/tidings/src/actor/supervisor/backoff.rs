@@ -55,7 +55,9 @@ impl Backoff {
 
     /// Before the start that follows so many failures in a row.
     pub(super) fn delay(&self, failures: u32) -> Duration {
-        let factor = 1u32.checked_shl(failures.saturating_sub(1)).unwrap_or(u32::MAX);
+        let factor = 1u32
+            .checked_shl(failures.saturating_sub(1))
+            .unwrap_or(u32::MAX);
         let delay = self.first.saturating_mul(factor).min(self.limit);
         if delay.is_zero() || self.jitter == 0.0 {
             return delay;
@@ -108,7 +110,11 @@ mod tests {
     fn chance_takes_away_no_more_than_it_was_told() {
         let half = Backoff::new(secs(8), secs(8)).jitter(0.5);
         let delays: Vec<_> = (0..1000).map(|_| half.delay(1)).collect();
-        assert!(delays.iter().all(|&delay| secs(4) <= delay && delay <= secs(8)));
+        assert!(
+            delays
+                .iter()
+                .all(|&delay| secs(4) <= delay && delay <= secs(8))
+        );
         assert!(delays.iter().any(|&delay| delay < secs(5)));
         assert!(delays.iter().any(|&delay| delay > secs(7)));
     }
@@ -121,7 +127,9 @@ mod tests {
             period: secs(10),
         };
         let mut window = Window::default();
-        let within: Vec<_> = [0, 10, 11, 12, 21, 22, 40].map(|n| window.restart(at(n), twice)).into();
+        let within: Vec<_> = [0, 10, 11, 12, 21, 22, 40]
+            .map(|n| window.restart(at(n), twice))
+            .into();
         assert_eq!(within, [true, true, true, false, false, false, true]);
     }
 }

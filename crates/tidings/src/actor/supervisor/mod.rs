@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `mod.rs` | how a supervisor is described, and the reference to one |
 //! | `table.rs` | its children: what is to be done with each, and in which order |
+//! | `entry.rs` | one child |
 //! | `backoff.rs` | how often and how late children are started anew |
 
 mod backoff;
+mod entry;
 mod table;
 
 use std::error::Error;
@@ -16,8 +18,10 @@ use std::time::Duration;
 
 pub use backoff::Backoff;
 use backoff::Intensity;
-use table::{Slot, Spec, supervise};
+use entry::{Slot, Spec};
+use table::supervise;
 
+use super::Builder;
 use super::actor_ref::ActorRef;
 use super::any::AnyRef;
 use super::call::Call;
@@ -25,7 +29,6 @@ use super::child::{Child, Restart, Shutdown};
 use super::exit::Exit;
 use super::interface::Reference;
 use super::reply::Reply;
-use super::Builder;
 use crate::primitive::Arc;
 
 /// Whom the end of a child concerns (OTP's restart strategies).
@@ -171,7 +174,8 @@ impl Supervisor {
             children,
         } = self;
         SupervisorRef {
-            actor: builder.spawn(move |mailbox| supervise(mailbox, Arc::new(rules), children, None)),
+            actor: builder
+                .spawn(move |mailbox| supervise(mailbox, Arc::new(rules), children, None)),
         }
     }
 
@@ -196,7 +200,12 @@ impl Supervisor {
         let (rules, slot) = (Arc::new(self.rules), Arc::new(Slot::new(self.children)));
         let mut child = self.builder.child(move |mailbox| {
             let children = slot.take();
-            supervise(mailbox, Arc::clone(&rules), children, Some(Arc::clone(&slot)))
+            supervise(
+                mailbox,
+                Arc::clone(&rules),
+                children,
+                Some(Arc::clone(&slot)),
+            )
         });
         child.policy.supervises = true;
         child.shutdown(Shutdown::Now(Duration::MAX))

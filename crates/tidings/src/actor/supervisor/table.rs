@@ -9,110 +9,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::backoff::Window;
+use super::entry::{Entry, Goal, Phase, Slot, Spec};
 use super::{
     AutoShutdown, ChildCount, ChildInfo, Command, Rules, Strategy, SupervisorError,
     SupervisorMessage,
 };
 use crate::actor::any::{AnyRef, Kin};
-use crate::actor::child::{Child, Guardian, Lives, Note, Policy, Restart, Shutdown};
+use crate::actor::child::{Guardian, Note, Restart, Shutdown};
 use crate::actor::exit::Exit;
 use crate::actor::life::{Signal, Stop};
 use crate::actor::{Mailbox, Reply};
 use crate::event::Event;
-use crate::primitive::{Arc, Mutex, lock};
+use crate::primitive::Arc;
 use crate::time::{Instant, at};
 use crate::{Receiver, Sender};
-
-/// A child, whatever it takes.
-pub(super) struct Spec {
-    lives: Box<dyn Lives>,
-    policy: Policy,
-}
-
-impl Spec {
-    pub(super) fn of<M: Send + 'static>(child: Child<M>) -> Self {
-        Self {
-            lives: child.lives,
-            policy: child.policy,
-        }
-    }
-}
-
-impl std::fmt::Debug for Spec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Spec").field(&self.lives.any()).finish()
-    }
-}
-
-/// Where the children of a supervisor are that is itself a child, between its lives.
-pub(super) struct Slot(Mutex<Vec<Spec>>);
-
-impl Slot {
-    pub(super) fn new(children: Vec<Spec>) -> Self {
-        Self(Mutex::new(children))
-    }
-
-    pub(super) fn take(&self) -> Vec<Spec> {
-        std::mem::take(&mut *lock(&self.0))
-    }
-
-    fn put(&self, child: Spec) {
-        lock(&self.0).push(child);
-    }
-}
-
-/// What a child does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
-    /// Nothing; not to be started before this time.
-    Off(Option<Instant>),
-    /// It has been started and takes no messages yet.
-    Starting,
-    Running,
-    /// It has been asked to end.
-    Stopping,
-}
-
-/// What a child is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Goal {
-    Run,
-    /// End its life, then run.
-    RunAgain,
-    /// End, for good.
-    End,
-}
-
-struct Entry {
-    spec: Spec,
-    phase: Phase,
-    goal: Goal,
-    /// It is started again if the supervisor is.
-    kept: bool,
-    /// It has never taken messages in this life of its supervisor.
-    fresh: bool,
-    /// The supervisor is not up before it is.
-    awaited: bool,
-    /// Failures in a row.
-    failures: u32,
-    since: Instant,
-    /// When to look at it.
-    timer: Option<Instant>,
-    /// Who waits for its start.
-    starter: Option<Reply<Result<(), Exit>>>,
-    /// Who waits for the end of its life.
-    enders: Vec<Reply<bool>>,
-}
-
-impl Entry {
-    fn is_alive(&self) -> bool {
-        !matches!(self.phase, Phase::Off(_))
-    }
-
-    fn is_to_end(&self) -> bool {
-        self.goal != Goal::Run && matches!(self.phase, Phase::Starting | Phase::Running)
-    }
-}
 
 /// What a supervisor hears.
 enum Heard {
@@ -142,6 +52,7 @@ pub(super) async fn supervise(
         last_key: 0,
         awaited: 0,
         waiting: Vec::new(),
+        comes_back: false,
         timers: BTreeSet::new(),
         window: Window::default(),
         ending: None,
@@ -166,7 +77,10 @@ pub(super) async fn supervise(
             Heard::Note(Note::Up(key)) => table.is_up(key),
             Heard::Note(Note::Over(key, exit)) => table.is_over(key, &exit),
             Heard::Command(command) => table.obey(command),
-            Heard::Stop => table.end(Exit::Normal),
+            Heard::Stop => {
+                table.comes_back = mailbox.is_open();
+                table.end(Exit::Normal);
+            }
             Heard::Time => table.is_late(),
         }
     }
@@ -217,26 +131,15 @@ struct Table {
     window: Window,
     /// It ends, for this reason.
     ending: Option<Exit>,
+    /// Its own supervisor ends it only to start it anew.
+    comes_back: bool,
 }
 
 impl Table {
     fn add(&mut self, spec: Spec, kept: bool) -> u64 {
         self.last_key += 1;
         self.keys.insert(spec.lives.kin().life().id, self.last_key);
-        let entry = Entry {
-            spec,
-            phase: Phase::Off(None),
-            goal: Goal::Run,
-            kept,
-            fresh: true,
-            awaited: kept,
-            failures: 0,
-            since: Instant::now(),
-            timer: None,
-            starter: None,
-            enders: Vec::new(),
-        };
-        self.children.insert(self.last_key, entry);
+        self.children.insert(self.last_key, Entry::new(spec, kept));
         self.last_key
     }
 
@@ -522,7 +425,8 @@ impl Table {
             return;
         }
         let now = Instant::now();
-        for (&key, entry) in &self.children {
+        let to_run = |(_, entry): &(&u64, &Entry)| entry.goal == Goal::Run;
+        for (&key, entry) in self.children.iter().filter(to_run) {
             match entry.phase {
                 Phase::Off(Some(due)) if due > now => match self.rules.strategy {
                     Strategy::OneForOne => {}
@@ -549,20 +453,26 @@ impl Table {
 
     /// Asks a child to end.
     fn stop(&mut self, key: u64) {
+        // A failure is answered with a new life, if somebody is there to answer it.
         let failing = self.ending.as_ref().is_some_and(|exit| !exit.is_orderly());
+        let comes_back = self.comes_back || failing;
         let Some(entry) = self.children.get_mut(&key) else {
             return;
         };
         entry.phase = Phase::Stopping;
         let kin: &dyn Kin = entry.spec.lives.kin();
         // Where another life may follow, the mailbox stays as it is.
-        let anew = entry.goal == Goal::RunAgain || (failing && entry.kept);
+        let anew = entry.goal == Goal::RunAgain || (comes_back && entry.kept);
         let (stop, within) = match entry.spec.policy.shutdown {
             Shutdown::Kill => return kin.life().doom(Exit::Killed),
             Shutdown::Now(within) => (Stop::Now, within),
             Shutdown::Drain(within) => (Stop::Drain, within),
         };
-        kin.signal(if anew { Signal::EndLife } else { Signal::Stop(stop) });
+        kin.signal(if anew {
+            Signal::EndLife
+        } else {
+            Signal::Stop(stop)
+        });
         let deadline = (within < Duration::MAX).then(|| Instant::now() + within);
         self.set_timer(key, deadline);
     }
