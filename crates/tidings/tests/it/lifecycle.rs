@@ -122,7 +122,7 @@ fn a_restart_is_an_event_and_none_is_missed() {
             })
             .collect();
         let supervisor = one_for_one().child(child).start();
-        supervisor.started().await.unwrap();
+        supervisor.started().await.unwrap().unwrap();
         for n in 0..2 {
             actor.restarted(n).await.unwrap();
             actor.kill();

@@ -165,7 +165,7 @@ fn a_link_is_for_one_life() {
         let actor = child.actor_ref();
         let other = start("other");
         let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
-        supervisor.started().await.unwrap();
+        supervisor.started().await.unwrap().unwrap();
         actor.link(&other.any());
         actor.kill();
         // It goes on, the other does not.

@@ -152,7 +152,7 @@ fn a_storm_of_restarts_loses_no_message() {
             .intensity(usize::MAX, Duration::from_secs(1))
             .child(child)
             .start();
-        supervisor.started().await.unwrap();
+        supervisor.started().await.unwrap().unwrap();
         let senders: Vec<_> = (0..3).map(|_| sender(&books, &actor, 8)).collect();
         for _ in 0..3 {
             pause(round).await;
@@ -195,7 +195,7 @@ fn a_kill_during_calls_answers_them_all() {
             .intensity(usize::MAX, Duration::from_secs(1))
             .child(child.restart(restart))
             .start();
-        supervisor.started().await.unwrap();
+        supervisor.started().await.unwrap().unwrap();
         let callers: Vec<_> = (0..4)
             .map(|_| {
                 let actor = actor.clone();
@@ -373,7 +373,7 @@ fn a_subtree_that_is_killed_lives_again_when_all_of_it_has_ended() {
             .intensity(usize::MAX, Duration::from_secs(1))
             .child(inner)
             .start();
-        top.started().await.unwrap();
+        top.started().await.unwrap().unwrap();
         for n in 0..3 {
             inner_ref.restarted(n).await.unwrap();
             pause(round).await;
@@ -507,7 +507,7 @@ fn a_group_that_fails_all_over_comes_up_whole() {
             supervisor = supervisor.child(child);
         }
         let supervisor = supervisor.start();
-        supervisor.started().await.unwrap();
+        supervisor.started().await.unwrap().unwrap();
         let refs = Arc::new(refs);
         let killers: Vec<_> = (0..3)
             .map(|n| {

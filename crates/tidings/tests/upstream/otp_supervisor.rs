@@ -163,6 +163,9 @@ fn a_child_that_fails_to_start_fails_its_supervisor() {
             .child(broken)
             .child(third.1)
             .start();
+        if let Ok(started) = supervisor.started().await {
+            assert!(matches!(started, Err(Exit::Failed(_))));
+        }
         let exit = supervisor.down().await;
         assert_eq!(
             exit.to_string(),
@@ -195,7 +198,7 @@ fn children_end_within_their_time_or_are_killed() {
                 .child(child.shutdown(shutdown))
                 .child(last.1)
                 .start();
-            supervisor.started().await.unwrap();
+            supervisor.started().await.unwrap().unwrap();
             if hangs {
                 actor.send(Tell::Hang).await.unwrap();
             }

@@ -218,7 +218,7 @@ pub struct SupervisorMessage(Command);
 
 #[derive(Debug)]
 enum Command {
-    Started(Reply<()>),
+    Started(Reply<Result<(), Exit>>),
     Start(Spec, Reply<Result<(), Exit>>),
     Terminate(u64, Reply<bool>),
     Restart(u64, Reply<bool>),
@@ -233,21 +233,26 @@ pub struct SupervisorRef {
 }
 
 impl SupervisorRef {
-    /// Waits until the children that it begins with have started: an event.
+    /// Waits until the children that it begins with have started: an event. The inner error is why
+    /// it ends instead: [`SupervisorError::Start`] is in it if one of them has failed.
     ///
     /// # Errors
-    /// As a call's; if one of them fails, [`SupervisorError::Start`] is in it.
+    /// As a call's.
     ///
     /// ```
     /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
     /// # tidings::Runtime::new().unwrap().block_on(async {
     /// let broken = Child::new(|_: Mailbox<()>| async { Err::<(), _>("no disk") });
     /// let supervisor = Supervisor::new(Strategy::OneForOne).child(broken).start();
-    /// let error = supervisor.started().await.unwrap_err();
-    /// assert!(error.to_string().ends_with("did not start: it failed: no disk"));
+    /// // It may have ended before it was asked.
+    /// if let Ok(started) = supervisor.started().await {
+    ///     assert!(!started.unwrap_err().is_orderly());
+    /// }
+    /// let exit = supervisor.down().await.to_string();
+    /// assert!(exit.ends_with("did not start: it failed: no disk"));
     /// # });
     /// ```
-    pub fn started(&self) -> Call<'_, SupervisorMessage, ()> {
+    pub fn started(&self) -> Call<'_, SupervisorMessage, Result<(), Exit>> {
         self.ask(Command::Started)
     }
 

@@ -63,11 +63,9 @@ pub(super) async fn supervise(
     }
     table.settle_all();
     loop {
-        if table.awaited == 0 {
+        if table.awaited == 0 && table.ending.is_none() {
             mailbox.is_up();
-            for reply in table.waiting.drain(..) {
-                let _ = reply.send(());
-            }
+            table.has_started(&Ok(()));
         }
         if let Some(exit) = table.ended() {
             return exit;
@@ -125,7 +123,7 @@ struct Table {
     /// How many children have not started with which the supervisor starts.
     awaited: usize,
     /// Who waits for them.
-    waiting: Vec<Reply<()>>,
+    waiting: Vec<Reply<Result<(), Exit>>>,
     /// When to look at which child, to kill it or to start it.
     timers: BTreeSet<(Instant, u64)>,
     window: Window,
@@ -351,11 +349,19 @@ impl Table {
         self.settle(key);
     }
 
+    /// Tells those who wait for the supervisor's start.
+    fn has_started(&mut self, how: &Result<(), Exit>) {
+        for reply in self.waiting.drain(..) {
+            let _ = reply.send(how.clone());
+        }
+    }
+
     /// The supervisor ends: all children do. The first reason counts.
     fn end(&mut self, exit: Exit) {
         if self.ending.is_some() {
             return;
         }
+        self.has_started(&Err(exit.clone()));
         self.ending = Some(exit);
         for entry in self.children.values_mut() {
             entry.goal = Goal::End;
