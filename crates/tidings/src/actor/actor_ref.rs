@@ -4,9 +4,10 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 
 use super::address::{Carries, Inlet, Strong, Weak};
+use super::any::{AnyRef, Kin, life_methods};
 use super::call::Call;
 use super::exit::Exit;
-use super::life::{Down, Life, Signal, Stop};
+use super::life::{Life, Signal, Stop};
 use super::reply::Reply;
 use super::tell::{SendError, Tell, try_tell};
 use crate::channel::chan::Chan;
@@ -63,49 +64,7 @@ macro_rules! reference_methods {
             Call::new(self.inlet(), make)
         }
 
-        /// Asks the actor to end after the messages that are in its mailbox. Later sends fail.
-        pub fn stop(&self) {
-            self.signal(Signal::Stop(Stop::Drain));
-        }
-
-        /// Asks the actor to end after the message that it handles; the others are dropped, and
-        /// their callers hear of it.
-        pub fn stop_now(&self) {
-            self.signal(Signal::Stop(Stop::Now));
-        }
-
-        fn signal(&self, signal: Signal) {
-            self.inlet().life().signal(signal);
-            self.inlet().nudge();
-        }
-
-        /// Ends the actor at its next turn, whatever it waits for. Its state is dropped.
-        pub fn kill(&self) {
-            self.inlet().life().kill();
-        }
-
-        /// The actor's end: an event (OTP's monitor). At once if it has ended.
-        pub fn down(&self) -> Down<'_> {
-            self.inlet().life().down()
-        }
-
-        /// Why it ended; `None` while it lives.
-        #[must_use]
-        pub fn exit(&self) -> Option<Exit> {
-            self.inlet().life().exit()
-        }
-
-        /// A number that no other actor of this process has or had.
-        #[must_use]
-        pub fn id(&self) -> u64 {
-            self.inlet().life().id
-        }
-
-        /// The name it was given.
-        #[must_use]
-        pub fn name(&self) -> Option<Arc<str>> {
-            self.inlet().life().name()
-        }
+        life_methods!();
 
         /// How many messages wait in its mailbox.
         #[must_use]
@@ -132,7 +91,17 @@ impl<M: Send + 'static> ActorRef<M> {
         chan
     }
 
+    fn kin(&self) -> &dyn Kin {
+        &self.chan
+    }
+
     reference_methods!(M);
+
+    /// A reference to the actor whatever messages it takes.
+    #[must_use]
+    pub fn any(&self) -> AnyRef {
+        AnyRef::new(self.chan.downgrade())
+    }
 
     /// A reference that shows only that the actor takes an `I`.
     #[must_use]
@@ -158,7 +127,17 @@ impl<I: Send + 'static> Recipient<I> {
         self.address.inlet()
     }
 
+    fn kin(&self) -> &dyn Kin {
+        &self.address
+    }
+
     reference_methods!(I);
+
+    /// A reference to the actor whatever messages it takes.
+    #[must_use]
+    pub fn any(&self) -> AnyRef {
+        AnyRef::new(self.address.downgrade())
+    }
 
     /// A reference that does not keep the actor alive.
     #[must_use]
@@ -177,6 +156,15 @@ pub struct WeakActorRef<M> {
 impl<M> WeakActorRef<M> {
     pub(super) fn new(chan: WeakRef<M, Life>) -> Self {
         Self { chan }
+    }
+
+    /// A reference to the actor whatever messages it takes.
+    #[must_use]
+    pub fn any(&self) -> AnyRef
+    where
+        M: Send + 'static,
+    {
+        AnyRef::new(self.chan.clone())
     }
 
     /// A reference, if another one is left.

@@ -24,6 +24,13 @@ pub enum Exit {
     Panicked(Arc<str>),
     /// Its function gave this error.
     Failed(Arc<dyn Error + Send + Sync>),
+    /// An actor that it was linked to ended, not in order.
+    Linked {
+        /// The name of that actor, or its number.
+        actor: Arc<str>,
+        /// Why that one ended.
+        exit: Arc<Self>,
+    },
 }
 
 impl Exit {
@@ -36,6 +43,10 @@ impl Exit {
     #[must_use]
     pub fn is_orderly(&self) -> bool {
         matches!(self, Self::Normal | Self::Stopped)
+    }
+
+    pub(super) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(Arc::from(error.into()))
     }
 
     pub(super) fn panicked(payload: &(dyn Any + Send)) -> Self {
@@ -51,6 +62,7 @@ impl fmt::Display for Exit {
             Self::Killed => f.write_str("was killed"),
             Self::Panicked(message) => write!(f, "panicked: {message}"),
             Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Linked { actor, exit } => write!(f, "was linked to {actor}, which {exit}"),
         }
     }
 }
@@ -95,7 +107,7 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> IntoExit for Result<(), E> {
     fn into_exit(self) -> Exit {
         match self {
             Ok(()) => Exit::Normal,
-            Err(error) => Exit::Failed(Arc::from(error.into())),
+            Err(error) => Exit::failed(error),
         }
     }
 }

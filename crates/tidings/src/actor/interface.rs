@@ -74,18 +74,65 @@ where
     Builder::new().start(actor)
 }
 
-/// Handles one message after the other.
+/// Handles one message after the other, until the actor is to end; gives the state back.
+///
+/// This is all that [`start`] does with a mailbox. What an actor does when it starts, starts anew
+/// or stops in order is what stands around it (others call these hooks):
+///
+/// ```
+/// use tidings::actor::{self, Child, Mailbox, Strategy, Supervisor};
+///
+/// #[tidings::interface]
+/// trait Journal {
+///     async fn write(&mut self, line: String) -> usize;
+/// }
+///
+/// struct File(Vec<String>);
+///
+/// impl File {
+///     async fn open() -> std::io::Result<Self> {
+///         Ok(Self(Vec::new()))
+///     }
+///     async fn close(self) -> std::io::Result<()> {
+///         Ok(())
+///     }
+/// }
+///
+/// impl Journal for File {
+///     async fn write(&mut self, line: String) -> usize {
+///         self.0.push(line);
+///         self.0.len()
+///     }
+/// }
+///
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let child = Child::new(|mut mailbox: Mailbox<JournalMessage>| async move {
+///     // Started, or started anew: `mailbox.incarnation()` says which. An error is a failed start.
+///     let file = File::open().await?;
+///     mailbox.on_undelivered(|_message, why| eprintln!("not written: the journal {why}"));
+///     let file = actor::serve(file, &mut mailbox).await;
+///     // To stop in order. After a panic or a kill only `drop` runs.
+///     file.close().await
+/// });
+/// let journal: JournalRef = child.reference();
+/// let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+/// assert_eq!(journal.write("begun".to_owned()).await.unwrap(), 1);
+/// supervisor.stop();
+/// assert!(journal.down().await.is_orderly());
+/// # });
+/// ```
 #[expect(
     clippy::manual_async_fn,
     reason = "the future of one keeps its arguments twice"
 )]
-pub(super) fn serve<A: Send, M: Dispatch<A>>(
+pub fn serve<A: Send, M: Dispatch<A>>(
     mut actor: A,
-    mut mailbox: Mailbox<M>,
-) -> impl Future<Output = ()> + Send {
+    mailbox: &mut Mailbox<M>,
+) -> impl Future<Output = A> + Send {
     async move {
         while let Ok(message) = mailbox.recv().await {
             message.dispatch(&mut actor).await;
         }
+        actor
     }
 }

@@ -8,7 +8,9 @@ use std::pin::Pin;
 use pin_project_lite::pin_project;
 
 use super::actor_ref::WeakActorRef;
+use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
+use super::link::LinkExit;
 use crate::channel::chan::{Chan, Received};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
@@ -30,6 +32,8 @@ pub struct Mailbox<M> {
     scans: bool,
     /// A stop without delay was asked for.
     stopped: bool,
+    /// A supervisor waits to hear that the actor has begun to take messages.
+    awaited: bool,
 }
 
 impl<M> Mailbox<M> {
@@ -39,6 +43,29 @@ impl<M> Mailbox<M> {
             passed: None,
             scans: false,
             stopped: false,
+            awaited: false,
+        }
+    }
+
+    /// The mailbox of a life that a supervisor starts.
+    pub(super) fn of_child(chan: ReceiverRef<M, Life>) -> Self {
+        let mut mailbox = Self::new(chan);
+        mailbox.awaited = true;
+        mailbox
+    }
+
+    /// Does it take messages yet? Not if the actor was told to stop; still if only a life is to end.
+    pub(super) fn is_open(&self) -> bool {
+        self.chan().locked(|state| !state.is_closed())
+    }
+
+    /// The actor is ready to take messages.
+    #[cold]
+    pub(super) fn is_up(&mut self) {
+        if std::mem::take(&mut self.awaited)
+            && let Some(guardian) = self.chan.beside().guardian()
+        {
+            guardian.is_up();
         }
     }
 
@@ -67,6 +94,9 @@ impl<M> Mailbox<M> {
     /// ```
     #[inline(always)]
     pub fn recv(&mut self) -> Recv<'_, M> {
+        if self.awaited {
+            self.is_up();
+        }
         self.scans = false;
         Recv {
             mailbox: self,
@@ -74,8 +104,8 @@ impl<M> Mailbox<M> {
         }
     }
 
-    /// As `recv`, without what `scan` passed over.
-    fn fresh(&mut self) -> Recv<'_, M> {
+    /// As `recv`, without what `scan` passed over; a supervisor hears nothing of it.
+    pub(super) fn fresh(&mut self) -> Recv<'_, M> {
         self.scans = true;
         Recv {
             mailbox: self,
@@ -134,6 +164,7 @@ impl<M> Mailbox<M> {
     /// # });
     /// ```
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
+        self.is_up();
         let mut seen = 0;
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
@@ -169,6 +200,63 @@ impl<M> Mailbox<M> {
         WeakActorRef::new(self.chan.downgrade())
     }
 
+    /// Which of the actor's lives this is: 1, or more if a supervisor has started it anew.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.chan.beside().incarnation()
+    }
+
+    /// From here on `f` is given each message that is in the mailbox when nobody is left to take it,
+    /// with the reason of the end: a dead letter. Callers have heard, or hear when `f` drops the
+    /// message. It runs when the actor's state is gone; a panic in it is nobody's.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (letters, dead) = tidings::unbounded();
+    /// let quitter = actor::spawn(move |mut mailbox: Mailbox<u32>| async move {
+    ///     mailbox.on_undelivered(move |n, _| letters.try_send(n).unwrap());
+    ///     let _ = mailbox.recv().await;
+    /// });
+    /// quitter.send(1).await.unwrap();
+    /// quitter.send(2).await.ok();
+    /// quitter.down().await;
+    /// assert_eq!(quitter.dead_letters(), dead.recv().await.into_iter().count() as u64);
+    /// # });
+    /// ```
+    pub fn on_undelivered(&mut self, f: impl FnMut(M, &Exit) + Send + 'static)
+    where
+        M: Send + 'static,
+    {
+        self.chan.beside().set_undelivered::<M>(Box::new(f));
+    }
+
+    /// From here on, while the receiver is there, the ends of linked actors do not end this life
+    /// but come out of the receiver, orderly ends too (OTP's `trap_exit`).
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = actor::spawn(|mut mailbox: Mailbox<()>| async move {
+    ///     while mailbox.recv().await.is_ok() {}
+    /// });
+    /// let other = worker.any();
+    /// let watcher = actor::spawn(move |mut mailbox: Mailbox<()>| async move {
+    ///     let exits = mailbox.trap_exits();
+    ///     mailbox.this().any().link(&other);
+    ///     let ended = exits.recv().await.unwrap();
+    ///     assert_eq!(ended.actor, other);
+    /// });
+    /// worker.kill();
+    /// assert!(watcher.down().await.is_orderly());
+    /// # });
+    /// ```
+    pub fn trap_exits(&mut self) -> crate::Receiver<LinkExit> {
+        let (ends, exits) = crate::unbounded();
+        self.chan.beside().set_trap(ends);
+        exits
+    }
+
     /// Mailbox locked: can a receive go on? Takes a message into its place.
     #[inline(always)]
     fn attempt(&self, place: &mut Option<M>, with: &mut Attempt) -> bool {
@@ -198,14 +286,17 @@ impl<M> Mailbox<M> {
     #[cold]
     fn take_rest(&mut self) -> Result<M, Ended> {
         while let Some(signal) = self.chan.beside().next_signal() {
-            match signal {
-                Signal::Stop(Stop::Now) => self.stopped = true,
-                Signal::Stop(Stop::Drain) => {}
-            }
+            self.stopped |= !matches!(signal, Signal::Stop(Stop::Drain));
             self.chan.beside().stop();
+            match signal {
+                Signal::EndLife => continue,
+                Signal::Fail(exit) => self.chan.beside().fails(exit),
+                Signal::Stop(_) => {}
+            }
             self.chan().close();
         }
         if self.stopped {
+            self.chan.beside().stay_signalled();
             return Err(Ended);
         }
         if !self.scans

@@ -12,38 +12,57 @@
 //! | `mailbox.rs` | receiving: messages and the control lane |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
+//! | `any.rs` | references to actors of any messages |
 //! | `life.rs` | id, name, control lane, end, monitors |
+//! | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
+//! | `child.rs` | actors that can be started anew |
+//! | `supervisor/` | who starts them anew |
 //! | `exit.rs` | why an actor ended, and who is told |
-//! | `run.rs` | the actor's task, and what it leaves behind |
+//! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
 //!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
 //! [`Overflow`] policy. Replies go directly to their caller and wait behind nothing.
 
 mod actor_ref;
 mod address;
+mod any;
 mod call;
+mod child;
+mod end;
 mod exit;
 mod interface;
 mod life;
+mod link;
 mod mailbox;
 mod reply;
 mod run;
+mod supervisor;
 mod tell;
+mod ties;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 pub use address::Carries;
+pub use any::AnyRef;
 pub use call::{Call, CallError};
+pub use child::{Child, Restart, Shutdown};
 pub use exit::{Exit, IntoExit};
-pub use interface::{Dispatch, Reference, start};
+pub use interface::{Dispatch, Reference, serve, start};
 pub use life::{Down, Overflow, Stop};
+pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
 pub use reply::Reply;
+pub use supervisor::{
+    AutoShutdown, Backoff, ChildCount, ChildInfo, Strategy, Supervisor, SupervisorError,
+    SupervisorMessage, SupervisorRef,
+};
 pub use tell::{SendError, Tell};
+pub use ties::Restarted;
 
 use crate::channel::chan::Chan;
+use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
 use life::Life;
 use run::Run;
@@ -127,6 +146,7 @@ pub struct Builder {
     name: Option<Arc<str>>,
     capacity: usize,
     overflow: Overflow,
+    parent: Option<AnyRef>,
 }
 
 impl Default for Builder {
@@ -142,6 +162,7 @@ impl Builder {
             name: None,
             capacity: CAPACITY,
             overflow: Overflow::Wait,
+            parent: None,
         }
     }
 
@@ -174,6 +195,29 @@ impl Builder {
         self
     }
 
+    /// The actor is a child of `parent`: it is asked to stop when the parent's life ends, or is
+    /// killed if the parent was, and the parent's end is heard of after its own. The last child ends
+    /// first. Its parent keeps it alive. If the parent's life is over, it is stopped at once.
+    ///
+    /// An actor that does not heed a stop keeps its parent from ending: a supervisor as the child,
+    /// with actors of its own, has deadlines.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let idle = |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} };
+    /// let parent = Builder::new().spawn(idle);
+    /// let child = Builder::new().parent(&parent.any()).spawn(idle);
+    /// parent.stop();
+    /// parent.down().await;
+    /// assert!(child.exit().is_some());
+    /// # });
+    /// ```
+    pub fn parent(mut self, parent: &AnyRef) -> Self {
+        self.parent = Some(parent.clone());
+        self
+    }
+
     /// As [`start`].
     ///
     /// # Panics
@@ -183,7 +227,9 @@ impl Builder {
         A: Send + 'static,
         R: Reference<Message: Dispatch<A>>,
     {
-        R::of(self.spawn(|mailbox| interface::serve(actor, mailbox)))
+        R::of(self.spawn(|mut mailbox| async move {
+            serve(actor, &mut mailbox).await;
+        }))
     }
 
     /// As [`spawn`].
@@ -196,11 +242,18 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> Fut,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
-        let life = Life::new(self.overflow, self.name);
-        let (sender, receiver) = Chan::alloc(self.capacity, life);
+        let parent = self.parent.clone();
+        let (sender, receiver) = self.mailbox();
         let run = Run::new(f(Mailbox::new(receiver.clone())), receiver);
         let task = crate::spawn(run);
         sender.beside().runs_as(task.abort_handle());
+        if let Some(parent) = parent {
+            any::join_family(&sender, parent);
+        }
         ActorRef::new(sender)
+    }
+
+    fn mailbox<M>(self) -> (SenderRef<M, Life>, ReceiverRef<M, Life>) {
+        Chan::alloc(self.capacity, Life::new(self.overflow, self.name))
     }
 }

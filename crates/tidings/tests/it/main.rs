@@ -1,6 +1,7 @@
 //! What SEMANTICS.md promises, through the public API: one file per theme.
 
 mod actor;
+mod books;
 mod both;
 mod broadcast;
 mod cancel;
@@ -13,7 +14,10 @@ mod help;
 mod interface;
 mod known;
 mod letter;
+mod lifecycle;
+mod link;
 mod local;
+mod races;
 mod sched;
 mod scope;
 mod set;
