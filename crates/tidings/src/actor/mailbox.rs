@@ -20,8 +20,10 @@ use crate::event::{Attempt, Event, into_future};
 /// dropped: dead letters, whose callers hear of it.
 pub struct Mailbox<M> {
     chan: ReceiverRef<M, Life>,
-    /// What `scan` passed over, older than all that is in the channel.
+    /// The stash, then what `scan` passed over: older than all that is in the channel.
     passed: VecDeque<M>,
+    /// How many of these are the stash, which no receive gives.
+    stashed: u32,
     /// A stop without delay was asked for.
     stopped: bool,
 }
@@ -31,6 +33,7 @@ impl<M> Mailbox<M> {
         Self {
             chan,
             passed: VecDeque::new(),
+            stashed: 0,
             stopped: false,
         }
     }
@@ -113,7 +116,7 @@ impl<M> Mailbox<M> {
     /// # });
     /// ```
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
-        let mut seen = 0;
+        let mut seen = self.stashed();
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
@@ -129,7 +132,60 @@ impl<M> Mailbox<M> {
         }
     }
 
-    /// How many messages are in it.
+    /// Keeps a message for later: no receive gives it until [`unstash`](Self::unstash). It stays in
+    /// the mailbox: if the actor ends first, its caller hears that it was not executed.
+    ///
+    /// # Errors
+    /// Gives the message back if as many are kept as the mailbox holds.
+    ///
+    /// ```
+    /// use tidings::actor;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let actor = actor::spawn(move |mut mailbox| async move {
+    ///     // Numbers wait until it is open.
+    ///     while let Ok(message) = mailbox.recv().await {
+    ///         match message {
+    ///             "open" => break,
+    ///             early => mailbox.stash(early).unwrap(),
+    ///         }
+    ///     }
+    ///     mailbox.unstash();
+    ///     while let Ok(number) = mailbox.recv().await {
+    ///         done.send(number).await.unwrap();
+    ///     }
+    /// });
+    /// for message in ["1", "2", "open", "3"] {
+    ///     actor.send(message).await.unwrap();
+    /// }
+    /// for number in ["1", "2", "3"] {
+    ///     assert_eq!(seen.recv().await, Ok(number));
+    /// }
+    /// # });
+    /// ```
+    pub fn stash(&mut self, message: M) -> Result<(), M> {
+        let capacity = self.chan().locked(|state| state.capacity());
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        if self.stashed >= capacity {
+            return Err(message);
+        }
+        self.passed.insert(self.stashed(), message);
+        self.stashed += 1;
+        Ok(())
+    }
+
+    /// Puts the stash back, before all other messages, in the order in which it was stashed.
+    pub fn unstash(&mut self) {
+        self.stashed = 0;
+    }
+
+    /// How many messages are stashed.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        self.stashed as usize
+    }
+
+    /// How many messages are in it, the stash among them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.passed.len() + self.chan().locked(|state| state.len())
@@ -150,7 +206,9 @@ impl<M> Mailbox<M> {
     /// Mailbox locked: can a receive go on? Takes a message into its place.
     #[inline(always)]
     fn attempt(&self, place: &mut Option<M>, passed: bool, with: &mut Attempt) -> bool {
-        if self.chan.beside().is_signalled() || self.stopped || (passed && !self.passed.is_empty())
+        if self.chan.beside().is_signalled()
+            || self.stopped
+            || (passed && self.passed.len() > self.stashed())
         {
             return true;
         }
@@ -187,7 +245,7 @@ impl<M> Mailbox<M> {
         if self.stopped {
             return Err(Ended);
         }
-        if passed && let Some(message) = self.passed.pop_front() {
+        if passed && let Some(message) = self.passed.remove(self.stashed()) {
             return Ok(message);
         }
         // Closed: what is left is there already.

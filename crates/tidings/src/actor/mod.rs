@@ -11,37 +11,78 @@
 //! | `address.rs` | the counted pointer behind a narrowed reference |
 //! | `mailbox.rs` | receiving: messages and the control lane |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
+//! | `streaming.rs` | answers of many parts |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
+//! | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
+//! | `timers.rs` | messages to oneself, later |
+//! | `blocking.rs` | an actor on a thread of its own |
 //! | `life.rs` | id, name, control lane, end, monitors |
 //! | `exit.rs` | why an actor ended, and who is told |
 //! | `run.rs` | the actor's task, and what it leaves behind |
+//!
+//! What other systems have methods for is plain Rust in a loop. To *become* another is to go on to
+//! another loop, or, for an interface, to hand messages to another state ([`Dispatch::dispatch`]). To
+//! *pipe* a result to oneself is to receive it in the same choice as the mailbox, from a
+//! [`JoinSet`](crate::JoinSet) that ends with the loop. To *forward* a request is to send it on, with
+//! its [`Reply`], whose caller does not know. To answer *later* is to keep the [`Reply`].
+//!
+//! ```
+//! use tidings::{JoinSet, actor::{self, Mailbox, Reply}, select};
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! let doubler = actor::spawn(|mut mailbox: Mailbox<(u32, Reply<u32>)>| async move {
+//!     let mut work = JoinSet::new();
+//!     loop {
+//!         select! {
+//!             message = mailbox.recv() => {
+//!                 let Ok((n, reply)) = message else { return };
+//!                 // The loop goes on; the answer comes when it is there.
+//!                 work.spawn(async move { (2 * n, reply) });
+//!             }
+//!             done = work.joined() => {
+//!                 let (doubled, reply) = done.unwrap();
+//!                 let _ = reply.send(doubled);
+//!             }
+//!         }
+//!     }
+//! });
+//! assert_eq!(doubler.call(|reply| (21, reply)).await.unwrap(), 42);
+//! # });
+//! ```
 //!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
 //! [`Overflow`] policy. Replies go directly to their caller and wait behind nothing.
 
 mod actor_ref;
 mod address;
+mod blocking;
 mod call;
+pub(crate) mod crowd;
 mod exit;
 mod interface;
 mod life;
 mod mailbox;
 mod reply;
 mod run;
+mod shared;
+mod streaming;
 mod tell;
+mod timers;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
+pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakOf, WeakRecipient};
 pub use address::Carries;
 pub use call::{Call, CallError};
-pub use exit::{Exit, IntoExit};
-pub use interface::{Dispatch, Reference, start};
+pub use exit::{Exit, IntoExit, refuse};
+pub use interface::{Dispatch, Reference, serve, start, start_with};
 pub use life::{Down, Overflow, Stop};
 pub use mailbox::{Ended, Mailbox, Recv};
 pub use reply::Reply;
+pub use shared::{Shared, serve_with};
+pub use streaming::{Replies, Streaming, streaming};
 pub use tell::{SendError, Tell};
+pub use timers::Timers;
 
 use crate::channel::chan::Chan;
 use crate::primitive::Arc;
@@ -120,6 +161,7 @@ pub struct Builder {
     name: Option<Arc<str>>,
     capacity: usize,
     overflow: Overflow,
+    blocking: bool,
 }
 
 impl Default for Builder {
@@ -135,6 +177,7 @@ impl Builder {
             name: None,
             capacity: CAPACITY,
             overflow: Overflow::Wait,
+            blocking: false,
         }
     }
 
@@ -167,6 +210,28 @@ impl Builder {
         self
     }
 
+    /// Runs the actor on a thread of its own, of those for blocking work: its code may block.
+    ///
+    /// It waits for a thread if all are busy. A kill, and the end of its runtime, wait until its code
+    /// comes to an await; the runtime's end waits for it.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Reply};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let files = Builder::new().blocking().spawn(|mut mailbox| async move {
+    ///     while let Ok((path, reply)) = mailbox.recv().await {
+    ///         let (path, reply): (&str, Reply<String>) = (path, reply);
+    ///         let _ = reply.send(std::fs::read_to_string(path).unwrap());
+    ///     }
+    /// });
+    /// assert_eq!(files.call(|reply| ("/dev/null", reply)).await.unwrap(), "");
+    /// # });
+    /// ```
+    pub fn blocking(mut self) -> Self {
+        self.blocking = true;
+        self
+    }
+
     /// As [`start`].
     ///
     /// # Panics
@@ -176,7 +241,19 @@ impl Builder {
         A: Send + 'static,
         R: Reference<Message: Dispatch<A>>,
     {
-        R::of(self.spawn(|mailbox| interface::serve(actor, mailbox)))
+        R::of(self.spawn(|mailbox| serve(actor, mailbox)))
+    }
+
+    /// As [`start_with`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn start_with<A, R>(self, make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
+    where
+        A: Send + 'static,
+        R: Reference<Message: Dispatch<A>>,
+    {
+        R::of(self.spawn(|mailbox| serve_with(make, mailbox, |_| Ok(()))))
     }
 
     /// As [`spawn`].
@@ -192,7 +269,11 @@ impl Builder {
         let life = Life::new(self.overflow, self.name);
         let (sender, receiver) = Chan::alloc(self.capacity, life);
         let run = Run::new(f(Mailbox::new(receiver.clone())), receiver);
-        let task = crate::spawn(run);
+        let task = if self.blocking {
+            blocking::spawn(run)
+        } else {
+            crate::spawn(run)
+        };
         sender.beside().runs_as(task.abort_handle());
         ActorRef::new(sender)
     }

@@ -10,6 +10,7 @@
 mod biased;
 mod cancel;
 mod chan;
+mod crowd;
 mod idle;
 mod inbox;
 mod ivar;
