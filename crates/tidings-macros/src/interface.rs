@@ -4,15 +4,16 @@
 //! Every name that the expansion adds begins with the trait's, or is a path into `tidings`, so that
 //! nothing of the user's is captured; errors point at what the user wrote.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, FnArg, GenericArgument, GenericParam, Generics, Ident, ItemTrait, Pat, Path,
-    PathArguments, Result, ReturnType, Signature, TraitItem, TraitItemFn, Type, parse_quote,
+    Attribute, Error, FnArg, GenericParam, Generics, Ident, ItemTrait, Path, Result, ReturnType,
+    Signature, TraitItem, TraitItemFn, Type, WherePredicate, parse_quote,
 };
 
+use crate::argument::{argument, is_shared_self, owned, reply_of};
 use crate::entry::crate_path_option;
 
 /// One method: its variant, its arguments, and what it answers.
@@ -178,97 +179,6 @@ fn method(function: &TraitItemFn) -> Result<Method> {
     })
 }
 
-/// The only type argument of `Name<..>`, whatever path leads there.
-fn only_argument<'a>(kind: &'a Type, name: &str) -> Option<&'a Type> {
-    let Type::Path(path) = kind else { return None };
-    let last = path.path.segments.last()?;
-    let PathArguments::AngleBracketed(arguments) = &last.arguments else {
-        return None;
-    };
-    match (
-        last.ident == name,
-        arguments.args.len(),
-        arguments.args.first()?,
-    ) {
-        (true, 1, GenericArgument::Type(argument)) => Some(argument),
-        _ => None,
-    }
-}
-
-fn is_shared_self(kind: &Type) -> bool {
-    let state = only_argument(kind, "Shared");
-    matches!(state, Some(Type::Path(state)) if state.path.is_ident("Self"))
-}
-
-fn reply_of(kind: &Type) -> Option<Type> {
-    only_argument(kind, "Reply").cloned()
-}
-
-fn argument(input: &FnArg) -> Result<(Ident, Type)> {
-    let FnArg::Typed(input) = input else {
-        return Err(Error::new_spanned(input, "`self` comes first"));
-    };
-    let Pat::Ident(name) = &*input.pat else {
-        return Err(Error::new_spanned(&input.pat, "an argument needs a name"));
-    };
-    owned(&input.ty, "messages own what they carry")?;
-    Ok((name.ident.clone(), (*input.ty).clone()))
-}
-
-/// A type that travels has no borrow in it, and has a name.
-fn owned(kind: &Type, rule: &str) -> Result<()> {
-    fn look(tokens: TokenStream, rule: &str) -> Result<()> {
-        let mut tokens = tokens.into_iter().peekable();
-        while let Some(token) = tokens.next() {
-            match token {
-                // Where a function borrows is no borrow of its pointer.
-                TokenTree::Ident(word)
-                    if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|f| word == f) =>
-                {
-                    tokens.next();
-                }
-                TokenTree::Ident(word) if word == "for" => {
-                    while tokens.next_if(|token| !is_punct(token, '>')).is_some() {}
-                }
-                TokenTree::Ident(word) if word == "impl" => {
-                    return Err(Error::new(
-                        word.span(),
-                        format!(
-                            "{rule}, as a type that has a name (a stream is a `Streaming<..>`)"
-                        ),
-                    ));
-                }
-                TokenTree::Punct(ref and) if and.as_char() == '&' => {
-                    let is_static = match tokens.peek() {
-                        Some(next) if is_punct(next, '\'') => {
-                            tokens.next();
-                            matches!(tokens.next(), Some(TokenTree::Ident(name)) if name == "static")
-                        }
-                        _ => false,
-                    };
-                    if !is_static {
-                        return Err(Error::new(and.span(), format!("{rule}: give it by value")));
-                    }
-                }
-                TokenTree::Punct(ref quote) if quote.as_char() == '\'' => match tokens.next() {
-                    Some(TokenTree::Ident(name)) if name != "static" => {
-                        return Err(Error::new(name.span(), format!("{rule}: no lifetimes")));
-                    }
-                    _ => {}
-                },
-                TokenTree::Group(group) => look(group.stream(), rule)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-    look(kind.to_token_stream(), rule)
-}
-
-fn is_punct(token: &TokenTree, sign: char) -> bool {
-    matches!(token, TokenTree::Punct(punct) if punct.as_char() == sign)
-}
-
 /// `get_and_reset` is `GetAndReset`.
 fn variant(name: &Ident) -> Ident {
     let camel: String = name
@@ -327,13 +237,31 @@ fn declaration(item: &ItemTrait, methods: &[Method]) -> TokenStream {
     }
 }
 
+fn is_type(kind: &Type, name: &Ident) -> bool {
+    matches!(kind, Type::Path(path) if path.path.is_ident(name))
+}
+
 /// These generics, with all types able to travel.
 pub(crate) fn travelling(generics: &Generics) -> Generics {
     let mut generics = generics.clone();
+    let mut predicates = generics.where_clause.take();
     for parameter in generics.type_params_mut() {
-        parameter.bounds.push(parse_quote!(::core::marker::Send));
-        parameter.bounds.push(parse_quote!('static));
+        // Where the user wrote its bounds: clippy wants them in one place.
+        let name = &parameter.ident;
+        let elsewhere = predicates
+            .iter_mut()
+            .flat_map(|clause| &mut clause.predicates)
+            .find_map(|predicate| match predicate {
+                WherePredicate::Type(bounds) if is_type(&bounds.bounded_ty, name) => {
+                    Some(&mut bounds.bounds)
+                }
+                _ => None,
+            });
+        let bounds = elsewhere.unwrap_or(&mut parameter.bounds);
+        bounds.push(parse_quote!(::core::marker::Send));
+        bounds.push(parse_quote!('static));
     }
+    generics.where_clause = predicates;
     generics
 }
 

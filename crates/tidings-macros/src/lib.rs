@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod actor;
+mod argument;
 mod entry;
 mod interface;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Ledger, block_on, explore, fork, note, seen};
+use super::{Ledger, Value, block_on, explore, fork, note, seen};
 use crate::actor::crowd::Crowd;
 use crate::oneshot;
 
@@ -11,7 +11,7 @@ fn a_member_that_is_woken_is_polled() {
     explore("crowd", &["at once", "later"], || {
         let crowd = Crowd::new();
         let ledger = Ledger::default();
-        let (tx, mut rx) = oneshot();
+        let (tx, mut rx) = oneshot::<Value>();
         let value = ledger.value(1);
         let member = async move {
             match rx.try_recv() {

@@ -97,7 +97,7 @@ impl Room for Hall {
     async fn background(this: Shared<Self>, letter: Letter) {
         this.spawn(async move {
             let _letter = letter;
-            std::future::pending().await
+            std::future::pending::<()>().await;
         });
     }
     async fn leave(this: Shared<Self>) {
@@ -523,7 +523,7 @@ fn an_interceptor_sees_each_message_before_and_after_and_may_refuse() {
             let named = |line: &&str| line.ends_with(name);
             let lines = seen.iter().map(String::as_str).enumerate();
             lines
-                .filter(|(_, line)| named(&line))
+                .filter(|(_, line)| named(line))
                 .map(|(n, _)| n)
                 .collect()
         };
