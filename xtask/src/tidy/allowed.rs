@@ -66,6 +66,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a counted pointer to a mailbox whose message type is not known any more",
     ),
     (
+        "crates/tidings/src/actor/exit.rs",
+        "a reply without its bound `'static`, which its maker has",
+    ),
+    (
         "crates/tidings/src/actor/run.rs",
         "the pinned future of an actor, which is dropped in place before its task ends",
     ),

@@ -111,6 +111,8 @@ struct Seat<M: Send + 'static, F> {
     sender: SenderRef<M, Life>,
     receiver: ReceiverRef<M, Life>,
     body: Arc<F>,
+    /// On a thread of its own.
+    blocking: bool,
 }
 
 impl<M, F, Fut> Lives for Seat<M, F>
@@ -127,7 +129,8 @@ where
         let body = Arc::clone(&self.body);
         // In the child's task: a panic of the function is the child's.
         let future = async move { body(mailbox).await.into_exit() };
-        let task = crate::spawn(Run::new(future, self.receiver.clone()));
+        let run = Run::new(future, self.receiver.clone());
+        let task = run.start(self.blocking);
         life.runs_as(task.abort_handle());
     }
 
@@ -271,6 +274,7 @@ impl Builder {
         F: Fn(Mailbox<M>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
+        let blocking = self.blocking;
         let (sender, receiver) = self.mailbox();
         sender.beside().unborn();
         let actor = ActorRef::new(sender.clone());
@@ -279,6 +283,7 @@ impl Builder {
             sender,
             receiver,
             body,
+            blocking,
         });
         Child {
             actor,

@@ -23,7 +23,7 @@ pub enum Overflow {
     /// The sender waits for a place.
     #[default]
     Wait,
-    /// The send fails and gives the message back.
+    /// The send fails and gives the message back, which is counted.
     Reject,
     /// The oldest message in the mailbox is dropped, and counted.
     DropOldest,
@@ -60,7 +60,7 @@ pub(crate) struct Life {
     stopped: AtomicBool,
     /// The mailbox was dropped. The actor's own.
     deaf: AtomicBool,
-    /// Messages that the overflow policy dropped.
+    /// Messages that the overflow policy dropped or rejected.
     dropped: AtomicU64,
     source: Source<State>,
 }
@@ -181,7 +181,7 @@ impl Life {
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.exit.clone()))
     }
 
-    /// Counts a message that the overflow policy drops.
+    /// Counts a message that the overflow policy drops or rejects.
     pub(super) fn overflow(&self) {
         // RELAXED: a count.
         self.dropped.fetch_add(1, Ordering::Relaxed);

@@ -25,9 +25,11 @@ const PASSED_KEPT: usize = 4;
 /// dropped: dead letters, whose callers hear of it.
 pub struct Mailbox<M> {
     chan: ReceiverRef<M, Life>,
-    /// What `scan` passed over, older than all that is in the channel.
+    /// The stash, then what `scan` passed over: older than all that is in the channel.
     #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
     passed: Option<Box<VecDeque<M>>>,
+    /// How many of these are the stash, which no receive gives.
+    stashed: u32,
     /// The next receive is one of `scan`, which has seen what it passed over.
     scans: bool,
     /// A stop without delay was asked for.
@@ -41,6 +43,7 @@ impl<M> Mailbox<M> {
         Self {
             chan,
             passed: None,
+            stashed: 0,
             scans: false,
             stopped: false,
             awaited: false,
@@ -124,7 +127,7 @@ impl<M> Mailbox<M> {
             && self
                 .passed
                 .as_ref()
-                .is_some_and(|passed| !passed.is_empty())
+                .is_some_and(|passed| passed.len() > self.stashed())
     }
 
     /// The next message, if one is there.
@@ -165,7 +168,7 @@ impl<M> Mailbox<M> {
     /// ```
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
         self.is_up();
-        let mut seen = 0;
+        let mut seen = self.stashed();
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
@@ -181,7 +184,61 @@ impl<M> Mailbox<M> {
         }
     }
 
-    /// How many messages are in it.
+    /// Keeps a message for later: no receive gives it until [`unstash`](Self::unstash). It stays in
+    /// the mailbox: if the actor ends first, its caller hears that it was not executed.
+    ///
+    /// # Errors
+    /// Gives the message back if as many are kept as the mailbox holds.
+    ///
+    /// ```
+    /// use tidings::actor;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let actor = actor::spawn(move |mut mailbox| async move {
+    ///     // Numbers wait until it is open.
+    ///     while let Ok(message) = mailbox.recv().await {
+    ///         match message {
+    ///             "open" => break,
+    ///             early => mailbox.stash(early).unwrap(),
+    ///         }
+    ///     }
+    ///     mailbox.unstash();
+    ///     while let Ok(number) = mailbox.recv().await {
+    ///         done.send(number).await.unwrap();
+    ///     }
+    /// });
+    /// for message in ["1", "2", "open", "3"] {
+    ///     actor.send(message).await.unwrap();
+    /// }
+    /// for number in ["1", "2", "3"] {
+    ///     assert_eq!(seen.recv().await, Ok(number));
+    /// }
+    /// # });
+    /// ```
+    pub fn stash(&mut self, message: M) -> Result<(), M> {
+        let capacity = self.chan().locked(|state| state.capacity());
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        if self.stashed >= capacity {
+            return Err(message);
+        }
+        let at = self.stashed();
+        self.passed().insert(at, message);
+        self.stashed += 1;
+        Ok(())
+    }
+
+    /// Puts the stash back, before all other messages, in the order in which it was stashed.
+    pub fn unstash(&mut self) {
+        self.stashed = 0;
+    }
+
+    /// How many messages are stashed.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        self.stashed as usize
+    }
+
+    /// How many messages are in it, the stash among them.
     #[must_use]
     pub fn len(&self) -> usize {
         let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
@@ -299,9 +356,10 @@ impl<M> Mailbox<M> {
             self.chan.beside().stay_signalled();
             return Err(Ended);
         }
+        let stashed = self.stashed();
         if !self.scans
             && let Some(passed) = &mut self.passed
-            && let Some(message) = passed.pop_front()
+            && let Some(message) = passed.remove(stashed)
         {
             if passed.is_empty() {
                 // Nothing stays of a burst.

@@ -11,8 +11,12 @@
 //! | `address.rs` | the counted pointer behind a narrowed reference |
 //! | `mailbox.rs` | receiving: messages and the control lane |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
+//! | `streaming.rs` | answers of many parts |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
 //! | `any.rs` | references to actors of any messages |
+//! | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
+//! | `timers.rs` | messages to oneself, later |
+//! | `blocking.rs` | an actor on a thread of its own |
 //! | `life.rs` | id, name, control lane, end, monitors |
 //! | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
 //! | `child.rs` | actors that can be started anew |
@@ -20,14 +24,45 @@
 //! | `exit.rs` | why an actor ended, and who is told |
 //! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
 //!
+//! What other systems have methods for is plain Rust in a loop. To *become* another is to go on to
+//! another loop, or, for an interface, to hand messages to another state ([`Dispatch::dispatch`]). To
+//! *pipe* a result to oneself is to receive it in the same choice as the mailbox, from a
+//! [`JoinSet`](crate::JoinSet) that ends with the loop. To *forward* a request is to send it on, with
+//! its [`Reply`], whose caller does not know. To answer *later* is to keep the [`Reply`].
+//!
+//! ```
+//! use tidings::{JoinSet, actor::{self, Mailbox, Reply}, select};
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! let doubler = actor::spawn(|mut mailbox: Mailbox<(u32, Reply<u32>)>| async move {
+//!     let mut work = JoinSet::new();
+//!     loop {
+//!         select! {
+//!             message = mailbox.recv() => {
+//!                 let Ok((n, reply)) = message else { return };
+//!                 // The loop goes on; the answer comes when it is there.
+//!                 work.spawn(async move { (2 * n, reply) });
+//!             }
+//!             done = work.joined() => {
+//!                 let (doubled, reply) = done.unwrap();
+//!                 let _ = reply.send(doubled);
+//!             }
+//!         }
+//!     }
+//! });
+//! assert_eq!(doubler.call(|reply| (21, reply)).await.unwrap(), 42);
+//! # });
+//! ```
+//!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
 //! [`Overflow`] policy. Replies go directly to their caller and wait behind nothing.
 
 mod actor_ref;
 mod address;
 mod any;
+mod blocking;
 mod call;
 mod child;
+pub(crate) mod crowd;
 mod end;
 mod exit;
 mod interface;
@@ -36,30 +71,36 @@ mod link;
 mod mailbox;
 mod reply;
 mod run;
+mod shared;
+mod streaming;
 mod supervisor;
 mod tell;
 mod ties;
+mod timers;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
+pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakOf, WeakRecipient};
 pub use address::Carries;
 pub use any::AnyRef;
 pub use call::{Call, CallError};
 pub use child::{Child, Restart, Shutdown};
-pub use exit::{Exit, IntoExit};
-pub use interface::{Dispatch, Reference, serve, start};
+pub use exit::{Exit, IntoExit, refuse};
+pub use interface::{Dispatch, Reference, serve, start, start_with};
 pub use life::{Down, Overflow, Stop};
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
 pub use reply::Reply;
+pub use shared::{Shared, serve_with};
+pub use streaming::{Replies, Streaming, streaming};
 pub use supervisor::{
     AutoShutdown, Backoff, ChildCount, ChildInfo, Strategy, Supervisor, SupervisorError,
     SupervisorMessage, SupervisorRef,
 };
 pub use tell::{SendError, Tell};
 pub use ties::Restarted;
+pub use timers::Timers;
 
 use crate::channel::chan::Chan;
 use crate::channel::refs::{ReceiverRef, SenderRef};
@@ -147,6 +188,7 @@ pub struct Builder {
     capacity: usize,
     overflow: Overflow,
     parent: Option<AnyRef>,
+    blocking: bool,
 }
 
 impl Default for Builder {
@@ -163,6 +205,7 @@ impl Builder {
             capacity: CAPACITY,
             overflow: Overflow::Wait,
             parent: None,
+            blocking: false,
         }
     }
 
@@ -218,6 +261,28 @@ impl Builder {
         self
     }
 
+    /// Runs the actor on a thread of its own, of those for blocking work: its code may block.
+    ///
+    /// It waits for a thread if all are busy. A kill, and the end of its runtime, wait until its code
+    /// comes to an await; the runtime's end waits for it.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Reply};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let files = Builder::new().blocking().spawn(|mut mailbox| async move {
+    ///     while let Ok((path, reply)) = mailbox.recv().await {
+    ///         let (path, reply): (&str, Reply<String>) = (path, reply);
+    ///         let _ = reply.send(std::fs::read_to_string(path).unwrap());
+    ///     }
+    /// });
+    /// assert_eq!(files.call(|reply| ("/dev/null", reply)).await.unwrap(), "");
+    /// # });
+    /// ```
+    pub fn blocking(mut self) -> Self {
+        self.blocking = true;
+        self
+    }
+
     /// As [`start`].
     ///
     /// # Panics
@@ -232,6 +297,20 @@ impl Builder {
         }))
     }
 
+    /// As [`start_with`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn start_with<A, R>(self, make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
+    where
+        A: Send + 'static,
+        R: Reference<Message: Dispatch<A>>,
+    {
+        R::of(self.spawn(|mut mailbox| async move {
+            serve_with(make, &mut mailbox, |_| Ok(())).await;
+        }))
+    }
+
     /// As [`spawn`].
     ///
     /// # Panics
@@ -242,10 +321,10 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> Fut,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
-        let parent = self.parent.clone();
+        let (parent, blocking) = (self.parent.clone(), self.blocking);
         let (sender, receiver) = self.mailbox();
         let run = Run::new(f(Mailbox::new(receiver.clone())), receiver);
-        let task = crate::spawn(run);
+        let task = run.start(blocking);
         sender.beside().runs_as(task.abort_handle());
         if let Some(parent) = parent {
             any::join_family(&sender, parent);

@@ -5,11 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::blocking;
 use super::call::CallError;
 use super::end::{conclude, discard};
 use super::exit::{Exit, IntoExit, handling, leaving};
 use super::life::Life;
 use crate::channel::refs::ReceiverRef;
+use crate::task::JoinHandle;
 
 /// The future of an actor's task.
 ///
@@ -27,6 +29,18 @@ impl<M: Send + 'static, F> Run<M, F> {
         Self {
             future: Some(future),
             chan,
+        }
+    }
+
+    /// Starts the task, on a thread of its own if the actor blocks.
+    pub(super) fn start(self, blocking: bool) -> JoinHandle<()>
+    where
+        F: Future<Output: IntoExit> + Send + 'static,
+    {
+        if blocking {
+            blocking::spawn(self)
+        } else {
+            crate::spawn(self)
         }
     }
 

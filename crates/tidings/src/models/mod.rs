@@ -11,6 +11,7 @@ mod actor;
 mod biased;
 mod cancel;
 mod chan;
+mod crowd;
 mod idle;
 mod inbox;
 mod ivar;

@@ -71,6 +71,10 @@ fn generic() -> Vec<Row> {
         "tidings::actor::Call": actor::Call<'static, T, T> => "S-- S-- ---";
         "tidings::actor::Child": actor::Child<T> => "S-U S-U --U";
         "tidings::actor::Reply": actor::Reply<T> => "SYU SYU --U";
+        "tidings::actor::Replies": actor::Replies<T> => "SYU SYU --U";
+        "tidings::actor::Streaming": actor::Streaming<T> => "SYU SYU --U";
+        "tidings::actor::Shared": actor::Shared<T> => "SYU SYU --U";
+        "tidings::actor::Timers": actor::Timers<T, T> => "SYU S-U --U";
         "tidings::actor::SendError": actor::SendError<T> => "SYU S-U --U";
         "tidings::channel::Sender": channel::Sender<T> => "SYU SYU --U";
         "tidings::channel::Receiver": channel::Receiver<T> => "SYU SYU --U";
