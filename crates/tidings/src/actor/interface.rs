@@ -200,16 +200,22 @@ where
 /// assert_eq!(MeRef::from(&actor).id().await.unwrap(), actor.id());
 /// # });
 /// ```
-pub async fn serve<A, M>(mut actor: A, mut mailbox: Mailbox<M>)
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of one keeps its arguments twice"
+)]
+pub fn serve<A, M>(mut actor: A, mut mailbox: Mailbox<M>) -> impl Future<Output = ()> + Send
 where
     A: Send + 'static,
     M: Dispatch<A>,
 {
-    if M::REENTRANT {
-        // In a box: actors without reentrant methods pay nothing for it.
-        return Box::pin(serve_with(|_| actor, mailbox, |_| Ok(()))).await;
-    }
-    while let Ok(message) = mailbox.recv().await {
-        message.dispatch(&mut actor).await;
+    async move {
+        if M::REENTRANT {
+            // In a box: actors without reentrant methods pay nothing for it.
+            return Box::pin(serve_with(|_| actor, mailbox, |_| Ok(()))).await;
+        }
+        while let Ok(message) = mailbox.recv().await {
+            message.dispatch(&mut actor).await;
+        }
     }
 }
