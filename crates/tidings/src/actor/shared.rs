@@ -231,7 +231,8 @@ impl<A: Send + 'static> Shared<A> {
     }
 
     /// Gives `f` the state every `period`, first after one; ticks that come while the actor is busy
-    /// are left out. A timer of the same name is replaced.
+    /// are left out. A timer of the same name is replaced. [`start_with`](super::start_with) has an
+    /// example.
     ///
     /// # Panics
     /// If `period` is zero.
@@ -262,12 +263,38 @@ impl<A: Send + 'static> Shared<A> {
 
     /// Cancels a timer: it does not fire any more, also if its time had come. `false`: there is none
     /// of this name, or it has fired.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::actor::{self, Shared};
+    ///
+    /// #[tidings::interface]
+    /// trait Fuse {
+    ///     async fn light(this: Shared<Self>) -> ();
+    ///     async fn cut(this: Shared<Self>) -> bool;
+    /// }
+    /// struct Bomb;
+    /// impl Fuse for Bomb {
+    ///     async fn light(this: Shared<Self>) {
+    ///         this.after("fuse", Duration::from_secs(60), |_| panic!("too late"));
+    ///     }
+    ///     async fn cut(this: Shared<Self>) -> bool {
+    ///         this.cancel("fuse")
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let fuse: FuseRef = actor::start(Bomb);
+    /// fuse.light().await.unwrap();
+    /// assert!(fuse.cut().await.unwrap() && !fuse.cut().await.unwrap());
+    /// # });
+    /// ```
     pub fn cancel(&self, name: &str) -> bool {
         let key = lock(&self.inner.timers).keys.remove(name);
         key.is_some_and(|key| self.inner.crowd.remove(key))
     }
 
-    /// At most `n` reentrant handlers run at once; others wait in the mailbox. 256 if nobody says.
+    /// At most `n` reentrant handlers run at once; all messages after them wait in the mailbox. 256 if
+    /// nobody says. For [`start_with`](super::start_with): `|this| { this.limit(8); .. }`.
     ///
     /// # Panics
     /// If it is 0.
