@@ -431,13 +431,10 @@ impl<M> fmt::Debug for Mailbox<M> {
 impl<M> Drop for Mailbox<M> {
     fn drop(&mut self) {
         // What is left is dropped by `Run`, which knows why.
-        for message in self
-            .passed
-            .take()
-            .into_iter()
-            .flat_map(|passed| passed.into_iter().rev())
-        {
-            self.chan().give_back(message);
+        if let Some(passed) = self.passed.take() {
+            for message in passed.into_iter().rev() {
+                self.chan().give_back(message);
+            }
         }
         self.chan.beside().deafen();
     }
