@@ -7,6 +7,7 @@
 //! | `cell.rs` | what a cell is; the clock of a sample; the list of all cells |
 //! | `alloc.rs` | the allocator that counts |
 //! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net.rs` | the workloads |
+//! | `savina/` | the actor benchmarks of the Savina suite, a file each |
 
 mod alloc;
 mod cell;
@@ -17,6 +18,7 @@ mod net;
 mod pairs;
 mod pingpong;
 mod protocol;
+mod savina;
 mod select;
 mod skynet;
 mod spawn;
