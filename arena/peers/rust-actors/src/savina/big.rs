@@ -1,7 +1,7 @@
 //! big: A actors, each pings others at random n times, and answers all pings.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{PseudoRandom, Share, Sizes};
+use ::savina::{PseudoRandom, Share, Sizes};
 
 pub(super) struct Big;
 

@@ -1,7 +1,7 @@
 //! chameneos: A creatures meet in pairs in a mall, n times, and change their colours.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{Share, Sizes};
+use ::savina::{Share, Sizes};
 
 pub(super) struct Chameneos;
 

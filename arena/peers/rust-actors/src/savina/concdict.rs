@@ -1,7 +1,7 @@
 //! concdict: P workers read from and write to one dictionary.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{PseudoRandom, Share, Sizes};
+use ::savina::{PseudoRandom, Share, Sizes};
 use std::collections::HashMap;
 
 pub(super) struct ConcDict;

@@ -1,7 +1,7 @@
 //! concsll: P workers use one sorted linked list.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{PseudoRandom, Share, Sizes, SortedList};
+use ::savina::{PseudoRandom, Share, Sizes, SortedList};
 
 pub(super) struct ConcSll;
 

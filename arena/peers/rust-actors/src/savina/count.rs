@@ -1,7 +1,7 @@
 //! count: one actor sends n additions to another, and asks for the sum.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{Share, Sizes};
+use ::savina::{Share, Sizes};
 
 pub(super) struct Count;
 

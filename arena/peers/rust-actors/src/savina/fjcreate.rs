@@ -1,7 +1,7 @@
 //! fjcreate: n actors, each for one message, which costs a sine.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{Share, Sizes, theta};
+use ::savina::{Share, Sizes, theta};
 
 pub(super) struct FjCreate;
 

@@ -1,7 +1,7 @@
 //! fjthrput: n messages to each of A actors, in turn; each message costs a sine.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{Share, Sizes, theta};
+use ::savina::{Share, Sizes, theta};
 
 pub(super) struct FjThrput;
 

@@ -24,12 +24,12 @@ mod sieve;
 mod threadring;
 
 use crate::cells::{Cell, Cells, Counts, Fault, Params, Sample};
-use savina::{Share, Sizes};
+use ::savina::{Share, Sizes};
 use tokio::sync::oneshot;
 
 /// An actor library.
 pub(crate) trait System: Clone + Send + Sync + 'static {
-    type Ref<B: Behaviour<Self>>: Clone + Send + 'static;
+    type Ref<B: Behaviour<Self>>: Clone + Send + Unpin + 'static;
 
     /// Starts an actor near the one that starts it.
     fn start<B: Behaviour<Self>>(&self, behaviour: B) -> impl Future<Output = Self::Ref<B>> + Send;
@@ -54,7 +54,7 @@ pub(crate) enum Next {
 }
 
 /// What an actor does.
-pub(crate) trait Behaviour<S: System>: Send + Sized + 'static {
+pub(crate) trait Behaviour<S: System>: Send + Unpin + Sized + 'static {
     type Message: Send + 'static;
 
     fn receive(
@@ -84,7 +84,7 @@ pub(crate) async fn once<S: System, P: Program>(system: S, sizes: Sizes) -> Resu
         let _ = end.send(counts); // a sample that has failed does not wait
     });
     P::run(system, sizes, share).await;
-    let savina::Counts { msgs, units, check } = ended.await?;
+    let ::savina::Counts { msgs, units, check } = ended.await?;
     Ok(Counts { msgs, units, check })
 }
 
@@ -98,7 +98,7 @@ fn cell<S: System, P: Program>(params: Params) -> Result<Sample, Fault> {
         M: params.M,
         S: params.S,
     };
-    let known = savina::benchmark(P::ID).ok_or_else(|| Fault::Unsupported(P::ID.into()))?;
+    let known = ::savina::benchmark(P::ID).ok_or_else(|| Fault::Unsupported(P::ID.into()))?;
     known.check(sizes).map_err(Fault::Limit)?;
     S::repeat::<P>(params, sizes)
 }

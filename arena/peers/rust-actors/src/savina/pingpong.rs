@@ -1,7 +1,7 @@
 //! pingpong: two actors and one message between them, n times there and back.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{Share, Sizes};
+use ::savina::{Share, Sizes};
 
 pub(super) struct PingPong;
 

@@ -1,7 +1,7 @@
 //! threadring: A actors in a ring, a token goes n hops.
 
 use super::{Behaviour, Context, Next, Program, System};
-use savina::{Share, Sizes};
+use ::savina::{Share, Sizes};
 
 pub(super) struct ThreadRing;
 
