@@ -16,7 +16,10 @@ fn savina_at_smoke(id: &str) -> (String, [i64; 3]) {
     let one = savina::benchmark(id).expect("one of the thirty");
     let sizes = one.at(one.sizes[0]);
     let counts = one.expected(sizes);
-    let fixed = one.fixed.iter().map(|(key, value)| format!(" {key}={value}"));
+    let fixed = one
+        .fixed
+        .iter()
+        .map(|(key, value)| format!(" {key}={value}"));
     let words = format!("n={}{}", sizes.n, fixed.collect::<String>());
     (words, [counts.msgs, counts.units, counts.check])
 }

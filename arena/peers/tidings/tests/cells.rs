@@ -40,7 +40,10 @@ fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
             let one = savina::benchmark(id).expect("one of the thirty");
             let sizes = one.at(one.sizes[0]);
             let savina::Counts { msgs, units, check } = one.expected(sizes);
-            let fixed = one.fixed.iter().map(|(key, value)| format!(" {key}={value}"));
+            let fixed = one
+                .fixed
+                .iter()
+                .map(|(key, value)| format!(" {key}={value}"));
             let words = format!("n={}{}", sizes.n, fixed.collect::<String>());
             vec![(words, [msgs, units, check])]
         }

@@ -77,7 +77,11 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
     let figure =
         (state.has_figures() && !all.is_empty()).then(|| figure(track, &values, &all, settings));
     let mut labels = track.cell.labels.clone();
-    if let Some(window) = group.params.get("w").filter(|_| group.id.workload != savina::ID) {
+    if let Some(window) = group
+        .params
+        .get("w")
+        .filter(|_| group.id.workload != savina::ID)
+    {
         labels
             .entry("window".to_owned())
             .or_insert_with(|| window.to_string());

@@ -4,8 +4,8 @@
 use super::repeat;
 use crate::cells::{Fault, Params, Sample};
 use crate::savina::{Behaviour, Context, Next, Program, System, once};
-use actix::{Actor, ActorContext, Addr, ArbiterHandle, Handler, Message};
 use ::savina::Sizes;
+use actix::{Actor, ActorContext, Addr, ArbiterHandle, Handler, Message};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{self, Poll, Waker};
@@ -43,7 +43,8 @@ impl<B: Behaviour<Actix>> Handler<Told<B::Message>> for Runs<B> {
     fn handle(&mut self, Told(message): Told<B::Message>, context: &mut Self::Context) {
         let own = self.context.as_mut().expect("it has started");
         // Starting and telling need no waiting here, so it is ready at once.
-        let next = pin!(self.behaviour.receive(message, own)).poll(&mut task::Context::from_waker(Waker::noop()));
+        let next = pin!(self.behaviour.receive(message, own))
+            .poll(&mut task::Context::from_waker(Waker::noop()));
         match next {
             Poll::Ready(Next::Go) => {}
             Poll::Ready(Next::End) => context.stop(),

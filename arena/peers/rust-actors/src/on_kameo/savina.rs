@@ -3,11 +3,11 @@
 use crate::cells::{Fault, Params, Sample};
 use crate::on_tokio;
 use crate::savina::{Behaviour, Context, Next, Program, System, once};
+use ::savina::Sizes;
 use kameo::actor::{Actor, ActorRef, Spawn};
 use kameo::error::Infallible;
 use kameo::mailbox;
 use kameo::message::{self, Message};
-use ::savina::Sizes;
 
 #[derive(Clone)]
 pub(super) struct Kameo;

@@ -3,8 +3,8 @@
 use crate::cells::{Fault, Params, Sample};
 use crate::on_tokio;
 use crate::savina::{Behaviour, Context, Next, Program, System, once};
-use ractor::{Actor, ActorProcessingErr, ActorRef};
 use ::savina::Sizes;
+use ractor::{Actor, ActorProcessingErr, ActorRef};
 use std::marker::PhantomData;
 
 #[derive(Clone)]
@@ -17,7 +17,11 @@ impl<B: Behaviour<Ractor>> Actor for Runs<B> {
     type State = (B, Context<Ractor, B>);
     type Arguments = B;
 
-    async fn pre_start(&self, me: ActorRef<B::Message>, behaviour: B) -> Result<Self::State, ActorProcessingErr> {
+    async fn pre_start(
+        &self,
+        me: ActorRef<B::Message>,
+        behaviour: B,
+    ) -> Result<Self::State, ActorProcessingErr> {
         let system = Ractor;
         Ok((behaviour, Context { me, system }))
     }

@@ -97,8 +97,13 @@ impl<S: System> Behaviour<S> for Teller<S> {
                 };
                 self.accounts.push(context.system.start(account).await);
             }
-            for Transfer { from, to, amount } in Transfers::new(self.sizes.A).take(self.sizes.n as usize) {
-                S::tell(&self.accounts[from], ToAccount::Pay(amount, self.accounts[to].clone()));
+            for Transfer { from, to, amount } in
+                Transfers::new(self.sizes.A).take(self.sizes.n as usize)
+            {
+                S::tell(
+                    &self.accounts[from],
+                    ToAccount::Pay(amount, self.accounts[to].clone()),
+                );
             }
             return Next::Go;
         }

@@ -70,7 +70,9 @@ impl<S: System> Behaviour<S> for Room<S> {
 
     async fn receive(&mut self, message: ToRoom<S>, context: &mut Context<S, Self>) -> Next {
         match message {
-            ToRoom::Enter(customer) if self.waiting.len() == self.places => S::tell(&customer, ToCustomer::Full),
+            ToRoom::Enter(customer) if self.waiting.len() == self.places => {
+                S::tell(&customer, ToCustomer::Full)
+            }
             ToRoom::Enter(customer) => {
                 if self.asleep {
                     self.asleep = false;
@@ -81,7 +83,9 @@ impl<S: System> Behaviour<S> for Room<S> {
                 self.waiting.push_back(customer);
             }
             ToRoom::Next => match self.waiting.pop_front() {
-                Some(customer) => S::tell(&self.barber, ToBarber::Cut(customer, context.me.clone())),
+                Some(customer) => {
+                    S::tell(&self.barber, ToBarber::Cut(customer, context.me.clone()))
+                }
                 None => {
                     self.asleep = true;
                     S::tell(&self.barber, ToBarber::Wait);

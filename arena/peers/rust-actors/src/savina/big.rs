@@ -41,7 +41,9 @@ impl<S: System> Behaviour<S> for Actor<S> {
         self.share.msgs += 1;
         match message {
             ToActor::Neighbours(all) => self.neighbours = all,
-            ToActor::Ping(from) => S::tell(&self.neighbours[from as usize], ToActor::Pong(self.place)),
+            ToActor::Ping(from) => {
+                S::tell(&self.neighbours[from as usize], ToActor::Pong(self.place))
+            }
             ToActor::Pong(from) => {
                 assert_eq!(from, self.pinged, "an answer from who was asked");
                 self.share.check += from.max(0);
@@ -50,7 +52,10 @@ impl<S: System> Behaviour<S> for Actor<S> {
                 } else {
                     self.pings += 1;
                     self.pinged = self.random.below(self.neighbours.len() as i64);
-                    S::tell(&self.neighbours[self.pinged as usize], ToActor::Ping(self.place));
+                    S::tell(
+                        &self.neighbours[self.pinged as usize],
+                        ToActor::Ping(self.place),
+                    );
                 }
             }
             ToActor::End => return Next::End,

@@ -108,7 +108,8 @@ impl<S: System> Manager<S> {
                 manager: context.me.clone(),
                 share: self.share.actor(),
             };
-            self.free.push_back(context.system.start_apart(i, consumer).await);
+            self.free
+                .push_back(context.system.start_apart(i, consumer).await);
         }
         for producer in &producers {
             S::tell(producer, Produce);

@@ -102,7 +102,11 @@ impl<S: System> Behaviour<S> for Mall<S> {
             }
         }
         self.share.msgs += 1;
-        if self.living == 0 { Next::End } else { Next::Go }
+        if self.living == 0 {
+            Next::End
+        } else {
+            Next::Go
+        }
     }
 }
 

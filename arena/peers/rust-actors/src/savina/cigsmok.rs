@@ -58,7 +58,8 @@ impl<S: System> Behaviour<S> for Arbiter<S> {
                         arbiter: context.me.clone(),
                         share: self.share.actor(),
                     };
-                    self.smokers.push(context.system.start_apart(i, smoker).await);
+                    self.smokers
+                        .push(context.system.start_apart(i, smoker).await);
                 }
             }
             ToArbiter::Smoking => self.rounds += 1,

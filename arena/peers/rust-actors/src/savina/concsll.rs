@@ -34,7 +34,9 @@ impl<S: System> Behaviour<S> for List {
                 self.list.add(value);
                 S::tell(&from, ToWorker::Added(value));
             }
-            ToList::Contains(value, from) => S::tell(&from, ToWorker::Contained(self.list.contains(value))),
+            ToList::Contains(value, from) => {
+                S::tell(&from, ToWorker::Contained(self.list.contains(value)))
+            }
             ToList::Size(from) => S::tell(&from, ToWorker::Size(self.list.size())),
             ToList::End => {
                 self.share.check += self.list.size();
@@ -115,7 +117,9 @@ impl<S: System> Behaviour<S> for Master<S> {
 
     async fn receive(&mut self, message: ToMaster, context: &mut Context<S, Self>) -> Next {
         if let ToMaster::Begin = message {
-            let Sizes { n, w, P, S: size, .. } = self.sizes;
+            let Sizes {
+                n, w, P, S: size, ..
+            } = self.sizes;
             for id in 0..P {
                 let worker = Worker::<S> {
                     id,

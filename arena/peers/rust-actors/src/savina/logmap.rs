@@ -72,8 +72,13 @@ impl<S: System> Behaviour<S> for Series<S> {
         if !self.computing && self.orders > 0 {
             self.orders -= 1;
             self.computing = true;
-            S::tell(&self.computer, ToComputer::Compute(self.term, context.me.clone()));
-        } else if !self.computing && let Some(master) = self.asked.take() {
+            S::tell(
+                &self.computer,
+                ToComputer::Compute(self.term, context.me.clone()),
+            );
+        } else if !self.computing
+            && let Some(master) = self.asked.take()
+        {
             S::tell(&master, ToMaster::Last(self.term));
         }
         Next::Go

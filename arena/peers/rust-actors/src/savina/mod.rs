@@ -35,7 +35,11 @@ pub(crate) trait System: Clone + Send + Sync + 'static {
     fn start<B: Behaviour<Self>>(&self, behaviour: B) -> impl Future<Output = Self::Ref<B>> + Send;
 
     /// Starts the i-th of several actors that compute much, where a library has a choice.
-    fn start_apart<B: Behaviour<Self>>(&self, _i: i64, behaviour: B) -> impl Future<Output = Self::Ref<B>> + Send {
+    fn start_apart<B: Behaviour<Self>>(
+        &self,
+        _i: i64,
+        behaviour: B,
+    ) -> impl Future<Output = Self::Ref<B>> + Send {
         self.start(behaviour)
     }
 

@@ -41,7 +41,10 @@ impl<S: System> Behaviour<S> for Thinker<S> {
             }
             S::tell(&context.me, ToThinker::Go);
         } else {
-            S::tell(&self.arbitrator, ToArbitrator::Hungry(self.place, context.me.clone()));
+            S::tell(
+                &self.arbitrator,
+                ToArbitrator::Hungry(self.place, context.me.clone()),
+            );
         }
         Next::Go
     }
@@ -65,18 +68,32 @@ impl<S: System> Behaviour<S> for Arbitrator {
                 if may {
                     (self.taken[place], self.taken[next]) = (true, true);
                 }
-                S::tell(&from, if may { ToThinker::Eat } else { ToThinker::Denied });
+                S::tell(
+                    &from,
+                    if may {
+                        ToThinker::Eat
+                    } else {
+                        ToThinker::Denied
+                    },
+                );
             }
             ToArbitrator::Done(place, meal) => {
                 let next = (place + 1) % forks;
-                assert!(self.taken[place] && self.taken[next], "who eats has two forks");
+                assert!(
+                    self.taken[place] && self.taken[next],
+                    "who eats has two forks"
+                );
                 (self.taken[place], self.taken[next]) = (false, false);
                 self.share.msgs += 1;
                 self.share.check += meal;
             }
             ToArbitrator::End => self.dining -= 1,
         }
-        if self.dining == 0 { Next::End } else { Next::Go }
+        if self.dining == 0 {
+            Next::End
+        } else {
+            Next::Go
+        }
     }
 }
 

@@ -70,7 +70,11 @@ impl Program for PingPong {
     const ID: &'static str = "pingpong";
 
     async fn run<S: System>(system: S, sizes: Sizes, share: Share) {
-        let pong = system.start(Pong { share: share.actor() }).await;
+        let pong = system
+            .start(Pong {
+                share: share.actor(),
+            })
+            .await;
         let ping = Ping {
             n: sizes.n,
             sent: 0,

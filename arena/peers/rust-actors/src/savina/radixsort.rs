@@ -7,8 +7,14 @@ pub(super) struct RadixSort;
 
 /// One kind of actor in two roles: both get values from the one before.
 enum Role<S: System> {
-    Sort { bit: i64, with_bit: Vec<i64>, next: S::Ref<Stage<S>> },
-    Validate { last: i64 },
+    Sort {
+        bit: i64,
+        with_bit: Vec<i64>,
+        next: S::Ref<Stage<S>>,
+    },
+    Validate {
+        last: i64,
+    },
 }
 
 struct Stage<S: System> {
@@ -24,7 +30,11 @@ impl<S: System> Behaviour<S> for Stage<S> {
         self.share.msgs += 1;
         self.left -= 1;
         match &mut self.role {
-            Role::Sort { bit, with_bit, next } => {
+            Role::Sort {
+                bit,
+                with_bit,
+                next,
+            } => {
                 if value & *bit == 0 {
                     S::tell(next, value);
                 } else {

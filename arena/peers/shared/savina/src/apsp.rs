@@ -40,8 +40,13 @@ impl Graph {
     }
 
     pub fn first(&self, id: usize) -> Block {
-        let (row, column) = (id / self.blocks() * self.block, id % self.blocks() * self.block);
-        let cell = |at: usize| self.weights[(row + at / self.block) * self.nodes + column + at % self.block];
+        let (row, column) = (
+            id / self.blocks() * self.block,
+            id % self.blocks() * self.block,
+        );
+        let cell = |at: usize| {
+            self.weights[(row + at / self.block) * self.nodes + column + at % self.block]
+        };
         Arc::new((0..self.block * self.block).map(cell).collect())
     }
 
@@ -49,22 +54,42 @@ impl Graph {
     pub fn neighbours(&self, id: usize) -> impl Iterator<Item = usize> + use<> {
         let side = self.blocks();
         let (row, column) = (id / side, id % side);
-        let of_column = (0..side).filter(move |r| *r != row).map(move |r| r * side + column);
-        let of_row = (0..side).filter(move |c| *c != column).map(move |c| row * side + c);
+        let of_column = (0..side)
+            .filter(move |r| *r != row)
+            .map(move |r| r * side + column);
+        let of_row = (0..side)
+            .filter(move |c| *c != column)
+            .map(move |c| row * side + c);
         of_column.chain(of_row)
     }
 
     /// A block after node `k` may lie on a path. `other` knows the blocks around.
-    pub fn step<'a>(&self, id: usize, k: usize, mine: &'a Block, other: impl Fn(usize) -> &'a Block) -> Block {
+    pub fn step<'a>(
+        &self,
+        id: usize,
+        k: usize,
+        mine: &'a Block,
+        other: impl Fn(usize) -> &'a Block,
+    ) -> Block {
         let (size, side) = (self.block, self.blocks());
         let (row, column, through) = (id / side, id % side, k / size);
-        let at = |r: usize, c: usize| if r * side + c == id { mine } else { other(r * side + c) };
+        let at = |r: usize, c: usize| {
+            if r * side + c == id {
+                mine
+            } else {
+                other(r * side + c)
+            }
+        };
         let (left, above) = (at(row, through), at(through, column));
         let cell = |i: usize, j: usize| {
             let by_k = left[i * size + k % size] + above[k % size * size + j];
             mine[i * size + j].min(by_k)
         };
-        Arc::new((0..size * size).map(|at| cell(at / size, at % size)).collect())
+        Arc::new(
+            (0..size * size)
+                .map(|at| cell(at / size, at % size))
+                .collect(),
+        )
     }
 
     /// The sum of all distances.

@@ -3,7 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    Counts, Graph, Grid, Growth, PseudoRandom, Sizes, Transfers, float, networks, pi, primes, quadrant, queens, sort,
+    Counts, Graph, Grid, Growth, PseudoRandom, Sizes, Transfers, float, networks, pi, primes,
+    quadrant, queens, sort,
 };
 
 /// The sum of the numbers below n.
@@ -140,7 +141,11 @@ pub(crate) fn logmap(s: Sizes) -> Counts {
         let last = (0..s.n).fold(first, |term, _| float::logistic(rate, term));
         float::fingerprint(last)
     };
-    counts(3 * s.n * s.A + 1 + 2 * s.A, 2 * s.A + 1, (0..s.A).map(series).sum())
+    counts(
+        3 * s.n * s.A + 1 + 2 * s.A,
+        2 * s.A + 1,
+        (0..s.A).map(series).sum(),
+    )
 }
 
 /// A start; an order, a debit and two answers for each transaction. The check is the sum of the balances, each times its
@@ -187,7 +192,11 @@ pub(crate) fn quicksort(s: Sizes) -> Counts {
     let mut data: Vec<i64> = sort::values(1024, s.n).collect();
     let actors = sort::actors(&data, s.w);
     data.sort_unstable();
-    let check = data.iter().zip(0..).map(|(value, place)| value * place).sum();
+    let check = data
+        .iter()
+        .zip(0..)
+        .map(|(value, place)| value * place)
+        .sum();
     counts(s.n, actors, check)
 }
 
@@ -201,7 +210,11 @@ pub(crate) fn trapezoid(s: Sizes) -> Counts {
 /// The check: the last 15 of the decimals asked for.
 pub(crate) fn piprecision(s: Sizes) -> Counts {
     let words = pi::Fixed::zero(s.n).words();
-    counts(pi::terms(s.n) * words, s.P + 1, pi::machin(s.n).decimals(s.n))
+    counts(
+        pi::terms(s.n) * words,
+        s.P + 1,
+        pi::machin(s.n).decimals(s.n),
+    )
 }
 
 /// Two boots, the border of each half to the other, a start for each cell, a value from each cell of the first colour to its
@@ -212,7 +225,11 @@ pub(crate) fn sor(s: Sizes) -> Counts {
     relax(&mut cells, s.n as usize, s.M);
     let edges = 2 * s.n * (s.n - 1);
     let check = cells.iter().map(|value| float::attos(*value)).sum();
-    counts((2 * s.M - 1) * edges + 2 * s.n * s.n + 4, s.n * s.n + 2, check)
+    counts(
+        (2 * s.M - 1) * edges + 2 * s.n * s.n + 4,
+        s.n * s.n + 2,
+        check,
+    )
 }
 
 /// As the cells do, one colour after the other. The first has its first values already: the second moves first.
@@ -235,7 +252,11 @@ fn relax(cells: &mut [f64], n: usize, rounds: i64) {
 /// The check is the sum of all distances.
 pub(crate) fn apsp(s: Sizes) -> Counts {
     let blocks = s.n / s.S;
-    counts(s.n.pow(3), blocks * blocks, Graph::new(s.n, s.S, s.w).distances())
+    counts(
+        s.n.pow(3),
+        blocks * blocks,
+        Graph::new(s.n, s.S, s.w).distances(),
+    )
 }
 
 /// The check: the sum of the numbers of the nodes visited, and 1 if there is a way to the target.
@@ -296,7 +317,10 @@ mod tests {
             .collect();
         super::relax(&mut cells, 20, 100);
         let total: f64 = cells.iter().sum();
-        assert!((total - 0.000_003_189_420_084_871_275).abs() < 1e-12, "{total}");
+        assert!(
+            (total - 0.000_003_189_420_084_871_275).abs() < 1e-12,
+            "{total}"
+        );
     }
 
     #[test]

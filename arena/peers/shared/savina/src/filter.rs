@@ -81,7 +81,9 @@ impl Fir {
     /// The sum over the values at these places, which are in rising order.
     pub(crate) fn sum(&self, places: impl Iterator<Item = usize>) -> f64 {
         let last = self.data.len() - 1;
-        places.fold(0.0, |sum, i| sum + self.data[i] * self.coefficients[last - i])
+        places.fold(0.0, |sum, i| {
+            sum + self.data[i] * self.coefficients[last - i]
+        })
     }
 
     pub fn push(&mut self, value: f64) -> Option<f64> {

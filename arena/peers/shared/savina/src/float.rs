@@ -72,7 +72,9 @@ mod tests {
     #[test]
     fn an_area_is_the_same_in_pieces() {
         let whole = trapezoids(1000, 0, 1000);
-        let parts: f64 = (0..10).map(|i| trapezoids(1000, 100 * i, 100 * i + 100)).sum();
+        let parts: f64 = (0..10)
+            .map(|i| trapezoids(1000, 100 * i, 100 * i + 100))
+            .sum();
         assert!((whole - parts).abs() < 1e-12);
         assert!((whole - trapezoids(100_000, 0, 100_000)).abs() < 1e-3);
     }

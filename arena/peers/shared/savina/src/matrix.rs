@@ -70,12 +70,18 @@ impl Matrices {
 
     /// Adds a part's products to what is there. Gives the number of multiplications.
     pub fn add(&self, part: Part, leaf: &mut Leaf) -> i64 {
-        let Part { row, column, between, side } = part;
+        let Part {
+            row,
+            column,
+            between,
+            side,
+        } = part;
         for i in 0..side {
             for j in 0..side {
                 let mut sum = leaf.0[i * side + j];
                 for k in between..between + side {
-                    sum += self.first[(row + i) * self.side + k] * self.second[k * self.side + column + j];
+                    sum += self.first[(row + i) * self.side + k]
+                        * self.second[k * self.side + column + j];
                 }
                 leaf.0[i * side + j] = sum;
             }

@@ -93,7 +93,9 @@ fn channel(which: i64, channels: i64, columns: i64) -> Vec<f64> {
 
 /// Multiplications and actors, and the fingerprints of what arrives.
 pub(crate) fn bank(columns: i64, channels: i64) -> Counts {
-    let all: Vec<Vec<f64>> = (0..channels).map(|c| channel(c, channels, columns)).collect();
+    let all: Vec<Vec<f64>> = (0..channels)
+        .map(|c| channel(c, channels, columns))
+        .collect();
     let results = all.first().map_or(0, Vec::len);
     let sum = |at: usize| all.iter().fold(0.0, |sum, one| sum + one[at]);
     let first = simulations(columns) - columns + 1;
@@ -123,7 +125,10 @@ mod tests {
                 seen += 1;
                 results.extend(second.push(delays[1].push(sum)));
             }
-            assert!(results.iter().all(|sum| *sum != 0.0), "each tells something");
+            assert!(
+                results.iter().all(|sum| *sum != 0.0),
+                "each tells something"
+            );
             assert_eq!(results, channel(3, 8, columns), "{columns}");
         }
     }

@@ -63,7 +63,11 @@ impl Fixed {
         for at in (0..self.0.len()).rev() {
             let word = |back: usize| at.checked_sub(words + back).map_or(0, |from| self.0[from]);
             let (low, high) = (word(0), word(1));
-            self.0[at] = if bits == 0 { low } else { low >> bits | high << (64 - bits) };
+            self.0[at] = if bits == 0 {
+                low
+            } else {
+                low >> bits | high << (64 - bits)
+            };
         }
     }
 
@@ -75,7 +79,8 @@ impl Fixed {
             let some = left.min(15);
             self.0[0] = 0;
             self.multiply(10_u64.pow(some));
-            last = ((u128::from(last) * 10_u128.pow(some) + u128::from(self.0[0])) % 10_u128.pow(15)) as u64;
+            last = ((u128::from(last) * 10_u128.pow(some) + u128::from(self.0[0]))
+                % 10_u128.pow(15)) as u64;
             left -= some;
         }
         last as i64

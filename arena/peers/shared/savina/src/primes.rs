@@ -81,7 +81,11 @@ mod tests {
             for candidate in (3..limit).step_by(2) {
                 assert_eq!(filter.look(candidate), Verdict::Settled);
             }
-            assert_eq!((filter.primes(), filter.divisions), counted(limit), "{limit}");
+            assert_eq!(
+                (filter.primes(), filter.divisions),
+                counted(limit),
+                "{limit}"
+            );
         }
     }
 }

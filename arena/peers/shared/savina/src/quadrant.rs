@@ -62,9 +62,18 @@ pub struct Quadrant {
 impl Quadrant {
     /// The whole map. `alpha` times its diagonal is how far all customers of a quadrant may have to go.
     pub fn root(grid: i64, alpha: i64) -> Self {
-        let point = |at: f64| Point { x: at, y: at, number: 0 };
+        let point = |at: f64| Point {
+            x: at,
+            y: at,
+            number: 0,
+        };
         let diagonal = 2_f64.sqrt() * grid as f64;
-        Self::new(point(0.0), point(grid as f64), Vec::new(), alpha as f64 * diagonal)
+        Self::new(
+            point(0.0),
+            point(grid as f64),
+            Vec::new(),
+            alpha as f64 * diagonal,
+        )
     }
 
     fn new(corner: Point, opposite: Point, mut facilities: Vec<Point>, threshold: f64) -> Self {
@@ -102,7 +111,18 @@ impl Quadrant {
     fn split(&mut self) -> [Self; 4] {
         let (low, mid, high) = (self.corner, self.centre(), self.opposite);
         let of = |x1, y1, x2, y2| {
-            let (corner, opposite) = (Point { x: x1, y: y1, number: 0 }, Point { x: x2, y: y2, number: 0 });
+            let (corner, opposite) = (
+                Point {
+                    x: x1,
+                    y: y1,
+                    number: 0,
+                },
+                Point {
+                    x: x2,
+                    y: y2,
+                    number: 0,
+                },
+            );
             Self::new(corner, opposite, self.facilities.clone(), self.threshold)
         };
         let mut children = [

@@ -56,7 +56,16 @@ mod tests {
 
     #[test]
     fn both_ways_count_the_known_solutions() {
-        for (size, known) in [(1, 1), (2, 0), (3, 0), (4, 2), (5, 10), (6, 4), (7, 40), (8, 92)] {
+        for (size, known) in [
+            (1, 1),
+            (2, 0),
+            (3, 0),
+            (4, 2),
+            (5, 10),
+            (6, 4),
+            (7, 40),
+            (8, 92),
+        ] {
             let mut found = 0;
             let tried = solve(&[], size, &mut || found += 1);
             assert_eq!((tried, found), counted(size), "{size}");

@@ -36,7 +36,11 @@ pub fn quicksort(data: Vec<i64>) -> Vec<i64> {
     if data.len() < 2 {
         return data;
     }
-    let Split { less, equal, greater } = split(&data);
+    let Split {
+        less,
+        equal,
+        greater,
+    } = split(&data);
     let mut sorted = quicksort(less);
     sorted.extend(equal);
     sorted.extend(quicksort(greater));

@@ -88,7 +88,8 @@ impl Benchmark {
             ("M", sizes.M, given.M),
             ("S", sizes.S, given.S),
         ];
-        let odd = |(_, value, usual): &&(&str, i64, i64)| *usual > 0 && !(1..=100_000).contains(value);
+        let odd =
+            |(_, value, usual): &&(&str, i64, i64)| *usual > 0 && !(1..=100_000).contains(value);
         if let Some((key, value, _)) = pairs.iter().find(odd) {
             return refuse(format!("{key}={value}: it takes 1 to 100000"));
         }
@@ -108,13 +109,20 @@ impl Benchmark {
         if fits {
             Ok(())
         } else {
-            refuse(format!("n={n}: it does not divide as it must, or is too small"))
+            refuse(format!(
+                "n={n}: it does not divide as it must, or is too small"
+            ))
         }
     }
 }
 
 /// What is usual: `n` doubles.
-const fn of(id: &'static str, bound: Bound, sizes: [i64; 3], expected: fn(Sizes) -> Counts) -> Benchmark {
+const fn of(
+    id: &'static str,
+    bound: Bound,
+    sizes: [i64; 3],
+    expected: fn(Sizes) -> Counts,
+) -> Benchmark {
     Benchmark {
         id,
         bound,
@@ -134,11 +142,21 @@ use Bound::{Computation, Messages};
 pub const ALL: [Benchmark; 30] = [
     Benchmark {
         n: "pings",
-        ..of("pingpong", Messages, [997, 40_000, 40_000], expected::pingpong)
+        ..of(
+            "pingpong",
+            Messages,
+            [997, 40_000, 40_000],
+            expected::pingpong,
+        )
     },
     Benchmark {
         n: "additions",
-        ..of("count", Messages, [997, 100_000, 1_000_000], expected::count)
+        ..of(
+            "count",
+            Messages,
+            [997, 100_000, 1_000_000],
+            expected::count,
+        )
     },
     Benchmark {
         n: "messages for each actor",
@@ -148,17 +166,32 @@ pub const ALL: [Benchmark; 30] = [
     Benchmark {
         n: "actors",
         most: 10_000_000,
-        ..of("fjcreate", Messages, [997, 40_000, 40_000], expected::fjcreate)
+        ..of(
+            "fjcreate",
+            Messages,
+            [997, 40_000, 40_000],
+            expected::fjcreate,
+        )
     },
     Benchmark {
         n: "hops",
         fixed: &[("A", 100)],
-        ..of("threadring", Messages, [997, 100_000, 100_000], expected::threadring)
+        ..of(
+            "threadring",
+            Messages,
+            [997, 100_000, 100_000],
+            expected::threadring,
+        )
     },
     Benchmark {
         n: "meetings",
         fixed: &[("A", 100)],
-        ..of("chameneos", Messages, [997, 20_000, 200_000], expected::chameneos)
+        ..of(
+            "chameneos",
+            Messages,
+            [997, 20_000, 200_000],
+            expected::chameneos,
+        )
     },
     Benchmark {
         n: "pings of each actor",
@@ -189,7 +222,12 @@ pub const ALL: [Benchmark; 30] = [
         n: "meals of each philosopher",
         fixed: &[("A", 20)],
         unit: "meal",
-        ..of("philosopher", Messages, [97, 1000, 10_000], expected::philosopher)
+        ..of(
+            "philosopher",
+            Messages,
+            [97, 1000, 10_000],
+            expected::philosopher,
+        )
     },
     Benchmark {
         n: "haircuts",
@@ -218,21 +256,36 @@ pub const ALL: [Benchmark; 30] = [
     Benchmark {
         n: "values",
         most: 10_000_000,
-        ..of("radixsort", Messages, [97, 2000, 100_000], expected::radixsort)
+        ..of(
+            "radixsort",
+            Messages,
+            [97, 2000, 100_000],
+            expected::radixsort,
+        )
     },
     Benchmark {
         n: "columns",
         fixed: &[("P", 8)],
         unit: "multiplication",
         most: 65_536,
-        ..of("filterbank", Computation, [64, 1024, 16_384], expected::filterbank)
+        ..of(
+            "filterbank",
+            Computation,
+            [64, 1024, 16_384],
+            expected::filterbank,
+        )
     },
     Benchmark {
         n: "numbers",
         fixed: &[("M", 1000)],
         unit: "division",
         most: 10_000_000,
-        ..of("sieve", Computation, [997, 20_000, 100_000], expected::sieve)
+        ..of(
+            "sieve",
+            Computation,
+            [997, 20_000, 100_000],
+            expected::sieve,
+        )
     },
     Benchmark {
         n: "nodes at most",
@@ -254,28 +307,48 @@ pub const ALL: [Benchmark; 30] = [
         fixed: &[("S", 500), ("w", 2)],
         unit: "customer",
         most: 10_000_000,
-        ..of("facloc", Computation, [997, 10_000, 100_000], expected::facloc)
+        ..of(
+            "facloc",
+            Computation,
+            [997, 10_000, 100_000],
+            expected::facloc,
+        )
     },
     Benchmark {
         n: "values",
         fixed: &[("w", 2048)],
         unit: "value",
         most: 10_000_000,
-        ..of("quicksort", Computation, [9973, 100_000, 1_000_000], expected::quicksort)
+        ..of(
+            "quicksort",
+            Computation,
+            [9973, 100_000, 1_000_000],
+            expected::quicksort,
+        )
     },
     Benchmark {
         n: "pieces",
         fixed: &[("P", 100)],
         unit: "piece",
         most: 1_000_000_000,
-        ..of("trapezoid", Computation, [9973, 1_000_000, 10_000_000], expected::trapezoid)
+        ..of(
+            "trapezoid",
+            Computation,
+            [9973, 1_000_000, 10_000_000],
+            expected::trapezoid,
+        )
     },
     Benchmark {
         n: "decimals",
         fixed: &[("P", 20)],
         unit: "word of a term",
         most: 50_000,
-        ..of("piprecision", Computation, [97, 1000, 5000], expected::piprecision)
+        ..of(
+            "piprecision",
+            Computation,
+            [97, 1000, 5000],
+            expected::piprecision,
+        )
     },
     Benchmark {
         n: "side of the matrix",
@@ -302,7 +375,12 @@ pub const ALL: [Benchmark; 30] = [
         fixed: &[("P", 20), ("w", 16_384)],
         unit: "multiplication",
         most: 4096,
-        ..of("recmatmul", Computation, [256, 256, 1024], expected::recmatmul)
+        ..of(
+            "recmatmul",
+            Computation,
+            [256, 256, 1024],
+            expected::recmatmul,
+        )
     },
     Benchmark {
         n: "the number's index",
@@ -313,6 +391,11 @@ pub const ALL: [Benchmark; 30] = [
     Benchmark {
         n: "values",
         most: 65_536,
-        ..of("bitonicsort", Messages, [16, 256, 4096], expected::bitonicsort)
+        ..of(
+            "bitonicsort",
+            Messages,
+            [16, 256, 4096],
+            expected::bitonicsort,
+        )
     },
 ];

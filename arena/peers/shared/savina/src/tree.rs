@@ -31,7 +31,9 @@ impl Growth {
     }
 
     fn work(&mut self) -> i64 {
-        let Sizes { S: mean, M: spread, .. } = self.sizes;
+        let Sizes {
+            S: mean, M: spread, ..
+        } = self.sizes;
         self.nodes += self.sizes.A;
         (mean - spread + self.random.below(2 * spread + 1)).max(1)
     }

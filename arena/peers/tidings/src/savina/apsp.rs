@@ -17,14 +17,20 @@ enum ToBlock {
 }
 
 /// The block of each neighbour before step k. One that is a step ahead has sent the next already, which waits.
-async fn around(k: usize, neighbours: usize, mailbox: &mut Mailbox<ToBlock>) -> HashMap<usize, Block> {
+async fn around(
+    k: usize,
+    neighbours: usize,
+    mailbox: &mut Mailbox<ToBlock>,
+) -> HashMap<usize, Block> {
     let mut blocks = HashMap::with_capacity(neighbours);
     while blocks.len() < neighbours {
         let this = mailbox.scan(|message| match message {
             ToBlock::Before(step, place, block) if step == k => Ok((place, block)),
             other => Err(other),
         });
-        let Ok((place, block)) = this.await else { break };
+        let Ok((place, block)) = this.await else {
+            break;
+        };
         blocks.insert(place, block);
     }
     blocks
@@ -36,7 +42,9 @@ async fn block(id: usize, graph: Arc<Graph>, mut mailbox: Mailbox<ToBlock>, mut 
         ToBlock::Neighbours(all) => Ok(all),
         other => Err(other),
     });
-    let Ok(neighbours) = neighbours.await else { return };
+    let Ok(neighbours) = neighbours.await else {
+        return;
+    };
     let started = mailbox.scan(|message| match message {
         ToBlock::Start => Ok(()),
         other => Err(other),

@@ -13,7 +13,13 @@ enum ToMaster {
     Done,
 }
 
-async fn work(most: i64, search: Arc<Search>, master: ActorRef<ToMaster>, mut mailbox: Mailbox<u32>, mut share: Share) {
+async fn work(
+    most: i64,
+    search: Arc<Search>,
+    master: ActorRef<ToMaster>,
+    mut mailbox: Mailbox<u32>,
+    mut share: Share,
+) {
     while let Ok(from) = mailbox.recv().await {
         let (visited, sum, left) = search.visit(from, most);
         share.msgs += visited;
@@ -25,8 +31,24 @@ async fn work(most: i64, search: Arc<Search>, master: ActorRef<ToMaster>, mut ma
     }
 }
 
-async fn master(sizes: Sizes, search: Arc<Search>, me: ActorRef<ToMaster>, mut mailbox: Mailbox<ToMaster>, mut share: Share) {
-    let worker = |_| start(|mailbox| work(sizes.w, Arc::clone(&search), me.clone(), mailbox, share.actor()));
+async fn master(
+    sizes: Sizes,
+    search: Arc<Search>,
+    me: ActorRef<ToMaster>,
+    mut mailbox: Mailbox<ToMaster>,
+    mut share: Share,
+) {
+    let worker = |_| {
+        start(|mailbox| {
+            work(
+                sizes.w,
+                Arc::clone(&search),
+                me.clone(),
+                mailbox,
+                share.actor(),
+            )
+        })
+    };
     let workers: Vec<_> = (0..sizes.P).map(worker).collect();
     let mut turn = workers.iter().cycle();
     let mut open = 0;

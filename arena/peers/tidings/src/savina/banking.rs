@@ -42,7 +42,12 @@ impl Account for Balance {
     }
 }
 
-async fn teller(sizes: Sizes, me: ActorRef<Teller>, mut mailbox: Mailbox<Teller>, mut share: Share) {
+async fn teller(
+    sizes: Sizes,
+    me: ActorRef<Teller>,
+    mut mailbox: Mailbox<Teller>,
+    mut share: Share,
+) {
     let account = |place| -> AccountRef {
         let share = share.actor();
         Builder::new().unbounded().start(Balance { place, share })
@@ -50,12 +55,17 @@ async fn teller(sizes: Sizes, me: ActorRef<Teller>, mut mailbox: Mailbox<Teller>
     let accounts: Vec<_> = (0..sizes.A).map(account).collect();
     let mut left = sizes.n;
     while left > 0 {
-        let Ok(message) = mailbox.recv().await else { return };
+        let Ok(message) = mailbox.recv().await else {
+            return;
+        };
         share.msgs += 1;
         match message {
             Teller::Start => {
-                for Transfer { from, to, amount } in Transfers::new(sizes.A).take(sizes.n as usize) {
-                    let sent = accounts[from].pay(amount, accounts[to].clone(), me.clone()).await;
+                for Transfer { from, to, amount } in Transfers::new(sizes.A).take(sizes.n as usize)
+                {
+                    let sent = accounts[from]
+                        .pay(amount, accounts[to].clone(), me.clone())
+                        .await;
                     sent.expect("the account is alive");
                 }
             }

@@ -65,7 +65,9 @@ async fn room(
     let mut asleep = true;
     while let Ok(message) = mailbox.recv().await {
         match message {
-            ToRoom::Enter(customer) if waiting.len() == places => tell(&customer, ToCustomer::Full).await,
+            ToRoom::Enter(customer) if waiting.len() == places => {
+                tell(&customer, ToCustomer::Full).await
+            }
             ToRoom::Enter(customer) => {
                 if asleep {
                     asleep = false;
@@ -116,7 +118,8 @@ async fn factory(
             ToFactory::Start => {
                 for number in 0..sizes.n {
                     let (factory, share) = (address.clone(), share.actor());
-                    let new = start(|mailbox| customer(number, factory, me(&mailbox), mailbox, share));
+                    let new =
+                        start(|mailbox| customer(number, factory, me(&mailbox), mailbox, share));
                     tell(&room, ToRoom::Enter(new)).await;
                     busy_wait(random.below(sizes.S) + 10);
                 }
@@ -135,7 +138,15 @@ async fn factory(
 
 async fn run(sizes: Sizes, share: Share) {
     let barber = start(|mailbox| barber(sizes.S, mailbox, share.actor()));
-    let room = start(|mailbox| room(sizes.w as usize, barber, me(&mailbox), mailbox, share.actor()));
+    let room = start(|mailbox| {
+        room(
+            sizes.w as usize,
+            barber,
+            me(&mailbox),
+            mailbox,
+            share.actor(),
+        )
+    });
     let factory = start(|mailbox| factory(sizes, room, me(&mailbox), mailbox, share.actor()));
     tell(&factory, ToFactory::Start).await;
 }

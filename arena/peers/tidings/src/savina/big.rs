@@ -25,7 +25,13 @@ enum ToSink {
 /// The pong that begins.
 const NOBODY: i64 = -1;
 
-async fn big(place: i64, n: i64, sink: ActorRef<ToSink>, mut mailbox: Mailbox<Big>, mut share: Share) {
+async fn big(
+    place: i64,
+    n: i64,
+    sink: ActorRef<ToSink>,
+    mut mailbox: Mailbox<Big>,
+    mut share: Share,
+) {
     let mut random = PseudoRandom::new(place);
     let mut neighbours: All = Arc::new([]);
     let (mut pings, mut pinged) = (0, NOBODY);

@@ -50,7 +50,13 @@ async fn split(length: usize, branches: Vec<Next>, mut mailbox: Mailbox<Sort>, m
 }
 
 /// Runs of `length` values from one branch after the other.
-async fn join(length: usize, branches: usize, next: Next, mut mailbox: Mailbox<Sort>, mut share: Share) {
+async fn join(
+    length: usize,
+    branches: usize,
+    next: Next,
+    mut mailbox: Mailbox<Sort>,
+    mut share: Share,
+) {
     let mut waiting = vec![VecDeque::new(); branches];
     let (mut sent, mut ended) = (0, 0);
     while let Ok(message) = mailbox.recv().await {
@@ -70,7 +76,13 @@ async fn join(length: usize, branches: usize, next: Next, mut mailbox: Mailbox<S
     }
 }
 
-async fn compare(place: usize, rising: bool, next: Next, mut mailbox: Mailbox<Sort>, mut share: Share) {
+async fn compare(
+    place: usize,
+    rising: bool,
+    next: Next,
+    mut mailbox: Mailbox<Sort>,
+    mut share: Share,
+) {
     let mut before = None;
     while let Ok(message) = mailbox.recv().await {
         share.msgs += 1;
@@ -118,7 +130,11 @@ impl Network<'_> {
 
     /// All sequences of a length. `turn`: how many follow each other in the same direction; the last stage has one only.
     fn step(&self, length: usize, sequences: usize, turn: Option<usize>, next: Next) -> Next {
-        let next = if turn.is_some() { self.forward(None, next) } else { next };
+        let next = if turn.is_some() {
+            self.forward(None, next)
+        } else {
+            next
+        };
         let joiner = self.join(length, sequences, next);
         let worker = |i: usize| {
             let rising = turn.is_none_or(|turn| i / turn % 2 == 0);

@@ -35,12 +35,22 @@ async fn produce(
 ) {
     let mut value = 0.0;
     for number in 0..=sizes.n {
-        let Ok(Produce) = mailbox.recv().await else { return };
+        let Ok(Produce) = mailbox.recv().await else {
+            return;
+        };
         share.msgs += 1;
         if number < sizes.n {
             value = item(value, sizes.S);
             let producer = me.clone();
-            tell(&manager, ToManager::Item(Item { number, value, producer })).await;
+            tell(
+                &manager,
+                ToManager::Item(Item {
+                    number,
+                    value,
+                    producer,
+                }),
+            )
+            .await;
         }
     }
     tell(&manager, ToManager::ProducerEnds).await;
@@ -56,7 +66,9 @@ async fn consume(
     let mut sum = 0.0;
     while let Ok(message) = mailbox.recv().await {
         share.msgs += 1;
-        let ToConsumer::Item(got) = message else { break };
+        let ToConsumer::Item(got) = message else {
+            break;
+        };
         share.check += got.number;
         sum = item(sum + got.value, cost);
         tell(&manager, ToManager::Free(me.clone())).await;
@@ -64,7 +76,12 @@ async fn consume(
     assert!(sum <= 0.0, "the logarithms of fractions");
 }
 
-async fn manage(sizes: Sizes, address: ActorRef<ToManager>, mut mailbox: Mailbox<ToManager>, mut share: Share) {
+async fn manage(
+    sizes: Sizes,
+    address: ActorRef<ToManager>,
+    mut mailbox: Mailbox<ToManager>,
+    mut share: Share,
+) {
     let producer = |_| {
         let (manager, share) = (address.clone(), share.actor());
         start(|mailbox| produce(sizes, manager, me(&mailbox), mailbox, share))
@@ -83,7 +100,9 @@ async fn manage(sizes: Sizes, address: ActorRef<ToManager>, mut mailbox: Mailbox
     let mut waiting = VecDeque::new();
     let mut producing = sizes.P;
     while producing > 0 || free.len() < sizes.N as usize {
-        let Ok(message) = mailbox.recv().await else { return };
+        let Ok(message) = mailbox.recv().await else {
+            return;
+        };
         share.msgs += 1;
         match message {
             ToManager::Item(item) => {

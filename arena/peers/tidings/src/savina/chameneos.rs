@@ -34,7 +34,9 @@ async fn creature(
     let mut meetings = 0;
     loop {
         tell(&mall, ToMall::Meet(colour, me.clone())).await;
-        let Ok(message) = mailbox.recv().await else { return };
+        let Ok(message) = mailbox.recv().await else {
+            return;
+        };
         share.msgs += 1;
         match message {
             ToCreature::Meet(other, from) => {
@@ -48,7 +50,12 @@ async fn creature(
     }
 }
 
-async fn mall(sizes: Sizes, address: ActorRef<ToMall>, mut mailbox: Mailbox<ToMall>, mut share: Share) {
+async fn mall(
+    sizes: Sizes,
+    address: ActorRef<ToMall>,
+    mut mailbox: Mailbox<ToMall>,
+    mut share: Share,
+) {
     for i in 0..sizes.A {
         let (mall, share) = (address.clone(), share.actor());
         start(|mailbox| creature((i % 3) as Colour, mall, me(&mailbox), mailbox, share));

@@ -20,7 +20,9 @@ enum ToSmoker {
 async fn smoke(arbiter: ActorRef<ToArbiter>, mut mailbox: Mailbox<ToSmoker>, mut share: Share) {
     while let Ok(message) = mailbox.recv().await {
         share.msgs += 1;
-        let ToSmoker::Smoke(time) = message else { return };
+        let ToSmoker::Smoke(time) = message else {
+            return;
+        };
         share.check += time;
         // The arbiter may have had enough by now.
         let _ = arbiter.send(ToArbiter::Smoking).await;
@@ -28,7 +30,12 @@ async fn smoke(arbiter: ActorRef<ToArbiter>, mut mailbox: Mailbox<ToSmoker>, mut
     }
 }
 
-async fn arbitrate(sizes: Sizes, me: ActorRef<ToArbiter>, mut mailbox: Mailbox<ToArbiter>, mut share: Share) {
+async fn arbitrate(
+    sizes: Sizes,
+    me: ActorRef<ToArbiter>,
+    mut mailbox: Mailbox<ToArbiter>,
+    mut share: Share,
+) {
     let smoker = |_| start(|mailbox| smoke(me.clone(), mailbox, share.actor()));
     let smokers: Vec<_> = (0..sizes.A).map(smoker).collect();
     let mut random = PseudoRandom::new(sizes.n * sizes.A);

@@ -61,7 +61,12 @@ async fn work(
     tell(&master, Done).await;
 }
 
-async fn master(sizes: Sizes, master: ActorRef<Done>, mut mailbox: Mailbox<Done>, mut share: Share) {
+async fn master(
+    sizes: Sizes,
+    master: ActorRef<Done>,
+    mut mailbox: Mailbox<Done>,
+    mut share: Share,
+) {
     let data: DictionaryRef = Builder::new().unbounded().start(Data {
         written: HashMap::new(),
         share: share.actor(),

@@ -39,7 +39,14 @@ struct Go;
 struct Done;
 
 /// Its values are its own, so that what it finds does not depend on the others.
-async fn work(id: i64, sizes: Sizes, list: ListRef, master: ActorRef<Done>, mut mailbox: Mailbox<Go>, mut share: Share) {
+async fn work(
+    id: i64,
+    sizes: Sizes,
+    list: ListRef,
+    master: ActorRef<Done>,
+    mut mailbox: Mailbox<Go>,
+    mut share: Share,
+) {
     let Ok(Go) = mailbox.recv().await else { return };
     share.msgs += 1;
     let mut random = PseudoRandom::new(id + sizes.n + sizes.w + sizes.S);
@@ -48,7 +55,10 @@ async fn work(id: i64, sizes: Sizes, list: ListRef, master: ActorRef<Done>, mut 
         let kind = random.below(100);
         let alive = "the list is alive";
         if kind < sizes.S {
-            assert!(list.size().await.expect(alive) >= added, "what was added stays");
+            assert!(
+                list.size().await.expect(alive) >= added,
+                "what was added stays"
+            );
         } else if kind < sizes.S + sizes.w {
             added += 1;
             share.check += list.add(random.next() * sizes.P + id).await.expect(alive);
@@ -61,7 +71,12 @@ async fn work(id: i64, sizes: Sizes, list: ListRef, master: ActorRef<Done>, mut 
     tell(&master, Done).await;
 }
 
-async fn master(sizes: Sizes, master: ActorRef<Done>, mut mailbox: Mailbox<Done>, mut share: Share) {
+async fn master(
+    sizes: Sizes,
+    master: ActorRef<Done>,
+    mut mailbox: Mailbox<Done>,
+    mut share: Share,
+) {
     let list: ListRef = Builder::new().unbounded().start(Data {
         list: SortedList::new(),
         share: share.actor(),

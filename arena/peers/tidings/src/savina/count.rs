@@ -17,7 +17,10 @@ async fn produce(n: i64, counter: ActorRef<Count>, mut mailbox: Mailbox<Go>, mut
     for _ in 0..n {
         tell(&counter, Count::Add(1)).await;
     }
-    share.check = counter.call(Count::Get).await.expect("the counter is alive");
+    share.check = counter
+        .call(Count::Get)
+        .await
+        .expect("the counter is alive");
     share.msgs = 2;
 }
 

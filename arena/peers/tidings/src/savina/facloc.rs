@@ -43,7 +43,10 @@ impl Node {
             };
             start(|mailbox| node.live(self::me(&mailbox), mailbox))
         };
-        four.into_iter().enumerate().map(|(place, quadrant)| child((place, quadrant))).collect()
+        four.into_iter()
+            .enumerate()
+            .map(|(place, quadrant)| child((place, quadrant)))
+            .collect()
     }
 
     async fn live(mut self, me: ActorRef<ToQuadrant>, mut mailbox: Mailbox<ToQuadrant>) {
@@ -53,7 +56,11 @@ impl Node {
             match message {
                 ToQuadrant::Customer(point) => {
                     if !children.is_empty() {
-                        tell(&children[self.quadrant.child(point)], ToQuadrant::Customer(point)).await;
+                        tell(
+                            &children[self.quadrant.child(point)],
+                            ToQuadrant::Customer(point),
+                        )
+                        .await;
                     } else if let Some(four) = self.quadrant.add(point) {
                         self.tell_parent().await;
                         children = self.open(four, &me);
@@ -103,10 +110,17 @@ impl Node {
     }
 }
 
-async fn produce(sizes: Sizes, root: ActorRef<ToQuadrant>, mut mailbox: Mailbox<NextCustomer>, _share: Share) {
+async fn produce(
+    sizes: Sizes,
+    root: ActorRef<ToQuadrant>,
+    mut mailbox: Mailbox<NextCustomer>,
+    _share: Share,
+) {
     for point in Points::new(sizes.S).take(sizes.n as usize) {
         tell(&root, ToQuadrant::Customer(point)).await;
-        let Ok(NextCustomer) = mailbox.recv().await else { return };
+        let Ok(NextCustomer) = mailbox.recv().await else {
+            return;
+        };
     }
     tell(&root, ToQuadrant::RequestExit).await;
 }

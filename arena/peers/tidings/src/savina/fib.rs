@@ -10,7 +10,12 @@ enum Fib {
     Response(i64),
 }
 
-async fn fib(parent: Option<ActorRef<Fib>>, address: ActorRef<Fib>, mut mailbox: Mailbox<Fib>, mut share: Share) {
+async fn fib(
+    parent: Option<ActorRef<Fib>>,
+    address: ActorRef<Fib>,
+    mut mailbox: Mailbox<Fib>,
+    mut share: Share,
+) {
     let (mut sum, mut missing) = (0, 0);
     while let Ok(message) = mailbox.recv().await {
         share.msgs += 1;

@@ -19,8 +19,18 @@ enum ToSource {
 
 async fn producer(n: i64, mut mailbox: Mailbox<Next>, _share: Share) {
     for sent in 0..=n {
-        let Ok(Next(source)) = mailbox.recv().await else { return };
-        tell(&source, if sent < n { ToSource::Boot } else { ToSource::End }).await;
+        let Ok(Next(source)) = mailbox.recv().await else {
+            return;
+        };
+        tell(
+            &source,
+            if sent < n {
+                ToSource::Boot
+            } else {
+                ToSource::End
+            },
+        )
+        .await;
     }
 }
 
@@ -76,7 +86,12 @@ async fn sample(rate: i64, next: ActorRef<f64>, mut mailbox: Mailbox<f64>, _shar
     }
 }
 
-async fn tag(channel: usize, next: ActorRef<(usize, f64)>, mut mailbox: Mailbox<f64>, _share: Share) {
+async fn tag(
+    channel: usize,
+    next: ActorRef<(usize, f64)>,
+    mut mailbox: Mailbox<f64>,
+    _share: Share,
+) {
     while let Ok(value) = mailbox.recv().await {
         tell(&next, (channel, value)).await;
     }
@@ -111,7 +126,12 @@ async fn sink(mut mailbox: Mailbox<f64>, mut share: Share) {
 }
 
 /// A channel, from its end to its beginning.
-fn channel(number: i64, sizes: Sizes, integrator: ActorRef<(usize, f64)>, share: &Share) -> ActorRef<f64> {
+fn channel(
+    number: i64,
+    sizes: Sizes,
+    integrator: ActorRef<(usize, f64)>,
+    share: &Share,
+) -> ActorRef<f64> {
     let Sizes { n, P, .. } = sizes;
     let fir = |which| Fir::new(which, number, P, n);
     let next = start(|mailbox| tag(number as usize, integrator, mailbox, share.actor()));

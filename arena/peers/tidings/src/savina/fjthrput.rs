@@ -14,7 +14,9 @@ async fn work(mut mailbox: Mailbox<i64>, mut share: Share) {
 }
 
 async fn run(sizes: Sizes, share: Share) {
-    let actors: Vec<_> = (0..sizes.A).map(|_| start(|mailbox| work(mailbox, share.actor()))).collect();
+    let actors: Vec<_> = (0..sizes.A)
+        .map(|_| start(|mailbox| work(mailbox, share.actor())))
+        .collect();
     for number in 0..sizes.n {
         for actor in &actors {
             tell(actor, number).await;

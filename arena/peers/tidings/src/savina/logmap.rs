@@ -25,7 +25,12 @@ enum Series {
 }
 
 /// While it waits for a term, its orders wait in its mailbox.
-async fn series(mut term: f64, computer: ComputeRef, mut mailbox: Mailbox<Series>, mut share: Share) {
+async fn series(
+    mut term: f64,
+    computer: ComputeRef,
+    mut mailbox: Mailbox<Series>,
+    mut share: Share,
+) {
     while let Ok(message) = mailbox.recv().await {
         share.msgs += 1;
         match message {
@@ -47,7 +52,9 @@ async fn master(sizes: Sizes, mut mailbox: Mailbox<Go>, mut share: Share) {
     for number in 0..sizes.A {
         let (rate, first) = start_of(number);
         let computer: ComputeRef = Builder::new().unbounded().start(Rate(rate, share.actor()));
-        all.push(start(|mailbox| series(first, computer, mailbox, share.actor())));
+        all.push(start(|mailbox| {
+            series(first, computer, mailbox, share.actor())
+        }));
     }
     let Ok(Go) = mailbox.recv().await else { return };
     share.msgs += 1;

@@ -14,7 +14,12 @@ enum ToMaster {
     Done,
 }
 
-async fn work(sizes: Sizes, master: ActorRef<ToMaster>, mut mailbox: Mailbox<Board>, mut share: Share) {
+async fn work(
+    sizes: Sizes,
+    master: ActorRef<ToMaster>,
+    mut mailbox: Mailbox<Board>,
+    mut share: Share,
+) {
     while let Ok(board) = mailbox.recv().await {
         let depth = board.len() as i64;
         if depth < sizes.w && depth < sizes.n {
@@ -23,14 +28,23 @@ async fn work(sizes: Sizes, master: ActorRef<ToMaster>, mut mailbox: Mailbox<Boa
                 tell(&master, ToMaster::Board(more)).await;
             }
         } else {
-            let mut found = || master.try_send(ToMaster::Solution).expect("the master is alive");
+            let mut found = || {
+                master
+                    .try_send(ToMaster::Solution)
+                    .expect("the master is alive")
+            };
             share.msgs += solve(&board, sizes.n, &mut found);
         }
         tell(&master, ToMaster::Done).await;
     }
 }
 
-async fn master(sizes: Sizes, me: ActorRef<ToMaster>, mut mailbox: Mailbox<ToMaster>, mut share: Share) {
+async fn master(
+    sizes: Sizes,
+    me: ActorRef<ToMaster>,
+    mut mailbox: Mailbox<ToMaster>,
+    mut share: Share,
+) {
     let worker = |_| start(|mailbox| work(sizes, me.clone(), mailbox, share.actor()));
     let workers: Vec<_> = (0..sizes.P).map(worker).collect();
     let mut turn = workers.iter().cycle();
@@ -41,7 +55,9 @@ async fn master(sizes: Sizes, me: ActorRef<ToMaster>, mut mailbox: Mailbox<ToMas
             open += 1;
             tell(worker, board).await;
         }
-        let Ok(message) = mailbox.recv().await else { return };
+        let Ok(message) = mailbox.recv().await else {
+            return;
+        };
         match message {
             ToMaster::Board(more) => board = Some(more),
             ToMaster::Solution => share.check += 1,

@@ -14,7 +14,13 @@ enum Ask {
 
 struct Go;
 
-async fn dine(place: usize, n: i64, arbitrator: ActorRef<Ask>, mut mailbox: Mailbox<Go>, share: Share) {
+async fn dine(
+    place: usize,
+    n: i64,
+    arbitrator: ActorRef<Ask>,
+    mut mailbox: Mailbox<Go>,
+    share: Share,
+) {
     let Ok(Go) = mailbox.recv().await else { return };
     for meal in 0..n {
         let hungry = || arbitrator.call(|reply| Ask::Hungry(place, reply));

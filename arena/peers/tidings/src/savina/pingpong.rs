@@ -16,7 +16,13 @@ enum ToPong {
     Stop,
 }
 
-async fn ping(n: i64, pong: ActorRef<ToPong>, me: ActorRef<ToPing>, mut mailbox: Mailbox<ToPing>, mut share: Share) {
+async fn ping(
+    n: i64,
+    pong: ActorRef<ToPong>,
+    me: ActorRef<ToPing>,
+    mut mailbox: Mailbox<ToPing>,
+    mut share: Share,
+) {
     let mut sent = 0;
     while let Ok(message) = mailbox.recv().await {
         share.msgs += 1;

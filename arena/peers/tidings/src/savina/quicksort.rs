@@ -19,11 +19,17 @@ async fn sort(
     mut mailbox: Mailbox<Sort>,
     mut share: Share,
 ) {
-    let Ok(Sort::Sort(data)) = mailbox.recv().await else { return };
+    let Ok(Sort::Sort(data)) = mailbox.recv().await else {
+        return;
+    };
     let sorted = if (data.len() as i64) < threshold {
         quicksort(data)
     } else {
-        let Split { less, equal, greater } = split(&data);
+        let Split {
+            less,
+            equal,
+            greater,
+        } = split(&data);
         for (place, part) in [less, greater].into_iter().enumerate() {
             let actor = new(threshold, Some((address.clone(), place)), share.actor());
             tell(&actor, Sort::Sort(part)).await;
@@ -44,7 +50,11 @@ async fn sort(
     }
     assert!(sorted.is_sorted(), "values come back sorted");
     share.msgs = sorted.len() as i64;
-    share.check = sorted.iter().zip(0..).map(|(value, place)| value * place).sum();
+    share.check = sorted
+        .iter()
+        .zip(0..)
+        .map(|(value, place)| value * place)
+        .sum();
 }
 
 /// Not an `async fn`, or the type of its future would contain itself.

@@ -9,7 +9,9 @@ use super::{Program, start, tell};
 async fn sort(n: i64, bit: i64, next: ActorRef<i64>, mut mailbox: Mailbox<i64>, mut share: Share) {
     let mut with_bit = Vec::new();
     for _ in 0..n {
-        let Ok(value) = mailbox.recv().await else { return };
+        let Ok(value) = mailbox.recv().await else {
+            return;
+        };
         share.msgs += 1;
         if value & bit == 0 {
             tell(&next, value).await;
@@ -33,7 +35,9 @@ async fn validate(mut mailbox: Mailbox<i64>, mut share: Share) {
 }
 
 async fn source(n: i64, mut mailbox: Mailbox<ActorRef<i64>>, mut share: Share) {
-    let Ok(next) = mailbox.recv().await else { return };
+    let Ok(next) = mailbox.recv().await else {
+        return;
+    };
     share.msgs += 1;
     for value in values(2048, n) {
         tell(&next, value).await;

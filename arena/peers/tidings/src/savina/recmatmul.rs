@@ -56,14 +56,28 @@ async fn master(
     mut mailbox: Mailbox<ToMaster>,
     mut share: Share,
 ) {
-    let worker = |_| start(|mailbox| work(sizes.w, Arc::clone(&matrices), me.clone(), mailbox, share.actor()));
+    let worker = |_| {
+        start(|mailbox| {
+            work(
+                sizes.w,
+                Arc::clone(&matrices),
+                me.clone(),
+                mailbox,
+                share.actor(),
+            )
+        })
+    };
     let workers: Vec<_> = (0..sizes.P).map(worker).collect();
     let mut open = 0;
     let mut next = Some(Part::whole(sizes.n));
     loop {
         if let Some(part) = next.take() {
             open += 1;
-            tell(&workers[(part.row + part.column) % workers.len()], ToWorker::Part(part)).await;
+            tell(
+                &workers[(part.row + part.column) % workers.len()],
+                ToWorker::Part(part),
+            )
+            .await;
         }
         match mailbox.recv().await {
             Ok(ToMaster::Part(part)) => next = Some(part),
@@ -75,7 +89,10 @@ async fn master(
         }
     }
     for worker in &workers {
-        share.check += worker.call(ToWorker::Sum).await.expect("the worker is alive");
+        share.check += worker
+            .call(ToWorker::Sum)
+            .await
+            .expect("the worker is alive");
     }
 }
 

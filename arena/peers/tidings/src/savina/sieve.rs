@@ -27,7 +27,9 @@ fn new(first: i64, room: i64, share: Share) -> ActorRef<i64> {
 }
 
 async fn produce(limit: i64, mut mailbox: Mailbox<ActorRef<i64>>, _share: Share) {
-    let Ok(filter) = mailbox.recv().await else { return };
+    let Ok(filter) = mailbox.recv().await else {
+        return;
+    };
     for candidate in (3..limit).step_by(2) {
         tell(&filter, candidate).await;
     }

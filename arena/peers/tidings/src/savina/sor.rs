@@ -25,7 +25,14 @@ enum ToHalf {
     Result(i64),
 }
 
-async fn cell(at: i64, mut value: f64, sizes: Sizes, half: ActorRef<ToHalf>, mut mailbox: Mailbox<ToCell>, mut share: Share) {
+async fn cell(
+    at: i64,
+    mut value: f64,
+    sizes: Sizes,
+    half: ActorRef<ToHalf>,
+    mut mailbox: Mailbox<ToCell>,
+    mut share: Share,
+) {
     let Sizes { n, M: rounds, .. } = sizes;
     let (row, column) = (at / n, at % n);
     // Values may be there before it knows its neighbours.
@@ -41,13 +48,19 @@ async fn cell(at: i64, mut value: f64, sizes: Sizes, half: ActorRef<ToHalf>, mut
         (column > 0, at - 1),
         (row > 0, at - n),
     ];
-    let near: Vec<_> = near.into_iter().filter(|(inside, _)| *inside).map(|(_, at)| &cells[at as usize]).collect();
+    let near: Vec<_> = near
+        .into_iter()
+        .filter(|(inside, _)| *inside)
+        .map(|(_, at)| &cells[at as usize])
+        .collect();
     let begins = colour(row, column);
     for round in 0..rounds {
         if round > 0 || !begins {
             let mut sum = 0.0;
             for _ in &near {
-                let Ok(ToCell::Value(value)) = mailbox.recv().await else { return };
+                let Ok(ToCell::Value(value)) = mailbox.recv().await else {
+                    return;
+                };
                 share.msgs += 1;
                 sum += value;
             }
@@ -85,7 +98,9 @@ async fn half(
         share.msgs += 1;
         match message {
             ToHalf::Boot => {
-                let new = |(at, value)| start(|mailbox| cell(at, value, sizes, address.clone(), mailbox, share.actor()));
+                let new = |(at, value)| {
+                    start(|mailbox| cell(at, value, sizes, address.clone(), mailbox, share.actor()))
+                };
                 own = half_of(sizes, left.is_none()).map(new).collect();
                 if let Some((runner, others)) = &left {
                     tell(runner, ToHalf::Border(own.clone())).await;
@@ -112,17 +127,29 @@ async fn half(
 }
 
 /// Tells the cells of one half where all are.
-async fn start_all(sizes: Sizes, left: &[ActorRef<ToCell>], right: &[ActorRef<ToCell>], is_left: bool) {
+async fn start_all(
+    sizes: Sizes,
+    left: &[ActorRef<ToCell>],
+    right: &[ActorRef<ToCell>],
+    is_left: bool,
+) {
     let (n, part) = (sizes.n as usize, sizes.n as usize / 2);
     let rows = left.chunks_exact(part).zip(right.chunks_exact(n - part));
-    let cells: Cells = rows.flat_map(|(left, right)| left.iter().chain(right)).cloned().collect();
+    let cells: Cells = rows
+        .flat_map(|(left, right)| left.iter().chain(right))
+        .cloned()
+        .collect();
     for cell in if is_left { left } else { right } {
         tell(cell, ToCell::Start(Arc::clone(&cells))).await;
     }
 }
 
 /// Not an `async fn`, or the type of its future would contain itself.
-fn new_half(sizes: Sizes, left: Option<(ActorRef<ToHalf>, Vec<ActorRef<ToCell>>)>, share: Share) -> ActorRef<ToHalf> {
+fn new_half(
+    sizes: Sizes,
+    left: Option<(ActorRef<ToHalf>, Vec<ActorRef<ToCell>>)>,
+    share: Share,
+) -> ActorRef<ToHalf> {
     start(|mailbox| half(sizes, left, me(&mailbox), mailbox, share))
 }
 

@@ -14,15 +14,29 @@ enum ToMaster {
     Area(usize, f64),
 }
 
-async fn work(place: usize, n: i64, master: ActorRef<ToMaster>, mut mailbox: Mailbox<Work>, mut share: Share) {
-    let Ok(Work(from, to)) = mailbox.recv().await else { return };
+async fn work(
+    place: usize,
+    n: i64,
+    master: ActorRef<ToMaster>,
+    mut mailbox: Mailbox<Work>,
+    mut share: Share,
+) {
+    let Ok(Work(from, to)) = mailbox.recv().await else {
+        return;
+    };
     share.msgs = to - from;
     tell(&master, ToMaster::Area(place, trapezoids(n, from, to))).await;
 }
 
-async fn master(sizes: Sizes, me: ActorRef<ToMaster>, mut mailbox: Mailbox<ToMaster>, mut share: Share) {
+async fn master(
+    sizes: Sizes,
+    me: ActorRef<ToMaster>,
+    mut mailbox: Mailbox<ToMaster>,
+    mut share: Share,
+) {
     let Sizes { n, P, .. } = sizes;
-    let worker = |place| start(|mailbox| work(place as usize, n, me.clone(), mailbox, share.actor()));
+    let worker =
+        |place| start(|mailbox| work(place as usize, n, me.clone(), mailbox, share.actor()));
     let workers: Vec<_> = (0..P).map(worker).collect();
     // Added in their order: a sum of such numbers depends on it.
     let mut areas = vec![0.0; workers.len()];
