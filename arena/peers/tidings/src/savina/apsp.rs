@@ -10,7 +10,7 @@ use tidings::actor::{ActorRef, Mailbox};
 use super::{Program, start, tell};
 
 enum ToBlock {
-    Neighbours(Vec<ActorRef<ToBlock>>),
+    Neighbours(Vec<ActorRef<Self>>),
     Start,
     /// A block before a step, with its place.
     Before(usize, usize, Block),

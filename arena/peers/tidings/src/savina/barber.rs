@@ -66,7 +66,7 @@ async fn room(
     while let Ok(message) = mailbox.recv().await {
         match message {
             ToRoom::Enter(customer) if waiting.len() == places => {
-                tell(&customer, ToCustomer::Full).await
+                tell(&customer, ToCustomer::Full).await;
             }
             ToRoom::Enter(customer) => {
                 if asleep {

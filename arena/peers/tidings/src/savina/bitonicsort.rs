@@ -137,7 +137,7 @@ impl Network<'_> {
         };
         let joiner = self.join(length, sequences, next);
         let worker = |i: usize| {
-            let rising = turn.is_none_or(|turn| i / turn % 2 == 0);
+            let rising = turn.is_none_or(|turn| (i / turn).is_multiple_of(2));
             if length > 2 {
                 self.partition(i, length, rising, joiner.clone())
             } else {

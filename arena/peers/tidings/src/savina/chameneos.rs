@@ -19,7 +19,7 @@ enum ToMall {
 }
 
 enum ToCreature {
-    Meet(Colour, ActorRef<ToCreature>),
+    Meet(Colour, ActorRef<Self>),
     Change(Colour),
     End,
 }

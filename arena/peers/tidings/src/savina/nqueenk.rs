@@ -31,7 +31,7 @@ async fn work(
             let mut found = || {
                 master
                     .try_send(ToMaster::Solution)
-                    .expect("the master is alive")
+                    .expect("the master is alive");
             };
             share.msgs += solve(&board, sizes.n, &mut found);
         }

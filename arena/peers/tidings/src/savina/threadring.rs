@@ -6,7 +6,7 @@ use tidings::actor::{ActorRef, Mailbox};
 use super::{Program, start, tell};
 
 enum Ring {
-    Next(ActorRef<Ring>),
+    Next(ActorRef<Self>),
     /// So many hops are left.
     Token(i64),
     /// So many actors are left to end.
