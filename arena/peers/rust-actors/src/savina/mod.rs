@@ -7,6 +7,7 @@
 mod banking;
 mod barber;
 mod big;
+mod bitonicsort;
 mod bndbuffer;
 mod chameneos;
 mod cigsmok;
@@ -21,7 +22,9 @@ mod philosopher;
 mod pingpong;
 mod radixsort;
 mod sieve;
+mod sor;
 mod threadring;
+mod uct;
 
 use crate::cells::{Cell, Cells, Counts, Fault, Params, Sample};
 use ::savina::{Share, Sizes};
@@ -112,6 +115,7 @@ pub(crate) fn cells<S: System>() -> Cells {
         ("savina/banking", cell::<S, banking::Banking> as Cell),
         ("savina/barber", cell::<S, barber::Barber>),
         ("savina/big", cell::<S, big::Big>),
+        ("savina/bitonicsort", cell::<S, bitonicsort::BitonicSort>),
         ("savina/bndbuffer", cell::<S, bndbuffer::BndBuffer>),
         ("savina/chameneos", cell::<S, chameneos::Chameneos>),
         ("savina/cigsmok", cell::<S, cigsmok::CigSmok>),
@@ -126,6 +130,8 @@ pub(crate) fn cells<S: System>() -> Cells {
         ("savina/pingpong", cell::<S, pingpong::PingPong>),
         ("savina/radixsort", cell::<S, radixsort::RadixSort>),
         ("savina/sieve", cell::<S, sieve::Sieve>),
+        ("savina/sor", cell::<S, sor::Sor>),
         ("savina/threadring", cell::<S, threadring::ThreadRing>),
+        ("savina/uct", cell::<S, uct::Uct>),
     ])
 }
