@@ -125,6 +125,29 @@ mod tests {
     }
 
     #[test]
+    fn the_page_has_the_sizes_and_bounds_of_the_table() {
+        let page = include_str!("../../../../arena/SAVINA.md");
+        for one in &ALL {
+            let begin = format!("| `{}` | ", one.id);
+            let row = page.lines().find(|line| line.starts_with(&begin));
+            let row = row.unwrap_or_else(|| panic!("{} has no row", one.id));
+            let bound = match one.bound {
+                Bound::Messages => "| M |",
+                Bound::Computation => "| C |",
+            };
+            let [smoke, quick, paper] = one.sizes;
+            assert!(row.contains(bound), "{row}");
+            assert!(
+                row.contains(&format!(": {smoke}, {quick}, {paper} |")),
+                "{row}"
+            );
+            for (key, value) in one.fixed {
+                assert!(row.contains(&format!("{key}={value}")), "{row}: {key}");
+            }
+        }
+    }
+
+    #[test]
     fn a_label_says_what_dominates() {
         let mut labels = BTreeMap::new();
         label(&cell("savina/fib"), &mut labels);

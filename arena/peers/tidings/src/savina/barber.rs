@@ -40,16 +40,13 @@ async fn customer(
     factory: ActorRef<ToFactory>,
     me: Customer,
     mut mailbox: Mailbox<ToCustomer>,
-    share: Share,
+    _share: Share,
 ) {
     while let Ok(message) = mailbox.recv().await {
         match message {
             ToCustomer::Full => tell(&factory, ToFactory::Returned(me.clone())).await,
             ToCustomer::Wait | ToCustomer::Start => {}
-            ToCustomer::Done => {
-                drop(share);
-                return tell(&factory, ToFactory::Done(number)).await;
-            }
+            ToCustomer::Done => return tell(&factory, ToFactory::Done(number)).await,
         }
     }
 }

@@ -19,7 +19,7 @@ async fn dine(
     n: i64,
     arbitrator: ActorRef<Ask>,
     mut mailbox: Mailbox<Go>,
-    share: Share,
+    _share: Share,
 ) {
     let Ok(Go) = mailbox.recv().await else { return };
     for meal in 0..n {
@@ -27,7 +27,6 @@ async fn dine(
         while !hungry().await.expect("the arbitrator is alive") {}
         tell(&arbitrator, Ask::Done(place, meal)).await;
     }
-    drop(share);
 }
 
 async fn arbitrate(philosophers: usize, mut mailbox: Mailbox<Ask>, mut share: Share) {
