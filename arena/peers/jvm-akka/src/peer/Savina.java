@@ -4,7 +4,6 @@ import akka.actor.ActorContext;
 import akka.actor.ActorRef;
 import akka.actor.Props;
 import akka.actor.UntypedAbstractActor;
-import akka.japi.Creator;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -56,10 +55,11 @@ final class Savina {
             this.driver = driver;
         }
 
-        <T extends Part> ActorRef start(ActorContext context, Class<T> type, Creator<T> creator) {
+        /** Starts a {@link Part}. */
+        ActorRef start(ActorContext context, Props part) {
             living.incrementAndGet();
             units.incrementAndGet();
-            return context.actorOf(Props.create(type, creator));
+            return context.actorOf(part);
         }
 
         private void end(long moreMsgs, long moreCheck) {

@@ -2,6 +2,7 @@ package peer;
 
 import akka.actor.ActorContext;
 import akka.actor.ActorRef;
+import akka.actor.Props;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -97,10 +98,10 @@ final class SavinaLarge {
         @Override
         public void preStart() {
             Tally all = tally;
-            ActorRef dictionary = all.start(getContext(), Dictionary.class, () -> new Dictionary(all));
+            ActorRef dictionary = all.start(getContext(), Props.create(Dictionary.class, () -> new Dictionary(all)));
             for (long i = 0; i < workers; i++) {
                 long id = i;
-                all.start(getContext(), Worker.class, () -> new Worker(all, id, n, workers, writes, dictionary))
+                all.start(getContext(), Props.create(Worker.class, () -> new Worker(all, id, n, workers, writes, dictionary)))
                     .tell(Order.GO, getSelf());
             }
         }
@@ -188,8 +189,8 @@ final class SavinaLarge {
             Tally all = tally;
             for (long i = 0; i < size; i++) {
                 double offset = i * 0.0025;
-                ActorRef computer = all.start(getContext(), Computer.class, () -> new Computer(all, 3.46 + offset));
-                series.add(all.start(getContext(), Series.class, () -> new Series(all, offset, computer)));
+                ActorRef computer = all.start(getContext(), Props.create(Computer.class, () -> new Computer(all, 3.46 + offset)));
+                series.add(all.start(getContext(), Props.create(Series.class, () -> new Series(all, offset, computer))));
             }
         }
 
@@ -279,7 +280,7 @@ final class SavinaLarge {
             Tally all = tally;
             for (long i = 0; i < size; i++) {
                 long place = i;
-                accounts.add(all.start(getContext(), Account.class, () -> new Account(all, place)));
+                accounts.add(all.start(getContext(), Props.create(Account.class, () -> new Account(all, place))));
             }
         }
 
@@ -400,29 +401,29 @@ final class SavinaLarge {
         private void ask(long n) {
             Tally all = tally;
             ActorRef me = getSelf();
-            all.start(getContext(), Fib.class, () -> new Fib(all, me)).tell(new Request(n), me);
+            all.start(getContext(), Props.create(Fib.class, () -> new Fib(all, me))).tell(new Request(n), me);
         }
     }
 
     private static void radix(ActorContext context, Tally tally, long n) {
-        ActorRef next = tally.start(context, Stage.class, () -> new Stage(tally, n, 0, null));
+        ActorRef next = tally.start(context, Props.create(Stage.class, () -> new Stage(tally, n, 0, null)));
         for (int place = 59; place >= 0; place--) {
             long bit = 1L << place;
             ActorRef after = next;
-            next = tally.start(context, Stage.class, () -> new Stage(tally, n, bit, after));
+            next = tally.start(context, Props.create(Stage.class, () -> new Stage(tally, n, bit, after)));
         }
-        tally.start(context, Source.class, () -> new Source(tally, n)).tell(next, ActorRef.noSender());
+        tally.start(context, Props.create(Source.class, () -> new Source(tally, n))).tell(next, ActorRef.noSender());
     }
 
     static void add(Map<String, Cell> cells) {
         Savina.add(cells, "concdict", 1_000_000, (n, words) -> {
             long workers = words.size("P", 100_000);
             long writes = words.size("w", 100);
-            return (context, tally) -> tally.start(context, Master.class, () -> new Master(tally, n, workers, writes));
+            return (context, tally) -> tally.start(context, Props.create(Master.class, () -> new Master(tally, n, workers, writes)));
         });
         Savina.add(cells, "logmap", 10_000_000, (n, words) -> {
             long size = words.size("A", 100_000);
-            return (context, tally) -> tally.start(context, Terms.class, () -> new Terms(tally, n, size))
+            return (context, tally) -> tally.start(context, Props.create(Terms.class, () -> new Terms(tally, n, size)))
                 .tell(Order.GO, ActorRef.noSender());
         });
         Savina.add(cells, "banking", 10_000_000, (n, words) -> {
@@ -430,12 +431,12 @@ final class SavinaLarge {
             if (size < 10) {
                 throw new Refusal("limit", "A=" + size + ": there must be 10 accounts");
             }
-            return (context, tally) -> tally.start(context, Teller.class, () -> new Teller(tally, n, size))
+            return (context, tally) -> tally.start(context, Props.create(Teller.class, () -> new Teller(tally, n, size)))
                 .tell(Order.GO, ActorRef.noSender());
         });
         Savina.add(cells, "radixsort", 10_000_000, (n, words) -> (context, tally) -> radix(context, tally, n));
         Savina.add(cells, "fib", 35, (n, words) -> (context, tally) -> tally
-            .start(context, Fib.class, () -> new Fib(tally, null))
+            .start(context, Props.create(Fib.class, () -> new Fib(tally, null)))
             .tell(new Request(n), ActorRef.noSender()));
     }
 }

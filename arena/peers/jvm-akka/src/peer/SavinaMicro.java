@@ -2,6 +2,7 @@ package peer;
 
 import akka.actor.ActorContext;
 import akka.actor.ActorRef;
+import akka.actor.Props;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -224,7 +225,7 @@ final class SavinaMicro {
             Tally all = tally;
             for (int i = 0; i < actors; i++) {
                 int colour = i % 3;
-                all.start(getContext(), Creature.class, () -> new Creature(all, colour, mall));
+                all.start(getContext(), Props.create(Creature.class, () -> new Creature(all, colour, mall)));
             }
         }
 
@@ -319,19 +320,19 @@ final class SavinaMicro {
     }
 
     private static void pingpong(ActorContext context, Tally tally, long n) {
-        ActorRef pong = tally.start(context, Pong.class, () -> new Pong(tally));
-        tally.start(context, Ping.class, () -> new Ping(tally, n, pong)).tell(Order.GO, ActorRef.noSender());
+        ActorRef pong = tally.start(context, Props.create(Pong.class, () -> new Pong(tally)));
+        tally.start(context, Props.create(Ping.class, () -> new Ping(tally, n, pong))).tell(Order.GO, ActorRef.noSender());
     }
 
     private static void count(ActorContext context, Tally tally, long n) {
-        ActorRef counter = tally.start(context, Counter.class, () -> new Counter(tally));
-        tally.start(context, Producer.class, () -> new Producer(tally, n, counter)).tell(Order.GO, ActorRef.noSender());
+        ActorRef counter = tally.start(context, Props.create(Counter.class, () -> new Counter(tally)));
+        tally.start(context, Props.create(Producer.class, () -> new Producer(tally, n, counter))).tell(Order.GO, ActorRef.noSender());
     }
 
     private static void throughput(ActorContext context, Tally tally, long n, long actors) {
         List<ActorRef> all = new ArrayList<>();
         for (long i = 0; i < actors; i++) {
-            all.add(tally.start(context, Worker.class, () -> new Worker(tally, n)));
+            all.add(tally.start(context, Props.create(Worker.class, () -> new Worker(tally, n))));
         }
         for (long number = 0; number < n; number++) {
             for (ActorRef actor : all) {
@@ -342,7 +343,7 @@ final class SavinaMicro {
 
     private static void create(ActorContext context, Tally tally, long n) {
         for (long number = 0; number < n; number++) {
-            ActorRef worker = tally.start(context, Worker.class, () -> new Worker(tally, 1));
+            ActorRef worker = tally.start(context, Props.create(Worker.class, () -> new Worker(tally, 1)));
             worker.tell(new Number(number), ActorRef.noSender());
         }
     }
@@ -350,7 +351,7 @@ final class SavinaMicro {
     private static void ring(ActorContext context, Tally tally, long n, int actors) {
         List<ActorRef> all = new ArrayList<>();
         for (int i = 0; i < actors; i++) {
-            all.add(tally.start(context, Member.class, () -> new Member(tally, actors)));
+            all.add(tally.start(context, Props.create(Member.class, () -> new Member(tally, actors))));
         }
         for (int i = 0; i < actors; i++) {
             all.get(i).tell(new Next(all.get((i + 1) % actors)), ActorRef.noSender());
@@ -359,11 +360,11 @@ final class SavinaMicro {
     }
 
     private static void big(ActorContext context, Tally tally, long n, int actors) {
-        ActorRef sink = tally.start(context, Sink.class, () -> new Sink(tally));
+        ActorRef sink = tally.start(context, Props.create(Sink.class, () -> new Sink(tally)));
         List<ActorRef> all = new ArrayList<>();
         for (int i = 0; i < actors; i++) {
             int place = i;
-            all.add(tally.start(context, Big.class, () -> new Big(tally, place, n, sink)));
+            all.add(tally.start(context, Props.create(Big.class, () -> new Big(tally, place, n, sink))));
         }
         Neighbours neighbours = new Neighbours(List.copyOf(all));
         sink.tell(neighbours, ActorRef.noSender());
@@ -385,7 +386,7 @@ final class SavinaMicro {
         });
         Savina.add(cells, "chameneos", MOST, (n, words) -> {
             long actors = words.size("A", 100_000);
-            return (context, tally) -> tally.start(context, Mall.class, () -> new Mall(tally, n, actors));
+            return (context, tally) -> tally.start(context, Props.create(Mall.class, () -> new Mall(tally, n, actors)));
         });
         Savina.add(cells, "big", 1_000_000, (n, words) -> {
             int actors = (int) words.size("A", 100_000);

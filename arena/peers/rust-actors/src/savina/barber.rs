@@ -71,7 +71,7 @@ impl<S: System> Behaviour<S> for Room<S> {
     async fn receive(&mut self, message: ToRoom<S>, context: &mut Context<S, Self>) -> Next {
         match message {
             ToRoom::Enter(customer) if self.waiting.len() == self.places => {
-                S::tell(&customer, ToCustomer::Full)
+                S::tell(&customer, ToCustomer::Full);
             }
             ToRoom::Enter(customer) => {
                 if self.asleep {
@@ -84,7 +84,7 @@ impl<S: System> Behaviour<S> for Room<S> {
             }
             ToRoom::Next => match self.waiting.pop_front() {
                 Some(customer) => {
-                    S::tell(&self.barber, ToBarber::Cut(customer, context.me.clone()))
+                    S::tell(&self.barber, ToBarber::Cut(customer, context.me.clone()));
                 }
                 None => {
                     self.asleep = true;

@@ -42,7 +42,7 @@ impl<S: System> Behaviour<S> for Actor<S> {
         match message {
             ToActor::Neighbours(all) => self.neighbours = all,
             ToActor::Ping(from) => {
-                S::tell(&self.neighbours[from as usize], ToActor::Pong(self.place))
+                S::tell(&self.neighbours[from as usize], ToActor::Pong(self.place));
             }
             ToActor::Pong(from) => {
                 assert_eq!(from, self.pinged, "an answer from who was asked");

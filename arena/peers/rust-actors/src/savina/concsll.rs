@@ -35,7 +35,7 @@ impl<S: System> Behaviour<S> for List {
                 S::tell(&from, ToWorker::Added(value));
             }
             ToList::Contains(value, from) => {
-                S::tell(&from, ToWorker::Contained(self.list.contains(value)))
+                S::tell(&from, ToWorker::Contained(self.list.contains(value)));
             }
             ToList::Size(from) => S::tell(&from, ToWorker::Size(self.list.size())),
             ToList::End => {

@@ -37,6 +37,7 @@ impl PseudoRandom {
 pub fn busy_wait(steps: i64) {
     let mut random = PseudoRandom::new(steps);
     for _ in 0..steps {
-        black_box(random.next());
+        random.next();
     }
+    black_box(random);
 }
