@@ -8,6 +8,7 @@
 //! | `alloc.rs` | the allocator that counts |
 //! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net.rs` | the workloads |
 //! | `actors.rs` | those of actors once more, on the actor layer |
+//! | `savina/` | the actor benchmarks of the Savina suite, a file each |
 
 mod actors;
 mod alloc;
@@ -19,6 +20,7 @@ mod net;
 mod pairs;
 mod pingpong;
 mod protocol;
+mod savina;
 mod select;
 mod skynet;
 mod spawn;

@@ -36,6 +36,17 @@ fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
         ("spawn", _) => [1, 997, 10_007]
             .map(|n| (format!("n={n}"), [n, n, n]))
             .into(),
+        ("savina", id) => {
+            let one = savina::benchmark(id).expect("one of the thirty");
+            let sizes = one.at(one.sizes[0]);
+            let savina::Counts { msgs, units, check } = one.expected(sizes);
+            let fixed = one
+                .fixed
+                .iter()
+                .map(|(key, value)| format!(" {key}={value}"));
+            let words = format!("n={}{}", sizes.n, fixed.collect::<String>());
+            vec![(words, [msgs, units, check])]
+        }
         other => panic!("{other:?}"),
     }
 }
