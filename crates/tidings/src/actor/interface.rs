@@ -266,3 +266,21 @@ where
         actor
     }
 }
+
+/// As [`serve`], of a mailbox that goes with it, and without reentrant methods: nothing lies in this
+/// future twice, and there is one for each actor.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of one keeps its arguments twice"
+)]
+pub(super) fn own<A, M>(mut actor: A, mut mailbox: Mailbox<M>) -> impl Future<Output = ()> + Send
+where
+    A: Send + 'static,
+    M: Dispatch<A>,
+{
+    async move {
+        while let Ok(message) = mailbox.recv().await {
+            message.dispatch(&mut actor).await;
+        }
+    }
+}

@@ -292,9 +292,10 @@ impl Builder {
         A: Send + 'static,
         R: Reference<Message: Dispatch<A>>,
     {
-        R::of(self.spawn(|mut mailbox| async move {
-            serve(actor, &mut mailbox).await;
-        }))
+        if R::Message::REENTRANT {
+            return self.start_with(|_| actor);
+        }
+        R::of(self.spawn(|mailbox| interface::own(actor, mailbox)))
     }
 
     /// As [`start_with`].
