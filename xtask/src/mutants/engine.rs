@@ -40,6 +40,13 @@ pub(super) const ENGINES: &[Engine] = &[
         target: "build",
         tests: "",
     },
+    Engine {
+        name: "memory",
+        build: "-p tidings --test memory",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
     LOOM,
     Engine {
         name: "linear",
