@@ -87,7 +87,7 @@ struct Rules {
 ///     }
 /// };
 /// let (first, second) = (Child::new(worker), Child::new(worker).restart(Restart::Transient));
-/// let unlucky = first.actor_ref();
+/// let (unlucky, other) = (first.actor_ref(), second.actor_ref());
 /// let supervisor = Supervisor::new(Strategy::OneForAll)
 ///     .intensity(3, Duration::from_secs(5))
 ///     .child(first)
@@ -95,7 +95,7 @@ struct Rules {
 ///     .start();
 /// unlucky.send(13).await.unwrap();
 /// assert_eq!(unlucky.restarted(1).await.unwrap(), 2);
-/// assert_eq!(supervisor.count_children().await.unwrap().active, 2);
+/// assert_eq!(other.restarted(1).await.unwrap(), 2);
 /// supervisor.stop();
 /// assert!(supervisor.down().await.is_orderly());
 /// # });
