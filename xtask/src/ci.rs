@@ -35,9 +35,7 @@ const STAGES: &[(&str, Stage)] = &[
         )
     }),
     // The command README gives, so it is known to work in a fresh clone.
-    ("test", |tally| {
-        cargo(&[], "test --workspace --no-fail-fast", tally)
-    }),
+    ("test", test),
     ("loom", |tally| done(trust::short("loom", tally))),
     ("laws", |tally| done(trust::short("laws", tally))),
     ("asan", |tally| done(trust::short("asan", tally))),
@@ -47,6 +45,13 @@ const STAGES: &[(&str, Stage)] = &[
     }),
     ("go", go),
 ];
+
+/// The workspace's tests, and those of the crate that it shares with peers outside of it.
+fn test(tally: &mut Tally) -> Result<Outcome, String> {
+    let own = run_at_root(&[], "cargo test --workspace --no-fail-fast", tally);
+    let shared = "cargo test --target-dir ../../../../target/savina";
+    done(run_in("arena/peers/shared/savina", &[], shared, tally).and(own))
+}
 
 fn cargo(env: &[(&str, &str)], arguments: &str, tally: &mut Tally) -> Result<Outcome, String> {
     done(run_at_root(env, &format!("cargo {arguments}"), tally))

@@ -25,13 +25,13 @@ pub(crate) enum Command {
     ArenaPeer(PeerArgs),
 }
 
-/// What the harness appends. tidings' own peer serves one system and one version, so clap checks them.
+/// What the harness appends. clap checks it: tidings' own peer serves one version.
 #[derive(Debug, Args)]
 pub(crate) struct PeerArgs {
     #[arg(long = "arena", value_name = "VERSION", value_parser = ["1"])]
     _version: String,
-    #[arg(long = "system", value_name = "SYSTEM", value_parser = ["tidings"], default_value = "tidings")]
-    _system: String,
+    #[arg(long = "system", value_name = "SYSTEM", value_parser = tidings_peer::SYSTEMS, default_value = "tidings")]
+    pub(crate) system: String,
 }
 
 #[derive(Debug, Args)]

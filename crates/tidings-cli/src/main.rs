@@ -16,6 +16,6 @@ static ALLOCATOR: tidings_peer::Counting = tidings_peer::Counting;
 fn main() -> ExitCode {
     match cli::Cli::parse().command {
         cli::Command::Arena(arena) => arena::main(&arena),
-        cli::Command::ArenaPeer(_) => tidings_peer::main(),
+        cli::Command::ArenaPeer(args) => tidings_peer::main(&args.system),
     }
 }

@@ -4,27 +4,40 @@
 //! Every name that the expansion adds begins with the trait's, or is a path into `tidings`, so that
 //! nothing of the user's is captured; errors point at what the user wrote.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Error, FnArg, GenericParam, Ident, ItemTrait, Pat, Path, Result, ReturnType,
-    Signature, TraitItem, TraitItemFn, Type, parse_quote,
+    Attribute, Error, FnArg, GenericParam, Generics, Ident, ItemTrait, Path, Result, ReturnType,
+    Signature, TraitItem, TraitItemFn, Type, WherePredicate, parse_quote,
 };
 
+use crate::argument::{argument, is_shared_self, owned, reply_of};
 use crate::entry::crate_path_option;
 
 /// One method: its variant, its arguments, and what it answers.
 struct Method {
+    /// For people: they go to the message and to the reference, too.
     attributes: Vec<Attribute>,
     name: Ident,
     variant: Ident,
     arguments: Vec<(Ident, Type)>,
     /// `None`: one-way.
     reply: Option<Type>,
+    /// It takes the `Reply` itself, and answers when it likes.
+    answers: bool,
+    /// It takes `this: Shared<Self>`.
+    reentrant: bool,
     /// As it stands in the trait.
     declared: TokenStream,
+}
+
+impl Method {
+    fn configured(&self) -> impl Iterator<Item = &Attribute> {
+        let attributes = self.attributes.iter();
+        attributes.filter(|attribute| attribute.path().is_ident("cfg"))
+    }
 }
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -104,19 +117,46 @@ fn method(function: &TraitItemFn) -> Result<Method> {
             "a message has one type: make the interface generic, not the method",
         ));
     }
+    if let Some(bounds) = &signature.generics.where_clause {
+        return Err(Error::new_spanned(
+            bounds,
+            "bounds of a method belong to its interface: `trait Name: Sync`, or its `where`",
+        ));
+    }
     let mut inputs = signature.inputs.iter();
-    match inputs.next() {
+    let reentrant = match inputs.next() {
         Some(FnArg::Receiver(receiver))
-            if receiver.reference.is_some() && receiver.colon_token.is_none() => {}
+            if receiver.reference.is_some() && receiver.colon_token.is_none() =>
+        {
+            false
+        }
+        Some(FnArg::Typed(this)) if is_shared_self(&this.ty) => true,
         other => {
             let at = other.map_or_else(|| signature.ident.span(), Spanned::span);
             return Err(Error::new(
                 at,
-                "an interface's methods take `&mut self` or `&self`",
+                "an interface's methods take `&mut self`, `&self` or `this: Shared<Self>`",
             ));
         }
+    };
+    let mut arguments = inputs.map(argument).collect::<Result<Vec<_>>>()?;
+    let answers = arguments.last().and_then(|(_, last)| reply_of(last));
+    let reply = match (&signature.output, &answers) {
+        (ReturnType::Type(_, output), Some(_)) => {
+            return Err(Error::new_spanned(
+                output,
+                "a method answers by what it returns, or by its last argument, a `Reply`: not by both",
+            ));
+        }
+        (ReturnType::Type(_, output), None) => {
+            owned(output, "a reply owns what it carries")?;
+            Some((**output).clone())
+        }
+        (ReturnType::Default, _) => answers.clone(),
+    };
+    if answers.is_some() {
+        arguments.pop();
     }
-    let arguments = inputs.map(argument).collect::<Result<Vec<_>>>()?;
     let name = signature.ident.clone();
     Ok(Method {
         attributes: function
@@ -130,35 +170,13 @@ fn method(function: &TraitItemFn) -> Result<Method> {
             .cloned()
             .collect(),
         variant: variant(&name),
-        reply: match &signature.output {
-            ReturnType::Default => None,
-            ReturnType::Type(_, reply) => Some((**reply).clone()),
-        },
+        reply,
+        answers: answers.is_some(),
+        reentrant,
         declared: declared(function),
         arguments,
         name,
     })
-}
-
-fn argument(input: &FnArg) -> Result<(Ident, Type)> {
-    let FnArg::Typed(input) = input else {
-        return Err(Error::new_spanned(input, "`self` comes first"));
-    };
-    let Pat::Ident(name) = &*input.pat else {
-        return Err(Error::new_spanned(&input.pat, "an argument needs a name"));
-    };
-    if let Type::Reference(reference) = &*input.ty
-        && reference
-            .lifetime
-            .as_ref()
-            .is_none_or(|lifetime| lifetime.ident != "static")
-    {
-        return Err(Error::new_spanned(
-            reference,
-            "messages own what they carry: take it by value",
-        ));
-    }
-    Ok((name.ident.clone(), (*input.ty).clone()))
 }
 
 /// `get_and_reset` is `GetAndReset`.
@@ -203,28 +221,47 @@ fn declaration(item: &ItemTrait, methods: &[Method]) -> TokenStream {
         attrs,
         vis,
         ident,
-        generics,
         supertraits,
         ..
     } = item;
-    let (parameters, _, condition) = generics.split_for_impl();
-    let _ = parameters;
+    let generics = travelling(&item.generics);
+    let condition = &generics.where_clause;
     let declared = methods.iter().map(|method| &method.declared);
     quote! {
         #(#attrs)*
-        #vis trait #ident #generics: ::core::marker::Send + 'static + #supertraits #condition {
+        #vis trait #ident #generics:
+            ::core::marker::Sized + ::core::marker::Send + 'static + #supertraits #condition
+        {
             #(#declared)*
         }
     }
 }
 
-/// The generics of the interface, all of whose types travel.
-fn travelling(item: &ItemTrait) -> syn::Generics {
-    let mut generics = item.generics.clone();
+fn is_type(kind: &Type, name: &Ident) -> bool {
+    matches!(kind, Type::Path(path) if path.path.is_ident(name))
+}
+
+/// These generics, with all types able to travel.
+pub(crate) fn travelling(generics: &Generics) -> Generics {
+    let mut generics = generics.clone();
+    let mut predicates = generics.where_clause.take();
     for parameter in generics.type_params_mut() {
-        parameter.bounds.push(parse_quote!(::core::marker::Send));
-        parameter.bounds.push(parse_quote!('static));
+        // Where the user wrote its bounds: clippy wants them in one place.
+        let name = &parameter.ident;
+        let elsewhere = predicates
+            .iter_mut()
+            .flat_map(|clause| &mut clause.predicates)
+            .find_map(|predicate| match predicate {
+                WherePredicate::Type(bounds) if is_type(&bounds.bounded_ty, name) => {
+                    Some(&mut bounds.bounds)
+                }
+                _ => None,
+            });
+        let bounds = elsewhere.unwrap_or(&mut parameter.bounds);
+        bounds.push(parse_quote!(::core::marker::Send));
+        bounds.push(parse_quote!('static));
     }
+    generics.where_clause = predicates;
     generics
 }
 
@@ -235,7 +272,7 @@ fn message_name(item: &ItemTrait) -> Ident {
 fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let ItemTrait { vis, ident, .. } = item;
     let name = message_name(item);
-    let generics = travelling(item);
+    let generics = travelling(&item.generics);
     let (parameters, types, condition) = generics.split_for_impl();
     let doc = format!("The messages that stand for the methods of [`{ident}`].");
     let variants = methods.iter().map(|method| {
@@ -251,24 +288,43 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
         let fields = arguments.chain(reply);
         quote!(#(#attributes)* #variant(#(#fields),*))
     });
-    // So that every parameter is used.
-    let unused = unused(item, tidings);
-    let arms = methods.iter().map(|method| {
-        let (method_name, variant) = (&method.name, &method.variant);
-        let arguments: Vec<_> = (0..method.arguments.len())
-            .map(|n| format_ident!("argument_{n}"))
-            .collect();
-        if method.reply.is_some() {
-            quote! {
-                Self::#variant(#(#arguments,)* reply) => {
-                    let answer = #ident::#method_name(actor #(, #arguments)*).await;
-                    let _ = reply.send(answer);
+    let unused = Unused::of(&generics);
+    let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
+    let (reentrant, exclusive): (Vec<_>, Vec<_>) =
+        methods.iter().partition(|method| method.reentrant);
+    let arms = exclusive
+        .iter()
+        .map(|method| arm(ident, method, &quote!(actor)));
+    let refused_arms = reentrant.iter().map(|method| {
+        let (configured, variant) = (method.configured(), &method.variant);
+        let text = format!(
+            "`{}` takes `this: Shared<Self>`: `actor::start` and `actor::serve` run such methods",
+            method.name
+        );
+        quote!(#(#configured)* Self::#variant(..) => ::core::panic!(#text),)
+    });
+    let reenters = (!reentrant.is_empty()).then(|| {
+        let is_reentrant = reentrant.iter().map(|method| {
+            let (configured, variant) = (method.configured(), &method.variant);
+            quote!(#(#configured)* Self::#variant(..) => true,)
+        });
+        let arms = reentrant
+            .iter()
+            .map(|method| arm(ident, method, &quote!(this)));
+        quote! {
+            const REENTRANT: bool = true;
+            fn is_reentrant(&self) -> bool {
+                match self {
+                    #(#is_reentrant)*
+                    #[allow(unreachable_patterns)]
+                    _ => false,
                 }
             }
-        } else {
-            quote! {
-                Self::#variant(#(#arguments),*) => {
-                    #ident::#method_name(actor #(, #arguments)*).await;
+            async fn reenter(self, this: #tidings::actor::Shared<TidingsActor>) {
+                match self {
+                    #(#arms)*
+                    #[allow(unreachable_patterns)]
+                    _ => ::core::unreachable!("it is not reentrant"),
                 }
             }
         }
@@ -279,11 +335,7 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
         .params
         .push(parse_quote!(TidingsActor: #ident #item_types));
     let (dispatch_parameters, _, dispatch_condition) = dispatch.split_for_impl();
-    let unused_arm = unused
-        .as_ref()
-        .map(|_| quote!(Self::Unused(never, _) => match never {},));
-    let unused_variant =
-        unused.map(|kind| quote!(#[doc(hidden)] Unused(::core::convert::Infallible, #kind)));
+    let travels = travels(&generics, methods);
     quote! {
         #[doc = #doc]
         #vis enum #name #parameters #condition {
@@ -291,30 +343,98 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
             #unused_variant
         }
 
+        #travels
+
+        #[allow(deprecated)]
         impl #dispatch_parameters #tidings::actor::Dispatch<TidingsActor> for #name #types
         #dispatch_condition
         {
             async fn dispatch(self, actor: &mut TidingsActor) {
                 match self {
                     #(#arms)*
+                    #(#refused_arms)*
                     #unused_arm
                 }
             }
+            #reenters
         }
     }
 }
 
-/// What uses every type parameter, if there is one.
-fn unused(item: &ItemTrait, _: &Path) -> Option<TokenStream> {
-    let types: Vec<_> = item.generics.type_params().map(|t| &t.ident).collect();
-    (!types.is_empty()).then(|| quote!(::core::marker::PhantomData<fn() -> (#(#types,)*)>))
+/// Nothing that runs: if a type cannot travel, one of the errors stands at that type.
+fn travels(generics: &Generics, methods: &[Method]) -> TokenStream {
+    let (parameters, _, condition) = generics.split_for_impl();
+    let lines = methods.iter().flat_map(|method| {
+        let kinds = method.arguments.iter().map(|(_, kind)| kind);
+        kinds.chain(&method.reply).map(|kind| {
+            let configured = method.configured();
+            let line = quote_spanned!(kind.span()=> travels::<#kind>(););
+            quote!(#(#configured)* #line)
+        })
+    });
+    quote! {
+        const _: () = {
+            fn travels<T: ::core::marker::Send + 'static>() {}
+            #[allow(dead_code)]
+            fn all #parameters() #condition {
+                #(#lines)*
+            }
+        };
+    }
+}
+
+/// Takes a message apart and hands it to its method; `first` is the state, or a way to it.
+fn arm(interface: &Ident, method: &Method, first: &TokenStream) -> TokenStream {
+    let (name, variant) = (&method.name, &method.variant);
+    let configured = method.configured();
+    let arguments: Vec<_> = (0..method.arguments.len())
+        .map(|n| format_ident!("argument_{n}"))
+        .collect();
+    let reply = method.reply.as_ref().map(|_| quote!(reply));
+    let fields = arguments.iter().map(ToTokens::to_token_stream).chain(reply);
+    let call = if method.answers {
+        quote!(#interface::#name(#first, #(#arguments,)* reply).await;)
+    } else if method.reply.is_some() {
+        quote! {
+            let answer = #interface::#name(#first, #(#arguments,)*).await;
+            let _ = reply.send(answer);
+        }
+    } else {
+        quote!(#interface::#name(#first, #(#arguments,)*).await;)
+    };
+    quote!(#(#configured)* Self::#variant(#(#fields),*) => { #call })
+}
+
+/// What uses every type parameter of an enum, if it has any: a variant that cannot be.
+pub(crate) struct Unused {
+    pub(crate) variant: Option<TokenStream>,
+    pub(crate) arm: Option<TokenStream>,
+}
+
+impl Unused {
+    pub(crate) fn of(generics: &Generics) -> Self {
+        let types: Vec<_> = generics.type_params().map(|t| &t.ident).collect();
+        let used = !types.is_empty();
+        Self {
+            variant: used.then(|| {
+                quote! {
+                    #[doc(hidden)]
+                    Unused(
+                        ::core::convert::Infallible,
+                        ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
+                    )
+                }
+            }),
+            arm: used.then(|| quote!(Self::Unused(never, _) => match never {},)),
+        }
+    }
 }
 
 fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let ItemTrait { vis, ident, .. } = item;
     let name = format_ident!("{ident}Ref");
     let message = message_name(item);
-    let generics = travelling(item);
+    let generics = travelling(&item.generics);
     let (parameters, types, condition) = generics.split_for_impl();
     let doc =
         format!("A reference to an actor that implements [`{ident}`]. Clones are the same actor.");
@@ -357,8 +477,15 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             recipient: #tidings::actor::Recipient<#message #types>,
         }
 
+        #[allow(deprecated)]
         impl #parameters #name #types #condition {
             #(#calls)*
+
+            /// A reference that does not keep the actor alive.
+            #[must_use]
+            #vis fn downgrade(&self) -> #tidings::actor::WeakOf<Self> {
+                self.recipient.downgrade().typed()
+            }
         }
 
         impl #parameters ::core::ops::Deref for #name #types #condition {
@@ -417,86 +544,4 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             }
         }
     }
-}
-
-/// `#[tidings::actor(A, B)]`: the set of interfaces of one actor.
-pub(crate) fn expand_actor(options: TokenStream, item: TokenStream) -> TokenStream {
-    match actor(options, &item) {
-        Ok(set) => quote!(#item #set),
-        Err(error) => {
-            let error = error.into_compile_error();
-            quote!(#item #error)
-        }
-    }
-}
-
-fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
-    use syn::parse::Parser;
-    let interfaces =
-        syn::punctuated::Punctuated::<Path, syn::Token![,]>::parse_terminated.parse2(options)?;
-    if interfaces.is_empty() {
-        return Err(Error::new(
-            Span::call_site(),
-            "name the actor's interfaces: `#[tidings::actor(Counter, Admin)]`",
-        ));
-    }
-    let (vis, ident, generics) = match syn::parse2::<syn::Item>(item.clone())? {
-        syn::Item::Struct(item) => (item.vis, item.ident, item.generics),
-        syn::Item::Enum(item) => (item.vis, item.ident, item.generics),
-        other => {
-            return Err(Error::new_spanned(
-                other,
-                "#[tidings::actor] stands on the type of the actor's state",
-            ));
-        }
-    };
-    if let Some(parameter) = generics.params.first() {
-        return Err(Error::new_spanned(
-            parameter,
-            "the type of an actor's state has no parameters yet",
-        ));
-    }
-    let tidings: Path = parse_quote!(::tidings);
-    let message = format_ident!("{ident}Message");
-    let reference = format_ident!("{ident}Ref");
-    let variants: Vec<(Ident, Path)> = interfaces
-        .iter()
-        .map(|interface| {
-            let mut messages = interface.clone();
-            let last = messages.segments.last_mut().expect("a path has a segment");
-            let name = last.ident.clone();
-            last.ident = format_ident!("{name}Message");
-            (name, messages)
-        })
-        .collect();
-    let (names, messages): (Vec<_>, Vec<_>) = variants.into_iter().unzip();
-    let message_doc = format!("The messages of all interfaces of [`{ident}`].");
-    let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
-    Ok(quote! {
-        #[doc = #message_doc]
-        #vis enum #message {
-            #(#[doc(hidden)] #names(#messages),)*
-        }
-
-        #[doc = #reference_doc]
-        #vis type #reference = #tidings::actor::ActorRef<#message>;
-
-        #(
-            impl #tidings::actor::Carries<#messages> for #message {
-                fn wrap(inner: #messages) -> Self {
-                    Self::#names(inner)
-                }
-            }
-        )*
-
-        impl #tidings::actor::Dispatch<#ident> for #message {
-            async fn dispatch(self, actor: &mut #ident) {
-                match self {
-                    #(Self::#names(message) => {
-                        #tidings::actor::Dispatch::dispatch(message, actor).await;
-                    })*
-                }
-            }
-        }
-    })
 }

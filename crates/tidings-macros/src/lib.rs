@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+mod actor;
+mod argument;
 mod entry;
 mod interface;
 
@@ -48,10 +50,22 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes an actor's interface of a trait of `async fn`s.
 ///
-/// A method without a return type is one-way; one with a return type, `-> ()` too, is a call. For
-/// `trait Counter` the macro gives the trait itself, whose methods give futures that may be sent
+/// For `trait Counter` the macro gives the trait itself, whose methods give futures that may be sent
 /// (an `impl` writes `async fn`), `CounterMessage`, the messages that stand for the methods, and
-/// `CounterRef`, the reference: its methods are events.
+/// `CounterRef`, the reference: its methods are events. Arguments and replies are of any type that
+/// may be sent and owns what it holds; the trait may be generic, and its methods may have bodies.
+///
+/// | a method | is |
+/// |---|---|
+/// | `async fn add(&mut self, n: u32);` | one-way: done when the message is in the mailbox |
+/// | `async fn get(&self) -> u32;`, `-> ()` too | a call: done when the answer is there |
+/// | `async fn check(&self) -> Result<u32, E>;` | a call whose handler may fail: `check().await??` has first the error of the call, then the handler's |
+/// | `async fn next(&mut self, reply: Reply<u32>);` | a call whose handler answers when it likes, or passes the `Reply` on, knows the caller's deadline, and when the caller has gone |
+/// | `async fn watch(&mut self) -> Streaming<u32>;` | a call with an answer of many parts |
+/// | `async fn load(this: Shared<Self>) -> u32;` | reentrant: others run while it waits |
+///
+/// A method with a body and `&self` needs `trait Name: Sync`. The types are those of `tidings::actor`, known to the macro by their names. A handler that is to
+/// be refused, logged or timed from outside: `tidings::actor::serve_with`.
 ///
 /// - `crate = path`: where `tidings` is, if it is renamed or re-exported.
 ///
@@ -70,7 +84,8 @@ pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
 /// Declares the interfaces of an actor that has more than one, on the type of its state.
 ///
 /// For `struct Tally` it gives `TallyMessage`, one type for the messages of all interfaces, and
-/// `TallyRef`; a reference to one interface is made from it.
+/// `TallyRef`; a reference to one interface is made from it: `CounterRef::from(&tally)`. The type may
+/// be generic; bounds that its interfaces need stand on the type itself.
 ///
 /// ```text
 /// #[tidings::actor(Counter, Admin)]
@@ -78,5 +93,5 @@ pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
 /// ```
 #[proc_macro_attribute]
 pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
-    interface::expand_actor(options.into(), item.into()).into()
+    actor::expand(options.into(), item.into()).into()
 }

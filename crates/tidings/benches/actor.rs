@@ -4,6 +4,8 @@
 //! in each of its forms, in turns, and prints the time of a message and the ratio to the raw one.
 //! `cargo bench -p tidings --bench actor -- FORM N` plays one form once, with N messages: what
 //! `valgrind --tool=callgrind` is given, twice, to see the instructions of one message.
+//! `cargo bench -p tidings --bench actor -- memory N` starts N actors, and says what the process has
+//! grown by for each: idle, and after each has had a burst of 100 messages.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -352,6 +354,45 @@ fn compare(workers: usize) {
     }
 }
 
+/// Resident bytes of the process, where there is a `/proc`.
+fn resident() -> f64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let word = line.and_then(|line| line.split_whitespace().next());
+    word.and_then(|word| word.parse().ok())
+        .map_or(f64::NAN, |kib: f64| kib * 1024.0)
+}
+
+async fn population(n: u32) {
+    let before = resident();
+    let grown = |when: &str| {
+        let bytes = resident() - before;
+        println!(
+            "  {when}: {:.0} MiB, {:.0} bytes each",
+            bytes / f64::from(1 << 20),
+            bytes / f64::from(n)
+        );
+    };
+    // The references are 16 bytes each, and count.
+    let mut all: Vec<CounterRef> = Vec::new();
+    for _ in 0..n {
+        all.push(actor::start(Tally(0)));
+    }
+    for actor in &all {
+        assert_eq!(actor.get().await.expect("it answers"), 0);
+    }
+    grown("idle");
+    for actor in &all {
+        for _ in 0..100 {
+            actor.add(1).await.expect("it lives");
+        }
+    }
+    for actor in &all {
+        assert_eq!(actor.get().await.expect("it answers"), 100);
+    }
+    grown("after a burst");
+}
+
 fn main() -> ExitCode {
     // Cargo adds `--bench`.
     let args: Vec<String> = std::env::args()
@@ -360,6 +401,20 @@ fn main() -> ExitCode {
         .collect();
     match &args[..] {
         [] => [1, 2].into_iter().for_each(compare),
+        [name, n] if name == "memory" => {
+            let Ok(n) = n.parse() else {
+                return ExitCode::from(2);
+            };
+            for workers in [1, 2] {
+                println!("{workers} worker(s), {n} actors");
+                let runtime = runtime(workers);
+                runtime
+                    .block_on(runtime.spawn(population(n)))
+                    .expect("no panic");
+                drop(runtime);
+                tidings::task::trim();
+            }
+        }
         [name, n] => {
             let case = CASES.iter().find(|case| case.name == name);
             let (Some(case), Ok(n)) = (case, n.parse()) else {

@@ -40,7 +40,28 @@ pub(super) const ENGINES: &[Engine] = &[
         target: "build",
         tests: "",
     },
+    Engine {
+        name: "memory",
+        build: "-p tidings --test memory",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
     LOOM,
+    Engine {
+        name: "linear",
+        build: "-p tidings --test linear",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
+        name: "laws",
+        build: "-p tidings --test laws",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
     Engine {
         name: "stress",
         build: "-p tidings --test stress",

@@ -42,6 +42,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a model calls what it explores",
     ),
     (
+        "crates/tidings/tests/memory.rs",
+        "an allocator that counts, which is an unsafe trait",
+    ),
+    (
         "crates/tidings/tests/stress/stalls.rs",
         "a signal handler that sleeps, and signals to threads",
     ),
@@ -62,6 +66,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a counted pointer to a mailbox whose message type is not known any more",
     ),
     (
+        "crates/tidings/src/actor/exit.rs",
+        "a reply without its bound `'static`, which its maker has",
+    ),
+    (
         "crates/tidings/src/actor/run.rs",
         "the pinned future of an actor, which is dropped in place before its task ends",
     ),
@@ -80,6 +88,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
     (
         "crates/tidings/src/channel/oneshot.rs",
         "two halves own one cell, without a count; the last to go frees it",
+    ),
+    (
+        "crates/tidings/src/channel/queue.rs",
+        "values in blocks of the slab, some of whose places are empty",
     ),
     (
         "crates/tidings/src/channel/source.rs",

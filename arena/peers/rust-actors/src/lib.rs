@@ -11,4 +11,5 @@ mod on_may;
 mod on_ractor;
 mod on_rayon;
 mod on_tokio;
+mod savina;
 mod sizes;

@@ -11,13 +11,29 @@ fn start(system: &str, threads: usize) -> Trial {
     Trial::start(&mut command, system)
 }
 
+/// The sizes of the smoke test of a Savina benchmark, and its `[msgs, units, check]`.
+fn savina_at_smoke(id: &str) -> (String, [i64; 3]) {
+    let one = savina::benchmark(id).expect("one of the thirty");
+    let sizes = one.at(one.sizes[0]);
+    let counts = one.expected(sizes);
+    let fixed = one
+        .fixed
+        .iter()
+        .map(|(key, value)| format!(" {key}={value}"));
+    let words = format!("n={}{}", sizes.n, fixed.collect::<String>());
+    (words, [counts.msgs, counts.units, counts.check])
+}
+
 #[test]
 fn every_cell_at_odd_sizes() {
     for system in &SYSTEMS {
         for threads in [2, 1, 3] {
             let mut peer = start(system.name, threads);
             for cell in (system.cells)().keys() {
-                peer.cell(cell, threads);
+                match cell.strip_prefix("savina/") {
+                    Some(id) => peer.cell_at(cell, threads, vec![savina_at_smoke(id)]),
+                    None => peer.cell(cell, threads),
+                }
             }
             peer.release();
             peer.quit();

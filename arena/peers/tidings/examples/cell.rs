@@ -1,4 +1,5 @@
-//! One cell without the harness: `cell pingpong/tell threads=2 p=2 n=1000000 [inner=1] [reps=5]`.
+//! One cell without the harness:
+//! `cell pingpong/tell threads=2 p=2 n=1000000 [inner=1] [reps=5] [system=tidings-actors]`.
 //!
 //! Prints the time and the processor time per message of each repetition, how much of that was on
 //! the busiest thread, the peak of the resident memory, then what one more repetition allocates.
@@ -60,7 +61,8 @@ fn memory(when: &str) {
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let mut peer = Peer::new();
+    let system = args.iter().find_map(|arg| arg.strip_prefix("system="));
+    let mut peer = Peer::new(system.unwrap_or("tidings"));
     let Some((cell, sizes)) = args.split_first() else {
         eprintln!("cell WORKLOAD/VARIANT [key=value..]; there are:");
         peer.cells().for_each(|cell| eprintln!("  {cell}"));

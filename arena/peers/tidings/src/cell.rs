@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tidings::{JoinError, RecvError, Runtime};
 
-use crate::{alloc, chain, counter, fan, net, pingpong, select, skynet, spawn};
+use crate::{alloc, chain, counter, fan, net, pingpong, savina, select, skynet, spawn};
 
 /// The numbers of a `prep` command; one that was not sent is 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -137,10 +137,11 @@ pub(crate) fn runtime(threads: i64, budget: Option<u32>) -> Result<Runtime, Faul
 /// Times a scenario that has no part outside the timed region.
 pub(crate) fn repeat<S, F>(scenario: S) -> Sample
 where
-    S: Fn() -> F + Send + Sync + Copy + 'static,
+    S: Fn() -> F + Send + Sync + Clone + 'static,
     F: Future<Output = Result<Counts, Fault>> + Send,
 {
     Sample::Task(Box::new(move |inner, watch| {
+        let scenario = scenario.clone();
         Box::pin(async move {
             let mut total = Counts::default();
             let started = watch.start();
@@ -214,6 +215,7 @@ pub(crate) fn all() -> Cells {
         select::cells(),
         skynet::cells(),
         spawn::cells(),
+        savina::cells(),
     ];
     workloads.into_iter().flatten().collect()
 }

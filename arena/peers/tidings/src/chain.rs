@@ -7,7 +7,7 @@ use tidings::{Receiver, Sender, oneshot, unbounded};
 use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, repeat, repeat_cold, within};
 
 /// A message, or what is in one.
-enum Is {
+pub(crate) enum Is {
     /// The number of the receiver; the root is 0.
     Ping(i64),
     /// The depth below the sender, the sender included.
@@ -15,7 +15,7 @@ enum Is {
 }
 
 /// How Ping and Pong travel.
-trait Form: Sized + Send + 'static {
+pub(crate) trait Form: Sized + Send + 'static {
     fn ping(number: i64) -> Self;
     fn pong(depth: i64) -> Self;
     fn open(self) -> Is;
@@ -34,7 +34,7 @@ impl Form for Is {
 }
 
 /// A dynamic message: each kind is a type of its own.
-type Obj = Box<dyn Any + Send>;
+pub(crate) type Obj = Box<dyn Any + Send>;
 
 struct Ping(i64);
 struct Pong(i64);
@@ -100,20 +100,23 @@ async fn root<M: Form>(
     }
 }
 
-/// The counts follow from the depth that came back, to which every child that answered has added
-/// one: a Ping and a Pong for each, the driver's Ping and the last child's Pong to itself.
 async fn chain<M: Form>(actors: i64) -> Result<Counts, Fault> {
     let (address, inbox) = unbounded();
     let (done, depth) = oneshot();
     tidings::spawn(root::<M>(actors, inbox, address.clone(), done));
     tell(&address, M::ping(0));
     drop(address);
-    let depth = depth.await?;
-    Ok(Counts {
+    Ok(counts(depth.await?))
+}
+
+/// The counts follow from the depth that came back, to which every child that answered has added
+/// one: a Ping and a Pong for each, the driver's Ping and the last child's Pong to itself.
+pub(crate) fn counts(depth: i64) -> Counts {
+    Counts {
         msgs: 2 * depth + 2,
         units: depth + 1,
         check: depth,
-    })
+    }
 }
 
 fn actors(params: Params) -> Result<i64, Fault> {
@@ -121,7 +124,7 @@ fn actors(params: Params) -> Result<i64, Fault> {
     Ok(params.A)
 }
 
-fn cell<R>(params: Params, scenario: fn(i64) -> R) -> Result<Sample, Fault>
+pub(crate) fn cell<R>(params: Params, scenario: fn(i64) -> R) -> Result<Sample, Fault>
 where
     R: Future<Output = Result<Counts, Fault>> + Send + 'static,
 {

@@ -11,7 +11,7 @@ use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, repeat, repeat_co
 const BATCH: usize = 128;
 
 /// A message, or what is in one.
-enum Is {
+pub(crate) enum Is {
     Start,
     Ping(i64),
     Pong(i64),
@@ -19,7 +19,7 @@ enum Is {
 }
 
 /// How messages travel.
-trait Form: Send + 'static {
+pub(crate) trait Form: Send + 'static {
     fn pack(is: Is) -> Self;
     fn open(self) -> Is;
 }
@@ -34,7 +34,7 @@ impl Form for Is {
 }
 
 /// A dynamic message: each kind is a type of its own.
-type Obj = Box<dyn Any + Send>;
+pub(crate) type Obj = Box<dyn Any + Send>;
 
 struct Start;
 struct Ping(i64);
@@ -136,7 +136,7 @@ fn size(params: Params) -> Result<i64, Fault> {
     Ok(params.N)
 }
 
-fn cell<R>(params: Params, scenario: fn(i64) -> R) -> Result<Sample, Fault>
+pub(crate) fn cell<R>(params: Params, scenario: fn(i64) -> R) -> Result<Sample, Fault>
 where
     R: Future<Output = Result<Counts, Fault>> + Send + 'static,
 {

@@ -7,7 +7,10 @@
 //! | `cell.rs` | what a cell is; the clock of a sample; the list of all cells |
 //! | `alloc.rs` | the allocator that counts |
 //! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net.rs` | the workloads |
+//! | `actors.rs` | those of actors once more, on the actor layer |
+//! | `savina/` | the actor benchmarks of the Savina suite, a file each |
 
+mod actors;
 mod alloc;
 mod cell;
 mod chain;
@@ -17,9 +20,10 @@ mod net;
 mod pairs;
 mod pingpong;
 mod protocol;
+mod savina;
 mod select;
 mod skynet;
 mod spawn;
 
 pub use alloc::Counting;
-pub use protocol::{Peer, main, speak};
+pub use protocol::{Peer, SYSTEMS, main, speak};

@@ -8,13 +8,18 @@ use std::time::Instant;
 
 use tidings::Runtime;
 
+use crate::actors;
 use crate::alloc;
 use crate::cell::{self, Cells, Counts, Fault, Params, Sample, Watch, within};
 
 /// Speaks the arena's peer protocol on standard input and output until `quit` or the end of the
-/// input. The arguments of the process are its caller's affair.
-pub fn main() -> ExitCode {
-    match speak(io::stdin().lock(), io::stdout().lock()) {
+/// input, as one of [`SYSTEMS`]. The arguments of the process are its caller's affair.
+///
+/// # Panics
+/// If there is no such system.
+pub fn main(system: &str) -> ExitCode {
+    let peer = Peer::new(system);
+    match speak(peer, io::stdin().lock(), io::stdout().lock()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tidings arena-peer: {error}");
@@ -27,8 +32,7 @@ pub fn main() -> ExitCode {
 ///
 /// # Errors
 /// If the input is not text, or the output is gone.
-pub fn speak(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
-    let mut peer = Peer::new();
+pub fn speak(mut peer: Peer, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let mut say = |line: &str| writeln!(output, "{line}").and_then(|()| output.flush());
     say(&peer.hello())?;
     for line in input.lines() {
@@ -40,8 +44,13 @@ pub fn speak(input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     Ok(())
 }
 
+/// The systems that this peer is: tidings as its users write most things, on tasks and channels, and
+/// the workloads of actors on the actor layer.
+pub const SYSTEMS: [&str; 2] = ["tidings", "tidings-actors"];
+
 /// The peer: the prepared cell and its runtime.
 pub struct Peer {
+    system: &'static str,
     cells: Cells,
     prepared: Option<Prepared>,
 }
@@ -96,18 +105,22 @@ fn clock_ns() -> u128 {
     (0..1000).map(step).min().unwrap_or(1)
 }
 
-impl Default for Peer {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Peer {
-    /// A peer that has nothing prepared.
+    /// One of [`SYSTEMS`], that has nothing prepared.
+    ///
+    /// # Panics
+    /// If there is no such system.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(system: &str) -> Self {
+        let [channels, actors] = SYSTEMS;
+        let (system, cells) = match system {
+            _ if system == channels => (channels, cell::all()),
+            _ if system == actors => (actors, actors::cells()),
+            _ => panic!("no system {system:?}"),
+        };
         Self {
-            cells: cell::all(),
+            system,
+            cells,
             prepared: None,
         }
     }
@@ -117,9 +130,10 @@ impl Peer {
     pub fn hello(&self) -> String {
         let names: Vec<String> = self.cells.keys().map(|name| quote(name)).collect();
         format!(
-            "{{\"arena\":1,\"t\":\"hello\",\"system\":\"tidings\",\"peer\":\"tidings\",\
+            "{{\"arena\":1,\"t\":\"hello\",\"system\":{},\"peer\":\"tidings\",\
              \"version\":{},\"runtime\":{},\"flags\":{},\"threads\":{},\"pid\":{},\"clock_ns\":{},\
              \"caps\":[\"alloc\",\"units\"],\"cells\":[{}]}}",
+            quote(self.system),
             quote(env!("CARGO_PKG_VERSION")),
             quote(concat!("tidings ", env!("CARGO_PKG_VERSION"))),
             quote("Runtime::builder().workers(threads), all else by default"),

@@ -4,8 +4,9 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use tidings::actor::{self, ActorRef, Mailbox};
 use tidings::channel::ivar::IVar;
-use tidings::{JoinHandle, Runtime, Sender, unbounded};
+use tidings::{JoinHandle, Runtime, Sender, oneshot, unbounded};
 
 use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, repeat, within};
 
@@ -67,6 +68,49 @@ fn channel_node<C: Census>(
     node(parent, number, size, move |tx, number, size| {
         spawn_channel_node(c.clone(), tx, number, size);
     })
+}
+
+/// Every node is an actor with a mailbox of its own, leaves too.
+fn spawn_actor_node<C: Census>(c: C, parent: ActorRef<i64>, number: i64, size: i64) {
+    c.born();
+    actor::spawn(move |mailbox| {
+        let this = mailbox.this().upgrade().expect("it is being started");
+        actor_node(c, mailbox, this, parent, number, size)
+    });
+}
+
+async fn actor_node<C: Census>(
+    c: C,
+    mut mailbox: Mailbox<i64>,
+    this: ActorRef<i64>,
+    parent: ActorRef<i64>,
+    number: i64,
+    size: i64,
+) {
+    let mut sum = number;
+    if size > 1 {
+        sum = 0;
+        let size = size / CHILDREN;
+        for i in 0..CHILDREN {
+            spawn_actor_node(c.clone(), this.clone(), number + i * size, size);
+        }
+        for _ in 0..CHILDREN {
+            sum += mailbox.recv().await.expect("nobody stops it");
+        }
+    }
+    assert!(parent.try_send(sum).is_ok(), "the parent waits");
+}
+
+/// The driver takes the place of the root's parent.
+async fn actors<C: Census>(c: C, size: i64) -> Result<i64, Fault> {
+    let (done, sum) = oneshot();
+    let driver = actor::spawn(|mut mailbox: Mailbox<i64>| async move {
+        if let Ok(sum) = mailbox.recv().await {
+            done.send(sum).expect("the driver waits");
+        }
+    });
+    spawn_actor_node(c, driver, 0, size);
+    Ok(sum.await?)
 }
 
 async fn channels<C: Census>(c: C, size: i64) -> Result<i64, Fault> {
@@ -205,6 +249,7 @@ where
 
 pub(crate) fn cells() -> Cells {
     plain([
+        ("skynet/tree", |p, rt| cell(p, rt, actors, actors)),
         ("skynet/tree-ch", |p, rt| cell(p, rt, channels, channels)),
         ("skynet/alive", |p, rt| cell(p, rt, alive, alive)),
         ("skynet/tasks", |p, rt| cell(p, rt, tasks, tasks)),

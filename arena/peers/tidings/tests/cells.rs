@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tidings_peer::{Counting, Peer, speak};
+use tidings_peer::{Counting, Peer, SYSTEMS, speak};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -36,6 +36,17 @@ fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
         ("spawn", _) => [1, 997, 10_007]
             .map(|n| (format!("n={n}"), [n, n, n]))
             .into(),
+        ("savina", id) => {
+            let one = savina::benchmark(id).expect("one of the thirty");
+            let sizes = one.at(one.sizes[0]);
+            let savina::Counts { msgs, units, check } = one.expected(sizes);
+            let fixed = one
+                .fixed
+                .iter()
+                .map(|(key, value)| format!(" {key}={value}"));
+            let words = format!("n={}{}", sizes.n, fixed.collect::<String>());
+            vec![(words, [msgs, units, check])]
+        }
         other => panic!("{other:?}"),
     }
 }
@@ -55,7 +66,12 @@ fn answer_unless_stalled(peer: &mut Peer, prep: &str, inner: i64) -> String {
 }
 
 fn every_cell(threads: usize) {
-    let mut peer = Peer::new();
+    SYSTEMS
+        .iter()
+        .for_each(|system| every_cell_of(Peer::new(system), threads));
+}
+
+fn every_cell_of(mut peer: Peer, threads: usize) {
     for cell in peer.cells().collect::<Vec<_>>() {
         for (sizes, [msgs, units, check]) in odd(cell) {
             let prep = format!("prep id=1 cell={cell} threads={threads} {sizes} seed=1");
@@ -92,12 +108,13 @@ fn every_cell_on_8_workers() {
 
 #[test]
 fn other_windows_and_budgets_count_the_same() {
-    let mut peer = Peer::new();
-    for cell in [
-        "pingpong/tell-w100",
-        "pingpong/tell-w1000",
-        "pingpong/batch-5",
+    for (system, cell) in [
+        ("tidings", "pingpong/tell-w100"),
+        ("tidings", "pingpong/tell-w1000"),
+        ("tidings", "pingpong/batch-5"),
+        ("tidings-actors", "pingpong/tell-w100"),
     ] {
+        let mut peer = Peer::new(system);
         for extra in ["w=1", "w=7", "w=5000", "w=7 batch=1", "batch=3"] {
             let prep = format!("prep id=1 cell={cell} threads=2 p=3 n=997 {extra}");
             assert_eq!(peer.answer(&prep), OK, "{prep}");
@@ -110,7 +127,7 @@ fn other_windows_and_budgets_count_the_same() {
 
 #[test]
 fn sizes_that_are_none_are_refused() {
-    let mut peer = Peer::new();
+    let mut peer = Peer::new("tidings");
     for cell in peer.cells().collect::<Vec<_>>() {
         for size in [
             "0",
@@ -134,6 +151,7 @@ fn sizes_that_are_none_are_refused() {
     for prep in [
         "prep id=3 cell=counter/send threads=0 P=2 n=2",
         "prep id=3 cell=counter/send threads=100000 P=2 n=2",
+        "prep id=3 cell=skynet/tree threads=2 S=1001",
         "prep id=3 cell=skynet/tree-ch threads=2 S=1001",
         "prep id=3 cell=pingpong/tell threads=2 p=1000000 n=2147483648",
         "prep id=3 cell=pingpong/batch-1 threads=2 p=1 n=1 batch=-1",
@@ -163,13 +181,13 @@ fn a_dialogue() {
         prep id=1 cell=fan/obj threads=2 N=1000 seed=7 unknown=key\n\
         run id=5 inner=2 alloc=1\n\
         run id=6 inner=0\n\
-        prep id=7 cell=skynet/tree threads=2 S=10\n\
+        prep id=7 cell=net/echo threads=2 N=1 M=1\n\
         dance id=8 msg=\"\n\
         drop id=1\n\
         quit\n\
         ping id=1\n";
     let mut output = Vec::new();
-    speak(commands.as_bytes(), &mut output).expect("memory takes everything");
+    speak(Peer::new("tidings"), commands.as_bytes(), &mut output).expect("memory takes everything");
     let output = String::from_utf8(output).expect("text");
     let lines: Vec<&str> = output.lines().collect();
     let [hello, ping, prep, sample, none, unknown, dance, dropped] = lines[..] else {
@@ -204,12 +222,21 @@ fn a_dialogue() {
 #[test]
 fn the_manifest_lists_the_cells() {
     let manifest = include_str!("../peer.toml");
-    let (_, cells) = manifest.split_once("[[cell]]").expect("cells");
-    let listed: Vec<&str> = cells
-        .lines()
-        .filter_map(|line| line.strip_prefix("id = \"")?.strip_suffix('"'))
-        .collect();
-    let set: BTreeSet<&str> = listed.iter().copied().collect();
+    let mut listed: Vec<(&str, &str)> = Vec::new();
+    for block in manifest.split("[[cell]]").skip(1) {
+        let find = |key: &str| block.lines().find_map(|line| line.strip_prefix(key));
+        let id = find("id = ").expect("a cell has an id").trim_matches('"');
+        let systems = find("systems = ");
+        let of =
+            |system: &&&str| systems.is_none_or(|list| list.contains(&format!("\"{system}\"")));
+        listed.extend(SYSTEMS.iter().filter(of).map(|&system| (system, id)));
+    }
+    let set: BTreeSet<(&str, &str)> = listed.iter().copied().collect();
     assert_eq!(set.len(), listed.len(), "no cell twice");
-    assert_eq!(set, Peer::new().cells().collect());
+    let peers = SYSTEMS.iter().map(|&system| (system, Peer::new(system)));
+    let cells = peers.flat_map(|(system, peer)| {
+        let cells: Vec<_> = peer.cells().collect();
+        cells.into_iter().map(move |cell| (system, cell))
+    });
+    assert_eq!(set, cells.collect());
 }

@@ -13,7 +13,7 @@ use crate::cli::BundleArgs;
 /// The folder inside of the tar file.
 const ROOT: &str = "tidings-arena";
 /// Pages that a peer author needs, beside the peers.
-const PAGES: &[&str] = &["PROTOCOL.md", "WORKLOADS.md"];
+const PAGES: &[&str] = &["PROTOCOL.md", "SAVINA.md", "WORKLOADS.md"];
 
 pub(crate) fn bundle(args: &BundleArgs) -> Result<Exit, Stop> {
     let peers = match &args.peers.peers {

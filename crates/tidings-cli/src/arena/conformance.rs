@@ -339,7 +339,7 @@ fn groups(hello: &Hello, threads: u32, manifest: Option<&Manifest>, system: &str
             origin: String::new(),
             max: listed.map(|cell| cell.max.clone()).unwrap_or_default(),
         };
-        for row in size::sizes(id.definition(), Profile::Smoke, threads, &[]) {
+        for row in size::sizes(&id, Profile::Smoke, threads, &[]) {
             let params = size::params(&id, &row);
             if super::plan::over(&params, &cell.max).is_none() {
                 groups.push(Group {

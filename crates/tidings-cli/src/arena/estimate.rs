@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::measure::{SETTLE, Settings};
 use super::paced::LOADS;
 use super::plan::{Candidate, Cell, Group, Plan};
+use super::savina;
 use super::wire::Tcp;
 use super::workload::expected;
 
@@ -73,6 +74,7 @@ pub(crate) fn cell(
 /// One repetition of a scenario.
 fn repetition(group: &Group) -> Duration {
     let operation = match group.id.workload {
+        savina::ID => savina::cost(&group.id),
         _ if Tcp::of(&group.id).is_some() => REQUEST,
         "skynet" | "spawn" | "chain" => CREATION,
         _ => MESSAGE,

@@ -6,6 +6,7 @@ use super::measure::Settings;
 use super::noise::{NOISY_RUN, Tally};
 use super::plan::{Absent, Group};
 use super::record::{CellRecord, Figure};
+use super::savina;
 use super::state::{Failure, State};
 use super::stats::{self, Level, RESAMPLES};
 use super::track::Track;
@@ -76,12 +77,17 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
     let figure =
         (state.has_figures() && !all.is_empty()).then(|| figure(track, &values, &all, settings));
     let mut labels = track.cell.labels.clone();
-    if let Some(window) = group.params.get("w") {
+    if let Some(window) = group
+        .params
+        .get("w")
+        .filter(|_| group.id.workload != savina::ID)
+    {
         labels
             .entry("window".to_owned())
             .or_insert_with(|| window.to_string());
     }
     wire::label(&group.id, &mut labels);
+    savina::label(&group.id, &mut labels);
     let timed = figure.is_some() && track.timed_ns > 0;
     #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
     let cpu = track.cpu_ns as f64;

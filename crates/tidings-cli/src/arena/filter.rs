@@ -47,6 +47,14 @@ struct Filter {
     systems: Vec<Glob>,
 }
 
+impl Filter {
+    /// Whether it names the cell's workload, not by a pattern, and that is how all of it is asked for.
+    fn means_all_of(&self, cell: &CellId) -> bool {
+        let named = self.workload.as_ref().map(|glob| glob.text.as_str());
+        cell.definition().by_name && named == Some(cell.workload)
+    }
+}
+
 /// The filters of one command. None at all selects everything the profile has.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filters(Vec<Filter>);
@@ -81,8 +89,8 @@ impl Filters {
         Ok(Self(filters))
     }
 
-    /// Whether the cell is selected. `everything`: the profile has all variants, else only the headline ones and those
-    /// whose variant a filter names.
+    /// Whether the cell is selected. `everything`: the profile has all variants, else only the headline ones, those
+    /// whose variant a filter names, and those of a workload that runs by its name only, if a filter names it.
     pub(crate) fn selects(&self, cell: &CellId, system: &str, everything: bool) -> bool {
         let by_default = everything || cell.is_headline();
         if self.0.is_empty() {
@@ -96,7 +104,9 @@ impl Filters {
                 && filter
                     .variant
                     .as_ref()
-                    .map_or(by_default, |glob| glob.matches(&cell.variant))
+                    .map_or(by_default || filter.means_all_of(cell), |glob| {
+                        glob.matches(&cell.variant)
+                    })
                 && (filter.systems.is_empty() || filter.systems.iter().any(|s| s.matches(system)))
         })
     }
@@ -224,6 +234,11 @@ mod tests {
         assert!(selects("pingpong@go,counter", "counter/send", "tokio"));
         assert!(selects("skynet/*,fan/*", "fan/obj", "go"));
         assert!(!selects("skynet/*,fan/*", "chain/obj", "go"));
+        // A pack runs by its name.
+        assert!(selects("savina", "savina/fib", "go"));
+        assert!(selects("savina/fi*", "savina/fib", "go"));
+        assert!(!selects("@go", "savina/fib", "go"));
+        assert!(!selects("*", "savina/fib", "go"));
         let filters = parse("counter/select@go").expect("valid");
         assert!(filters.names_system("go") && !filters.names_system("tokio"));
         assert!(Filters::default().selects(

@@ -52,6 +52,7 @@ mod report;
 mod resume;
 mod run;
 mod saved;
+mod savina;
 mod scaffold;
 mod session;
 mod setup;

@@ -129,10 +129,11 @@ pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -
     }
     let small = size::scaled(&group.id, &big, false)?;
     let factor = work(group, &big) / work(group, &small);
+    // 1.3 to 3 times as long for twice the work, 4 to 30 for ten times.
     let (low, high) = if factor > 5.0 {
-        (4.0, 30.0)
+        (0.4 * factor, 3.0 * factor)
     } else {
-        (1.3, 3.0)
+        (0.65 * factor, 1.5 * factor)
     };
     let (mut best_big, mut best_small) = (Duration::MAX, Duration::MAX);
     let (least, most) = if time > LONG { (1, 2) } else { ATTEMPTS };
@@ -148,7 +149,7 @@ pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -
         return Some(());
     }
     let reason = format!(
-        "{factor:.1} times the work took {:.2} times as long, must be {low} to {high} ({} against {})",
+        "{factor:.1} times the work took {:.2} times as long, must be {low:.1} to {high:.1} ({} against {})",
         best_big.as_secs_f64() / best_small.as_secs_f64(),
         size::show(&group.id, &big),
         size::show(&group.id, &small)
@@ -204,11 +205,6 @@ fn grow(
     time: Duration,
     most: u32,
 ) -> Option<(Params, u32)> {
-    let step = if group.id.workload == "skynet" {
-        10.0
-    } else {
-        2.0
-    };
     let (mut params, mut steps, mut guess) = (from.clone(), 0, time.as_secs_f64());
     while steps == 0 || (guess < TELLING.as_secs_f64() && steps < most) {
         let next = size::scaled(&group.id, &params, true)?;
@@ -216,7 +212,8 @@ fn grow(
         if !fits || steps >= most {
             return None;
         }
-        (params, steps, guess) = (next, steps + 1, guess * step);
+        guess *= work(group, &next) / work(group, &params);
+        (params, steps) = (next, steps + 1);
     }
     Some((params, steps))
 }

@@ -172,7 +172,11 @@ pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Pl
 
 fn selected(request: &Request<'_>, id: &CellId, system: &str) -> bool {
     let wanted = !id.is_original() || request.originals || request.filters.names_variant(id);
-    let everything = request.profile != Profile::Quick || id.is_original();
+    let everything = match request.profile {
+        Profile::Smoke => true,
+        Profile::Quick => id.is_original(),
+        Profile::Standard => !id.definition().by_name,
+    };
     wanted && request.filters.selects(id, system, everything)
 }
 
@@ -227,12 +231,7 @@ fn place(
             plan.absent.push(absent(State::Unsupported, reason, None));
             continue;
         }
-        for row in size::sizes(
-            id.definition(),
-            request.profile,
-            *threads,
-            request.overrides,
-        ) {
+        for row in size::sizes(id, request.profile, *threads, request.overrides) {
             let params = size::params(id, &row);
             if let Some(refusal) = size::refusal(id, &params, request.mem_cap) {
                 return Err(Stop::usage(refusal));

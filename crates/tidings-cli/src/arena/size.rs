@@ -1,7 +1,8 @@
 //! Which sizes a cell runs at: the table of profiles, and what `--size` changes in it.
 
 use super::exit::Stop;
-use super::workload::{self, CellId, Params, Workload, expected};
+use super::savina;
+use super::workload::{self, CellId, Params, expected};
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -107,17 +108,20 @@ fn parse_value(text: &str) -> Result<Value, String> {
     }
 }
 
-/// All sizes at which a workload runs, for a thread count, with the user's overrides.
+/// All sizes at which a cell runs, for a thread count, with the user's overrides.
 pub(crate) fn sizes(
-    definition: &Workload,
+    cell: &CellId,
     profile: Profile,
     threads: u32,
     overrides: &[Override],
 ) -> Vec<Vec<(&'static str, i64)>> {
-    let mut rows = defaults(definition.id, profile);
+    let mut rows = match savina::of(cell) {
+        Some(one) => vec![vec![("n", Value::Number(savina::size(one, profile)))]],
+        None => defaults(cell.workload, profile),
+    };
     for change in overrides
         .iter()
-        .filter(|change| change.workload == definition.id)
+        .filter(|change| change.workload == cell.workload)
     {
         rows = rows
             .iter()
@@ -222,12 +226,16 @@ pub(crate) fn params(cell: &CellId, row: &[(&'static str, i64)]) -> Params {
         .collect()
 }
 
-/// The size doubled (skynet: ten times the leaves), for the elision test, or halved.
+/// The size doubled (skynet: ten times the leaves; savina: as its table says), for the elision test, or halved.
 pub(crate) fn scaled(cell: &CellId, params: &Params, up: bool) -> Option<Params> {
     let definition = cell.definition();
     let step = if definition.id == "skynet" { 10 } else { 2 };
     let mut params = params.clone();
     let size = params.get_mut(definition.main_key)?;
+    if let Some(one) = savina::of(cell) {
+        *size = one.next(*size, up)?;
+        return Some(params);
+    }
     if up {
         *size = size.checked_mul(step)?;
     } else if *size < step {
@@ -240,6 +248,9 @@ pub(crate) fn scaled(cell: &CellId, params: &Params, up: bool) -> Option<Params>
 
 /// Why a size cannot run on a machine with so much memory for a peer, if it cannot.
 pub(crate) fn refusal(cell: &CellId, params: &Params, memory: u64) -> Option<String> {
+    if let Some(why) = savina::of(cell).and_then(|one| savina::refusal(one, params)) {
+        return Some(why);
+    }
     let expected = expected(cell, params);
     let sizes = show(cell, params);
     if [expected.msgs, expected.units, expected.check]
@@ -256,7 +267,7 @@ pub(crate) fn refusal(cell: &CellId, params: &Params, memory: u64) -> Option<Str
         _ => 0,
     };
     let alive = match (cell.workload, cell.variant.as_str()) {
-        ("skynet", "floor") | ("spawn", "joined") => 0,
+        ("skynet", "floor") | ("spawn", "joined") | (savina::ID, _) => 0,
         ("spawn", _) => get("n") / 16,
         _ => expected.units,
     };
@@ -293,17 +304,17 @@ mod tests {
 
     #[test]
     fn sizes_follow_threads_and_overrides() {
-        let pingpong = workload::workload("pingpong").expect("known");
+        let pingpong = cell("pingpong/tell");
         assert_eq!(
-            sizes(pingpong, Profile::Quick, 4, &[]),
+            sizes(&pingpong, Profile::Quick, 4, &[]),
             [[("p", 4), ("n", 100_000)]]
         );
         // p in {1, T} is one size on one thread.
-        assert_eq!(sizes(pingpong, Profile::Standard, 1, &[]).len(), 2);
+        assert_eq!(sizes(&pingpong, Profile::Standard, 1, &[]).len(), 2);
         let change = parse_override("pingpong=1e3,2_000").expect("valid");
         let p = parse_override("pingpong.p=T").expect("valid");
         assert_eq!(
-            sizes(pingpong, Profile::Quick, 2, &[change, p]),
+            sizes(&pingpong, Profile::Quick, 2, &[change, p]),
             [[("p", 2), ("n", 1000)], [("p", 2), ("n", 2000)]]
         );
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::savina;
+
 /// The sizes of one cell, by key (`p`, `n`, `S`, ...). Ordered, so that equal sizes print equally.
 pub(crate) type Params = BTreeMap<String, i64>;
 
@@ -19,6 +21,8 @@ pub(crate) struct Workload {
     /// What one operation is called in the tables.
     pub(crate) unit: &'static str,
     pub(crate) variants: &'static [Variant],
+    /// Runs only when a filter names it, and in the smoke test.
+    pub(crate) by_name: bool,
 }
 
 /// One variant of a workload.
@@ -43,11 +47,18 @@ const fn headline(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Va
 }
 
 const fn more(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Variant {
-    Variant {
-        id,
-        headline: false,
-        ranked: true,
-        fixed,
+    Variant::more(id, fixed)
+}
+
+impl Variant {
+    /// Ranked, and no headline.
+    pub(crate) const fn more(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Self {
+        Self {
+            id,
+            headline: false,
+            ranked: true,
+            fixed,
+        }
     }
 }
 
@@ -89,6 +100,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("batch-20", &[("w", 1000), ("batch", 20)]),
             more("batch-100", &[("w", 1000), ("batch", 100)]),
         ],
+        by_name: false,
     },
     Workload {
         id: "chain",
@@ -101,6 +113,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("obj", &[]),
             more("cold-system", &[]),
         ],
+        by_name: false,
     },
     Workload {
         id: "fan",
@@ -113,6 +126,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("obj", &[]),
             more("cold-system", &[]),
         ],
+        by_name: false,
     },
     Workload {
         id: "counter",
@@ -132,6 +146,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("threads", &[]),
             unranked("mutex"),
         ],
+        by_name: false,
     },
     Workload {
         id: "skynet",
@@ -146,6 +161,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("alive", &[]),
             unranked("floor"),
         ],
+        by_name: false,
     },
     Workload {
         id: "net",
@@ -160,6 +176,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("echo-oneproc", &[]),
             unranked("paced"),
         ],
+        by_name: false,
     },
     Workload {
         id: "spawn",
@@ -168,12 +185,21 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         main_key: "n",
         unit: "task",
         variants: &[headline("detached", &[]), more("joined", &[])],
+        by_name: false,
+    },
+    Workload {
+        id: savina::ID,
+        about: "the thirty actor benchmarks of the Savina suite (by name only)",
+        keys: &["n"],
+        main_key: "n",
+        unit: "op",
+        variants: &savina::VARIANTS,
+        by_name: true,
     },
 ];
 
 /// Variants of tidings that the specification has and that cannot run yet, with the reason.
 pub(crate) const BLOCKED: &[(&str, &str)] = &[
-    ("skynet/tree", "needs actors (issue `actors`)"),
     ("net/echo", "needs links over TCP (issue `links`)"),
     ("net/echo-mux", "needs links over TCP (issue `links`)"),
     ("net/echo-oneproc", "needs links over TCP (issue `links`)"),
@@ -305,6 +331,16 @@ pub(crate) struct Expected {
 pub(crate) fn expected(cell: &CellId, params: &Params) -> Expected {
     let get = |key: &str| params.get(key).copied().map_or(0, i128::from);
     let below = |n: i128| n * (n - 1) / 2;
+    if let Some(one) = savina::of(cell) {
+        let counts = savina::expected(one, params);
+        let [msgs, units, check] = [counts.msgs, counts.units, counts.check].map(i128::from);
+        return Expected {
+            msgs,
+            units,
+            check,
+            ops: msgs,
+        };
+    }
     let (msgs, units, check) = match cell.workload {
         "pingpong" => {
             let (p, n) = (get("p"), get("n"));

@@ -2,16 +2,21 @@
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 
 use super::address::{Carries, Inlet, Strong, Weak};
-use super::call::Call;
-use super::exit::Exit;
-use super::life::{Down, Life, Signal, Stop};
+use super::any::{AnyRef, Kin, life_methods};
+use super::call::{Call, CallError};
+use super::exit::{Exit, leaving};
+use super::interface::Reference;
+use super::life::{Life, Signal, Stop};
+use super::mailbox::Mailbox;
 use super::reply::Reply;
 use super::tell::{SendError, Tell, try_tell};
 use crate::channel::chan::Chan;
 use crate::channel::refs::{SenderRef, WeakRef};
 use crate::primitive::Arc;
+use crate::select;
 
 /// A reference to an actor whose mailbox takes `M`. Clones are the same actor.
 ///
@@ -63,49 +68,7 @@ macro_rules! reference_methods {
             Call::new(self.inlet(), make)
         }
 
-        /// Asks the actor to end after the messages that are in its mailbox. Later sends fail.
-        pub fn stop(&self) {
-            self.signal(Signal::Stop(Stop::Drain));
-        }
-
-        /// Asks the actor to end after the message that it handles; the others are dropped, and
-        /// their callers hear of it.
-        pub fn stop_now(&self) {
-            self.signal(Signal::Stop(Stop::Now));
-        }
-
-        fn signal(&self, signal: Signal) {
-            self.inlet().life().signal(signal);
-            self.inlet().nudge();
-        }
-
-        /// Ends the actor at its next turn, whatever it waits for. Its state is dropped.
-        pub fn kill(&self) {
-            self.inlet().life().kill();
-        }
-
-        /// The actor's end: an event (OTP's monitor). At once if it has ended.
-        pub fn down(&self) -> Down<'_> {
-            self.inlet().life().down()
-        }
-
-        /// Why it ended; `None` while it lives.
-        #[must_use]
-        pub fn exit(&self) -> Option<Exit> {
-            self.inlet().life().exit()
-        }
-
-        /// A number that no other actor of this process has or had.
-        #[must_use]
-        pub fn id(&self) -> u64 {
-            self.inlet().life().id
-        }
-
-        /// The name it was given.
-        #[must_use]
-        pub fn name(&self) -> Option<Arc<str>> {
-            self.inlet().life().name()
-        }
+        life_methods!();
 
         /// How many messages wait in its mailbox.
         #[must_use]
@@ -113,7 +76,7 @@ macro_rules! reference_methods {
             self.inlet().len()
         }
 
-        /// How many messages its overflow policy has dropped.
+        /// How many messages its overflow policy has dropped, or rejected.
         #[must_use]
         pub fn overflowed(&self) -> u64 {
             self.inlet().life().overflowed()
@@ -132,9 +95,47 @@ impl<M: Send + 'static> ActorRef<M> {
         chan
     }
 
+    fn kin(&self) -> &dyn Kin {
+        &self.chan
+    }
+
     reference_methods!(M);
 
-    /// A reference that shows only that the actor takes an `I`.
+    /// A reference to the actor whatever messages it takes.
+    #[must_use]
+    pub fn any(&self) -> AnyRef {
+        AnyRef::new(self.chan.downgrade())
+    }
+
+    /// A reference that shows only that the actor takes an `I`: one message, or one interface, of
+    /// those it has.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Carries, Mailbox, Recipient};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// enum Message {
+    ///     Line(String),
+    ///     Close,
+    /// }
+    /// impl Carries<String> for Message {
+    ///     fn wrap(line: String) -> Self {
+    ///         Message::Line(line)
+    ///     }
+    /// }
+    /// let log = actor::spawn(|mut mailbox| async move {
+    ///     let mut lines = 0;
+    ///     while let Ok(Message::Line(_)) = mailbox.recv().await {
+    ///         lines += 1;
+    ///     }
+    ///     assert_eq!(lines, 1);
+    /// });
+    /// // Who has this one can write lines, and not close.
+    /// let lines: Recipient<String> = log.narrow();
+    /// lines.send("hello".to_owned()).await.unwrap();
+    /// log.send(Message::Close).await.unwrap();
+    /// assert!(lines.down().await.is_orderly());
+    /// # });
+    /// ```
     #[must_use]
     pub fn narrow<I: Send + 'static>(&self) -> Recipient<I>
     where
@@ -158,13 +159,79 @@ impl<I: Send + 'static> Recipient<I> {
         self.address.inlet()
     }
 
+    fn kin(&self) -> &dyn Kin {
+        &self.address
+    }
+
     reference_methods!(I);
+
+    /// A reference to the actor whatever messages it takes.
+    #[must_use]
+    pub fn any(&self) -> AnyRef {
+        AnyRef::new(self.address.downgrade())
+    }
+
+    /// A reference that takes a `J`, of which `f` makes a message for this actor: Akka's message
+    /// adapter. `f` may refuse it, too, so this is also an interceptor of a reference.
+    ///
+    /// It is an actor in between, with a mailbox of its own: messages keep their order, and wait
+    /// there while this one's is full. It ends when its last reference is dropped, and as this actor
+    /// does when that ends. To refuse, `f` gives the `J` to [`refuse`](super::refuse()), or answers a
+    /// reply in it, and makes nothing.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Recipient, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let actor = actor::spawn(|mut mailbox: Mailbox<String>| async move {
+    ///     while let Ok(line) = mailbox.recv().await {
+    ///         done.send(line).await.unwrap();
+    ///     }
+    /// });
+    /// let numbers: Recipient<u32> = actor.narrow().adapt(|n: u32| match n {
+    ///     0 => None,
+    ///     n => Some(n.to_string()),
+    /// });
+    /// numbers.send(0).await.unwrap();
+    /// numbers.send(7).await.unwrap();
+    /// assert_eq!(seen.recv().await.unwrap(), "7");
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn adapt<J: Send + 'static>(
+        &self,
+        mut f: impl FnMut(J) -> Option<I> + Send + 'static,
+    ) -> Recipient<J> {
+        let actor = self.clone();
+        let between = super::spawn(|mut mailbox: Mailbox<J>| async move {
+            loop {
+                let message = select! {
+                    biased;
+                    exit = actor.down() => return exit,
+                    message = mailbox.recv() => message,
+                };
+                let Ok(message) = message else {
+                    return Exit::Normal;
+                };
+                if let Some(message) = f(message)
+                    && let Err(unsent) = actor.send(message).await
+                {
+                    leaving(CallError::unsent(&unsent), || drop(unsent));
+                }
+            }
+        });
+        between.narrow()
+    }
 
     /// A reference that does not keep the actor alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakRecipient<I> {
         WeakRecipient {
             address: self.address.downgrade(),
+            strong: PhantomData,
         }
     }
 }
@@ -179,6 +246,15 @@ impl<M> WeakActorRef<M> {
         Self { chan }
     }
 
+    /// A reference to the actor whatever messages it takes.
+    #[must_use]
+    pub fn any(&self) -> AnyRef
+    where
+        M: Send + 'static,
+    {
+        AnyRef::new(self.chan.clone())
+    }
+
     /// A reference, if another one is left.
     #[must_use]
     pub fn upgrade(&self) -> Option<ActorRef<M>> {
@@ -186,44 +262,82 @@ impl<M> WeakActorRef<M> {
     }
 }
 
-/// A [`Recipient`] that does not keep its actor alive.
-pub struct WeakRecipient<I> {
+/// A [`Recipient`], or a reference made of one, `R`, that does not keep its actor alive.
+pub struct WeakRecipient<I, R = Recipient<I>> {
     address: Weak<I>,
+    strong: PhantomData<fn() -> R>,
+}
+
+/// The weak form of a typed reference: `WeakOf<CounterRef>`.
+///
+/// ```
+/// use tidings::actor::{self, WeakOf};
+///
+/// #[tidings::interface]
+/// trait Counter {
+///     async fn add(&mut self, n: u32);
+/// }
+/// # struct Tally(u32);
+/// # impl Counter for Tally {
+/// #     async fn add(&mut self, n: u32) {
+/// #         self.0 += n;
+/// #     }
+/// # }
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let counter: CounterRef = actor::start(Tally(0));
+/// let weak: WeakOf<CounterRef> = counter.downgrade();
+/// weak.upgrade().unwrap().add(1).await.unwrap();
+/// drop(counter);
+/// assert!(weak.upgrade().is_none());
+/// # });
+/// ```
+pub type WeakOf<R> = WeakRecipient<<R as Reference>::Message, R>;
+
+impl<I, R: From<Recipient<I>>> WeakRecipient<I, R> {
+    /// A reference, if another one is left.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<R> {
+        let address = self.address.upgrade()?;
+        Some(R::from(Recipient { address }))
+    }
 }
 
 impl<I> WeakRecipient<I> {
-    /// A reference, if another one is left.
+    /// The same, to give typed references.
     #[must_use]
-    pub fn upgrade(&self) -> Option<Recipient<I>> {
-        self.address.upgrade().map(|address| Recipient { address })
+    pub fn typed<R: From<Recipient<I>>>(self) -> WeakRecipient<I, R> {
+        WeakRecipient {
+            address: self.address,
+            strong: PhantomData,
+        }
     }
 }
 
 /// Clone, compare and print: all references mean an actor, and are equal if it is the same.
 macro_rules! reference_traits {
-    ($($type:ident . $field:ident,)*) => {$(
-        impl<M> Clone for $type<M> {
+    ($($type:ident<$($parameter:ident),*> . $field:ident $(, $rest:ident)?;)*) => {$(
+        impl<$($parameter),*> Clone for $type<$($parameter),*> {
             #[inline]
             fn clone(&self) -> Self {
-                Self { $field: self.$field.clone() }
+                Self { $field: self.$field.clone() $(, $rest: self.$rest)? }
             }
         }
 
-        impl<M> PartialEq for $type<M> {
+        impl<$($parameter),*> PartialEq for $type<$($parameter),*> {
             fn eq(&self, other: &Self) -> bool {
                 self.life().id == other.life().id
             }
         }
 
-        impl<M> Eq for $type<M> {}
+        impl<$($parameter),*> Eq for $type<$($parameter),*> {}
 
-        impl<M> Hash for $type<M> {
+        impl<$($parameter),*> Hash for $type<$($parameter),*> {
             fn hash<H: Hasher>(&self, state: &mut H) {
                 self.life().id.hash(state);
             }
         }
 
-        impl<M> fmt::Debug for $type<M> {
+        impl<$($parameter),*> fmt::Debug for $type<$($parameter),*> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let life = self.life();
                 f.debug_struct(stringify!($type))
@@ -237,10 +351,10 @@ macro_rules! reference_traits {
 }
 
 reference_traits!(
-    ActorRef.chan,
-    WeakActorRef.chan,
-    Recipient.address,
-    WeakRecipient.address,
+    ActorRef<M>.chan;
+    WeakActorRef<M>.chan;
+    Recipient<I>.address;
+    WeakRecipient<I, R>.address, strong;
 );
 
 impl<M> ActorRef<M> {
@@ -261,7 +375,7 @@ impl<I> Recipient<I> {
     }
 }
 
-impl<I> WeakRecipient<I> {
+impl<I, R> WeakRecipient<I, R> {
     fn life(&self) -> &Life {
         self.address.inlet().life()
     }

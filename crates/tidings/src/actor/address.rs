@@ -8,6 +8,8 @@ use std::fmt;
 use std::pin::Pin;
 use std::ptr::NonNull;
 
+use super::call::CallError;
+use super::exit::leaving;
 use super::life::{Life, Overflow};
 use super::tell::SendError;
 use crate::channel::chan::{Chan, Sent};
@@ -15,11 +17,10 @@ use crate::channel::refs::{Ref, SenderRef};
 use crate::channel::source::{Side, Slot};
 use crate::event::{Attempt, Enrol, Lock};
 
-/// A message type that can carry an `I`: itself, or an interface's messages among others.
-///
-/// `wrap` runs under the mailbox's lock: it must only wrap. The macros implement it.
+/// A message type that can carry an `I`: itself, or an `I` among others. `#[tidings::actor]`
+/// implements it for interfaces.
 pub trait Carries<I>: Sized {
-    #[doc(hidden)]
+    /// The message with this in it. It runs under the mailbox's lock: it must only wrap.
     fn wrap(inner: I) -> Self;
 }
 
@@ -97,9 +98,14 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
     #[cold]
     fn overflow(&self, message: I) -> Result<(), SendError<I>> {
         match self.beside().overflow {
-            Overflow::Wait | Overflow::Reject => return Err(SendError::Full(message)),
+            Overflow::Wait => return Err(SendError::Full(message)),
+            Overflow::Reject => {
+                self.beside().overflow();
+                return Err(SendError::Full(message));
+            }
             Overflow::DropNewest => {
                 self.beside().overflow();
+                leaving(CallError::Full, || drop(message));
                 return Ok(());
             }
             Overflow::DropOldest => {}
@@ -117,8 +123,9 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         if let Some(waker) = attempt.waker {
             crate::task::wake_now(waker);
         }
-        if oldest.is_some() {
+        if let Some(oldest) = oldest {
             self.beside().overflow();
+            leaving(CallError::Full, || drop(oldest));
         }
         match place {
             None => Ok(()),
@@ -150,7 +157,11 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
     }
 
     fn nudge(&self) {
-        let waker = self.locked(|state| state.nudge());
+        // The actor may have heard it already: then its receive waits for something else.
+        let waker = self.locked(|state| {
+            let signalled = self.beside().is_signalled();
+            signalled.then(|| state.nudge()).flatten()
+        });
         if let Some(waker) = waker {
             crate::task::wake_now(waker);
         }

@@ -21,6 +21,8 @@ use super::tell::{SendError, Tell, unsent};
 use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
+use crate::primitive::Arc;
+use crate::time::Instant;
 
 type Answer<R> = oneshot::Recv<oneshot::Receiver<Result<R, CallError>>, Result<R, CallError>>;
 
@@ -38,12 +40,17 @@ pin_project! {
         answer: Answer<R>,
         // Why the request could not be sent.
         failed: Option<CallError>,
+        // How long it waits, if it is not to wait for ever: the handler can know.
+        timeout: Option<Duration>,
     }
 }
 
-impl<'a, I, R: 'static> Call<'a, I, R> {
+impl<'a, I, R> Call<'a, I, R> {
     #[inline]
-    pub(super) fn new(inlet: &'a dyn Inlet<I>, make: impl FnOnce(Reply<R>) -> I) -> Self {
+    pub(super) fn new(inlet: &'a dyn Inlet<I>, make: impl FnOnce(Reply<R>) -> I) -> Self
+    where
+        R: 'static,
+    {
         let (sender, receiver) = oneshot();
         Self {
             inlet,
@@ -51,10 +58,12 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
             request: None,
             answer: receiver.into_recv(),
             failed: None,
+            timeout: None,
         }
     }
 
     /// As [`Event::timeout`], with the time that has passed among the errors of the call.
+    /// The handler can see the deadline: [`Reply::deadline`].
     ///
     /// ```
     /// use std::time::Duration;
@@ -69,9 +78,10 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
     /// # });
     /// ```
     pub fn timeout(
-        self,
+        mut self,
         duration: Duration,
     ) -> impl Event<Output = Result<R, CallError>, Lost = ()> + use<'a, I, R> {
+        self.timeout = Some(duration);
         Event::timeout(self, duration).map(|answer| answer.unwrap_or(Err(CallError::Timeout)))
     }
 
@@ -82,6 +92,14 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
     #[cold]
     fn failure(self: Pin<&mut Self>) -> CallError {
         self.project().failed.take().expect("it has failed")
+    }
+
+    /// Before the request goes out: lets its handler know by when the answer is wanted.
+    fn tell_deadline(self: Pin<&mut Self>) {
+        let this = self.project();
+        if let Some(timeout) = *this.timeout {
+            this.answer.set_deadline(Instant::now() + timeout);
+        }
     }
 
     /// The request did not go out at once: it waits for a place, or never will.
@@ -114,11 +132,14 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
     }
 }
 
-impl<I, R: 'static> Event for Call<'_, I, R> {
+impl<I, R> Event for Call<'_, I, R> {
     type Lost = ();
 
     #[inline(always)]
     fn prepare(mut self: Pin<&mut Self>) {
+        if self.timeout.is_some() {
+            self.as_mut().tell_deadline();
+        }
         let this = self.as_mut().project();
         let sent = this.inlet.put_now(this.message);
         if this.message.is_some() {
@@ -180,13 +201,13 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, I, R: 'static] Call<'a, I, R> => Result<R, CallError>);
+into_future!(impl['a, I, R] Call<'a, I, R> => Result<R, CallError>);
 
 /// Why a call has no answer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CallError {
-    /// The mailbox was full, and its policy is not to wait. Not executed.
+    /// The mailbox was full, and its policy was not to wait, or to drop the request. Not executed.
     Full,
     /// The actor had ended, or ended before it took the request. Not executed.
     NotExecuted(Exit),
@@ -194,12 +215,15 @@ pub enum CallError {
     Ended(Exit),
     /// The handler dropped the reply without answering.
     NoReply,
+    /// It was refused, for this reason, by an interceptor or by its handler
+    /// ([`refuse`](super::refuse())).
+    Refused(Arc<dyn Error + Send + std::marker::Sync>),
     /// The time that [`Call::timeout`] gave it is over. It may have been executed, or be so yet.
     Timeout,
 }
 
 impl CallError {
-    fn unsent<M>(error: &SendError<M>) -> Self {
+    pub(super) fn unsent<M>(error: &SendError<M>) -> Self {
         match error {
             SendError::Full(_) | SendError::Timeout(_) => Self::Full,
             SendError::Ended(_, exit) => Self::NotExecuted(exit.clone()),
@@ -214,6 +238,7 @@ impl fmt::Display for CallError {
             Self::NotExecuted(exit) => write!(f, "not executed: the actor {exit}"),
             Self::Ended(exit) => write!(f, "no answer: the actor {exit}"),
             Self::NoReply => f.write_str("the handler dropped the reply"),
+            Self::Refused(why) => write!(f, "refused: {why}"),
             Self::Timeout => f.write_str("no answer in time"),
         }
     }

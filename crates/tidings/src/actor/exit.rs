@@ -24,6 +24,13 @@ pub enum Exit {
     Panicked(Arc<str>),
     /// Its function gave this error.
     Failed(Arc<dyn Error + Send + Sync>),
+    /// An actor that it was linked to ended, not in order.
+    Linked {
+        /// The name of that actor, or its number.
+        actor: Arc<str>,
+        /// Why that one ended.
+        exit: Arc<Self>,
+    },
 }
 
 impl Exit {
@@ -36,6 +43,10 @@ impl Exit {
     #[must_use]
     pub fn is_orderly(&self) -> bool {
         matches!(self, Self::Normal | Self::Stopped)
+    }
+
+    pub(super) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(Arc::from(error.into()))
     }
 
     pub(super) fn panicked(payload: &(dyn Any + Send)) -> Self {
@@ -51,6 +62,7 @@ impl fmt::Display for Exit {
             Self::Killed => f.write_str("was killed"),
             Self::Panicked(message) => write!(f, "panicked: {message}"),
             Self::Failed(error) => write!(f, "failed: {error}"),
+            Self::Linked { actor, exit } => write!(f, "was linked to {actor}, which {exit}"),
         }
     }
 }
@@ -95,9 +107,34 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> IntoExit for Result<(), E> {
     fn into_exit(self) -> Exit {
         match self {
             Ok(()) => Exit::Normal,
-            Err(error) => Exit::Failed(Arc::from(error.into())),
+            Err(error) => Exit::failed(error),
         }
     }
+}
+
+/// Drops a message that is not handled: whoever waits for a reply in it hears
+/// [`CallError::Refused`], with `why`.
+///
+/// ```
+/// use tidings::actor::{self, CallError, Reply};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let even = actor::spawn(|mut mailbox| async move {
+///     while let Ok((n, reply)) = mailbox.recv().await {
+///         let (n, reply): (u32, Reply<u32>) = (n, reply);
+///         if n % 2 == 1 {
+///             actor::refuse(reply, "odd");
+///         } else {
+///             let _ = reply.send(n / 2);
+///         }
+///     }
+/// });
+/// assert_eq!(even.call(|reply| (4, reply)).await.unwrap(), 2);
+/// let refused = even.call(|reply| (5, reply)).await.unwrap_err();
+/// assert!(matches!(refused, CallError::Refused(why) if why.to_string() == "odd"));
+/// # });
+/// ```
+pub fn refuse<M>(message: M, why: impl Into<Box<dyn Error + Send + Sync>>) {
+    leaving(CallError::Refused(Arc::from(why.into())), || drop(message));
 }
 
 thread_local! {
@@ -107,12 +144,70 @@ thread_local! {
     /// the thread is ending.
     static HANDLING: Cell<bool> = const { Cell::new(false) };
     /// Replies that its panic dropped. They are answered once the panic is known.
-    static UNANSWERED: RefCell<Vec<Box<dyn Answer>>> = const { RefCell::new(Vec::new()) };
+    static UNANSWERED: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A reply that hears why it has no value.
+/// Answers a reply that a panic dropped.
+type Kept = Box<dyn FnOnce(CallError)>;
+
+/// What can be told why it has no value.
 pub(super) trait Answer {
-    fn answer(self: Box<Self>, exit: &Exit);
+    fn answer(self, why: CallError);
+}
+
+/// A reply without an answer. If it is dropped it hears why.
+///
+/// It is made of types that borrow nothing, and does not say so in its own bounds: with `'static`
+/// there, the compiler cannot see that a future with an `Unanswered<&'static str>` may be sent.
+pub(super) struct Unanswered<A: Answer>(Option<A>);
+
+impl<A: Answer + 'static> Unanswered<A> {
+    pub(super) fn new(reply: A) -> Self {
+        Self(Some(reply))
+    }
+}
+
+impl<A: Answer> Unanswered<A> {
+    pub(super) fn get(&self) -> &A {
+        self.0.as_ref().expect("only `take` takes it")
+    }
+
+    /// To answer it.
+    pub(super) fn take(mut self) -> A {
+        self.0.take().expect("only this takes it")
+    }
+}
+
+impl<A: Answer> Drop for Unanswered<A> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(reply) = self.0.take() {
+            unanswered(reply);
+        }
+    }
+}
+
+#[cold]
+fn unanswered<A: Answer>(reply: A) {
+    match current() {
+        Some(why) => reply.answer(why),
+        // Once the panic is known.
+        None if panicking() && HANDLING.get() => {
+            keep(Box::new(move |why| reply.answer(why)));
+        }
+        None => drop(reply),
+    }
+}
+
+/// Keeps a reply that a handler's panic drops until the panic is known.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "no cast changes a trait object's lifetime"
+)]
+fn keep(reply: Box<dyn FnOnce(CallError) + '_>) {
+    // SAFETY: it is made of the reply of an `Unanswered`, which `new` makes of `'static` types only.
+    let reply = unsafe { std::mem::transmute::<Box<dyn FnOnce(CallError) + '_>, Kept>(reply) };
+    let _ = UNANSWERED.try_with(|kept| kept.borrow_mut().push(reply));
 }
 
 /// Runs `f`, which drops what an actor leaves behind: whoever waits for a reply of it hears `why`.
@@ -129,7 +224,7 @@ pub(super) fn leaving<R>(why: CallError, f: impl FnOnce() -> R) -> R {
 }
 
 /// What to tell the caller whose reply is dropped now; `None` outside of `leaving`.
-pub(super) fn current() -> Option<CallError> {
+fn current() -> Option<CallError> {
     // A thread that ends has no values of its own any more.
     WHY.try_with(|why| why.borrow().clone()).unwrap_or(None)
 }
@@ -148,14 +243,7 @@ fn tell_unanswered(payload: &(dyn Any + Send)) -> Exit {
     let exit = Exit::panicked(payload);
     // Not under the borrow: an answer wakes whoever waits for it.
     for reply in UNANSWERED.take() {
-        reply.answer(&exit);
+        reply(CallError::Ended(exit.clone()));
     }
     exit
-}
-
-/// A reply is dropped without an answer: now, or, if a handler's panic does it, when that is known.
-pub(super) fn unanswered<A: Answer + 'static>(reply: A) {
-    if panicking() && HANDLING.get() {
-        let _ = UNANSWERED.try_with(|kept| kept.borrow_mut().push(Box::new(reply)));
-    }
 }

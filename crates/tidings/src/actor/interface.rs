@@ -5,11 +5,73 @@ use std::future::Future;
 use super::Builder;
 use super::actor_ref::ActorRef;
 use super::mailbox::Mailbox;
+use super::shared::{Shared, serve_with};
 
-/// Messages that an actor whose state is an `A` handles. The macros implement it.
-pub trait Dispatch<A>: Send + Sized + 'static {
+/// Messages that an actor whose state is an `A` handles: those of an interface that it implements.
+/// The macros implement it.
+pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
+    /// Are there reentrant methods?
     #[doc(hidden)]
+    const REENTRANT: bool = false;
+
+    /// Hands a message to the method of `actor` that it stands for, and waits until that is done.
+    ///
+    /// [`start`] does this for every message. A loop of one's own can do more: pass messages on,
+    /// keep them for later ([`Mailbox::stash`]), look at each before and after, or become another
+    /// actor, which is a state of another type.
+    ///
+    /// # Panics
+    /// If the method takes `this: Shared<Self>`: such an actor is started by [`start`], or served by
+    /// [`serve`].
+    ///
+    /// ```
+    /// use tidings::actor::{self, Dispatch, Mailbox};
+    ///
+    /// #[tidings::interface]
+    /// trait Door {
+    ///     async fn push(&mut self) -> &'static str;
+    /// }
+    /// struct Closed;
+    /// struct Open;
+    /// impl Door for Closed {
+    ///     async fn push(&mut self) -> &'static str {
+    ///         "it opens"
+    ///     }
+    /// }
+    /// impl Door for Open {
+    ///     async fn push(&mut self) -> &'static str {
+    ///         "it is open"
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let actor = actor::spawn(|mut mailbox: Mailbox<DoorMessage>| async move {
+    ///     if let Ok(first) = mailbox.recv().await {
+    ///         first.dispatch(&mut Closed).await;
+    ///     }
+    ///     // It becomes another.
+    ///     actor::serve(Open, mailbox).await;
+    /// });
+    /// let door = DoorRef::from(&actor);
+    /// assert_eq!(door.push().await.unwrap(), "it opens");
+    /// assert_eq!(door.push().await.unwrap(), "it is open");
+    /// # });
+    /// ```
     fn dispatch(self, actor: &mut A) -> impl Future<Output = ()> + Send;
+
+    /// Does it stand for a reentrant method?
+    #[doc(hidden)]
+    fn is_reentrant(&self) -> bool {
+        false
+    }
+
+    /// As `dispatch`, for a reentrant method.
+    #[doc(hidden)]
+    fn reenter(self, this: Shared<A>) -> impl Future<Output = ()> + Send + 'static {
+        async move {
+            drop((self, this));
+            unreachable!("it is not reentrant");
+        }
+    }
 }
 
 /// A typed reference: an [`ActorRef`], or what `#[tidings::interface]` makes.
@@ -31,8 +93,11 @@ impl<M: Send + 'static> Reference for ActorRef<M> {
 
 /// Starts an actor with this state, whose interface is that of the reference it gives.
 ///
-/// Its methods run one after the other. It ends when it is stopped, when its last reference is
-/// dropped, or when a method panics.
+/// Its methods run one after the other, but for those that take `this:` [`Shared<Self>`](Shared).
+/// It ends when it is stopped, when its last reference is dropped, or when a method panics.
+///
+/// A method that blocks its thread goes through [`spawn_blocking`](crate::spawn_blocking), or the
+/// actor has a thread of its own: [`Builder::blocking`].
 ///
 /// # Panics
 /// Outside of a runtime.
@@ -74,9 +139,148 @@ where
     Builder::new().start(actor)
 }
 
-/// Handles one message after the other.
-pub(super) async fn serve<A, M: Dispatch<A>>(mut actor: A, mut mailbox: Mailbox<M>) {
-    while let Ok(message) = mailbox.recv().await {
-        message.dispatch(&mut actor).await;
+/// As [`start`], with a state that `make` gives, in the actor's own task: it can keep the
+/// [`Shared`], and start timers and futures before the first message.
+///
+/// # Panics
+/// Outside of a runtime.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidings::actor;
+///
+/// #[tidings::interface]
+/// trait Clock {
+///     async fn ticks(&self) -> u32;
+/// }
+/// struct Ticks(u32);
+/// impl Clock for Ticks {
+///     async fn ticks(&self) -> u32 {
+///         self.0
+///     }
+/// }
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let clock: ClockRef = actor::start_with(|this| {
+///     this.every("tick", Duration::from_millis(1), |ticks: &mut Ticks| ticks.0 += 1);
+///     Ticks(0)
+/// });
+/// while clock.ticks().await.unwrap() < 3 {}
+/// # });
+/// ```
+pub fn start_with<A, R>(make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
+where
+    A: Send + 'static,
+    R: Reference<Message: Dispatch<A>>,
+{
+    Builder::new().start_with(make)
+}
+
+/// Handles one message after the other, until the actor is to end; gives the state back.
+///
+/// This is all that [`start`] does with a mailbox. What an actor does when it starts, starts anew
+/// or stops in order is what stands around it (others call these hooks):
+///
+/// ```
+/// use tidings::actor::{self, Child, Mailbox, Strategy, Supervisor};
+///
+/// #[tidings::interface]
+/// trait Journal {
+///     async fn write(&mut self, line: String) -> usize;
+/// }
+///
+/// struct File(Vec<String>);
+///
+/// impl File {
+///     async fn open() -> std::io::Result<Self> {
+///         Ok(Self(Vec::new()))
+///     }
+///     async fn close(self) -> std::io::Result<()> {
+///         Ok(())
+///     }
+/// }
+///
+/// impl Journal for File {
+///     async fn write(&mut self, line: String) -> usize {
+///         self.0.push(line);
+///         self.0.len()
+///     }
+/// }
+///
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let child = Child::new(|mut mailbox: Mailbox<JournalMessage>| async move {
+///     // Started, or started anew: `mailbox.incarnation()` says which. An error is a failed start.
+///     let file = File::open().await?;
+///     mailbox.on_undelivered(|_message, why| eprintln!("not written: the journal {why}"));
+///     let file = actor::serve(file, &mut mailbox).await;
+///     // To stop in order. After a panic or a kill only `drop` runs.
+///     file.close().await
+/// });
+/// let journal: JournalRef = child.reference();
+/// let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+/// assert_eq!(journal.write("begun".to_owned()).await.unwrap(), 1);
+/// supervisor.stop();
+/// assert!(journal.down().await.is_orderly());
+/// # });
+/// ```
+///
+/// An actor that knows itself:
+///
+/// ```
+/// use tidings::actor::{self, WeakActorRef};
+///
+/// #[tidings::interface]
+/// trait Me {
+///     async fn id(&self) -> u64;
+/// }
+/// struct Knows(WeakActorRef<MeMessage>);
+/// impl Me for Knows {
+///     async fn id(&self) -> u64 {
+///         self.0.upgrade().unwrap().id()
+///     }
+/// }
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let actor = actor::spawn(|mut mailbox| async move {
+///     let this = mailbox.this();
+///     actor::serve(Knows(this), &mut mailbox).await;
+/// });
+/// assert_eq!(MeRef::from(&actor).id().await.unwrap(), actor.id());
+/// # });
+/// ```
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of one keeps its arguments twice"
+)]
+pub fn serve<A, M>(mut actor: A, mailbox: &mut Mailbox<M>) -> impl Future<Output = A> + Send
+where
+    A: Send + 'static,
+    M: Dispatch<A>,
+{
+    async move {
+        if M::REENTRANT {
+            // In a box: actors without reentrant methods pay nothing for it.
+            return Box::pin(serve_with(|_| actor, mailbox, |_| Ok(()))).await;
+        }
+        while let Ok(message) = mailbox.recv().await {
+            message.dispatch(&mut actor).await;
+        }
+        actor
+    }
+}
+
+/// As [`serve`], of a mailbox that goes with it, and without reentrant methods: nothing lies in this
+/// future twice, and there is one for each actor.
+#[expect(
+    clippy::manual_async_fn,
+    reason = "the future of one keeps its arguments twice"
+)]
+pub(super) fn own<A, M>(mut actor: A, mut mailbox: Mailbox<M>) -> impl Future<Output = ()> + Send
+where
+    A: Send + 'static,
+    M: Dispatch<A>,
+{
+    async move {
+        while let Ok(message) = mailbox.recv().await {
+            message.dispatch(&mut actor).await;
+        }
     }
 }

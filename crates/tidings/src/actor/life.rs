@@ -1,5 +1,5 @@
 //! What an actor is beside its mailbox: its name, its control lane, its end, and who wants to hear
-//! of it. It lies in the same allocation as the mailbox.
+//! of it. It lies in the same allocation as the mailbox. What binds it to others is in `ties.rs`.
 //!
 //! The control lane is apart from the messages, so that a stop never waits behind them. Whoever
 //! signals stores the signal first and nudges the mailbox afterwards, under the mailbox's lock; the
@@ -9,8 +9,9 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 
 use super::exit::Exit;
+use super::ties::Ties;
 use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
-use crate::event::offer::Waiters;
+use crate::event::offer::{Judge, Waiters};
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,7 +23,7 @@ pub enum Overflow {
     /// The sender waits for a place.
     #[default]
     Wait,
-    /// The send fails and gives the message back.
+    /// The send fails and gives the message back, which is counted.
     Reject,
     /// The oldest message in the mailbox is dropped, and counted.
     DropOldest,
@@ -43,6 +44,10 @@ pub enum Stop {
 #[derive(Debug)]
 pub(super) enum Signal {
     Stop(Stop),
+    /// A stop without delay, for this reason.
+    Fail(Exit),
+    /// The present life is to end without delay; the mailbox stays open for the next.
+    EndLife,
 }
 
 #[derive(Debug)]
@@ -55,32 +60,66 @@ pub(crate) struct Life {
     stopped: AtomicBool,
     /// The mailbox was dropped. The actor's own.
     deaf: AtomicBool,
-    /// Messages that the overflow policy dropped.
+    /// Messages that the overflow policy dropped or rejected.
     dropped: AtomicU64,
     source: Source<State>,
 }
 
 #[derive(Debug)]
-struct State {
+pub(crate) struct State {
     /// Those who wait for the end.
-    observers: Waiters,
+    pub(super) observers: Waiters,
     /// It has ended, and all that it held has been dropped.
-    announced: bool,
-    task: Option<AbortHandle>,
+    pub(super) announced: bool,
+    /// The task of the present life, once it is known.
+    pub(super) task: Option<AbortHandle>,
     /// What most actors have none of while they live.
-    rare: Option<Box<Rare>>,
+    pub(super) rare: Option<Box<Rare>>,
 }
 
 #[derive(Debug, Default)]
-struct Rare {
-    exit: Option<Exit>,
+pub(crate) struct Rare {
+    pub(super) exit: Option<Exit>,
     signals: VecDeque<Signal>,
     name: Option<Arc<str>>,
+    /// The present life is to end at its next turn, for this reason.
+    pub(super) doom: Option<Exit>,
+    /// The reason it gives if it stops in order.
+    pub(super) verdict: Option<Exit>,
+    /// Messages that were in the mailbox when nobody was left to take them.
+    dead: u64,
+    pub(super) ties: Option<Box<Ties>>,
+}
+
+impl State {
+    pub(super) fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
+    }
+
+    pub(super) fn ties(&mut self) -> &mut Ties {
+        self.rare().ties.get_or_insert_default()
+    }
+
+    /// Its ties, if it has any.
+    pub(super) fn known_ties(&mut self) -> Option<&mut Ties> {
+        self.rare.as_mut()?.ties.as_deref_mut()
+    }
+
+    /// Is a life being lived?
+    pub(super) fn is_alive(&mut self) -> bool {
+        let Some(rare) = &mut self.rare else {
+            return true;
+        };
+        rare.exit.is_none() && rare.ties.as_ref().is_none_or(|ties| ties.is_alive())
+    }
 }
 
 impl Lists for State {
-    fn waiters(&mut self, _: Side) -> &mut Waiters {
-        &mut self.observers
+    fn waiters(&mut self, side: Side) -> &mut Waiters {
+        match side {
+            Side::Receiver => self.ties().turns.list(),
+            _ => &mut self.observers,
+        }
     }
 }
 
@@ -108,13 +147,22 @@ impl Life {
         }
     }
 
-    fn chan(&self) -> &Source<State> {
+    pub(super) fn chan(&self) -> &Source<State> {
         &self.source
     }
 
-    /// The task that runs the actor; aborted at once if it has been killed before it was known.
+    /// The task of the present life; aborted at once if it was doomed before it was known.
     pub(super) fn runs_as(&self, task: AbortHandle) {
-        self.chan().locked(|state| state.task = Some(task));
+        let doomed = self.chan().locked(|state| {
+            if state.is_alive() {
+                state.task = Some(task.clone());
+            }
+            let rare = state.rare.as_ref();
+            rare.is_some_and(|rare| rare.doom.is_some())
+        });
+        if doomed {
+            task.abort();
+        }
     }
 
     pub(super) fn name(&self) -> Option<Arc<str>> {
@@ -122,12 +170,18 @@ impl Life {
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.name.clone()))
     }
 
+    /// Its name, or its number: for people.
+    pub(super) fn label(&self) -> Arc<str> {
+        self.name()
+            .unwrap_or_else(|| format!("actor {}", self.id).into())
+    }
+
     pub(super) fn exit(&self) -> Option<Exit> {
         self.chan()
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.exit.clone()))
     }
 
-    /// Counts a message that the overflow policy drops.
+    /// Counts a message that the overflow policy drops or rejects.
     pub(super) fn overflow(&self) {
         // RELAXED: a count.
         self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -157,18 +211,59 @@ impl Life {
         self.deaf.load(Ordering::Relaxed)
     }
 
-    pub(super) fn kill(&self) {
-        // Not under the lock: it wakes the task.
-        let task = self.chan().locked(|state| state.task.clone());
+    /// Ends the present life at its next turn, for this reason; the first that is given counts.
+    /// Between lives there is nothing to end.
+    pub(super) fn doom(&self, exit: Exit) {
+        // What is not stored is dropped without the lock: it may hold a user's error.
+        let mut exit = Some(exit);
+        let task = self.chan().locked(|state| {
+            if !state.is_alive() {
+                return None;
+            }
+            let doom = &mut state.rare().doom;
+            if doom.is_none() {
+                *doom = exit.take();
+            }
+            state.task.clone()
+        });
+        // Not under the lock: it wakes the task. One that is not known yet is aborted when it is.
         if let Some(task) = task {
             task.abort();
         }
     }
 
+    /// Why the present life was aborted.
+    pub(super) fn take_doom(&self) -> Exit {
+        let doom = self
+            .chan()
+            .locked(|state| state.rare.as_mut().and_then(|rare| rare.doom.take()));
+        doom.unwrap_or(Exit::Killed)
+    }
+
+    /// The reason that a life gives which stops in order.
+    pub(super) fn take_verdict(&self) -> Exit {
+        let verdict = self
+            .chan()
+            .locked(|state| state.rare.as_mut().and_then(|rare| rare.verdict.take()));
+        verdict.unwrap_or(Exit::Stopped)
+    }
+
+    /// Counts messages that nobody is left to take.
+    pub(super) fn bury(&self, n: usize) {
+        if n > 0 {
+            self.chan().locked(|state| state.rare().dead += n as u64);
+        }
+    }
+
+    pub(super) fn dead(&self) -> u64 {
+        self.chan()
+            .locked(|state| state.rare.as_ref().map_or(0, |rare| rare.dead))
+    }
+
     /// Stores a signal; the caller nudges the mailbox afterwards.
     pub(super) fn signal(&self, signal: Signal) {
         self.chan().locked(|state| {
-            state.rare.get_or_insert_default().signals.push_back(signal);
+            state.rare().signals.push_back(signal);
             // ORD life.signalled: relaxed; the mailbox's lock, which the nudge takes, publishes it.
             self.signalled.store(true, Ordering::Relaxed);
         });
@@ -192,17 +287,49 @@ impl Life {
         })
     }
 
-    /// Records why it ends.
-    pub(super) fn record(&self, exit: &Exit) {
-        self.chan()
-            .locked(|state| state.rare.get_or_insert_default().exit = Some(exit.clone()));
+    /// It fails when it stops: for this reason.
+    pub(super) fn fails(&self, exit: Exit) {
+        let before = self
+            .chan()
+            .locked(|state| state.rare().verdict.replace(exit));
+        drop(before);
+    }
+
+    /// Every receive is to look for what the actor has heard already: that it ends.
+    pub(super) fn stay_signalled(&self) {
+        // RELAXED: the actor's own task writes and reads it.
+        self.signalled.store(true, Ordering::Relaxed);
+    }
+
+    /// A new life has heard of nothing and has its mailbox. A stop that no life has heard is for
+    /// this one; what was to end the last life is not.
+    pub(super) fn forget(&self) {
+        let old = self.chan().locked(|state| {
+            let signals = state.rare.as_mut().map(|rare| &mut rare.signals);
+            let (stops, old): (VecDeque<_>, _) = signals.map_or_else(Default::default, |signals| {
+                let is_stop = |signal: &Signal| matches!(signal, Signal::Stop(_));
+                std::mem::take(signals).into_iter().partition(is_stop)
+            });
+            // RELAXED: no life is being lived; the spawn of the next publishes these.
+            self.signalled.store(!stops.is_empty(), Ordering::Relaxed);
+            self.stopped.store(false, Ordering::Relaxed);
+            self.deaf.store(false, Ordering::Relaxed);
+            if let Some(rare) = &mut state.rare {
+                rare.signals = stops;
+            }
+            old
+        });
+        drop(old);
     }
 
     /// Tells everyone who waits for the end.
     pub(super) fn announce(&self) {
         self.chan().locked(|state| state.announced = true);
-        self.chan()
-            .commit_each(false, |state| state.observers.claim());
+        self.chan().commit_each(false, |state| {
+            let turns = |ties: &mut Ties| ties.turns.claim(|_| Judge::Take);
+            let claimed = state.observers.claim();
+            claimed.or_else(|| state.known_ties().and_then(turns))
+        });
     }
 
     /// The end of this actor, as an event.

@@ -8,11 +8,16 @@ use std::pin::Pin;
 use pin_project_lite::pin_project;
 
 use super::actor_ref::WeakActorRef;
+use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
+use super::link::LinkExit;
 use crate::channel::chan::{Chan, Received};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::{Attempt, Event, into_future};
+
+/// Room for so many messages that `scan` passed over is kept when none is there.
+const PASSED_KEPT: usize = 4;
 
 /// The mailbox of an actor: one, which receives.
 ///
@@ -20,18 +25,50 @@ use crate::event::{Attempt, Event, into_future};
 /// dropped: dead letters, whose callers hear of it.
 pub struct Mailbox<M> {
     chan: ReceiverRef<M, Life>,
-    /// What `scan` passed over, older than all that is in the channel.
-    passed: VecDeque<M>,
+    /// The stash, then what `scan` passed over: older than all that is in the channel.
+    #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
+    passed: Option<Box<VecDeque<M>>>,
+    /// How many of these are the stash, which no receive gives.
+    stashed: u32,
+    /// The next receive is one of `scan`, which has seen what it passed over.
+    scans: bool,
     /// A stop without delay was asked for.
     stopped: bool,
+    /// A supervisor waits to hear that the actor has begun to take messages.
+    awaited: bool,
 }
 
 impl<M> Mailbox<M> {
     pub(super) fn new(chan: ReceiverRef<M, Life>) -> Self {
         Self {
             chan,
-            passed: VecDeque::new(),
+            passed: None,
+            stashed: 0,
+            scans: false,
             stopped: false,
+            awaited: false,
+        }
+    }
+
+    /// The mailbox of a life that a supervisor starts.
+    pub(super) fn of_child(chan: ReceiverRef<M, Life>) -> Self {
+        let mut mailbox = Self::new(chan);
+        mailbox.awaited = true;
+        mailbox
+    }
+
+    /// Does it take messages yet? Not if the actor was told to stop; still if only a life is to end.
+    pub(super) fn is_open(&self) -> bool {
+        self.chan().locked(|state| !state.is_closed())
+    }
+
+    /// The actor is ready to take messages.
+    #[cold]
+    pub(super) fn is_up(&mut self) {
+        if std::mem::take(&mut self.awaited)
+            && let Some(guardian) = self.chan.beside().guardian()
+        {
+            guardian.is_up();
         }
     }
 
@@ -60,20 +97,37 @@ impl<M> Mailbox<M> {
     /// ```
     #[inline(always)]
     pub fn recv(&mut self) -> Recv<'_, M> {
+        if self.awaited {
+            self.is_up();
+        }
+        self.scans = false;
         Recv {
             mailbox: self,
-            passed: true,
             slot: Slot::new(None),
         }
     }
 
-    /// As `recv`, without what `scan` passed over.
-    fn fresh(&mut self) -> Recv<'_, M> {
+    /// As `recv`, without what `scan` passed over; a supervisor hears nothing of it.
+    pub(super) fn fresh(&mut self) -> Recv<'_, M> {
+        self.scans = true;
         Recv {
             mailbox: self,
-            passed: false,
             slot: Slot::new(None),
         }
+    }
+
+    fn passed(&mut self) -> &mut VecDeque<M> {
+        self.passed.get_or_insert_default()
+    }
+
+    /// Is there a message for this receive that `scan` passed over?
+    #[inline(always)]
+    fn has_passed(&self) -> bool {
+        !self.scans
+            && self
+                .passed
+                .as_ref()
+                .is_some_and(|passed| passed.len() > self.stashed())
     }
 
     /// The next message, if one is there.
@@ -113,26 +167,82 @@ impl<M> Mailbox<M> {
     /// # });
     /// ```
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
-        let mut seen = 0;
+        self.is_up();
+        let mut seen = self.stashed();
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
-            while let Some(message) = self.passed.remove(seen) {
+            while let Some(message) = self.passed().remove(seen) {
                 match choose(message) {
                     Ok(taken) => return Ok(taken),
-                    Err(message) => self.passed.insert(seen, message),
+                    Err(message) => self.passed().insert(seen, message),
                 }
                 seen += 1;
             }
             let message = self.fresh().await?;
-            self.passed.push_back(message);
+            self.passed().push_back(message);
         }
     }
 
-    /// How many messages are in it.
+    /// Keeps a message for later: no receive gives it until [`unstash`](Self::unstash). It stays in
+    /// the mailbox: if the actor ends first, its caller hears that it was not executed.
+    ///
+    /// # Errors
+    /// Gives the message back if as many are kept as the mailbox holds.
+    ///
+    /// ```
+    /// use tidings::actor;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let actor = actor::spawn(move |mut mailbox| async move {
+    ///     // Numbers wait until it is open.
+    ///     while let Ok(message) = mailbox.recv().await {
+    ///         match message {
+    ///             "open" => break,
+    ///             early => mailbox.stash(early).unwrap(),
+    ///         }
+    ///     }
+    ///     mailbox.unstash();
+    ///     while let Ok(number) = mailbox.recv().await {
+    ///         done.send(number).await.unwrap();
+    ///     }
+    /// });
+    /// for message in ["1", "2", "open", "3"] {
+    ///     actor.send(message).await.unwrap();
+    /// }
+    /// for number in ["1", "2", "3"] {
+    ///     assert_eq!(seen.recv().await, Ok(number));
+    /// }
+    /// # });
+    /// ```
+    pub fn stash(&mut self, message: M) -> Result<(), M> {
+        let capacity = self.chan().locked(|state| state.capacity());
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        if self.stashed >= capacity {
+            return Err(message);
+        }
+        let at = self.stashed();
+        self.passed().insert(at, message);
+        self.stashed += 1;
+        Ok(())
+    }
+
+    /// Puts the stash back, before all other messages, in the order in which it was stashed.
+    pub fn unstash(&mut self) {
+        self.stashed = 0;
+    }
+
+    /// How many messages are stashed.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        self.stashed as usize
+    }
+
+    /// How many messages are in it, the stash among them.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.passed.len() + self.chan().locked(|state| state.len())
+        let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
+        passed + self.chan().locked(|state| state.len())
     }
 
     /// Is it empty?
@@ -147,11 +257,67 @@ impl<M> Mailbox<M> {
         WeakActorRef::new(self.chan.downgrade())
     }
 
+    /// Which of the actor's lives this is: 1, or more if a supervisor has started it anew.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.chan.beside().incarnation()
+    }
+
+    /// From here on `f` is given each message that is in the mailbox when nobody is left to take it,
+    /// with the reason of the end: a dead letter. Callers have heard, or hear when `f` drops the
+    /// message. It runs when the actor's state is gone; a panic in it is nobody's.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (letters, dead) = tidings::unbounded();
+    /// let quitter = actor::spawn(move |mut mailbox: Mailbox<u32>| async move {
+    ///     mailbox.on_undelivered(move |n, _| letters.try_send(n).unwrap());
+    ///     let _ = mailbox.recv().await;
+    /// });
+    /// quitter.send(1).await.unwrap();
+    /// quitter.send(2).await.ok();
+    /// quitter.down().await;
+    /// assert_eq!(quitter.dead_letters(), dead.recv().await.into_iter().count() as u64);
+    /// # });
+    /// ```
+    pub fn on_undelivered(&mut self, f: impl FnMut(M, &Exit) + Send + 'static)
+    where
+        M: Send + 'static,
+    {
+        self.chan.beside().set_undelivered::<M>(Box::new(f));
+    }
+
+    /// From here on, while the receiver is there, the ends of linked actors do not end this life
+    /// but come out of the receiver, orderly ends too (OTP's `trap_exit`).
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = actor::spawn(|mut mailbox: Mailbox<()>| async move {
+    ///     while mailbox.recv().await.is_ok() {}
+    /// });
+    /// let other = worker.any();
+    /// let watcher = actor::spawn(move |mut mailbox: Mailbox<()>| async move {
+    ///     let exits = mailbox.trap_exits();
+    ///     mailbox.this().any().link(&other);
+    ///     let ended = exits.recv().await.unwrap();
+    ///     assert_eq!(ended.actor, other);
+    /// });
+    /// worker.kill();
+    /// assert!(watcher.down().await.is_orderly());
+    /// # });
+    /// ```
+    pub fn trap_exits(&mut self) -> crate::Receiver<LinkExit> {
+        let (ends, exits) = crate::unbounded();
+        self.chan.beside().set_trap(ends);
+        exits
+    }
+
     /// Mailbox locked: can a receive go on? Takes a message into its place.
     #[inline(always)]
-    fn attempt(&self, place: &mut Option<M>, passed: bool, with: &mut Attempt) -> bool {
-        if self.chan.beside().is_signalled() || self.stopped || (passed && !self.passed.is_empty())
-        {
+    fn attempt(&self, place: &mut Option<M>, with: &mut Attempt) -> bool {
+        if self.chan.beside().is_signalled() || self.stopped || self.has_passed() {
             return true;
         }
         match self
@@ -167,27 +333,38 @@ impl<M> Mailbox<M> {
 
     /// No lock: what a receive gives that can go on.
     #[inline(always)]
-    fn take(&mut self, got: Option<M>, passed: bool) -> Result<M, Ended> {
+    fn take(&mut self, got: Option<M>) -> Result<M, Ended> {
         if let Some(message) = got {
             return Ok(message);
         }
-        self.take_rest(passed)
+        self.take_rest()
     }
 
     #[cold]
-    fn take_rest(&mut self, passed: bool) -> Result<M, Ended> {
+    fn take_rest(&mut self) -> Result<M, Ended> {
         while let Some(signal) = self.chan.beside().next_signal() {
-            match signal {
-                Signal::Stop(Stop::Now) => self.stopped = true,
-                Signal::Stop(Stop::Drain) => {}
-            }
+            self.stopped |= !matches!(signal, Signal::Stop(Stop::Drain));
             self.chan.beside().stop();
+            match signal {
+                Signal::EndLife => continue,
+                Signal::Fail(exit) => self.chan.beside().fails(exit),
+                Signal::Stop(_) => {}
+            }
             self.chan().close();
         }
         if self.stopped {
+            self.chan.beside().stay_signalled();
             return Err(Ended);
         }
-        if passed && let Some(message) = self.passed.pop_front() {
+        let stashed = self.stashed();
+        if !self.scans
+            && let Some(passed) = &mut self.passed
+            && let Some(message) = passed.remove(stashed)
+        {
+            if passed.is_empty() {
+                // Nothing stays of a burst.
+                passed.shrink_to(PASSED_KEPT);
+            }
             return Ok(message);
         }
         // Closed: what is left is there already.
@@ -209,7 +386,6 @@ pin_project! {
     #[must_use = "events do nothing unless awaited"]
     pub struct Recv<'a, M> {
         mailbox: &'a mut Mailbox<M>,
-        passed: bool,
         // Where a partner puts the message.
         #[pin]
         slot: Slot<M>,
@@ -224,15 +400,13 @@ impl<M> Event for Recv<'_, M> {
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
         let this = self.project();
-        this.mailbox
-            .attempt(this.slot.place(), *this.passed, with)
-            .then_some(0)
+        this.mailbox.attempt(this.slot.place(), with).then_some(0)
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
         let this = self.project();
         let got = this.slot.place().take();
-        this.mailbox.take(got, *this.passed)
+        this.mailbox.take(got)
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
@@ -257,8 +431,10 @@ impl<M> fmt::Debug for Mailbox<M> {
 impl<M> Drop for Mailbox<M> {
     fn drop(&mut self) {
         // What is left is dropped by `Run`, which knows why.
-        while let Some(message) = self.passed.pop_back() {
-            self.chan().give_back(message);
+        if let Some(passed) = self.passed.take() {
+            for message in passed.into_iter().rev() {
+                self.chan().give_back(message);
+            }
         }
         self.chan.beside().deafen();
     }

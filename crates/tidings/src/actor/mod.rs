@@ -11,39 +11,99 @@
 //! | `address.rs` | the counted pointer behind a narrowed reference |
 //! | `mailbox.rs` | receiving: messages and the control lane |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
+//! | `streaming.rs` | answers of many parts |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
+//! | `any.rs` | references to actors of any messages |
+//! | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
+//! | `timers.rs` | messages to oneself, later |
+//! | `blocking.rs` | an actor on a thread of its own |
 //! | `life.rs` | id, name, control lane, end, monitors |
+//! | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
+//! | `child.rs` | actors that can be started anew |
+//! | `supervisor/` | who starts them anew |
 //! | `exit.rs` | why an actor ended, and who is told |
-//! | `run.rs` | the actor's task, and what it leaves behind |
+//! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
+//!
+//! What other systems have methods for is plain Rust in a loop. To *become* another is to go on to
+//! another loop, or, for an interface, to hand messages to another state ([`Dispatch::dispatch`]). To
+//! *pipe* a result to oneself is to receive it in the same choice as the mailbox, from a
+//! [`JoinSet`](crate::JoinSet) that ends with the loop. To *forward* a request is to send it on, with
+//! its [`Reply`], whose caller does not know. To answer *later* is to keep the [`Reply`].
+//!
+//! ```
+//! use tidings::{JoinSet, actor::{self, Mailbox, Reply}, select};
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! let doubler = actor::spawn(|mut mailbox: Mailbox<(u32, Reply<u32>)>| async move {
+//!     let mut work = JoinSet::new();
+//!     loop {
+//!         select! {
+//!             message = mailbox.recv() => {
+//!                 let Ok((n, reply)) = message else { return };
+//!                 // The loop goes on; the answer comes when it is there.
+//!                 work.spawn(async move { (2 * n, reply) });
+//!             }
+//!             done = work.joined() => {
+//!                 let (doubled, reply) = done.unwrap();
+//!                 let _ = reply.send(doubled);
+//!             }
+//!         }
+//!     }
+//! });
+//! assert_eq!(doubler.call(|reply| (21, reply)).await.unwrap(), 42);
+//! # });
+//! ```
 //!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
 //! [`Overflow`] policy. Replies go directly to their caller and wait behind nothing.
 
 mod actor_ref;
 mod address;
+mod any;
+mod blocking;
 mod call;
+mod child;
+pub(crate) mod crowd;
+mod end;
 mod exit;
 mod interface;
 mod life;
+mod link;
 mod mailbox;
 mod reply;
 mod run;
+mod shared;
+mod streaming;
+mod supervisor;
 mod tell;
+mod ties;
+mod timers;
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
+pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakOf, WeakRecipient};
 pub use address::Carries;
+pub use any::AnyRef;
 pub use call::{Call, CallError};
-pub use exit::{Exit, IntoExit};
-pub use interface::{Dispatch, Reference, start};
+pub use child::{Child, Restart, Shutdown};
+pub use exit::{Exit, IntoExit, refuse};
+pub use interface::{Dispatch, Reference, serve, start, start_with};
 pub use life::{Down, Overflow, Stop};
+pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
 pub use reply::Reply;
+pub use shared::{Shared, serve_with};
+pub use streaming::{Replies, Streaming, streaming};
+pub use supervisor::{
+    AutoShutdown, Backoff, ChildCount, ChildInfo, Strategy, Supervisor, SupervisorError,
+    SupervisorMessage, SupervisorRef,
+};
 pub use tell::{SendError, Tell};
+pub use ties::Restarted;
+pub use timers::Timers;
 
 use crate::channel::chan::Chan;
+use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
 use life::Life;
 use run::Run;
@@ -56,6 +116,13 @@ fn next_id() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     // RELAXED: only its being unique counts.
     1 + LAST.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A model's: a reference and the mailbox, with nobody who runs the actor.
+#[cfg(all(test, loom))]
+pub(crate) fn lane<M: Send + 'static>() -> (ActorRef<M>, Mailbox<M>) {
+    let (sender, receiver) = Chan::alloc(CAPACITY, Life::new(Overflow::Wait, None));
+    (ActorRef::new(sender), Mailbox::new(receiver))
 }
 
 /// Starts an actor that runs `f` with its mailbox.
@@ -120,6 +187,8 @@ pub struct Builder {
     name: Option<Arc<str>>,
     capacity: usize,
     overflow: Overflow,
+    parent: Option<AnyRef>,
+    blocking: bool,
 }
 
 impl Default for Builder {
@@ -135,6 +204,8 @@ impl Builder {
             name: None,
             capacity: CAPACITY,
             overflow: Overflow::Wait,
+            parent: None,
+            blocking: false,
         }
     }
 
@@ -167,6 +238,51 @@ impl Builder {
         self
     }
 
+    /// The actor is a child of `parent`: it is asked to stop when the parent's life ends, or is
+    /// killed if the parent was, and the parent's end is heard of after its own. The last child ends
+    /// first. Its parent keeps it alive. If the parent's life is over, it is stopped at once.
+    ///
+    /// An actor that does not heed a stop keeps its parent from ending: a supervisor as the child,
+    /// with actors of its own, has deadlines.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let idle = |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} };
+    /// let parent = Builder::new().spawn(idle);
+    /// let child = Builder::new().parent(&parent.any()).spawn(idle);
+    /// parent.stop();
+    /// parent.down().await;
+    /// assert!(child.exit().is_some());
+    /// # });
+    /// ```
+    pub fn parent(mut self, parent: &AnyRef) -> Self {
+        self.parent = Some(parent.clone());
+        self
+    }
+
+    /// Runs the actor on a thread of its own, of those for blocking work: its code may block.
+    ///
+    /// It waits for a thread if all are busy. A kill, and the end of its runtime, wait until its code
+    /// comes to an await; the runtime's end waits for it.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Reply};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let files = Builder::new().blocking().spawn(|mut mailbox| async move {
+    ///     while let Ok((path, reply)) = mailbox.recv().await {
+    ///         let (path, reply): (&str, Reply<String>) = (path, reply);
+    ///         let _ = reply.send(std::fs::read_to_string(path).unwrap());
+    ///     }
+    /// });
+    /// assert_eq!(files.call(|reply| ("/dev/null", reply)).await.unwrap(), "");
+    /// # });
+    /// ```
+    pub fn blocking(mut self) -> Self {
+        self.blocking = true;
+        self
+    }
+
     /// As [`start`].
     ///
     /// # Panics
@@ -176,7 +292,24 @@ impl Builder {
         A: Send + 'static,
         R: Reference<Message: Dispatch<A>>,
     {
-        R::of(self.spawn(|mailbox| interface::serve(actor, mailbox)))
+        if R::Message::REENTRANT {
+            return self.start_with(|_| actor);
+        }
+        R::of(self.spawn(|mailbox| interface::own(actor, mailbox)))
+    }
+
+    /// As [`start_with`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn start_with<A, R>(self, make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
+    where
+        A: Send + 'static,
+        R: Reference<Message: Dispatch<A>>,
+    {
+        R::of(self.spawn(|mut mailbox| async move {
+            serve_with(make, &mut mailbox, |_| Ok(())).await;
+        }))
     }
 
     /// As [`spawn`].
@@ -189,11 +322,18 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> Fut,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
-        let life = Life::new(self.overflow, self.name);
-        let (sender, receiver) = Chan::alloc(self.capacity, life);
+        let (parent, blocking) = (self.parent.clone(), self.blocking);
+        let (sender, receiver) = self.mailbox();
         let run = Run::new(f(Mailbox::new(receiver.clone())), receiver);
-        let task = crate::spawn(run);
+        let task = run.start(blocking);
         sender.beside().runs_as(task.abort_handle());
+        if let Some(parent) = parent {
+            any::join_family(&sender, parent);
+        }
         ActorRef::new(sender)
+    }
+
+    fn mailbox<M>(self) -> (SenderRef<M, Life>, ReceiverRef<M, Life>) {
+        Chan::alloc(self.capacity, Life::new(self.overflow, self.name))
     }
 }

@@ -3,28 +3,33 @@
 use std::fmt;
 
 use super::call::CallError;
-use super::exit::{self, Answer, Exit};
+use super::exit::{Answer, Unanswered};
 use crate::channel::oneshot;
 use crate::event::Event;
+use crate::time::Instant;
 
 /// Answers one request, now or later, from anywhere.
 ///
 /// The caller hears at once if it is dropped: [`CallError::NoReply`], or, where it is dropped
 /// because its actor panicked or ended, the exit.
-pub struct Reply<R: 'static> {
-    /// There until it is used.
-    sender: Option<oneshot::Sender<Result<R, CallError>>>,
+pub struct Reply<R> {
+    sender: Unanswered<Sender<R>>,
 }
 
-impl<R: 'static> Reply<R> {
-    pub(super) fn new(sender: oneshot::Sender<Result<R, CallError>>) -> Self {
+type Sender<R> = oneshot::Sender<Result<R, CallError>>;
+
+impl<R> Reply<R> {
+    pub(super) fn new(sender: Sender<R>) -> Self
+    where
+        R: 'static,
+    {
         Self {
-            sender: Some(sender),
+            sender: Unanswered::new(sender),
         }
     }
 
-    fn sender(&self) -> &oneshot::Sender<Result<R, CallError>> {
-        self.sender.as_ref().expect("a reply is used once")
+    fn sender(&self) -> &Sender<R> {
+        self.sender.get()
     }
 
     /// Answers. Never waits.
@@ -32,12 +37,35 @@ impl<R: 'static> Reply<R> {
     /// # Errors
     /// Gives the value back if the caller has gone.
     #[inline]
-    pub fn send(mut self, value: R) -> Result<(), R> {
-        let sender = self.sender.take().expect("a reply is used once");
+    pub fn send(self, value: R) -> Result<(), R> {
+        let sender = self.sender.take();
         sender.send(Ok(value)).map_err(|unsent| match unsent {
             Ok(value) => value,
             Err(_) => unreachable!("it was a value"),
         })
+    }
+
+    /// By when the caller wants the answer, if it said so ([`Call::timeout`](super::Call::timeout)):
+    /// a handler that asks others in turn can give them what is left of its time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::{actor, actor::Reply, time::Instant};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let actor = actor::spawn(|mut mailbox| async move {
+    ///     while let Ok(reply) = mailbox.recv().await {
+    ///         let reply: Reply<Duration> = reply;
+    ///         let deadline = reply.deadline().unwrap();
+    ///         let _ = reply.send(deadline - Instant::now());
+    ///     }
+    /// });
+    /// let left = actor.call(|reply| reply).timeout(Duration::from_secs(5)).await.unwrap();
+    /// assert!(left <= Duration::from_secs(5));
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.sender().deadline()
     }
 
     /// Waits until the caller has gone elsewhere, or given up: an event (CML's nack).
@@ -69,37 +97,16 @@ impl<R: 'static> Reply<R> {
     }
 }
 
-impl<R: 'static> Drop for Reply<R> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(sender) = self.sender.take() {
-            unanswered(sender);
-        }
+impl<R> Answer for Sender<R> {
+    fn answer(self, why: CallError) {
+        let _ = self.send(Err(why));
     }
 }
 
-#[cold]
-fn unanswered<R: 'static>(sender: oneshot::Sender<Result<R, CallError>>) {
-    if let Some(why) = exit::current() {
-        let _ = sender.send(Err(why));
-    } else {
-        exit::unanswered(sender);
-    }
-}
-
-impl<R> Answer for oneshot::Sender<Result<R, CallError>> {
-    fn answer(self: Box<Self>, exit: &Exit) {
-        let _ = self.send(Err(CallError::Ended(exit.clone())));
-    }
-}
-
-impl<R: 'static> fmt::Debug for Reply<R> {
+impl<R> fmt::Debug for Reply<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply")
-            .field(
-                "closed",
-                &self.sender.as_ref().map(oneshot::Sender::is_closed),
-            )
+            .field("closed", &self.is_closed())
             .finish()
     }
 }

@@ -1,32 +1,46 @@
-//! The task of an actor: runs its function, and settles what it leaves behind.
+//! The task of an actor's life: runs its function. What follows is in `end.rs`.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::blocking;
 use super::call::CallError;
+use super::end::{conclude, discard};
 use super::exit::{Exit, IntoExit, handling, leaving};
 use super::life::Life;
 use crate::channel::refs::ReceiverRef;
+use crate::task::JoinHandle;
 
 /// The future of an actor's task.
 ///
 /// The end, in this order: the function's state is dropped, and callers whose requests it holds hear
-/// why; the exit is recorded; the mailbox is closed and emptied, whose callers hear it, too; and
-/// whoever waits for the end hears of it. So a send that fails knows the exit. It keeps a receiver
-/// of the mailbox: what the function leaves there is dropped when the reason is known.
-pub(super) struct Run<M, F> {
+/// why; then comes what `end.rs` says. It keeps a receiver of the mailbox: what the function leaves
+/// there is the next life's, or is dropped when the reason is known.
+pub(super) struct Run<M: Send + 'static, F> {
     /// With the mailbox and the actor's state in it.
     future: Option<F>,
     chan: ReceiverRef<M, Life>,
 }
 
-impl<M, F> Run<M, F> {
+impl<M: Send + 'static, F> Run<M, F> {
     pub(super) fn new(future: F, chan: ReceiverRef<M, Life>) -> Self {
         Self {
             future: Some(future),
             chan,
+        }
+    }
+
+    /// Starts the task, on a thread of its own if the actor blocks.
+    pub(super) fn start(self, blocking: bool) -> JoinHandle<()>
+    where
+        F: Future<Output: IntoExit> + Send + 'static,
+    {
+        if blocking {
+            blocking::spawn(self)
+        } else {
+            crate::spawn(self)
         }
     }
 
@@ -40,21 +54,11 @@ impl<M, F> Run<M, F> {
             Ok(()) => exit,
             Err(panic) => Exit::panicked(&*panic),
         };
-        self.chan.beside().record(&exit);
-        self.discard(exit);
-        self.chan.beside().announce();
-    }
-
-    /// Nobody will receive any more.
-    fn discard(&self, exit: Exit) {
-        // The drop of a message is user code, too; there is nobody left whose panic it could be.
-        let _ = leaving(CallError::NotExecuted(exit), || {
-            catch_unwind(AssertUnwindSafe(|| self.chan.discard()))
-        });
+        conclude(&self.chan, exit);
     }
 }
 
-impl<M, F: Future<Output: IntoExit>> Future for Run<M, F> {
+impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
     type Output = ();
 
     #[inline]
@@ -69,12 +73,14 @@ impl<M, F: Future<Output: IntoExit>> Future for Run<M, F> {
         let exit = match handling(|| future.poll(cx)) {
             Ok(Poll::Pending) => {
                 if this.chan.beside().is_deaf() {
-                    this.discard(Exit::Normal);
+                    discard(&this.chan, &Exit::Normal);
                 }
                 return Poll::Pending;
             }
             Ok(Poll::Ready(output)) => match output.into_exit() {
-                Exit::Normal if this.chan.beside().was_stopped() => Exit::Stopped,
+                Exit::Normal if this.chan.beside().was_stopped() => {
+                    this.chan.beside().take_verdict()
+                }
                 exit => exit,
             },
             Err(exit) => exit,
@@ -84,11 +90,11 @@ impl<M, F: Future<Output: IntoExit>> Future for Run<M, F> {
     }
 }
 
-impl<M, F> Drop for Run<M, F> {
+impl<M: Send + 'static, F> Drop for Run<M, F> {
     fn drop(&mut self) {
         // Aborted, or its runtime has shut down.
         if self.future.is_some() {
-            self.end(Exit::Killed);
+            self.end(self.chan.beside().take_doom());
         }
     }
 }

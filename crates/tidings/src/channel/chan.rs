@@ -228,16 +228,29 @@ impl<T, X> Chan<T, X> {
     }
 
     /// Nobody will receive any more: closes it, and drops what is queued.
-    pub(crate) fn discard(&self) {
+    fn discard(&self) {
+        drop(self.empty());
+    }
+
+    /// Nobody will receive any more: closes it, and gives what is queued.
+    pub(crate) fn empty(&self) -> impl Iterator<Item = T> + use<T, X> {
         // The drop of a value is user code.
-        let dead = self.locked(|state| {
+        let mut dead = self.locked(|state| {
             state.closed = true;
             std::mem::replace(&mut state.queue, Queue::new())
         });
         super::count_dead(dead.len());
         // Who waits hears of it even if a value's drop panics.
         self.close();
-        drop(dead);
+        std::iter::from_fn(move || dead.pop_front())
+    }
+
+    /// Takes messages again after a [`close`](Self::close), if there is still a sender: the
+    /// caller is a receiver.
+    pub(crate) fn reopen(&self) {
+        // The last sender counts itself out before it closes: either we see that, or it closes
+        // after us.
+        self.locked(|state| state.closed = self.count(Side::Sender) == 0);
     }
 
     /// No more sends: senders that wait get their value back, receivers take what is left.
@@ -306,7 +319,7 @@ impl<T> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
-            self.queue.push_back(wrap(value), self.capacity);
+            self.queue.push_back(wrap(value));
         }
         Sent::Done
     }
@@ -341,7 +354,7 @@ impl<T> State<T> {
             return Sent::Closed;
         }
         if let Some(value) = value.take() {
-            self.queue.push_back(value, self.capacity);
+            self.queue.push_back(value);
         }
         loop {
             let mut attempt = Attempt::default();
@@ -442,7 +455,7 @@ impl<T> State<T> {
                 // SAFETY: the senders' waiters with values are slots of this channel, locked.
                 let value = unsafe { value_of::<T>(&claimed) }.take();
                 let value = value.expect("a sender waits with a value");
-                self.queue.push_back(value, self.capacity);
+                self.queue.push_back(value);
             }
             attempt.waker = Some(claimed.commit(false));
         }

@@ -15,6 +15,7 @@ use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, Sync, into_future};
 use crate::primitive::slab;
+use crate::time::Instant;
 
 /// A channel for one value.
 ///
@@ -31,10 +32,11 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
         value: None,
         receiver: Waiters::new(),
         observer: Waiters::new(),
+        deadline: None,
         sender_gone: false,
         receiver_gone: false,
     };
-    let cell = slab::alloc(class::<T>()).cast::<Cell<T>>();
+    let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
     // SAFETY: the slot is ours, large enough and aligned.
     unsafe { cell.write(Source::new(state)) };
     (Sender { cell }, Receiver { cell })
@@ -53,7 +55,7 @@ unsafe fn free<T>(cell: NonNull<Cell<T>>) {
     // SAFETY: it came from `oneshot`, and nobody refers to it any more.
     unsafe {
         cell.drop_in_place();
-        slab::free(cell.cast(), class::<T>());
+        slab::free(cell.cast(), const { class::<T>() });
     }
 }
 
@@ -63,6 +65,8 @@ struct State<T> {
     receiver: Waiters,
     /// Waits for the receiver to go.
     observer: Waiters,
+    /// By when the receiver wants the value, if it said so.
+    deadline: Option<Instant>,
     sender_gone: bool,
     receiver_gone: bool,
 }
@@ -158,6 +162,13 @@ impl<T> Sender<T> {
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.chan().locked(|state| state.receiver_gone)
+    }
+}
+
+impl<T> Sender<T> {
+    /// By when the receiver wants the value.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.chan().locked(|state| state.deadline)
     }
 }
 
@@ -344,6 +355,15 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
         this.receiver.chan().locked(|state| state.value = value);
     }
     fn lost(self: Pin<&mut Self>) {}
+}
+
+impl<T> Recv<Receiver<T>, T> {
+    /// Lets the sender know by when the value is wanted.
+    pub(crate) fn set_deadline(self: Pin<&mut Self>, deadline: Instant) {
+        let this = self.project();
+        let cell = this.receiver.chan();
+        cell.locked(|state| state.deadline = Some(deadline));
+    }
 }
 
 into_future!(impl[H: Half<T>, T] Recv<H, T> => Result<T, RecvError>);

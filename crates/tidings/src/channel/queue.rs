@@ -1,97 +1,246 @@
-//! The queue of a channel: its first value in place, the others in a ring.
+//! The queue of a channel: its first value in place, the others in blocks.
 //!
-//! Most queues of a busy program hold one value or none: those never allocate.
+//! Most queues of a busy program hold one value or none: those have no block. A longer one is a list
+//! of blocks from the slab, as many as its values fill: nothing is moved when it grows, a burst
+//! leaves nothing behind, and memory comes from the allocator only while a peak is new.
 
-use std::collections::VecDeque;
+use std::ptr::{self, NonNull};
 
-/// The ring's first allocation has room for this many, or for what the channel may hold.
-const INITIAL: usize = 16;
-/// An empty ring keeps at most this capacity.
-const CAPACITY_KEPT: usize = 1024;
+use crate::primitive::slab;
 
-/// First in, first out. While `first` is there it is older than all of `rest`.
+/// First in, first out. While `first` is there it is older than all others.
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     first: Option<T>,
-    rest: VecDeque<T>,
+    /// All values, the first one too.
+    len: usize,
+    /// Where the next value is taken from, in the first block; there is one while one is needed.
+    head: *mut Block,
+    front: u32,
+    /// Where the next value is put, in the last block.
+    back: u32,
+    tail: *mut Block,
+}
+
+/// What lies before the values of a block.
+#[derive(Debug)]
+struct Block {
+    next: *mut Self,
 }
 
 impl<T> Queue<T> {
+    /// How many values a block holds: fewer of large ones.
+    const LEN: u32 = {
+        let size = if size_of::<T>() == 0 {
+            1
+        } else {
+            size_of::<T>()
+        };
+        match 4096 / size {
+            0 => 1,
+            n if n > 16 => 16,
+            n => n as u32,
+        }
+    };
+    const ALIGN: usize = if align_of::<T>() > align_of::<Block>() {
+        align_of::<T>()
+    } else {
+        align_of::<Block>()
+    };
+    /// Where the values of a block begin.
+    const VALUES: usize = size_of::<Block>().next_multiple_of(Self::ALIGN);
+    const CLASS: slab::Class = slab::Class::of_bytes(
+        Self::VALUES + Self::LEN as usize * size_of::<T>(),
+        Self::ALIGN,
+        slab::Kind::Channel,
+    );
+
     pub(super) const fn new() -> Self {
         Self {
             first: None,
-            rest: VecDeque::new(),
+            len: 0,
+            head: ptr::null_mut(),
+            front: 0,
+            back: Self::LEN,
+            tail: ptr::null_mut(),
         }
     }
 
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.rest.len() + usize::from(self.first.is_some())
+        self.len
     }
 
-    /// Appends a value; `bound` is how many the queue will hold at most.
+    /// # Safety
+    /// The block is one of this queue's, and `at` less than `LEN`.
     #[inline(always)]
-    pub(super) fn push_back(&mut self, value: T, bound: usize) {
-        if self.rest.is_empty() && self.first.is_none() {
+    unsafe fn place(block: *mut Block, at: u32) -> *mut T {
+        // SAFETY: the caller's promise; a block was made for as many values.
+        unsafe { block.byte_add(Self::VALUES).cast::<T>().add(at as usize) }
+    }
+
+    /// A block that is in no list.
+    fn block(next: *mut Block) -> *mut Block {
+        let block = slab::alloc(Self::CLASS).cast::<Block>().as_ptr();
+        // SAFETY: the slot is ours, large enough and aligned.
+        unsafe { block.write(Block { next }) };
+        block
+    }
+
+    /// # Safety
+    /// The block is one of this queue's, none of its places holds a value, and it is not used again.
+    unsafe fn free(block: *mut Block) {
+        // SAFETY: the caller's promise; it came from `block`.
+        unsafe { slab::free(NonNull::new_unchecked(block.cast()), Self::CLASS) };
+    }
+
+    /// Appends a value.
+    #[inline(always)]
+    pub(super) fn push_back(&mut self, value: T) {
+        self.len += 1;
+        if self.len == 1 {
             self.first = Some(value);
             return;
         }
-        if self.rest.len() == self.rest.capacity() {
-            self.grow(bound);
+        if self.back == Self::LEN {
+            self.grow();
         }
-        self.rest.push_back(value);
+        // SAFETY: the tail is there, and its places from `back` on are free.
+        unsafe { Self::place(self.tail, self.back).write(value) };
+        self.back += 1;
     }
 
     #[cold]
-    fn grow(&mut self, bound: usize) {
-        let more = self.rest.len().max(INITIAL.min(bound.max(1)));
-        self.rest.reserve_exact(more);
+    fn grow(&mut self) {
+        let block = Self::block(ptr::null_mut());
+        if self.tail.is_null() {
+            self.head = block;
+            self.front = 0;
+        } else {
+            // SAFETY: the tail is a block of ours.
+            unsafe { (*self.tail).next = block };
+        }
+        self.tail = block;
+        self.back = 0;
     }
 
     /// Puts a value before all others.
     pub(super) fn push_front(&mut self, value: T) {
-        if let Some(second) = self.first.replace(value) {
-            self.rest.push_front(second);
+        self.len += 1;
+        let Some(second) = self.first.replace(value) else {
+            return;
+        };
+        if self.head.is_null() {
+            self.grow();
+            // As if all places before had been taken.
+            (self.front, self.back) = (Self::LEN, Self::LEN);
+        } else if self.front == 0 {
+            self.head = Self::block(self.head);
+            self.front = Self::LEN;
         }
+        self.front -= 1;
+        // SAFETY: the head is there, and its places before the old `front` are free.
+        unsafe { Self::place(self.head, self.front).write(second) };
     }
 
     #[inline(always)]
     pub(super) fn pop_front(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
         if self.first.is_some() {
+            self.len -= 1;
             return self.first.take();
         }
-        let value = self.rest.pop_front()?;
-        if self.rest.is_empty() && self.rest.capacity() > CAPACITY_KEPT {
-            self.rest = VecDeque::new();
-        }
+        // SAFETY: there are values, the first of them is the one at `front`, and it is not read again.
+        let value = unsafe { Self::place(self.head, self.front).read() };
+        self.taken(1);
         Some(value)
+    }
+
+    /// So many values have been taken out of the head, which has as many.
+    #[inline(always)]
+    fn taken(&mut self, n: u32) {
+        self.front += n;
+        self.len -= n as usize;
+        if self.len == 0 || self.front == Self::LEN {
+            self.drop_head();
+        }
+    }
+
+    /// The head has no values any more.
+    #[cold]
+    fn drop_head(&mut self) {
+        let head = self.head;
+        // SAFETY: there was a value in it, so it is there.
+        self.head = unsafe { (*head).next };
+        self.front = 0;
+        if self.head.is_null() {
+            self.tail = ptr::null_mut();
+            self.back = Self::LEN;
+        }
+        // SAFETY: it is not in the list any more, and has no values.
+        unsafe { Self::free(head) };
+    }
+
+    /// Moves up to `limit` values into `into`, which has room for them.
+    pub(super) fn take(&mut self, into: &mut Vec<T>, limit: usize) {
+        let mut left = limit.min(self.len);
+        if left > 0
+            && let Some(first) = self.first.take()
+        {
+            self.len -= 1;
+            left -= 1;
+            into.push(first);
+        }
+        while left > 0 {
+            let n = left.min((Self::LEN - self.front) as usize);
+            into.reserve(n);
+            // SAFETY: there are `left` values, so the head has `n` of them, from `front` on; they
+            // are not read again, and `into` has room.
+            unsafe {
+                let values = Self::place(self.head, self.front);
+                ptr::copy_nonoverlapping(values, into.as_mut_ptr().add(into.len()), n);
+                into.set_len(into.len() + n);
+            }
+            left -= n;
+            self.taken(n as u32);
+        }
     }
 }
 
-impl<T> Queue<T> {
-    /// Moves up to `limit` values into `into`, which has room for them.
-    pub(super) fn take(&mut self, into: &mut Vec<T>, limit: usize) {
-        let before = into.len();
-        if limit > 0 {
-            into.extend(self.first.take());
+impl<T> Drop for Queue<T> {
+    fn drop(&mut self) {
+        /// Goes on where a value's drop panics.
+        struct Rest<'a, T>(&'a mut Queue<T>);
+        impl<T> Drop for Rest<'_, T> {
+            fn drop(&mut self) {
+                while let Some(value) = self.0.pop_front() {
+                    drop(value);
+                }
+            }
         }
-        let n = (limit - (into.len() - before)).min(self.rest.len());
-        into.extend(self.rest.drain(..n));
-        if self.rest.is_empty() && self.rest.capacity() > CAPACITY_KEPT {
-            self.rest = VecDeque::new();
+        if self.len > 0 {
+            let rest = Rest(self);
+            while let Some(value) = rest.0.pop_front() {
+                drop(value);
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::rc::Rc;
+
     use super::*;
 
     #[test]
     fn values_leave_in_order_and_a_returned_one_first() {
         let mut queue = Queue::new();
         for n in 0..50 {
-            queue.push_back(n, usize::MAX);
+            queue.push_back(n);
         }
         assert_eq!(queue.pop_front(), Some(0));
         queue.push_front(0);
@@ -102,23 +251,81 @@ mod tests {
     }
 
     #[test]
+    fn many_returned_values_come_before_those_that_stayed() {
+        for kept in [0, 1, 2, 40] {
+            let mut queue = Queue::new();
+            for n in 0..kept {
+                queue.push_back(n);
+            }
+            for n in 1..=40 {
+                queue.push_front(-n);
+                assert_eq!(queue.len(), (kept + n) as usize);
+            }
+            queue.push_back(kept);
+            assert!((-40..=kept).all(|n| queue.pop_front() == Some(n)));
+            assert_eq!(queue.pop_front(), None);
+        }
+    }
+
+    #[test]
     fn many_are_taken_in_order_up_to_the_limit() {
         let mut queue = Queue::new();
-        (0..10).for_each(|n| queue.push_back(n, usize::MAX));
-        let mut taken = Vec::new();
+        (0..100).for_each(|n| queue.push_back(n));
+        let mut taken = Vec::with_capacity(100);
         queue.take(&mut taken, 0);
         queue.take(&mut taken, 1);
         queue.take(&mut taken, 4);
         assert_eq!(taken, [0, 1, 2, 3, 4]);
-        queue.take(&mut taken, 100);
-        assert_eq!((taken.len(), queue.len()), (10, 0));
+        queue.take(&mut taken, 50);
+        assert!(taken.iter().copied().eq(0..55));
+        queue.take(&mut taken, 1000);
+        assert!(taken.iter().copied().eq(0..100));
+        assert_eq!(queue.len(), 0);
     }
 
     #[test]
-    fn an_emptied_burst_is_not_kept() {
+    fn an_emptied_burst_leaves_no_block() {
         let mut queue = Queue::new();
-        (0..10_000).for_each(|n| queue.push_back(n, usize::MAX));
+        (0..10_000).for_each(|n| queue.push_back(n));
+        assert!(!queue.head.is_null());
         while queue.pop_front().is_some() {}
-        assert_eq!(queue.rest.capacity(), 0);
+        assert!(queue.head.is_null() && queue.tail.is_null());
+    }
+
+    #[test]
+    fn values_of_any_size_and_alignment_come_out_as_they_went_in() {
+        #[repr(align(128))]
+        struct Wide(u8);
+        let (mut wide, mut large, mut none) = (Queue::new(), Queue::new(), Queue::new());
+        for n in 0..100 {
+            wide.push_back(Wide(n));
+            large.push_back([n; 5000]);
+            none.push_back(());
+        }
+        for n in 0..100 {
+            assert_eq!(wide.pop_front().map(|wide| wide.0), Some(n));
+            assert_eq!(large.pop_front(), Some([n; 5000]));
+            assert_eq!(none.pop_front(), Some(()));
+        }
+        assert_eq!(none.pop_front(), None);
+    }
+
+    #[test]
+    fn a_queue_drops_each_value_once_even_if_one_panics() {
+        struct Loud(#[expect(dead_code, reason = "is counted")] Rc<()>, bool);
+        impl Drop for Loud {
+            fn drop(&mut self) {
+                assert!(!self.1, "a value's drop panics");
+            }
+        }
+        for loud in [0, 1, 30] {
+            let counted = Rc::new(());
+            let mut queue = Queue::new();
+            for n in 0..50 {
+                queue.push_back(Loud(Rc::clone(&counted), n == loud));
+            }
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(queue))).is_err());
+            assert_eq!(Rc::strong_count(&counted), 1);
+        }
     }
 }

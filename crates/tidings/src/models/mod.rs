@@ -7,9 +7,11 @@
 //!
 //! Run by `cargo x loom`; the larger models only with `TIDINGS_LOOM_FULL=1`.
 
+mod actor;
 mod biased;
 mod cancel;
 mod chan;
+mod crowd;
 mod idle;
 mod inbox;
 mod ivar;

@@ -121,15 +121,16 @@ pub(crate) struct Class(usize);
 impl Class {
     /// The class for a type; a slot is aligned for it.
     pub(crate) const fn of<T>(kind: Kind) -> Self {
-        assert!(align_of::<T>() <= 4096, "the alignment is at most a page");
-        let mut size = if size_of::<T>() < 16 {
-            16
-        } else {
-            size_of::<T>()
-        };
-        if align_of::<T>() > UNIT {
+        Self::of_bytes(size_of::<T>(), align_of::<T>(), kind)
+    }
+
+    /// The class for so many bytes, aligned like this.
+    pub(crate) const fn of_bytes(size: usize, align: usize, kind: Kind) -> Self {
+        assert!(align <= 4096, "the alignment is at most a page");
+        let mut size = if size < 16 { 16 } else { size };
+        if align > UNIT {
             // Slots from here on are aligned to their size.
-            size = max(max(size, ALIGNED), align_of::<T>());
+            size = max(max(size, ALIGNED), align);
         }
         assert!(
             size <= SLOT_MAX,

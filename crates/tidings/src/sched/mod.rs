@@ -170,6 +170,19 @@ pub(crate) fn choose_branch(n: usize) -> usize {
     }
 }
 
+/// A random number below `n`, which is at most 2^32.
+pub(crate) fn random_below(n: usize) -> usize {
+    match current::worker() {
+        Some(worker) => worker.choose(Choice::Random, n),
+        None => current::random_below(n),
+    }
+}
+
+/// Is this thread inside of a runtime, where it can spawn?
+pub(crate) fn is_inside() -> bool {
+    current::shared().is_some()
+}
+
 /// The time, if this thread's runtime has a seam.
 pub(crate) fn seam_now() -> Option<Duration> {
     current::worker().and_then(worker::Worker::seam_now)

@@ -12,6 +12,7 @@ use super::handle::{AbortHandle, JoinError};
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
+use crate::event::{Boxed, Event, never};
 use crate::primitive::Arc;
 
 /// Tasks that give a `T`, joined in the order in which they end.
@@ -182,6 +183,32 @@ impl<T> JoinSet<T> {
             set: self,
             slot: Ticket::new(None),
         }
+    }
+
+    /// As `join_next`, but while the set is empty it waits for ever: for a choice in a loop, beside
+    /// what gives the set new tasks.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::Event;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// assert!(set.joined().timeout(Duration::from_millis(1)).await.is_err());
+    /// set.spawn(async { 1 });
+    /// assert_eq!(set.joined().await.unwrap(), 1);
+    /// # });
+    /// ```
+    pub fn joined(&mut self) -> Boxed<'_, Result<T, JoinError>>
+    where
+        T: Send,
+    {
+        if self.is_empty() {
+            return never().boxed();
+        }
+        let ended = self.join_next();
+        ended
+            .map(|ended| ended.expect("the set was not empty"))
+            .boxed()
     }
 
     /// The end of a task that has ended, if there is one.

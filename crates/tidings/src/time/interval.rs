@@ -78,7 +78,13 @@ impl Interval {
         self.period
     }
 
-    fn advance(&mut self) -> Instant {
+    /// When the next tick is due.
+    pub(crate) const fn next(&self) -> Instant {
+        self.next
+    }
+
+    /// Goes on to the next tick; gives the time this one was due.
+    pub(crate) fn advance(&mut self) -> Instant {
         let due = self.next;
         self.next = match self.missed {
             MissedTicks::Burst => due + self.period,

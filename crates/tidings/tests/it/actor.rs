@@ -253,6 +253,8 @@ fn a_full_mailbox_does_what_its_policy_says() {
         fill(&rejects).await;
         let refused = rejects.send(ledger.letter(2)).await.unwrap_err();
         assert!(refused.is_full());
+        assert!(rejects.try_send(ledger.letter(2)).unwrap_err().is_full());
+        assert_eq!((rejects.overflowed(), waits.overflowed()), (2, 0));
         drop((unsent, refused));
 
         let newest = with(Overflow::DropNewest);
@@ -274,6 +276,32 @@ fn a_full_mailbox_does_what_its_policy_says() {
             actor.down().await;
         }
         assert_eq!(ledger.alive(), 0);
+    });
+}
+
+#[test]
+fn whoever_calls_hears_that_a_full_mailbox_dropped_the_request() {
+    on_all(|| async {
+        for overflow in [Overflow::Reject, Overflow::DropNewest, Overflow::DropOldest] {
+            let actor = Builder::new().capacity(1).overflow(overflow).spawn(
+                |mailbox: Mailbox<Reply<()>>| async move {
+                    std::future::pending::<()>().await;
+                    drop(mailbox);
+                },
+            );
+            let mut first = pinned(actor.call(|reply| reply));
+            assert!(poll(first.as_mut()).is_pending());
+            let mut second = pinned(actor.call(|reply| reply));
+            let dropped = if overflow == Overflow::DropOldest {
+                assert!(poll(second.as_mut()).is_pending());
+                first.await
+            } else {
+                second.await
+            };
+            assert!(matches!(dropped, Err(CallError::Full)), "{dropped:?}");
+            assert_eq!(actor.overflowed(), 1);
+            actor.kill();
+        }
     });
 }
 

@@ -1,10 +1,12 @@
 //! Actors whose messages are the methods of traits.
 
 use std::collections::HashMap;
+use std::error::Error;
 use std::hash::Hash;
+use std::time::Duration;
 
 use crate::both::on_all;
-use tidings::actor::{self, ActorRef, Builder, CallError, Exit};
+use tidings::actor::{self, ActorRef, Builder, CallError, Dispatch, Exit, Mailbox, Reply, WeakOf};
 
 #[tidings::interface]
 trait Counter {
@@ -94,9 +96,36 @@ where
 {
     async fn put(&mut self, key: K, value: V) -> Option<V>;
     async fn get(&self, key: K) -> Option<V>;
+    /// One that is made of others.
+    async fn put_all(&mut self, all: Vec<(K, V)>) -> usize {
+        let mut new = 0;
+        for (key, value) in all {
+            new += usize::from(self.put(key, value).await.is_none());
+        }
+        new
+    }
 }
 
-struct Map<K, V>(HashMap<K, V>);
+#[tidings::actor(Store<K, V>, Length)]
+struct Map<K: Eq + Hash + Sync, V: Clone + Sync>(HashMap<K, V>);
+
+#[tidings::interface]
+trait Length {
+    async fn len(&self) -> usize;
+    #[cfg(any())]
+    async fn not_here(&self, what: NoSuchType) -> NoSuchType;
+    #[deprecated = "use `len`"]
+    async fn length(&self) -> usize;
+}
+
+impl<K: Eq + Hash + Send + Sync + 'static, V: Clone + Send + Sync + 'static> Length for Map<K, V> {
+    async fn len(&self) -> usize {
+        self.0.len()
+    }
+    async fn length(&self) -> usize {
+        self.0.len()
+    }
+}
 
 impl<K: Eq + Hash + Send + Sync + 'static, V: Clone + Send + Sync + 'static> Store<K, V>
     for Map<K, V>
@@ -116,6 +145,176 @@ fn interfaces_may_be_generic() {
         assert_eq!(store.put("a".to_owned(), 1).await.unwrap(), None);
         assert_eq!(store.put("a".to_owned(), 2).await.unwrap(), Some(1));
         assert_eq!(store.get("a".to_owned()).await.unwrap(), Some(2));
+        let all = vec![("a".to_owned(), 3), ("b".to_owned(), 4)];
+        assert_eq!(store.put_all(all).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_generic_actor_has_several_interfaces() {
+    on_all(|| async {
+        let map: MapRef<u8, char> = actor::start(Map(HashMap::new()));
+        let (store, sized) = (StoreRef::from(&map), LengthRef::from(&map));
+        assert_eq!(store.put(1, 'a').await.unwrap(), None);
+        assert_eq!(sized.len().await.unwrap(), 1);
+        #[expect(
+            deprecated,
+            reason = "what the trait says of a method, its reference says"
+        )]
+        let length = sized.length().await.unwrap();
+        assert_eq!(length, 1);
+    });
+}
+
+#[tidings::interface]
+trait Line {
+    /// Answered when there is an answer.
+    async fn next(&mut self, least: u32, reply: Reply<u32>);
+    async fn push(&mut self, n: u32);
+}
+
+/// Answers who waits for such a number; others wait.
+#[derive(Default)]
+struct Queue(Vec<(u32, Reply<u32>)>);
+
+impl Line for Queue {
+    async fn next(&mut self, least: u32, reply: Reply<u32>) {
+        assert!(reply.deadline().is_some());
+        self.0.push((least, reply));
+    }
+    async fn push(&mut self, n: u32) {
+        self.0.retain(|(_, reply)| !reply.is_closed());
+        let place = self.0.iter().position(|(least, _)| *least <= n);
+        if let Some(place) = place {
+            self.0.remove(place).1.send(n).unwrap();
+        }
+    }
+}
+
+/// Passes everything on to another.
+struct Front(LineRef);
+
+impl Line for Front {
+    async fn next(&mut self, least: u32, reply: Reply<u32>) {
+        self.0.send(LineMessage::Next(least, reply)).await.unwrap();
+    }
+    async fn push(&mut self, n: u32) {
+        self.0.push(n).await.unwrap();
+    }
+}
+
+#[test]
+fn a_method_may_answer_later_or_pass_its_request_on() {
+    on_all(|| async {
+        let back: LineRef = actor::start(Queue::default());
+        let front: LineRef = actor::start(Front(back));
+        let hour = Duration::from_secs(3600);
+        let ask = |least| {
+            let front = front.clone();
+            tidings::spawn(async move { front.next(least).timeout(hour).await.unwrap() })
+        };
+        let high = ask(10);
+        let low = ask(0);
+        let gone = front.next(5).timeout(Duration::from_millis(1)).await;
+        assert!(matches!(gone, Err(CallError::Timeout)));
+        while !(high.is_finished() && low.is_finished()) {
+            front.push(3).await.unwrap();
+            front.push(12).await.unwrap();
+        }
+        assert_eq!(high.await.unwrap(), 12);
+        assert!([3, 12].contains(&low.await.unwrap()));
+    });
+}
+
+#[test]
+fn errors_of_the_call_and_of_the_handler_take_a_question_mark_each() {
+    async fn check(admin: &AdminRef, limit: i64) -> Result<i64, Box<dyn Error + Send + Sync>> {
+        Ok(admin.check(limit).await??)
+    }
+    on_all(|| async {
+        let tally: TallyRef = actor::start(Tally(7));
+        let admin = AdminRef::from(&tally);
+        assert_eq!(check(&admin, 7).await.unwrap(), 7);
+        let refused = check(&admin, 6).await.unwrap_err();
+        assert_eq!(refused.to_string(), "7 is more than 6");
+        admin.stop();
+        tally.down().await;
+        let ended = check(&admin, 7).await.unwrap_err();
+        assert!(ended.downcast_ref::<CallError>().is_some());
+    });
+}
+
+#[test]
+fn a_weak_reference_knows_its_interface_and_keeps_nobody_alive() {
+    on_all(|| async {
+        let counter: CounterRef = actor::start(Tally::default());
+        let weak: WeakOf<CounterRef> = counter.downgrade();
+        assert_eq!(weak, weak.clone());
+        let again = weak.upgrade().unwrap();
+        assert_eq!(again, counter);
+        again.add(2).await.unwrap();
+        drop((counter, again));
+        assert!(weak.upgrade().is_none());
+    });
+}
+
+/// An interface in another state: the loop hands messages to whichever it is in.
+#[tidings::interface]
+trait Door {
+    async fn push(&mut self) -> &'static str;
+    async fn lock(&mut self, code: u32);
+}
+
+#[derive(Default)]
+struct Unlocked(Option<u32>);
+struct Locked(u32);
+
+impl Door for Unlocked {
+    async fn push(&mut self) -> &'static str {
+        "open"
+    }
+    async fn lock(&mut self, code: u32) {
+        self.0 = Some(code);
+    }
+}
+
+impl Door for Locked {
+    async fn push(&mut self) -> &'static str {
+        "locked"
+    }
+    async fn lock(&mut self, code: u32) {
+        self.0 = self.0.abs_diff(code);
+    }
+}
+
+#[test]
+fn an_actor_becomes_another() {
+    on_all(|| async {
+        let actor = actor::spawn(|mut mailbox: Mailbox<DoorMessage>| async move {
+            let mut open = Unlocked::default();
+            while let Ok(message) = mailbox.recv().await {
+                message.dispatch(&mut open).await;
+                let Some(code) = open.0 else { continue };
+                let mut locked = Locked(code);
+                while locked.0 != 0
+                    && let Ok(message) = mailbox.recv().await
+                {
+                    message.dispatch(&mut locked).await;
+                }
+                open = Unlocked::default();
+            }
+        });
+        let door = DoorRef::from(&actor);
+        for (code, pushed) in [
+            (5, "locked"),
+            (5, "open"),
+            (7, "locked"),
+            (6, "locked"),
+            (1, "open"),
+        ] {
+            door.lock(code).await.unwrap();
+            assert_eq!(door.push().await.unwrap(), pushed);
+        }
     });
 }
 

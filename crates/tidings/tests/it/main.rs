@@ -1,6 +1,7 @@
 //! What SEMANTICS.md promises, through the public API: one file per theme.
 
 mod actor;
+mod books;
 mod both;
 mod broadcast;
 mod cancel;
@@ -8,12 +9,17 @@ mod cell;
 mod channel;
 mod event;
 mod foreign;
+mod handler;
 mod hands;
 mod help;
 mod interface;
 mod known;
 mod letter;
+mod lifecycle;
+mod link;
 mod local;
+mod races;
+mod reentrant;
 mod sched;
 mod scope;
 mod set;
@@ -21,6 +27,7 @@ mod shutdown;
 #[cfg(unix)]
 mod signal;
 mod sim;
+mod streaming;
 mod sync;
 mod task;
 mod time;

@@ -69,7 +69,12 @@ fn generic() -> Vec<Row> {
         "tidings::actor::Recv": actor::Recv<'static, T> => "S-- S-- ---";
         "tidings::actor::Tell": actor::Tell<'static, T> => "S-- S-- ---";
         "tidings::actor::Call": actor::Call<'static, T, T> => "S-- S-- ---";
+        "tidings::actor::Child": actor::Child<T> => "S-U S-U --U";
         "tidings::actor::Reply": actor::Reply<T> => "SYU SYU --U";
+        "tidings::actor::Replies": actor::Replies<T> => "SYU SYU --U";
+        "tidings::actor::Streaming": actor::Streaming<T> => "SYU SYU --U";
+        "tidings::actor::Shared": actor::Shared<T> => "SYU SYU --U";
+        "tidings::actor::Timers": actor::Timers<T, T> => "SYU S-U --U";
         "tidings::actor::SendError": actor::SendError<T> => "SYU S-U --U";
         "tidings::channel::Sender": channel::Sender<T> => "SYU SYU --U";
         "tidings::channel::Receiver": channel::Receiver<T> => "SYU SYU --U";
@@ -133,6 +138,20 @@ fn generic() -> Vec<Row> {
 
 fn plain() -> Vec<Row> {
     let rows = plain! {
+        "tidings::actor::AnyRef": actor::AnyRef => "SYU";
+        "tidings::actor::AutoShutdown": actor::AutoShutdown => "SYU";
+        "tidings::actor::Backoff": actor::Backoff => "SYU";
+        "tidings::actor::ChildCount": actor::ChildCount => "SYU";
+        "tidings::actor::ChildInfo": actor::ChildInfo => "SYU";
+        "tidings::actor::LinkExit": actor::LinkExit => "SYU";
+        "tidings::actor::Restart": actor::Restart => "SYU";
+        "tidings::actor::Restarted": actor::Restarted<'static> => "S--";
+        "tidings::actor::Shutdown": actor::Shutdown => "SYU";
+        "tidings::actor::Strategy": actor::Strategy => "SYU";
+        "tidings::actor::Supervisor": actor::Supervisor => "S-U";
+        "tidings::actor::SupervisorError": actor::SupervisorError => "SYU";
+        "tidings::actor::SupervisorMessage": actor::SupervisorMessage => "S-U";
+        "tidings::actor::SupervisorRef": actor::SupervisorRef => "SYU";
         "tidings::actor::Builder": actor::Builder => "SYU";
         "tidings::actor::CallError": actor::CallError => "SYU";
         "tidings::actor::Down": actor::Down<'static> => "S--";

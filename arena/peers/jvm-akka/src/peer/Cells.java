@@ -19,6 +19,8 @@ final class Cells {
         Counter.add(cells);
         Skynet.add(cells);
         Spawn.add(cells);
+        SavinaMicro.add(cells);
+        SavinaLarge.add(cells);
         return cells;
     }
 }

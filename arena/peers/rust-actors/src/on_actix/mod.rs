@@ -6,6 +6,7 @@ mod counter;
 mod echo;
 mod fan;
 mod pingpong;
+mod savina;
 mod skynet;
 mod spawn;
 
@@ -128,7 +129,7 @@ pub(crate) fn kind(threads: usize) -> String {
 }
 
 pub(crate) fn cells() -> Cells {
-    Cells::from([
+    let mut cells = Cells::from([
         ("pingpong/tell", (|p| pingpong::tell(p, 1)) as Cell),
         ("pingpong/tell-w100", |p| pingpong::tell(p, 100)),
         ("pingpong/tell-w1000", |p| pingpong::tell(p, 1000)),
@@ -143,5 +144,7 @@ pub(crate) fn cells() -> Cells {
         ("spawn/detached", spawn::detached),
         ("spawn/joined", spawn::joined),
         ("net/local", echo::net),
-    ])
+    ]);
+    cells.extend(crate::savina::cells::<savina::Actix>());
+    cells
 }

@@ -5,6 +5,7 @@ mod counter;
 mod echo;
 mod fan;
 mod pingpong;
+mod savina;
 mod skynet;
 mod spawn;
 
@@ -39,7 +40,7 @@ fn lost() -> Fault {
 }
 
 pub(crate) fn cells() -> Cells {
-    Cells::from([
+    let mut cells = Cells::from([
         ("pingpong/tell", (|p| pingpong::tell::<0>(p, 1)) as Cell),
         ("pingpong/tell-w100", |p| pingpong::tell::<0>(p, 100)),
         ("pingpong/tell-w1000", |p| pingpong::tell::<0>(p, 1000)),
@@ -56,5 +57,7 @@ pub(crate) fn cells() -> Cells {
         ("spawn/detached", spawn::detached),
         ("spawn/joined", spawn::joined),
         ("net/local", on_tokio::echo::net::<Unbounded>),
-    ])
+    ]);
+    cells.extend(crate::savina::cells::<savina::Kameo>());
+    cells
 }

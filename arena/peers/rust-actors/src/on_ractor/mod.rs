@@ -6,6 +6,7 @@ mod counter;
 mod echo;
 mod fan;
 mod pingpong;
+mod savina;
 mod skynet;
 mod spawn;
 
@@ -20,7 +21,7 @@ async fn start<A: Actor>(actor: A, args: A::Arguments) -> Result<ActorRef<A::Msg
 }
 
 pub(crate) fn cells() -> Cells {
-    Cells::from([
+    let mut cells = Cells::from([
         ("pingpong/tell", (|p| pingpong::tell(p, 1)) as Cell),
         ("pingpong/tell-w100", |p| pingpong::tell(p, 100)),
         ("pingpong/tell-w1000", |p| pingpong::tell(p, 1000)),
@@ -37,5 +38,7 @@ pub(crate) fn cells() -> Cells {
         ("spawn/detached", spawn::detached),
         ("spawn/joined", spawn::joined),
         ("net/local", on_tokio::echo::net::<ActorRef<echo::Call>>),
-    ])
+    ]);
+    cells.extend(crate::savina::cells::<savina::Ractor>());
+    cells
 }

@@ -99,11 +99,17 @@ impl Trial {
         assert_eq!(self.ask("drop id=4"), ok);
     }
 
-    /// One cell at odd sizes, with one repetition and with several, and its refusal of sizes that nobody can have.
+    /// One cell at odd sizes.
     pub fn cell(&mut self, cell: &str, threads: usize) {
+        self.cell_at(cell, threads, odd(cell));
+    }
+
+    /// One cell at these sizes, each with its `(msgs, units, check)`: with one repetition and with several, and its refusal of
+    /// sizes that nobody can have.
+    pub fn cell_at(&mut self, cell: &str, threads: usize, sizes: Vec<(String, [i64; 3])>) {
         assert!(self.has(cell), "{cell} in {}", self.hello);
         let prep = |sizes: &str| format!("prep id=1 cell={cell} threads={threads} seed=1 {sizes}");
-        for (sizes, [msgs, units, check]) in odd(cell) {
+        for (sizes, [msgs, units, check]) in sizes {
             let answer = self.ask(&prep(&sizes));
             let ok = "{\"arena\":1,\"t\":\"ok\",\"id\":1}\n";
             assert_eq!(answer, ok, "{cell} {sizes}");

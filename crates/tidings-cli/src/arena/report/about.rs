@@ -137,6 +137,23 @@ const ABOUT: &[About] = &[
             note: "",
         },
     },
+    About {
+        id: "savina",
+        lines: [
+            "The thirty actor benchmarks of Imam and Sarkar (2014), with the sizes of the paper: small ones, problems of concurrency, and parallel programs. They run by name only.",
+            "Counted: one operation is a message where messages dominate, else what is computed; actors; and the result. Each is checked against the same work done without actors.",
+            "The label bound tells what dominates. Differences from the published programs are in SAVINA.md.",
+        ],
+        diagram: Diagram {
+            words: "A master gives work to workers, which give results back; n times.",
+            boxes: &[(60.0, 40.0, "master"), (240.0, 40.0, "workers")],
+            arrows: &[
+                Arrow::new(0, 1, -10.0, "work"),
+                Arrow::new(1, 0, 10.0, "result"),
+            ],
+            note: "the shape of many of the thirty",
+        },
+    },
 ];
 
 pub(super) fn text(name: &str) -> Markup {

@@ -1,0 +1,173 @@
+//! savina: the thirty benchmarks of the Savina suite on actors, one file each (`SAVINA.md`).
+//!
+//! All mailboxes are unbounded, as in the originals. An actor counts in its [`Share`]; a repetition
+//! ends when the last actor has ended.
+
+mod apsp;
+mod astar;
+mod banking;
+mod barber;
+mod big;
+mod bitonicsort;
+mod bndbuffer;
+mod chameneos;
+mod cigsmok;
+mod concdict;
+mod concsll;
+mod count;
+mod facloc;
+mod fib;
+mod filterbank;
+mod fjcreate;
+mod fjthrput;
+mod logmap;
+mod nqueenk;
+mod philosopher;
+mod pingpong;
+mod piprecision;
+mod quicksort;
+mod radixsort;
+mod recmatmul;
+mod sieve;
+mod sor;
+mod threadring;
+mod trapezoid;
+mod uct;
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use ::savina::{Share, Sizes};
+use tidings::actor::{ActorRef, Builder, IntoExit, Mailbox};
+use tidings::channel::oneshot::oneshot;
+
+use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, repeat};
+
+/// Starts the actors of one repetition, and may do some of their work.
+type Program = Arc<dyn Fn(Share) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+
+/// A program that prepares nothing.
+fn program<F>(run: impl Fn(Share) -> F + Send + Sync + 'static) -> Program
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    Arc::new(move |share| Box::pin(run(share)))
+}
+
+fn start<M, F, Fut>(f: F) -> ActorRef<M>
+where
+    M: Send + 'static,
+    F: FnOnce(Mailbox<M>) -> Fut,
+    Fut: Future<Output: IntoExit> + Send + 'static,
+{
+    Builder::new().unbounded().spawn(f)
+}
+
+/// An actor's reference to itself, to be made before whoever started it lets go of it.
+fn me<M>(mailbox: &Mailbox<M>) -> ActorRef<M> {
+    mailbox.this().upgrade().expect("it is just being started")
+}
+
+/// Sends to an actor that must be alive.
+async fn tell<M: Send + 'static>(to: &ActorRef<M>, message: M) {
+    to.send(message).await.expect("the receiver is alive");
+}
+
+fn cell(p: Params, id: &str, make: fn(Sizes) -> Program) -> Result<Sample, Fault> {
+    let sizes = Sizes {
+        n: p.n,
+        w: p.w,
+        P: p.P,
+        A: p.A,
+        N: p.N,
+        M: p.M,
+        S: p.S,
+    };
+    let known = savina::benchmark(id).ok_or_else(|| Fault::Unsupported(id.into()))?;
+    known.check(sizes).map_err(Fault::Limit)?;
+    let program = make(sizes);
+    Ok(repeat(move || {
+        let (end, ended) = oneshot();
+        let running = program(Share::first(move |counts| {
+            let _ = end.send(counts); // a sample that has failed does not wait
+        }));
+        async move {
+            running.await;
+            let savina::Counts { msgs, units, check } = ended.await?;
+            Ok(Counts { msgs, units, check })
+        }
+    }))
+}
+
+pub(crate) fn cells() -> Cells {
+    plain([
+        ("savina/apsp", |p, _| cell(p, "apsp", apsp::program)),
+        ("savina/astar", |p, _| cell(p, "astar", astar::program)),
+        ("savina/banking", |p, _| {
+            cell(p, "banking", banking::program)
+        }),
+        ("savina/barber", |p, _| cell(p, "barber", barber::program)),
+        ("savina/big", |p, _| cell(p, "big", big::program)),
+        ("savina/bitonicsort", |p, _| {
+            cell(p, "bitonicsort", bitonicsort::program)
+        }),
+        ("savina/bndbuffer", |p, _| {
+            cell(p, "bndbuffer", bndbuffer::program)
+        }),
+        ("savina/chameneos", |p, _| {
+            cell(p, "chameneos", chameneos::program)
+        }),
+        ("savina/cigsmok", |p, _| {
+            cell(p, "cigsmok", cigsmok::program)
+        }),
+        ("savina/concdict", |p, _| {
+            cell(p, "concdict", concdict::program)
+        }),
+        ("savina/concsll", |p, _| {
+            cell(p, "concsll", concsll::program)
+        }),
+        ("savina/count", |p, _| cell(p, "count", count::program)),
+        ("savina/facloc", |p, _| cell(p, "facloc", facloc::program)),
+        ("savina/fib", |p, _| cell(p, "fib", fib::program)),
+        ("savina/filterbank", |p, _| {
+            cell(p, "filterbank", filterbank::program)
+        }),
+        ("savina/fjcreate", |p, _| {
+            cell(p, "fjcreate", fjcreate::program)
+        }),
+        ("savina/fjthrput", |p, _| {
+            cell(p, "fjthrput", fjthrput::program)
+        }),
+        ("savina/logmap", |p, _| cell(p, "logmap", logmap::program)),
+        ("savina/nqueenk", |p, _| {
+            cell(p, "nqueenk", nqueenk::program)
+        }),
+        ("savina/philosopher", |p, _| {
+            cell(p, "philosopher", philosopher::program)
+        }),
+        ("savina/pingpong", |p, _| {
+            cell(p, "pingpong", pingpong::program)
+        }),
+        ("savina/piprecision", |p, _| {
+            cell(p, "piprecision", piprecision::program)
+        }),
+        ("savina/quicksort", |p, _| {
+            cell(p, "quicksort", quicksort::program)
+        }),
+        ("savina/radixsort", |p, _| {
+            cell(p, "radixsort", radixsort::program)
+        }),
+        ("savina/recmatmul", |p, _| {
+            cell(p, "recmatmul", recmatmul::program)
+        }),
+        ("savina/sieve", |p, _| cell(p, "sieve", sieve::program)),
+        ("savina/sor", |p, _| cell(p, "sor", sor::program)),
+        ("savina/threadring", |p, _| {
+            cell(p, "threadring", threadring::program)
+        }),
+        ("savina/trapezoid", |p, _| {
+            cell(p, "trapezoid", trapezoid::program)
+        }),
+        ("savina/uct", |p, _| cell(p, "uct", uct::program)),
+    ])
+}

@@ -1,0 +1,131 @@
+//! `#[tidings::actor(A, B)]`: the interfaces of one actor, as one type of messages.
+
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::{Error, GenericParam, Ident, Path, Result, parse_quote};
+
+use crate::interface::{Unused, travelling};
+
+pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
+    match actor(options, &item) {
+        Ok(set) => quote!(#item #set),
+        Err(error) => {
+            let error = error.into_compile_error();
+            quote!(#item #error)
+        }
+    }
+}
+
+fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
+    use syn::parse::Parser;
+    let interfaces =
+        syn::punctuated::Punctuated::<Path, syn::Token![,]>::parse_terminated.parse2(options)?;
+    if interfaces.is_empty() {
+        return Err(Error::new(
+            Span::call_site(),
+            "name the actor's interfaces: `#[tidings::actor(Counter, Admin)]`",
+        ));
+    }
+    let (vis, ident, generics) = match syn::parse2::<syn::Item>(item.clone())? {
+        syn::Item::Struct(item) => (item.vis, item.ident, item.generics),
+        syn::Item::Enum(item) => (item.vis, item.ident, item.generics),
+        other => {
+            return Err(Error::new_spanned(
+                other,
+                "#[tidings::actor] stands on the type of the actor's state",
+            ));
+        }
+    };
+    if let Some(lifetime) = generics.lifetimes().next() {
+        return Err(Error::new_spanned(
+            lifetime,
+            "the state of an actor owns what it holds: it has no lifetimes",
+        ));
+    }
+    let generics = travelling(&generics);
+    let (parameters, types, condition) = generics.split_for_impl();
+    let unused = Unused::of(&generics);
+    let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
+    let unused_ref_arm = unused_arm
+        .as_ref()
+        .map(|_| quote!(Self::Unused(never, _) => match *never {},));
+    let arguments = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Type(parameter) => &parameter.ident,
+        GenericParam::Const(parameter) => &parameter.ident,
+        GenericParam::Lifetime(_) => unreachable!("refused above"),
+    });
+    // An alias has no bounds.
+    let declared = generics.params.iter().map(|parameter| match parameter {
+        GenericParam::Const(parameter) => {
+            let (name, kind) = (&parameter.ident, &parameter.ty);
+            quote!(const #name: #kind)
+        }
+        GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
+        GenericParam::Lifetime(_) => unreachable!("refused above"),
+    });
+    let (arguments, declared) = (quote!(#(#arguments),*), quote!(#(#declared),*));
+    let tidings: Path = parse_quote!(::tidings);
+    let message = format_ident!("{ident}Message");
+    let reference = format_ident!("{ident}Ref");
+    let variants: Vec<(Ident, Path)> = interfaces
+        .iter()
+        .map(|interface| {
+            let mut messages = interface.clone();
+            let last = messages.segments.last_mut().expect("a path has a segment");
+            let name = last.ident.clone();
+            last.ident = format_ident!("{name}Message");
+            (name, messages)
+        })
+        .collect();
+    let (names, messages): (Vec<_>, Vec<_>) = variants.into_iter().unzip();
+    let message_doc = format!("The messages of all interfaces of [`{ident}`].");
+    let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
+    Ok(quote! {
+        #[doc = #message_doc]
+        #vis enum #message #parameters #condition {
+            #(#[doc(hidden)] #names(#messages),)*
+            #unused_variant
+        }
+
+        #[doc = #reference_doc]
+        #vis type #reference<#declared> = #tidings::actor::ActorRef<#message<#arguments>>;
+
+        #(
+            impl #parameters #tidings::actor::Carries<#messages> for #message #types #condition {
+                fn wrap(inner: #messages) -> Self {
+                    Self::#names(inner)
+                }
+            }
+        )*
+
+        impl #parameters #tidings::actor::Dispatch<#ident #types> for #message #types #condition {
+            const REENTRANT: bool = false
+                #(|| <#messages as #tidings::actor::Dispatch<#ident #types>>::REENTRANT)*;
+
+            async fn dispatch(self, actor: &mut #ident #types) {
+                match self {
+                    #(Self::#names(message) => {
+                        #tidings::actor::Dispatch::dispatch(message, actor).await;
+                    })*
+                    #unused_arm
+                }
+            }
+            fn is_reentrant(&self) -> bool {
+                match self {
+                    #(Self::#names(message) => {
+                        #tidings::actor::Dispatch::<#ident #types>::is_reentrant(message)
+                    })*
+                    #unused_ref_arm
+                }
+            }
+            async fn reenter(self, this: #tidings::actor::Shared<#ident #types>) {
+                match self {
+                    #(Self::#names(message) => {
+                        #tidings::actor::Dispatch::reenter(message, this).await;
+                    })*
+                    #unused_arm
+                }
+            }
+        }
+    })
+}

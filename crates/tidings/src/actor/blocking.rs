@@ -1,0 +1,27 @@
+//! An actor on a thread of its own: a task stands for it, whose end, by a kill or with its runtime,
+//! ends the actor's future there.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
+use crate::task::JoinHandle;
+use crate::{oneshot, sched};
+
+/// Runs `actor` on a thread for blocking work; gives the task that stands for it.
+pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(actor: F) -> JoinHandle<()> {
+    let (alive, killed) = oneshot::<()>();
+    crate::spawn_blocking(move || {
+        sched::block_on(async {
+            let mut actor = pin!(actor);
+            let mut killed = pin!(killed.into_future());
+            poll_fn(|cx| match killed.as_mut().poll(cx) {
+                Poll::Ready(_) => Poll::Ready(()),
+                Poll::Pending => actor.as_mut().poll(cx),
+            })
+            .await;
+        });
+    });
+    // It ends when the thread has dropped its end of the channel.
+    crate::spawn(async move { alive.closed().await })
+}

@@ -1,0 +1,208 @@
+//! Futures that one task runs beside each other, each polled only when it was woken: the reentrant
+//! handlers of an actor, and what they started.
+//!
+//! The task polls them one after the other, so what they do between two awaits is serial. A future
+//! is taken out of its place while it is polled, and everything else happens under one lock: a wake
+//! is either seen by the task before it waits, or finds its waker; and a member that is removed is
+//! not polled again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::{Context, Poll, Wake, Waker};
+
+use crate::primitive::Arc;
+use crate::primitive::explored::{Mutex, lock};
+
+pub(crate) type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(crate) struct Crowd {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    members: BTreeMap<u64, Member>,
+    woken: VecDeque<u64>,
+    /// The task's, while it waits.
+    waker: Option<Waker>,
+    /// The key of the next member.
+    next: u64,
+    /// How many members are handlers.
+    handlers: usize,
+    /// It takes no more members.
+    closed: bool,
+}
+
+struct Member {
+    /// Not here while it is polled.
+    future: Option<Boxed>,
+    waker: Waker,
+    /// It is among the woken.
+    woken: bool,
+    handler: bool,
+}
+
+/// Wakes one member.
+struct Alarm {
+    crowd: Arc<Crowd>,
+    key: u64,
+}
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let waker = {
+            let mut state = lock(&self.crowd.state);
+            let State { members, woken, .. } = &mut *state;
+            match members.get_mut(&self.key) {
+                Some(member) if !member.woken => {
+                    member.woken = true;
+                    woken.push_back(self.key);
+                    state.waker.take()
+                }
+                _ => None,
+            }
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+}
+
+impl Crowd {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State::default()),
+        })
+    }
+
+    /// Adds a future, which is polled at the task's next turn; gives its key.
+    pub(crate) fn add(self: &Arc<Self>, future: Boxed, handler: bool) -> u64 {
+        let mut future = Some(future);
+        let (key, waker) = {
+            let mut state = lock(&self.state);
+            state.next += 1;
+            let key = state.next;
+            if state.closed {
+                (key, None)
+            } else {
+                let alarm = Alarm {
+                    crowd: Arc::clone(self),
+                    key,
+                };
+                let member = Member {
+                    future: future.take(),
+                    waker: Waker::from(Arc::new(alarm)),
+                    woken: true,
+                    handler,
+                };
+                state.members.insert(key, member);
+                state.woken.push_back(key);
+                state.handlers += usize::from(handler);
+                (key, state.waker.take())
+            }
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        key
+    }
+
+    /// Removes a member; says if it was there. Nothing of it runs afterwards, but for what the
+    /// member does that calls this for itself, until its next await.
+    pub(crate) fn remove(&self, key: u64) -> bool {
+        let member = lock(&self.state).remove(key);
+        // Its drop is user code, without the lock.
+        member.is_some()
+    }
+
+    /// How many handlers have not ended.
+    pub(crate) fn handlers(&self) -> usize {
+        lock(&self.state).handlers
+    }
+
+    /// Polls those that have been woken, each once.
+    pub(crate) fn poll(&self) {
+        let woken = lock(&self.state).woken.len();
+        for _ in 0..woken {
+            let Some((key, mut future, waker)) = lock(&self.state).take_woken() else {
+                continue;
+            };
+            let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
+            let over = {
+                let mut state = lock(&self.state);
+                match (polled, state.members.get_mut(&key)) {
+                    (Poll::Pending, Some(member)) => {
+                        member.future = Some(future);
+                        continue;
+                    }
+                    _ => (state.remove(key), future),
+                }
+            };
+            drop(over);
+        }
+    }
+
+    /// The task waits: it is woken with this waker, at once if that is due.
+    pub(crate) fn park(&self, waker: &Waker) {
+        // Cloned and dropped without the lock: a waker may be foreign.
+        let mut waker = Some(waker.clone());
+        let due = {
+            let mut state = lock(&self.state);
+            if state.woken.is_empty() {
+                std::mem::swap(&mut state.waker, &mut waker);
+                None
+            } else {
+                waker.take()
+            }
+        };
+        if let Some(waker) = due {
+            waker.wake();
+        }
+    }
+
+    /// Waits until all handlers have ended; polls all members meanwhile.
+    pub(crate) async fn quiet(&self) {
+        poll_fn(|cx| {
+            self.poll();
+            if self.handlers() == 0 {
+                return Poll::Ready(());
+            }
+            self.park(cx.waker());
+            Poll::Pending
+        })
+        .await;
+    }
+
+    /// Drops all members, and takes no more.
+    pub(crate) fn close(&self) {
+        let (members, waker) = {
+            let mut state = lock(&self.state);
+            state.closed = true;
+            state.woken.clear();
+            state.handlers = 0;
+            (std::mem::take(&mut state.members), state.waker.take())
+        };
+        drop((members, waker));
+    }
+}
+
+impl State {
+    fn remove(&mut self, key: u64) -> Option<Member> {
+        let member = self.members.remove(&key)?;
+        self.handlers -= usize::from(member.handler);
+        Some(member)
+    }
+
+    /// The member that was woken first, unless it has been removed.
+    fn take_woken(&mut self) -> Option<(u64, Boxed, Waker)> {
+        let key = self.woken.pop_front()?;
+        let member = self.members.get_mut(&key)?;
+        member.woken = false;
+        Some((key, member.future.take()?, member.waker.clone()))
+    }
+}

@@ -1,0 +1,146 @@
+//! The end of an actor's life, and of the actor: what happens when its state is gone.
+//!
+//! In this order: the children end; the life is over (`Life::over`), which links hear. If a supervisor
+//! watches it is told, and decides; the mailbox stays. If not, the mailbox is closed and emptied,
+//! callers hear why, and whoever waits for the end hears of it.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use super::any::{AnyRef, Kin};
+use super::call::CallError;
+use super::exit::{Exit, leaving};
+use super::life::{Life, Signal, Stop};
+use super::link;
+use crate::channel::refs::ReceiverRef;
+use crate::task::go_on;
+
+/// What an actor has done with its undelivered messages.
+pub(super) type Undelivered<M> = Box<dyn FnMut(M, &Exit) + Send>;
+
+/// The state of a life is gone. Ends its children first.
+pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
+    let children = mailbox.beside().take_children();
+    if children.is_empty() {
+        return over(mailbox, exit);
+    }
+    let last = Last {
+        mailbox: mailbox.clone(),
+        exit,
+        children,
+    };
+    // Its own task: this one may be over already. Without a runtime the children end with it.
+    if crate::sched::is_inside() {
+        drop(crate::spawn(last.wait()));
+    }
+}
+
+/// A life that waits for its children. Dropped, it is over.
+struct Last<M: Send + 'static> {
+    mailbox: ReceiverRef<M, Life>,
+    exit: Exit,
+    children: BTreeMap<u64, Box<dyn Kin>>,
+}
+
+impl<M: Send + 'static> Last<M> {
+    async fn wait(self) {
+        let killed = matches!(self.exit, Exit::Killed | Exit::Linked { .. });
+        if killed {
+            for child in self.children.values() {
+                child.life().doom(Exit::Killed);
+            }
+        }
+        // The last that came goes first.
+        for child in self.children.values().rev() {
+            if !killed {
+                child.signal(Signal::Stop(Stop::Drain));
+            }
+            let _ = child.life().life_over().await;
+        }
+    }
+}
+
+impl<M: Send + 'static> Drop for Last<M> {
+    fn drop(&mut self) {
+        over(&self.mailbox, self.exit.clone());
+    }
+}
+
+fn over<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
+    let life = mailbox.beside();
+    let over = life.over(&exit);
+    // Whoever hears of it may have a waker that panics, which must not hinder the rest.
+    let told = catch_unwind(AssertUnwindSafe(|| {
+        if !over.links.is_empty() {
+            link::tell(&AnyRef::new(mailbox.downgrade()), &exit, &over.links);
+        }
+    }));
+    match over.guardian {
+        Some(guardian) => {
+            guardian.is_over(exit);
+            life.turned();
+        }
+        None => close(mailbox, exit),
+    }
+    go_on(told);
+}
+
+/// No life is being lived, and none follows: the actor has ended.
+pub(super) fn finish<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: &Exit) {
+    over(mailbox, exit.clone());
+}
+
+/// The exit is recorded. Nobody will take messages any more.
+fn close<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
+    discard(mailbox, &exit);
+    let life = mailbox.beside();
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(life.undelivered::<M>())));
+    let announced = catch_unwind(AssertUnwindSafe(|| life.announce()));
+    life.leave_parent();
+    go_on(dropped.and(announced));
+}
+
+/// Closes and empties a mailbox.
+pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: &Exit) {
+    let mut dead = mailbox.empty();
+    let Some(first) = dead.next() else {
+        return;
+    };
+    let life = mailbox.beside();
+    let mut hook = life.undelivered::<M>();
+    let mut n = 0;
+    // What is done with a message is user code, and so is its drop; there is nobody left whose
+    // panic it could be.
+    leaving(CallError::NotExecuted(exit.clone()), || {
+        for message in std::iter::once(first).chain(dead) {
+            n += 1;
+            let _ = catch_unwind(AssertUnwindSafe(|| match &mut hook {
+                Some(hook) => hook(message, exit),
+                None => drop(message),
+            }));
+        }
+    });
+    life.bury(n);
+    if let Some(hook) = hook {
+        life.set_undelivered(hook);
+    }
+}
+
+impl Life {
+    /// Says what is done with undelivered messages from here on.
+    pub(super) fn set_undelivered<M: Send + 'static>(&self, hook: Undelivered<M>) {
+        let hook: Box<dyn Any + Send> = Box::new(hook);
+        let before = self
+            .chan()
+            .locked(|state| state.ties().undelivered.replace(hook));
+        drop(before);
+    }
+
+    fn undelivered<M: Send + 'static>(&self) -> Option<Undelivered<M>> {
+        let hook = self
+            .chan()
+            .locked(|state| state.known_ties().and_then(|ties| ties.undelivered.take()));
+        hook.and_then(|hook| hook.downcast().ok()).map(|hook| *hook)
+    }
+}

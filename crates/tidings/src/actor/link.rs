@@ -1,0 +1,119 @@
+//! Links: two actors that share their fate, as in OTP.
+//!
+//! Each of the two has the other in its list. Whoever takes an entry out of a list delivers the
+//! exit it stands for, so each end is heard once: the end of a life takes its own list, then itself
+//! out of each list of the others. A link is made in two steps; between them one of the two may
+//! end, which the one who makes it finds out by looking again.
+
+use super::any::AnyRef;
+use super::exit::Exit;
+use super::life::Life;
+use crate::primitive::Arc;
+
+/// The end of a linked actor, as one that traps exits gets it
+/// ([`Mailbox::trap_exits`](super::Mailbox::trap_exits)).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LinkExit {
+    /// Who has ended.
+    pub actor: AnyRef,
+    /// Why.
+    pub exit: Exit,
+}
+
+/// Makes a link.
+pub(super) fn link(one: &AnyRef, other: &AnyRef) {
+    if one == other {
+        return;
+    }
+    let Ok(turn) = one.life().add_link(other) else {
+        return deliver(one, &one.life().last_exit(), other);
+    };
+    if other.life().add_link(one).is_err() {
+        if one.life().remove_link(other) {
+            deliver(other, &other.life().last_exit(), one);
+        }
+        return;
+    }
+    // It has ended between the two steps, or somebody has unlinked them.
+    if !one.life().has_link(other) && other.life().remove_link(one) && !one.life().lives(turn) {
+        deliver(one, &one.life().last_exit(), other);
+    }
+}
+
+/// Undoes a link.
+pub(super) fn unlink(one: &AnyRef, other: &AnyRef) {
+    one.life().remove_link(other);
+    other.life().remove_link(one);
+}
+
+/// A life of `ended` is over, in whose list these were.
+pub(super) fn tell(ended: &AnyRef, exit: &Exit, links: &[AnyRef]) {
+    for other in links {
+        if other.life().remove_link(ended) {
+            deliver(ended, exit, other);
+        }
+    }
+}
+
+fn deliver(ended: &AnyRef, exit: &Exit, to: &AnyRef) {
+    if let Some(trap) = to.life().trap() {
+        let actor = ended.clone();
+        let exit = exit.clone();
+        if trap.try_send(LinkExit { actor, exit }).is_ok() {
+            return;
+        }
+    }
+    if !exit.is_orderly() {
+        to.life().doom(Exit::Linked {
+            actor: ended.life().label(),
+            exit: Arc::new(exit.clone()),
+        });
+    }
+}
+
+impl Life {
+    /// The turn at which it was added; an error if the actor has ended.
+    fn add_link(&self, other: &AnyRef) -> Result<u64, ()> {
+        self.chan().locked(|state| {
+            if state.rare().exit.is_some() {
+                return Err(());
+            }
+            let ties = state.ties();
+            if !ties.links.contains(other) {
+                ties.links.push(other.clone());
+            }
+            Ok(ties.turn())
+        })
+    }
+
+    /// Is the life not over that was lived at this turn?
+    fn lives(&self, turn: u64) -> bool {
+        self.chan()
+            .locked(|state| state.rare().exit.is_none() && state.ties().turn() == turn)
+    }
+
+    fn has_link(&self, other: &AnyRef) -> bool {
+        self.chan().locked(|state| {
+            let ties = state.known_ties();
+            ties.is_some_and(|ties| ties.links.contains(other))
+        })
+    }
+
+    fn remove_link(&self, other: &AnyRef) -> bool {
+        let removed = self.chan().locked(|state| {
+            let ties = state.known_ties()?;
+            let at = ties.links.iter().position(|link| link == other)?;
+            Some(ties.links.swap_remove(at))
+        });
+        removed.is_some()
+    }
+
+    fn last_exit(&self) -> Exit {
+        let last = self.chan().locked(|state| {
+            let ended = state.rare().exit.clone();
+            ended.or_else(|| state.known_ties().and_then(|ties| ties.last.clone()))
+        });
+        last.unwrap_or(Exit::Normal)
+    }
+}

@@ -1,0 +1,392 @@
+//! Supervisors: actors that start others, watch them and start them anew, as OTP defines it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `mod.rs` | how a supervisor is described, and the reference to one |
+//! | `table.rs` | its children: what is to be done with each, and in which order |
+//! | `entry.rs` | one child |
+//! | `backoff.rs` | how often and how late children are started anew |
+
+mod backoff;
+mod entry;
+mod table;
+
+use std::error::Error;
+use std::fmt;
+use std::ops::Deref;
+use std::time::Duration;
+
+pub use backoff::Backoff;
+use backoff::Intensity;
+use entry::{Slot, Spec};
+use table::supervise;
+
+use super::Builder;
+use super::actor_ref::ActorRef;
+use super::any::AnyRef;
+use super::call::Call;
+use super::child::{Child, Restart, Shutdown};
+use super::exit::Exit;
+use super::interface::Reference;
+use super::reply::Reply;
+use crate::primitive::Arc;
+
+/// Whom the end of a child concerns (OTP's restart strategies).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Strategy {
+    /// Only the child itself.
+    OneForOne,
+    /// All: the others are ended, the last first, and all are started anew in their order.
+    OneForAll,
+    /// The child, and those that were started after it.
+    RestForOne,
+    /// As `OneForOne`, for many children that are alike and do not know each other (OTP's
+    /// `simple_one_for_one`, Elixir's `DynamicSupervisor`): they are started without waiting for one
+    /// another and are ended all at once.
+    Dynamic,
+}
+
+/// Whether a supervisor ends when children have done their work.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AutoShutdown {
+    /// It does not.
+    #[default]
+    Never,
+    /// When a significant child has ended, and is not started anew.
+    AnySignificant,
+    /// When the last significant child has.
+    AllSignificant,
+}
+
+#[derive(Clone, Debug)]
+struct Rules {
+    strategy: Strategy,
+    intensity: Intensity,
+    backoff: Backoff,
+    auto_shutdown: AutoShutdown,
+}
+
+/// A supervisor to be started: an actor that starts its children in their order, starts them anew
+/// when they end, and ends them in the reverse order when it ends.
+///
+/// A child counts as started when it first asks for a message; only then the next one is started. If
+/// a child fails before that in its first life, the supervisor does. If children fail more often
+/// than its intensity allows, it ends them all and fails ([`SupervisorError`]), which its own
+/// supervisor answers: the failure escalates. References to its children survive that too.
+///
+/// It ends in order when it is stopped, or its last reference is dropped; each child has the time its
+/// [`Shutdown`] says. Killed, it kills them. Its end is heard of after theirs.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidings::actor::{Child, Mailbox, Restart, Strategy, Supervisor};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let worker = |mut mailbox: Mailbox<u32>| async move {
+///     while let Ok(n) = mailbox.recv().await {
+///         assert_ne!(n, 13);
+///     }
+/// };
+/// let (first, second) = (Child::new(worker), Child::new(worker).restart(Restart::Transient));
+/// let unlucky = first.actor_ref();
+/// let supervisor = Supervisor::new(Strategy::OneForAll)
+///     .intensity(3, Duration::from_secs(5))
+///     .child(first)
+///     .child(second)
+///     .start();
+/// unlucky.send(13).await.unwrap();
+/// assert_eq!(unlucky.restarted(1).await.unwrap(), 2);
+/// assert_eq!(supervisor.count_children().await.unwrap().active, 2);
+/// supervisor.stop();
+/// assert!(supervisor.down().await.is_orderly());
+/// # });
+/// ```
+#[must_use = "a supervisor does nothing until it is started"]
+#[derive(Debug)]
+pub struct Supervisor {
+    builder: Builder,
+    rules: Rules,
+    children: Vec<Spec>,
+}
+
+impl Supervisor {
+    /// Without children yet; three restarts in five seconds are allowed, at once.
+    pub fn new(strategy: Strategy) -> Self {
+        Self {
+            builder: Builder::new(),
+            rules: Rules {
+                strategy,
+                intensity: Intensity {
+                    restarts: 3,
+                    period: Duration::from_secs(5),
+                },
+                backoff: Backoff::default(),
+                auto_shutdown: AutoShutdown::Never,
+            },
+            children: Vec::new(),
+        }
+    }
+
+    /// A name for people.
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.builder = self.builder.name(name);
+        self
+    }
+
+    /// As [`Builder::parent`].
+    pub fn parent(mut self, parent: &AnyRef) -> Self {
+        self.builder = self.builder.parent(parent);
+        self
+    }
+
+    /// Allows so many restarts within any `period`: one more, and the supervisor fails.
+    pub fn intensity(mut self, restarts: usize, period: Duration) -> Self {
+        self.rules.intensity = Intensity { restarts, period };
+        self
+    }
+
+    /// Waits before restarts.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.rules.backoff = backoff;
+        self
+    }
+
+    /// Ends when its significant children have.
+    pub fn auto_shutdown(mut self, when: AutoShutdown) -> Self {
+        self.rules.auto_shutdown = when;
+        self
+    }
+
+    /// One more child, after those that are there. Another supervisor too, by
+    /// [`into_child`](Self::into_child).
+    pub fn child<M: Send + 'static>(mut self, child: Child<M>) -> Self {
+        self.children.push(Spec::of(child));
+        self
+    }
+
+    /// Starts it; its children are started after that.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub fn start(self) -> SupervisorRef {
+        let Self {
+            builder,
+            rules,
+            children,
+        } = self;
+        SupervisorRef {
+            actor: builder
+                .spawn(move |mailbox| supervise(mailbox, Arc::new(rules), children, None)),
+        }
+    }
+
+    /// A child for another supervisor. It has all the time it needs to end, and keeps its children
+    /// and their references when it is started anew; those of
+    /// [`start_child`](SupervisorRef::start_child) it does not start again.
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor, SupervisorRef};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let pool = Supervisor::new(Strategy::Dynamic).into_child();
+    /// let workers: SupervisorRef = pool.reference();
+    /// let top = Supervisor::new(Strategy::OneForOne).child(pool).start();
+    /// let worker = Child::new(|mut mailbox: Mailbox<u32>| async move {
+    ///     while mailbox.recv().await.is_ok() {}
+    /// });
+    /// workers.start_child(worker).await.unwrap().unwrap();
+    /// assert_eq!(top.count_children().await.unwrap().supervisors, 1);
+    /// # });
+    /// ```
+    pub fn into_child(self) -> Child<SupervisorMessage> {
+        let (rules, slot) = (Arc::new(self.rules), Arc::new(Slot::new(self.children)));
+        let mut child = self.builder.child(move |mailbox| {
+            let children = slot.take();
+            supervise(
+                mailbox,
+                Arc::clone(&rules),
+                children,
+                Some(Arc::clone(&slot)),
+            )
+        });
+        child.policy.supervises = true;
+        child.shutdown(Shutdown::Now(Duration::MAX))
+    }
+}
+
+/// What a supervisor is asked ([`SupervisorRef`]).
+#[derive(Debug)]
+pub struct SupervisorMessage(Command);
+
+#[derive(Debug)]
+enum Command {
+    Started(Reply<Result<(), Exit>>),
+    Start(Spec, Reply<Result<(), Exit>>),
+    Terminate(u64, Reply<bool>),
+    Restart(u64, Reply<bool>),
+    Which(Reply<Vec<ChildInfo>>),
+    Count(Reply<ChildCount>),
+}
+
+/// A reference to a supervisor, which is an actor: it can be stopped, linked and watched as any.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SupervisorRef {
+    actor: ActorRef<SupervisorMessage>,
+}
+
+impl SupervisorRef {
+    /// Waits until the children that it begins with have started: an event. The inner error is why
+    /// it ends instead: [`SupervisorError::Start`] is in it if one of them has failed.
+    ///
+    /// # Errors
+    /// As a call's.
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let broken = Child::new(|_: Mailbox<()>| async { Err::<(), _>("no disk") });
+    /// let supervisor = Supervisor::new(Strategy::OneForOne).child(broken).start();
+    /// // It may have ended before it was asked.
+    /// if let Ok(started) = supervisor.started().await {
+    ///     assert!(!started.unwrap_err().is_orderly());
+    /// }
+    /// let exit = supervisor.down().await.to_string();
+    /// assert!(exit.ends_with("did not start: it failed: no disk"));
+    /// # });
+    /// ```
+    pub fn started(&self) -> Call<'_, SupervisorMessage, Result<(), Exit>> {
+        self.ask(Command::Started)
+    }
+
+    /// Adds a child and starts it: an event. The inner error is the exit of a child that failed
+    /// before it took messages; it has ended then.
+    ///
+    /// Waits until the child takes messages. A child that waits for this itself before it does,
+    /// under a strategy other than [`Strategy::Dynamic`], waits for ever.
+    ///
+    /// # Errors
+    /// As a call's.
+    pub fn start_child<M: Send + 'static>(
+        &self,
+        child: Child<M>,
+    ) -> Call<'_, SupervisorMessage, Result<(), Exit>> {
+        let spec = Spec::of(child);
+        self.ask(|reply| Command::Start(spec, reply))
+    }
+
+    /// Ends the child with this [id](AnyRef::id) as its [`Shutdown`] says, and forgets it: an
+    /// event. `false`: there is no such child. Waits until it has ended.
+    ///
+    /// # Errors
+    /// As a call's.
+    pub fn terminate_child(&self, id: u64) -> Call<'_, SupervisorMessage, bool> {
+        self.ask(|reply| Command::Terminate(id, reply))
+    }
+
+    /// Ends the present life of the child with this [id](AnyRef::id) and starts another, which does
+    /// not count as a failure: an event. `false`: there is no such child. Waits until its life has
+    /// ended; [`restarted`](AnyRef::restarted) tells of the next.
+    ///
+    /// # Errors
+    /// As a call's.
+    pub fn restart_child(&self, id: u64) -> Call<'_, SupervisorMessage, bool> {
+        self.ask(|reply| Command::Restart(id, reply))
+    }
+
+    /// The children, in the order of their start: an event.
+    ///
+    /// # Errors
+    /// As a call's.
+    pub fn which_children(&self) -> Call<'_, SupervisorMessage, Vec<ChildInfo>> {
+        self.ask(Command::Which)
+    }
+
+    /// How many children there are: an event.
+    ///
+    /// # Errors
+    /// As a call's.
+    pub fn count_children(&self) -> Call<'_, SupervisorMessage, ChildCount> {
+        self.ask(Command::Count)
+    }
+
+    fn ask<R: 'static>(
+        &self,
+        command: impl FnOnce(Reply<R>) -> Command,
+    ) -> Call<'_, SupervisorMessage, R> {
+        self.actor.call(|reply| SupervisorMessage(command(reply)))
+    }
+}
+
+impl Deref for SupervisorRef {
+    type Target = ActorRef<SupervisorMessage>;
+    fn deref(&self) -> &Self::Target {
+        &self.actor
+    }
+}
+
+impl Reference for SupervisorRef {
+    type Message = SupervisorMessage;
+
+    fn of(actor: ActorRef<SupervisorMessage>) -> Self {
+        Self { actor }
+    }
+}
+
+/// A child of a supervisor, as [`SupervisorRef::which_children`] shows it.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ChildInfo {
+    /// The child.
+    pub actor: AnyRef,
+    /// When it is started anew.
+    pub restart: Restart,
+    /// Whether a life is being lived; otherwise it waits for its restart.
+    pub active: bool,
+    /// Whether it is a supervisor.
+    pub supervisor: bool,
+}
+
+/// How many children a supervisor has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChildCount {
+    /// All.
+    pub specs: usize,
+    /// Those that live now.
+    pub active: usize,
+    /// Those that are supervisors.
+    pub supervisors: usize,
+    /// Those that are not.
+    pub workers: usize,
+}
+
+/// Why a supervisor failed: what its [`Exit::Failed`] holds.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum SupervisorError {
+    /// A child failed before it took messages for the first time.
+    Start {
+        /// Its name, or its number.
+        child: Arc<str>,
+        /// Why.
+        exit: Exit,
+    },
+    /// Children failed more often than its intensity allows.
+    Intensity {
+        /// Name or number of the child that was the last to fail.
+        child: Arc<str>,
+        /// Why that one failed.
+        exit: Exit,
+    },
+}
+
+impl fmt::Display for SupervisorError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start { child, exit } => write!(f, "{child} did not start: it {exit}"),
+            Self::Intensity { child, exit } => {
+                write!(f, "too many restarts; at last {child} {exit}")
+            }
+        }
+    }
+}
+
+impl Error for SupervisorError {}
