@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::Builder;
-use super::actor_ref::ActorRef;
+use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 use super::mailbox::Mailbox;
 
 /// Messages that an actor whose state is an `A` handles. The macros implement it.
@@ -12,20 +12,61 @@ pub trait Dispatch<A>: Send + Sized + 'static {
     fn dispatch(self, actor: &mut A) -> impl Future<Output = ()> + Send;
 }
 
-/// A typed reference: an [`ActorRef`], or what `#[tidings::interface]` makes.
-pub trait Reference {
+/// A typed reference: an [`ActorRef`], a [`Recipient`], or what `#[tidings::interface]` makes.
+pub trait Reference: Clone + Send + Sync + 'static {
     /// What it sends.
     type Message: Send + 'static;
 
+    /// The same, not keeping the actor alive.
+    #[doc(hidden)]
+    type Weak: Clone + Send + Sync + 'static;
+
     #[doc(hidden)]
     fn of(actor: ActorRef<Self::Message>) -> Self;
+
+    #[doc(hidden)]
+    fn weak(&self) -> Self::Weak;
+
+    #[doc(hidden)]
+    fn strong(weak: &Self::Weak) -> Option<Self>;
+
+    #[doc(hidden)]
+    fn recipient(&self) -> Recipient<Self::Message>;
 }
 
 impl<M: Send + 'static> Reference for ActorRef<M> {
     type Message = M;
+    type Weak = WeakActorRef<M>;
 
     fn of(actor: Self) -> Self {
         actor
+    }
+    fn weak(&self) -> Self::Weak {
+        self.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade()
+    }
+    fn recipient(&self) -> Recipient<M> {
+        self.narrow()
+    }
+}
+
+impl<I: Send + 'static> Reference for Recipient<I> {
+    type Message = I;
+    type Weak = WeakRecipient<I>;
+
+    fn of(actor: ActorRef<I>) -> Self {
+        actor.narrow()
+    }
+    fn weak(&self) -> Self::Weak {
+        self.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade()
+    }
+    fn recipient(&self) -> Self {
+        self.clone()
     }
 }
 

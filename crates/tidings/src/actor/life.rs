@@ -6,6 +6,7 @@
 //! actor looks for a signal under that lock before it waits. So none is missed.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
 
 use super::exit::Exit;
@@ -64,6 +65,8 @@ pub(crate) struct Life {
 struct State {
     /// Those who wait for the end.
     observers: Waiters,
+    /// It has ended, and what was to be done then has been done (`at_end`).
+    left: bool,
     /// It has ended, and all that it held has been dropped.
     announced: bool,
     task: Option<AbortHandle>,
@@ -71,11 +74,26 @@ struct State {
     rare: Option<Box<Rare>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct Rare {
     exit: Option<Exit>,
     signals: VecDeque<Signal>,
     name: Option<Arc<str>>,
+    /// What is to be done at its end, by the keys of those who want it.
+    leaving: Vec<(u64, Leave)>,
+}
+
+/// Something to be done at an actor's end: ours, not a user's.
+type Leave = Box<dyn FnOnce() + Send>;
+
+impl fmt::Debug for Rare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rare")
+            .field("name", &self.name)
+            .field("exit", &self.exit)
+            .field("leaving", &self.leaving.len())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Lists for State {
@@ -101,6 +119,7 @@ impl Life {
             dropped: AtomicU64::new(0),
             source: Source::new(State {
                 observers: Waiters::new(),
+                left: false,
                 announced: false,
                 task: None,
                 rare,
@@ -195,6 +214,43 @@ impl Life {
     pub(super) fn record(&self, exit: &Exit) {
         self.chan()
             .locked(|state| state.rare.get_or_insert_default().exit = Some(exit.clone()));
+    }
+
+    /// Has `f` done when the actor has ended, before anybody who waits for the end hears of it.
+    /// `false`: it has ended, and `f` is not done.
+    pub(super) fn at_end(&self, key: u64, f: impl FnOnce() + Send + 'static) -> bool {
+        let mut f: Option<Leave> = Some(Box::new(f));
+        self.chan().locked(|state| {
+            if !state.left
+                && let Some(f) = f.take()
+            {
+                let rare = state.rare.get_or_insert_default();
+                rare.leaving.push((key, f));
+            }
+        });
+        f.is_none()
+    }
+
+    /// Takes back what `key` wanted to be done.
+    pub(super) fn not_at_end(&self, key: u64) {
+        let forgotten = self.chan().locked(|state| {
+            let leaving = &mut state.rare.as_mut()?.leaving;
+            let index = leaving.iter().position(|&(of, _)| of == key)?;
+            Some(leaving.swap_remove(index))
+        });
+        drop(forgotten);
+    }
+
+    /// Does what is to be done at the end.
+    pub(super) fn leave(&self) {
+        let leaving = self.chan().locked(|state| {
+            state.left = true;
+            let rare = state.rare.as_mut();
+            rare.map(|rare| std::mem::take(&mut rare.leaving))
+        });
+        for (_, leave) in leaving.into_iter().flatten() {
+            leave();
+        }
     }
 
     /// Tells everyone who waits for the end.

@@ -14,6 +14,7 @@
 //! | `interface.rs` | actors whose messages are the methods of a trait |
 //! | `life.rs` | id, name, control lane, end, monitors |
 //! | `exit.rs` | why an actor ended, and who is told |
+//! | `registry.rs`, `group.rs`, `pool.rs` | names, groups, pools with routing |
 //! | `run.rs` | the actor's task, and what it leaves behind |
 //!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
@@ -23,9 +24,12 @@ mod actor_ref;
 mod address;
 mod call;
 mod exit;
+mod group;
 mod interface;
 mod life;
 mod mailbox;
+mod pool;
+mod registry;
 mod reply;
 mod run;
 mod tell;
@@ -37,9 +41,12 @@ pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 pub use address::Carries;
 pub use call::{Call, CallError};
 pub use exit::{Exit, IntoExit};
+pub use group::{Changes, Group};
 pub use interface::{Dispatch, Reference, start};
 pub use life::{Down, Overflow, Stop};
 pub use mailbox::{Ended, Mailbox, Recv};
+pub use pool::{Pool, Routing};
+pub use registry::{NoSuchName, RegisterError, Registry, Via};
 pub use reply::Reply;
 pub use tell::{SendError, Tell};
 

@@ -13,8 +13,8 @@ use crate::channel::refs::ReceiverRef;
 /// The future of an actor's task.
 ///
 /// The end, in this order: the function's state is dropped, and callers whose requests it holds hear
-/// why; the exit is recorded; the mailbox is closed and emptied, whose callers hear it, too; and
-/// whoever waits for the end hears of it. So a send that fails knows the exit. It keeps a receiver
+/// why; the exit is recorded; the mailbox is closed and emptied, whose callers hear it, too; its
+/// names and memberships end; and whoever waits for the end hears of it. So a send that fails knows the exit. It keeps a receiver
 /// of the mailbox: what the function leaves there is dropped when the reason is known.
 pub(super) struct Run<M, F> {
     /// With the mailbox and the actor's state in it.
@@ -42,6 +42,7 @@ impl<M, F> Run<M, F> {
         };
         self.chan.beside().record(&exit);
         self.discard(exit);
+        self.chan.beside().leave();
         self.chan.beside().announce();
     }
 

@@ -170,6 +170,14 @@ pub(crate) fn choose_branch(n: usize) -> usize {
     }
 }
 
+/// A number below `n`, by the scheduler's chance.
+pub(crate) fn random_below(n: usize) -> usize {
+    match current::worker() {
+        Some(worker) => worker.choose(Choice::Random, n),
+        None => current::random_below(n),
+    }
+}
+
 /// The time, if this thread's runtime has a seam.
 pub(crate) fn seam_now() -> Option<Duration> {
     current::worker().and_then(worker::Worker::seam_now)

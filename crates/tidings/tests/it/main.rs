@@ -14,6 +14,7 @@ mod interface;
 mod known;
 mod letter;
 mod local;
+mod names;
 mod sched;
 mod scope;
 mod set;
