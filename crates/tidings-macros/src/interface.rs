@@ -261,8 +261,9 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
         if method.reply.is_some() {
             quote! {
                 Self::#variant(#(#arguments,)* reply) => {
+                    reply.is_held();
                     let answer = #ident::#method_name(actor #(, #arguments)*).await;
-                    let _ = reply.send(answer);
+                    reply.answer(answer);
                 }
             }
         } else {

@@ -52,6 +52,8 @@ pub(super) trait Inlet<I>: Send + Sync {
     /// Do senders wait when it is full?
     fn waits(&self) -> bool;
     fn len(&self) -> usize;
+    /// Locked. How many messages have come.
+    fn come(&self) -> u64;
     /// Locked. Takes the message out of its place if it goes in.
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put;
     /// Puts a message into the place that a waiter was given; without a message gives the place up.
@@ -111,6 +113,11 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
 
     fn len(&self) -> usize {
         self.locked(|state| state.len())
+    }
+
+    fn come(&self) -> u64 {
+        let locked = &mut Attempt::default();
+        self.source().attempt(locked, |state, _| state.come())
     }
 
     #[inline]

@@ -15,11 +15,14 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 
 use super::address::Inlet;
+use super::cycle::{self, Cycle};
 use super::exit::Exit;
 use super::reply::Reply;
-use super::tell::{SendError, Tell, try_tell};
+use super::tell::{SendError, Tell, try_tell_and};
 use crate::channel::oneshot;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
+use crate::task;
+use crate::task::here::{self, Verdict};
 
 type Answer<R> = oneshot::Recv<oneshot::Receiver<Result<R, CallError>>, Result<R, CallError>>;
 
@@ -37,6 +40,10 @@ pin_project! {
         answer: Answer<R>,
         // Why the request could not be sent.
         failed: Option<CallError>,
+        // How many messages had come to the mailbox before the request.
+        ticket: u64,
+        // Nothing but the answer ends the wait.
+        alone: bool,
     }
 }
 
@@ -50,6 +57,8 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
             request: None,
             answer: receiver.into_recv(),
             failed: None,
+            ticket: u64::MAX,
+            alone: false,
         }
     }
 
@@ -78,18 +87,65 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
         self.project().answer
     }
 
+    /// Sends the request, or begins to wait for a place.
+    fn request(self: Pin<&mut Self>) {
+        let mut this = self.project();
+        let request = this.message.take().expect("an event is performed once");
+        // What an actor gives away by the call that it waits for comes back or is stuck with it.
+        let hands = here::here(|here| here.hands.get());
+        match try_tell_and(*this.inlet, request, || this.inlet.come()) {
+            // Its own place is the last.
+            Ok(come) => *this.ticket = come.wrapping_sub(1),
+            Err(SendError::Full(request)) if this.inlet.waits() => {
+                this.request
+                    .set(Some(Tell::new(*this.inlet, request).into_future()));
+            }
+            Err(error) => *this.failed = Some(CallError::unsent(&error)),
+        }
+        here::here(|here| here.hands.set(hands));
+    }
+
     /// Goes on with the request that waits for a place.
     fn push(self: Pin<&mut Self>, waker: &Waker) {
         let mut this = self.project();
         let Some(request) = this.request.as_mut().as_pin_mut() else {
             return;
         };
+        // It is one wait, with that for the answer; and see `request`.
+        let (hands, waits) = here::here(|here| (here.hands.get(), here.waits.get()));
         if let Poll::Ready(sent) = request.poll(&mut Context::from_waker(waker)) {
             this.request.set(None);
             if let Err(error) = sent {
                 // Its request is dropped with its reply, which ends the wait for the answer.
                 *this.failed = Some(CallError::unsent(&error));
             }
+        }
+        here::here(|here| {
+            here.hands.set(hands);
+            here.waits.set(waits);
+        });
+    }
+
+    /// The caller is an actor: it says whom it waits for, or does what was decided of its call.
+    fn settle(mut self: Pin<&mut Self>, waker: &Waker) {
+        let verdict = cycle::verdict();
+        if verdict == Verdict::Refuse {
+            let this = self.project();
+            *this.failed = Some(CallError::Cycle(cycle::refused()));
+            // Not executed, if it was held back; its reply is dropped with it, and is nobody's.
+            let hands = here::here(|here| here.hands.get());
+            drop(this.message.take());
+            here::here(|here| here.hands.set(hands));
+            return;
+        }
+        let alone = self.alone && task::is_ours(waker);
+        if self.message.is_some() && (verdict == Verdict::Send || !alone) {
+            self.as_mut().request();
+        }
+        self.as_mut().push(waker);
+        if alone && self.failed.is_none() {
+            let ticket = self.message.is_none().then_some(self.ticket);
+            cycle::waits_for(self.inlet.life(), ticket);
         }
     }
 }
@@ -98,15 +154,9 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     type Lost = ();
 
     fn prepare(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        let request = this.message.take().expect("an event is performed once");
-        match try_tell(*this.inlet, request) {
-            Ok(()) => {}
-            Err(SendError::Full(request)) if this.inlet.waits() => {
-                this.request
-                    .set(Some(Tell::new(*this.inlet, request).into_future()));
-            }
-            Err(error) => *this.failed = Some(CallError::unsent(&error)),
+        // Held back until the poll ends, where it might be refused.
+        if !cycle::closes(self.inlet.life()) {
+            self.request();
         }
     }
     #[inline(always)]
@@ -129,13 +179,19 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     }
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.as_mut().answer().enrol(enrol);
-        if self.request.is_some() {
+        let by_an_actor = here::actor() != 0;
+        if by_an_actor || self.request.is_some() {
+            *self.as_mut().project().alone = enrol.is_alone();
             enrol.has_due();
         }
     }
-    fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
-        self.push(waker);
-        None
+    fn due(mut self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
+        if here::actor() != 0 {
+            self.as_mut().settle(waker);
+        } else {
+            self.as_mut().push(waker);
+        }
+        self.failed.is_some().then_some(0)
     }
     fn rewake(self: Pin<&mut Self>, waker: &Waker) {
         self.push(waker);
@@ -149,6 +205,8 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     }
     fn finish(mut self: Pin<&mut Self>, branch: u32) -> Self::Output {
         let answer = self.as_mut().answer().finish(branch);
+        // What was in the request may be anywhere now.
+        here::note(here::GAVE);
         if let Some(error) = self.project().failed.take() {
             return Err(error);
         }
@@ -174,6 +232,13 @@ pub enum CallError {
     Ended(Exit),
     /// The handler dropped the reply without answering.
     NoReply,
+    /// The callee waits, by calls, for the actor that called, and so would they for ever. Not
+    /// executed; but where two calls closed the cycle at the same moment, the request may be handled
+    /// later, its answer being dropped.
+    ///
+    /// Only a call that would wait without any other end is refused: not one in a choice or with a
+    /// deadline, nor one whose answer another than the callee could give.
+    Cycle(Cycle),
     /// The time that [`Call::timeout`] gave it is over. It may have been executed, or be so yet.
     Timeout,
 }
@@ -194,6 +259,7 @@ impl fmt::Display for CallError {
             Self::NotExecuted(exit) => write!(f, "not executed: the actor {exit}"),
             Self::Ended(exit) => write!(f, "no answer: the actor {exit}"),
             Self::NoReply => f.write_str("the handler dropped the reply"),
+            Self::Cycle(cycle) => write!(f, "refused: the call closes a cycle: {cycle}"),
             Self::Timeout => f.write_str("no answer in time"),
         }
     }

@@ -9,13 +9,15 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
 
+use super::cycle::Edge;
 use super::exit::Exit;
+use super::roll;
 use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::Arc;
-use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::task::AbortHandle;
+use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::task::{AbortHandle, here};
 
 /// What to do when a mailbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +60,12 @@ pub(crate) struct Life {
     deaf: AtomicBool,
     /// Messages that the overflow policy dropped.
     dropped: AtomicU64,
+    /// Whom it waits for.
+    pub(super) edge: Edge,
+    /// Its place in the roll.
+    place: AtomicU32,
+    /// The number of the actor that started it, or 0.
+    pub(super) parent: u64,
     source: Source<State>,
 }
 
@@ -117,6 +125,9 @@ impl Life {
             stopped: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             dropped: AtomicU64::new(0),
+            edge: Edge::new(),
+            place: AtomicU32::new(0),
+            parent: here::actor(),
             source: Source::new(State {
                 observers: Waiters::new(),
                 left: false,
@@ -125,6 +136,17 @@ impl Life {
                 rare,
             }),
         }
+    }
+
+    /// Where it stands in the roll, from its start on.
+    pub(super) fn place(&self) -> u32 {
+        // RELAXED: written before anybody else knows of the actor.
+        self.place.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn stands_at(&self, place: u32) {
+        // RELAXED: as above.
+        self.place.store(place, Ordering::Relaxed);
     }
 
     fn chan(&self) -> &Source<State> {
@@ -243,6 +265,7 @@ impl Life {
 
     /// Does what is to be done at the end.
     pub(super) fn leave(&self) {
+        roll::leave(self.id, self.place());
         let leaving = self.chan().locked(|state| {
             state.left = true;
             let rare = state.rare.as_mut();

@@ -13,6 +13,7 @@ use crate::channel::chan::{Chan, Received};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::{Attempt, Event, into_future};
+use crate::task::here;
 
 /// The mailbox of an actor: one, which receives.
 ///
@@ -230,6 +231,7 @@ impl<M> Event for Recv<'_, M> {
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
+        here::takes();
         let this = self.project();
         let got = this.slot.place().take();
         this.mailbox.take(got, *this.passed)

@@ -12,9 +12,11 @@
 //! | `mailbox.rs` | receiving: messages and the control lane |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
+//! | `cycle.rs` | calls that would wait for each other for ever |
 //! | `life.rs` | id, name, control lane, end, monitors |
 //! | `exit.rs` | why an actor ended, and who is told |
 //! | `registry.rs`, `group.rs`, `pool.rs` | names, groups, pools with routing |
+//! | `roll.rs` | all live actors |
 //! | `run.rs` | the actor's task, and what it leaves behind |
 //!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
@@ -23,6 +25,7 @@
 mod actor_ref;
 mod address;
 mod call;
+mod cycle;
 mod exit;
 mod group;
 mod interface;
@@ -31,6 +34,7 @@ mod mailbox;
 mod pool;
 mod registry;
 mod reply;
+mod roll;
 mod run;
 mod tell;
 
@@ -40,6 +44,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 pub use address::Carries;
 pub use call::{Call, CallError};
+pub use cycle::Cycle;
 pub use exit::{Exit, IntoExit};
 pub use group::{Changes, Group};
 pub use interface::{Dispatch, Reference, start};
@@ -198,6 +203,7 @@ impl Builder {
     {
         let life = Life::new(self.overflow, self.name);
         let (sender, receiver) = Chan::alloc(self.capacity, life);
+        sender.beside().stands_at(roll::enter(sender.downgrade()));
         let run = Run::new(f(Mailbox::new(receiver.clone())), receiver);
         let task = crate::spawn(run);
         sender.beside().runs_as(task.abort_handle());

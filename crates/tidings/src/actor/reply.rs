@@ -6,6 +6,7 @@ use super::call::CallError;
 use super::exit::{self, Answer, Exit};
 use crate::channel::oneshot;
 use crate::event::Event;
+use crate::task::here;
 
 /// Answers one request, now or later, from anywhere.
 ///
@@ -27,11 +28,29 @@ impl<R: 'static> Reply<R> {
         self.sender.as_ref().expect("a reply is used once")
     }
 
+    /// A dispatch keeps it until its method is done, and nobody else gets it.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn is_held(&self) {
+        here::note(here::HELD);
+    }
+
+    /// As `send`, of a reply that was held.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn answer(self, value: R) {
+        here::answers();
+        // The caller may have gone.
+        let _ = self.send(value);
+    }
+
     /// Answers. Never waits.
     ///
     /// # Errors
     /// Gives the value back if the caller has gone.
     pub fn send(mut self, value: R) -> Result<(), R> {
+        // Whose it is, nobody knows.
+        here::note(here::GAVE);
         let sender = self.sender.take().expect("a reply is used once");
         sender.send(Ok(value)).map_err(|unsent| match unsent {
             Ok(value) => value,
@@ -71,6 +90,8 @@ impl<R: 'static> Reply<R> {
 impl<R: 'static> Drop for Reply<R> {
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
+            // Whose it is, nobody knows.
+            here::note(here::GAVE);
             if let Some(why) = exit::current() {
                 let _ = sender.send(Err(why));
             } else {

@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::call::CallError;
+use super::cycle;
 use super::exit::{Exit, IntoExit, handling, leaving};
 use super::life::Life;
 use crate::channel::refs::ReceiverRef;
@@ -64,10 +65,17 @@ impl<M, F: Future<Output: IntoExit>> Future for Run<M, F> {
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let Some(future) = future.as_pin_mut() else {
+        let Some(mut future) = future.as_pin_mut() else {
             return Poll::Ready(());
         };
-        let exit = match handling(|| future.poll(cx)) {
+        let polled = loop {
+            cycle::begin(this.chan.beside());
+            let polled = handling(|| future.as_mut().poll(cx));
+            if !cycle::end(this.chan.beside(), matches!(polled, Ok(Poll::Pending))) {
+                break polled;
+            }
+        };
+        let exit = match polled {
             Ok(Poll::Pending) => {
                 if this.chan.beside().is_deaf() {
                     this.discard(Exit::Normal);

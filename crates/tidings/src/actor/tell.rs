@@ -64,10 +64,21 @@ impl<'a, I> Tell<'a, I> {
 /// Puts a message into a mailbox if that needs no waiting.
 #[inline]
 pub(super) fn try_tell<I>(inlet: &dyn Inlet<I>, message: I) -> Result<(), SendError<I>> {
+    try_tell_and(inlet, message, || ())
+}
+
+/// As `try_tell`, and gives what `then` finds before the mailbox is unlocked.
+#[inline(always)]
+pub(super) fn try_tell_and<I, R>(
+    inlet: &dyn Inlet<I>,
+    message: I,
+    then: impl FnOnce() -> R,
+) -> Result<R, SendError<I>> {
     let mut place = Some(message);
     let mut attempt = Attempt::default();
     inlet.lock().lock();
     let put = inlet.put(&mut place, &mut attempt);
+    let found = then();
     inlet.lock().unlock();
     if let Some(waker) = attempt.waker.take() {
         crate::task::wake_now(waker);
@@ -75,7 +86,7 @@ pub(super) fn try_tell<I>(inlet: &dyn Inlet<I>, message: I) -> Result<(), SendEr
     match (put, place) {
         (Put::Full | Put::Refused, Some(message)) => Err(SendError::Full(message)),
         (Put::Closed, Some(message)) => Err(SendError::ended(inlet, message)),
-        _ => Ok(()),
+        _ => Ok(found),
     }
 }
 

@@ -15,6 +15,7 @@ use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, Sync, into_future};
 use crate::primitive::slab;
+use crate::task::here;
 
 /// A channel for one value.
 ///
@@ -98,6 +99,7 @@ impl<T> Sender<T> {
     /// # Errors
     /// Gives the value back if the receiver is gone.
     pub fn send(self, value: T) -> Result<(), T> {
+        here::gave::<T>();
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: this ends the only sender.
         unsafe { Self::end(cell, Some(value)) }

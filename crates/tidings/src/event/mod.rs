@@ -266,6 +266,7 @@ pub struct Enrol<'a> {
     offer: &'a Offer,
     branch: u32,
     exclusive: bool,
+    alone: bool,
     due: bool,
 }
 
@@ -276,6 +277,12 @@ impl Enrol<'_> {
         let branch = self.branch;
         self.branch += 1;
         branch
+    }
+
+    /// Is it the only base event of the wait? Then nothing else can end it.
+    #[inline(always)]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// This base event has no partner who commits it; it wants to be asked by `due`.

@@ -65,9 +65,12 @@ impl<E: Event> Sync<E> {
         if let Some(branch) = self.attempt_or_enrol(Some(cx.waker())) {
             return self.done(branch);
         }
-        if self.stage == Stage::WaitingDue {
-            return self.look_due(cx);
+        if self.stage == Stage::WaitingDue
+            && let Poll::Ready(output) = self.look_due(cx)
+        {
+            return Poll::Ready(output);
         }
+        task::here::waits();
         Poll::Pending
     }
 
@@ -82,11 +85,13 @@ impl<E: Event> Sync<E> {
         {
             return Poll::Ready(output);
         }
-        if self.offer.has_waker(cx.waker()) {
-            Poll::Pending
-        } else {
-            self.rewake(cx)
+        if !self.offer.has_waker(cx.waker())
+            && let Poll::Ready(output) = self.rewake(cx)
+        {
+            return Poll::Ready(output);
         }
+        task::here::waits();
+        Poll::Pending
     }
 
     /// Tries to commit; enrols if that fails and a waker is given.
@@ -139,6 +144,7 @@ impl<E: Event> Sync<E> {
             offer: &self.offer,
             branch: 0,
             exclusive,
+            alone: self.event.leaves() == 1,
             due: false,
         };
         event(&mut self.event).enrol(&mut enrol);
@@ -199,7 +205,7 @@ impl<E: Event> Sync<E> {
     #[cold]
     fn rewake(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
         // Cloned and dropped outside of the locks: a foreign waker runs foreign code.
-        let mut waker = Some(cx.waker().clone());
+        let mut waker = Some(task::clone_waker(cx.waker()));
         match self.locked(|this| waker.take().map(|waker| this.offer.rewake(waker))) {
             Some(old) => {
                 drop(old);

@@ -43,7 +43,7 @@ pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded};
 
 use crate::primitive::{ANYBODY, Arc, Parker};
-use crate::task::{JoinHandle, Task};
+use crate::task::{JoinHandle, Task, here};
 use crate::time::Timers;
 
 /// Starts a task on the runtime of this thread; it runs whether or not the handle is awaited.
@@ -68,6 +68,7 @@ where
     F::Output: Send + 'static,
 {
     let at = Location::caller();
+    here::note(here::GAVE);
     let Some(worker) = current::worker() else {
         return Shared::spawn(&here("spawn"), future, at);
     };

@@ -23,7 +23,7 @@ use super::worker::Worker;
 use super::{current, solo};
 use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
 use crate::primitive::{Arc, Biased, CachePadded, Mutex, OnceLock, Parker, lock, relax, thread};
-use crate::task::{self, JoinHandle, Task};
+use crate::task::{self, JoinHandle, Task, here};
 
 /// Operations per poll, before a task must let others run.
 const BUDGET: u32 = 128;
@@ -149,6 +149,7 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        here::note(here::GAVE);
         let (task, handle) = Task::new(future, Arc::as_ptr(shared), at);
         match current::worker() {
             Some(worker) if worker.runs_for(Arc::as_ptr(shared)) => worker.push_spawned(task),
@@ -166,6 +167,7 @@ impl Shared {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        here::note(here::GAVE);
         // Under a seam there is one thread, and the closure is one more task.
         let solo = current::worker().is_some_and(|worker| worker.seam_now().is_some());
         // Elsewhere it belongs to the pool of threads alone: it is polled once and never

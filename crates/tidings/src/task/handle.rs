@@ -9,6 +9,8 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::cell::{self, Header, panic_message};
+use super::here;
+use super::waker::clone_waker;
 use crate::event::{Attempt, Enrol, Event, Locks, into_future};
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
@@ -125,7 +127,7 @@ impl<T> JoinHandle<T> {
             return false;
         }
         if !joiner.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            let old = joiner.replace(waker.clone());
+            let old = joiner.replace(clone_waker(waker));
             drop(joiner);
             drop(old);
         }
@@ -147,6 +149,7 @@ impl<T> Future for JoinHandle<T> {
             return Poll::Ready(output);
         }
         if self.register(cx.waker()) {
+            here::waits();
             return Poll::Pending;
         }
         Poll::Ready(self.try_take().expect("register saw the task complete"))

@@ -6,6 +6,7 @@ mod broadcast;
 mod cancel;
 mod cell;
 mod channel;
+mod cycle;
 mod event;
 mod foreign;
 mod hands;
