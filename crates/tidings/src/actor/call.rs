@@ -20,6 +20,7 @@ use super::exit::Exit;
 use super::reply::Reply;
 use super::tell::{SendError, Tell, try_tell_and};
 use crate::channel::oneshot;
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
 use crate::task;
 use crate::task::here::{self, Verdict};
@@ -166,6 +167,12 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         self.answer.single()
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.of(format_args!(
+            "the answer of actor {}",
+            self.inlet.life().title()
+        ));
     }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.answer.lock(locks);

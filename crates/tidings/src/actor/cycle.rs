@@ -82,6 +82,11 @@ impl Edge {
         self.number.load(Ordering::Relaxed) & 1 != 0
     }
 
+    /// Anybody: whom it waits for.
+    pub(super) fn callee(&self) -> Option<u64> {
+        self.read().map(|note| note.callee)
+    }
+
     /// Anybody: the note, if there is one, and it does not change.
     fn read(&self) -> Option<Note> {
         let number = self.number.load(Ordering::SeqCst);

@@ -118,6 +118,9 @@ where
 /// Handles one message after the other.
 pub(super) async fn serve<A, M: Dispatch<A>>(mut actor: A, mut mailbox: Mailbox<M>) {
     while let Ok(message) = mailbox.recv().await {
-        message.dispatch(&mut actor).await;
+        let handled = message.dispatch(&mut actor);
+        #[cfg(feature = "tracing")]
+        let handled = tracing::Instrument::instrument(handled, tracing::info_span!("message"));
+        handled.await;
     }
 }

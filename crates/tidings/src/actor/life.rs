@@ -14,6 +14,7 @@ use super::exit::Exit;
 use super::roll;
 use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::Waiters;
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -163,6 +164,23 @@ impl Life {
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.name.clone()))
     }
 
+    /// Its name, or its number, for people.
+    pub(super) fn title(&self) -> String {
+        match self.name() {
+            Some(name) => format!("{name} (#{})", self.id),
+            None => format!("#{}", self.id),
+        }
+    }
+
+    /// Its task, as waits know it, and whether it neither runs nor is queued; `None` before it has
+    /// one.
+    pub(super) fn task(&self) -> Option<(usize, bool)> {
+        self.chan().locked(|state| {
+            let task = state.task.as_ref()?;
+            Some((task.address(), task.is_idle()))
+        })
+    }
+
     pub(super) fn exit(&self) -> Option<Exit> {
         self.chan()
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.exit.clone()))
@@ -302,6 +320,10 @@ pub struct Down<'a> {
 
 impl Event for Down<'_> {
     type Lost = ();
+
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.of(format_args!("the end of actor {}", self.life.title()));
+    }
 
     slot_methods!(Side::Other, life);
 

@@ -12,6 +12,7 @@ use super::life::{Life, Signal, Stop};
 use crate::channel::chan::{Chan, Received};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, into_future};
 use crate::task::here;
 
@@ -219,6 +220,11 @@ pin_project! {
 
 impl<M> Event for Recv<'_, M> {
     type Lost = ();
+
+    fn waits_for(&self, waits: &mut Waits) {
+        let actor = self.mailbox.chan.beside().title();
+        waits.of(format_args!("a message for actor {actor}"));
+    }
 
     slot_methods!(Side::Receiver, mailbox);
 

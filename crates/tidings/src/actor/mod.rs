@@ -16,6 +16,7 @@
 //! | `life.rs` | id, name, control lane, end, monitors |
 //! | `exit.rs` | why an actor ended, and who is told |
 //! | `registry.rs`, `group.rs`, `pool.rs` | names, groups, pools with routing |
+//! | `inspect.rs` | how they look from outside |
 //! | `roll.rs` | all live actors |
 //! | `run.rs` | the actor's task, and what it leaves behind |
 //!
@@ -28,6 +29,7 @@ mod call;
 mod cycle;
 mod exit;
 mod group;
+mod inspect;
 mod interface;
 mod life;
 mod mailbox;
@@ -47,6 +49,7 @@ pub use call::{Call, CallError};
 pub use cycle::Cycle;
 pub use exit::{Exit, IntoExit};
 pub use group::{Changes, Group};
+pub(crate) use inspect::{names_of_tasks, views};
 pub use interface::{Dispatch, Reference, start};
 pub use life::{Down, Overflow, Stop};
 pub use mailbox::{Ended, Mailbox, Recv};

@@ -27,6 +27,7 @@ pub(super) trait Peer: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     pub(super) queued: usize,
+    pub(super) capacity: usize,
     /// Messages that have left it: received, or dropped as the oldest of a full one.
     pub(super) left: u64,
     /// The actor waits for a message.
@@ -41,6 +42,7 @@ impl<M: Send + 'static> Peer for Chan<M, Life> {
     fn counts(&self) -> Counts {
         self.locked(|state| Counts {
             queued: state.len(),
+            capacity: state.capacity(),
             left: state.left(),
             awaited: state.is_awaited(),
         })

@@ -21,11 +21,20 @@ pub(super) struct Run<M, F> {
     /// With the mailbox and the actor's state in it.
     future: Option<F>,
     chan: ReceiverRef<M, Life>,
+    /// Entered whenever it runs.
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
 }
 
 impl<M, F> Run<M, F> {
     pub(super) fn new(future: F, chan: ReceiverRef<M, Life>) -> Self {
         Self {
+            #[cfg(feature = "tracing")]
+            span: {
+                let life = chan.beside();
+                let name = life.name();
+                tracing::info_span!("actor", id = life.id, name = name.as_deref())
+            },
             future: Some(future),
             chan,
         }
@@ -68,6 +77,8 @@ impl<M, F: Future<Output: IntoExit>> Future for Run<M, F> {
         let Some(mut future) = future.as_pin_mut() else {
             return Poll::Ready(());
         };
+        #[cfg(feature = "tracing")]
+        let _entered = this.span.enter();
         let polled = loop {
             cycle::begin(this.chan.beside());
             let polled = handling(|| future.as_mut().poll(cx));

@@ -10,6 +10,7 @@ use pin_project_lite::pin_project;
 use super::address::{Inlet, Put};
 use super::exit::Exit;
 use crate::channel::source::Slot;
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
 use crate::time::Elapsed;
 
@@ -100,6 +101,10 @@ impl<I> Event for Tell<'_, I> {
     #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         Some(self.inlet.lock())
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        let actor = self.inlet.life().title();
+        waits.of(format_args!("a place in the mailbox of actor {actor}"));
     }
     #[inline(always)]
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {

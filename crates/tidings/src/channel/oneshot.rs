@@ -250,6 +250,7 @@ impl<T> Receiver<T> {
 impl<T> IntoFuture for Receiver<T> {
     type Output = Result<T, RecvError>;
     type IntoFuture = Sync<Recv<Self, T>>;
+    #[track_caller]
     fn into_future(self) -> Self::IntoFuture {
         self.into_recv().into_future()
     }

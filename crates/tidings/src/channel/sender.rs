@@ -405,6 +405,9 @@ impl<T> Event for SendFrom<'_, T> {
     fn single(&self) -> Option<&Lock> {
         self.event.single()
     }
+    fn waits_for(&self, waits: &mut crate::event::waits::Waits) {
+        self.event.waits_for(waits);
+    }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.event.lock(locks);
     }

@@ -9,6 +9,8 @@
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `seam.rs` | the door through which a simulator decides |
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
+//! | `deadlock.rs` | who waits for what when nothing can happen any more |
+//! | `long.rs` | polls that take long |
 //! | `runtime.rs` | [`Runtime`], [`Builder`], [`Handle`]: start and stop |
 //! | `blocking.rs` | threads for work that blocks |
 //! | `current.rs` | which worker this thread is |
@@ -19,9 +21,11 @@
 
 mod blocking;
 mod current;
+mod deadlock;
 mod idle;
 mod inbox;
 mod local;
+mod long;
 mod runtime;
 mod seam;
 mod solo;
@@ -38,6 +42,7 @@ use std::time::Duration;
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
 pub(crate) use inbox::Inbox;
+pub use long::LongPoll;
 pub use runtime::{Builder, Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded};
@@ -177,6 +182,16 @@ pub(crate) fn random_below(n: usize) -> usize {
         Some(worker) => worker.choose(Choice::Random, n),
         None => current::random_below(n),
     }
+}
+
+/// Workers, live tasks and long polls of this thread's runtime.
+pub(crate) fn inspect() -> (usize, usize, Vec<LongPoll>) {
+    let Some(shared) = current::shared() else {
+        return (0, 0, Vec::new());
+    };
+    let mut tasks = 0;
+    crate::task::each_alive(&*shared, |_| tasks += 1);
+    (shared.remotes.len(), tasks, shared.long_polls.all())
 }
 
 /// The time, if this thread's runtime has a seam.

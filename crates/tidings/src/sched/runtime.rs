@@ -17,13 +17,15 @@ use super::blocking::Blocking;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
+use super::long::LongPolls;
 use super::seam::Seam;
 use super::watch::{self, Watch};
 use super::worker::Worker;
-use super::{current, solo};
-use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use super::{current, deadlock, solo};
+use crate::event::waits::Watching;
+use crate::primitive::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use crate::primitive::{Arc, Biased, CachePadded, Mutex, OnceLock, Parker, lock, relax, thread};
-use crate::task::{self, JoinHandle, Task, here};
+use crate::task::{self, Header, JoinHandle, Task, here};
 
 /// Operations per poll, before a task must let others run.
 const BUDGET: u32 = 128;
@@ -36,6 +38,9 @@ pub(crate) struct Shared {
     pub(super) blocking: Blocking,
     pub(super) budget: u32,
     pub(super) watch: Watch,
+    pub(super) long_polls: LongPolls,
+    /// How long it stands still before that is a deadlock, if it watches.
+    pub(super) patience: Option<(Duration, Watching)>,
     closing: AtomicBool,
     /// Workers that have not ended.
     running: AtomicUsize,
@@ -54,6 +59,8 @@ pub(crate) struct Remote {
     pub(super) local: Biased<Local>,
     /// Counts its turns: one that stands still is in a long poll, or sleeps.
     pub(super) turn: CachePadded<AtomicU32>,
+    /// The task that it runs, or ran last: only compared, and asked for where it was spawned.
+    pub(super) running: AtomicPtr<Header>,
     parker: OnceLock<Arc<Parker>>,
 }
 
@@ -65,6 +72,7 @@ impl Shared {
                 sent: Inbox::new(),
                 local: Biased::new(Local::default()),
                 turn: CachePadded(AtomicU32::new(0)),
+                running: AtomicPtr::new(std::ptr::null_mut()),
                 parker: OnceLock::new(),
             })
         };
@@ -74,6 +82,10 @@ impl Shared {
             blocking: Blocking::new(builder.blocking_threads),
             budget: builder.budget,
             watch: Watch::default(),
+            long_polls: LongPolls::default(),
+            patience: builder
+                .patience
+                .map(|patience| (patience, Watching::start())),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
@@ -295,6 +307,9 @@ impl Runtime {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let Some(solo) = &self.solo else {
+            if let Some((patience, _)) = self.shared.patience {
+                return deadlock::block_on(&self.shared, patience, future);
+            }
             return current::enter(&self.shared, || super::block_on(future));
         };
         super::assert_may_wait();
@@ -466,6 +481,7 @@ pub struct Builder {
     budget: u32,
     blocking_threads: usize,
     seam: Option<Box<dyn Seam>>,
+    patience: Option<Duration>,
 }
 
 impl Default for Builder {
@@ -477,6 +493,7 @@ impl Default for Builder {
             budget: BUDGET,
             blocking_threads: 512,
             seam: None,
+            patience: None,
         }
     }
 }
@@ -533,6 +550,30 @@ impl Builder {
     pub fn blocking_threads(mut self, n: usize) -> Self {
         assert!(n > 0, "blocking work needs at least one thread");
         self.blocking_threads = n;
+        self
+    }
+
+    /// Watches for deadlocks: if nothing can happen any more for as long as `patience`,
+    /// [`Runtime::block_on`] panics and says who waits for what. `#[tidings::test]` watches.
+    ///
+    /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs, and
+    /// no foreign code has a task's waker. Threads outside that hold senders or references cannot be
+    /// known of: `patience` is for them. Every wait of the process goes on record while such a runtime
+    /// lives, which costs a lock each; the lines where they began are known in builds with debug
+    /// assertions.
+    ///
+    /// ```should_panic
+    /// # use std::time::Duration;
+    /// let rt = tidings::Runtime::builder().watch_deadlocks(Duration::from_millis(40)).build().unwrap();
+    /// rt.block_on(async {
+    ///     let (tx, rx) = tidings::unbounded::<u32>();
+    ///     let _ = rx.recv().await; // nobody but this task has `tx`
+    ///     drop(tx);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn watch_deadlocks(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
         self
     }
 

@@ -11,6 +11,7 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::cell::{Header, wake};
 use super::here;
+use crate::event::waits;
 
 /// What foreign code calls; ours goes around it.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_foreign, wake_foreign, drop_raw);
@@ -80,6 +81,9 @@ pub(crate) fn is_ours(waker: &Waker) -> bool {
 
 fn clone(data: *const ()) -> RawWaker {
     here::note(here::FOREIGN);
+    if waits::watched() {
+        waits::foreign(data.addr());
+    }
     RawWaker::new(data, &VTABLE)
 }
 
