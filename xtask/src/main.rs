@@ -49,6 +49,8 @@ cargo x <verb>
   stress [--secs N]        the stress tests, N seconds each (10)
   mutants [--missing | --short N | --list | FILTER]
                            seeded bugs in a copy of the library: each must be killed by a test
+  mutants --engine NAME [FILTER]
+                           what one engine (it, unit, loom, linear, laws, stress) kills by itself
   mutants --generated [FILE..]
                            the same with what cargo-mutants makes of the files
   orderings [--list | FILTER]

@@ -42,6 +42,20 @@ pub(super) const ENGINES: &[Engine] = &[
     },
     LOOM,
     Engine {
+        name: "linear",
+        build: "-p tidings --test linear",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
+        name: "laws",
+        build: "-p tidings --test laws",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
         name: "stress",
         build: "-p tidings --test stress",
         env: &[("TIDINGS_STRESS_SECS", "5")],

@@ -63,6 +63,8 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             return Ok(ExitCode::SUCCESS);
         }
         ["--generated", files @ ..] => return generated::run(files),
+        ["--engine", engine] => return alone(&entries, engine, ""),
+        ["--engine", engine, filter] => return alone(&entries, engine, filter),
         [] => Chosen::All,
         ["--missing"] => Chosen::Missing,
         ["--short", n] => Chosen::Some(number(n)?, today()),
@@ -129,6 +131,30 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
         Ok(ExitCode::SUCCESS)
     } else {
         Err(format!("mutants: {} survive", survivors.join(", ")))
+    }
+}
+
+/// What one engine kills by itself, whatever the others do: is it awake? Leaves the table alone.
+fn alone(entries: &[Entry], engine: &str, filter: &str) -> Result<ExitCode, String> {
+    let mut session = Session::new(entries)?;
+    let meant = |entry: &Entry| entry.name.contains(filter) || entry.file.contains(filter);
+    let (mut all, mut killed) = (0, 0);
+    for (n, entry) in entries.iter().enumerate().filter(|(_, entry)| meant(entry)) {
+        let program = session.program(engine)?;
+        let switch = (n + 1).to_string();
+        all += 1;
+        match program.run(None, &[(SWITCH, &switch)])? {
+            Verdict::Killed(test) => {
+                killed += 1;
+                println!("{:<34} killed by {test}", entry.name);
+            }
+            Verdict::Green(..) => println!("{:<34} -", entry.name),
+        }
+    }
+    println!("{engine} alone kills {killed} of {all}");
+    match killed {
+        0 => Err(format!("mutants: {engine} kills nothing")),
+        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -3,7 +3,7 @@
 %% connection give a map with it, since they have more to tell, and something to close.
 -module(arena_cell).
 
--export([all/0, names/0, prepare/2, sizes/2, timed/1, repeat/1, collect/1, wrong/1, add/2]).
+-export([all/0, names/0, prepare/2, sizes/2, timed/1, repeat/1, room/1, collect/1, wrong/1, add/2]).
 -export_type([cell/0, sample/0, prepared/0, counts/0, args/0]).
 
 -type counts() :: {Msgs :: integer(), Units :: integer(), Check :: integer()}.
@@ -42,6 +42,12 @@ size(Key, Max, Args) ->
         #{Key := V} -> throw({limit, io_lib:format("~ts=~p: this peer takes 1 to ~b", [Key, V, Max])});
         #{} -> throw({limit, io_lib:format("~ts was not sent", [Key])})
     end.
+
+%% Options of a process whose queue grows to so many messages: a heap that holds them from the start,
+%% or, where that would be megabytes, a queue outside the heap, which no collection copies.
+-spec room(pos_integer()) -> [{atom(), term()}].
+room(Messages) when Messages =< 10000 -> [{min_heap_size, 32 * Messages}];
+room(_) -> [{message_queue_data, off_heap}].
 
 %% A scenario that has no part outside the timed region.
 -spec repeat(fun(() -> counts())) -> sample().

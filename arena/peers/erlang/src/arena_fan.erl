@@ -1,6 +1,5 @@
 %% fan: a parent sends N Pings at once, its child answers each. Terms are dynamically typed, so
-%% `obj` and `struct` are the same program. Long queues wait outside the heaps (off_heap), where no
-%% collection copies them.
+%% `obj` and `struct` are the same program. All N messages may wait at once (arena_cell:room).
 -module(arena_fan).
 
 -export([cells/0]).
@@ -11,7 +10,7 @@ fan(Args) ->
     [N] = arena_cell:sizes([{<<"N">>, 20000000}], Args),
     arena_cell:repeat(fun() ->
         Driver = self(),
-        Parent = spawn_opt(fun() -> parent(Driver, N, 0, 0) end, [{message_queue_data, off_heap}]),
+        Parent = spawn_opt(fun() -> parent(Driver, N, 0, 0) end, arena_cell:room(N)),
         Parent ! start,
         arena_cell:collect(2)
     end).
@@ -26,7 +25,7 @@ parent(Driver, N, Taken, Sum) ->
             parent(Driver, N, Taken + 1, Sum + Index);
         start ->
             Self = self(),
-            Child = spawn_opt(fun() -> child(Driver, Self, N, 0) end, [{message_queue_data, off_heap}]),
+            Child = spawn_opt(fun() -> child(Driver, Self, N, 0) end, arena_cell:room(N)),
             pings(Child, 0, N),
             parent(Driver, N, Taken + 1, Sum);
         stop ->

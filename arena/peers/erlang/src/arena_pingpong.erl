@@ -28,8 +28,9 @@ start(P, Start, Driver, N, W) ->
 %% tell: one message each way, the request carries the address of the answer.
 
 tell(Driver, N, W) ->
-    Server = spawn(fun() -> server(Driver, 0) end),
-    spawn(fun() -> client(Driver, Server, N, W) end).
+    Room = arena_cell:room(W),
+    Server = spawn_opt(fun() -> server(Driver, 0) end, Room),
+    spawn_opt(fun() -> client(Driver, Server, N, W) end, Room).
 
 server(Driver, Sent) ->
     receive

@@ -225,7 +225,12 @@ impl Trial<'_> {
             launch: 0,
             pending: Vec::new(),
         };
-        let mut track = Track::new(group, group.cells[0].clone(), self.launch.clone());
+        let mut track = Track::new(
+            group,
+            group.cells[0].clone(),
+            self.launch.clone(),
+            Duration::ZERO,
+        );
         track.start(group, self.interrupt);
         track.prepare(group, 1);
         let _ = timed(&mut track, group, &mut journal);

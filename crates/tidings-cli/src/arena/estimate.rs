@@ -12,7 +12,7 @@ use super::wire::Tcp;
 use super::workload::expected;
 
 /// From the start of a process to its first sample: a compiled one, and one that loads a runtime.
-const START: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(1000)];
+const START: [Duration; 2] = [Duration::from_millis(100), Duration::from_millis(500)];
 /// One operation: a message, one where a task or actor is made for it, a request over TCP.
 const MESSAGE: Duration = Duration::from_nanos(150);
 const CREATION: Duration = Duration::from_nanos(600);

@@ -1,16 +1,23 @@
-//! Fitting a quick run into its budget: which systems are left out when more are ready than there is time for.
+//! Fitting a quick run into its budget: what is left out when more is ready than there is time for.
 //!
-//! Only those that a manifest calls `spare` go, the last named first, and none that was asked for. What is then still too
-//! much is measured with fewer rounds (`measure`).
+//! First go the systems that a manifest calls `spare`, the last named first. Then single cells, so that every group keeps
+//! about as many as the others, every system about as many as the others, and the seeds' own cells longest. Nothing that
+//! was asked for goes, nor the reference, nor what it is compared with last. What is then still too much is measured with
+//! fewer rounds (`measure`).
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::estimate;
 use super::measure::Settings;
-use super::plan::{Absent, Candidate, Plan, Request};
+use super::plan::{Absent, Candidate, Cell, Group, Plan, Request};
 use super::state::State;
 
-/// Takes cells of spare systems out of the plan until it fits, or none is left to take.
+/// The reference, and one to compare it with.
+const LEAST_CELLS: usize = 2;
+
+/// Takes cells out of the plan until it fits, or none is left to take.
 pub(crate) fn fit(
     plan: &mut Plan,
     candidates: &[Candidate],
@@ -18,28 +25,63 @@ pub(crate) fn fit(
     settings: &Settings,
     budget: Duration,
 ) {
-    let asked =
-        |system: &String| request.required.contains(system) || request.filters.names_system(system);
+    let cost =
+        |plan: &Plan| -> Duration { estimate::groups(plan, candidates, settings).iter().sum() };
+    let stays = |system: &str| {
+        let named = |name: &String| name == system;
+        request.required.iter().any(named)
+            || request.filters.names_system(system)
+            || settings.reference == system
+    };
     let mut spare: Vec<&String> = candidates
         .iter()
         .flat_map(|c| &c.entry.manifest.peer.spare)
-        .filter(|system| !asked(system))
+        .filter(|system| !stays(system))
         .collect();
-    let cost =
-        |plan: &Plan| -> Duration { estimate::groups(plan, candidates, settings).iter().sum() };
     while cost(plan) > budget
         && let Some(system) = spare.pop()
     {
-        leave_out(plan, candidates, system);
+        leave_out(plan, candidates, |_, cell| cell.system == *system);
+    }
+    while cost(plan) > budget
+        && let Some((index, system)) = most_dispensable(&plan.groups, stays)
+    {
+        leave_out(plan, candidates, |group, cell| {
+            group == index && cell.system == system
+        });
     }
 }
 
-fn leave_out(plan: &mut Plan, candidates: &[Candidate], system: &str) {
+/// The cell whose loss shows least: its group by number, and its system.
+fn most_dispensable(groups: &[Group], stays: impl Fn(&str) -> bool) -> Option<(usize, String)> {
+    let mut cells_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for cell in groups.iter().flat_map(|group| &group.cells) {
+        *cells_of.entry(&cell.system).or_default() += 1;
+    }
+    let rank = |group: &Group, cell: &Cell| {
+        (
+            group.cells.len(),
+            !cell.origin.starts_with("seed:"),
+            cells_of[cell.system.as_str()],
+        )
+    };
+    let all = groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.cells.len() > LEAST_CELLS)
+        .flat_map(|(index, group)| group.cells.iter().map(move |cell| (index, group, cell)))
+        .filter(|(_, _, cell)| !stays(&cell.system));
+    // Of equals the first, so that the choice is the same each time.
+    all.min_by_key(|(_, group, cell)| Reverse(rank(group, cell)))
+        .map(|(index, _, cell)| (index, cell.system.clone()))
+}
+
+fn leave_out(plan: &mut Plan, candidates: &[Candidate], goes: impl Fn(usize, &Cell) -> bool) {
     let Plan { groups, absent } = plan;
-    for group in groups.iter_mut() {
+    for (index, group) in groups.iter_mut().enumerate() {
         let (gone, kept) = std::mem::take(&mut group.cells)
             .into_iter()
-            .partition::<Vec<_>, _>(|cell| cell.system == system);
+            .partition::<Vec<_>, _>(|cell| goes(index, cell));
         group.cells = kept;
         absent.extend(gone.into_iter().map(|cell| {
             Absent {
@@ -58,4 +100,45 @@ fn leave_out(plan: &mut Plan, candidates: &[Candidate], system: &str) {
         }));
     }
     groups.retain(|group| !group.cells.is_empty());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arena::workload::{Params, parse_cell_id};
+
+    /// Groups of systems; an upper-case one has a seed's cell.
+    fn groups(systems: &[&[&str]]) -> Vec<Group> {
+        let cell = |name: &str| Cell {
+            system: name.to_lowercase(),
+            peer: 0,
+            labels: BTreeMap::new(),
+            origin: if name == name.to_lowercase() {
+                "ext"
+            } else {
+                "seed:001"
+            }
+            .to_owned(),
+            max: BTreeMap::new(),
+        };
+        let group = |names: &&[&str]| Group {
+            id: parse_cell_id("fan/struct").expect("a cell"),
+            params: Params::new(),
+            threads: 1,
+            cells: names.iter().map(|name| cell(name)).collect(),
+        };
+        systems.iter().map(group).collect()
+    }
+
+    #[test]
+    fn cells_go_from_the_fullest_group_and_the_commonest_system_and_those_of_the_seeds_last() {
+        let mut groups = groups(&[&["us", "go", "java"], &["us", "GO", "node", "java", "caf"]]);
+        let mut gone = Vec::new();
+        while let Some((index, system)) = most_dispensable(&groups, |system| system == "us") {
+            groups[index].cells.retain(|cell| cell.system != system);
+            gone.push((index, system));
+        }
+        let gone: Vec<(usize, &str)> = gone.iter().map(|(i, s)| (*i, s.as_str())).collect();
+        assert_eq!(gone, [(1, "java"), (1, "node"), (0, "go"), (1, "caf")]);
+    }
 }

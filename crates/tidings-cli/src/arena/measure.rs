@@ -49,19 +49,26 @@ pub(crate) struct Settings {
 #[derive(Clone, Copy, Debug)]
 struct Time {
     end: Instant,
-    /// One cell's part of it.
-    share: Duration,
+    whole: Duration,
+    /// What all its cells were guessed to take.
+    guessed: Duration,
 }
 
 impl Time {
-    /// Whether even the least rounds of a cell take more than its part.
-    fn is_short_for(self, track: &Track) -> bool {
-        track.sample_time * LEAST_ROUNDS > self.share
+    /// One cell's part of it: as much more than another's as it was guessed to take.
+    fn share(self, track: &Track) -> Duration {
+        let part = track.guessed.as_secs_f64() / self.guessed.as_secs_f64();
+        self.whole.mul_f64(part)
     }
 
-    /// Whether something that takes so long still fits, by and large.
-    fn affords(self, cost: Duration) -> bool {
-        Instant::now() + cost <= self.end + self.share / 4
+    /// Whether even the least rounds of a cell take more than its part.
+    fn is_short_for(self, track: &Track) -> bool {
+        track.sample_time * LEAST_ROUNDS > self.share(track)
+    }
+
+    /// Whether two samples more of a cell still fit, by and large.
+    fn affords(self, track: &Track) -> bool {
+        Instant::now() + track.sample_time * 2 <= self.end + self.share(track) / 4
     }
 }
 
@@ -118,12 +125,10 @@ impl Bench<'_> {
                 track.start(group, self.interrupt);
             }
         }
-        let time = deadline.map(|end| {
-            let cells = u32::try_from(tracks.len().max(1)).unwrap_or(u32::MAX);
-            Time {
-                end,
-                share: end.saturating_duration_since(begin) / cells,
-            }
+        let time = deadline.map(|end| Time {
+            end,
+            whole: end.saturating_duration_since(begin),
+            guessed: tracks.iter().map(|track| track.guessed).sum(),
         });
         for index in &order {
             self.prepare(group, &mut tracks[*index], time);
@@ -171,7 +176,7 @@ impl Bench<'_> {
             return;
         }
         let cap = settings.warm_cap;
-        let cap = time.map_or(cap, |time| cap.min(time.share * 2 / 5));
+        let cap = time.map_or(cap, |time| cap.min(time.share(track) * 2 / 5));
         let warmth = Warmth {
             tolerance: settings.target_ci,
             least: settings.warm_jit.min(cap),
@@ -322,7 +327,7 @@ impl Bench<'_> {
         self.progress
             .between(|| format!("{}@{}: checks", group.id, track.cell.system));
         // Each takes about two samples. Without the time for them the record says that the test was not made.
-        if time.is_some_and(|time| !time.affords(track.sample_time * 2)) {
+        if time.is_some_and(|time| !time.affords(track)) {
             return;
         }
         // Of two processes one is asked: half a figure is none.
@@ -350,7 +355,7 @@ impl Bench<'_> {
                 }
             }
         }
-        let afforded = time.is_none_or(|time| time.affords(track.sample_time * 2));
+        let afforded = time.is_none_or(|time| time.affords(track));
         if afforded && pilot::elision(track, group, &mut self.journal).is_some() {
             track.elision_tested = true;
         }

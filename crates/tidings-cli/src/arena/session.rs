@@ -79,7 +79,8 @@ impl<'a> Session<'a> {
         self.begin = self.begin.checked_sub(spent).unwrap_or(self.begin);
         // Saved before the first group, too: a run that is killed at any time can be resumed.
         store.save(&run)?;
-        let mut progress = self.head(plan, &run);
+        let guessed = estimate::groups(plan, self.candidates, &self.options.settings);
+        let mut progress = self.head(plan, &run, &guessed);
         let mut bench = Bench {
             settings: &self.options.settings,
             interrupt: &self.interrupt,
@@ -94,9 +95,12 @@ impl<'a> Session<'a> {
             noise: run.noise,
         };
         let mut trouble = None;
-        let mut left: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
-        for (index, group) in (0_u64..).zip(&plan.groups) {
-            let before = usize::try_from(index).ok().and_then(|i| done[i].take());
+        let mut rest: Duration = guessed.iter().sum();
+        for (index, group) in plan.groups.iter().enumerate() {
+            // Its part of the time that is left, as guessed.
+            let part = guessed[index].as_secs_f64() / rest.as_secs_f64();
+            rest -= guessed[index];
+            let before = done[index].take();
             let is_measured = before.is_none() && trouble.is_none();
             let records = if let Some(records) = before {
                 records
@@ -104,8 +108,8 @@ impl<'a> Session<'a> {
                 outcome::skip(group, "the run was cut off")
             } else {
                 // By the group, not by what went before: a resumed run has the order it would have had.
-                bench.random = Random::new(self.options.seed ^ index << 32);
-                let (mut records, stop) = self.group(&mut bench, group, left)?;
+                bench.random = Random::new(self.options.seed ^ (index as u64) << 32);
+                let (mut records, stop) = self.group(&mut bench, group, part)?;
                 trouble = stop;
                 let cut_off = trouble.is_some() || self.interrupt.is_asked();
                 for record in &mut records {
@@ -116,7 +120,6 @@ impl<'a> Session<'a> {
                 }
                 records
             };
-            left -= group.cells.len();
             let lines: Vec<String> = records
                 .iter()
                 .map(|r| table::finished(r, self.style))
@@ -144,7 +147,7 @@ impl<'a> Session<'a> {
     }
 
     /// Says what begins.
-    fn head(&self, plan: &Plan, run: &Run) -> Progress {
+    fn head(&self, plan: &Plan, run: &Run, guessed: &[Duration]) -> Progress {
         let (env, id) = (&run.env, &run.id);
         let detail = match (self.args.quiet, self.args.verbose) {
             (true, _) => Detail::Quiet,
@@ -152,10 +155,9 @@ impl<'a> Session<'a> {
             _ => Detail::Normal,
         };
         let groups = plan.groups.len();
-        let guessed = estimate::groups(plan, self.candidates, &self.options.settings);
         let about: Duration = guessed.iter().sum();
         let (budget, profile) = (self.options.budget, self.args.profile);
-        let progress = Progress::new(detail, self.style, budget, guessed);
+        let progress = Progress::new(detail, self.style, budget, guessed.to_vec());
         let cells: usize = plan.groups.iter().map(|g| g.cells.len()).sum();
         let most = budget.map_or("no budget".to_owned(), |b| {
             format!("at most {}", units::clock(b))
@@ -185,13 +187,13 @@ impl<'a> Session<'a> {
         progress
     }
 
-    /// Measures one group within its share of the budget, `left` cells still to come with it. What was measured comes
-    /// back also when the disk is full.
+    /// Measures one group within `part` of the budget that is left. What was measured comes back also when the disk is
+    /// full.
     fn group(
         &self,
         bench: &mut Bench<'_>,
         group: &Group,
-        left: usize,
+        part: f64,
     ) -> Result<(Vec<CellRecord>, Option<Stop>), Stop> {
         if self.interrupt.is_asked() {
             return Ok((outcome::skip(group, "interrupted"), None));
@@ -204,10 +206,7 @@ impl<'a> Session<'a> {
             let why = "the budget was used up; run with --budget 0, or fewer cells";
             return Ok((outcome::skip(group, why), None));
         }
-        let deadline = rest.map(|rest| {
-            let count = |cells: usize| u32::try_from(cells.max(1)).unwrap_or(u32::MAX);
-            Instant::now() + rest / count(left) * count(group.cells.len())
-        });
+        let deadline = rest.map(|rest| Instant::now() + rest.mul_f64(part));
         let mut tracks = group
             .cells
             .iter()
@@ -215,7 +214,8 @@ impl<'a> Session<'a> {
                 let candidate = &self.candidates[cell.peer];
                 let limits = self.options.limits;
                 let launch = candidate.launch(&cell.system, group.threads, limits)?;
-                Ok(Track::new(group, cell.clone(), launch))
+                let guessed = estimate::cell(group, cell, self.candidates, &self.options.settings);
+                Ok(Track::new(group, cell.clone(), launch, guessed))
             })
             .collect::<Result<Vec<_>, Stop>>()?;
         let mut trouble = bench.measure(group, &mut tracks, deadline).err();

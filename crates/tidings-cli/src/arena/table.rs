@@ -1,6 +1,6 @@
 //! The tables of a run in the terminal: problems first, then where the reference loses, then every group.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
@@ -93,26 +93,7 @@ fn problems(text: &mut String, run: &Run, style: Style) {
             failed.retain(|c| c.state != state);
         }
     }
-    let skipped: Vec<&&CellRecord> = failed
-        .iter()
-        .filter(|c| c.state == State::Skipped)
-        .collect();
-    if skipped.len() > FEW {
-        let mut names: Vec<String> = skipped
-            .iter()
-            .map(|c| format!("{}/{}", c.workload, c.variant))
-            .collect();
-        names.dedup();
-        let reason = skipped[0].reason.clone().unwrap_or_default();
-        let count = skipped.len();
-        let word = style.yellow(State::Skipped.name());
-        let _ = writeln!(
-            text,
-            "  {word} {count} cells of {}: {reason}",
-            names.join(", ")
-        );
-        failed.retain(|c| c.state != State::Skipped);
-    }
+    skipped(text, &mut failed, style);
     blocked_elsewhere(text, &mut failed, style);
     not_built(text, &mut failed, style);
     // Cells with the same trouble (a missing toolchain has many) share a line.
@@ -153,6 +134,32 @@ fn problems(text: &mut String, run: &Run, style: Style) {
             let _ = writeln!(text, "      log: {log}");
         }
     }
+}
+
+/// Many cells that were skipped for one reason share a line.
+fn skipped(text: &mut String, failed: &mut Vec<&CellRecord>, style: Style) {
+    let is_skipped = |cell: &CellRecord| cell.state == State::Skipped;
+    let mut of_reason: BTreeMap<Option<String>, Vec<&CellRecord>> = BTreeMap::new();
+    for cell in failed.iter().filter(|cell| is_skipped(cell)) {
+        of_reason.entry(cell.reason.clone()).or_default().push(cell);
+    }
+    of_reason.retain(|_, cells| cells.len() > FEW);
+    for (reason, cells) in &of_reason {
+        let names: BTreeSet<String> = cells
+            .iter()
+            .map(|cell| format!("{}/{}", cell.workload, cell.variant))
+            .collect();
+        let names: Vec<String> = names.into_iter().collect();
+        let _ = writeln!(
+            text,
+            "  {} {} cells of {}: {}",
+            style.yellow(State::Skipped.name()),
+            cells.len(),
+            names.join(", "),
+            reason.as_deref().unwrap_or("no reason is known")
+        );
+    }
+    failed.retain(|cell| !(is_skipped(cell) && of_reason.contains_key(&cell.reason)));
 }
 
 /// Systems that no machine of this kind can run: one line for all of them, unless one was asked for by name.

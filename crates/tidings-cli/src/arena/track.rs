@@ -45,6 +45,8 @@ pub(crate) struct Track {
     pub(crate) cell: Cell,
     pub(crate) launch: Launch,
     pub(crate) expected: Expected,
+    /// How long it was guessed to take (`estimate`).
+    pub(crate) guessed: Duration,
     pub(crate) peer: Option<Peer>,
     pub(crate) failure: Option<Failure>,
     /// Standard error of the peer that failed, or of the last one.
@@ -84,7 +86,7 @@ pub(crate) struct Journal {
 }
 
 impl Track {
-    pub(crate) fn new(group: &Group, cell: Cell, launch: Launch) -> Self {
+    pub(crate) fn new(group: &Group, cell: Cell, launch: Launch, guessed: Duration) -> Self {
         let launch = Launch {
             files: wire::open_files(&group.id, &group.params),
             ..launch
@@ -93,6 +95,7 @@ impl Track {
             expected: expected(&group.id, &group.params),
             cell,
             launch,
+            guessed,
             peer: None,
             failure: None,
             log: Vec::new(),

@@ -4,13 +4,13 @@
 //!
 //! Cost beside a channel's sender: one indirect call per send.
 
-use std::any::Any;
 use std::fmt;
 use std::pin::Pin;
 use std::ptr::NonNull;
 
 use super::life::{Life, Overflow};
-use crate::channel::chan::{Chan, Sent, State};
+use super::tell::SendError;
+use crate::channel::chan::{Chan, Sent};
 use crate::channel::refs::{Ref, SenderRef};
 use crate::channel::source::{Side, Slot};
 use crate::event::{Attempt, Enrol, Lock};
@@ -30,32 +30,19 @@ impl<M> Carries<M> for M {
     }
 }
 
-/// How an attempt to put a message into a mailbox went.
-pub(super) enum Put {
-    Done,
-    /// Done by the policy, which dropped this message. It goes with the attempt's outcome, without
-    /// locks, since its drop is user code.
-    Dropped {
-        _message: Box<dyn Any + Send>,
-    },
-    /// It is full; the sender may wait.
-    Full,
-    /// It is full, and the policy is not to wait.
-    Refused,
-    Closed,
-}
-
 /// A mailbox as those see it who put an `I` in.
 pub(super) trait Inlet<I>: Send + Sync {
     fn lock(&self) -> &Lock;
     fn life(&self) -> &Life;
-    /// Do senders wait when it is full?
-    fn waits(&self) -> bool;
     fn len(&self) -> usize;
     /// Locked. How many messages have come.
     fn come(&self) -> u64;
     /// Locked. Takes the message out of its place if it goes in.
-    fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put;
+    fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Sent;
+    /// As `put`, with the lock and the wake: the whole of a send that need not wait, in one call.
+    fn put_now(&self, place: &mut Option<I>) -> Sent;
+    /// It was full: does what its policy says.
+    fn overflow(&self, message: I) -> Result<(), SendError<I>>;
     /// Puts a message into the place that a waiter was given; without a message gives the place up.
     /// Gives the message back if the mailbox was closed meanwhile.
     fn put_reserved(&self, message: Option<I>) -> Option<I>;
@@ -73,28 +60,11 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn release(&self) -> unsafe fn(NonNull<()>, Side);
 }
 
-/// Locked: a full mailbox whose senders do not wait.
-#[cold]
-fn overflow<I: Send + 'static, M: Carries<I> + Send + 'static>(
-    life: &Life,
-    state: &mut State<M>,
-    place: &mut Option<I>,
-    attempt: &mut Attempt,
-) -> Put {
-    let dropped: Option<Box<dyn Any + Send>> = match life.overflow {
-        Overflow::Wait | Overflow::Reject => None,
-        Overflow::DropNewest => place.take().map(|message| Box::new(message) as _),
-        Overflow::DropOldest => state.pop_oldest().map(|message| Box::new(message) as _),
-    };
-    let Some(message) = dropped else {
-        // Also a mailbox that is full of permits, which has nothing to drop.
-        return Put::Refused;
-    };
-    life.overflow();
-    if place.is_some() {
-        state.try_send_as(place, M::wrap, attempt);
+impl<I> dyn Inlet<I> + '_ {
+    /// Do senders wait when it is full?
+    pub(super) fn waits(&self) -> bool {
+        self.life().overflow == Overflow::Wait
     }
-    Put::Dropped { _message: message }
 }
 
 impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Life> {
@@ -106,11 +76,6 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         self.beside()
     }
 
-    #[inline]
-    fn waits(&self) -> bool {
-        self.beside().overflow == Overflow::Wait
-    }
-
     fn len(&self) -> usize {
         self.locked(|state| state.len())
     }
@@ -120,16 +85,53 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         self.source().attempt(locked, |state, _| state.come())
     }
 
-    #[inline]
-    fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Put {
+    #[inline(always)]
+    fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Sent {
         self.source().attempt(attempt, |state, attempt| {
-            match state.try_send_as(place, M::wrap, attempt) {
-                Sent::Done => Put::Done,
-                Sent::Closed => Put::Closed,
-                Sent::Full if self.waits() => Put::Full,
-                Sent::Full => overflow(self.beside(), state, place, attempt),
-            }
+            state.try_send_as(place, M::wrap, attempt)
         })
+    }
+
+    fn put_now(&self, place: &mut Option<I>) -> Sent {
+        let mut attempt = Attempt::default();
+        let sent = self.locked(|state| state.try_send_as(place, M::wrap, &mut attempt));
+        if let Some(waker) = attempt.waker {
+            crate::task::wake_now(waker);
+        }
+        sent
+    }
+
+    #[cold]
+    fn overflow(&self, message: I) -> Result<(), SendError<I>> {
+        match self.beside().overflow {
+            Overflow::Wait | Overflow::Reject => return Err(SendError::Full(message)),
+            Overflow::DropNewest => {
+                self.beside().overflow();
+                return Ok(());
+            }
+            Overflow::DropOldest => {}
+        }
+        let mut place = Some(message);
+        let mut attempt = Attempt::default();
+        let (sent, oldest) = self.locked(|state| {
+            let sent = state.try_send_as(&mut place, M::wrap, &mut attempt);
+            // A mailbox that is full of permits has nothing to drop.
+            match (sent == Sent::Full).then(|| state.pop_oldest()).flatten() {
+                None => (sent, None),
+                oldest => (state.try_send_as(&mut place, M::wrap, &mut attempt), oldest),
+            }
+        });
+        if let Some(waker) = attempt.waker {
+            crate::task::wake_now(waker);
+        }
+        if oldest.is_some() {
+            self.beside().overflow();
+        }
+        match place {
+            None => Ok(()),
+            Some(message) if sent == Sent::Full => Err(SendError::Full(message)),
+            Some(message) => Err(SendError::ended(self.beside(), message)),
+        }
     }
 
     fn put_reserved(&self, message: Option<I>) -> Option<I> {

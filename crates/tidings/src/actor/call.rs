@@ -18,7 +18,8 @@ use super::address::Inlet;
 use super::cycle::{self, Cycle};
 use super::exit::Exit;
 use super::reply::Reply;
-use super::tell::{SendError, Tell, try_tell_and};
+use super::tell::{SendError, Tell, unsent};
+use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
@@ -88,25 +89,47 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
         self.project().answer
     }
 
-    /// Sends the request, or begins to wait for a place.
-    fn request(self: Pin<&mut Self>) {
-        let mut this = self.project();
-        let request = this.message.take().expect("an event is performed once");
+    /// Sends the request of an actor, or begins to wait for a place.
+    fn request(mut self: Pin<&mut Self>) {
         // What an actor gives away by the call that it waits for comes back or is stuck with it.
         let hands = here::here(|here| here.hands.get());
-        match try_tell_and(*this.inlet, request, || this.inlet.come()) {
-            // Its own place is the last.
-            Ok(come) => *this.ticket = come.wrapping_sub(1),
-            Err(SendError::Full(request)) if this.inlet.waits() => {
-                this.request
-                    .set(Some(Tell::new(*this.inlet, request).into_future()));
-            }
-            Err(error) => *this.failed = Some(CallError::unsent(&error)),
+        let this = self.as_mut().project();
+        let mut attempt = Attempt::default();
+        this.inlet.lock().lock();
+        let sent = this.inlet.put(this.message, &mut attempt);
+        // Its own place is the last.
+        *this.ticket = this.inlet.come().wrapping_sub(1);
+        this.inlet.lock().unlock();
+        if let Some(waker) = attempt.waker.take() {
+            task::wake_now(waker);
+        }
+        if this.message.is_some() {
+            *this.ticket = u64::MAX;
+            self.not_yet(sent);
         }
         here::here(|here| here.hands.set(hands));
     }
 
+    #[cold]
+    fn failure(self: Pin<&mut Self>) -> CallError {
+        self.project().failed.take().expect("it has failed")
+    }
+
+    /// The request did not go out at once: it waits for a place, or never will.
+    #[cold]
+    fn not_yet(self: Pin<&mut Self>, sent: Sent) {
+        let mut this = self.project();
+        let request = this.message.take().expect("an event is performed once");
+        if sent == Sent::Full && this.inlet.waits() {
+            let tell = Tell::new(*this.inlet, request);
+            this.request.set(Some(tell.into_future()));
+        } else if let Err(error) = unsent(*this.inlet, sent, request) {
+            *this.failed = Some(CallError::unsent(&error));
+        }
+    }
+
     /// Goes on with the request that waits for a place.
+    #[cold]
     fn push(self: Pin<&mut Self>, waker: &Waker) {
         let mut this = self.project();
         let Some(request) = this.request.as_mut().as_pin_mut() else {
@@ -154,10 +177,19 @@ impl<'a, I, R: 'static> Call<'a, I, R> {
 impl<I, R: 'static> Event for Call<'_, I, R> {
     type Lost = ();
 
-    fn prepare(self: Pin<&mut Self>) {
-        // Held back until the poll ends, where it might be refused.
-        if !cycle::closes(self.inlet.life()) {
-            self.request();
+    #[inline(always)]
+    fn prepare(mut self: Pin<&mut Self>) {
+        if here::actor() != 0 {
+            // Held back until the poll ends, where it might be refused.
+            if !cycle::closes(self.inlet.life()) {
+                self.request();
+            }
+            return;
+        }
+        let this = self.as_mut().project();
+        let sent = this.inlet.put_now(this.message);
+        if this.message.is_some() {
+            self.not_yet(sent);
         }
     }
     #[inline(always)]
@@ -177,13 +209,14 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.answer.lock(locks);
     }
-    #[inline]
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         if self.failed.is_some() {
             return Some(0);
         }
         self.answer().attempt(attempt)
     }
+    #[inline(always)]
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.as_mut().answer().enrol(enrol);
         let by_an_actor = here::actor() != 0;
@@ -192,6 +225,7 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
             enrol.has_due();
         }
     }
+    #[inline(always)]
     fn due(mut self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
         if here::actor() != 0 {
             self.as_mut().settle(waker);
@@ -203,20 +237,22 @@ impl<I, R: 'static> Event for Call<'_, I, R> {
     fn rewake(self: Pin<&mut Self>, waker: &Waker) {
         self.push(waker);
     }
+    #[inline(always)]
     fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.as_mut().answer().withdraw(winner, locked);
-        if !locked && winner.is_none() {
+        if !locked && winner.is_none() && self.request.is_some() {
             // Not later than the wait: a request that nobody will wait for must not go out.
             self.project().request.set(None);
         }
     }
+    #[inline]
     fn finish(mut self: Pin<&mut Self>, branch: u32) -> Self::Output {
-        let answer = self.as_mut().answer().finish(branch);
         // What was in the request may be anywhere now.
         here::note(here::GAVE);
-        if let Some(error) = self.project().failed.take() {
-            return Err(error);
+        if self.failed.is_some() {
+            return Err(self.failure());
         }
+        let answer = self.as_mut().answer().finish(branch);
         answer.unwrap_or(Err(CallError::NoReply))
     }
     fn abandon(self: Pin<&mut Self>, branch: u32) {

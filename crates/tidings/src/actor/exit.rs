@@ -1,7 +1,7 @@
 //! Why an actor ended, and what the messages it leaves unanswered say of it.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -103,9 +103,11 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> IntoExit for Result<(), E> {
 thread_local! {
     /// What to tell the callers whose requests this thread drops at this moment.
     static WHY: RefCell<Option<CallError>> = const { RefCell::new(None) };
-    /// While a handler runs on this thread: replies that its panic dropped. They are answered once
-    /// the panic is known.
-    static UNANSWERED: RefCell<Option<Vec<Box<dyn Answer>>>> = const { RefCell::new(None) };
+    /// A handler runs on this thread. Apart from what it may leave, which costs a look at whether
+    /// the thread is ending.
+    static HANDLING: Cell<bool> = const { Cell::new(false) };
+    /// Replies that its panic dropped. They are answered once the panic is known.
+    static UNANSWERED: RefCell<Vec<Box<dyn Answer>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A reply that hears why it has no value.
@@ -133,27 +135,27 @@ pub(super) fn current() -> Option<CallError> {
 }
 
 /// Runs a handler, and gives its panic as an exit, which its unanswered requests hear too.
+#[inline]
 pub(super) fn handling<R>(f: impl FnOnce() -> R) -> Result<R, Exit> {
-    let outer = UNANSWERED.with(|kept| kept.borrow_mut().replace(Vec::new()));
+    let outer = HANDLING.replace(true);
     let result = catch_unwind(AssertUnwindSafe(f));
-    let kept = UNANSWERED.with(|kept| std::mem::replace(&mut *kept.borrow_mut(), outer));
-    result.map_err(|payload| {
-        let exit = Exit::panicked(&*payload);
-        for reply in kept.into_iter().flatten() {
-            reply.answer(&exit);
-        }
-        exit
-    })
+    HANDLING.set(outer);
+    result.map_err(|payload| tell_unanswered(&*payload))
+}
+
+#[cold]
+fn tell_unanswered(payload: &(dyn Any + Send)) -> Exit {
+    let exit = Exit::panicked(payload);
+    // Not under the borrow: an answer wakes whoever waits for it.
+    for reply in UNANSWERED.take() {
+        reply.answer(&exit);
+    }
+    exit
 }
 
 /// A reply is dropped without an answer: now, or, if a handler's panic does it, when that is known.
 pub(super) fn unanswered<A: Answer + 'static>(reply: A) {
-    if !panicking() {
-        return;
+    if panicking() && HANDLING.get() {
+        let _ = UNANSWERED.try_with(|kept| kept.borrow_mut().push(Box::new(reply)));
     }
-    let _ = UNANSWERED.try_with(|kept| {
-        if let Some(kept) = kept.borrow_mut().as_mut() {
-            kept.push(Box::new(reply));
-        }
-    });
 }

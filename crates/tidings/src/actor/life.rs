@@ -234,6 +234,7 @@ impl Life {
     }
 
     /// Mailbox locked: is there a signal?
+    #[inline(always)]
     pub(super) fn is_signalled(&self) -> bool {
         // RELAXED: whoever stored it took the mailbox's lock afterwards.
         self.signalled.load(Ordering::Relaxed)

@@ -48,6 +48,7 @@ impl<R: 'static> Reply<R> {
     ///
     /// # Errors
     /// Gives the value back if the caller has gone.
+    #[inline]
     pub fn send(mut self, value: R) -> Result<(), R> {
         // Whose it is, nobody knows.
         here::note(here::GAVE);
@@ -88,16 +89,22 @@ impl<R: 'static> Reply<R> {
 }
 
 impl<R: 'static> Drop for Reply<R> {
+    #[inline]
     fn drop(&mut self) {
         if let Some(sender) = self.sender.take() {
             // Whose it is, nobody knows.
             here::note(here::GAVE);
-            if let Some(why) = exit::current() {
-                let _ = sender.send(Err(why));
-            } else {
-                exit::unanswered(sender);
-            }
+            unanswered(sender);
         }
+    }
+}
+
+#[cold]
+fn unanswered<R: 'static>(sender: oneshot::Sender<Result<R, CallError>>) {
+    if let Some(why) = exit::current() {
+        let _ = sender.send(Err(why));
+    } else {
+        exit::unanswered(sender);
     }
 }
 

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::address::{Inlet, Put};
+use super::address::Inlet;
 use super::exit::Exit;
+use super::life::Life;
+use crate::channel::chan::Sent;
 use crate::channel::source::Slot;
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
@@ -21,7 +23,7 @@ pin_project! {
         inlet: &'a dyn Inlet<I>,
         message: Option<I>,
         // What the attempt that ended the wait found; `None`: a partner gave it a place.
-        put: Option<Put>,
+        sent: Option<Sent>,
         #[pin]
         slot: Slot<()>,
     }
@@ -33,7 +35,7 @@ impl<'a, I> Tell<'a, I> {
         Self {
             inlet,
             message: Some(message),
-            put: None,
+            sent: None,
             slot: Slot::bare(),
         }
     }
@@ -65,30 +67,46 @@ impl<'a, I> Tell<'a, I> {
 /// Puts a message into a mailbox if that needs no waiting.
 #[inline]
 pub(super) fn try_tell<I>(inlet: &dyn Inlet<I>, message: I) -> Result<(), SendError<I>> {
-    try_tell_and(inlet, message, || ())
+    let mut place = Some(message);
+    let sent = inlet.put_now(&mut place);
+    match place {
+        None => Ok(()),
+        Some(message) => unsent(inlet, sent, message),
+    }
 }
 
-/// As `try_tell`, and gives what `then` finds before the mailbox is unlocked.
+/// A message did not go in: it ends here, or by the mailbox's policy.
+#[cold]
+pub(super) fn unsent<I>(inlet: &dyn Inlet<I>, sent: Sent, message: I) -> Result<(), SendError<I>> {
+    if sent == Sent::Full {
+        inlet.overflow(message)
+    } else {
+        Err(SendError::ended(inlet.life(), message))
+    }
+}
+
+impl<I> Tell<'_, I> {
+    /// It did not go in at once: it has a place now, or never will.
+    #[cold]
+    fn finish_late(self: Pin<&mut Self>) -> Result<(), SendError<I>> {
+        let this = self.project();
+        let message = this.message.take().expect("an unsent message");
+        let (sent, message) = match this.sent {
+            Some(sent) => (*sent, message),
+            None if this.slot.is_closed() => (Sent::Closed, message),
+            None => match this.inlet.put_reserved(Some(message)) {
+                None => return Ok(()),
+                Some(message) => (Sent::Closed, message),
+            },
+        };
+        unsent(*this.inlet, sent, message)
+    }
+}
+
+/// Does this end the wait? `None`: senders wait.
 #[inline(always)]
-pub(super) fn try_tell_and<I, R>(
-    inlet: &dyn Inlet<I>,
-    message: I,
-    then: impl FnOnce() -> R,
-) -> Result<R, SendError<I>> {
-    let mut place = Some(message);
-    let mut attempt = Attempt::default();
-    inlet.lock().lock();
-    let put = inlet.put(&mut place, &mut attempt);
-    let found = then();
-    inlet.lock().unlock();
-    if let Some(waker) = attempt.waker.take() {
-        crate::task::wake_now(waker);
-    }
-    match (put, place) {
-        (Put::Full | Put::Refused, Some(message)) => Err(SendError::Full(message)),
-        (Put::Closed, Some(message)) => Err(SendError::ended(inlet, message)),
-        _ => Ok(found),
-    }
+fn ends<I>(inlet: &dyn Inlet<I>, sent: Sent) -> Option<Sent> {
+    (sent != Sent::Full || !inlet.waits()).then_some(sent)
 }
 
 impl<I> Event for Tell<'_, I> {
@@ -111,13 +129,17 @@ impl<I> Event for Tell<'_, I> {
         locks.add(self.inlet.lock());
     }
     #[inline(always)]
+    fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
+        let this = self.project();
+        this.inlet.put_now(this.message);
+        this.message.is_none().then_some(Ok(()))
+    }
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.project();
-        *this.put = match this.inlet.put(this.message, attempt) {
-            Put::Full => None,
-            put => Some(put),
-        };
-        this.put.as_ref().map(|_| 0)
+        let sent = this.inlet.put(this.message, attempt);
+        *this.sent = ends(*this.inlet, sent);
+        this.sent.map(|_| 0)
     }
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         let this = self.project();
@@ -136,23 +158,14 @@ impl<I> Event for Tell<'_, I> {
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
-        let this = self.project();
-        let Some(message) = this.message.take() else {
+        if self.message.is_none() {
             return Ok(());
-        };
-        match this.put {
-            Some(Put::Refused) => Err(SendError::Full(message)),
-            Some(_) => Err(SendError::ended(*this.inlet, message)),
-            None if this.slot.is_closed() => Err(SendError::ended(*this.inlet, message)),
-            None => match this.inlet.put_reserved(Some(message)) {
-                None => Ok(()),
-                Some(message) => Err(SendError::ended(*this.inlet, message)),
-            },
         }
+        self.finish_late()
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
-        if this.put.is_none() && !this.slot.is_closed() {
+        if this.sent.is_none() && !this.slot.is_closed() {
             // It was given a place, which goes to the next; the message is dropped with the wait.
             this.inlet.put_reserved(None);
         }
@@ -177,9 +190,9 @@ pub enum SendError<M> {
 }
 
 impl<M> SendError<M> {
-    fn ended(inlet: &dyn Inlet<M>, message: M) -> Self {
+    pub(super) fn ended(life: &Life, message: M) -> Self {
         // Without an exit it was closed because it is to stop.
-        Self::Ended(message, inlet.life().exit().unwrap_or(Exit::Stopped))
+        Self::Ended(message, life.exit().unwrap_or(Exit::Stopped))
     }
 
     /// The message.

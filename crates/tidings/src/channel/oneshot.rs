@@ -272,7 +272,9 @@ impl<T> Drop for Receiver<T> {
             unsafe { free(self.cell) };
         }
         super::count_dead(usize::from(value.is_some()));
-        crate::task::wake_all(wakers);
+        if !wakers.is_empty() {
+            crate::task::wake_all(wakers);
+        }
         drop(value);
     }
 }
@@ -324,7 +326,7 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
 
     slot_methods!(Side::Receiver, receiver);
 
-    #[inline]
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.project();
         let place = this.slot.place();
@@ -334,7 +336,7 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
         });
         happened.then_some(0)
     }
-    #[inline]
+    #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
         self.project().slot.place().take().ok_or(RecvError)
     }

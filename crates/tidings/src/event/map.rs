@@ -82,6 +82,13 @@ impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
     wrapper_methods!();
 
     #[inline(always)]
+    fn at_once(self: Pin<&mut Self>) -> Option<R> {
+        let this = self.project();
+        let output = this.event.at_once()?;
+        let f = this.f.take().expect("an event finishes once");
+        Some(f(output))
+    }
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.inner().attempt(attempt)
     }

@@ -192,6 +192,14 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     #[inline(always)]
     fn prepare(self: Pin<&mut Self>) {}
 
+    /// No locks held, and it is the only event of its wait: happens if it can without waiting, by
+    /// a shorter way than `attempt` and `finish`. `None`: nothing has happened, those must decide.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
+        None
+    }
+
     /// The number of base events: branch numbers `0..leaves()`, left to right.
     #[doc(hidden)]
     fn leaves(&self) -> u32;

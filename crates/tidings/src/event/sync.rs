@@ -63,13 +63,22 @@ impl<E: Event> Sync<E> {
     }
 
     /// First poll.
-    #[inline(never)]
+    #[inline(always)]
     fn start(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
         if !sched::spend_budget() {
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
+            return yield_first(cx);
         }
         event(&mut self.event).prepare();
+        if let Some(output) = event(&mut self.event).at_once() {
+            self.stage = Stage::Done;
+            return Poll::Ready(output);
+        }
+        self.attempt_or_wait(cx)
+    }
+
+    /// First poll, the long way.
+    #[inline(never)]
+    fn attempt_or_wait(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
         if let Some(branch) = self.attempt_or_enrol(Some(cx.waker())) {
             return self.done(branch);
         }
@@ -254,6 +263,13 @@ impl<E: Event> Sync<E> {
             None => self.committed(),
         }
     }
+}
+
+/// The task has done enough in this turn: others go first.
+#[cold]
+fn yield_first<T>(cx: &mut Context<'_>) -> Poll<T> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
 }
 
 /// The event is pinned with the future: it is not moved once polled.

@@ -44,6 +44,11 @@ impl<E: Event> Event for Timeout<E> {
 
     pair_methods!();
 
+    #[inline(always)]
+    fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
+        self.pair().a.at_once().map(Ok)
+    }
+
     /// An event that can happen in time does: its deadline is tried last.
     #[inline]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {

@@ -101,3 +101,23 @@ impl Wake for Parker {
         self.unpark();
     }
 }
+
+#[cfg(all(test, not(loom), not(shuttle)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_park_goes_on_when_its_thread_is_woken_for_no_reason() {
+        let parker = Arc::new(Parker::current());
+        let told = Arc::new(AtomicBool::new(false));
+        thread::current().unpark();
+        let (other, tell) = (Arc::clone(&parker), Arc::clone(&told));
+        let unparker = thread::spawn(move || {
+            tell.store(true, Ordering::Relaxed);
+            other.unpark();
+        });
+        parker.park();
+        assert!(told.load(Ordering::Relaxed));
+        unparker.join().unwrap();
+    }
+}

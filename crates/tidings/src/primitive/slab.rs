@@ -429,6 +429,7 @@ fn give_back(chunk: NonNull<u8>, size: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     const HUNDRED: Class = Class::of::<[u8; 100]>(Kind::Task);
     const LARGE: Class = Class::of::<[u8; ALIGNED]>(Kind::Task);
@@ -453,6 +454,14 @@ mod tests {
             unsafe { free(slot, LARGE) };
         }
         assert!(trim() >= CHUNK);
+        // No slot is there twice.
+        let again: Vec<_> = (0..4 * CHUNK / ALIGNED).map(|_| alloc(LARGE)).collect();
+        let distinct: BTreeSet<_> = again.iter().copied().collect();
+        assert_eq!(distinct.len(), again.len());
+        for slot in again {
+            // SAFETY: each slot is ours and not used again.
+            unsafe { free(slot, LARGE) };
+        }
         let slot = alloc(LARGE);
         // SAFETY: I1 - word 0 is an atomic state word.
         let word = unsafe { slot.cast::<AtomicU64>().as_ref() };

@@ -430,6 +430,17 @@ fn a_choice_over_two_channels_many_times_takes_one_value() {
 }
 
 #[test]
+fn a_choice_over_twenty_channels_twice_each_takes_one_value() {
+    let _watchdog = watchdog();
+    let all: Vec<_> = (0..20).map(|_| unbounded()).collect();
+    all[7].0.try_send(1).unwrap();
+    all[7].0.try_send(2).unwrap();
+    let branches = all.iter().chain(&all).map(|(_, rx)| rx.recv());
+    assert_eq!(choose(branches).wait(), Ok(1));
+    assert_eq!((all[7].1.try_recv(), all[7].1.len()), (Ok(2), 0));
+}
+
+#[test]
 fn a_choice_does_not_meet_itself() {
     on_all(|| async {
         let (tx, rx) = channel();

@@ -1,7 +1,9 @@
 //! The scheduler: fairness, rescue, threads outside, start and stop, quiet when idle.
 
+use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
@@ -155,6 +157,46 @@ fn a_timer_behind_a_long_poll_fires_elsewhere() {
         yield_now().await;
         block_until(&done);
     });
+}
+
+#[test]
+fn a_timer_of_the_worker_that_is_in_a_long_poll_fires() {
+    struct Tell(mpsc::Sender<()>);
+    impl Wake for Tell {
+        fn wake(self: Arc<Self>) {
+            self.0.send(()).unwrap();
+        }
+    }
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        let (tell, done) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Tell(tell)));
+        // Enrolled with this worker, which then stays in this poll.
+        let mut timer = pin!(after(Duration::from_millis(5)).into_future());
+        let mut context = Context::from_waker(&waker);
+        assert!(timer.as_mut().poll(&mut context).is_pending());
+        block_until(&done);
+    });
+}
+
+#[test]
+fn blocking_work_that_waits_for_each_other_gets_a_thread_each() {
+    let _watchdog = watchdog();
+    for _ in 0..50 {
+        let rt = pool(1);
+        // Leaves one thread free, sooner or later.
+        rt.spawn_blocking(|| ()).join().wait().unwrap();
+        for _ in 0..1_000 {
+            std::hint::spin_loop();
+        }
+        let both = Arc::new(Barrier::new(2));
+        let [mut one, mut two] = [(); 2].map(|()| {
+            let both = Arc::clone(&both);
+            rt.spawn_blocking(move || both.wait().is_leader())
+        });
+        one.join().wait().unwrap();
+        two.join().wait().unwrap();
+    }
 }
 
 #[test]

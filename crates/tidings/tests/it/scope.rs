@@ -112,6 +112,27 @@ fn a_panic_of_the_body_ends_the_children_first() {
 }
 
 #[test]
+fn the_first_error_counts_though_another_follows() {
+    let end = rt().block_on(try_scope(|s| async move {
+        let (go, wait) = tidings::oneshot();
+        let one = s.try_spawn(async move {
+            wait.await.unwrap();
+            Err::<(), _>(1)
+        });
+        s.try_spawn(async move {
+            go.send(()).unwrap();
+            // In one poll, so that it is not aborted before its own end.
+            while !one.is_finished() {
+                std::thread::yield_now();
+            }
+            Err::<(), _>(2)
+        });
+        Ok(())
+    }));
+    assert_eq!(end, Err(1));
+}
+
+#[test]
 fn the_first_error_counts() {
     rt().block_on(async {
         let end = try_scope(|s| async move {

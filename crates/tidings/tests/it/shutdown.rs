@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::both::{pool, seeded, watchdog};
 use crate::letter::Ledger;
 use tidings::sched::Handle;
-use tidings::{Event, after, channel, oneshot, unbounded, yield_now};
+use tidings::{Event, Runtime, after, channel, oneshot, unbounded, yield_now};
 
 #[test]
 fn runtimes_start_and_stop_a_hundred_times() {
@@ -192,6 +192,28 @@ fn a_shutdown_with_a_timeout_leaves_what_does_not_return() {
     // Returns, though neither has ended.
     rt.shutdown_timeout(Duration::from_millis(30));
     drop((go, go_too));
+}
+
+#[test]
+fn a_shutdown_cancels_blocking_work_that_has_not_started() {
+    let _watchdog = watchdog();
+    let rt = Runtime::builder()
+        .workers(1)
+        .blocking_threads(1)
+        .build()
+        .unwrap();
+    let (go, wait) = mpsc::channel::<()>();
+    let (tell, started) = mpsc::channel();
+    drop(rt.spawn_blocking(move || {
+        tell.send(()).unwrap();
+        let _ = wait.recv();
+    }));
+    started.recv().unwrap();
+    let mut queued = rt.spawn_blocking(|| unreachable!("the one thread is taken"));
+    rt.shutdown_timeout(Duration::ZERO);
+    let end: Result<(), _> = queued.join().wait();
+    assert!(end.unwrap_err().is_cancelled());
+    drop(go);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::hands::{pinned, poll_with};
 use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::task::{Poll, Wake, Waker};
 use tidings::sync::{AcquireError, Barrier, Mutex, Notified, Notify, Semaphore, TryAcquireError};
@@ -230,6 +231,45 @@ fn whoever_comes_while_a_crowd_is_woken_is_not_of_it() {
     }
     let late = late.0.get().expect("it was woken");
     assert!(poll(late.lock().unwrap().as_mut()).is_pending());
+}
+
+/// Notifies one, once.
+struct Notifier(Notify, AtomicBool);
+
+impl Wake for Notifier {
+    fn wake(self: Arc<Self>) {
+        if !self.1.swap(true, Ordering::Relaxed) {
+            self.0.notify_one();
+        }
+    }
+}
+
+#[test]
+fn notify_one_while_a_crowd_is_woken_is_not_lost_on_the_crowd() {
+    let notifier = Arc::new(Notifier(Notify::new(), AtomicBool::new(false)));
+    let waker = Waker::from(Arc::clone(&notifier));
+    // More than are woken at once: the last still wait when the first is woken.
+    let mut crowd: Vec<_> = (0..100).map(|_| pinned(notifier.0.notified())).collect();
+    for wait in &mut crowd {
+        assert!(poll_with(wait.as_mut(), &waker).is_pending());
+    }
+    notifier.0.notify_waiters();
+    for wait in &mut crowd {
+        assert!(poll(wait.as_mut()).is_ready());
+    }
+    assert!(notifier.0.notified().try_now().is_ok());
+}
+
+#[test]
+fn a_party_that_goes_after_its_meeting_does_not_change_the_next() {
+    let barrier = Barrier::new(2);
+    for _ in 0..3 {
+        let mut gone = pinned(barrier.wait());
+        assert!(poll(gone.as_mut()).is_pending());
+        assert!(poll(pin!(barrier.wait())).is_ready());
+        drop(gone);
+    }
+    assert!(format!("{barrier:?}").contains("arrived: 0"));
 }
 
 #[test]

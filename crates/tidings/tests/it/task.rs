@@ -229,6 +229,23 @@ fn an_output_is_dropped_once_whoever_is_left() {
     });
 }
 
+#[test]
+fn an_output_goes_with_the_join_handle_though_an_abort_handle_stays() {
+    on_all(|| async {
+        let ledger = Ledger::default();
+        let letter = ledger.letter(0);
+        let task = tidings::spawn(async move { letter });
+        let abort = task.abort_handle();
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        assert_eq!(ledger.alive(), 1);
+        drop(task);
+        assert_eq!(ledger.alive(), 0);
+        drop(abort);
+    });
+}
+
 /// Ready at the first poll; its drop panics.
 struct BadEnd;
 

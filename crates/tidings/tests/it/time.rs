@@ -1,5 +1,6 @@
 //! Timers: never early, cancelled by whoever stops waiting, wherever the wait runs.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
@@ -212,11 +213,16 @@ fn a_timer_outlives_the_runtime_that_armed_it() {
         let mut waits = run(&armed, make());
         let other = pool(1);
         let moved = waits.split_off(5);
+        let (tell, polled) = mpsc::channel();
         let task = other.spawn(async move {
-            for wait in moved {
+            for mut wait in moved {
+                // It waits with this task's waker when its timer goes.
+                let _ = futures::poll!(wait.as_mut());
+                let _ = tell.send(());
                 wait.await;
             }
         });
+        polled.recv().unwrap();
         drop(armed);
         // On a plain thread, and on the other runtime.
         for wait in waits {

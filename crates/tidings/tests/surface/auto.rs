@@ -133,6 +133,19 @@ fn generic() -> Vec<Row> {
 
 fn plain() -> Vec<Row> {
     let rows = plain! {
+        "tidings::actor::Changes": actor::Changes<actor::ActorRef<u8>> => "SYU";
+        "tidings::actor::Cycle": actor::Cycle => "SYU";
+        "tidings::actor::Group": actor::Group<actor::ActorRef<u8>> => "SYU";
+        "tidings::actor::NoSuchName": actor::NoSuchName => "SYU";
+        "tidings::actor::Pool": actor::Pool<actor::ActorRef<u8>> => "SYU";
+        "tidings::actor::RegisterError": actor::RegisterError => "SYU";
+        "tidings::actor::Registry": actor::Registry => "SYU";
+        "tidings::actor::Routing": actor::Routing => "SYU";
+        "tidings::actor::Via": actor::Via<actor::ActorRef<u8>> => "SYU";
+        "tidings::Activity": tidings::Activity => "SYU";
+        "tidings::ActorView": tidings::ActorView => "SYU";
+        "tidings::Inspection": tidings::Inspection => "SYU";
+        "tidings::sched::LongPoll": sched::LongPoll => "SYU";
         "tidings::actor::Builder": actor::Builder => "SYU";
         "tidings::actor::CallError": actor::CallError => "SYU";
         "tidings::actor::Down": actor::Down<'static> => "S--";
