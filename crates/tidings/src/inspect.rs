@@ -94,7 +94,7 @@ pub struct ActorView {
     /// What it does.
     pub activity: Activity,
     /// Actors it has started.
-    pub children: Vec<ActorView>,
+    pub children: Vec<Self>,
 }
 
 /// What an actor does at the moment.

@@ -11,7 +11,8 @@
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
 //! | `deadlock.rs` | who waits for what when nothing can happen any more |
 //! | `long.rs` | polls that take long |
-//! | `runtime.rs` | [`Runtime`], [`Builder`], [`Handle`]: start and stop |
+//! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
+//! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
 //! | `current.rs` | which worker this thread is |
 //!
@@ -20,6 +21,7 @@
 //! take half of a neighbour's inbox. A wake costs no lock on a worker, one elsewhere.
 
 mod blocking;
+mod builder;
 mod current;
 mod deadlock;
 mod idle;
@@ -38,12 +40,13 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+pub use builder::Builder;
 #[cfg(all(test, loom))]
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
 pub(crate) use inbox::Inbox;
 pub use long::LongPoll;
-pub use runtime::{Builder, Handle, Runtime};
+pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded};
 

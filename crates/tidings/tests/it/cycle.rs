@@ -111,9 +111,9 @@ enum Order {
     /// Is answered at once.
     Plain(Reply<Said>),
     /// The actor calls `to`, which is to call back; the answer is what came of it.
-    Relay(How, ActorRef<Order>, ActorRef<Order>, Reply<Said>),
+    Relay(How, ActorRef<Self>, ActorRef<Self>, Reply<Said>),
     /// The actor calls `ActorRef` back, and answers.
-    CallBack(How, ActorRef<Order>, Reply<Said>),
+    CallBack(How, ActorRef<Self>, Reply<Said>),
 }
 
 /// How who is to call back deals with the call and with its reply.
