@@ -78,7 +78,9 @@ impl<M, F: Future<Output: IntoExit>> Future for Run<M, F> {
             return Poll::Ready(());
         };
         #[cfg(feature = "tracing")]
-        let _entered = this.span.enter();
+        let span = this.span.clone();
+        #[cfg(feature = "tracing")]
+        let _entered = span.enter();
         let polled = loop {
             cycle::begin(this.chan.beside());
             let polled = handling(|| future.as_mut().poll(cx));
