@@ -39,7 +39,7 @@ pub(crate) fn thread(tally: &mut Tally) -> Result<(), String> {
         &[
             (
                 "RUSTFLAGS",
-                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer",
+                "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer --cfg tidings_tsan",
             ),
             ("CARGO_TARGET_DIR", &target("tsan")),
             ("TSAN_OPTIONS", &options),

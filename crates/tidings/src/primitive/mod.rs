@@ -1,4 +1,5 @@
-//! The one door to threads, atomics and cells: std, or loom or shuttle when they explore.
+//! The one door to threads, atomics and cells: std, loom or shuttle when they explore, and std as
+//! ThreadSanitizer can see it.
 //!
 //! Nothing else in the crate names `std::sync::atomic`, `std::thread` or `UnsafeCell`
 //! (`cargo x tidy` checks it), so a model explores the code that ships.
@@ -9,6 +10,8 @@ mod lock;
 mod padded;
 mod parker;
 pub(crate) mod slab;
+#[cfg(tidings_tsan)]
+mod tsan;
 
 pub(crate) use biased::Biased;
 pub(crate) use cell::UnsafeCell;
@@ -24,11 +27,19 @@ pub(crate) use parker::Sleeper;
 
 #[cfg(not(any(loom, shuttle)))]
 mod imp {
-    pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+    #[cfg(tidings_tsan)]
+    pub(crate) use super::tsan::{Condvar, Mutex, MutexGuard, OnceLock};
+    pub(crate) use std::sync::{Arc, PoisonError, Weak};
+    #[cfg(not(tidings_tsan))]
+    pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock};
     pub(crate) use std::thread;
     pub(crate) mod atomic {
+        #[cfg(tidings_tsan)]
+        pub(crate) use crate::primitive::tsan::fence;
+        #[cfg(not(tidings_tsan))]
+        pub(crate) use std::sync::atomic::fence;
         pub(crate) use std::sync::atomic::{
-            AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+            AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering,
         };
     }
 }
@@ -81,12 +92,12 @@ pub(crate) use imp::{
 
 /// The mutex of protocols that a model explores; `Mutex` above stays std's under loom.
 pub(crate) mod explored {
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) use super::{Mutex, MutexGuard};
     #[cfg(loom)]
     pub(crate) use loom::sync::{Mutex, MutexGuard};
     #[cfg(shuttle)]
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
-    #[cfg(not(any(loom, shuttle)))]
-    pub(crate) use std::sync::{Mutex, MutexGuard};
 
     /// As [`super::lock`].
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

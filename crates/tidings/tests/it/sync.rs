@@ -6,7 +6,9 @@ use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::task::{Poll, Wake, Waker};
-use tidings::sync::{AcquireError, Barrier, Mutex, Notified, Notify, Semaphore, TryAcquireError};
+use tidings::sync::{
+    AcquireError, Barrier, BarrierWait, Mutex, Notified, Notify, Semaphore, TryAcquireError,
+};
 use tidings::{Event, unbounded};
 
 #[test]
@@ -270,6 +272,33 @@ fn a_party_that_goes_after_its_meeting_does_not_change_the_next() {
         drop(gone);
     }
     assert!(format!("{barrier:?}").contains("arrived: 0"));
+}
+
+static HALL: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(101));
+
+/// Drops one of these for each that is woken.
+#[derive(Default)]
+struct Leavers(std::sync::Mutex<Vec<Pin<Box<BarrierWait<'static>>>>>);
+
+impl Wake for Leavers {
+    fn wake(self: Arc<Self>) {
+        let gone = self.0.lock().unwrap().pop();
+        drop(gone);
+    }
+}
+
+#[test]
+fn a_party_that_goes_while_its_meeting_is_woken_does_not_change_the_next() {
+    let leavers = Arc::new(Leavers::default());
+    let waker = Waker::from(Arc::clone(&leavers));
+    // More than are woken at once: the last go before they have heard.
+    let mut crowd: Vec<_> = (0..100).map(|_| Box::pin(HALL.wait())).collect();
+    for wait in &mut crowd {
+        assert!(poll_with(wait.as_mut(), &waker).is_pending());
+    }
+    leavers.0.lock().unwrap().extend(crowd);
+    assert!(poll(pin!(HALL.wait())).is_ready());
+    assert!(format!("{:?}", *HALL).contains("arrived: 0"));
 }
 
 #[test]

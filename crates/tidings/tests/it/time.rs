@@ -196,6 +196,23 @@ fn a_timer_follows_its_wait_to_another_task() {
 }
 
 #[test]
+fn a_shutdown_wakes_those_whose_timers_go_with_it() {
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let armed = pool(workers);
+        let (wakes, waker) = Wakes::new();
+        let (mut wait,) = run(&armed, async move {
+            let mut wait = pinned(after(Duration::from_secs(3600)));
+            assert!(poll_with(wait.as_mut(), &waker).is_pending());
+            (wait,)
+        });
+        drop(armed);
+        assert_eq!(wakes.count(), 1, "so that it can arm another");
+        assert!(poll(wait.as_mut()).is_pending());
+    }
+}
+
+#[test]
 fn a_timer_outlives_the_runtime_that_armed_it() {
     let _watchdog = watchdog();
     for workers in [1, 2] {
