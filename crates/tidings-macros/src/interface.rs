@@ -396,8 +396,9 @@ fn arm(interface: &Ident, method: &Method, first: &TokenStream) -> TokenStream {
         quote!(#interface::#name(#first, #(#arguments,)* reply).await;)
     } else if method.reply.is_some() {
         quote! {
+            reply.is_held();
             let answer = #interface::#name(#first, #(#arguments,)*).await;
-            let _ = reply.send(answer);
+            reply.answer(answer);
         }
     } else {
         quote!(#interface::#name(#first, #(#arguments,)*).await;)
@@ -539,8 +540,18 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
 
         impl #parameters #tidings::actor::Reference for #name #types #condition {
             type Message = #message #types;
+            type Weak = #tidings::actor::WeakRecipient<#message #types>;
             fn of(actor: #tidings::actor::ActorRef<Self::Message>) -> Self {
                 ::core::convert::From::from(&actor)
+            }
+            fn weak(&self) -> Self::Weak {
+                self.recipient.downgrade()
+            }
+            fn strong(weak: &Self::Weak) -> ::core::option::Option<Self> {
+                ::core::option::Option::map(weak.upgrade(), ::core::convert::From::from)
+            }
+            fn recipient(&self) -> #tidings::actor::Recipient<Self::Message> {
+                ::core::clone::Clone::clone(&self.recipient)
             }
         }
     }

@@ -18,6 +18,7 @@ use crate::Sender;
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::Judge;
+use crate::task::here;
 
 pub(crate) struct Ties {
     /// Lives begun and ended.
@@ -99,6 +100,8 @@ impl Life {
     /// A life begins, of whose end `guardian` is told.
     pub(super) fn begin(&self, guardian: Guardian) {
         self.forget();
+        // The supervisor that begins it runs here.
+        self.comes_from(here::actor());
         let old = self.chan().locked(|state| {
             let task = state.task.take();
             let ties = state.ties();
@@ -189,6 +192,7 @@ impl Life {
 
     /// This actor is `parent`'s child.
     pub(super) fn belongs_to(&self, parent: AnyRef) {
+        self.comes_from(parent.life().id);
         let before = self
             .chan()
             .locked(|state| state.ties().parent.replace(parent));
@@ -223,6 +227,11 @@ impl Life {
     pub(super) fn incarnation(&self) -> u64 {
         self.chan()
             .locked(|state| state.known_ties().map_or(1, |ties| ties.incarnation()))
+    }
+
+    /// Is a life being lived?
+    pub(super) fn is_lived(&self) -> bool {
+        self.chan().locked(|state| state.is_alive())
     }
 
     fn turn(&self) -> u64 {
