@@ -67,8 +67,6 @@ pub(crate) struct Life {
     deaf: AtomicBool,
     /// The mailbox is received from by another task than the actor's. For ever.
     away: AtomicBool,
-    /// Messages that the overflow policy dropped or rejected.
-    dropped: AtomicU64,
     /// Whom it waits for.
     pub(super) edge: Edge,
     /// Its place in the roll.
@@ -103,6 +101,8 @@ pub(crate) struct Rare {
     pub(super) verdict: Option<Exit>,
     /// Messages that were in the mailbox when nobody was left to take them.
     dead: u64,
+    /// Messages that the overflow policy dropped or rejected.
+    dropped: u64,
     /// What is to be done at its end, by the keys of those who want it.
     leaving: Vec<(u64, Leave)>,
     pub(super) ties: Option<Box<Ties>>,
@@ -169,7 +169,6 @@ impl Life {
             stopped: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             away: AtomicBool::new(false),
-            dropped: AtomicU64::new(0),
             edge: Edge::new(),
             place: AtomicU32::new(0),
             parent: AtomicU64::new(here::actor()),
@@ -250,12 +249,12 @@ impl Life {
 
     /// Counts a message that the overflow policy drops or rejects.
     pub(super) fn overflow(&self) {
-        // RELAXED: a count.
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.chan().locked(|state| state.rare().dropped += 1);
     }
 
     pub(super) fn overflowed(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.chan()
+            .locked(|state| state.rare.as_ref().map_or(0, |rare| rare.dropped))
     }
 
     /// The actor has heard that it is to stop.
