@@ -1,8 +1,8 @@
 //! Call cycles: actor `a` waits for `b`, `b` for `c`, and `c` calls `a`. The last call is refused,
 //! with the cycle by name, where nothing but that could end the wait of all.
 //!
-//! When the poll of an actor ends and its only wait is a call, the actor notes whom it waits for (its
-//! [`Edge`]). Who calls an actor that has such a note walks along the notes; if they lead back to the
+//! When the poll of an actor ends and its only wait is a call, the actor notes whom it waits for (a
+//! [`Note`]). Who calls an actor that has such a note walks along the notes; if they lead back to the
 //! caller the request is held back until the caller's poll has ended, and then decided: sent, or
 //! refused. A call to an actor that waits for nobody costs a look at its note.
 //!
@@ -25,113 +25,119 @@
 //! hands of `crowd.rs`, as good as foreign. A note ends with the life of its actor.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasherDefault, DefaultHasher};
 
 use super::life::{Life, Overflow};
-use super::roll::{self, Peer};
-use crate::primitive::Arc;
-use crate::primitive::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use super::roll::{Entry, Peer};
+use crate::channel::refs::ReceiverRef;
+use crate::primitive::{Arc, Mutex, MutexGuard, lock};
 use crate::task::here::{FOREIGN, GAVE, HELD, PASSED, TOOK, Verdict, here};
 
-/// Whom an actor waits for: written by its own task, read by who walks.
-#[derive(Debug)]
-pub(super) struct Edge {
-    /// Odd while the rest holds; never the same twice.
-    number: AtomicU64,
-    callee: AtomicU64,
-    place: AtomicU32,
-    /// How many messages had come to the callee before the request.
-    ticket: AtomicU64,
-    /// What the actor has done with the message it handles: bits of `task::here`.
-    hands: AtomicU8,
-}
-
-impl Edge {
-    pub(super) fn new() -> Self {
-        Self {
-            number: AtomicU64::new(0),
-            callee: AtomicU64::new(0),
-            place: AtomicU32::new(0),
-            ticket: AtomicU64::new(0),
-            hands: AtomicU8::new(0),
-        }
-    }
-
-    /// Owner: the note is made.
-    fn publish(&self) {
-        here(|here| {
-            self.callee.store(here.callee.get(), Ordering::Relaxed);
-            self.place.store(here.callee_place.get(), Ordering::Relaxed);
-            self.ticket.store(here.ticket.get(), Ordering::Relaxed);
-        });
-        let number = self.number.load(Ordering::Relaxed);
-        // ORD cycle.number: sequentially consistent, as the load in `read`: of those who make their
-        // notes at the same time, the last one sees all.
-        self.number.swap(number | 1, Ordering::SeqCst);
-    }
-
-    /// Owner: it does not hold any more.
-    #[inline(always)]
-    fn clear(&self) {
-        let number = self.number.load(Ordering::Relaxed);
-        if number & 1 != 0 {
-            // RELAXED: who reads it beside fields that are written later sees so by the number.
-            self.number.store(number + 1, Ordering::Relaxed);
-            fence(Ordering::Release);
-        }
-    }
-
-    /// Owner: its life is over. What it held it holds no more.
-    pub(super) fn life_over(&self) {
-        self.clear();
-        self.hands.store(GAVE, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
-    fn is_set(&self) -> bool {
-        // RELAXED: a note that is made at this moment is found at the end of the poll.
-        self.number.load(Ordering::Relaxed) & 1 != 0
-    }
-
-    /// Anybody: whom it waits for.
-    pub(super) fn callee(&self) -> Option<u64> {
-        self.read().map(|note| note.callee)
-    }
-
-    /// Anybody: the note, if there is one, and it does not change.
-    fn read(&self) -> Option<Note> {
-        let number = self.number.load(Ordering::SeqCst);
-        if number & 1 == 0 {
-            return None;
-        }
-        let note = Note {
-            number,
-            callee: self.callee.load(Ordering::Relaxed),
-            place: self.place.load(Ordering::Relaxed),
-            ticket: self.ticket.load(Ordering::Relaxed),
-            hands: self.hands.load(Ordering::Relaxed),
-        };
-        fence(Ordering::Acquire);
-        (self.number.load(Ordering::Relaxed) == number).then_some(note)
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
+/// Whom an actor waits for, from the end of one poll to the beginning of the next.
 struct Note {
+    /// No other note of the actor has it.
     number: u64,
     callee: u64,
-    place: u32,
+    /// How many messages had come to the callee before the request.
     ticket: u64,
+    /// What the actor has done with the message it handles: bits of `task::here`.
     hands: u8,
+    actor: Entry,
+}
+
+/// The notes of a part of all actors, by their numbers.
+struct Notes {
+    all: HashMap<u64, Note, BuildHasherDefault<DefaultHasher>>,
+    next: u64,
+}
+
+const SHARDS: usize = 64;
+
+static NOTES: [Mutex<Notes>; SHARDS] = [const {
+    Mutex::new(Notes {
+        all: HashMap::with_hasher(BuildHasherDefault::new()),
+        next: 0,
+    })
+}; SHARDS];
+
+/// The notes among which an actor's are. Of two who make theirs and then look for the other's, at
+/// least one finds it: each locks both.
+fn notes(id: u64) -> MutexGuard<'static, Notes> {
+    // The remainder is below 64.
+    lock(&NOTES[(id % SHARDS as u64) as usize])
+}
+
+/// The actor has a note from here on.
+fn publish(actor: Entry) {
+    let (id, hands) = (actor.peer().life().id, actor.peer().life().hands());
+    let (callee, ticket) = here(|here| (here.callee.get(), here.ticket.get()));
+    actor.peer().life().set_waiting(true);
+    let before = {
+        let mut notes = notes(id);
+        notes.next += 1;
+        let number = notes.next;
+        let note = Note {
+            number,
+            callee,
+            ticket,
+            hands,
+            actor,
+        };
+        notes.all.insert(id, note)
+    };
+    // Not under the lock: its mailbox may end with it.
+    drop(before);
+}
+
+/// Its note does not hold any more.
+#[cold]
+fn clear(life: &Life) {
+    life.set_waiting(false);
+    let note = notes(life.id).all.remove(&life.id);
+    // Not under the lock, as above.
+    drop(note);
+}
+
+/// A life is over: it waits for nobody, and what it held it holds no more.
+pub(super) fn life_over(life: &Life) {
+    if life.is_waiting() {
+        clear(life);
+    }
+    life.set_hands(GAVE);
+}
+
+/// Whom an actor waits for.
+pub(super) fn callee(life: &Life) -> Option<u64> {
+    life.is_waiting()
+        .then(|| notes(life.id).all.get(&life.id).map(|note| note.callee))?
 }
 
 /// An actor on a walk, with its note.
 struct Step {
     id: u64,
-    place: u32,
     name: Option<Arc<str>>,
-    note: Note,
+    number: u64,
+    callee: u64,
+    ticket: u64,
+    hands: u8,
     mailbox: Seen,
+}
+
+fn step(id: u64) -> Option<Step> {
+    let notes = notes(id);
+    let note = notes.all.get(&id)?;
+    let peer = note.actor.peer();
+    Some(Step {
+        id,
+        name: peer.life().name(),
+        number: note.number,
+        callee: note.callee,
+        ticket: note.ticket,
+        hands: note.hands,
+        mailbox: Seen::of(peer, note.hands),
+    })
 }
 
 /// What a walk sees of a mailbox.
@@ -145,11 +151,11 @@ struct Seen {
 }
 
 impl Seen {
-    fn of(peer: &dyn Peer) -> Self {
+    fn of(peer: &dyn Peer, hands: u8) -> Self {
         let life = peer.life();
         Self {
             left: peer.counts().left,
-            away: is_away(life, life.edge.hands.load(Ordering::Relaxed)),
+            away: is_away(life, hands),
             drops: life.overflow == Overflow::DropOldest,
         }
     }
@@ -160,19 +166,6 @@ fn is_away(life: &Life, hands: u8) -> bool {
     life.is_deaf() || life.is_away() || hands & (TOOK | GAVE) == GAVE
 }
 
-fn step(id: u64, place: u32) -> Option<Step> {
-    roll::look(id, place, |peer| {
-        let note = peer.life().edge.read()?;
-        Some(Step {
-            id,
-            place,
-            name: peer.life().name(),
-            note,
-            mailbox: Seen::of(peer),
-        })
-    })?
-}
-
 thread_local! {
     /// The cycle that the call was refused for; there with `Verdict::Refuse`.
     static REFUSED: RefCell<Option<Cycle>> = const { RefCell::new(None) };
@@ -180,14 +173,14 @@ thread_local! {
 
 /// Walks from the callee of `me` along the notes: the cycle, if they lead back to `me`, and nothing
 /// but a refusal can end it.
-fn walk(me: &Life, callee: u64, place: u32) -> Option<Cycle> {
+fn walk(me: &dyn Peer, callee: u64) -> Option<Cycle> {
     let mut steps: Vec<Step> = Vec::new();
-    let (mut id, mut at) = (callee, place);
+    let mut id = callee;
     // Brent's: notes that lead around a cycle without `me` come by this one again.
     let mut seen = callee;
-    while id != me.id {
-        let next = step(id, at)?;
-        (id, at) = (next.note.callee, next.note.place);
+    while id != me.life().id {
+        let next = step(id)?;
+        id = next.callee;
         steps.push(next);
         if id == seen {
             return None;
@@ -196,20 +189,19 @@ fn walk(me: &Life, callee: u64, place: u32) -> Option<Cycle> {
             seen = id;
         }
     }
-    is_certain(&steps, me).then(|| Cycle::new(me, &steps))
+    is_certain(&steps, me).then(|| Cycle::new(me.life(), &steps))
 }
 
 /// Could nobody outside of the cycle answer, and are all notes there at one moment?
-fn is_certain(steps: &[Step], me: &Life) -> bool {
-    let Some(my_mailbox) = roll::look(me.id, me.place(), Seen::of) else {
-        return false;
-    };
+fn is_certain(steps: &[Step], me: &dyn Peer) -> bool {
+    let my_hands = me.life().hands();
+    let my_mailbox = Seen::of(me, my_hands);
     // Of those who wait, this actor first, and of those who are waited for, it last. What it has
     // held back has no ticket yet.
-    let tickets = std::iter::once(here(|here| here.ticket.get()))
-        .chain(steps.iter().map(|step| step.note.ticket));
-    let mine = (&my_mailbox, me.edge.hands.load(Ordering::Relaxed));
-    let callees = steps.iter().map(|step| (&step.mailbox, step.note.hands));
+    let tickets =
+        std::iter::once(here(|here| here.ticket.get())).chain(steps.iter().map(|step| step.ticket));
+    let callees = steps.iter().map(|step| (&step.mailbox, step.hands));
+    let mine = (&my_mailbox, my_hands);
     let (mut gave, mut in_hands) = (false, false);
     for (ticket, (mailbox, hands)) in tickets.zip(callees.chain([mine])) {
         gave |= hands & GAVE != 0;
@@ -227,7 +219,7 @@ fn is_certain(steps: &[Step], me: &Life) -> bool {
     if in_hands && gave {
         return false;
     }
-    let same = |known: &Step| step(known.id, known.place).is_some_and(|now| now.note == known.note);
+    let same = |known: &Step| step(known.id).is_some_and(|now| now.number == known.number);
     steps.iter().all(same)
 }
 
@@ -235,15 +227,15 @@ fn is_certain(steps: &[Step], me: &Life) -> bool {
 #[inline]
 pub(super) fn closes(callee: &Life) -> bool {
     let me = here(|here| here.actor.get());
-    me != 0 && (callee.id == me || (callee.edge.is_set() && leads_to(me, callee)))
+    me != 0 && (callee.id == me || (callee.is_waiting() && leads_to(me, callee)))
 }
 
 #[cold]
 fn leads_to(me: u64, callee: &Life) -> bool {
-    let (mut id, mut at) = (callee.id, callee.place());
+    let mut id = callee.id;
     let (mut seen, mut steps) = (id, 0_usize);
-    while let Some(next) = step(id, at) {
-        (id, at) = (next.note.callee, next.note.place);
+    while let Some(next) = step(id) {
+        id = next.callee;
         if id == me {
             return true;
         }
@@ -264,7 +256,6 @@ fn leads_to(me: u64, callee: &Life) -> bool {
 pub(super) fn waits_for(callee: &Life, ticket: Option<u64>) {
     here(|here| {
         here.callee.set(callee.id);
-        here.callee_place.set(callee.place());
         here.ticket.set(ticket.unwrap_or(u64::MAX));
         here.held_back.set(ticket.is_none());
     });
@@ -285,10 +276,12 @@ pub(super) fn refused() -> Cycle {
 /// Before a poll of the actor.
 #[inline(always)]
 pub(super) fn begin(life: &Life) {
-    life.edge.clear();
+    if life.is_waiting() {
+        clear(life);
+    }
     here(|here| {
         here.actor.set(life.id);
-        here.hands.set(life.edge.hands.load(Ordering::Relaxed));
+        here.hands.set(life.hands());
         here.waits.set(0);
         here.callee.set(0);
     });
@@ -297,30 +290,31 @@ pub(super) fn begin(life: &Life) {
 /// After a poll of the actor. `true`: it is pending, and is to be polled again at once, because the
 /// call that it waits for has something to do.
 #[inline(always)]
-pub(super) fn end(life: &Life, pending: bool) -> bool {
+pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) -> bool {
+    let life = actor.beside();
     let waits_for = here(|here| {
         let alone = here.actor.replace(0) == life.id;
         here.verdict.set(Verdict::Wait);
         // If another actor was polled inside of this poll, nothing is known of it.
         let hands = if alone { here.hands.get() } else { FOREIGN };
-        life.edge.hands.store(hands, Ordering::Relaxed);
+        life.set_hands(hands);
         if alone { here.callee.get() } else { 0 }
     });
-    pending && waits_for != 0 && settle(life)
+    pending && waits_for != 0 && settle(Entry::new(actor.downgrade()))
 }
 
 /// The poll of an actor has left a call waiting.
-fn settle(life: &Life) -> bool {
-    let (callee, place, held_back, alone) = here(|here| {
+fn settle(actor: Entry) -> bool {
+    let (callee, held_back, alone) = here(|here| {
         let alone = here.waits.get() == 1 && here.hands.get() & FOREIGN == 0;
         let held_back = here.held_back.get();
-        (here.callee.get(), here.callee_place.get(), held_back, alone)
+        (here.callee.get(), held_back, alone)
     });
     if alone && !held_back {
-        life.edge.publish();
+        publish(actor.clone());
     }
     let cycle = if alone {
-        cycle_of(life, callee, place)
+        cycle_of(actor.peer(), callee)
     } else {
         None
     };
@@ -336,15 +330,12 @@ fn settle(life: &Life) -> bool {
     true
 }
 
-#[inline]
-fn cycle_of(life: &Life, callee: u64, place: u32) -> Option<Cycle> {
-    // Who is waited for waits for nobody, mostly.
+fn cycle_of(me: &dyn Peer, callee: u64) -> Option<Cycle> {
+    let life = me.life();
     if callee == life.id {
-        let away = is_away(life, here(|here| here.hands.get()));
-        return (!away).then(|| Cycle::new(life, &[]));
+        return (!is_away(life, life.hands())).then(|| Cycle::new(life, &[]));
     }
-    roll::look(callee, place, |peer| peer.life().edge.read())??;
-    walk(life, callee, place)
+    walk(me, callee)
 }
 
 /// A cycle of calls, each actor waiting for the next: `a -> b -> a`.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::cycle;
 use super::life::{Life, Overflow};
 use super::roll::{self, Counts};
 use crate::event::waits::{self, Wait};
@@ -75,7 +76,7 @@ fn view(life: &Life, counts: Counts, waits: &[Wait]) -> ActorView {
 }
 
 fn activity(life: &Life, counts: Counts, waits: &[Wait]) -> Activity {
-    if let Some(callee) = life.edge.callee() {
+    if let Some(callee) = cycle::callee(life) {
         return Activity::Calls(callee, None);
     }
     if counts.awaited {

@@ -10,16 +10,15 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 
-use super::cycle::Edge;
 use super::exit::Exit;
-use super::roll;
+use super::roll::{self, Place};
 use super::ties::Ties;
 use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::{Judge, Waiters};
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::Arc;
-use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::task::{AbortHandle, go_on, here};
 
 /// What to do when a mailbox is full.
@@ -67,10 +66,11 @@ pub(crate) struct Life {
     deaf: AtomicBool,
     /// The mailbox is received from by another task than the actor's. For ever.
     away: AtomicBool,
-    /// Whom it waits for.
-    pub(super) edge: Edge,
-    /// Its place in the roll.
-    place: AtomicU32,
+    /// See `hands`.
+    hands: AtomicU8,
+    /// See `is_waiting`.
+    waiting: AtomicBool,
+    pub(super) roll: Place,
     /// See `parent`.
     parent: AtomicU64,
     source: Source<State>,
@@ -169,8 +169,9 @@ impl Life {
             stopped: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
             away: AtomicBool::new(false),
-            edge: Edge::new(),
-            place: AtomicU32::new(0),
+            hands: AtomicU8::new(0),
+            waiting: AtomicBool::new(false),
+            roll: Place::new(),
             parent: AtomicU64::new(here::actor()),
             source: Source::new(State {
                 observers: Waiters::new(),
@@ -182,15 +183,29 @@ impl Life {
         }
     }
 
-    /// Where it stands in the roll, from its start on.
-    pub(super) fn place(&self) -> u32 {
-        // RELAXED: written before anybody else knows of the actor.
-        self.place.load(Ordering::Relaxed)
+    /// Bits of `task::here`, from the end of one poll to the beginning of the next.
+    #[inline(always)]
+    pub(super) fn hands(&self) -> u8 {
+        // RELAXED: the actor's own task writes and reads it; others have it from a note.
+        self.hands.load(Ordering::Relaxed)
     }
 
-    pub(super) fn stands_at(&self, place: u32) {
+    #[inline(always)]
+    pub(super) fn set_hands(&self, hands: u8) {
         // RELAXED: as above.
-        self.place.store(place, Ordering::Relaxed);
+        self.hands.store(hands, Ordering::Relaxed);
+    }
+
+    /// Has it a note of whom it waits for (`cycle.rs`)?
+    #[inline(always)]
+    pub(super) fn is_waiting(&self) -> bool {
+        // RELAXED: a note that is made at this moment is found at the end of the poll.
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_waiting(&self, waiting: bool) {
+        // RELAXED: as above.
+        self.waiting.store(waiting, Ordering::Relaxed);
     }
 
     /// The number of the actor that has started it or whose child it is, or 0.
@@ -424,7 +439,7 @@ impl Life {
 
     /// Does what is to be done at the end of the last life.
     pub(super) fn leave(&self) {
-        roll::leave(self.id, self.place());
+        roll::leave(self);
         let leaving = self.chan().locked(|state| {
             state.left = true;
             let rare = state.rare.as_mut();

@@ -359,7 +359,7 @@ impl Builder {
     fn mailbox<M: Send + 'static>(self) -> (SenderRef<M, Life>, ReceiverRef<M, Life>) {
         let life = Life::new(self.overflow, self.name);
         let (sender, receiver) = Chan::alloc(self.capacity, life);
-        sender.beside().stands_at(roll::enter(sender.downgrade()));
+        roll::enter(sender.downgrade());
         (sender, receiver)
     }
 }

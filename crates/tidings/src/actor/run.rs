@@ -55,7 +55,7 @@ impl<M: Send + 'static, F> Run<M, F> {
     }
 
     fn end(&mut self, exit: Exit) {
-        self.chan.beside().edge.life_over();
+        cycle::life_over(self.chan.beside());
         let future = &mut self.future;
         // Its drop is user code: a panic there is the actor's.
         let dropped = leaving(CallError::Ended(exit.clone()), || {
@@ -88,7 +88,7 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
         let polled = loop {
             cycle::begin(this.chan.beside());
             let polled = handling(|| future.as_mut().poll(cx));
-            if !cycle::end(this.chan.beside(), matches!(polled, Ok(Poll::Pending))) {
+            if !cycle::end(&this.chan, matches!(polled, Ok(Poll::Pending))) {
                 break polled;
             }
         };

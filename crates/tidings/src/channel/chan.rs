@@ -150,6 +150,23 @@ impl<T, X> Chan<T, X> {
         &self.source
     }
 
+    /// What lies beside a channel, by a pointer that may go back to it ([`around`](Self::around)).
+    pub(crate) fn beside_of(chan: NonNull<Self>) -> NonNull<X> {
+        let offset = std::mem::offset_of!(Self, beside);
+        // SAFETY: it is within the channel.
+        unsafe { chan.byte_add(offset).cast() }
+    }
+
+    /// The channel that this lies beside.
+    ///
+    /// # Safety
+    /// The pointer came from [`beside_of`](Self::beside_of).
+    pub(crate) unsafe fn around(beside: NonNull<X>) -> NonNull<Self> {
+        let offset = std::mem::offset_of!(Self, beside);
+        // SAFETY: the caller's promise.
+        unsafe { beside.byte_sub(offset).cast() }
+    }
+
     /// What lies beside the channel.
     pub(crate) fn beside(&self) -> &X {
         &self.beside

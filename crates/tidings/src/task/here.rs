@@ -23,10 +23,8 @@ pub(crate) struct Here {
     pub(crate) actor: Cell<u64>,
     pub(crate) hands: Cell<u8>,
     pub(crate) waits: Cell<u32>,
-    /// The call that it waits for: the callee's number, or 0; its place in the roll; the request's
-    /// ticket.
+    /// The call that it waits for: the callee's number, or 0, and the request's ticket.
     pub(crate) callee: Cell<u64>,
-    pub(crate) callee_place: Cell<u32>,
     pub(crate) ticket: Cell<u64>,
     /// The request is held back.
     pub(crate) held_back: Cell<bool>,
@@ -51,7 +49,6 @@ thread_local! {
             hands: Cell::new(0),
             waits: Cell::new(0),
             callee: Cell::new(0),
-            callee_place: Cell::new(0),
             ticket: Cell::new(0),
             held_back: Cell::new(false),
             verdict: Cell::new(Verdict::Wait),
