@@ -349,11 +349,18 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
         impl #dispatch_parameters #tidings::actor::Dispatch<TidingsActor> for #name #types
         #dispatch_condition
         {
-            async fn dispatch(self, actor: &mut TidingsActor) {
-                match self {
-                    #(#arms)*
-                    #(#refused_arms)*
-                    #unused_arm
+            // The future of an `async fn` would keep its arguments twice.
+            #[allow(clippy::manual_async_fn)]
+            fn dispatch(
+                self,
+                actor: &mut TidingsActor,
+            ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
+                async move {
+                    match self {
+                        #(#arms)*
+                        #(#refused_arms)*
+                        #unused_arm
+                    }
                 }
             }
             #reenters

@@ -36,4 +36,5 @@ mod sync;
 mod task;
 mod time;
 mod token;
+mod uncertain;
 mod watch;
