@@ -80,6 +80,8 @@ pub(crate) struct Life {
 pub(crate) struct State {
     /// Those who wait for the end.
     pub(super) observers: Waiters,
+    /// The present life waits for its children, or is over: it takes no more of them.
+    pub(super) closing: bool,
     /// It has ended, and what was to be done then has been done (`at_end`).
     left: bool,
     /// It has ended, and all that it held has been dropped.
@@ -175,6 +177,7 @@ impl Life {
             parent: AtomicU64::new(here::actor()),
             source: Source::new(State {
                 observers: Waiters::new(),
+                closing: false,
                 left: false,
                 announced: false,
                 task: None,

@@ -37,8 +37,6 @@ pub(crate) struct Ties {
     children: BTreeMap<u64, Box<dyn Kin>>,
     /// Whose child it is.
     parent: Option<AnyRef>,
-    /// The present life waits for its children, and takes no more.
-    closing: bool,
     /// What is done with messages that nobody is left to take: an `end::Undelivered<M>`.
     pub(super) undelivered: Option<Box<dyn Any + Send>>,
 }
@@ -54,7 +52,6 @@ impl Default for Ties {
             trap: None,
             children: BTreeMap::new(),
             parent: None,
-            closing: false,
             undelivered: None,
         }
     }
@@ -104,9 +101,9 @@ impl Life {
         self.comes_from(here::actor());
         let old = self.chan().locked(|state| {
             let task = state.task.take();
+            state.closing = false;
             let ties = state.ties();
             ties.turn += 1;
-            ties.closing = false;
             (task, ties.guardian.replace(guardian))
         });
         drop(old);
@@ -180,7 +177,7 @@ impl Life {
         let id = child.life().id;
         let mut child = Some(child);
         self.chan().locked(|state| {
-            if state.is_alive() && !state.ties().closing {
+            if state.is_alive() && !state.closing {
                 state
                     .ties()
                     .children
@@ -215,12 +212,10 @@ impl Life {
 
     /// The children that are to end now; there will be no more.
     pub(super) fn take_children(&self) -> BTreeMap<u64, Box<dyn Kin>> {
-        self.chan().locked(|state| match state.known_ties() {
-            None => BTreeMap::new(),
-            Some(ties) => {
-                ties.closing = true;
-                std::mem::take(&mut ties.children)
-            }
+        self.chan().locked(|state| {
+            state.closing = true;
+            let ties = state.known_ties();
+            ties.map_or_else(BTreeMap::new, |ties| std::mem::take(&mut ties.children))
         })
     }
 
