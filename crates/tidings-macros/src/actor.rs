@@ -102,12 +102,19 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             const REENTRANT: bool = false
                 #(|| <#messages as #tidings::actor::Dispatch<#ident #types>>::REENTRANT)*;
 
-            async fn dispatch(self, actor: &mut #ident #types) {
-                match self {
-                    #(Self::#names(message) => {
-                        #tidings::actor::Dispatch::dispatch(message, actor).await;
-                    })*
-                    #unused_arm
+            // The future of an `async fn` would keep its arguments twice.
+            #[allow(clippy::manual_async_fn)]
+            fn dispatch(
+                self,
+                actor: &mut #ident #types,
+            ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
+                async move {
+                    match self {
+                        #(Self::#names(message) => {
+                            #tidings::actor::Dispatch::dispatch(message, actor).await;
+                        })*
+                        #unused_arm
+                    }
                 }
             }
             fn is_reentrant(&self) -> bool {

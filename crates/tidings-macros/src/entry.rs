@@ -11,6 +11,9 @@ use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprLit, Ident, ItemFn, Lit, Path, Result, Token, parse_quote};
 
+/// How long a test stands still before that is a deadlock: threads outside may be slow.
+const DEADLOCK_SECS: u64 = 5;
+
 /// Which of the two attributes is expanded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -31,6 +34,8 @@ impl Kind {
 struct Options {
     /// A number or a constant; `None` leaves it to the runtime.
     workers: Option<Expr>,
+    /// Only a test watches for deadlocks, unless it says otherwise.
+    deadlocks: bool,
     tidings: Path,
 }
 
@@ -88,17 +93,23 @@ fn is_fn(item: &syn::Item) -> bool {
 fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     let assignments = Punctuated::<Assignment, Token![,]>::parse_terminated.parse2(tokens)?;
     let mut workers = None;
+    let mut deadlocks = None;
     let mut tidings = None;
     let mut problems = Ok(());
     for Assignment { name, value } in assignments {
         let outcome = match name.to_string().as_str() {
             "workers" => set(&mut workers, &name, worker_count(value)),
+            "deadlocks" if kind == Kind::Test => set(&mut deadlocks, &name, yes_or_no(&value)),
             "crate" => set(&mut tidings, &name, crate_path(value)),
             _ => Err(Error::new(
                 name.span(),
                 format!(
-                    "{} has no option `{name}`; there are `workers = N` and `crate = path`",
-                    kind.name()
+                    "{} has no option `{name}`; there are {}`workers = N` and `crate = path`",
+                    kind.name(),
+                    match kind {
+                        Kind::Main => "",
+                        Kind::Test => "`deadlocks = false`, ",
+                    }
                 ),
             )),
         };
@@ -110,6 +121,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     }
     Ok(Options {
         workers,
+        deadlocks: kind == Kind::Test && deadlocks != Some(false),
         tidings: tidings.unwrap_or_else(|| parse_quote!(::tidings)),
     })
 }
@@ -137,6 +149,19 @@ fn worker_count(value: Expr) -> Result<Expr> {
         }
     }
     Ok(value)
+}
+
+fn yes_or_no(value: &Expr) -> Result<bool> {
+    match value {
+        Expr::Lit(ExprLit {
+            lit: Lit::Bool(yes),
+            ..
+        }) => Ok(yes.value),
+        other => Err(Error::new_spanned(
+            other,
+            "`deadlocks` is `true` or `false`",
+        )),
+    }
 }
 
 /// The path of `crate = path`, the only option of `name`, or the usual one.
@@ -239,6 +264,9 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
         .workers
         .as_ref()
         .map(|workers| quote!(.workers(#workers)));
+    let watch = options
+        .deadlocks
+        .then(|| quote!(.watch_deadlocks(::core::time::Duration::from_secs(#DEADLOCK_SECS))));
     let test = (kind == Kind::Test).then(|| quote!(#[::core::prelude::v1::test]));
     quote! {
         #test
@@ -247,6 +275,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
             #sig #block
             #tidings::Runtime::builder()
                 #workers
+                #watch
                 .build()
                 .expect("the runtime of tidings could not be built")
                 .block_on(#name())

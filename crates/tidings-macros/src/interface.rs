@@ -349,11 +349,18 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
         impl #dispatch_parameters #tidings::actor::Dispatch<TidingsActor> for #name #types
         #dispatch_condition
         {
-            async fn dispatch(self, actor: &mut TidingsActor) {
-                match self {
-                    #(#arms)*
-                    #(#refused_arms)*
-                    #unused_arm
+            // The future of an `async fn` would keep its arguments twice.
+            #[allow(clippy::manual_async_fn)]
+            fn dispatch(
+                self,
+                actor: &mut TidingsActor,
+            ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
+                async move {
+                    match self {
+                        #(#arms)*
+                        #(#refused_arms)*
+                        #unused_arm
+                    }
                 }
             }
             #reenters
@@ -396,8 +403,9 @@ fn arm(interface: &Ident, method: &Method, first: &TokenStream) -> TokenStream {
         quote!(#interface::#name(#first, #(#arguments,)* reply).await;)
     } else if method.reply.is_some() {
         quote! {
+            reply.is_held();
             let answer = #interface::#name(#first, #(#arguments,)*).await;
-            let _ = reply.send(answer);
+            reply.answer(answer);
         }
     } else {
         quote!(#interface::#name(#first, #(#arguments,)*).await;)
@@ -539,8 +547,18 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
 
         impl #parameters #tidings::actor::Reference for #name #types #condition {
             type Message = #message #types;
+            type Weak = #tidings::actor::WeakRecipient<#message #types>;
             fn of(actor: #tidings::actor::ActorRef<Self::Message>) -> Self {
                 ::core::convert::From::from(&actor)
+            }
+            fn weak(&self) -> Self::Weak {
+                self.recipient.downgrade()
+            }
+            fn strong(weak: &Self::Weak) -> ::core::option::Option<Self> {
+                ::core::option::Option::map(weak.upgrade(), ::core::convert::From::from)
+            }
+            fn recipient(&self) -> #tidings::actor::Recipient<Self::Message> {
+                ::core::clone::Clone::clone(&self.recipient)
             }
         }
     }

@@ -37,6 +37,9 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 /// It takes the options of `main`; `workers` is 2 if it is not given. Other attributes, such as
 /// `#[should_panic(expected = "..")]`, are kept.
 ///
+/// - `deadlocks = false`: does not watch for deadlocks. Otherwise a test in which nothing can happen
+///   any more for five seconds fails, and says who waits for what (`Builder::watch_deadlocks`).
+///
 /// ```text
 /// #[tidings::test]
 /// async fn a_sum_arrives() {

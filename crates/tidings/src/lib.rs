@@ -25,6 +25,7 @@
 //! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
 //! | [`actor`](mod@actor), [`interface`] | state behind a mailbox, reached by a typed reference |
 //! | [`scope`], [`JoinSet`], [`CancellationToken`], [`ctrl_c`] | tasks that belong together, and their end |
+//! | [`inspect`](fn@inspect), [`Builder::watch_deadlocks`](sched::Builder::watch_deadlocks) | what lives, who waits for what |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
@@ -35,6 +36,7 @@ pub mod actor;
 mod cancel;
 pub mod channel;
 pub mod event;
+mod inspect;
 #[cfg(all(test, loom))]
 mod models;
 mod primitive;
@@ -52,6 +54,7 @@ pub use channel::{
     TrySendError, bounded, channel, oneshot, unbounded,
 };
 pub use event::{Either, Event, always, choose, guard, never, with_nack};
+pub use inspect::{Activity, ActorView, Inspection, inspect};
 pub use sched::{Handle, Runtime, spawn, spawn_blocking};
 pub use scope::{Scope, scope, try_scope};
 #[cfg(not(any(loom, shuttle)))]

@@ -70,6 +70,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a reply without its bound `'static`, which its maker has",
     ),
     (
+        "crates/tidings/src/actor/roll.rs",
+        "counted pointers to mailboxes whose message types are not known any more",
+    ),
+    (
         "crates/tidings/src/actor/run.rs",
         "the pinned future of an actor, which is dropped in place before its task ends",
     ),
@@ -229,6 +233,11 @@ pub(super) const THROUGH_THE_WALL: &[(&str, &str, &str)] = &[
         "crates/tidings/src/channel/mod.rs",
         "std::sync::atomic",
         "the count of dead letters is a static, which an atomic of loom cannot be; it orders nothing",
+    ),
+    (
+        "crates/tidings/src/event/waits.rs",
+        "std::sync::atomic",
+        "the count of runtimes that watch is a static, which an atomic of loom cannot be; it orders nothing",
     ),
     (
         "crates/tidings/src/event/locks.rs",

@@ -370,7 +370,7 @@ impl<M> WeakActorRef<M> {
 }
 
 impl<I> Recipient<I> {
-    fn life(&self) -> &Life {
+    pub(super) fn life(&self) -> &Life {
         self.address.inlet().life()
     }
 }

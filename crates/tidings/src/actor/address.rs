@@ -36,6 +36,8 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn lock(&self) -> &Lock;
     fn life(&self) -> &Life;
     fn len(&self) -> usize;
+    /// Locked. How many messages have come.
+    fn come(&self) -> u64;
     /// Locked. Takes the message out of its place if it goes in.
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Sent;
     /// As `put`, with the lock and the wake: the whole of a send that need not wait, in one call.
@@ -77,6 +79,11 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
 
     fn len(&self) -> usize {
         self.locked(|state| state.len())
+    }
+
+    fn come(&self) -> u64 {
+        let locked = &mut Attempt::default();
+        self.source().attempt(locked, |state, _| state.come())
     }
 
     #[inline(always)]

@@ -15,13 +15,17 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 
 use super::address::Inlet;
+use super::cycle::{self, Cycle};
 use super::exit::Exit;
 use super::reply::Reply;
 use super::tell::{SendError, Tell, unsent};
 use crate::channel::chan::Sent;
 use crate::channel::oneshot;
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
 use crate::primitive::Arc;
+use crate::task;
+use crate::task::here::{self, Verdict};
 use crate::time::Instant;
 
 type Answer<R> = oneshot::Recv<oneshot::Receiver<Result<R, CallError>>, Result<R, CallError>>;
@@ -42,6 +46,10 @@ pin_project! {
         failed: Option<CallError>,
         // How long it waits, if it is not to wait for ever: the handler can know.
         timeout: Option<Duration>,
+        // How many messages had come to the mailbox before the request.
+        ticket: u64,
+        // Nothing but the answer ends the wait.
+        alone: bool,
     }
 }
 
@@ -59,6 +67,8 @@ impl<'a, I, R> Call<'a, I, R> {
             answer: receiver.into_recv(),
             failed: None,
             timeout: None,
+            ticket: u64::MAX,
+            alone: false,
         }
     }
 
@@ -87,6 +97,27 @@ impl<'a, I, R> Call<'a, I, R> {
 
     fn answer(self: Pin<&mut Self>) -> Pin<&mut Answer<R>> {
         self.project().answer
+    }
+
+    /// Sends the request of an actor, or begins to wait for a place.
+    fn request(mut self: Pin<&mut Self>) {
+        // What an actor gives away by the call that it waits for comes back or is stuck with it.
+        let hands = here::here(|here| here.hands.get());
+        let this = self.as_mut().project();
+        let mut attempt = Attempt::default();
+        this.inlet.lock().lock();
+        let sent = this.inlet.put(this.message, &mut attempt);
+        // Its own place is the last.
+        *this.ticket = this.inlet.come().wrapping_sub(1);
+        this.inlet.lock().unlock();
+        if let Some(waker) = attempt.waker.take() {
+            task::wake_now(waker);
+        }
+        if this.message.is_some() {
+            *this.ticket = u64::MAX;
+            self.not_yet(sent);
+        }
+        here::here(|here| here.hands.set(hands));
     }
 
     #[cold]
@@ -122,12 +153,41 @@ impl<'a, I, R> Call<'a, I, R> {
         let Some(request) = this.request.as_mut().as_pin_mut() else {
             return;
         };
+        // It is one wait, with that for the answer; and see `request`.
+        let (hands, waits) = here::here(|here| (here.hands.get(), here.waits.get()));
         if let Poll::Ready(sent) = request.poll(&mut Context::from_waker(waker)) {
             this.request.set(None);
             if let Err(error) = sent {
                 // Its request is dropped with its reply, which ends the wait for the answer.
                 *this.failed = Some(CallError::unsent(&error));
             }
+        }
+        here::here(|here| {
+            here.hands.set(hands);
+            here.waits.set(waits);
+        });
+    }
+
+    /// The caller is an actor: it says whom it waits for, or does what was decided of its call.
+    fn settle(mut self: Pin<&mut Self>, waker: &Waker) {
+        let verdict = cycle::verdict();
+        if verdict == Verdict::Refuse {
+            let this = self.project();
+            *this.failed = Some(CallError::Cycle(cycle::refused()));
+            // Not executed, if it was held back; its reply is dropped with it, and is nobody's.
+            let hands = here::here(|here| here.hands.get());
+            drop(this.message.take());
+            here::here(|here| here.hands.set(hands));
+            return;
+        }
+        let alone = self.alone && task::is_ours(waker);
+        if self.message.is_some() && (verdict == Verdict::Send || !alone) {
+            self.as_mut().request();
+        }
+        self.as_mut().push(waker);
+        if alone && self.failed.is_none() {
+            let ticket = self.message.is_none().then_some(self.ticket);
+            cycle::waits_for(self.inlet.life(), ticket);
         }
     }
 }
@@ -139,6 +199,13 @@ impl<I, R> Event for Call<'_, I, R> {
     fn prepare(mut self: Pin<&mut Self>) {
         if self.timeout.is_some() {
             self.as_mut().tell_deadline();
+        }
+        if here::actor() != 0 {
+            // Held back until the poll ends, where it might be refused.
+            if !cycle::closes(self.inlet.life()) {
+                self.request();
+            }
+            return;
         }
         let this = self.as_mut().project();
         let sent = this.inlet.put_now(this.message);
@@ -154,6 +221,9 @@ impl<I, R> Event for Call<'_, I, R> {
     fn single(&self) -> Option<&Lock> {
         self.answer.single()
     }
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.of(format_args!("the answer of {}", self.inlet.life().label()));
+    }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.answer.lock(locks);
     }
@@ -167,14 +237,20 @@ impl<I, R> Event for Call<'_, I, R> {
     #[inline(always)]
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.as_mut().answer().enrol(enrol);
-        if self.request.is_some() {
+        let by_an_actor = here::actor() != 0;
+        if by_an_actor || self.request.is_some() {
+            *self.as_mut().project().alone = enrol.is_alone();
             enrol.has_due();
         }
     }
     #[inline(always)]
-    fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
-        self.push(waker);
-        None
+    fn due(mut self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
+        if here::actor() != 0 {
+            self.as_mut().settle(waker);
+        } else {
+            self.as_mut().push(waker);
+        }
+        self.failed.is_some().then_some(0)
     }
     fn rewake(self: Pin<&mut Self>, waker: &Waker) {
         self.push(waker);
@@ -189,6 +265,8 @@ impl<I, R> Event for Call<'_, I, R> {
     }
     #[inline]
     fn finish(mut self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        // What was in the request may be anywhere now.
+        here::note(here::GAVE);
         if self.failed.is_some() {
             return Err(self.failure());
         }
@@ -218,6 +296,13 @@ pub enum CallError {
     /// It was refused, for this reason, by an interceptor or by its handler
     /// ([`refuse`](super::refuse())).
     Refused(Arc<dyn Error + Send + std::marker::Sync>),
+    /// The callee waits, by calls, for the actor that called, and so would they for ever. Not
+    /// executed; but where two calls closed the cycle at the same moment, the request may be handled
+    /// later, its answer being dropped.
+    ///
+    /// Only a call that would wait without any other end is refused: not one in a choice or with a
+    /// deadline, nor one whose answer another than the callee could give.
+    Cycle(Cycle),
     /// The time that [`Call::timeout`] gave it is over. It may have been executed, or be so yet.
     Timeout,
 }
@@ -239,6 +324,7 @@ impl fmt::Display for CallError {
             Self::Ended(exit) => write!(f, "no answer: the actor {exit}"),
             Self::NoReply => f.write_str("the handler dropped the reply"),
             Self::Refused(why) => write!(f, "refused: {why}"),
+            Self::Cycle(cycle) => write!(f, "refused: the call closes a cycle: {cycle}"),
             Self::Timeout => f.write_str("no answer in time"),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! In this order: the children end; the life is over (`Life::over`), which links hear. If a supervisor
 //! watches it is told, and decides; the mailbox stays. If not, the mailbox is closed and emptied,
-//! callers hear why, and whoever waits for the end hears of it.
+//! callers hear why; its names and memberships end; and whoever waits for the end hears of it.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -96,9 +96,10 @@ fn close<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
     discard(mailbox, &exit);
     let life = mailbox.beside();
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(life.undelivered::<M>())));
+    let left = catch_unwind(AssertUnwindSafe(|| life.leave()));
     let announced = catch_unwind(AssertUnwindSafe(|| life.announce()));
     life.leave_parent();
-    go_on(dropped.and(announced));
+    go_on(dropped.and(left).and(announced));
 }
 
 /// Closes and empties a mailbox.

@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::call::CallError;
 use crate::primitive::Arc;
 use crate::primitive::thread::panicking;
+use crate::task::here;
 
 /// Why an actor ended: OTP's exit reason.
 #[derive(Clone, Debug)]
@@ -174,6 +175,8 @@ impl<A: Answer> Unanswered<A> {
 
     /// To answer it.
     pub(super) fn take(mut self) -> A {
+        // Whose it is, nobody knows.
+        here::note(here::GAVE);
         self.0.take().expect("only this takes it")
     }
 }
@@ -182,6 +185,7 @@ impl<A: Answer> Drop for Unanswered<A> {
     #[inline]
     fn drop(&mut self) {
         if let Some(reply) = self.0.take() {
+            here::note(here::GAVE);
             unanswered(reply);
         }
     }

@@ -3,7 +3,7 @@
 use std::future::Future;
 
 use super::Builder;
-use super::actor_ref::ActorRef;
+use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 use super::mailbox::Mailbox;
 use super::shared::{Shared, serve_with};
 
@@ -74,20 +74,61 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     }
 }
 
-/// A typed reference: an [`ActorRef`], or what `#[tidings::interface]` makes.
-pub trait Reference {
+/// A typed reference: an [`ActorRef`], a [`Recipient`], or what `#[tidings::interface]` makes.
+pub trait Reference: Clone + Send + Sync + 'static {
     /// What it sends.
     type Message: Send + 'static;
 
+    /// The same, not keeping the actor alive.
+    #[doc(hidden)]
+    type Weak: Clone + Send + Sync + 'static;
+
     #[doc(hidden)]
     fn of(actor: ActorRef<Self::Message>) -> Self;
+
+    #[doc(hidden)]
+    fn weak(&self) -> Self::Weak;
+
+    #[doc(hidden)]
+    fn strong(weak: &Self::Weak) -> Option<Self>;
+
+    #[doc(hidden)]
+    fn recipient(&self) -> Recipient<Self::Message>;
 }
 
 impl<M: Send + 'static> Reference for ActorRef<M> {
     type Message = M;
+    type Weak = WeakActorRef<M>;
 
     fn of(actor: Self) -> Self {
         actor
+    }
+    fn weak(&self) -> Self::Weak {
+        self.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade()
+    }
+    fn recipient(&self) -> Recipient<M> {
+        self.narrow()
+    }
+}
+
+impl<I: Send + 'static> Reference for Recipient<I> {
+    type Message = I;
+    type Weak = WeakRecipient<I>;
+
+    fn of(actor: ActorRef<I>) -> Self {
+        actor.narrow()
+    }
+    fn weak(&self) -> Self::Weak {
+        self.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade()
+    }
+    fn recipient(&self) -> Self {
+        self.clone()
     }
 }
 
@@ -261,7 +302,7 @@ where
             return Box::pin(serve_with(|_| actor, mailbox, |_| Ok(()))).await;
         }
         while let Ok(message) = mailbox.recv().await {
-            message.dispatch(&mut actor).await;
+            in_span(message.dispatch(&mut actor)).await;
         }
         actor
     }
@@ -280,7 +321,15 @@ where
 {
     async move {
         while let Ok(message) = mailbox.recv().await {
-            message.dispatch(&mut actor).await;
+            in_span(message.dispatch(&mut actor)).await;
         }
     }
+}
+
+/// One message is handled: with the feature `tracing`, within a span.
+#[inline(always)]
+pub(super) fn in_span(handled: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
+    #[cfg(feature = "tracing")]
+    let handled = tracing::Instrument::instrument(handled, tracing::info_span!("message"));
+    handled
 }

@@ -6,16 +6,20 @@
 //! actor looks for a signal under that lock before it waits. So none is missed.
 
 use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 
 use super::exit::Exit;
+use super::roll::{self, Place};
 use super::ties::Ties;
 use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::{Judge, Waiters};
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::Arc;
-use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::task::AbortHandle;
+use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use crate::task::{AbortHandle, go_on, here};
 
 /// What to do when a mailbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -60,8 +64,15 @@ pub(crate) struct Life {
     stopped: AtomicBool,
     /// The mailbox was dropped. The actor's own.
     deaf: AtomicBool,
-    /// Messages that the overflow policy dropped or rejected.
-    dropped: AtomicU64,
+    /// The mailbox is received from by another task than the actor's. For ever.
+    away: AtomicBool,
+    /// See `hands`.
+    hands: AtomicU8,
+    /// See `is_waiting`.
+    waiting: AtomicBool,
+    pub(super) roll: Place,
+    /// See `parent`.
+    parent: AtomicU64,
     source: Source<State>,
 }
 
@@ -69,6 +80,10 @@ pub(crate) struct Life {
 pub(crate) struct State {
     /// Those who wait for the end.
     pub(super) observers: Waiters,
+    /// The present life waits for its children, or is over: it takes no more of them.
+    pub(super) closing: bool,
+    /// It has ended, and what was to be done then has been done (`at_end`).
+    left: bool,
     /// It has ended, and all that it held has been dropped.
     pub(super) announced: bool,
     /// The task of the present life, once it is known.
@@ -77,7 +92,7 @@ pub(crate) struct State {
     pub(super) rare: Option<Box<Rare>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(crate) struct Rare {
     pub(super) exit: Option<Exit>,
     signals: VecDeque<Signal>,
@@ -88,7 +103,25 @@ pub(crate) struct Rare {
     pub(super) verdict: Option<Exit>,
     /// Messages that were in the mailbox when nobody was left to take them.
     dead: u64,
+    /// Messages that the overflow policy dropped or rejected.
+    dropped: u64,
+    /// What is to be done at its end, by the keys of those who want it.
+    leaving: Vec<(u64, Leave)>,
     pub(super) ties: Option<Box<Ties>>,
+}
+
+/// Something to be done at an actor's end: ours, not a user's.
+type Leave = Box<dyn FnOnce() + Send>;
+
+impl fmt::Debug for Rare {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rare")
+            .field("name", &self.name)
+            .field("exit", &self.exit)
+            .field("leaving", &self.leaving.len())
+            .field("ties", &self.ties)
+            .finish_non_exhaustive()
+    }
 }
 
 impl State {
@@ -137,14 +170,56 @@ impl Life {
             signalled: AtomicBool::new(false),
             stopped: AtomicBool::new(false),
             deaf: AtomicBool::new(false),
-            dropped: AtomicU64::new(0),
+            away: AtomicBool::new(false),
+            hands: AtomicU8::new(0),
+            waiting: AtomicBool::new(false),
+            roll: Place::new(),
+            parent: AtomicU64::new(here::actor()),
             source: Source::new(State {
                 observers: Waiters::new(),
+                closing: false,
+                left: false,
                 announced: false,
                 task: None,
                 rare,
             }),
         }
+    }
+
+    /// Bits of `task::here`, from the end of one poll to the beginning of the next.
+    #[inline(always)]
+    pub(super) fn hands(&self) -> u8 {
+        // RELAXED: the actor's own task writes and reads it; others have it from a note.
+        self.hands.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(super) fn set_hands(&self, hands: u8) {
+        // RELAXED: as above.
+        self.hands.store(hands, Ordering::Relaxed);
+    }
+
+    /// Has it a note of whom it waits for (`cycle.rs`)?
+    #[inline(always)]
+    pub(super) fn is_waiting(&self) -> bool {
+        // RELAXED: a note that is made at this moment is found at the end of the poll.
+        self.waiting.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_waiting(&self, waiting: bool) {
+        // RELAXED: as above.
+        self.waiting.store(waiting, Ordering::Relaxed);
+    }
+
+    /// The number of the actor that has started it or whose child it is, or 0.
+    pub(super) fn parent(&self) -> u64 {
+        // RELAXED: for people.
+        self.parent.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn comes_from(&self, parent: u64) {
+        // RELAXED: as above.
+        self.parent.store(parent, Ordering::Relaxed);
     }
 
     pub(super) fn chan(&self) -> &Source<State> {
@@ -176,6 +251,15 @@ impl Life {
             .unwrap_or_else(|| format!("actor {}", self.id).into())
     }
 
+    /// Its task, as waits know it, and whether it neither runs nor is queued; `None` before it has
+    /// one.
+    pub(super) fn task(&self) -> Option<(usize, bool)> {
+        self.chan().locked(|state| {
+            let task = state.task.as_ref()?;
+            Some((task.address(), task.is_idle()))
+        })
+    }
+
     pub(super) fn exit(&self) -> Option<Exit> {
         self.chan()
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.exit.clone()))
@@ -183,12 +267,12 @@ impl Life {
 
     /// Counts a message that the overflow policy drops or rejects.
     pub(super) fn overflow(&self) {
-        // RELAXED: a count.
-        self.dropped.fetch_add(1, Ordering::Relaxed);
+        self.chan().locked(|state| state.rare().dropped += 1);
     }
 
     pub(super) fn overflowed(&self) -> u64 {
-        self.dropped.load(Ordering::Relaxed)
+        self.chan()
+            .locked(|state| state.rare.as_ref().map_or(0, |rare| rare.dropped))
     }
 
     /// The actor has heard that it is to stop.
@@ -205,6 +289,16 @@ impl Life {
     pub(super) fn deafen(&self) {
         // RELAXED: as above.
         self.deaf.store(true, Ordering::Relaxed);
+    }
+
+    #[cold]
+    pub(super) fn goes_away(&self) {
+        // RELAXED: a call cycle that is found nevertheless was there at a moment before.
+        self.away.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_away(&self) -> bool {
+        self.away.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_deaf(&self) -> bool {
@@ -322,6 +416,46 @@ impl Life {
         drop(old);
     }
 
+    /// Has `f` done when the actor has ended, before anybody who waits for the end hears of it.
+    /// `false`: it has ended, and `f` is not done.
+    pub(super) fn at_end(&self, key: u64, f: impl FnOnce() + Send + 'static) -> bool {
+        let mut f: Option<Leave> = Some(Box::new(f));
+        self.chan().locked(|state| {
+            if !state.left
+                && let Some(f) = f.take()
+            {
+                state.rare().leaving.push((key, f));
+            }
+        });
+        f.is_none()
+    }
+
+    /// Takes back what `key` wanted to be done.
+    pub(super) fn not_at_end(&self, key: u64) {
+        let forgotten = self.chan().locked(|state| {
+            let leaving = &mut state.rare.as_mut()?.leaving;
+            let index = leaving.iter().position(|&(of, _)| of == key)?;
+            Some(leaving.swap_remove(index))
+        });
+        drop(forgotten);
+    }
+
+    /// Does what is to be done at the end of the last life.
+    pub(super) fn leave(&self) {
+        roll::leave(self);
+        let leaving = self.chan().locked(|state| {
+            state.left = true;
+            let rare = state.rare.as_mut();
+            rare.map(|rare| std::mem::take(&mut rare.leaving))
+        });
+        let mut done = Ok(());
+        for (_, leave) in leaving.into_iter().flatten() {
+            // It may wake a waker that panics, which must not hinder the rest.
+            done = done.and(catch_unwind(AssertUnwindSafe(leave)));
+        }
+        go_on(done);
+    }
+
     /// Tells everyone who waits for the end.
     pub(super) fn announce(&self) {
         self.chan().locked(|state| state.announced = true);
@@ -351,6 +485,10 @@ pub struct Down<'a> {
 
 impl Event for Down<'_> {
     type Lost = ();
+
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.of(format_args!("the end of {}", self.life.label()));
+    }
 
     slot_methods!(Side::Other, life);
 

@@ -14,7 +14,9 @@ use super::link::LinkExit;
 use crate::channel::chan::{Chan, Received};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, into_future};
+use crate::task::here;
 
 /// Room for so many messages that `scan` passed over is kept when none is there.
 const PASSED_KEPT: usize = 4;
@@ -169,17 +171,24 @@ impl<M> Mailbox<M> {
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
         self.is_up();
         let mut seen = self.stashed();
+        let mut fresh = false;
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
             while let Some(message) = self.passed().remove(seen) {
                 match choose(message) {
-                    Ok(taken) => return Ok(taken),
+                    Ok(taken) => {
+                        if !fresh {
+                            here::note(here::PASSED);
+                        }
+                        return Ok(taken);
+                    }
                     Err(message) => self.passed().insert(seen, message),
                 }
                 seen += 1;
             }
             let message = self.fresh().await?;
+            fresh = true;
             self.passed().push_back(message);
         }
     }
@@ -361,6 +370,7 @@ impl<M> Mailbox<M> {
             && let Some(passed) = &mut self.passed
             && let Some(message) = passed.remove(stashed)
         {
+            here::note(here::PASSED);
             if passed.is_empty() {
                 // Nothing stays of a burst.
                 passed.shrink_to(PASSED_KEPT);
@@ -395,6 +405,11 @@ pin_project! {
 impl<M> Event for Recv<'_, M> {
     type Lost = ();
 
+    fn waits_for(&self, waits: &mut Waits) {
+        let actor = self.mailbox.chan.beside().label();
+        waits.of(format_args!("a message for {actor}"));
+    }
+
     slot_methods!(Side::Receiver, mailbox);
 
     #[inline(always)]
@@ -405,6 +420,10 @@ impl<M> Event for Recv<'_, M> {
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
         let this = self.project();
+        let life = this.mailbox.chan.beside();
+        if !here::takes(life.id) {
+            life.goes_away();
+        }
         let got = this.slot.place().take();
         this.mailbox.take(got)
     }

@@ -13,6 +13,7 @@
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
 //! | `streaming.rs` | answers of many parts |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
+//! | `cycle.rs` | calls that would wait for each other for ever |
 //! | `any.rs` | references to actors of any messages |
 //! | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
 //! | `timers.rs` | messages to oneself, later |
@@ -22,6 +23,8 @@
 //! | `child.rs` | actors that can be started anew |
 //! | `supervisor/` | who starts them anew |
 //! | `exit.rs` | why an actor ended, and who is told |
+//! | `registry.rs`, `group.rs`, `pool.rs` | names, groups, pools with routing |
+//! | `roll.rs`, `inspect.rs` | all live actors, and how they look from outside |
 //! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
 //!
 //! What other systems have methods for is plain Rust in a loop. To *become* another is to go on to
@@ -63,13 +66,19 @@ mod blocking;
 mod call;
 mod child;
 pub(crate) mod crowd;
+mod cycle;
 mod end;
 mod exit;
+mod group;
+mod inspect;
 mod interface;
 mod life;
 mod link;
 mod mailbox;
+mod pool;
+mod registry;
 mod reply;
+mod roll;
 mod run;
 mod shared;
 mod streaming;
@@ -79,6 +88,7 @@ mod ties;
 mod timers;
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakOf, WeakRecipient};
@@ -86,11 +96,16 @@ pub use address::Carries;
 pub use any::AnyRef;
 pub use call::{Call, CallError};
 pub use child::{Child, Restart, Shutdown};
+pub use cycle::Cycle;
 pub use exit::{Exit, IntoExit, refuse};
+pub use group::{Changes, Group};
+pub(crate) use inspect::{names_of_tasks, views};
 pub use interface::{Dispatch, Reference, serve, start, start_with};
 pub use life::{Down, Overflow, Stop};
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
+pub use pool::{Pool, Routing};
+pub use registry::{NoSuchName, RegisterError, Registry, Via};
 pub use reply::Reply;
 pub use shared::{Shared, serve_with};
 pub use streaming::{Replies, Streaming, streaming};
@@ -324,8 +339,16 @@ impl Builder {
     {
         let (parent, blocking) = (self.parent.clone(), self.blocking);
         let (sender, receiver) = self.mailbox();
-        let run = Run::new(f(Mailbox::new(receiver.clone())), receiver);
-        let task = run.start(blocking);
+        let mailbox = Mailbox::new(receiver.clone());
+        let future = match catch_unwind(AssertUnwindSafe(|| f(mailbox))) {
+            Ok(future) => future,
+            Err(panic) => {
+                // The caller's; but the actor, of which others may know by now, has ended.
+                end::finish(&receiver, &Exit::panicked(&*panic));
+                resume_unwind(panic);
+            }
+        };
+        let task = Run::new(future, receiver).start(blocking);
         sender.beside().runs_as(task.abort_handle());
         if let Some(parent) = parent {
             any::join_family(&sender, parent);
@@ -333,7 +356,11 @@ impl Builder {
         ActorRef::new(sender)
     }
 
-    fn mailbox<M>(self) -> (SenderRef<M, Life>, ReceiverRef<M, Life>) {
-        Chan::alloc(self.capacity, Life::new(self.overflow, self.name))
+    /// The mailbox of a new actor, which is known from here on: `end.rs` must end it.
+    fn mailbox<M: Send + 'static>(self) -> (SenderRef<M, Life>, ReceiverRef<M, Life>) {
+        let life = Life::new(self.overflow, self.name);
+        let (sender, receiver) = Chan::alloc(self.capacity, life);
+        roll::enter(sender.downgrade());
+        (sender, receiver)
     }
 }

@@ -6,6 +6,7 @@ use super::call::CallError;
 use super::exit::{Answer, Unanswered};
 use crate::channel::oneshot;
 use crate::event::Event;
+use crate::task::here;
 use crate::time::Instant;
 
 /// Answers one request, now or later, from anywhere.
@@ -30,6 +31,22 @@ impl<R> Reply<R> {
 
     fn sender(&self) -> &Sender<R> {
         self.sender.get()
+    }
+
+    /// A dispatch keeps it until its method is done, and nobody else gets it.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn is_held(&self) {
+        here::note(here::HELD);
+    }
+
+    /// As `send`, of a reply that was held.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn answer(self, value: R) {
+        here::answers();
+        // The caller may have gone.
+        let _ = self.send(value);
     }
 
     /// Answers. Never waits.

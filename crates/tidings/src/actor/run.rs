@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 
 use super::blocking;
 use super::call::CallError;
+use super::cycle;
 use super::end::{conclude, discard};
 use super::exit::{Exit, IntoExit, handling, leaving};
 use super::life::Life;
@@ -22,11 +23,20 @@ pub(super) struct Run<M: Send + 'static, F> {
     /// With the mailbox and the actor's state in it.
     future: Option<F>,
     chan: ReceiverRef<M, Life>,
+    /// Entered whenever it runs.
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
 }
 
 impl<M: Send + 'static, F> Run<M, F> {
     pub(super) fn new(future: F, chan: ReceiverRef<M, Life>) -> Self {
         Self {
+            #[cfg(feature = "tracing")]
+            span: {
+                let life = chan.beside();
+                let name = life.name();
+                tracing::info_span!("actor", id = life.id, name = name.as_deref())
+            },
             future: Some(future),
             chan,
         }
@@ -45,6 +55,7 @@ impl<M: Send + 'static, F> Run<M, F> {
     }
 
     fn end(&mut self, exit: Exit) {
+        cycle::life_over(self.chan.beside());
         let future = &mut self.future;
         // Its drop is user code: a panic there is the actor's.
         let dropped = leaving(CallError::Ended(exit.clone()), || {
@@ -67,10 +78,21 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
         let future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let Some(future) = future.as_pin_mut() else {
+        let Some(mut future) = future.as_pin_mut() else {
             return Poll::Ready(());
         };
-        let exit = match handling(|| future.poll(cx)) {
+        #[cfg(feature = "tracing")]
+        let span = this.span.clone();
+        #[cfg(feature = "tracing")]
+        let _entered = span.enter();
+        let polled = loop {
+            cycle::begin(this.chan.beside());
+            let polled = handling(|| future.as_mut().poll(cx));
+            if !cycle::end(&this.chan, matches!(polled, Ok(Poll::Pending))) {
+                break polled;
+            }
+        };
+        let exit = match polled {
             Ok(Poll::Pending) => {
                 if this.chan.beside().is_deaf() {
                     discard(&this.chan, &Exit::Normal);

@@ -16,6 +16,7 @@ use std::time::Duration;
 use super::Dispatch;
 use super::crowd::Crowd;
 use super::exit::refuse;
+use super::interface::in_span;
 use super::life::Stop;
 use super::mailbox::{Ended, Mailbox};
 use crate::primitive::{Arc, Mutex, lock};
@@ -422,7 +423,7 @@ where
                 }
             };
             if message.is_reentrant() {
-                let handler = message.reenter(this.clone());
+                let handler = in_span(message.reenter(this.clone()));
                 let handler = async move {
                     handler.await;
                     drop(guard);
@@ -431,7 +432,7 @@ where
             } else {
                 let mut state = this.lock("no handler has the state across an await");
                 let actor = state.as_mut().expect("it is made");
-                message.dispatch(actor).await;
+                in_span(message.dispatch(actor)).await;
                 drop((state, guard));
             }
         }

@@ -12,6 +12,7 @@ use super::exit::Exit;
 use super::life::Life;
 use crate::channel::chan::Sent;
 use crate::channel::source::Slot;
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
 use crate::time::Elapsed;
 
@@ -118,6 +119,10 @@ impl<I> Event for Tell<'_, I> {
     #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         Some(self.inlet.lock())
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        let actor = self.inlet.life().label();
+        waits.of(format_args!("a place in the mailbox of {actor}"));
     }
     #[inline(always)]
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {

@@ -18,6 +18,7 @@ use crate::Sender;
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::Judge;
+use crate::task::here;
 
 pub(crate) struct Ties {
     /// Lives begun and ended.
@@ -36,8 +37,6 @@ pub(crate) struct Ties {
     children: BTreeMap<u64, Box<dyn Kin>>,
     /// Whose child it is.
     parent: Option<AnyRef>,
-    /// The present life waits for its children, and takes no more.
-    closing: bool,
     /// What is done with messages that nobody is left to take: an `end::Undelivered<M>`.
     pub(super) undelivered: Option<Box<dyn Any + Send>>,
 }
@@ -53,7 +52,6 @@ impl Default for Ties {
             trap: None,
             children: BTreeMap::new(),
             parent: None,
-            closing: false,
             undelivered: None,
         }
     }
@@ -99,11 +97,13 @@ impl Life {
     /// A life begins, of whose end `guardian` is told.
     pub(super) fn begin(&self, guardian: Guardian) {
         self.forget();
+        // The supervisor that begins it runs here.
+        self.comes_from(here::actor());
         let old = self.chan().locked(|state| {
             let task = state.task.take();
+            state.closing = false;
             let ties = state.ties();
             ties.turn += 1;
-            ties.closing = false;
             (task, ties.guardian.replace(guardian))
         });
         drop(old);
@@ -177,7 +177,7 @@ impl Life {
         let id = child.life().id;
         let mut child = Some(child);
         self.chan().locked(|state| {
-            if state.is_alive() && !state.ties().closing {
+            if state.is_alive() && !state.closing {
                 state
                     .ties()
                     .children
@@ -189,6 +189,7 @@ impl Life {
 
     /// This actor is `parent`'s child.
     pub(super) fn belongs_to(&self, parent: AnyRef) {
+        self.comes_from(parent.life().id);
         let before = self
             .chan()
             .locked(|state| state.ties().parent.replace(parent));
@@ -211,18 +212,21 @@ impl Life {
 
     /// The children that are to end now; there will be no more.
     pub(super) fn take_children(&self) -> BTreeMap<u64, Box<dyn Kin>> {
-        self.chan().locked(|state| match state.known_ties() {
-            None => BTreeMap::new(),
-            Some(ties) => {
-                ties.closing = true;
-                std::mem::take(&mut ties.children)
-            }
+        self.chan().locked(|state| {
+            state.closing = true;
+            let ties = state.known_ties();
+            ties.map_or_else(BTreeMap::new, |ties| std::mem::take(&mut ties.children))
         })
     }
 
     pub(super) fn incarnation(&self) -> u64 {
         self.chan()
             .locked(|state| state.known_ties().map_or(1, |ties| ties.incarnation()))
+    }
+
+    /// Is a life being lived?
+    pub(super) fn is_lived(&self) -> bool {
+        self.chan().locked(|state| state.is_alive())
     }
 
     fn turn(&self) -> u64 {

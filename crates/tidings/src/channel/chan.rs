@@ -27,7 +27,7 @@ use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
-use crate::task::go_on;
+use crate::task::{go_on, here};
 
 /// Senders, receivers and others that keep the memory, in one word.
 ///
@@ -96,6 +96,8 @@ pub(crate) struct State<T> {
     observers: Waiters,
     /// Places that permits hold.
     reserved: usize,
+    /// Values that have left: handed to receivers, or taken out.
+    left: u64,
     closed: bool,
 }
 
@@ -137,6 +139,7 @@ impl<T, X> Chan<T, X> {
                 senders: Waiters::new(),
                 observers: Waiters::new(),
                 reserved: 0,
+                left: 0,
                 closed: false,
             }),
             beside,
@@ -145,6 +148,23 @@ impl<T, X> Chan<T, X> {
 
     pub(crate) fn source(&self) -> &Source<State<T>> {
         &self.source
+    }
+
+    /// What lies beside a channel, by a pointer that may go back to it ([`around`](Self::around)).
+    pub(crate) fn beside_of(chan: NonNull<Self>) -> NonNull<X> {
+        let offset = std::mem::offset_of!(Self, beside);
+        // SAFETY: it is within the channel.
+        unsafe { chan.byte_add(offset).cast() }
+    }
+
+    /// The channel that this lies beside.
+    ///
+    /// # Safety
+    /// The pointer came from [`beside_of`](Self::beside_of).
+    pub(crate) unsafe fn around(beside: NonNull<X>) -> NonNull<Self> {
+        let offset = std::mem::offset_of!(Self, beside);
+        // SAFETY: the caller's promise.
+        unsafe { beside.byte_sub(offset).cast() }
     }
 
     /// What lies beside the channel.
@@ -237,6 +257,7 @@ impl<T, X> Chan<T, X> {
         // The drop of a value is user code.
         let mut dead = self.locked(|state| {
             state.closed = true;
+            state.left += state.queue.len() as u64;
             std::mem::replace(&mut state.queue, Queue::new())
         });
         super::count_dead(dead.len());
@@ -275,6 +296,7 @@ impl<T, X> Chan<T, X> {
                 Some(claimed.commit(false))
             }
             None => {
+                state.left -= 1;
                 state.queue.push_front(value);
                 None
             }
@@ -310,6 +332,8 @@ impl<T> State<T> {
             return Sent::Closed;
         }
         if let Some(claimed) = self.receivers.claim() {
+            here::gave::<T>();
+            self.left += 1;
             // SAFETY: the receivers' waiters are slots of this channel, locked.
             *unsafe { value_of(&claimed) } = value.take().map(wrap);
             attempt.waker = Some(claimed.commit(false));
@@ -319,6 +343,7 @@ impl<T> State<T> {
             return Sent::Full;
         }
         if let Some(value) = value.take() {
+            here::gave::<T>();
             self.queue.push_back(wrap(value));
         }
         Sent::Done
@@ -354,6 +379,7 @@ impl<T> State<T> {
             return Sent::Closed;
         }
         if let Some(value) = value.take() {
+            here::gave::<T>();
             self.queue.push_back(value);
         }
         loop {
@@ -361,6 +387,7 @@ impl<T> State<T> {
             if self.queue.len() > 0
                 && let Some(claimed) = self.receivers.claim()
             {
+                self.left += 1;
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
                 *unsafe { value_of(&claimed) } = self.queue.pop_front();
                 attempt.waker = Some(claimed.commit(false));
@@ -387,6 +414,7 @@ impl<T> State<T> {
     #[inline(always)]
     pub(crate) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
         if let Some(value) = self.queue.pop_front() {
+            self.left += 1;
             if !self.senders.is_empty() {
                 self.refill(attempt);
             }
@@ -398,6 +426,7 @@ impl<T> State<T> {
         {
             // SAFETY: the senders' waiters are slots of this channel, locked.
             let value = unsafe { value_of::<T>(&claimed) }.take();
+            self.left += 1;
             attempt.waker = Some(claimed.commit(false));
             return Received::Value(value.expect("a sender waits with a value"));
         }
@@ -417,7 +446,9 @@ impl<T> State<T> {
         wakers: &mut [Option<Waker>],
     ) -> bool {
         if self.senders.is_empty() {
+            let before = into.len();
             self.queue.take(into, limit);
+            self.left += (into.len() - before) as u64;
             return false;
         }
         let mut places = wakers.iter_mut();
@@ -463,7 +494,24 @@ impl<T> State<T> {
 
     /// Takes the oldest value out of a full queue, whose place the caller fills at once.
     pub(crate) fn pop_oldest(&mut self) -> Option<T> {
-        self.queue.pop_front()
+        let oldest = self.queue.pop_front();
+        self.left += u64::from(oldest.is_some());
+        oldest
+    }
+
+    /// How many values have left: received (those that came back do not count), or taken out.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// How many values have come.
+    pub(crate) fn come(&self) -> u64 {
+        self.left + self.queue.len() as u64
+    }
+
+    /// Does somebody wait for a value?
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.receivers.is_empty()
     }
 
     /// Ends a receiver's wait without a value.

@@ -7,6 +7,7 @@ use super::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::{Arc, OnceLock};
+use crate::task::here;
 
 /// A write-once cell; clones are the same cell.
 ///
@@ -60,6 +61,7 @@ impl<T> IVar<T> {
     /// # Errors
     /// Gives the value back if the cell is full.
     pub fn fill(&self, value: T) -> Result<(), T> {
+        here::gave::<T>();
         let mut value = Some(value);
         self.chan().commit_each(false, |readers| {
             // Once; in later rounds it is there, and ours.

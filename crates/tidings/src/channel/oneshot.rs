@@ -15,6 +15,7 @@ use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, Sync, into_future};
 use crate::primitive::slab;
+use crate::task::here;
 use crate::time::Instant;
 
 /// A channel for one value.
@@ -102,6 +103,7 @@ impl<T> Sender<T> {
     /// # Errors
     /// Gives the value back if the receiver is gone.
     pub fn send(self, value: T) -> Result<(), T> {
+        here::gave::<T>();
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: this ends the only sender.
         unsafe { Self::end(cell, Some(value)) }
@@ -259,6 +261,7 @@ impl<T> Receiver<T> {
 impl<T> IntoFuture for Receiver<T> {
     type Output = Result<T, RecvError>;
     type IntoFuture = Sync<Recv<Self, T>>;
+    #[track_caller]
     fn into_future(self) -> Self::IntoFuture {
         self.into_recv().into_future()
     }

@@ -14,6 +14,7 @@ use super::refs::{SenderRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Sink;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::task::here;
 use crate::time::Elapsed;
 
 /// Sends values into a channel; clones send into the same one.
@@ -340,6 +341,8 @@ impl<T> Event for Send<'_, T> {
         if slot.is_closed() {
             return Err(SendError(slot.place().take().expect("an unsent value")));
         }
+        // Also a value that a receiver took while it waited.
+        here::gave::<T>();
         Ok(())
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
@@ -402,6 +405,9 @@ impl<T> Event for SendFrom<'_, T> {
     fn single(&self) -> Option<&Lock> {
         self.event.single()
     }
+    fn waits_for(&self, waits: &mut crate::event::waits::Waits) {
+        self.event.waits_for(waits);
+    }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.event.lock(locks);
     }
@@ -420,6 +426,7 @@ impl<T> Event for SendFrom<'_, T> {
     fn finish(mut self: Pin<&mut Self>, _: u32) -> Self::Output {
         let closed = self.event.slot.is_closed();
         self.as_mut().put_back();
+        here::gave::<T>();
         if closed { Err(SendError(())) } else { Ok(()) }
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {

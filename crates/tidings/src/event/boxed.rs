@@ -4,6 +4,7 @@ use std::fmt;
 use std::pin::Pin;
 use std::task::Waker;
 
+use super::waits::Waits;
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 
 /// An event behind a pointer, from [`Event::boxed`]: to store events of different types in one
@@ -24,6 +25,7 @@ trait Erased<T> {
     fn prepare(self: Pin<&mut Self>);
     fn leaves(&self) -> u32;
     fn waiters(&self) -> u32;
+    fn waits_for(&self, waits: &mut Waits);
     fn lock<'l>(&'l self, locks: &mut Locks<'l>);
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);
@@ -49,6 +51,9 @@ impl<T, E: Event<Output = T>> Erased<T> for E {
     }
     fn waiters(&self) -> u32 {
         Event::waiters(self)
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        Event::waits_for(self, waits);
     }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         Event::lock(self, locks);
@@ -87,6 +92,9 @@ impl<T> Event for Boxed<'_, T> {
     }
     fn single(&self) -> Option<&Lock> {
         None
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        self.event.waits_for(waits);
     }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.event.lock(locks);

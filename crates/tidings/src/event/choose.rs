@@ -73,6 +73,10 @@ impl<E: Event> Event for Choose<E> {
         }
     }
 
+    fn waits_for(&self, waits: &mut super::waits::Waits) {
+        self.events.iter().for_each(|event| event.waits_for(waits));
+    }
+
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
         self.events.iter().for_each(|event| event.lock(locks));
     }

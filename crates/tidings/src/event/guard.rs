@@ -59,6 +59,9 @@ macro_rules! made_methods {
         fn single(&self) -> Option<&Lock> {
             crate::event::guard::made(&self.event).single()
         }
+        fn waits_for(&self, waits: &mut $crate::event::waits::Waits) {
+            crate::event::guard::made(&self.event).waits_for(waits);
+        }
         fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
             crate::event::guard::made(&self.event).lock(locks);
         }

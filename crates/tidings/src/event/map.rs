@@ -44,6 +44,9 @@ macro_rules! wrapper_methods {
         fn single(&self) -> Option<&$crate::event::Lock> {
             self.event.single()
         }
+        fn waits_for(&self, waits: &mut $crate::event::waits::Waits) {
+            self.event.waits_for(waits);
+        }
         #[inline(always)]
         fn lock<'l>(&'l self, locks: &mut $crate::event::Locks<'l>) {
             self.event.lock(locks);

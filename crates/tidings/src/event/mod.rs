@@ -11,6 +11,7 @@
 //! | `mod.rs` | the trait: what a source of events must do |
 //! | `offer.rs` | the commit protocol |
 //! | `sync.rs` | performing an event: the future |
+//! | `waits.rs` | who waits for what, for reports of deadlocks |
 //! | `locks.rs` | locking all sources of a choice |
 //! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
 //! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
@@ -29,6 +30,7 @@ pub(crate) mod select;
 mod slice;
 mod sync;
 mod timeout;
+pub(crate) mod waits;
 
 use std::pin::Pin;
 use std::task::Waker;
@@ -46,6 +48,7 @@ use offer::Offer;
 pub use or::{Biased, Or};
 pub use sync::Sync;
 pub use timeout::Timeout;
+use waits::Waits;
 
 /// A communication described, not yet done.
 ///
@@ -165,6 +168,7 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     /// std::thread::spawn(move || tx.send(1).wait());
     /// assert_eq!(rx.recv().wait(), Ok(1));
     /// ```
+    #[track_caller]
     fn wait(self) -> Self::Output {
         crate::sched::block_on(self.into_future())
     }
@@ -212,6 +216,13 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         None
+    }
+
+    /// Says what it waits for.
+    #[doc(hidden)]
+    fn waits_for(&self, waits: &mut Waits) {
+        let source = self.single().map(|lock| std::ptr::from_ref(lock).addr());
+        waits.event::<Self>(source);
     }
 
     /// Adds the locks of all sources.
@@ -274,6 +285,7 @@ pub struct Enrol<'a> {
     offer: &'a Offer,
     branch: u32,
     exclusive: bool,
+    alone: bool,
     due: bool,
 }
 
@@ -284,6 +296,12 @@ impl Enrol<'_> {
         let branch = self.branch;
         self.branch += 1;
         branch
+    }
+
+    /// Is it the only base event of the wait? Then nothing else can end it.
+    #[inline(always)]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.alone
     }
 
     /// This base event has no partner who commits it; it wants to be asked by `due`.
@@ -300,6 +318,7 @@ macro_rules! into_future {
             type Output = $output;
             type IntoFuture = $crate::event::Sync<Self>;
             #[inline(always)]
+            #[track_caller]
             fn into_future(self) -> Self::IntoFuture {
                 $crate::event::Sync::new(self)
             }

@@ -106,6 +106,10 @@ macro_rules! pair_methods {
                 _ => None,
             }
         }
+        fn waits_for(&self, waits: &mut $crate::event::waits::Waits) {
+            self.a.waits_for(waits);
+            self.b.waits_for(waits);
+        }
         #[inline]
         fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
             self.a.lock(locks);

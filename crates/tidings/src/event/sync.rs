@@ -7,12 +7,14 @@
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
+#[cfg(debug_assertions)]
+use std::panic::Location;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::locks::Lock;
 use super::offer::{Offer, Outcome};
-use super::{Attempt, Enrol, Event, Locks};
+use super::{Attempt, Enrol, Event, Locks, waits};
 use crate::{sched, task};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +35,9 @@ pub struct Sync<E: Event> {
     event: E,
     offer: Offer,
     stage: Stage,
+    /// Where it was awaited.
+    #[cfg(debug_assertions)]
+    at: &'static Location<'static>,
     /// Waiters point into the event and to the offer.
     _pinned: PhantomPinned,
 }
@@ -45,8 +50,11 @@ unsafe impl<E: Event + Send> std::marker::Sync for Sync<E> {}
 
 impl<E: Event> Sync<E> {
     #[inline(always)]
+    #[track_caller]
     pub(crate) fn new(event: E) -> Self {
         Self {
+            #[cfg(debug_assertions)]
+            at: Location::caller(),
             event,
             offer: Offer::new(),
             stage: Stage::New,
@@ -74,10 +82,42 @@ impl<E: Event> Sync<E> {
         if let Some(branch) = self.attempt_or_enrol(Some(cx.waker())) {
             return self.done(branch);
         }
-        if self.stage == Stage::WaitingDue {
-            return self.look_due(cx);
+        if self.stage == Stage::WaitingDue
+            && let Poll::Ready(output) = self.look_due(cx)
+        {
+            return Poll::Ready(output);
         }
+        self.waits(cx);
         Poll::Pending
+    }
+
+    /// It leaves the poll waiting.
+    #[inline(always)]
+    fn waits(&self, cx: &Context<'_>) {
+        task::here::waits();
+        if waits::watched() {
+            self.record(cx);
+        }
+    }
+
+    #[cold]
+    fn record(&self, cx: &Context<'_>) {
+        #[cfg(debug_assertions)]
+        let at = Some(self.at);
+        #[cfg(not(debug_assertions))]
+        let at = None;
+        let mut of = waits::Waits::default();
+        of.wakers = 1;
+        self.event.waits_for(&mut of);
+        waits::begin(std::ptr::from_ref(self).addr(), cx.waker(), at, of);
+    }
+
+    /// It was left waiting, and does not wait any more.
+    #[inline(always)]
+    fn waited(&self) {
+        if waits::watched() {
+            waits::end(std::ptr::from_ref(self).addr());
+        }
     }
 
     /// A later poll, and no partner has committed yet.
@@ -91,11 +131,13 @@ impl<E: Event> Sync<E> {
         {
             return Poll::Ready(output);
         }
-        if self.offer.has_waker(cx.waker()) {
-            Poll::Pending
-        } else {
-            self.rewake(cx)
+        if !self.offer.has_waker(cx.waker())
+            && let Poll::Ready(output) = self.rewake(cx)
+        {
+            return Poll::Ready(output);
         }
+        self.waits(cx);
+        Poll::Pending
     }
 
     /// Tries to commit; enrols if that fails and a waker is given.
@@ -148,6 +190,7 @@ impl<E: Event> Sync<E> {
             offer: &self.offer,
             branch: 0,
             exclusive,
+            alone: self.event.leaves() == 1,
             due: false,
         };
         event(&mut self.event).enrol(&mut enrol);
@@ -191,6 +234,7 @@ impl<E: Event> Sync<E> {
         }) {
             Some(waker) => {
                 drop(waker);
+                self.waited();
                 self.done(branch)
             }
             None => self.committed(),
@@ -202,13 +246,14 @@ impl<E: Event> Sync<E> {
         let Outcome::Committed(branch) = self.offer.look() else {
             unreachable!("claims end under a lock");
         };
+        self.waited();
         self.done(branch)
     }
 
     #[cold]
     fn rewake(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
         // Cloned and dropped outside of the locks: a foreign waker runs foreign code.
-        let mut waker = Some(cx.waker().clone());
+        let mut waker = Some(task::clone_waker(cx.waker()));
         match self.locked(|this| waker.take().map(|waker| this.offer.rewake(waker))) {
             Some(old) => {
                 drop(old);
@@ -244,7 +289,10 @@ impl<E: Event> Future for Sync<E> {
         match this.stage {
             Stage::New => this.start(cx),
             Stage::Waiting | Stage::WaitingDue => match this.offer.look() {
-                Outcome::Committed(branch) => this.done(branch),
+                Outcome::Committed(branch) => {
+                    this.waited();
+                    this.done(branch)
+                }
                 found => this.wait_on(cx, found),
             },
             Stage::Done => panic!("an event's future is polled after it was ready"),
@@ -264,6 +312,7 @@ impl<E: Event> Drop for Sync<E> {
 impl<E: Event> Sync<E> {
     #[cold]
     fn withdraw(&mut self) {
+        self.waited();
         let waker = self.locked(|this| {
             event(&mut this.event).withdraw(None, true);
             this.offer.close(None)

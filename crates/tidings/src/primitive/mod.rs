@@ -60,10 +60,8 @@ mod imp {
     // Types that no model explores stay std's: `Arc` and `Mutex` are not ours to prove.
     pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
     pub(crate) mod atomic {
-        #[cfg(test)]
-        pub(crate) use loom::sync::atomic::AtomicU8;
         pub(crate) use loom::sync::atomic::{
-            AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+            AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
         };
     }
 }

@@ -70,6 +70,12 @@ impl Blocking {
         }
     }
 
+    /// Nothing runs, and nothing is queued.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let state = lock(&self.state);
+        state.queue.is_empty() && state.busy.is_empty()
+    }
+
     fn run(&self) {
         let mut state = lock(&self.state);
         loop {

@@ -127,6 +127,11 @@ impl Idle {
         lock(&self.sleepers).contains(&worker)
     }
 
+    /// Does every one of `workers` sleep?
+    pub(crate) fn all_asleep(&self, workers: usize) -> bool {
+        self.counts.load(Ordering::SeqCst) == workers * SLEEPING
+    }
+
     /// Does every one of `workers` search or sleep?
     pub(crate) fn all(&self, workers: usize) -> bool {
         let counts = self.counts.load(Ordering::SeqCst);

@@ -9,7 +9,10 @@
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `seam.rs` | the door through which a simulator decides |
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
-//! | `runtime.rs` | [`Runtime`], [`Builder`], [`Handle`]: start and stop |
+//! | `deadlock.rs` | who waits for what when nothing can happen any more |
+//! | `long.rs` | polls that take long |
+//! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
+//! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
 //! | `current.rs` | which worker this thread is |
 //!
@@ -18,10 +21,13 @@
 //! take half of a neighbour's inbox. A wake costs no lock on a worker, one elsewhere.
 
 mod blocking;
+mod builder;
 mod current;
+mod deadlock;
 mod idle;
 mod inbox;
 mod local;
+mod long;
 mod runtime;
 mod seam;
 mod solo;
@@ -34,16 +40,18 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+pub use builder::Builder;
 #[cfg(all(test, loom))]
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
 pub(crate) use inbox::Inbox;
-pub use runtime::{Builder, Handle, Runtime};
+pub use long::LongPoll;
+pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded};
 
 use crate::primitive::{ANYBODY, Arc, Parker};
-use crate::task::{JoinHandle, Task};
+use crate::task::{JoinHandle, Task, here};
 use crate::time::Timers;
 
 /// Starts a task on the runtime of this thread; it runs whether or not the handle is awaited.
@@ -68,6 +76,7 @@ where
     F::Output: Send + 'static,
 {
     let at = Location::caller();
+    here::note(here::GAVE);
     let Some(worker) = current::worker() else {
         return Shared::spawn(&here("spawn"), future, at);
     };
@@ -181,6 +190,16 @@ pub(crate) fn random_below(n: usize) -> usize {
 /// Is this thread inside of a runtime, where it can spawn?
 pub(crate) fn is_inside() -> bool {
     current::shared().is_some()
+}
+
+/// Workers, live tasks and long polls of this thread's runtime.
+pub(crate) fn inspect() -> (usize, usize, Vec<LongPoll>) {
+    let Some(shared) = current::shared() else {
+        return (0, 0, Vec::new());
+    };
+    let mut tasks = 0;
+    crate::task::each_alive(&*shared, |_| tasks += 1);
+    (shared.remotes.len(), tasks, shared.long_polls.all())
 }
 
 /// The time, if this thread's runtime has a seam.

@@ -14,19 +14,18 @@ use std::sync::TryLockError;
 use std::time::Duration;
 
 use super::blocking::Blocking;
+use super::builder::Builder;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
-use super::seam::Seam;
-use super::watch::{self, Watch};
+use super::long::LongPolls;
+use super::watch::Watch;
 use super::worker::Worker;
-use super::{current, solo};
-use crate::primitive::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, fence};
+use super::{current, deadlock, solo};
+use crate::event::waits::Watching;
+use crate::primitive::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
 use crate::primitive::{Arc, Biased, CachePadded, Mutex, OnceLock, Parker, lock, relax, thread};
-use crate::task::{self, JoinHandle, Task};
-
-/// Operations per poll, before a task must let others run.
-const BUDGET: u32 = 128;
+use crate::task::{self, Header, JoinHandle, Task, here};
 
 /// What all threads of a runtime share.
 #[derive(Debug)]
@@ -36,9 +35,12 @@ pub(crate) struct Shared {
     pub(super) blocking: Blocking,
     pub(super) budget: u32,
     pub(super) watch: Watch,
+    pub(super) long_polls: LongPolls,
+    /// How long it stands still before that is a deadlock, if it watches.
+    pub(super) patience: Option<(Duration, Watching)>,
     closing: AtomicBool,
     /// Workers that have not ended.
-    running: AtomicUsize,
+    pub(super) running: AtomicUsize,
     /// Where the next task from outside goes.
     next: AtomicUsize,
     /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
@@ -54,17 +56,20 @@ pub(crate) struct Remote {
     pub(super) local: Biased<Local>,
     /// Counts its turns: one that stands still is in a long poll, or sleeps.
     pub(super) turn: CachePadded<AtomicU32>,
+    /// The task that it runs, or ran last: only compared, and asked for where it was spawned.
+    pub(super) running: AtomicPtr<Header>,
     parker: OnceLock<Arc<Parker>>,
 }
 
 impl Shared {
-    fn new(builder: &Builder, workers: usize) -> Self {
+    pub(super) fn new(builder: &Builder, workers: usize) -> Self {
         let remote = || {
             CachePadded(Remote {
                 inbox: Inbox::new(),
                 sent: Inbox::new(),
                 local: Biased::new(Local::default()),
                 turn: CachePadded(AtomicU32::new(0)),
+                running: AtomicPtr::new(std::ptr::null_mut()),
                 parker: OnceLock::new(),
             })
         };
@@ -74,6 +79,10 @@ impl Shared {
             blocking: Blocking::new(builder.blocking_threads),
             budget: builder.budget,
             watch: Watch::default(),
+            long_polls: LongPolls::default(),
+            patience: builder
+                .patience
+                .map(|patience| (patience, Watching::start())),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
@@ -149,6 +158,7 @@ impl Shared {
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
+        here::note(here::GAVE);
         let (task, handle) = Task::new(future, Arc::as_ptr(shared), at);
         match current::worker() {
             Some(worker) if worker.runs_for(Arc::as_ptr(shared)) => worker.push_spawned(task),
@@ -166,6 +176,7 @@ impl Shared {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        here::note(here::GAVE);
         // Under a seam there is one thread, and the closure is one more task.
         let solo = current::worker().is_some_and(|worker| worker.seam_now().is_some());
         // Elsewhere it belongs to the pool of threads alone: it is polled once and never
@@ -185,7 +196,7 @@ impl Shared {
     }
 
     /// The thread of a worker.
-    fn run_worker(shared: &Arc<Self>, index: usize) {
+    pub(super) fn run_worker(shared: &Arc<Self>, index: usize) {
         let parker = Arc::new(Parker::current());
         let _ = shared.remotes[index].parker.set(Arc::clone(&parker));
         let worker = Worker::new(shared, index, parker, None);
@@ -196,7 +207,7 @@ impl Shared {
     }
 
     /// All workers have stopped: ends every task.
-    fn end(&self) {
+    pub(super) fn end(&self) {
         let mut step = 0;
         loop {
             self.end_queued();
@@ -264,12 +275,12 @@ impl Shared {
 /// assert_eq!(answer, 42);
 /// ```
 pub struct Runtime {
-    shared: Arc<Shared>,
-    threads: Vec<thread::JoinHandle<()>>,
+    pub(super) shared: Arc<Shared>,
+    pub(super) threads: Vec<thread::JoinHandle<()>>,
     /// The only worker of a runtime with a seam; it runs inside `block_on`.
-    solo: Option<Mutex<Worker>>,
+    pub(super) solo: Option<Mutex<Worker>>,
     /// How long the drop waits for blocking work: as long as it takes, unless told.
-    patience: Option<Duration>,
+    pub(super) patience: Option<Duration>,
 }
 
 impl Runtime {
@@ -293,6 +304,9 @@ impl Runtime {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         let Some(solo) = &self.solo else {
+            if let Some((patience, _)) = self.shared.patience {
+                return deadlock::block_on(&self.shared, patience, future);
+            }
             return current::enter(&self.shared, || super::block_on(future));
         };
         super::assert_may_wait();
@@ -453,148 +467,5 @@ impl Handle {
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
-    }
-}
-
-/// Configures a [`Runtime`].
-pub struct Builder {
-    workers: Option<usize>,
-    name: String,
-    stack: Option<usize>,
-    budget: u32,
-    blocking_threads: usize,
-    seam: Option<Box<dyn Seam>>,
-}
-
-impl Default for Builder {
-    fn default() -> Self {
-        Self {
-            workers: None,
-            name: "tidings-worker".into(),
-            stack: None,
-            budget: BUDGET,
-            blocking_threads: 512,
-            seam: None,
-        }
-    }
-}
-
-impl Builder {
-    /// How many threads run tasks; by default one for each core.
-    ///
-    /// # Panics
-    /// If `n` is 0 or over 65,535.
-    #[must_use]
-    pub fn workers(mut self, n: usize) -> Self {
-        assert!(
-            (1..1 << 16).contains(&n),
-            "a runtime has 1 to 65535 workers, not {n}"
-        );
-        self.workers = Some(n);
-        self
-    }
-
-    /// The name of the worker threads; `-0`, `-1`, .. is appended.
-    #[must_use]
-    pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
-        self
-    }
-
-    /// The stack of each worker thread, in bytes; by default the system's.
-    #[must_use]
-    pub fn thread_stack_size(mut self, bytes: usize) -> Self {
-        self.stack = Some(bytes);
-        self
-    }
-
-    /// How many channel and timer operations a task may do in one poll before it yields; 128
-    /// by default. Fewer: fairer; more: faster when one task does most of the work.
-    ///
-    /// # Panics
-    /// If `operations` is 0.
-    #[must_use]
-    pub fn budget(mut self, operations: u32) -> Self {
-        assert!(
-            operations > 0,
-            "a budget of 0 operations would let no task do anything"
-        );
-        self.budget = operations;
-        self
-    }
-
-    /// The most threads for blocking work; 512 by default. More work queues.
-    ///
-    /// # Panics
-    /// If `n` is 0.
-    #[must_use]
-    pub fn blocking_threads(mut self, n: usize) -> Self {
-        assert!(n > 0, "blocking work needs at least one thread");
-        self.blocking_threads = n;
-        self
-    }
-
-    /// Lets `seam` make every choice of the scheduler; tasks then run on the thread inside
-    /// [`Runtime::block_on`], one at a time.
-    #[must_use]
-    pub fn seam(mut self, seam: impl Seam + 'static) -> Self {
-        self.seam = Some(Box::new(seam));
-        self
-    }
-
-    /// Starts the runtime.
-    ///
-    /// # Errors
-    /// If the system starts no threads.
-    pub fn build(mut self) -> io::Result<Runtime> {
-        let seam = self.seam.take();
-        let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let workers = if seam.is_some() {
-            1
-        } else {
-            self.workers.unwrap_or_else(cores)
-        };
-        let shared = Arc::new(Shared::new(&self, workers));
-        let mut runtime = Runtime {
-            shared: Arc::clone(&shared),
-            threads: Vec::new(),
-            solo: None,
-            patience: None,
-        };
-        if let Some(seam) = seam {
-            let parker = Arc::new(Parker::current());
-            runtime.solo = Some(Mutex::new(Worker::new(&shared, 0, parker, Some(seam))));
-            return Ok(runtime);
-        }
-        if workers > 1 {
-            watch::register(&shared);
-        }
-        for index in 0..workers {
-            let mut thread = thread::Builder::new().name(format!("{}-{index}", self.name));
-            if let Some(stack) = self.stack {
-                thread = thread.stack_size(stack);
-            }
-            let shared = Arc::clone(&shared);
-            match thread.spawn(move || Shared::run_worker(&shared, index)) {
-                Ok(thread) => runtime.threads.push(thread),
-                Err(error) => {
-                    // Those that never start have ended.
-                    let missing = workers - index;
-                    if runtime.shared.running.fetch_sub(missing, Ordering::AcqRel) == missing {
-                        runtime.shared.end();
-                    }
-                    return Err(error);
-                }
-            }
-        }
-        Ok(runtime)
-    }
-}
-
-impl fmt::Debug for Builder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
-            .field("workers", &self.workers)
-            .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::seam::Choice;
 use super::worker::Worker;
-use super::{Shared, current};
+use super::{Shared, current, deadlock};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, Parker};
 
@@ -40,6 +40,8 @@ pub(super) fn block_on<F: Future>(
     });
     let waker = Waker::from(Arc::clone(&root));
     let mut context = Context::from_waker(&waker);
+    // Idle turns in a row.
+    let mut still = 0;
     current::become_worker(worker, || {
         loop {
             // What came from threads outside takes part from here on.
@@ -57,11 +59,25 @@ pub(super) fn block_on<F: Future>(
                 if nothing && !root.woken.load(Ordering::Acquire) {
                     let moved = worker.seam_idle(next.map(|next| next.since_start()));
                     if moved == Some(false) {
-                        parker.park();
+                        match &shared.patience {
+                            None => parker.park(),
+                            Some((patience, _)) => {
+                                parker.park_timeout(*patience);
+                                // Two of the counts are ours.
+                                let copies = Arc::strong_count(&root) - 2;
+                                still += 1;
+                                // One may be over at once for no reason.
+                                if still > 1 && shared.is_still(&root.woken, &waker, copies) {
+                                    let main = waker.data().addr();
+                                    panic!("{}", deadlock::report(shared, main));
+                                }
+                            }
+                        }
                     }
                 }
                 continue;
             }
+            still = 0;
             let pick = worker.choose(Choice::Task, runnable);
             if pick == tasks {
                 // A wake that comes from here on is for the next poll.

@@ -14,7 +14,7 @@ use super::seam::{Choice, Seam};
 use super::{Shared, current};
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
-use crate::task::{Header, Task, wake_each};
+use crate::task::{Task, wake_each};
 use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
@@ -40,8 +40,6 @@ pub(crate) struct Worker {
     /// Ours of `shared.remotes`.
     remote: NonNull<super::Remote>,
     parker: Arc<Parker>,
-    /// The task that runs, or ran last: only compared.
-    running: Cell<*mut Header>,
     /// `index`, as tasks remember it and as channel locks do.
     id: u32,
     lock_name: u8,
@@ -73,7 +71,6 @@ impl Worker {
             index,
             remote: NonNull::from(&*shared.remotes[index]),
             parker,
-            running: Cell::new(std::ptr::null_mut()),
             id: u32::try_from(index).expect("at most 65535 workers"),
             lock_name: u8::try_from(index + 1).unwrap_or(ANYBODY),
             pull: Cell::new(None),
@@ -133,7 +130,8 @@ impl Worker {
     #[inline(always)]
     pub(super) fn push_spawned(&self, task: Task) {
         let hungry = self.seam.is_none() && self.shared.idle.is_hungry();
-        task.set_parent(self.running.get());
+        // RELAXED: our own.
+        task.set_parent(self.remote().running.load(Ordering::Relaxed));
         let shared = self.local(|local| {
             local.push_spawned(task);
             hungry && local.share_spawned(&self.remote().inbox)
@@ -201,7 +199,10 @@ impl Worker {
     #[inline]
     pub(super) fn run_task(&self, task: Task) {
         self.refill_budget();
-        self.running.set(task.as_ptr());
+        // RELAXED: a neighbour asks whom we poll when we have done so for long.
+        self.remote()
+            .running
+            .store(task.as_ptr(), Ordering::Relaxed);
         task.set_ran_on(self.id);
         let again = task.run();
         // Also if it waits now: what it ran into is not the next task's affair.
@@ -392,6 +393,11 @@ impl Worker {
             };
             if now.saturating_since(seen.1) < STUCK || self.shared.idle.is_sleeping(index) {
                 continue;
+            }
+            if let Some(polled) = Task::polled(remote.running.load(Ordering::Relaxed)) {
+                self.shared
+                    .long_polls
+                    .note(index, turn, seen.1, now, polled);
             }
             let mut tasks = Vec::new();
             let mut due = self.due.take();

@@ -10,6 +10,7 @@ use super::handle::{JoinError, JoinHandle};
 use super::stage::{Holds, Stage, Staged};
 use super::state::State;
 use super::waker::waker;
+use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
 use crate::primitive::{RawLock, SpinGuard, UnsafeCell, slab};
 use crate::sched::{self, Shared};
@@ -24,7 +25,8 @@ pub(crate) struct Header {
     /// The runtime. Valid while the task is alive: a runtime ends its tasks before it ends.
     shared: AtomicPtr<Shared>,
     vtable: UnsafeCell<&'static Vtable>,
-    location: UnsafeCell<&'static Location<'static>>,
+    /// Where it was spawned. Atomic, because reports read it in slots that come and go.
+    location: AtomicPtr<Location<'static>>,
     /// Guards `joiner`. Apart from it, so that `ran_on` lies between and the header is one cache line.
     joiner_lock: RawLock,
     /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
@@ -101,7 +103,8 @@ impl<F: Future> Cell<F> {
             ptr::addr_of_mut!((*cell).header.next).write(UnsafeCell::new(ptr::null_mut()));
             (*ptr::addr_of!((*cell).header.shared)).store(shared.cast_mut(), Ordering::Relaxed);
             ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
-            ptr::addr_of_mut!((*cell).header.location).write(UnsafeCell::new(at));
+            (*ptr::addr_of!((*cell).header.location))
+                .store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
             ptr::addr_of_mut!((*cell).header.joiner_lock).write(RawLock::new());
             ptr::addr_of_mut!((*cell).header.joiner).write(UnsafeCell::new(None));
             ptr::addr_of_mut!((*cell).header.holds).write(UnsafeCell::new(Holds::Future));
@@ -280,8 +283,9 @@ impl Header {
     }
 
     fn location(&self) -> &'static Location<'static> {
-        // SAFETY: written by the maker before the task was published.
-        self.location.with(|location| unsafe { *location })
+        // RELAXED: whoever gets there finds what the maker wrote, or, in a report, what a later one
+        // did. SAFETY: only such references are ever written.
+        unsafe { &*self.location.load(Ordering::Relaxed) }
     }
 }
 
@@ -294,6 +298,9 @@ impl Task {
         at: &'static Location<'static>,
     ) -> (Self, JoinHandle<F::Output>) {
         let header = Cell::alloc(future, shared, at);
+        if waits::watched() {
+            waits::fresh(header.addr().get());
+        }
         (Self(header), JoinHandle::new(header))
     }
 
@@ -315,7 +322,7 @@ impl Task {
             next: UnsafeCell::new(ptr::null_mut()),
             shared: AtomicPtr::new(ptr::null_mut()),
             vtable: UnsafeCell::new(&STUB),
-            location: UnsafeCell::new(Location::caller()),
+            location: AtomicPtr::new(ptr::from_ref(Location::caller()).cast_mut()),
             joiner_lock: RawLock::new(),
             joiner: UnsafeCell::new(None),
             holds: UnsafeCell::new(Holds::Nothing),
@@ -388,6 +395,12 @@ impl Task {
             .next
             .with(|link| unsafe { *link });
         link == parent.0.as_ptr()
+    }
+
+    /// Where the task in this slot, which is or was alive, was spawned; `None` for no slot.
+    pub(crate) fn polled(header: *mut Header) -> Option<(usize, &'static Location<'static>)> {
+        let header = NonNull::new(header)?;
+        Some((header.addr().get(), location(header)))
     }
 
     pub(crate) fn as_ptr(&self) -> *mut Header {
@@ -496,10 +509,26 @@ pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Aborting))
     });
 }
 
-/// A live task of a runtime that shuts down.
+/// Where the task in this slot, which is or was alive, was spawned.
+pub(super) fn location(header: NonNull<Header>) -> &'static Location<'static> {
+    // SAFETY: type-stable memory, and the field is atomic in every slot that was ever used.
+    unsafe { header.as_ref() }.location()
+}
+
+/// A live task of a runtime that shuts down, or that is reported.
 pub(crate) struct Aborting(NonNull<Header>);
 
 impl Aborting {
+    /// As waits know the task.
+    pub(crate) fn address(&self) -> usize {
+        self.0.addr().get()
+    }
+
+    /// Where the task was spawned.
+    pub(crate) fn location(&self) -> &'static Location<'static> {
+        location(self.0)
+    }
+
     /// Aborts it. `Some`: the caller got the run right; `None`: somebody else has it.
     pub(crate) fn abort(self) -> Option<Task> {
         // SAFETY: live tasks of a stopped runtime are completed by the visitor only.

@@ -9,7 +9,9 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::cell::{self, Header, panic_message};
-use crate::event::{Attempt, Enrol, Event, Locks, into_future};
+use super::here;
+use super::waker::clone_waker;
+use crate::event::{Attempt, Enrol, Event, Locks, into_future, waits};
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
 ///
@@ -112,6 +114,9 @@ impl<T> JoinHandle<T> {
         if !self.state().is_complete() {
             return None;
         }
+        if waits::watched() {
+            waits::end(self.header.addr().get());
+        }
         self.taken = true;
         // SAFETY: complete, we are the handle, and `T` is the type it was made with.
         Some(unsafe { cell::take_output(self.header) })
@@ -125,7 +130,7 @@ impl<T> JoinHandle<T> {
             return false;
         }
         if !joiner.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            let old = joiner.replace(waker.clone());
+            let old = joiner.replace(clone_waker(waker));
             drop(joiner);
             drop(old);
         }
@@ -147,6 +152,11 @@ impl<T> Future for JoinHandle<T> {
             return Poll::Ready(output);
         }
         if self.register(cx.waker()) {
+            if waits::watched() {
+                let at = cell::location(self.header);
+                waits::begin_join(self.header.addr().get(), cx.waker(), at);
+            }
+            here::waits();
             return Poll::Pending;
         }
         Poll::Ready(self.try_take().expect("register saw the task complete"))
@@ -156,6 +166,9 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
+        if waits::watched() {
+            waits::end(self.header.addr().get());
+        }
         if self.state().is_complete() && !self.taken {
             // SAFETY: complete, and we are the join handle.
             unsafe { cell::drop_output(self.header) };
@@ -193,6 +206,12 @@ impl<T> Event for Join<'_, T> {
     #[inline(always)]
     fn waiters(&self) -> u32 {
         0
+    }
+    fn waits_for(&self, waits: &mut waits::Waits) {
+        // With that of the offer.
+        waits.wakers += 1;
+        let at = cell::location(self.handle.header);
+        waits.of(format_args!("the end of the task started at {at}"));
     }
     fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
@@ -261,6 +280,18 @@ impl AbortHandle {
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.state().is_complete()
+    }
+}
+
+impl AbortHandle {
+    /// Is it neither running nor queued?
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state().is_idle()
+    }
+
+    /// As waits know the task.
+    pub(crate) fn address(&self) -> usize {
+        self.header.addr().get()
     }
 }
 

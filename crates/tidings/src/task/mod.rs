@@ -10,6 +10,7 @@
 //! | `child.rs` | a task that tells its parent when it ends |
 //! | `set.rs` | [`JoinSet`] |
 //! | `local.rs` | [`task_local!`](crate::task_local), [`LocalKey`] |
+//! | `here.rs` | what the poll of this thread has done, for the detection of call cycles |
 //! | `yield_now.rs` | [`yield_now`] |
 //!
 //! Who may touch what in a cell:
@@ -25,6 +26,7 @@
 mod cell;
 pub(crate) mod child;
 mod handle;
+pub(crate) mod here;
 mod local;
 mod set;
 mod stage;
@@ -39,7 +41,9 @@ pub use local::{LocalKey, NoTaskLocal, Scoped};
 pub use set::{JoinNext, JoinSet};
 #[cfg(all(test, loom))]
 pub(crate) use state::State;
-pub(crate) use waker::{Woken, copy_ours, go_on, is_ours, wake_all, wake_each, wake_now};
+pub(crate) use waker::{
+    Woken, clone_waker, copy_ours, go_on, is_ours, wake_all, wake_each, wake_now,
+};
 pub use yield_now::{YieldNow, yield_now};
 
 /// Gives task memory that nothing uses back to the system; returns bytes.

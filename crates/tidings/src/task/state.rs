@@ -157,6 +157,12 @@ impl State {
         self.wake()
     }
 
+    /// Nobody has woken it since it last ran.
+    pub(crate) fn is_idle(&self) -> bool {
+        // RELAXED: for reports.
+        self.0.load(Ordering::Relaxed) < WAKE
+    }
+
     /// Not complete, not free.
     pub(crate) fn is_alive(&self) -> bool {
         // ORD task.state: acquire; pairs with reset.

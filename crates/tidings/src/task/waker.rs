@@ -10,8 +10,11 @@ use std::ptr::NonNull;
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use super::cell::{Header, wake};
+use super::here;
+use crate::event::waits;
 
-static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_raw, wake_raw, drop_raw);
+/// What foreign code calls; ours goes around it.
+static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_foreign, wake_foreign, drop_raw);
 
 /// The waker of `header`; dropping it would be free too, so it is never dropped.
 #[inline(always)]
@@ -27,6 +30,12 @@ pub(super) fn waker(header: NonNull<Header>) -> ManuallyDrop<Waker> {
 pub(crate) fn copy_ours(waker: &Waker) -> Option<Waker> {
     // SAFETY: as in `waker` above; our wakers count nothing.
     is_ours(waker).then(|| unsafe { Waker::from_raw(RawWaker::new(waker.data(), &VTABLE)) })
+}
+
+/// As `Waker::clone`, in our own waits, which are known to those who ask what a task waits for.
+#[inline(always)]
+pub(crate) fn clone_waker(waker: &Waker) -> Waker {
+    copy_ours(waker).unwrap_or_else(|| waker.clone())
 }
 
 /// As `Waker::wake`, without the indirect call where the waker is one of ours.
@@ -71,6 +80,10 @@ pub(crate) fn is_ours(waker: &Waker) -> bool {
 }
 
 fn clone(data: *const ()) -> RawWaker {
+    here::note(here::FOREIGN);
+    if waits::watched() {
+        waits::foreign(data.addr());
+    }
     RawWaker::new(data, &VTABLE)
 }
 
@@ -78,6 +91,12 @@ fn clone(data: *const ()) -> RawWaker {
 fn wake_raw(data: *const ()) {
     // SAFETY: `data` came from a `NonNull<Header>`.
     wake(unsafe { NonNull::new_unchecked(data.cast_mut().cast()) });
+}
+
+fn wake_foreign(data: *const ()) {
+    // Of the running task itself, perhaps.
+    here::again();
+    wake_raw(data);
 }
 
 fn drop_raw(_: *const ()) {}

@@ -22,6 +22,7 @@ pub use interval::{Interval, MissedTicks, interval, interval_at};
 pub(crate) use timers::Timers;
 use timers::{Armed, Deadline, Look};
 
+use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Locks, Sync, into_future};
 
 /// A point in time of the runtime that runs this thread.
@@ -184,6 +185,10 @@ impl Event for After {
     #[inline(always)]
     fn waiters(&self) -> u32 {
         0
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.timed = true;
+        waits.of(format_args!("a time"));
     }
     fn lock(&self, _: &mut Locks<'_>) {}
 

@@ -335,7 +335,7 @@ impl Armed {
     /// Arms a timer with the worker of this thread, or outside.
     #[inline]
     pub(crate) fn new(deadline: Deadline, waker: &Waker) -> Self {
-        let waker = waker.clone();
+        let waker = crate::task::clone_waker(waker);
         let node = sched::with_timers(
             waker,
             |timers, waker| timers.arm(deadline, waker),

@@ -22,7 +22,7 @@ use entry::{Slot, Spec};
 use table::supervise;
 
 use super::Builder;
-use super::actor_ref::ActorRef;
+use super::actor_ref::{ActorRef, Recipient, WeakActorRef};
 use super::any::AnyRef;
 use super::call::Call;
 use super::child::{Child, Restart, Shutdown};
@@ -324,9 +324,19 @@ impl Deref for SupervisorRef {
 
 impl Reference for SupervisorRef {
     type Message = SupervisorMessage;
+    type Weak = WeakActorRef<SupervisorMessage>;
 
     fn of(actor: ActorRef<SupervisorMessage>) -> Self {
         Self { actor }
+    }
+    fn weak(&self) -> Self::Weak {
+        self.actor.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade().map(Self::of)
+    }
+    fn recipient(&self) -> Recipient<SupervisorMessage> {
+        self.actor.narrow()
     }
 }
 

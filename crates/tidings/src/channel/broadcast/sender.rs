@@ -8,6 +8,7 @@ use super::super::source::{Side, Source};
 use super::super::wait::{Ticket, Wait, wait_event};
 use super::{Receiver, State, subscribe};
 use crate::primitive::Arc;
+use crate::task::here;
 
 /// Sends values to all receivers of a [`broadcast`](super::broadcast()) channel; clones send into the same one.
 ///
@@ -32,6 +33,7 @@ impl<T> Sender<T> {
     /// assert_eq!(tx.send(2).unwrap_err().into_inner(), 2);
     /// ```
     pub fn send(&self, value: T) -> Result<usize, SendError<T>> {
+        here::gave::<T>();
         let mut value = Some(Arc::new(value));
         // Dropped after the lock: its drop is user code.
         let mut oldest = None;

@@ -8,6 +8,7 @@ use super::super::source::{Side, Source};
 use super::super::wait::{Ticket, Wait, wait_event};
 use super::{Receiver, State};
 use crate::primitive::Arc;
+use crate::task::here;
 
 /// Sends values into a [`watch`](super::watch()) cell; clones send into the same one.
 ///
@@ -62,6 +63,7 @@ impl<T> Sender<T> {
         value: Arc<T>,
         may: impl FnOnce(&State<T>) -> bool,
     ) -> Result<Arc<T>, Arc<T>> {
+        here::gave::<T>();
         let (mut value, mut may, mut sent) = (value, Some(may), false);
         self.source.commit_each(false, |state| {
             if may.take().is_some_and(|may| may(state)) {

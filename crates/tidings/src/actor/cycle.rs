@@ -1,0 +1,398 @@
+//! Call cycles: actor `a` waits for `b`, `b` for `c`, and `c` calls `a`. The last call is refused,
+//! with the cycle by name, where nothing but that could end the wait of all.
+//!
+//! When the poll of an actor ends and its only wait is a call, the actor notes whom it waits for (a
+//! [`Note`]). Who calls an actor that has such a note walks along the notes; if they lead back to the
+//! caller the request is held back until the caller's poll has ended, and then decided: sent, or
+//! refused. A call to an actor that waits for nobody costs a look at its note.
+//!
+//! What counts, so that nothing is refused that could go on:
+//! 1. The note is made at the end of a poll, if the call is all that the task waits for: no choice,
+//!    no deadline, no other future beside it (`task/here.rs` counts the waits), and no foreign code
+//!    that has the task's waker.
+//! 2. The callee alone can answer. The request is in its mailbox; or it handles it, and its dispatch
+//!    keeps the reply (`HELD`: methods of interfaces); or it is the message that a mailbox loop took
+//!    last, and nothing has left any actor of the cycle since that could have carried the reply away
+//!    (`GAVE`: no spawn, no send of a value that needs a drop, no other call that was answered).
+//!    It is not so if the callee's mailbox is not in its own hands, or if what left the mailbox last
+//!    need not be what the callee handles (`PASSED`, messages dropped as the oldest).
+//! 3. All notes were there at one moment: each has a number, and a second walk finds the same ones.
+//!
+//! Two calls that close a cycle at the same time find nobody waiting, and send. Then the notes are
+//! there when the last poll ends, whose call is refused, its request being in a mailbox already.
+//!
+//! An actor that has ever waited for reentrant handlers makes no note: its task's waker is in the
+//! hands of `crowd.rs`, as good as foreign. A note ends with the life of its actor.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use super::life::{Life, Overflow};
+use super::roll::{Entry, Peer};
+use crate::channel::refs::ReceiverRef;
+use crate::primitive::{Arc, Mutex, MutexGuard, lock};
+use crate::task::here::{FOREIGN, GAVE, HELD, PASSED, TOOK, Verdict, here};
+
+/// Whom an actor waits for, from the end of one poll to the beginning of the next.
+struct Note {
+    /// No other note of the actor has it.
+    number: u64,
+    callee: u64,
+    /// How many messages had come to the callee before the request.
+    ticket: u64,
+    /// What the actor has done with the message it handles: bits of `task::here`.
+    hands: u8,
+    actor: Entry,
+}
+
+/// The notes of a part of all actors, by their numbers.
+struct Notes {
+    all: HashMap<u64, Note, BuildHasherDefault<DefaultHasher>>,
+    next: u64,
+}
+
+const SHARDS: usize = 64;
+
+static NOTES: [Mutex<Notes>; SHARDS] = [const {
+    Mutex::new(Notes {
+        all: HashMap::with_hasher(BuildHasherDefault::new()),
+        next: 0,
+    })
+}; SHARDS];
+
+/// The notes among which an actor's are. Of two who make theirs and then look for the other's, at
+/// least one finds it: each locks both.
+fn notes(id: u64) -> MutexGuard<'static, Notes> {
+    // The remainder is below 64.
+    lock(&NOTES[(id % SHARDS as u64) as usize])
+}
+
+/// The actor has a note from here on.
+fn publish(actor: Entry) {
+    let (id, hands) = (actor.peer().life().id, actor.peer().life().hands());
+    let (callee, ticket) = here(|here| (here.callee.get(), here.ticket.get()));
+    actor.peer().life().set_waiting(true);
+    let before = {
+        let mut notes = notes(id);
+        notes.next += 1;
+        let number = notes.next;
+        let note = Note {
+            number,
+            callee,
+            ticket,
+            hands,
+            actor,
+        };
+        notes.all.insert(id, note)
+    };
+    // Not under the lock: its mailbox may end with it.
+    drop(before);
+}
+
+/// Its note does not hold any more.
+#[cold]
+fn clear(life: &Life) {
+    life.set_waiting(false);
+    let note = notes(life.id).all.remove(&life.id);
+    // Not under the lock, as above.
+    drop(note);
+}
+
+/// A life is over: it waits for nobody, and what it held it holds no more.
+pub(super) fn life_over(life: &Life) {
+    if life.is_waiting() {
+        clear(life);
+    }
+    life.set_hands(GAVE);
+}
+
+/// Whom an actor waits for.
+pub(super) fn callee(life: &Life) -> Option<u64> {
+    life.is_waiting()
+        .then(|| notes(life.id).all.get(&life.id).map(|note| note.callee))?
+}
+
+/// An actor on a walk, with its note.
+struct Step {
+    id: u64,
+    name: Option<Arc<str>>,
+    number: u64,
+    callee: u64,
+    ticket: u64,
+    hands: u8,
+    mailbox: Seen,
+}
+
+fn step(id: u64) -> Option<Step> {
+    let notes = notes(id);
+    let note = notes.all.get(&id)?;
+    let peer = note.actor.peer();
+    Some(Step {
+        id,
+        name: peer.life().name(),
+        number: note.number,
+        callee: note.callee,
+        ticket: note.ticket,
+        hands: note.hands,
+        mailbox: Seen::of(peer, note.hands),
+    })
+}
+
+/// What a walk sees of a mailbox.
+struct Seen {
+    /// How many messages had left it.
+    left: u64,
+    /// It is not, or not for sure, in the hands of the actor's own task.
+    away: bool,
+    /// Some leave without being received.
+    drops: bool,
+}
+
+impl Seen {
+    fn of(peer: &dyn Peer, hands: u8) -> Self {
+        let life = peer.life();
+        Self {
+            left: peer.counts().left,
+            away: is_away(life, hands),
+            drops: life.overflow == Overflow::DropOldest,
+        }
+    }
+}
+
+/// May another than the actor's own task have its mailbox, or nobody?
+fn is_away(life: &Life, hands: u8) -> bool {
+    life.is_deaf() || life.is_away() || hands & (TOOK | GAVE) == GAVE
+}
+
+thread_local! {
+    /// The cycle that the call was refused for; there with `Verdict::Refuse`.
+    static REFUSED: RefCell<Option<Cycle>> = const { RefCell::new(None) };
+}
+
+/// Walks from the callee of `me` along the notes: the cycle, if they lead back to `me`, and nothing
+/// but a refusal can end it.
+fn walk(me: &dyn Peer, callee: u64) -> Option<Cycle> {
+    let mut steps: Vec<Step> = Vec::new();
+    let mut id = callee;
+    // Brent's: notes that lead around a cycle without `me` come by this one again.
+    let mut seen = callee;
+    while id != me.life().id {
+        let next = step(id)?;
+        id = next.callee;
+        steps.push(next);
+        if id == seen {
+            return None;
+        }
+        if steps.len().is_power_of_two() {
+            seen = id;
+        }
+    }
+    is_certain(&steps, me).then(|| Cycle::new(me.life(), &steps))
+}
+
+/// Could nobody outside of the cycle answer, and are all notes there at one moment?
+fn is_certain(steps: &[Step], me: &dyn Peer) -> bool {
+    let my_hands = me.life().hands();
+    let my_mailbox = Seen::of(me, my_hands);
+    // Of those who wait, this actor first, and of those who are waited for, it last. What it has
+    // held back has no ticket yet.
+    let tickets =
+        std::iter::once(here(|here| here.ticket.get())).chain(steps.iter().map(|step| step.ticket));
+    let callees = steps.iter().map(|step| (&step.mailbox, step.hands));
+    let mine = (&my_mailbox, my_hands);
+    let (mut gave, mut in_hands) = (false, false);
+    for (ticket, (mailbox, hands)) in tickets.zip(callees.chain([mine])) {
+        gave |= hands & GAVE != 0;
+        if mailbox.away {
+            return false;
+        }
+        if mailbox.left <= ticket {
+            continue;
+        }
+        if mailbox.left != ticket + 1 || mailbox.drops || hands & PASSED != 0 {
+            return false;
+        }
+        in_hands |= hands & HELD == 0;
+    }
+    if in_hands && gave {
+        return false;
+    }
+    let same = |known: &Step| step(known.id).is_some_and(|now| now.number == known.number);
+    steps.iter().all(same)
+}
+
+/// Does a call of the actor that runs here, to `callee`, close a cycle, as things are?
+#[inline]
+pub(super) fn closes(callee: &Life) -> bool {
+    let me = here(|here| here.actor.get());
+    me != 0 && (callee.id == me || (callee.is_waiting() && leads_to(me, callee)))
+}
+
+#[cold]
+fn leads_to(me: u64, callee: &Life) -> bool {
+    let mut id = callee.id;
+    let (mut seen, mut steps) = (id, 0_usize);
+    while let Some(next) = step(id) {
+        id = next.callee;
+        if id == me {
+            return true;
+        }
+        steps += 1;
+        if id == seen {
+            return false;
+        }
+        if steps.is_power_of_two() {
+            seen = id;
+        }
+    }
+    false
+}
+
+/// The actor that runs here waits for an answer of `callee`. `ticket`: of the request, if it is
+/// sent; otherwise it is held back.
+#[inline]
+pub(super) fn waits_for(callee: &Life, ticket: Option<u64>) {
+    here(|here| {
+        here.callee.set(callee.id);
+        here.ticket.set(ticket.unwrap_or(u64::MAX));
+        here.held_back.set(ticket.is_none());
+    });
+}
+
+/// What the call that asks is to do; said once.
+#[inline]
+pub(super) fn verdict() -> Verdict {
+    here(|here| here.verdict.replace(Verdict::Wait))
+}
+
+/// The cycle of `Verdict::Refuse`.
+pub(super) fn refused() -> Cycle {
+    let cycle = REFUSED.with(|refused| refused.borrow_mut().take());
+    cycle.expect("a refusal has its cycle")
+}
+
+/// Before a poll of the actor.
+#[inline(always)]
+pub(super) fn begin(life: &Life) {
+    if life.is_waiting() {
+        clear(life);
+    }
+    here(|here| {
+        here.actor.set(life.id);
+        here.hands.set(life.hands());
+        here.waits.set(0);
+        here.callee.set(0);
+    });
+}
+
+/// After a poll of the actor. `true`: it is pending, and is to be polled again at once, because the
+/// call that it waits for has something to do.
+#[inline(always)]
+pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) -> bool {
+    let life = actor.beside();
+    let waits_for = here(|here| {
+        let alone = here.actor.replace(0) == life.id;
+        here.verdict.set(Verdict::Wait);
+        // If another actor was polled inside of this poll, nothing is known of it.
+        let hands = if alone { here.hands.get() } else { FOREIGN };
+        life.set_hands(hands);
+        if alone { here.callee.get() } else { 0 }
+    });
+    pending && waits_for != 0 && settle(Entry::new(actor.downgrade()))
+}
+
+/// The poll of an actor has left a call waiting.
+fn settle(actor: Entry) -> bool {
+    let (callee, held_back, alone) = here(|here| {
+        let alone = here.waits.get() == 1 && here.hands.get() & FOREIGN == 0;
+        let held_back = here.held_back.get();
+        (here.callee.get(), held_back, alone)
+    });
+    if alone && !held_back {
+        publish(actor.clone());
+    }
+    let cycle = if alone {
+        cycle_of(actor.peer(), callee)
+    } else {
+        None
+    };
+    let verdict = match (cycle, held_back) {
+        (Some(cycle), _) => {
+            REFUSED.with(|refused| *refused.borrow_mut() = Some(cycle));
+            Verdict::Refuse
+        }
+        (None, true) => Verdict::Send,
+        (None, false) => return false,
+    };
+    here(|here| here.verdict.set(verdict));
+    true
+}
+
+fn cycle_of(me: &dyn Peer, callee: u64) -> Option<Cycle> {
+    let life = me.life();
+    if callee == life.id {
+        return (!is_away(life, life.hands())).then(|| Cycle::new(life, &[]));
+    }
+    walk(me, callee)
+}
+
+/// A cycle of calls, each actor waiting for the next: `a -> b -> a`.
+///
+/// ```
+/// use tidings::actor::{ActorRef, Builder, CallError, Mailbox, Reply};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// type Ask = (ActorRef<Reply<String>>, Reply<String>);
+/// let asker = Builder::new().name("asker").spawn(|mut mailbox: Mailbox<Reply<String>>| async move {
+///     let this = mailbox.this().upgrade().unwrap();
+///     while let Ok(reply) = mailbox.recv().await {
+///         let refused = this.call(|reply| reply).await.unwrap_err();
+///         let _ = reply.send(refused.to_string());
+///     }
+/// });
+/// let why = asker.call(|reply| reply).await.unwrap();
+/// assert_eq!(why, "refused: the call closes a cycle: asker -> asker");
+/// # });
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Cycle {
+    actors: Arc<[(u64, Option<Arc<str>>)]>,
+}
+
+impl Cycle {
+    #[cold]
+    fn new(me: &Life, steps: &[Step]) -> Self {
+        let others = steps.iter().map(|step| (step.id, step.name.clone()));
+        let actors = others.chain(std::iter::once((me.id, me.name())));
+        Self {
+            actors: actors.collect(),
+        }
+    }
+
+    /// The [`id`](super::ActorRef::id)s and names of the actors, each of which waits for the
+    /// next; the last is the one whose call was refused: it called the first.
+    pub fn actors(&self) -> impl Iterator<Item = (u64, Option<&str>)> {
+        self.actors.iter().map(|(id, name)| (*id, name.as_deref()))
+    }
+}
+
+impl fmt::Display for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let around = self.actors().chain(self.actors().take(1));
+        for (index, (id, name)) in around.enumerate() {
+            let arrow = if index == 0 { "" } else { " -> " };
+            match name {
+                Some(name) => write!(f, "{arrow}{name}")?,
+                None => write!(f, "{arrow}#{id}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Cycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cycle({self})")
+    }
+}

@@ -1,0 +1,249 @@
+//! Groups: actors that are reached together, as Erlang's `pg`; and the list of members that groups
+//! and pools are made of.
+//!
+//! The list is a watch cell: whoever sends takes a snapshot, so no lock is held while they do, and
+//! whoever wants to hear of changes waits for one. A member that ends leaves by itself, before those
+//! who wait for its end hear of it.
+
+use std::fmt;
+
+use super::actor_ref::Recipient;
+use super::interface::Reference;
+use super::next_id;
+use super::tell::SendError;
+use crate::channel::watch::{self, watch};
+use crate::event::Event;
+use crate::primitive::Arc;
+
+/// Members with the ids of their actors, in the order in which they came.
+pub(super) type Listed<T> = Vec<(u64, T)>;
+
+/// The list of members: `T` is what it keeps of each.
+pub(super) struct Members<T> {
+    list: watch::Sender<Listed<T>>,
+    /// By which the ends of the members know it.
+    key: u64,
+}
+
+impl<T: Clone + Send + Sync + 'static> Members<T> {
+    pub(super) fn new() -> Arc<Self> {
+        let (list, _) = watch(Vec::new());
+        let key = next_id();
+        Arc::new(Self { list, key })
+    }
+
+    /// The members of this moment.
+    #[inline]
+    pub(super) fn get(&self) -> Arc<Listed<T>> {
+        self.list.get()
+    }
+
+    /// Takes somebody in if `may`, given the list, and keeps `member` of it. `false`: not taken in,
+    /// a member already, or ended.
+    pub(super) fn join<R: Reference>(
+        self: &Arc<Self>,
+        actor: &R,
+        member: &T,
+        may: impl Fn(&Listed<T>) -> bool,
+    ) -> bool {
+        let recipient = actor.recipient();
+        let id = recipient.id();
+        let joined = self.list.send_if_modified(|list| {
+            let joins = may(list) && list.iter().all(|&(known, _)| known != id);
+            if joins {
+                list.push((id, member.clone()));
+            }
+            joins
+        });
+        if !joined {
+            return false;
+        }
+        let members = Arc::downgrade(self);
+        let lives = recipient.life().at_end(self.key, move || {
+            if let Some(members) = members.upgrade() {
+                members.remove(id);
+            }
+        });
+        if !lives {
+            self.remove(id);
+        }
+        lives
+    }
+
+    /// Takes a member out, whose end is no concern of the list any more.
+    pub(super) fn leave<R: Reference>(&self, actor: &R) -> bool {
+        let recipient = actor.recipient();
+        recipient.life().not_at_end(self.key);
+        self.remove(recipient.id())
+    }
+
+    fn remove(&self, id: u64) -> bool {
+        self.list.send_if_modified(|list| {
+            let before = list.len();
+            list.retain(|&(known, _)| known != id);
+            list.len() < before
+        })
+    }
+}
+
+/// Puts a copy into the mailbox of each; gives how many got one.
+pub(super) async fn broadcast<I: Clone + Send + 'static>(
+    to: Vec<Recipient<I>>,
+    message: I,
+) -> usize {
+    let mut sent = 0;
+    let mut full = Vec::new();
+    // Nobody waits behind a mailbox that is full.
+    for recipient in to {
+        match recipient.try_send(message.clone()) {
+            Ok(()) => sent += 1,
+            Err(SendError::Full(copy)) => full.push((recipient, copy)),
+            Err(_) => {}
+        }
+    }
+    for (recipient, copy) in full {
+        sent += usize::from(recipient.send(copy).await.is_ok());
+    }
+    sent
+}
+
+/// Actors that are reached together. Clones are the same group.
+///
+/// A group keeps no actor alive; members leave by themselves when they end.
+///
+/// ```
+/// use tidings::actor::{self, ActorRef, Group, Mailbox};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let (said, heard) = tidings::unbounded();
+/// let group = Group::new();
+/// let members: Vec<ActorRef<u32>> = (0..3)
+///     .map(|_| {
+///         let said = said.clone();
+///         actor::spawn(|mut mailbox: Mailbox<u32>| async move {
+///             while let Ok(n) = mailbox.recv().await {
+///                 said.send(n).await.unwrap();
+///             }
+///         })
+///     })
+///     .collect();
+/// members.iter().for_each(|member| assert!(group.join(member)));
+/// assert_eq!(group.broadcast(7).await, 3);
+/// for _ in 0..3 {
+///     assert_eq!(heard.recv().await, Ok(7));
+/// }
+/// members[0].stop();
+/// members[0].down().await;
+/// assert_eq!(group.members(), members[1..]);
+/// # });
+/// ```
+pub struct Group<R: Reference> {
+    members: Arc<Members<R::Weak>>,
+}
+
+impl<R: Reference> Group<R> {
+    /// A group without members.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            members: Members::new(),
+        }
+    }
+
+    /// Takes an actor in. `false` if it is a member already, or has ended.
+    pub fn join(&self, actor: &R) -> bool {
+        self.members.join(actor, &actor.weak(), |_| true)
+    }
+
+    /// Takes an actor out. `false` if it is no member.
+    pub fn leave(&self, actor: &R) -> bool {
+        self.members.leave(actor)
+    }
+
+    /// The members, in the order in which they came.
+    #[must_use]
+    pub fn members(&self) -> Vec<R> {
+        strong::<R>(&self.members.get())
+    }
+
+    /// Puts a copy of the message into the mailbox of every member, and waits for those that are
+    /// full. Gives how many got one: not those that have ended, or whose policy refused it.
+    ///
+    /// Those that come meanwhile get none. Dropping the wait leaves the copies that are sent.
+    pub async fn broadcast(&self, message: R::Message) -> usize
+    where
+        R::Message: Clone,
+    {
+        let members = self.members();
+        broadcast(members.iter().map(R::recipient).collect(), message).await
+    }
+
+    /// Hears of the changes from now on (`pg:monitor`).
+    #[must_use]
+    pub fn changes(&self) -> Changes<R> {
+        let receiver = self.members.list.subscribe();
+        Changes {
+            receiver,
+            members: Arc::clone(&self.members),
+        }
+    }
+}
+
+fn strong<R: Reference>(list: &Listed<R::Weak>) -> Vec<R> {
+    list.iter()
+        .filter_map(|(_, weak)| R::strong(weak))
+        .collect()
+}
+
+impl<R: Reference> Default for Group<R> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R: Reference> Clone for Group<R> {
+    fn clone(&self) -> Self {
+        Self {
+            members: Arc::clone(&self.members),
+        }
+    }
+}
+
+impl<R: Reference> fmt::Debug for Group<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<u64> = self.members.get().iter().map(|&(id, _)| id).collect();
+        f.debug_struct("Group").field("members", &ids).finish()
+    }
+}
+
+/// The changes of a group, from [`Group::changes`].
+pub struct Changes<R: Reference> {
+    receiver: watch::Receiver<Listed<R::Weak>>,
+    members: Arc<Members<R::Weak>>,
+}
+
+impl<R: Reference> Changes<R> {
+    /// Waits until members have come or gone since the last time: an event, which gives those who
+    /// are there now. Changes in between are seen as one.
+    ///
+    /// ```
+    /// use tidings::actor::{self, ActorRef, Group, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let group = Group::<ActorRef<u32>>::new();
+    /// let mut changes = group.changes();
+    /// let actor = actor::spawn(|mut mailbox: Mailbox<u32>| async move { mailbox.recv().await.map(drop) });
+    /// group.join(&actor);
+    /// assert_eq!(changes.changed().await, [actor]);
+    /// # });
+    /// ```
+    pub fn changed(&mut self) -> impl Event<Output = Vec<R>, Lost = ()> + '_ {
+        let members = &self.members;
+        // It does not close: while somebody listens, the group is there.
+        self.receiver.changed().map(|_| strong::<R>(&members.get()))
+    }
+}
+
+impl<R: Reference> fmt::Debug for Changes<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Changes").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,95 @@
+//! How the live actors look from outside: for `tidings::inspect`, and for reports about tasks.
+
+use std::collections::HashMap;
+
+use super::cycle;
+use super::life::{Life, Overflow};
+use super::roll::{self, Counts};
+use crate::event::waits::{self, Wait};
+use crate::inspect::{Activity, ActorView};
+use crate::primitive::Arc;
+
+/// The actor of a task.
+pub(crate) struct Named {
+    /// Its name or number.
+    pub(crate) name: Arc<str>,
+    /// It waits for a message.
+    pub(crate) awaits: bool,
+}
+
+/// The actors of all tasks that have one, by the addresses that waits know tasks by.
+pub(crate) fn names_of_tasks() -> HashMap<usize, Named> {
+    let mut names = HashMap::new();
+    roll::each(|peer| {
+        if let Some((task, _)) = peer.life().task() {
+            let name = peer.life().label();
+            let awaits = peer.counts().awaited;
+            names.insert(task, Named { name, awaits });
+        }
+    });
+    names
+}
+
+/// Every live actor, without children.
+pub(crate) fn views() -> Vec<ActorView> {
+    // Before the roll is locked.
+    let waits = if waits::watched() {
+        waits::all()
+    } else {
+        Vec::new()
+    };
+    let mut views = Vec::new();
+    roll::each(|peer| views.push(view(peer.life(), peer.counts(), &waits)));
+    // The names of those that are called, who are actors too.
+    let names: HashMap<u64, Option<String>> = views
+        .iter()
+        .map(|view| (view.id, view.name.clone()))
+        .collect();
+    for view in &mut views {
+        if let Activity::Calls(id, name) = &mut view.activity {
+            *name = names.get(id).cloned().flatten();
+        }
+    }
+    views
+}
+
+fn view(life: &Life, counts: Counts, waits: &[Wait]) -> ActorView {
+    let dropped = life.overflowed();
+    // Those dropped as the oldest have left the mailbox, too, and so have dead letters.
+    let left = counts.left.saturating_sub(life.dead());
+    let handled = match life.overflow {
+        Overflow::DropOldest => left.saturating_sub(dropped),
+        _ => left,
+    };
+    ActorView {
+        id: life.id,
+        name: life.name().map(|name| name.to_string()),
+        started_by: life.parent(),
+        incarnation: life.incarnation(),
+        queued: counts.queued,
+        capacity: counts.capacity,
+        handled,
+        dropped,
+        activity: activity(life, counts, waits),
+        children: Vec::new(),
+    }
+}
+
+fn activity(life: &Life, counts: Counts, waits: &[Wait]) -> Activity {
+    if let Some(callee) = cycle::callee(life) {
+        return Activity::Calls(callee, None);
+    }
+    if counts.awaited {
+        return Activity::Idle;
+    }
+    if !life.is_lived() {
+        return Activity::Unstarted;
+    }
+    match life.task() {
+        Some((task, true)) => {
+            let wait = waits.iter().find(|wait| wait.waiter == task);
+            Activity::Waits(wait.map(ToString::to_string))
+        }
+        _ => Activity::Runs,
+    }
+}

@@ -1,0 +1,189 @@
+//! Pools: workers that share the work, and how it is routed among them.
+//!
+//! A pool gives references, and the caller sends or calls through them: so all that a reference can
+//! do, a pool can. A pick is a snapshot of the list (`group.rs`) and a count; no lock is held
+//! meanwhile.
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use super::group::{Listed, Members, broadcast};
+use super::interface::Reference;
+use crate::primitive::Arc;
+use crate::primitive::atomic::{AtomicUsize, Ordering};
+use crate::sched;
+
+/// How [`Pool::pick`] finds a worker.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Routing {
+    /// One after the other.
+    #[default]
+    RoundRobin,
+    /// Whose mailbox holds the fewest messages; the eldest of several. Looks into every mailbox.
+    LeastLoaded,
+    /// Anyone, with the same chance (under a seam, the seam's).
+    Random,
+}
+
+/// Workers of one kind. Clones are the same pool.
+///
+/// The pool keeps its workers alive. One that is taken out by [`resize`](Self::resize) ends when it
+/// has handled what it was sent, by whoever still has a reference of it: nothing is lost. One that
+/// ends otherwise leaves the pool by itself; [`resize`](Self::resize) makes up for it.
+///
+/// ```
+/// use tidings::actor::{self, ActorRef, Mailbox, Pool, Reply, Routing};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let squares = Pool::start(Routing::RoundRobin, 4, || {
+///     actor::spawn(|mut mailbox: Mailbox<(u64, Reply<u64>)>| async move {
+///         while let Ok((n, reply)) = mailbox.recv().await {
+///             let _ = reply.send(n * n);
+///         }
+///     })
+/// });
+/// let worker = squares.pick().unwrap();
+/// assert_eq!(worker.call(|reply| (12, reply)).await.unwrap(), 144);
+/// squares.resize(2);
+/// assert_eq!(squares.len(), 2);
+/// # });
+/// ```
+pub struct Pool<R: Reference> {
+    inner: Arc<Inner<R>>,
+}
+
+struct Inner<R: Reference> {
+    workers: Arc<Members<R>>,
+    routing: Routing,
+    /// For taking turns.
+    next: AtomicUsize,
+    make: Box<dyn Fn() -> R + Send + Sync>,
+}
+
+impl<R: Reference> Pool<R> {
+    /// Starts a pool of `n` workers that `make` starts. It is called again when the pool grows.
+    pub fn start(routing: Routing, n: usize, make: impl Fn() -> R + Send + Sync + 'static) -> Self {
+        let inner = Inner {
+            workers: Members::new(),
+            routing,
+            next: AtomicUsize::new(0),
+            make: Box::new(make),
+        };
+        let pool = Self {
+            inner: Arc::new(inner),
+        };
+        pool.resize(n);
+        pool
+    }
+
+    /// Starts workers, or takes the youngest out, until there are `n`. Does not wait for the ends of
+    /// those taken out.
+    pub fn resize(&self, n: usize) {
+        let workers = &self.inner.workers;
+        loop {
+            let now = workers.get();
+            if now.len() > n {
+                if let Some((_, youngest)) = now.last() {
+                    workers.leave(youngest);
+                }
+            } else if now.len() < n {
+                let worker = (self.inner.make)();
+                workers.join(&worker, &worker, |list| list.len() < n);
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// A worker, by the pool's [`Routing`]; `None` if there is none.
+    #[must_use]
+    pub fn pick(&self) -> Option<R> {
+        let workers = self.inner.workers.get();
+        let n = workers.len();
+        let picked = match self.inner.routing {
+            // RELAXED: only its going round counts.
+            _ if n < 2 => 0,
+            Routing::RoundRobin => self.inner.next.fetch_add(1, Ordering::Relaxed) % n,
+            Routing::Random => sched::random_below(n),
+            Routing::LeastLoaded => least_loaded(&workers),
+        };
+        workers.get(picked).map(|(_, worker)| worker.clone())
+    }
+
+    /// The worker for this key, whatever the pool's [`Routing`]: the same one each time, as long as
+    /// it is in the pool. When the pool grows to `n` workers one key in `n` moves, to the new worker;
+    /// when one leaves, only its keys move.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox, Pool, Routing};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let carts = Pool::start(Routing::default(), 8, || {
+    ///     actor::spawn(|mut mailbox: Mailbox<u32>| async move { while mailbox.recv().await.is_ok() {} })
+    /// });
+    /// assert_eq!(carts.pick_for("alice"), carts.pick_for("alice"));
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn pick_for<K: Hash + ?Sized>(&self, key: &K) -> Option<R> {
+        // Rendezvous hashing (Thaler and Ravishankar 1998): needs no ring, moves no more than it must.
+        let weight = |id: u64| {
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            id.hash(&mut hasher);
+            hasher.finish()
+        };
+        let workers = self.inner.workers.get();
+        let highest = workers.iter().max_by_key(|&&(id, _)| weight(id));
+        highest.map(|(_, worker)| worker.clone())
+    }
+
+    /// All workers, the eldest first.
+    #[must_use]
+    pub fn workers(&self) -> Vec<R> {
+        let workers = self.inner.workers.get();
+        workers.iter().map(|(_, worker)| worker.clone()).collect()
+    }
+
+    /// How many workers it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.inner.workers.get().len()
+    }
+
+    /// Has it no worker?
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts a copy of the message into the mailbox of every worker, and waits for those that are
+    /// full. Gives how many got one.
+    pub async fn broadcast(&self, message: R::Message) -> usize
+    where
+        R::Message: Clone,
+    {
+        broadcast(self.workers().iter().map(R::recipient).collect(), message).await
+    }
+}
+
+fn least_loaded<R: Reference>(workers: &Listed<R>) -> usize {
+    let queued = |&n: &usize| workers[n].1.recipient().queued();
+    (0..workers.len()).min_by_key(queued).unwrap_or(0)
+}
+
+impl<R: Reference> Clone for Pool<R> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: Arc::clone(&self.inner),
+        }
+    }
+}
+
+impl<R: Reference> fmt::Debug for Pool<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pool")
+            .field("routing", &self.inner.routing)
+            .field("workers", &self.len())
+            .finish()
+    }
+}

@@ -1,0 +1,194 @@
+//! Who waits for what: a record of every wait of the process, kept while some runtime watches for
+//! deadlocks, and read when one stands still (`sched/deadlock.rs`).
+//!
+//! Without a watcher a wait costs one look at a count. The line of a wait is where its event was
+//! awaited; it is known in builds with debug assertions, where each wait has a word for it.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Waker;
+
+use crate::primitive::{Mutex, lock};
+
+/// Runtimes that watch.
+static WATCHERS: AtomicUsize = AtomicUsize::new(0);
+
+static RECORD: Mutex<Record> = Mutex::new(Record {
+    waits: BTreeMap::new(),
+    foreign: None,
+});
+
+struct Record {
+    /// By the address of the wait.
+    waits: BTreeMap<usize, Wait>,
+    /// Tasks whose waker foreign code has had.
+    foreign: Option<HashSet<usize>>,
+}
+
+/// One wait.
+#[derive(Clone, Debug)]
+pub(crate) struct Wait {
+    /// The task, or the thread, by its waker.
+    pub(crate) waiter: usize,
+    pub(crate) at: Option<&'static Location<'static>>,
+    pub(crate) of: Waits,
+}
+
+/// What a wait waits for.
+#[doc(hidden)]
+#[derive(Clone, Debug, Default)]
+pub struct Waits {
+    what: Vec<String>,
+    /// Time will end it.
+    pub(crate) timed: bool,
+    /// Copies of the waker that it has.
+    pub(crate) wakers: usize,
+}
+
+impl Waits {
+    /// Of these words.
+    pub(crate) fn of(&mut self, what: fmt::Arguments<'_>) {
+        self.what.push(what.to_string());
+    }
+
+    /// An event of this type, on this source.
+    pub(super) fn event<E>(&mut self, source: Option<usize>) {
+        let name = plain(std::any::type_name::<E>());
+        match source {
+            Some(source) => self.of(format_args!("{name} of {source:#x}")),
+            None => self.of(format_args!("{name}")),
+        }
+    }
+}
+
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.of)?;
+        match self.at {
+            Some(at) => write!(f, ", at {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what.join(", or "))
+    }
+}
+
+/// The name of a type without the paths and the lifetimes in it.
+fn plain(name: &str) -> String {
+    let name = name.replace("'_, ", "").replace("<'_>", "");
+    let mut plain = String::new();
+    for word in name.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_') {
+        if word.ends_with(':') {
+            continue;
+        }
+        plain.push_str(word);
+    }
+    plain
+}
+
+/// Counts a runtime that watches, while it lives.
+#[derive(Debug)]
+pub(crate) struct Watching(());
+
+impl Watching {
+    pub(crate) fn start() -> Self {
+        // RELAXED: waits that began before are not on record, and a runtime begins without any.
+        WATCHERS.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
+            let mut record = lock(&RECORD);
+            let old = (std::mem::take(&mut record.waits), record.foreign.take());
+            drop(record);
+            drop(old);
+        }
+    }
+}
+
+/// Does anybody watch?
+#[inline(always)]
+pub(crate) fn watched() -> bool {
+    WATCHERS.load(Ordering::Relaxed) != 0
+}
+
+/// Puts a wait on record, or its new waker.
+#[cold]
+pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'static>>, of: Waits) {
+    let wait = (
+        wait,
+        Wait {
+            waiter: waker.data().addr(),
+            at,
+            of,
+        },
+    );
+    let old = lock(&RECORD).waits.insert(wait.0, wait.1);
+    drop(old);
+}
+
+/// A wait has ended.
+#[cold]
+pub(crate) fn end(wait: usize) {
+    let old = lock(&RECORD).waits.remove(&wait);
+    drop(old);
+}
+
+/// Foreign code has the waker of this task.
+#[cold]
+pub(crate) fn foreign(waiter: usize) {
+    lock(&RECORD).foreign.get_or_insert_default().insert(waiter);
+}
+
+/// A task is new in this place.
+#[cold]
+pub(crate) fn fresh(waiter: usize) {
+    if let Some(foreign) = &mut lock(&RECORD).foreign {
+        foreign.remove(&waiter);
+    }
+}
+
+/// Has foreign code had the waker of this task?
+pub(crate) fn is_foreign(waiter: usize) -> bool {
+    let record = lock(&RECORD);
+    record
+        .foreign
+        .as_ref()
+        .is_some_and(|foreign| foreign.contains(&waiter))
+}
+
+/// All waits of this moment.
+pub(crate) fn all() -> Vec<Wait> {
+    lock(&RECORD).waits.values().cloned().collect()
+}
+
+/// As `begin`, for a wait on the end of a task.
+#[cold]
+pub(crate) fn begin_join(wait: usize, waker: &Waker, at: &'static Location<'static>) {
+    let mut of = Waits {
+        wakers: 1,
+        ..Waits::default()
+    };
+    of.of(format_args!("the end of the task started at {at}"));
+    begin(wait, waker, None, of);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn a_type_is_named_without_paths() {
+        let name = plain("tidings::channel::receiver::Recv<'_, alloc::vec::Vec<(u8, core::x::Y)>>");
+        assert_eq!(name, "Recv<Vec<(u8, Y)>>");
+    }
+}

@@ -1,0 +1,184 @@
+//! How a runtime is made: its settings, and its start.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use super::runtime::{Runtime, Shared};
+use super::seam::Seam;
+use super::watch;
+use super::worker::Worker;
+use crate::primitive::atomic::Ordering;
+use crate::primitive::{Arc, Mutex, Parker, thread};
+
+/// Operations per poll, before a task must let others run.
+const BUDGET: u32 = 128;
+
+/// Configures a [`Runtime`].
+pub struct Builder {
+    workers: Option<usize>,
+    name: String,
+    stack: Option<usize>,
+    pub(super) budget: u32,
+    pub(super) blocking_threads: usize,
+    seam: Option<Box<dyn Seam>>,
+    pub(super) patience: Option<Duration>,
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            workers: None,
+            name: "tidings-worker".into(),
+            stack: None,
+            budget: BUDGET,
+            blocking_threads: 512,
+            seam: None,
+            patience: None,
+        }
+    }
+}
+
+impl Builder {
+    /// How many threads run tasks; by default one for each core.
+    ///
+    /// # Panics
+    /// If `n` is 0 or over 65,535.
+    #[must_use]
+    pub fn workers(mut self, n: usize) -> Self {
+        assert!(
+            (1..1 << 16).contains(&n),
+            "a runtime has 1 to 65535 workers, not {n}"
+        );
+        self.workers = Some(n);
+        self
+    }
+
+    /// The name of the worker threads; `-0`, `-1`, .. is appended.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// The stack of each worker thread, in bytes; by default the system's.
+    #[must_use]
+    pub fn thread_stack_size(mut self, bytes: usize) -> Self {
+        self.stack = Some(bytes);
+        self
+    }
+
+    /// How many channel and timer operations a task may do in one poll before it yields; 128
+    /// by default. Fewer: fairer; more: faster when one task does most of the work.
+    ///
+    /// # Panics
+    /// If `operations` is 0.
+    #[must_use]
+    pub fn budget(mut self, operations: u32) -> Self {
+        assert!(
+            operations > 0,
+            "a budget of 0 operations would let no task do anything"
+        );
+        self.budget = operations;
+        self
+    }
+
+    /// The most threads for blocking work; 512 by default. More work queues.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    #[must_use]
+    pub fn blocking_threads(mut self, n: usize) -> Self {
+        assert!(n > 0, "blocking work needs at least one thread");
+        self.blocking_threads = n;
+        self
+    }
+
+    /// Watches for deadlocks: if nothing can happen any more for as long as `patience`,
+    /// [`Runtime::block_on`] panics and says who waits for what. `#[tidings::test]` watches.
+    ///
+    /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs, and
+    /// no foreign code has a task's waker. Threads outside that hold senders or references cannot be
+    /// known of: `patience` is for them. Every wait of the process goes on record while such a runtime
+    /// lives, which costs a lock each; the lines where they began are known in builds with debug
+    /// assertions.
+    ///
+    /// ```should_panic
+    /// # use std::time::Duration;
+    /// let rt = tidings::Runtime::builder().watch_deadlocks(Duration::from_millis(40)).build().unwrap();
+    /// rt.block_on(async {
+    ///     let (tx, rx) = tidings::unbounded::<u32>();
+    ///     let _ = rx.recv().await; // nobody but this task has `tx`
+    ///     drop(tx);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn watch_deadlocks(mut self, patience: Duration) -> Self {
+        self.patience = Some(patience);
+        self
+    }
+
+    /// Lets `seam` make every choice of the scheduler; tasks then run on the thread inside
+    /// [`Runtime::block_on`], one at a time.
+    #[must_use]
+    pub fn seam(mut self, seam: impl Seam + 'static) -> Self {
+        self.seam = Some(Box::new(seam));
+        self
+    }
+
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// If the system starts no threads.
+    pub fn build(mut self) -> io::Result<Runtime> {
+        let seam = self.seam.take();
+        let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let workers = if seam.is_some() {
+            1
+        } else {
+            self.workers.unwrap_or_else(cores)
+        };
+        let shared = Arc::new(Shared::new(&self, workers));
+        let mut runtime = Runtime {
+            shared: Arc::clone(&shared),
+            threads: Vec::new(),
+            solo: None,
+            patience: None,
+        };
+        if let Some(seam) = seam {
+            let parker = Arc::new(Parker::current());
+            runtime.solo = Some(Mutex::new(Worker::new(&shared, 0, parker, Some(seam))));
+            return Ok(runtime);
+        }
+        if workers > 1 {
+            watch::register(&shared);
+        }
+        for index in 0..workers {
+            let mut thread = thread::Builder::new().name(format!("{}-{index}", self.name));
+            if let Some(stack) = self.stack {
+                thread = thread.stack_size(stack);
+            }
+            let shared = Arc::clone(&shared);
+            match thread.spawn(move || Shared::run_worker(&shared, index)) {
+                Ok(thread) => runtime.threads.push(thread),
+                Err(error) => {
+                    // Those that never start have ended.
+                    let missing = workers - index;
+                    if runtime.shared.running.fetch_sub(missing, Ordering::AcqRel) == missing {
+                        runtime.shared.end();
+                    }
+                    return Err(error);
+                }
+            }
+        }
+        Ok(runtime)
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("workers", &self.workers)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,160 @@
+//! Deadlocks: a runtime on which nothing can happen any more says who waits for what.
+//!
+//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks)), and in
+//! `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
+//! workers pay nothing. A runtime stands still if
+//! 1. all workers sleep, no task is queued, and no worker has taken a turn since the last look;
+//! 2. no timer is set, neither of a worker nor of the future of `block_on`;
+//! 3. no blocking work runs or is queued;
+//! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
+//!    that of `block_on`'s future;
+//! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
+//!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
+//!    patience is for. Under a seam there are no such threads unless the program starts them.
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use super::{Shared, current};
+use crate::actor;
+use crate::event::waits::{self, Wait};
+use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::primitive::{Arc, Parker};
+use crate::task;
+
+/// Looks in the time of the patience; all must find the same.
+const LOOKS: u32 = 4;
+
+/// As `block_on` of the ordinary scheduler, watching.
+pub(super) fn block_on<F: Future>(
+    shared: &Arc<Shared>,
+    patience: Duration,
+    future: F,
+) -> F::Output {
+    super::assert_may_wait();
+    let parker = Arc::new(Parker::current());
+    let waker = Waker::from(Arc::clone(&parker));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    current::enter(shared, || {
+        let (mut seen, mut looks) = (None, 0);
+        loop {
+            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+                return output;
+            }
+            parker.park_timeout(patience / LOOKS);
+            // Two of the counts are ours.
+            let still = shared
+                .stillness()
+                .filter(|_| is_stuck(&waker, Arc::strong_count(&parker) - 2));
+            looks = if still.is_some() && still == seen {
+                looks + 1
+            } else {
+                0
+            };
+            seen = still;
+            if looks == LOOKS {
+                panic!("{}", report(shared, waker.data().addr()));
+            }
+        }
+    })
+}
+
+/// Does the future of `block_on` wait for nothing but what is on record, and not for a time?
+/// `copies`: of its waker.
+pub(super) fn is_stuck(waker: &Waker, copies: usize) -> bool {
+    let waiter = waker.data().addr();
+    let waits = waits::all();
+    let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
+    let known: usize = mine().map(|wait| wait.of.wakers).sum();
+    mine().next().is_some() && !mine().any(|wait| wait.of.timed) && copies <= known
+}
+
+impl Shared {
+    /// Conditions 1 to 4, but for `block_on`'s future; `Some`: the turns the workers have taken.
+    fn stillness(&self) -> Option<u64> {
+        let asleep = self.idle.all_asleep(self.remotes.len());
+        let turns = || -> u64 {
+            let turn = |remote: &crate::primitive::CachePadded<super::Remote>| {
+                u64::from(remote.turn.load(Ordering::Relaxed))
+            };
+            self.remotes.iter().map(turn).sum()
+        };
+        let before = turns();
+        let still = asleep && self.is_empty() && self.blocking.is_quiet() && !self.has_foreign();
+        (still && turns() == before).then_some(before)
+    }
+
+    /// As `stillness`, under a seam: nothing ran just before.
+    pub(super) fn is_still(&self, woken: &AtomicBool, waker: &Waker, copies: usize) -> bool {
+        !woken.load(Ordering::Acquire)
+            && self.is_empty()
+            && !self.has_foreign()
+            && is_stuck(waker, copies)
+    }
+
+    /// No task is queued, and no timer set.
+    pub(super) fn is_empty(&self) -> bool {
+        self.remotes.iter().all(|remote| {
+            remote.inbox.is_empty()
+                && remote.sent.is_empty()
+                && remote
+                    .local
+                    .revoke(|local| local.is_empty() && local.timers.is_idle())
+        })
+    }
+
+    /// Has foreign code had the waker of a live task?
+    pub(super) fn has_foreign(&self) -> bool {
+        let mut found = false;
+        task::each_alive(self, |task| found |= waits::is_foreign(task.address()));
+        found
+    }
+}
+
+/// Who waits for what.
+pub(super) fn report(shared: &Shared, main: usize) -> String {
+    let waits = waits::all();
+    let names = actor::names_of_tasks();
+    let mut text = String::from(
+        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task",
+    );
+    say(&mut text, "the future of block_on", main, &waits);
+    let (mut idle, mut unknown) = (0, 0);
+    task::each_alive(shared, |task| {
+        let address = task.address();
+        let who = match names.get(&address) {
+            Some(actor) if actor.awaits => {
+                idle += 1;
+                return;
+            }
+            Some(actor) => actor.name.to_string(),
+            None => format!("the task started at {}", task.location()),
+        };
+        if !say(&mut text, &who, address, &waits) {
+            unknown += 1;
+        }
+    });
+    for (n, what) in [
+        (idle, "wait for messages, each an actor"),
+        (unknown, "wait for something that is no event"),
+    ] {
+        if n > 0 {
+            let _ = write!(text, "\n  {n} {what}");
+        }
+    }
+    text
+}
+
+/// Appends the waits of one; `false` if it has none.
+fn say(text: &mut String, who: &str, waiter: usize, waits: &[Wait]) -> bool {
+    let mut any = false;
+    for wait in waits.iter().filter(|wait| wait.waiter == waiter) {
+        let _ = write!(text, "\n  {who} waits for {wait}");
+        any = true;
+    }
+    any
+}

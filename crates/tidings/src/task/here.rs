@@ -1,0 +1,108 @@
+//! What the poll that runs on this thread has done: how many waits it has left pending, and what it
+//! has given away. The detection of call cycles (actor/cycle.rs) asks at the end of an actor's poll.
+//!
+//! Each note is an instruction or two in a thread-local without a destructor, so it can be made
+//! where waits begin and values leave. For tasks that are no actors nobody looks at the notes.
+
+use std::cell::Cell;
+
+/// The actor's dispatch keeps the reply of the message that is handled until its method is done.
+pub(crate) const HELD: u8 = 1;
+/// Since the message that is handled was taken, something has left the actor that may have had a
+/// reply in it, or a reply was used.
+pub(crate) const GAVE: u8 = 2;
+/// Foreign code has kept the task's waker: it may be woken by who knows whom. For ever.
+pub(crate) const FOREIGN: u8 = 4;
+/// The message that is handled has left the mailbox before others: it was stashed or passed over.
+pub(crate) const PASSED: u8 = 8;
+/// The actor's own poll has taken a message.
+pub(crate) const TOOK: u8 = 16;
+
+pub(crate) struct Here {
+    /// The number of the actor that is polled, or 0.
+    pub(crate) actor: Cell<u64>,
+    pub(crate) hands: Cell<u8>,
+    pub(crate) waits: Cell<u32>,
+    /// The call that it waits for: the callee's number, or 0, and the request's ticket.
+    pub(crate) callee: Cell<u64>,
+    pub(crate) ticket: Cell<u64>,
+    /// The request is held back.
+    pub(crate) held_back: Cell<bool>,
+    /// What the call that was held back, or is stuck, is to do.
+    pub(crate) verdict: Cell<Verdict>,
+}
+
+/// What a call is to do that waits at the end of a poll.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    Wait,
+    /// Send the request that was held back.
+    Send,
+    /// Fail: it closes a cycle.
+    Refuse,
+}
+
+thread_local! {
+    static HERE: Here = const {
+        Here {
+            actor: Cell::new(0),
+            hands: Cell::new(0),
+            waits: Cell::new(0),
+            callee: Cell::new(0),
+            ticket: Cell::new(0),
+            held_back: Cell::new(false),
+            verdict: Cell::new(Verdict::Wait),
+        }
+    };
+}
+
+#[inline(always)]
+pub(crate) fn here<R>(f: impl FnOnce(&Here) -> R) -> R {
+    HERE.with(f)
+}
+
+/// The number of the actor that is polled on this thread, or 0.
+#[inline(always)]
+pub(crate) fn actor() -> u64 {
+    here(|here| here.actor.get())
+}
+
+/// The poll leaves a wait pending.
+#[inline(always)]
+pub(crate) fn waits() {
+    here(|here| here.waits.set(here.waits.get() + 1));
+}
+
+/// The task will be polled again: nothing of this poll lasts.
+#[inline(always)]
+pub(crate) fn again() {
+    here(|here| here.waits.set(here.waits.get() + 2));
+}
+
+#[inline(always)]
+pub(crate) fn note(hands: u8) {
+    here(|here| here.hands.set(here.hands.get() | hands));
+}
+
+/// A value leaves. One that needs no drop has no reply in it.
+#[inline(always)]
+pub(crate) fn gave<T>() {
+    if const { std::mem::needs_drop::<T>() } {
+        note(GAVE);
+    }
+}
+
+/// An actor takes a message: what it did with the one before is over. `false`: this is not its poll.
+#[inline(always)]
+pub(crate) fn takes(actor: u64) -> bool {
+    here(|here| {
+        here.hands.set(here.hands.get() & FOREIGN | TOOK);
+        here.actor.get() == actor
+    })
+}
+
+/// The dispatch answers.
+#[inline(always)]
+pub(crate) fn answers() {
+    here(|here| here.hands.set(here.hands.get() & !HELD));
+}

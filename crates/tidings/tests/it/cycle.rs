@@ -1,0 +1,395 @@
+//! Calls that would wait for each other for ever are refused, and no others.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::both::{on_all, on_pools};
+use crate::help::Chance;
+use tidings::actor::{self, ActorRef, Builder, CallError, Mailbox, Reply};
+use tidings::{after, select, unbounded, yield_now};
+
+/// Who is asked next, and the answer that goes back.
+#[tidings::interface]
+trait Ask {
+    /// Asks the rest of the way, from its first.
+    async fn ask(&mut self, way: Vec<AskRef>) -> String;
+}
+
+struct Asked;
+
+impl Ask for Asked {
+    async fn ask(&mut self, mut way: Vec<AskRef>) -> String {
+        if way.is_empty() {
+            return "asked".to_owned();
+        }
+        let next = way.remove(0);
+        match next.ask(way).await {
+            Ok(answer) => answer,
+            Err(refused) => refused.to_string(),
+        }
+    }
+}
+
+fn asked(name: &str) -> AskRef {
+    Builder::new().name(name).start(Asked)
+}
+
+#[test]
+fn a_cycle_of_calls_of_any_length_is_refused_with_its_names() {
+    on_all(|| async {
+        let (a, b, c) = (asked("a"), asked("b"), asked("c"));
+        let refused = "refused: the call closes a cycle: ";
+        let alone = a.ask(vec![a.clone()]).await.unwrap();
+        assert_eq!(alone, format!("{refused}a -> a"));
+        let two = a.ask(vec![b.clone(), a.clone()]).await.unwrap();
+        assert_eq!(two, format!("{refused}a -> b -> a"));
+        let three = a.ask(vec![b.clone(), c.clone(), a.clone()]).await.unwrap();
+        assert_eq!(three, format!("{refused}a -> b -> c -> a"));
+        // The cycle need not go through the first.
+        let inner = a.ask(vec![b.clone(), c.clone(), b.clone()]).await.unwrap();
+        assert_eq!(inner, format!("{refused}b -> c -> b"));
+        let long: Vec<_> = (0..50).map(|n| asked(&n.to_string())).collect();
+        let mut way = long[1..].to_vec();
+        way.push(long[0].clone());
+        let answer = long[0].ask(way).await.unwrap();
+        assert!(answer.starts_with(&format!("{refused}0 -> 1 -> 2 -> ")));
+        assert!(answer.ends_with(" -> 49 -> 0"), "{answer}");
+        // Nobody is stuck.
+        for actor in long.iter().chain([&a, &b, &c]) {
+            assert_eq!(actor.ask(Vec::new()).await.unwrap(), "asked");
+        }
+    });
+}
+
+#[tidings::interface]
+trait Counter {
+    /// Asks `other` to call back.
+    async fn start(&mut self, this: CounterRef, other: CounterRef) -> [bool; 2];
+    async fn call_back(&mut self, first: CounterRef) -> [bool; 2];
+    async fn count(&mut self) -> u32;
+}
+
+#[derive(Default)]
+struct Counted(u32);
+
+impl Counter for Counted {
+    async fn start(&mut self, this: CounterRef, other: CounterRef) -> [bool; 2] {
+        // Sends and calls that went before hide nothing: the dispatch keeps the reply.
+        let (words, word) = unbounded();
+        words.send("a word".to_owned()).await.unwrap();
+        word.recv().await.unwrap();
+        assert_eq!(other.count().await.unwrap(), 0);
+        other.call_back(this).await.unwrap()
+    }
+    async fn call_back(&mut self, first: CounterRef) -> [bool; 2] {
+        tidings::spawn(async {}).await.unwrap();
+        let refused = |answer| matches!(answer, Err(CallError::Cycle(_)));
+        [refused(first.count().await), refused(first.count().await)]
+    }
+    async fn count(&mut self) -> u32 {
+        self.0 += 1;
+        self.0 - 1
+    }
+}
+
+#[test]
+fn a_refused_call_is_not_executed_and_the_next_is_refused_too() {
+    on_all(|| async {
+        let first: CounterRef = actor::start(Counted::default());
+        let second: CounterRef = actor::start(Counted::default());
+        let refused = first.start(first.clone(), second.clone()).await.unwrap();
+        assert_eq!(refused, [true, true]);
+        assert_eq!(first.count().await.unwrap(), 0, "neither was executed");
+    });
+}
+
+type Said = String;
+
+/// The messages of a mailbox loop.
+enum Order {
+    /// Is answered at once.
+    Plain(Reply<Said>),
+    /// The actor calls `to`, which is to call back; the answer is what came of it.
+    Relay(How, ActorRef<Self>, ActorRef<Self>, Reply<Said>),
+    /// The actor calls `ActorRef` back, and answers.
+    CallBack(How, ActorRef<Self>, Reply<Said>),
+}
+
+/// How who is to call back deals with the call and with its reply.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum How {
+    Plainly,
+    AnswerFirst,
+    AnswerByTask,
+    AnswerByChannel,
+    AnswerBySecondCall,
+    AnswerBeside,
+    Timeout,
+    Choice,
+    Poll,
+}
+
+fn outcome(answer: Result<Said, CallError>) -> Said {
+    match answer {
+        Ok(answer) => answer,
+        Err(CallError::Cycle(_)) => "cycle".into(),
+        Err(CallError::Timeout) => "timeout".into(),
+        Err(other) => panic!("{other}"),
+    }
+}
+
+async fn obey(
+    mut mailbox: Mailbox<Order>,
+    later: tidings::Sender<Reply<Said>>,
+    keeper: ActorRef<Reply<Said>>,
+) {
+    while let Ok(order) = mailbox.recv().await {
+        let (how, other, reply) = match order {
+            Order::Plain(reply) => {
+                let _ = reply.send("plain".into());
+                continue;
+            }
+            Order::Relay(how, to, this, reply) => {
+                let answer = to.call(|reply| Order::CallBack(how, this, reply)).await;
+                reply.send(outcome(answer)).unwrap();
+                continue;
+            }
+            Order::CallBack(how, other, reply) => (how, other, reply),
+        };
+        let call = other.call(Order::Plain);
+        match how {
+            How::Plainly => {
+                let back = outcome(call.await);
+                reply.send(back).unwrap();
+            }
+            How::AnswerFirst => {
+                reply.send("first".into()).unwrap();
+                assert_eq!(outcome(call.await), "plain");
+            }
+            How::AnswerByTask => {
+                tidings::spawn(async move {
+                    for _ in 0..5 {
+                        yield_now().await;
+                    }
+                    reply.send("by task".into()).unwrap();
+                });
+                assert_eq!(outcome(call.await), "plain");
+            }
+            How::AnswerByChannel => {
+                later.send(reply).await.unwrap();
+                assert_eq!(outcome(call.await), "plain");
+            }
+            How::AnswerBySecondCall => {
+                keeper.send(reply).await.unwrap();
+                assert_eq!(outcome(call.await), "plain");
+            }
+            How::AnswerBeside => {
+                let answer = async {
+                    yield_now().await;
+                    reply.send("beside".into()).unwrap();
+                };
+                let (back, ()) = futures::join!(call.into_future(), answer);
+                assert_eq!(outcome(back), "plain");
+            }
+            How::Timeout => {
+                let back = call.timeout(Duration::from_millis(5)).await;
+                reply.send(outcome(back)).unwrap();
+            }
+            How::Choice => {
+                let back = select! {
+                    back = call => outcome(back),
+                    () = after(Duration::from_millis(5)) => "chosen".into(),
+                };
+                reply.send(back).unwrap();
+            }
+            How::Poll => {
+                // Foreign code keeps the waker, and may wake.
+                let (open, gate) = futures::channel::oneshot::channel::<()>();
+                let opener = async {
+                    yield_now().await;
+                    open.send(()).unwrap();
+                };
+                tidings::spawn(async move {
+                    for _ in 0..5 {
+                        yield_now().await;
+                    }
+                    reply.send("by task".into()).unwrap();
+                });
+                let (back, gate, ()) = futures::join!(call.into_future(), gate, opener);
+                gate.unwrap();
+                assert_eq!(outcome(back), "plain");
+            }
+        }
+    }
+}
+
+#[test]
+fn in_a_mailbox_loop_what_another_may_answer_is_not_refused() {
+    on_all(|| async {
+        let (later, replies) = unbounded::<Reply<Said>>();
+        tidings::spawn(async move {
+            while let Ok(reply) = replies.recv().await {
+                reply.send("by channel".into()).unwrap();
+            }
+        });
+        let keeper = actor::spawn(|mut mailbox: Mailbox<Reply<Said>>| async move {
+            while let Ok(reply) = mailbox.recv().await {
+                reply.send("by keeper".into()).unwrap();
+            }
+        });
+        let loops = || {
+            let (later, keeper) = (later.clone(), keeper.clone());
+            actor::spawn(move |mailbox| obey(mailbox, later, keeper))
+        };
+        let (a, b) = (loops(), loops());
+        for (how, said) in [
+            (How::Plainly, "cycle"),
+            (How::AnswerFirst, "first"),
+            (How::AnswerByTask, "by task"),
+            (How::AnswerByChannel, "by channel"),
+            (How::AnswerBySecondCall, "by keeper"),
+            (How::AnswerBeside, "beside"),
+            (How::Timeout, "timeout"),
+            (How::Choice, "chosen"),
+            (How::Plainly, "cycle"),
+            (How::Poll, "by task"),
+        ] {
+            let (to, this) = (b.clone(), a.clone());
+            let answer = a.call(|reply| Order::Relay(how, to, this, reply)).await;
+            assert_eq!(outcome(answer), said, "{how:?}");
+        }
+        let itself = a
+            .call(|reply| Order::CallBack(How::Plainly, a.clone(), reply))
+            .await;
+        assert_eq!(outcome(itself), "cycle");
+    });
+}
+
+/// `a` asks the keeper, which keeps the reply; then it takes another message, hands the reply on by
+/// a way that nobody sees, and calls `a`, which waits for the reply.
+#[test]
+fn a_reply_that_is_kept_until_later_does_not_close_a_cycle() {
+    enum Keep {
+        Keep(Reply<Said>),
+        Call(ActorRef<Order>, Reply<Said>),
+    }
+    on_all(|| async {
+        let shelf = Arc::new(Mutex::new(Vec::new()));
+        let there = Arc::clone(&shelf);
+        let keeper = actor::spawn(|mut mailbox: Mailbox<Keep>| async move {
+            while let Ok(message) = mailbox.recv().await {
+                match message {
+                    Keep::Keep(reply) => there.lock().unwrap().push(reply),
+                    Keep::Call(other, reply) => {
+                        let back = outcome(other.call(Order::Plain).await);
+                        reply.send(back).unwrap();
+                    }
+                }
+            }
+        });
+        let to = keeper.clone();
+        let a = actor::spawn(|mut mailbox: Mailbox<Order>| async move {
+            assert_eq!(outcome(to.call(Keep::Keep).await), "from the shelf");
+            while let Ok(Order::Plain(reply)) = mailbox.recv().await {
+                let _ = reply.send("plain".into());
+            }
+        });
+        while shelf.lock().unwrap().is_empty() {
+            yield_now().await;
+        }
+        let calls = tidings::spawn(async move { outcome(keeper.call(|r| Keep::Call(a, r)).await) });
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        let kept = shelf.lock().unwrap().pop().unwrap();
+        kept.send("from the shelf".into()).unwrap();
+        assert_eq!(calls.await.unwrap(), "plain");
+    });
+}
+
+/// Two actors that call each other at the same time, often: whatever happens, all calls end.
+#[test]
+fn two_calls_that_close_a_cycle_at_the_same_time_do_not_hang() {
+    on_pools(|| async {
+        let refused = Arc::new(AtomicUsize::new(0));
+        let (a, b) = (asked("a"), asked("b"));
+        for _ in 0..2000 {
+            let there = {
+                let (a, b) = (a.clone(), b.clone());
+                tidings::spawn(async move { a.ask(vec![b]).await.unwrap() })
+            };
+            let back = b.ask(vec![a.clone()]).await.unwrap();
+            for answer in [there.await.unwrap(), back] {
+                if answer != "asked" {
+                    assert!(answer.starts_with("refused: "), "{answer}");
+                    refused.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+        assert_eq!(a.ask(Vec::new()).await.unwrap(), "asked");
+        assert_eq!(b.ask(Vec::new()).await.unwrap(), "asked");
+    });
+}
+
+/// Calls from lower to higher numbers make no cycle, however many wait for each other.
+#[test]
+fn calls_that_make_no_cycle_are_never_refused() {
+    on_all(|| async {
+        let actors: Arc<Vec<_>> = Arc::new((0..12).map(|n| asked(&n.to_string())).collect());
+        let callers: Vec<_> = (0..8_u64)
+            .map(|seed| {
+                let actors = Arc::clone(&actors);
+                tidings::spawn(async move {
+                    let mut chance = Chance::new(seed + 1);
+                    for _ in 0..100 {
+                        let mut way: Vec<_> = (0..12)
+                            .filter(|_| chance.below(2) == 0)
+                            .map(|n| actors[n].clone())
+                            .collect();
+                        if way.is_empty() {
+                            continue;
+                        }
+                        let first = way.remove(0);
+                        assert_eq!(first.ask(way).await.unwrap(), "asked");
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.await.unwrap();
+        }
+    });
+}
+
+/// Calls along random ways: no hang, and who is not refused was answered.
+#[test]
+fn calls_along_random_ways_all_end() {
+    on_all(|| async {
+        let actors: Arc<Vec<_>> = Arc::new((0..5).map(|n| asked(&n.to_string())).collect());
+        let callers: Vec<_> = (0..6_u64)
+            .map(|seed| {
+                let actors = Arc::clone(&actors);
+                tidings::spawn(async move {
+                    let mut chance = Chance::new(seed + 1);
+                    for _ in 0..100 {
+                        let n = 1 + chance.below(4);
+                        let mut any = || {
+                            let n = usize::try_from(chance.below(5)).unwrap();
+                            actors[n].clone()
+                        };
+                        let first = any();
+                        let way = (0..n).map(|_| any()).collect();
+                        let answer = first.ask(way).await.unwrap();
+                        assert!(
+                            answer == "asked" || answer.starts_with("refused: the call closes")
+                        );
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.await.unwrap();
+        }
+    });
+}

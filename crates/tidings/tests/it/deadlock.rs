@@ -1,0 +1,209 @@
+//! Deadlocks are reported, with names and lines, and what is none is not.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::both::watchdog;
+use tidings::actor::{Builder, Mailbox, Reply};
+use tidings::sched::{Runtime, Seeded};
+use tidings::{Event, after, bounded, channel, oneshot, select, sync::Mutex, unbounded};
+
+/// Long enough for a thread that is there already to be heard, short enough for a test.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Runs what deadlocks, on threads and under a seam; gives the reports.
+fn reports<F: Future>(body: impl Fn() -> F) -> [String; 2] {
+    let _watchdog = watchdog();
+    let threads = Runtime::builder().workers(2).watch_deadlocks(PATIENCE);
+    let seam = Runtime::builder()
+        .seam(Seeded::new(7))
+        .watch_deadlocks(Duration::ZERO);
+    [threads, seam].map(|builder| {
+        let runtime = builder.build().unwrap();
+        let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(body())));
+        let Err(panic) = ended else {
+            panic!("it did not deadlock")
+        };
+        *panic.downcast::<String>().expect("a report")
+    })
+}
+
+/// As `reports`, of what goes on: no report, and what it gives.
+fn goes_on<F: Future<Output = u32>>(body: impl Fn() -> F) {
+    let _watchdog = watchdog();
+    let threads = Runtime::builder().workers(2).watch_deadlocks(PATIENCE);
+    let seam = Runtime::builder()
+        .seam(Seeded::new(7))
+        .watch_deadlocks(PATIENCE);
+    for builder in [threads, seam] {
+        assert_eq!(builder.build().unwrap().block_on(body()), 7);
+    }
+}
+
+fn says(report: &str, words: &[&str]) {
+    for word in words {
+        assert!(report.contains(word), "{word:?} is not in:\n{report}");
+    }
+}
+
+#[test]
+fn tasks_that_wait_for_each_other_are_reported_with_names_and_lines() {
+    static LINES: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+    let found = reports(|| {
+        let (a, from_a) = channel::<u32>();
+        let (b, from_b) = channel::<String>();
+        let first = async move {
+            // Nobody sends to `b` before `a` has received.
+            LINES[0].store(line!() + 1, Ordering::SeqCst);
+            let _ = from_b.recv().await;
+            let _ = a.send(1).await;
+        };
+        async move {
+            let first = tidings::spawn(first);
+            LINES[1].store(line!() + 1, Ordering::SeqCst);
+            from_a.recv().await.unwrap();
+            b.send("never".to_owned()).await.unwrap();
+            first.await.unwrap();
+        }
+    });
+    for report in found {
+        says(
+            &report,
+            &[
+                "deadlock: nothing can run",
+                "the future of block_on waits for Recv<u32> of 0x",
+                "the task started at crates/tidings/tests/it/deadlock.rs:",
+                "waits for Recv<String> of 0x",
+            ],
+        );
+        if cfg!(debug_assertions) {
+            for line in &LINES {
+                let at = format!("deadlock.rs:{}:", line.load(Ordering::SeqCst));
+                says(&report, &[&at]);
+            }
+        }
+    }
+}
+
+#[test]
+fn actors_calls_and_full_mailboxes_are_named() {
+    let found = reports(|| async {
+        let quiet = Builder::new()
+            .name("quiet")
+            .spawn(|mailbox: Mailbox<Reply<u32>>| async move {
+                let _mailbox = mailbox;
+                std::future::pending::<()>().await;
+            });
+        let idle = Builder::new()
+            .name("idle")
+            .spawn(
+                |mut mailbox: Mailbox<u32>| async move { while mailbox.recv().await.is_ok() {} },
+            );
+        let full = Builder::new().name("full").capacity(1).spawn({
+            let quiet = quiet.clone();
+            |mailbox: Mailbox<u32>| async move {
+                let _mailbox = mailbox;
+                quiet.call(|reply| reply).await.unwrap();
+            }
+        });
+        full.send(1).await.unwrap();
+        let sender = tidings::spawn(async move { full.send(2).await });
+        let _ = sender.await;
+        idle.send(1).await.unwrap();
+    });
+    for report in found {
+        says(
+            &report,
+            &[
+                "the future of block_on waits for the end of the task started at",
+                "waits for a place in the mailbox of full",
+                "full waits for the answer of quiet",
+                "1 wait for messages, each an actor",
+                "1 wait for something that is no event",
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_choice_and_locks_say_all_that_they_wait_for() {
+    let found = reports(|| async {
+        let mutex = Mutex::new(1);
+        let held = mutex.lock().await;
+        let (_tx, rx) = unbounded::<u8>();
+        select! {
+            _ = rx.recv() => {},
+            _again = mutex.lock() => {},
+        }
+        drop(held);
+    });
+    for report in found {
+        says(&report, &["waits for Recv<u8> of 0x", ", or Lock<"]);
+    }
+}
+
+#[test]
+fn what_waits_for_a_time_or_a_thread_or_foreign_code_is_no_deadlock() {
+    // A timer, of a task and of the future of `block_on`.
+    goes_on(|| async {
+        let (tx, rx) = oneshot();
+        tidings::spawn(async move {
+            after(3 * PATIENCE).await;
+            tx.send(7).unwrap();
+        });
+        rx.await.unwrap()
+    });
+    goes_on(|| async { after(3 * PATIENCE).map(|()| 7).await });
+    // Blocking work, and a channel of another library that a thread uses late.
+    goes_on(|| async {
+        let work = tidings::spawn_blocking(|| {
+            std::thread::sleep(3 * PATIENCE);
+            7
+        });
+        work.await.unwrap()
+    });
+    goes_on(|| async {
+        let (tx, rx) = futures::channel::oneshot::channel();
+        std::thread::spawn(move || {
+            std::thread::sleep(3 * PATIENCE);
+            tx.send(7).unwrap();
+        });
+        tidings::spawn(async move { rx.await.unwrap() })
+            .await
+            .unwrap()
+    });
+    goes_on(|| async {
+        let (tx, rx) = futures::channel::oneshot::channel();
+        std::thread::spawn(move || {
+            std::thread::sleep(3 * PATIENCE);
+            tx.send(7).unwrap();
+        });
+        let (_keep, never) = bounded::<u32>(1);
+        // Of the future of `block_on` itself, beside a wait that is known.
+        let both = futures::future::select(Box::pin(never.recv().into_future()), rx);
+        match both.await {
+            futures::future::Either::Right((got, _)) => got.unwrap(),
+            futures::future::Either::Left(_) => unreachable!(),
+        }
+    });
+    // Work that takes longer than the patience.
+    goes_on(|| async {
+        let busy = tidings::spawn(async {
+            let start = std::time::Instant::now();
+            while start.elapsed() < 3 * PATIENCE {
+                tidings::yield_now().await;
+            }
+            7
+        });
+        busy.await.unwrap()
+    });
+}
+
+#[tidings::test]
+#[should_panic(expected = "waits for Recv<u32>")]
+async fn a_test_that_deadlocks_fails_and_says_so() {
+    let (tx, rx) = unbounded::<u32>();
+    let _ = rx.recv().await;
+    drop(tx);
+}

@@ -1,0 +1,246 @@
+//! Calls that look as if they closed a cycle, and are not refused: what was asked of reentrant
+//! handlers, stashed, dropped, handed on, or asked by a life that is over.
+
+use std::sync::{Arc, Mutex};
+
+use crate::both::on_all;
+use tidings::actor::{
+    self, ActorRef, CallError, Child, Mailbox, Reply, Shared, Strategy, Supervisor,
+};
+use tidings::channel::oneshot::Sender;
+use tidings::{oneshot, yield_now};
+
+/// Answered with `PLAIN`, but where a task answers.
+type Plain = Reply<u8>;
+
+const PLAIN: u8 = 1;
+const BY_TASK: u8 = 2;
+
+/// Answers whoever asks.
+async fn answer(mut mailbox: Mailbox<Plain>) {
+    while let Ok(reply) = mailbox.recv().await {
+        let _ = reply.send(PLAIN);
+    }
+}
+
+#[tidings::interface]
+trait Ask {
+    /// Asks the rest of the way, from its first.
+    async fn ask(&mut self, way: Vec<AskRef>) -> &'static str;
+}
+
+struct Asked;
+
+impl Ask for Asked {
+    async fn ask(&mut self, mut way: Vec<AskRef>) -> &'static str {
+        match way.pop() {
+            None => "asked",
+            Some(next) => next.ask(way).await.unwrap(),
+        }
+    }
+}
+
+#[tidings::interface]
+trait Beside {
+    /// As `ask`, while others are handled.
+    async fn beside(this: Shared<Self>, way: Vec<BesideRef>) -> String;
+    /// As `ask`, alone.
+    async fn alone(&mut self, way: Vec<BesideRef>) -> String;
+}
+
+struct Besides;
+
+async fn on(mut way: Vec<BesideRef>) -> String {
+    match way.pop() {
+        None => "asked".to_owned(),
+        Some(next) => next.beside(way).await.unwrap(),
+    }
+}
+
+impl Beside for Besides {
+    async fn beside(_: Shared<Self>, way: Vec<BesideRef>) -> String {
+        on(way).await
+    }
+    async fn alone(&mut self, way: Vec<BesideRef>) -> String {
+        on(way).await
+    }
+}
+
+/// Others are handled while a reentrant handler waits: a call back is answered.
+#[test]
+fn a_cycle_through_reentrant_handlers_is_not_refused() {
+    on_all(|| async {
+        let (a, b): (BesideRef, BesideRef) = (actor::start(Besides), actor::start(Besides));
+        for _ in 0..3 {
+            let way = vec![b.clone(), a.clone(), b.clone(), a.clone(), a.clone()];
+            assert_eq!(a.beside(way).await.unwrap(), "asked");
+            // From a method that has its actor to itself.
+            assert_eq!(a.alone(vec![b.clone(), b.clone()]).await.unwrap(), "asked");
+        }
+    });
+}
+
+/// `a` handles a message that it had stashed, when it has taken another and given its reply away:
+/// it calls who waits for that reply.
+#[test]
+fn a_reply_given_away_before_a_stashed_message_does_not_close_a_cycle() {
+    enum Late {
+        Call(ActorRef<Plain>, Plain),
+        Give(Plain),
+    }
+    on_all(|| async {
+        for scans in [false, true] {
+            let a = actor::spawn(move |mut mailbox: Mailbox<Late>| async move {
+                let reply = if scans {
+                    let give = |late| match late {
+                        Late::Give(reply) => Ok(reply),
+                        Late::Call(..) => Err(late),
+                    };
+                    mailbox.scan(give).await.unwrap()
+                } else {
+                    let early = mailbox.recv().await.unwrap();
+                    mailbox.stash(early).ok().unwrap();
+                    let Ok(Late::Give(reply)) = mailbox.recv().await else {
+                        panic!("it comes second");
+                    };
+                    mailbox.unstash();
+                    reply
+                };
+                tidings::spawn(async move {
+                    for _ in 0..20 {
+                        yield_now().await;
+                    }
+                    reply.send(BY_TASK).unwrap();
+                });
+                let Ok(Late::Call(other, reply)) = mailbox.recv().await else {
+                    panic!("it was passed over");
+                };
+                for _ in 0..5 {
+                    yield_now().await;
+                }
+                let back = other.call(|reply| reply).await.unwrap();
+                reply.send(back).unwrap();
+            });
+            let (go, begin) = oneshot::<()>();
+            let to = a.clone();
+            let other = actor::spawn(|mailbox: Mailbox<Plain>| async move {
+                begin.await.unwrap();
+                assert_eq!(to.call(Late::Give).await.unwrap(), BY_TASK);
+                answer(mailbox).await;
+            });
+            // The first comes first.
+            let call = a.call(|reply| Late::Call(other, reply)).into_future();
+            let (back, ()) = futures::join!(call, async { go.send(()).unwrap() });
+            assert_eq!(back.unwrap(), PLAIN);
+        }
+    });
+}
+
+/// The request is in a mailbox that goes: its caller hears of that, and can answer.
+#[test]
+fn who_drops_its_mailbox_closes_no_cycle() {
+    on_all(|| async {
+        let (first, a_is) = oneshot::<ActorRef<Plain>>();
+        let b = actor::spawn(|mailbox: Mailbox<Plain>| async move {
+            let a = a_is.await.unwrap();
+            let gone = a.call(|reply| reply).await;
+            assert!(matches!(gone, Err(CallError::NotExecuted(_))), "{gone:?}");
+            answer(mailbox).await;
+        });
+        let a = actor::spawn(|mailbox: Mailbox<Plain>| async move {
+            while mailbox.is_empty() {
+                yield_now().await;
+            }
+            for _ in 0..5 {
+                yield_now().await;
+            }
+            drop(mailbox);
+            assert_eq!(b.call(|reply| reply).await.unwrap(), PLAIN);
+        });
+        first.send(a.clone()).unwrap();
+        assert!(a.down().await.is_orderly(), "{:?}", a.exit());
+    });
+}
+
+/// Another task takes the messages of an actor, which calls who calls it.
+#[test]
+fn who_has_given_its_mailbox_to_a_task_closes_no_cycle() {
+    on_all(|| async {
+        for takes in [false, true] {
+            let other: AskRef = actor::start(Asked);
+            let (go, begin) = oneshot::<()>();
+            let a = actor::spawn(move |mut mailbox| async move {
+                let this = AskRef::from(&mailbox.this().upgrade().unwrap());
+                if takes {
+                    let first: AskMessage = mailbox.recv().await.unwrap();
+                    actor::Dispatch::dispatch(first, &mut Asked).await;
+                }
+                tidings::spawn(async move {
+                    for _ in 0..5 {
+                        yield_now().await;
+                    }
+                    actor::serve(Asked, &mut mailbox).await;
+                });
+                if takes {
+                    begin.await.unwrap();
+                }
+                assert_eq!(other.ask(vec![this]).await.unwrap(), "asked");
+            });
+            let ask = AskRef::from(&a);
+            if takes {
+                for _ in 0..2 {
+                    assert_eq!(ask.ask(Vec::new()).await.unwrap(), "asked");
+                }
+                go.send(()).unwrap();
+            }
+            assert!(a.down().await.is_orderly(), "{:?}", a.exit());
+        }
+    });
+}
+
+/// A life that is over waits for nobody: a call to its actor waits for the next life.
+#[test]
+fn a_call_of_a_life_that_is_over_closes_no_cycle() {
+    struct Opens(Option<Sender<()>>);
+    impl Drop for Opens {
+        fn drop(&mut self) {
+            let _ = self.0.take().map(|open| open.send(()));
+        }
+    }
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let (took, taken) = oneshot::<()>();
+        let (first, a_is) = oneshot::<ActorRef<Plain>>();
+        let b = actor::spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
+            let a = a_is.await.unwrap();
+            let _reply = mailbox.recv().await.unwrap();
+            took.send(()).unwrap();
+            gate.await.unwrap();
+            assert_eq!(a.call(|reply| reply).await.unwrap(), PLAIN);
+        });
+        let ends = b.clone();
+        let opens = Arc::new(Mutex::new(Some(Opens(Some(open)))));
+        let child = Child::new(move |mut mailbox: Mailbox<Plain>| {
+            let opens = opens.lock().unwrap().take();
+            let b = b.clone();
+            async move {
+                if let Some(_opens) = &opens {
+                    // It has started.
+                    drop(mailbox.recv().await.unwrap());
+                    b.call(|reply| reply).await.unwrap();
+                }
+                answer(mailbox).await;
+            }
+        });
+        let a = child.actor_ref();
+        first.send(a.clone()).unwrap();
+        let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        assert!(a.call(|reply| reply).await.is_err());
+        taken.await.unwrap();
+        for _ in 0..5 {
+            yield_now().await;
+        }
+        a.kill();
+        assert!(ends.down().await.is_orderly(), "{:?}", ends.exit());
+    });
+}
