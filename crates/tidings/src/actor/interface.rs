@@ -49,7 +49,7 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     ///         first.dispatch(&mut Closed).await;
     ///     }
     ///     // It becomes another.
-    ///     actor::serve(Open, mailbox).await;
+    ///     actor::serve(Open, &mut mailbox).await;
     /// });
     /// let door = DoorRef::from(&actor);
     /// assert_eq!(door.push().await.unwrap(), "it opens");
