@@ -41,6 +41,11 @@ pub(super) struct Entry {
 }
 
 impl Entry {
+    /// Is it among those that a filter means?
+    pub(super) fn is_meant(&self, filter: &str) -> bool {
+        self.name.contains(filter) || self.file.contains(filter)
+    }
+
     /// Changes when the mutant does: what was seen of the old one says nothing of the new.
     pub(super) fn id(&self) -> String {
         let mut print = Fingerprint::default();

@@ -44,7 +44,7 @@ fn append_to_root(texts: &mut BTreeMap<String, String>, code: &str) -> Result<()
 /// Which entries a run is about.
 enum Chosen<'a> {
     All,
-    /// Those whose name, file or engine contains this.
+    /// Those whose name or file contains this.
     Named(&'a str),
     /// Those of which the table says nothing.
     Missing,
@@ -85,7 +85,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
     let numbers: Vec<usize> = match chosen {
         Chosen::All => (0..entries.len()).collect(),
         Chosen::Named(filter) => (0..entries.len())
-            .filter(|&n| entries[n].name.contains(filter) || entries[n].file.contains(filter))
+            .filter(|&n| entries[n].is_meant(filter))
             .collect(),
         Chosen::Missing => (0..entries.len())
             .filter(|&n| !rows.contains_key(&entries[n].name))
@@ -137,9 +137,9 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
 /// What one engine kills by itself, whatever the others do: is it awake? Leaves the table alone.
 fn alone(entries: &[Entry], engine: &str, filter: &str) -> Result<ExitCode, String> {
     let mut session = Session::new(entries)?;
-    let meant = |entry: &Entry| entry.name.contains(filter) || entry.file.contains(filter);
     let (mut all, mut killed) = (0, 0);
-    for (n, entry) in entries.iter().enumerate().filter(|(_, entry)| meant(entry)) {
+    let meant = entries.iter().enumerate();
+    for (n, entry) in meant.filter(|(_, entry)| entry.is_meant(filter)) {
         let program = session.program(engine)?;
         let switch = (n + 1).to_string();
         all += 1;

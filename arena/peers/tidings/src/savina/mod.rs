@@ -99,75 +99,21 @@ fn cell(p: Params, id: &str, make: fn(Sizes) -> Program) -> Result<Sample, Fault
     }))
 }
 
+/// The cells of benchmarks, by the names of their modules.
+macro_rules! cells_of {
+    ($($name:ident)*) => {
+        plain([$(
+            (concat!("savina/", stringify!($name)), |params, _| {
+                cell(params, stringify!($name), $name::program)
+            }),
+        )*])
+    };
+}
+
 pub(crate) fn cells() -> Cells {
-    plain([
-        ("savina/apsp", |p, _| cell(p, "apsp", apsp::program)),
-        ("savina/astar", |p, _| cell(p, "astar", astar::program)),
-        ("savina/banking", |p, _| {
-            cell(p, "banking", banking::program)
-        }),
-        ("savina/barber", |p, _| cell(p, "barber", barber::program)),
-        ("savina/big", |p, _| cell(p, "big", big::program)),
-        ("savina/bitonicsort", |p, _| {
-            cell(p, "bitonicsort", bitonicsort::program)
-        }),
-        ("savina/bndbuffer", |p, _| {
-            cell(p, "bndbuffer", bndbuffer::program)
-        }),
-        ("savina/chameneos", |p, _| {
-            cell(p, "chameneos", chameneos::program)
-        }),
-        ("savina/cigsmok", |p, _| {
-            cell(p, "cigsmok", cigsmok::program)
-        }),
-        ("savina/concdict", |p, _| {
-            cell(p, "concdict", concdict::program)
-        }),
-        ("savina/concsll", |p, _| {
-            cell(p, "concsll", concsll::program)
-        }),
-        ("savina/count", |p, _| cell(p, "count", count::program)),
-        ("savina/facloc", |p, _| cell(p, "facloc", facloc::program)),
-        ("savina/fib", |p, _| cell(p, "fib", fib::program)),
-        ("savina/filterbank", |p, _| {
-            cell(p, "filterbank", filterbank::program)
-        }),
-        ("savina/fjcreate", |p, _| {
-            cell(p, "fjcreate", fjcreate::program)
-        }),
-        ("savina/fjthrput", |p, _| {
-            cell(p, "fjthrput", fjthrput::program)
-        }),
-        ("savina/logmap", |p, _| cell(p, "logmap", logmap::program)),
-        ("savina/nqueenk", |p, _| {
-            cell(p, "nqueenk", nqueenk::program)
-        }),
-        ("savina/philosopher", |p, _| {
-            cell(p, "philosopher", philosopher::program)
-        }),
-        ("savina/pingpong", |p, _| {
-            cell(p, "pingpong", pingpong::program)
-        }),
-        ("savina/piprecision", |p, _| {
-            cell(p, "piprecision", piprecision::program)
-        }),
-        ("savina/quicksort", |p, _| {
-            cell(p, "quicksort", quicksort::program)
-        }),
-        ("savina/radixsort", |p, _| {
-            cell(p, "radixsort", radixsort::program)
-        }),
-        ("savina/recmatmul", |p, _| {
-            cell(p, "recmatmul", recmatmul::program)
-        }),
-        ("savina/sieve", |p, _| cell(p, "sieve", sieve::program)),
-        ("savina/sor", |p, _| cell(p, "sor", sor::program)),
-        ("savina/threadring", |p, _| {
-            cell(p, "threadring", threadring::program)
-        }),
-        ("savina/trapezoid", |p, _| {
-            cell(p, "trapezoid", trapezoid::program)
-        }),
-        ("savina/uct", |p, _| cell(p, "uct", uct::program)),
-    ])
+    cells_of!(
+        apsp astar banking barber big bitonicsort bndbuffer chameneos cigsmok concdict concsll
+        count facloc fib filterbank fjcreate fjthrput logmap nqueenk philosopher pingpong
+        piprecision quicksort radixsort recmatmul sieve sor threadring trapezoid uct
+    )
 }
