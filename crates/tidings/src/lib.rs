@@ -39,6 +39,8 @@ pub mod event;
 mod inspect;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(all(feature = "net", not(any(loom, shuttle))))]
+pub mod net;
 mod primitive;
 pub mod sched;
 mod scope;

@@ -23,6 +23,8 @@ pub struct Builder {
     pub(super) blocking_threads: usize,
     seam: Option<Box<dyn Seam>>,
     pub(super) patience: Option<Duration>,
+    #[cfg(all(feature = "net", not(any(loom, shuttle))))]
+    pub(super) network: Option<Arc<dyn crate::net::Network>>,
 }
 
 impl Default for Builder {
@@ -35,6 +37,8 @@ impl Default for Builder {
             blocking_threads: 512,
             seam: None,
             patience: None,
+            #[cfg(all(feature = "net", not(any(loom, shuttle))))]
+            network: None,
         }
     }
 }
@@ -115,6 +119,15 @@ impl Builder {
     #[must_use]
     pub fn watch_deadlocks(mut self, patience: Duration) -> Self {
         self.patience = Some(patience);
+        self
+    }
+
+    /// Takes the TCP sockets of [`tidings::net`](crate::net) from `network` instead of the
+    /// operating system: for simulations.
+    #[cfg(all(feature = "net", not(any(loom, shuttle))))]
+    #[must_use]
+    pub fn network(mut self, network: Arc<dyn crate::net::Network>) -> Self {
+        self.network = Some(network);
         self
     }
 

@@ -1,0 +1,86 @@
+//! The door through which a simulation gives a runtime its sockets.
+//!
+//! Installed by [`Builder::network`](crate::sched::Builder::network). A runtime without one goes
+//! to the operating system, and neither boxes its sockets nor asks here.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+/// The future of [`Network::connect`].
+pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Socket>>> + Send>>;
+
+/// Where a runtime's TCP sockets come from, in place of the operating system.
+///
+/// After [`Builder::network`](crate::sched::Builder::network) the TCP sockets made inside of that
+/// runtime come from here; the program is the same.
+///
+/// ```
+/// use std::{io, net::SocketAddr, sync::Arc};
+/// use tidings::net::{Accept, Connecting, Network};
+///
+/// /// A cable that is not plugged in.
+/// struct Unplugged;
+///
+/// impl Network for Unplugged {
+///     fn connect(&self, _: SocketAddr) -> Connecting {
+///         Box::pin(async { Err(io::ErrorKind::NetworkUnreachable.into()) })
+///     }
+///     fn bind(&self, _: SocketAddr) -> io::Result<Box<dyn Accept>> {
+///         Err(io::ErrorKind::AddrNotAvailable.into())
+///     }
+/// }
+///
+/// let rt = tidings::Runtime::builder().network(Arc::new(Unplugged)).build().unwrap();
+/// ```
+pub trait Network: Send + Sync + 'static {
+    /// A stream to `to`. The future may be dropped at any time: then there is no stream.
+    fn connect(&self, to: SocketAddr) -> Connecting;
+
+    /// A listener at `at`, whose port may be 0 for any.
+    ///
+    /// # Errors
+    /// If the address is taken, or is none of this machine's.
+    fn bind(&self, at: SocketAddr) -> io::Result<Box<dyn Accept>>;
+}
+
+/// A stream of a [`Network`].
+///
+/// Each direction remembers the waker of its last poll that was pending, whichever method it was
+/// of, and wakes it when the direction has moved on; a poll with [`Waker::noop`](std::task::Waker::noop)
+/// leaves the one that it remembers in place.
+pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
+    /// The address of this end.
+    ///
+    /// # Errors
+    /// As the system's.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+
+    /// The address of the other end.
+    ///
+    /// # Errors
+    /// As the system's.
+    fn peer_addr(&self) -> io::Result<SocketAddr>;
+
+    /// Ready when a read would not wait: something has come, or the end, or an error.
+    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+
+    /// Ready when a write would not wait: there is room, or an error.
+    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+}
+
+/// A listener of a [`Network`].
+pub trait Accept: Send {
+    /// The next stream that came in. Remembers the waker as a [`Socket`]'s direction does.
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Box<dyn Socket>>>;
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// As the system's.
+    fn local_addr(&self) -> io::Result<SocketAddr>;
+}
