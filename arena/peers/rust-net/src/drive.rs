@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::{Barrier, mpsc};
 
 use crate::cells::{Counts, Driver, End, Fault, Transport, within};
-use crate::histogram::Histogram;
+use peer_protocol::Histogram;
 
 /// From the time requests were due, and from the time they were written.
 #[derive(Debug, Default)]

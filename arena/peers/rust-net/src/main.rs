@@ -5,7 +5,6 @@ mod bare;
 mod cells;
 mod codec;
 mod drive;
-mod histogram;
 mod mux;
 mod protocol;
 mod remoc_link;

@@ -1,11 +1,10 @@
 //! These transports behind the peer protocol.
 
-use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use peer_protocol::{Hello, Peer as _, Sampled, Words, default_threads, serve, version};
+use peer_protocol::{Hello, Peer as _, Role, Sampled, Words, default_threads, serve, version};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
@@ -109,10 +108,9 @@ impl peer_protocol::Peer for Peer {
                 .build(),
         };
         let runtime = runtime.map_err(|e| Fault::Limit(e.to_string()))?;
-        let role = words.text("role");
-        let addr = match (cell.shape, role) {
+        let addr = match (cell.shape, words.role()?) {
             (Shape::OneProcess, _) => (cell.serve)(&runtime, pairs)?,
-            (Shape::TwoProcesses, "server") => {
+            (Shape::TwoProcesses, Role::Server) => {
                 let addr = (cell.serve)(&runtime, pairs)?;
                 let (stop, stopped) = oneshot::channel::<()>();
                 let thread = std::thread::spawn(move || {
@@ -122,14 +120,9 @@ impl peer_protocol::Peer for Peer {
                 self.prepared = Some(Prepared::Server(stop, thread));
                 return Ok(format!(",\"addr\":\"{addr}\""));
             }
-            (Shape::TwoProcesses, "client") => {
-                let addr = words.text("addr");
-                addr.parse::<SocketAddr>()
-                    .map_err(|e| Fault::Limit(format!("addr={addr}: {e}")))?
-            }
-            (Shape::TwoProcesses, _) => {
-                let why = format!("role={role}: must be server or client");
-                return Err(Fault::Limit(why));
+            (Shape::TwoProcesses, Role::Client(addr)) => addr,
+            (Shape::TwoProcesses, Role::None) => {
+                return Err(Fault::Limit("role=: must be server or client".into()));
             }
         };
         let clients = (cell.connect)(&runtime, addr, pairs, requests)?;

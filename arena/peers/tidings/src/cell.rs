@@ -1,11 +1,12 @@
 //! What a cell is, how a sample is timed, and which cells there are.
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use peer_protocol::alloc;
-pub(crate) use peer_protocol::{Counts, Fault, Outcome, Params, within};
+pub(crate) use peer_protocol::{Counts, Fault, Histogram, Outcome, Params, Role, within};
 use tidings::Runtime;
 
 use crate::{chain, counter, fan, net, pingpong, savina, select, skynet, spawn};
@@ -56,6 +57,35 @@ pub(crate) enum Sample {
     Task(Box<dyn Fn(i64, Watch) -> Running>),
     /// On the main thread, which is on no runtime.
     Thread(Box<dyn Fn(i64, Watch) -> Outcome>),
+    /// By clients that are connected.
+    Clients(Box<dyn Driver>),
+    /// In another process: this one serves there.
+    Server(SocketAddr),
+}
+
+/// Clients that are connected, whatever they are connected by.
+pub(crate) trait Driver {
+    /// How long that took.
+    fn ready(&self) -> Duration;
+
+    fn run(&mut self, runtime: &Runtime, inner: i64) -> Outcome;
+
+    /// Requests on a schedule: so many a second, for so many seconds.
+    fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault>;
+}
+
+/// What a sample on a schedule was like.
+pub(crate) struct Paced {
+    pub(crate) time: Duration,
+    pub(crate) counts: Counts,
+    pub(crate) latencies: Latencies,
+}
+
+/// From the time requests were due, and from the time they were written.
+#[derive(Debug, Default)]
+pub(crate) struct Latencies {
+    pub(crate) due: Histogram,
+    pub(crate) sent: Histogram,
 }
 
 /// A cell: what is not timed (`make`, on the runtime's main thread), and the runtime it wants.

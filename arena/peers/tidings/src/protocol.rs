@@ -37,7 +37,7 @@ fn hello<'a>(system: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
         runtime: concat!("tidings ", env!("CARGO_PKG_VERSION")),
         flags: "Runtime::builder().workers(threads), all else by default",
         threads: default_threads(),
-        caps: &["alloc", "units"],
+        caps: &["alloc", "units", "hist"],
         cells,
     }
 }
@@ -108,14 +108,32 @@ impl peer_protocol::Peer for Peer {
         };
         let runtime = cell::runtime(params.threads, budget)?;
         let sample = (cell.make)(params, &runtime)?;
+        let more = match &sample {
+            Sample::Clients(clients) => format!(",\"ready_ns\":{}", clients.ready().as_nanos()),
+            Sample::Server(addr) => format!(",\"addr\":\"{addr}\""),
+            Sample::Task(_) | Sample::Thread(_) => String::new(),
+        };
         self.prepared = Some(Prepared { sample, runtime });
-        Ok(String::new())
+        Ok(more)
     }
 
     fn run(&mut self, words: &Words<'_>) -> Result<Sampled, Fault> {
-        let Some(Prepared { sample, runtime }) = &self.prepared else {
+        let Some(Prepared { sample, runtime }) = &mut self.prepared else {
             return Err(Fault::bug("run without prep"));
         };
+        if let Sample::Clients(clients) = sample
+            && words.number("hist", 0)? == 1
+        {
+            let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
+            let paced = clients.paced(runtime, rate, secs)?;
+            let (due, sent) = (paced.latencies.due.json(), paced.latencies.sent.json());
+            return Ok(Sampled {
+                inner: 1,
+                time: paced.time,
+                counts: paced.counts,
+                more: format!(",\"hist\":{due},\"hist_service\":{sent}"),
+            });
+        }
         let inner = words.inner()?;
         let watch = Watch {
             counting: words.number("alloc", 0)? == 1,
@@ -129,6 +147,8 @@ impl peer_protocol::Peer for Peer {
                     .unwrap_or_else(|panic| Err(panic.into()))
             }
             Sample::Thread(run) => run(inner, watch),
+            Sample::Clients(clients) => clients.run(runtime, inner),
+            Sample::Server(_) => Err(Fault::bug("a server runs nothing")),
         };
         watch.end();
         let (time, counts) = outcome?;

@@ -3,18 +3,32 @@
 //! A peer makes a `Hello`, implements `Peer`, and calls `serve`. `trial` is the other side, for its tests.
 
 pub mod alloc;
+mod histogram;
 mod serve;
 pub mod trial;
 mod words;
 
 pub use alloc::Counting;
+pub use histogram::Histogram;
 pub use serve::{Hello, Peer, Sampled, answer, argument, serve, speak, system, version};
 pub use words::Words;
 
+use std::net::SocketAddr;
 use std::ops::AddAssign;
 use std::time::Duration;
 
-/// The numbers of a `prep` command; one that was not sent is 0.
+/// Which of two processes this one is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    /// The cell has one process, or nobody said.
+    #[default]
+    None,
+    Server,
+    /// Of the server there.
+    Client(SocketAddr),
+}
+
+/// The numbers and the role of a `prep` command; a number that was not sent is 0.
 #[derive(Clone, Copy, Debug, Default)]
 #[allow(non_snake_case, reason = "the names of the protocol")]
 pub struct Params {
@@ -28,6 +42,7 @@ pub struct Params {
     pub N: i64,
     pub M: i64,
     pub S: i64,
+    pub role: Role,
 }
 
 /// What one repetition, or the sum of several, really did.

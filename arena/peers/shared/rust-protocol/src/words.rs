@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Fault, Params, alloc, within};
+use crate::{Fault, Params, Role, alloc, within};
 
 /// One command without its first word.
 #[derive(Debug)]
@@ -53,7 +53,23 @@ impl<'a> Words<'a> {
             N: of("N")?,
             M: of("M")?,
             S: of("S")?,
+            role: self.role()?,
         })
+    }
+
+    /// The role in a cell of two processes.
+    pub fn role(&self) -> Result<Role, Fault> {
+        match self.text("role") {
+            "" => Ok(Role::None),
+            "server" => Ok(Role::Server),
+            "client" => {
+                let addr = self.text("addr");
+                let addr = addr.parse();
+                addr.map(Role::Client)
+                    .map_err(|e| Fault::Limit(format!("addr: {e}")))
+            }
+            other => Err(Fault::Limit(format!("role={other}: must be server or client"))),
+        }
     }
 
     /// The repetitions of a sample.

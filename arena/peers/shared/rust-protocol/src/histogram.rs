@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Counts by bucket: 32 for each power of two from 64 on.
 #[derive(Debug)]
-pub(crate) struct Histogram(Vec<u64>);
+pub struct Histogram(Vec<u64>);
 
 impl Default for Histogram {
     fn default() -> Self {
@@ -19,13 +19,20 @@ fn bucket(value: u64) -> usize {
 }
 
 impl Histogram {
-    pub(crate) fn add(&mut self, latency: Duration) {
+    pub fn add(&mut self, latency: Duration) {
         let nanos = u64::try_from(latency.as_nanos()).unwrap_or(u64::MAX >> 1);
         self.0[bucket(nanos.min(u64::MAX >> 1))] += 1;
     }
 
+    /// Adds the counts of another one.
+    pub fn merge(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(&other.0) {
+            *count += more;
+        }
+    }
+
     /// `[[bucket,count],..]`, the buckets that hold something.
-    pub(crate) fn json(&self) -> String {
+    pub fn json(&self) -> String {
         let mut text = String::from("[");
         for (bucket, count) in self.0.iter().enumerate().filter(|(_, count)| **count > 0) {
             let comma = if text.len() > 1 { "," } else { "" };

@@ -1,0 +1,96 @@
+//! The workload `net`: request and answer, without a socket and over TCP.
+//!
+//! | file | what |
+//! |---|---|
+//! | `local.rs` | `net/local`: channels |
+//! | `drive.rs` | the clients of all others: connected once, timed many times |
+//! | `frames.rs` | bare sockets, a connection per client |
+//! | `mux.rs` | bare sockets, all pairs over one connection |
+
+mod drive;
+mod frames;
+mod local;
+mod mux;
+
+use std::net::SocketAddr;
+
+use tidings::Runtime;
+
+use crate::cell::{Cell, Cells, Fault, Make, Params, Role, Sample, sums_fit, within};
+pub(crate) use drive::Clients;
+
+/// A client's end of a pair. The answer is verified by who calls.
+pub(crate) trait End: Send + 'static {
+    fn echo(&mut self, number: i64) -> impl Future<Output = Result<i64, Fault>> + Send;
+}
+
+/// How pairs are made.
+pub(crate) trait Transport: 'static {
+    type End: End;
+
+    /// Serves until the runtime ends; gives the address.
+    fn serve(pairs: usize) -> impl Future<Output = Result<SocketAddr, Fault>> + Send;
+
+    /// Connects all clients.
+    fn connect(
+        addr: SocketAddr,
+        pairs: usize,
+    ) -> impl Future<Output = Result<Vec<Self::End>, Fault>> + Send;
+}
+
+fn sizes(params: Params) -> Result<usize, Fault> {
+    let (n, m) = (params.N, params.M);
+    within(&[("N", n, 100_000), ("M", m, 1 << 31)])?;
+    sums_fit(n, m)?;
+    Ok(n as usize)
+}
+
+fn clients<T: Transport>(
+    addr: SocketAddr,
+    params: Params,
+    runtime: &Runtime,
+) -> Result<Sample, Fault> {
+    let pairs = sizes(params)?;
+    let clients = runtime.spawn(Clients::connect::<T>(addr, pairs, params.M));
+    Ok(Sample::Clients(Box::new(runtime.block_on(clients)??)))
+}
+
+fn serve<T: Transport>(pairs: usize, runtime: &Runtime) -> Result<SocketAddr, Fault> {
+    runtime.block_on(runtime.spawn(async move { T::serve(pairs).await }))?
+}
+
+/// One of the processes of a cell that has two.
+fn two_processes<T: Transport>(params: Params, runtime: &Runtime) -> Result<Sample, Fault> {
+    match params.role {
+        Role::Server => Ok(Sample::Server(serve::<T>(sizes(params)?, runtime)?)),
+        Role::Client(addr) => clients::<T>(addr, params, runtime),
+        Role::None => {
+            sizes(params)?;
+            Err(Fault::Limit("role=: must be server or client".into()))
+        }
+    }
+}
+
+/// Both roles in one process and runtime.
+fn one_process<T: Transport>(params: Params, runtime: &Runtime) -> Result<Sample, Fault> {
+    let addr = serve::<T>(sizes(params)?, runtime)?;
+    clients::<T>(addr, params, runtime)
+}
+
+/// The cells of a pair of transports: a connection per client, and one for all.
+pub(crate) fn over<Each: Transport, Mux: Transport>() -> Cells {
+    let cells: [(&str, Make); 4] = [
+        ("net/echo", two_processes::<Each>),
+        ("net/echo-mux", two_processes::<Mux>),
+        ("net/echo-oneproc", one_process::<Each>),
+        ("net/paced", two_processes::<Each>),
+    ];
+    let cell = |make| Cell { make, budget: None };
+    cells.map(|(name, make)| (name, cell(make))).into()
+}
+
+pub(crate) fn cells() -> Cells {
+    let mut cells = local::cells();
+    cells.extend(over::<frames::Frames, mux::Mux>());
+    cells
+}
