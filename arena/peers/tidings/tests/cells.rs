@@ -71,11 +71,32 @@ fn every_cell(threads: usize) {
         .for_each(|system| every_cell_of(Peer::new(system), threads));
 }
 
+/// The cells of two processes: here the server is another peer in this one.
+const TWO: [&str; 3] = ["net/echo", "net/echo-mux", "net/paced"];
+
+/// Prepares a cell, and the server that it needs.
+fn prepare(peer: &mut Peer, server: &mut Peer, prep: &str) {
+    let cell = prep.split(' ').find_map(|word| word.strip_prefix("cell="));
+    let cell = cell.expect("a cell");
+    if TWO.contains(&cell) {
+        let answer = server.answer(&format!("{prep} role=server"));
+        let addr = answer.split("\"addr\":\"").nth(1).expect(prep);
+        let addr = addr.split('"').next().expect("quoted");
+        let answer = peer.answer(&format!("{prep} role=client addr={addr}"));
+        assert!(answer.contains("\"ready_ns\":"), "{prep}: {answer}");
+    } else {
+        let answer = peer.answer(prep);
+        let ready = answer.contains("\"ready_ns\":");
+        assert!(answer == OK || ready, "{prep}: {answer}");
+    }
+}
+
 fn every_cell_of(mut peer: Peer, threads: usize) {
+    let mut server = Peer::new(SYSTEMS[0]);
     for cell in peer.cells().collect::<Vec<_>>() {
         for (sizes, [msgs, units, check]) in odd(cell) {
             let prep = format!("prep id=1 cell={cell} threads={threads} {sizes} seed=1");
-            assert_eq!(peer.answer(&prep), OK, "{prep}");
+            prepare(&mut peer, &mut server, &prep);
             for inner in [1, 3] {
                 let answer = answer_unless_stalled(&mut peer, &prep, inner);
                 let counts = format!(
@@ -107,6 +128,41 @@ fn every_cell_on_2_workers() {
 #[test]
 fn every_cell_on_8_workers() {
     every_cell(8);
+}
+
+#[test]
+fn requests_on_a_schedule_have_histograms() {
+    let (mut server, mut client) = (Peer::new(SYSTEMS[0]), Peer::new(SYSTEMS[0]));
+    let prep = "prep id=1 cell=net/paced threads=2 N=7 M=31";
+    prepare(&mut client, &mut server, prep);
+    let answer = client.answer("run id=3 inner=1 hist=1 rate=997 secs=1");
+    assert!(
+        answer.contains(r#""inner":1,"msgs":1994,"units":14,"check":496506,"hist":[["#),
+        "{answer}"
+    );
+    for list in ["hist", "hist_service"] {
+        let (_, list) = answer
+            .split_once(&format!("\"{list}\":[["))
+            .expect("it was asked for");
+        let list = list.split("]]").next().expect("it ends");
+        let count = |bucket: &str| bucket.split(',').nth(1).map(|n| n.parse::<u32>());
+        let counts = list
+            .split("],[")
+            .map(|bucket| count(bucket).expect("a pair"));
+        assert_eq!(counts.sum::<Result<u32, _>>(), Ok(997), "{answer}");
+    }
+}
+
+#[test]
+fn a_server_that_goes_is_an_error_of_the_client() {
+    for cell in TWO {
+        let (mut server, mut client) = (Peer::new(SYSTEMS[0]), Peer::new(SYSTEMS[0]));
+        let prep = format!("prep id=1 cell={cell} threads=2 N=3 M=5");
+        prepare(&mut client, &mut server, &prep);
+        drop(server);
+        let answer = client.answer("run id=2 inner=1000000");
+        assert!(answer.contains(r#""kind":"bug""#), "{cell}: {answer}");
+    }
 }
 
 #[test]
@@ -158,6 +214,8 @@ fn sizes_that_are_none_are_refused() {
         "prep id=3 cell=skynet/tree-ch threads=2 S=1001",
         "prep id=3 cell=pingpong/tell threads=2 p=1000000 n=2147483648",
         "prep id=3 cell=pingpong/batch-1 threads=2 p=1 n=1 batch=-1",
+        "prep id=3 cell=net/echo threads=2 N=1 M=1",
+        "prep id=3 cell=net/echo threads=2 N=1 M=1 role=client addr=here",
     ] {
         let answer = peer.answer(prep);
         assert!(
@@ -184,7 +242,7 @@ fn a_dialogue() {
         prep id=1 cell=fan/obj threads=2 N=1000 seed=7 unknown=key\n\
         run id=5 inner=2 alloc=1\n\
         run id=6 inner=0\n\
-        prep id=7 cell=net/echo threads=2 N=1 M=1\n\
+        prep id=7 cell=net/no-such threads=2 N=1 M=1\n\
         dance id=8 msg=\"\n\
         drop id=1\n\
         quit\n\
@@ -199,7 +257,7 @@ fn a_dialogue() {
     let hello_starts = r#"{"arena":1,"t":"hello","system":"tidings","peer":"tidings","version":"#;
     assert!(hello.starts_with(hello_starts), "{hello}");
     assert!(
-        hello.contains(r#""caps":["alloc","units"],"cells":["chain/cold-system","#),
+        hello.contains(r#""caps":["alloc","units","hist"],"cells":["chain/cold-system","#),
         "{hello}"
     );
     assert_eq!([ping, prep, dropped], [OK.trim_end(); 3]);

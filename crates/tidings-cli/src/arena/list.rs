@@ -9,7 +9,7 @@ use super::catalog::Readiness;
 use super::exit::{Exit, Stop};
 use super::plan::Candidate;
 use super::terminal::{self, Style};
-use super::workload::{self, BLOCKED, CellId, WORKLOADS};
+use super::workload::{self, CellId, WORKLOADS};
 use super::{ready, state::State};
 use crate::cli::ListArgs;
 
@@ -96,30 +96,6 @@ fn cells(candidates: &[Candidate]) -> Result<Vec<(CellId, Listed)>, Stop> {
                 list.push((id.clone(), listed));
             }
         }
-    }
-    for (blocked, reason) in BLOCKED {
-        let id = workload::parse_cell_id(blocked).map_err(Stop::internal)?;
-        if list
-            .iter()
-            .any(|(known, l)| *known == id && l.system == "tidings")
-        {
-            continue;
-        }
-        let listed = Listed {
-            workload: id.workload,
-            variant: id.variant.clone(),
-            system: "tidings".to_owned(),
-            peer: "tidings".to_owned(),
-            state: State::Blocked.name(),
-            reason: Some((*reason).to_owned()),
-            fix: None,
-            headline: id.is_headline(),
-            ranked: id.is_ranked(),
-            labels: BTreeMap::new(),
-            origin: "own".to_owned(),
-            by_itself: true,
-        };
-        list.push((id, listed));
     }
     list.sort_by_key(|(id, _)| id.order());
     Ok(list)

@@ -9,7 +9,7 @@ use super::manifest;
 use super::peer::{Launch, Limits};
 use super::size::{self, Override, Profile};
 use super::state::State;
-use super::workload::{self, BLOCKED, CellId, Params};
+use super::workload::{self, CellId, Params};
 
 /// A peer with what was found out about it.
 #[derive(Debug)]
@@ -144,26 +144,6 @@ pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Pl
                     place(&mut plan, request, candidate, &id, cell, listed)?;
                 }
             }
-        }
-    }
-    for (id, reason) in BLOCKED {
-        let id = workload::parse_cell_id(id).map_err(Stop::internal)?;
-        let listed = plan
-            .groups
-            .iter()
-            .any(|g| g.id == id && g.cells.iter().any(|c| c.system == "tidings"));
-        if !listed && selected(request, &id, "tidings") {
-            plan.absent.push(Absent {
-                requested: request.filters.names_variant(&id),
-                id,
-                system: "tidings".to_owned(),
-                peer: "tidings".to_owned(),
-                labels: BTreeMap::new(),
-                origin: "own".to_owned(),
-                state: State::Blocked,
-                reason: (*reason).to_owned(),
-                fix: None,
-            });
         }
     }
     plan.groups.sort_by_key(|g| (g.id.order(), g.threads));

@@ -68,7 +68,9 @@ impl<'a> Words<'a> {
                 addr.map(Role::Client)
                     .map_err(|e| Fault::Limit(format!("addr: {e}")))
             }
-            other => Err(Fault::Limit(format!("role={other}: must be server or client"))),
+            other => Err(Fault::Limit(format!(
+                "role={other}: must be server or client"
+            ))),
         }
     }
 

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use peer_protocol::{Counts, Fault, Histogram, Outcome, within};
+use peer_protocol::{Counts, Fault, Outcome, within};
 use tidings::channel::ivar::IVar;
 use tidings::{Runtime, time, unbounded};
 
@@ -46,9 +46,8 @@ impl<E: End> Clients<E> {
     ) -> Result<Self, Fault> {
         let begin = Instant::now();
         let ends = T::connect(addr, pairs).await?;
-        let first = |mut end: E| {
-            tidings::spawn(async move { verified(&mut end, -1).await.map(|_| end) })
-        };
+        let first =
+            |mut end: E| tidings::spawn(async move { verified(&mut end, -1).await.map(|_| end) });
         let tasks: Vec<_> = ends.into_iter().map(first).collect();
         let mut ends = Vec::with_capacity(pairs);
         for task in tasks {

@@ -44,7 +44,10 @@ impl<const SIZE: usize> Buffer<SIZE> {
     }
 
     /// Reads what comes next; false at the end.
-    pub(super) async fn fill(&mut self, from: &mut (impl AsyncRead + Unpin)) -> Result<bool, Fault> {
+    pub(super) async fn fill(
+        &mut self,
+        from: &mut (impl AsyncRead + Unpin),
+    ) -> Result<bool, Fault> {
         self.bytes.copy_within(self.begin..self.end, 0);
         self.end -= self.begin;
         self.begin = 0;
