@@ -78,6 +78,19 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
         })
         .collect();
     let (names, messages): (Vec<_>, Vec<_>) = variants.into_iter().unzip();
+    let handling = (0..names.len()).map(|index| {
+        let dispatched = quote!(#tidings::actor::Dispatch::dispatch(message, actor));
+        let last = index + 1 == names.len();
+        let this = if last {
+            dispatched
+        } else {
+            quote!(#tidings::actor::OneOf::First { future: #dispatched })
+        };
+        (0..index).fold(
+            this,
+            |inner, _| quote!(#tidings::actor::OneOf::Second { future: #inner }),
+        )
+    });
     let message_doc = format!("The messages of all interfaces of [`{ident}`].");
     let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
     Ok(quote! {
@@ -102,19 +115,13 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             const REENTRANT: bool = false
                 #(|| <#messages as #tidings::actor::Dispatch<#ident #types>>::REENTRANT)*;
 
-            // The future of an `async fn` would keep its arguments twice.
-            #[allow(clippy::manual_async_fn)]
             fn dispatch(
                 self,
                 actor: &mut #ident #types,
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
-                async move {
-                    match self {
-                        #(Self::#names(message) => {
-                            #tidings::actor::Dispatch::dispatch(message, actor).await;
-                        })*
-                        #unused_arm
-                    }
+                match self {
+                    #(Self::#names(message) => #handling,)*
+                    #unused_arm
                 }
             }
             fn is_reentrant(&self) -> bool {

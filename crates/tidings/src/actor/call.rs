@@ -28,7 +28,9 @@ use crate::task;
 use crate::task::here::{self, Verdict};
 use crate::time::Instant;
 
-type Answer<R> = oneshot::Recv<oneshot::Receiver<Result<R, CallError>>, Result<R, CallError>>;
+/// What travels back. A failure is rare, and in a box: answers are no larger than what they carry.
+pub(super) type Answered<R> = Result<R, Box<CallError>>;
+type Answer<R> = oneshot::Recv<oneshot::Receiver<Answered<R>>, Answered<R>>;
 
 pin_project! {
     /// The event of a call: the answer is there.
@@ -43,7 +45,7 @@ pin_project! {
         #[pin]
         answer: Answer<R>,
         // Why the request could not be sent.
-        failed: Option<CallError>,
+        failed: Option<Box<CallError>>,
         // How long it waits, if it is not to wait for ever: the handler can know.
         timeout: Option<Duration>,
         // How many messages had come to the mailbox before the request.
@@ -122,7 +124,7 @@ impl<'a, I, R> Call<'a, I, R> {
 
     #[cold]
     fn failure(self: Pin<&mut Self>) -> CallError {
-        self.project().failed.take().expect("it has failed")
+        *self.project().failed.take().expect("it has failed")
     }
 
     /// Before the request goes out: lets its handler know by when the answer is wanted.
@@ -142,7 +144,7 @@ impl<'a, I, R> Call<'a, I, R> {
             let tell = Tell::new(*this.inlet, request);
             this.request.set(Some(tell.into_future()));
         } else if let Err(error) = unsent(*this.inlet, sent, request) {
-            *this.failed = Some(CallError::unsent(&error));
+            *this.failed = Some(Box::new(CallError::unsent(&error)));
         }
     }
 
@@ -159,7 +161,7 @@ impl<'a, I, R> Call<'a, I, R> {
             this.request.set(None);
             if let Err(error) = sent {
                 // Its request is dropped with its reply, which ends the wait for the answer.
-                *this.failed = Some(CallError::unsent(&error));
+                *this.failed = Some(Box::new(CallError::unsent(&error)));
             }
         }
         here::here(|here| {
@@ -173,7 +175,7 @@ impl<'a, I, R> Call<'a, I, R> {
         let verdict = cycle::verdict();
         if verdict == Verdict::Refuse {
             let this = self.project();
-            *this.failed = Some(CallError::Cycle(cycle::refused()));
+            *this.failed = Some(Box::new(CallError::Cycle(cycle::refused())));
             // Not executed, if it was held back; its reply is dropped with it, and is nobody's.
             let hands = here::here(|here| here.hands.get());
             drop(this.message.take());
@@ -270,8 +272,11 @@ impl<I, R> Event for Call<'_, I, R> {
         if self.failed.is_some() {
             return Err(self.failure());
         }
-        let answer = self.as_mut().answer().finish(branch);
-        answer.unwrap_or(Err(CallError::NoReply))
+        match self.as_mut().answer().finish(branch) {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(why)) => Err(*why),
+            Err(_) => Err(CallError::NoReply),
+        }
     }
     fn abandon(self: Pin<&mut Self>, branch: u32) {
         self.answer().abandon(branch);

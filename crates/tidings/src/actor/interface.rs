@@ -1,6 +1,10 @@
 //! Actors whose messages are the methods of a trait (`#[tidings::interface]`).
 
 use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
 
 use super::Builder;
 use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
@@ -332,4 +336,27 @@ pub(super) fn in_span(handled: impl Future<Output = ()> + Send) -> impl Future<O
     #[cfg(feature = "tracing")]
     let handled = tracing::Instrument::instrument(handled, tracing::info_span!("message"));
     handled
+}
+
+pin_project! {
+    /// The future of one of several: a message of this interface, or of those after it.
+    #[doc(hidden)]
+    #[project = OneOfProjection]
+    #[derive(Debug)]
+    pub enum OneOf<A, B> {
+        First { #[pin] future: A },
+        Second { #[pin] future: B },
+    }
+}
+
+impl<A: Future<Output = ()>, B: Future<Output = ()>> Future for OneOf<A, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.project() {
+            OneOfProjection::First { future } => future.poll(cx),
+            OneOfProjection::Second { future } => future.poll(cx),
+        }
+    }
 }

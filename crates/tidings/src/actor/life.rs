@@ -301,6 +301,7 @@ impl Life {
         self.away.load(Ordering::Relaxed)
     }
 
+    #[inline(always)]
     pub(super) fn is_deaf(&self) -> bool {
         self.deaf.load(Ordering::Relaxed)
     }

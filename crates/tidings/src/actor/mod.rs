@@ -100,7 +100,7 @@ pub use cycle::Cycle;
 pub use exit::{Exit, IntoExit, refuse};
 pub use group::{Changes, Group};
 pub(crate) use inspect::{names_of_tasks, views};
-pub use interface::{Dispatch, Reference, serve, start, start_with};
+pub use interface::{Dispatch, OneOf, Reference, serve, start, start_with};
 pub use life::{Down, Overflow, Stop};
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
@@ -138,6 +138,36 @@ fn next_id() -> u64 {
 pub(crate) fn lane<M: Send + 'static>() -> (ActorRef<M>, Mailbox<M>) {
     let (sender, receiver) = Chan::alloc(CAPACITY, Life::new(Overflow::Wait, None));
     (ActorRef::new(sender), Mailbox::new(receiver))
+}
+
+/// A model's: an actor whose only wait is a call, as `cycle.rs` sees it.
+#[cfg(all(test, loom))]
+pub(crate) struct Waiting<'a, M: Send + 'static>(&'a ReceiverRef<M, Life>);
+
+#[cfg(all(test, loom))]
+impl<'a, M: Send + 'static> Waiting<'a, M> {
+    pub(crate) fn of(mailbox: &'a Mailbox<M>) -> Self {
+        Self(mailbox.receiver())
+    }
+
+    /// The request was the first that came to `callee`. `true`: it is refused.
+    pub(crate) fn for_answer_of(&self, callee: &ActorRef<M>) -> bool {
+        let wait = cycle::Wait {
+            callee: callee.id(),
+            ticket: 0,
+        };
+        cycle::settle(roll::Entry::new(self.0.downgrade()), wait, false).is_some()
+    }
+
+    /// The actor runs again.
+    pub(crate) fn is_over(&self) {
+        cycle::begin(self.0.beside());
+    }
+
+    /// Its life is over.
+    pub(crate) fn end(&self) {
+        cycle::life_over(self.0.beside());
+    }
 }
 
 /// Starts an actor that runs `f` with its mailbox.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::call::CallError;
+use super::call::{Answered, CallError};
 use super::exit::{Answer, Unanswered};
 use crate::channel::oneshot;
 use crate::event::Event;
@@ -17,7 +17,7 @@ pub struct Reply<R> {
     sender: Unanswered<Sender<R>>,
 }
 
-type Sender<R> = oneshot::Sender<Result<R, CallError>>;
+type Sender<R> = oneshot::Sender<Answered<R>>;
 
 impl<R> Reply<R> {
     pub(super) fn new(sender: Sender<R>) -> Self
@@ -116,7 +116,7 @@ impl<R> Reply<R> {
 
 impl<R> Answer for Sender<R> {
     fn answer(self, why: CallError) {
-        let _ = self.send(Err(why));
+        let _ = self.send(Err(Box::new(why)));
     }
 }
 

@@ -342,8 +342,11 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
         let this = self.project();
         let place = this.slot.place();
         let happened = this.receiver.chan().attempt(attempt, |state, _| {
-            *place = state.value.take();
-            place.is_some() || state.sender_gone
+            if state.value.is_some() {
+                *place = state.value.take();
+                return true;
+            }
+            state.sender_gone
         });
         happened.then_some(0)
     }

@@ -13,6 +13,7 @@ mod spawn;
 use crate::cells::{Cell, Cells, Counts, Fault, Outcome, Params, Sample};
 use crate::census;
 use actix::{Arbiter, ArbiterHandle, System, SystemRunner};
+use std::pin::Pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -57,6 +58,12 @@ fn make(params: Params) -> (SystemRunner, Rc<Stage>) {
     (system, Rc::new(Stage::new(params.threads)))
 }
 
+/// Runs the driver. In a box, so that actix's and tokio's loops are compiled once and not for each cell.
+fn drive<T>(system: &SystemRunner, driver: impl Future<Output = T>) -> T {
+    let driver: Pin<Box<dyn Future<Output = T> + '_>> = Box::pin(driver);
+    system.block_on(driver)
+}
+
 /// Times all of a scenario. Its driver is on the system's arbiter.
 fn repeat<S, F>(params: Params, scenario: S) -> Sample
 where
@@ -65,7 +72,7 @@ where
 {
     let (system, stage) = make(params);
     Box::new(move |inner| {
-        system.block_on(async {
+        drive(&system, async {
             let mut total = Counts::default();
             let start = Instant::now();
             for _ in 0..inner {
@@ -84,7 +91,7 @@ where
 {
     let (system, stage) = make(params);
     Box::new(move |inner| {
-        system.block_on(async {
+        drive(&system, async {
             let (mut time, mut total) = (Duration::ZERO, Counts::default());
             for _ in 0..inner {
                 let (elapsed, counts) = scenario(Rc::clone(&stage)).await?;
@@ -103,9 +110,9 @@ where
     F: Future<Output = Result<i64, Fault>>,
 {
     let (system, stage) = make(params);
-    let nodes = census::of(|| system.block_on(tree(Rc::clone(&stage))))?;
+    let nodes = census::of(|| drive(&system, tree(Rc::clone(&stage))))?;
     Ok(Box::new(move |inner| {
-        system.block_on(async {
+        drive(&system, async {
             let mut total = Counts::default();
             let start = Instant::now();
             for _ in 0..inner {

@@ -7,6 +7,7 @@ pub(crate) use tally::Tally;
 
 use crate::cells::{Counts, Fault, Outcome, Sample};
 use crate::census;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,11 +22,13 @@ pub(crate) fn runtime(threads: i64) -> Result<Runtime, Fault> {
     runtime.map_err(|e| Fault::Limit(e.to_string()))
 }
 
-/// Runs a future in a task, so that waking the main thread is not measured.
+/// Runs a future in a task, so that waking the main thread is not measured. In a box, so that tokio's
+/// task and `block_on` are compiled once and not for each cell.
 fn in_task<T: Send + 'static>(
     runtime: &Runtime,
     future: impl Future<Output = Result<T, Fault>> + Send + 'static,
 ) -> Result<T, Fault> {
+    let future: Pin<Box<dyn Future<Output = Result<T, Fault>> + Send>> = Box::pin(future);
     runtime.block_on(async { tokio::spawn(future).await.map_err(Fault::bug)? })
 }
 
