@@ -2,9 +2,8 @@
 
 use std::any::Any;
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -12,34 +11,26 @@ use serde::de::DeserializeOwned;
 use super::port::{Call, Outcome, with};
 use super::proxy::refused;
 use super::{Interface, Malformed, Remote, codec, interface};
-use crate::actor::remote::{Answers, AtEnd, any_of, drop_unsent, dropping};
+use crate::actor::remote::{Answers, AtEnd, any_of, drop_unsent};
 use crate::actor::{CallError, Exit, Recipient, Reference, Reply, SendError};
 use crate::channel::TryRecvError;
 use crate::channel::oneshot::Door;
 use crate::primitive::Arc;
 
-/// What becomes of a message that came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivered {
-    /// It is in the mailbox, or nobody is there; its caller hears of it.
-    Taken,
-    /// It waits for a place in the mailbox.
-    Waits,
-}
+/// A message that waits for a place in a mailbox.
+pub type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// An actor that the peer can reach.
-pub trait Export: Send {
+pub trait Export: Send + Sync {
     /// What it can be asked.
     fn interface(&self) -> &'static Interface;
 
-    /// Decodes a message and puts it into the mailbox.
+    /// Decodes a message and puts it into the mailbox; or gives what waits for a place there, before
+    /// which no other is to be delivered. If the actor has ended its caller hears of it.
     ///
     /// # Errors
     /// If it is none of the actor's: the caller has not heard of it.
-    fn deliver(&mut self, incoming: Incoming<'_>) -> Result<Delivered, CallError>;
-
-    /// Ready when no message waits for a place.
-    fn poll_place(&mut self, cx: &mut Context<'_>) -> Poll<()>;
+    fn deliver(&self, incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed>;
 
     /// A reference to it, of the type as which it was exported.
     fn reference(&self) -> &dyn Any;
@@ -54,14 +45,10 @@ impl fmt::Debug for dyn Export {
     }
 }
 
-/// A message that waits for a place in a mailbox.
-type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
-
 pub(super) struct Exported<R: Reference> {
     reference: R,
     recipient: Recipient<R::Message>,
     interface: &'static Interface,
-    waiting: Option<Wait>,
     _at_end: AtEnd,
 }
 
@@ -78,7 +65,6 @@ impl<R: Reference<Message: Remote>> Exported<R> {
             reference,
             recipient,
             interface: interface::<R::Message>(),
-            waiting: None,
         }
     }
 }
@@ -88,32 +74,22 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
         self.interface
     }
 
-    fn deliver(&mut self, mut incoming: Incoming<'_>) -> Result<Delivered, CallError> {
-        let message = R::Message::receive(incoming.method, &mut incoming).map_err(refused)?;
-        match self.recipient.try_send(message) {
-            Ok(()) => Ok(Delivered::Taken),
-            Err(SendError::Full(message)) if !self.recipient.rejects() => {
-                let to = self.recipient.clone();
-                self.waiting = Some(Box::pin(async move {
-                    if let Err(unsent) = to.send(message).into_future().await {
-                        drop_unsent(unsent);
-                    }
-                }));
-                Ok(Delivered::Waits)
-            }
+    fn deliver(&self, mut incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed> {
+        let message = R::Message::receive(incoming.method, &mut incoming)?;
+        let message = match self.recipient.try_send(message) {
+            Ok(()) => return Ok(None),
+            Err(SendError::Full(message)) if !self.recipient.rejects() => message,
             Err(unsent) => {
                 drop_unsent(unsent);
-                Ok(Delivered::Taken)
+                return Ok(None);
             }
-        }
-    }
-
-    fn poll_place(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        if let Some(waiting) = &mut self.waiting {
-            std::task::ready!(waiting.as_mut().poll(cx));
-            self.waiting = None;
-        }
-        Poll::Ready(())
+        };
+        let to = self.recipient.clone();
+        Ok(Some(Box::pin(async move {
+            if let Err(unsent) = to.send(message).await {
+                drop_unsent(unsent);
+            }
+        })))
     }
 
     fn reference(&self) -> &dyn Any {
@@ -122,15 +98,6 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
 
     fn exit(&self) -> Option<Exit> {
         self.recipient.exit()
-    }
-}
-
-impl<R: Reference> Drop for Exported<R> {
-    fn drop(&mut self) {
-        // Its caller has gone with the link.
-        let waiting = self.waiting.take();
-        let why = Exit::Disconnected("the link has ended".into());
-        dropping(CallError::NotExecuted(why), || drop(waiting));
     }
 }
 

@@ -48,7 +48,7 @@ pub use codec::decode_part;
 pub use codec::{Limits, Malformed, decode, encode};
 pub use export::Incoming;
 #[doc(hidden)]
-pub use export::{Delivered, Export, Served};
+pub use export::{Export, Served, Wait};
 #[doc(hidden)]
 pub use port::{Call, Carried, Identity, Outcome, Port, Request, enter};
 pub use proxy::Outgoing;

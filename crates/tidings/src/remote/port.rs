@@ -27,6 +27,8 @@ pub enum Carried {
     Yours(u32),
     /// A reply: who answers this call of the sender, and how many microseconds it waits (0: for ever).
     Reply(u32, u64),
+    /// An actor of the sender that has ended.
+    Gone,
 }
 
 /// Which actor a reference stands for, and as what.
@@ -72,7 +74,7 @@ pub trait Port: Any + Send {
     fn export(
         &mut self,
         identity: Identity,
-        make: &mut dyn FnMut(Arc<dyn Door>, u32) -> Box<dyn Export>,
+        make: &mut dyn FnMut(Arc<dyn Door>, u32) -> Arc<dyn Export>,
     ) -> Result<u32, Malformed>;
 
     /// The message that is encoded carries a reply. Gives its place in the table.

@@ -204,6 +204,13 @@ impl fmt::Debug for Imported {
     }
 }
 
+/// A reference to an actor of the peer that has ended.
+pub(super) fn ended<R: Reference>() -> R {
+    let (actor, proxy) = Proxy::new("ended", 1, |_: Mailbox<R::Message>| async {});
+    proxy.end(Exit::NoSuchActor);
+    R::of(actor)
+}
+
 /// A reference to an actor of the peer.
 ///
 /// # Errors

@@ -1,5 +1,8 @@
 //! References and replies as serde sees them: a place in the table of what the message carries.
 
+use std::any::TypeId;
+use std::time::Duration;
+
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -7,12 +10,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Remote;
 use super::export::{Answering, Exported};
 use super::port::{Carried, Identity, with};
-use super::proxy::{Awaited, import};
+use super::proxy::{Awaited, ended, import};
 use super::{Malformed, Port};
 use crate::actor::{ActorRef, Recipient, Reference, Reply};
+use crate::primitive::Arc;
 use crate::time::Instant;
-use std::any::TypeId;
-use std::time::Duration;
 
 /// Exports the actor of a reference to the peer. Gives the place in the table.
 ///
@@ -29,7 +31,7 @@ where
         kind: TypeId::of::<R>(),
     };
     port.export(identity, &mut |door, key| {
-        Box::new(Exported::new(reference.clone(), recipient.clone(), door, key))
+        Arc::new(Exported::new(reference.clone(), recipient.clone(), door, key))
     })
 }
 
@@ -64,6 +66,7 @@ where
             let home = port.home(target).and_then(|home| home.downcast_ref::<R>());
             home.cloned().ok_or_else(|| Malformed::new("no such actor"))
         }
+        Some(Carried::Gone) => Ok(ended()),
         _ => Err(Malformed::new("it carries no such reference")),
     });
     found.flatten().map_err(D::Error::custom)
