@@ -89,14 +89,16 @@ pub(crate) struct Out {
 pub(crate) struct Proxy {
     /// Not there while it is polled.
     pub(crate) imported: Option<Imported>,
+    /// The type of its references.
+    kind: TypeId,
     pub(crate) turn: u64,
     /// How often the reference has come.
     pub(crate) received: u32,
     pub(crate) waker: Waker,
 }
 
-/// An actor of the peer's: its proxies. More than one only while the last messages of one that nobody
-/// refers to any more are sent; the first goes on, the others wait.
+/// An actor of the peer's: its proxies. There is one for each type of reference, and more while the
+/// last messages of one are sent that nobody refers to any more; the next of its type waits.
 #[derive(Default)]
 pub(crate) struct In {
     pub(crate) proxies: VecDeque<Proxy>,
@@ -350,18 +352,13 @@ impl Port for Hub {
         kind: TypeId,
         make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
     ) -> Result<Box<dyn Any>, Malformed> {
-        let known = self.imports.entry(target).or_default();
-        if let Some(proxy) = known.proxies.back_mut()
-            && let Some(imported) = &proxy.imported
+        let known = self.imports.get_mut(&target);
+        let last = known.and_then(|known| known.proxies.iter_mut().rfind(|proxy| proxy.kind == kind));
+        if let Some(proxy) = last
+            && let Some(again) = proxy.imported.as_ref().and_then(Imported::again)
         {
-            if imported.kind() != kind {
-                self.session.release(target, 1);
-                return Err(Malformed::new("a reference of another type"));
-            }
-            if let Some(again) = imported.again() {
-                proxy.received += 1;
-                return Ok(again);
-            }
+            proxy.received += 1;
+            return Ok(again);
         }
         self.next_turn += 1;
         let turn = self.next_turn;
@@ -369,9 +366,6 @@ impl Port for Hub {
         if let Some(exit) = self.ended.get(&target) {
             imported.end(exit.clone());
             self.session.release(target, 1);
-            if known.proxies.is_empty() {
-                self.imports.remove(&target);
-            }
             return Ok(reference);
         }
         self.by_actor.insert(imported.actor(), (target, kind));
@@ -381,6 +375,7 @@ impl Port for Hub {
         let known = self.imports.entry(target).or_default();
         known.proxies.push_back(Proxy {
             imported: Some(imported),
+            kind,
             turn,
             received: 1,
             waker,
@@ -415,8 +410,11 @@ impl Port for Hub {
         let Some(known) = self.imports.get_mut(&target) else {
             return false;
         };
-        // One after the other: their messages keep their order.
-        if known.proxies.front().is_none_or(|proxy| proxy.turn != turn) {
+        // One of a type after the other: their messages keep their order.
+        let mut proxies = known.proxies.iter().take_while(|proxy| proxy.turn != turn);
+        let kind = known.proxies.iter().find(|proxy| proxy.turn == turn);
+        let kind = kind.map(|proxy| proxy.kind);
+        if proxies.any(|before| Some(before.kind) == kind) {
             return false;
         }
         match self.session.may_send(target) {

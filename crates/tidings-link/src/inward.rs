@@ -385,12 +385,16 @@ impl From<Queued> for Request<'_> {
 }
 
 impl In {
-    /// There is credit: the proxy that waits for it goes on.
+    /// There is credit: the proxies that wait for it go on.
     fn unblock(&mut self, target: u32, due: &mut Vec<Due>) {
-        if std::mem::take(&mut self.blocked)
-            && let Some(proxy) = self.proxies.front()
-        {
-            due.push(Due::Proxy(target, proxy.turn));
+        if std::mem::take(&mut self.blocked) {
+            self.all_due(target, due);
         }
+    }
+
+    /// Each looks whether it is its turn.
+    pub(crate) fn all_due(&self, target: u32, due: &mut Vec<Due>) {
+        let proxies = self.proxies.iter();
+        due.extend(proxies.map(|proxy| Due::Proxy(target, proxy.turn)));
     }
 }

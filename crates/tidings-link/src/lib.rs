@@ -34,6 +34,8 @@ mod outbox;
 mod outward;
 mod session;
 mod shared;
+#[cfg(test)]
+mod vectors;
 
 pub use driver::{Driver, link};
 pub use exports::Exports;

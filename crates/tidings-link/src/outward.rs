@@ -78,11 +78,9 @@ impl Hub {
             return hub;
         }
         let proxy = known.proxies.remove(place).expect("it is there");
-        match known.proxies.front().map(|next| next.turn) {
-            Some(next) => hub.due.push(Due::Proxy(target, next)),
-            None => {
-                hub.imports.remove(&target);
-            }
+        known.all_due(target, &mut hub.due);
+        if known.proxies.is_empty() {
+            hub.imports.remove(&target);
         }
         hub.proxy_ended(target, &proxy);
         hub

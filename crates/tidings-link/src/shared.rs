@@ -132,10 +132,6 @@ impl Shared {
         letters.due = Vec::new();
         std::mem::take(&mut letters.commands)
     }
-
-    pub(crate) fn is_closed(&self) -> bool {
-        self.lock().closed
-    }
 }
 
 impl Door for Shared {

@@ -10,7 +10,7 @@ pub(crate) trait Counter {
     async fn add(&mut self, n: i64);
     async fn get(&self) -> i64;
     async fn fail(&mut self) -> Result<i64, String>;
-    async fn wait(&mut self, reply: tidings::actor::Reply<i64>);
+    async fn wait(&mut self, reply: actor::Reply<i64>);
     async fn panics(&mut self) -> ();
     async fn echo(&self, bytes: Vec<u8>) -> Vec<u8>;
 }
@@ -19,7 +19,7 @@ pub(crate) trait Counter {
 #[derive(Default)]
 pub(crate) struct Tally {
     pub(crate) sum: i64,
-    pub(crate) waiting: Vec<tidings::actor::Reply<i64>>,
+    pub(crate) waiting: Vec<actor::Reply<i64>>,
 }
 
 impl Counter for Tally {
@@ -32,7 +32,7 @@ impl Counter for Tally {
     async fn fail(&mut self) -> Result<i64, String> {
         Err("the handler's".to_owned())
     }
-    async fn wait(&mut self, reply: tidings::actor::Reply<i64>) {
+    async fn wait(&mut self, reply: actor::Reply<i64>) {
         self.waiting.push(reply);
     }
     async fn panics(&mut self) -> () {

@@ -161,7 +161,6 @@ impl Outgoing {
 /// A proxy, as the link has it.
 pub struct Imported {
     proxy: Proxy,
-    kind: TypeId,
     /// Another reference to it, if one is left.
     again: Box<dyn Fn() -> Option<Box<dyn Any>> + Send>,
 }
@@ -181,12 +180,6 @@ impl Imported {
     #[must_use]
     pub fn actor(&self) -> u64 {
         self.proxy.id()
-    }
-
-    /// The type of its references.
-    #[must_use]
-    pub fn kind(&self) -> TypeId {
-        self.kind
     }
 
     /// Another reference to it, if one is left.
@@ -228,7 +221,6 @@ where
         let weak = reference.weak();
         let imported = Imported {
             proxy,
-            kind: TypeId::of::<R>(),
             again: Box::new(move || R::strong(&weak).map(|again| Box::new(again) as Box<dyn Any>)),
         };
         (Box::new(reference), imported)

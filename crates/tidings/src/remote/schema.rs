@@ -171,7 +171,8 @@ impl<K: Schema, V: Schema, S: 'static> Schema for HashMap<K, V, S> {
 
 impl<T: Schema, E: Schema> Schema for Result<T, E> {
     fn describe(to: &mut Describe) {
-        to.parts("Result<", &[("", T::describe), ("", E::describe)], ">");
+        to.word("Result");
+        to.parts("<", &[("", T::describe), ("", E::describe)], ">");
     }
 }
 
