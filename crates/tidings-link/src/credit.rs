@@ -245,10 +245,23 @@ mod tests {
 
     #[test]
     fn credit_for_nothing_is_refused() {
-        let window = Grant { messages: 2, bytes: 10 };
+        let window = Grant {
+            messages: 2,
+            bytes: 10,
+        };
         let mut purse = Purse::new(window, window);
         assert!(purse.add(1, window).is_err());
         purse.spend(1, 3);
-        assert!(purse.add(1, Grant { messages: 2, bytes: 3 }).is_err());
+        assert!(
+            purse
+                .add(
+                    1,
+                    Grant {
+                        messages: 2,
+                        bytes: 3
+                    }
+                )
+                .is_err()
+        );
     }
 }

@@ -270,6 +270,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         Ok(any)
     }
 
+    /// The stream is over: what came before may say why, and is handled.
+    fn last_words(&mut self, cx: &mut Context<'_>) -> Option<Broken> {
+        loop {
+            match self.read(cx) {
+                Ok(true) => {}
+                Err(why @ (Broken::RefusedByPeer(_) | Broken::Drained)) => return Some(why),
+                _ => return None,
+            }
+        }
+    }
+
     /// The link ends: what can be written at once is.
     fn end(&mut self, broken: Broken, cx: &mut Context<'_>) {
         let _ = self.write(cx);
@@ -304,7 +315,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Driver<S> {
             return Poll::Pending;
         }
         this.yielded = false;
-        let broken = ready!(this.turn(cx));
+        let mut broken = ready!(this.turn(cx));
+        if matches!(broken, Broken::Closed | Broken::Io(..)) {
+            broken = this.last_words(cx).unwrap_or(broken);
+        }
         this.end(broken.clone(), cx);
         Poll::Ready(broken)
     }
@@ -318,6 +332,8 @@ impl<S> Drop for Driver<S> {
 
 impl<S> fmt::Debug for Driver<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("state", &self.state).finish_non_exhaustive()
+        f.debug_struct("Driver")
+            .field("state", &self.state)
+            .finish_non_exhaustive()
     }
 }

@@ -82,7 +82,9 @@ impl From<Failure> for CallError {
             Failure::NoReply => Self::NoReply,
             Failure::Refused(why) | Failure::Cycle(why) | Failure::Malformed(why) => refused(why),
             Failure::Timeout => Self::Timeout,
-            Failure::NoSuchMethod => refused("the actor has no such method, or one of another shape"),
+            Failure::NoSuchMethod => {
+                refused("the actor has no such method, or one of another shape")
+            }
         }
     }
 }

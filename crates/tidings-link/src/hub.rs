@@ -353,12 +353,17 @@ impl Port for Hub {
         make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
     ) -> Result<Box<dyn Any>, Malformed> {
         let known = self.imports.get_mut(&target);
-        let last = known.and_then(|known| known.proxies.iter_mut().rfind(|proxy| proxy.kind == kind));
+        let last =
+            known.and_then(|known| known.proxies.iter_mut().rfind(|proxy| proxy.kind == kind));
         if let Some(proxy) = last
             && let Some(again) = proxy.imported.as_ref().and_then(Imported::again)
         {
             proxy.received += 1;
             return Ok(again);
+        }
+        if self.imports.len() >= self.session.limits().exports as usize {
+            self.session.release(target, 1);
+            return Err(Malformed::new("too many actors are imported"));
         }
         self.next_turn += 1;
         let turn = self.next_turn;
@@ -388,7 +393,11 @@ impl Port for Hub {
     }
 
     fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed> {
-        if self.reserved.take_if(|reserved| *reserved == call).is_none() {
+        if self
+            .reserved
+            .take_if(|reserved| *reserved == call)
+            .is_none()
+        {
             match self.session.serve(call) {
                 Ok(true) => {}
                 Ok(false) => {
@@ -434,7 +443,6 @@ impl Port for Hub {
         } = request;
         let left = deadline.map(|deadline| deadline.saturating_since(Instant::now()));
         let refusal = if self.session.is_too_large(body.len()) {
-            self.session.stats_mut().unsendable += 1;
             Some(refused("the message is too large"))
         } else if self.session.is_draining() {
             let why = Exit::Disconnected(Broken::Drained.to_string().into());
@@ -470,6 +478,7 @@ impl Port for Hub {
     }
 
     fn undo(&mut self) {
+        self.session.stats_mut().unsendable += 1;
         for carried in std::mem::take(&mut self.carries) {
             match carried {
                 Carried::Mine(target) => {

@@ -6,17 +6,20 @@ use std::task::{Context, Poll};
 use tidings::actor::Exit;
 use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter};
 
+use crate::GetError;
 use crate::failure::refused;
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, In, Queued};
 use crate::limits::Broken;
 use crate::session::{Bind, Incoming};
 use crate::shared::Due;
-use crate::GetError;
 
 impl Hub {
     /// Handles what the session has found.
-    pub(crate) fn handle(mut self: Box<Self>, incoming: Incoming<'_>) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn handle(
+        mut self: Box<Self>,
+        incoming: Incoming<'_>,
+    ) -> (Box<Self>, Result<(), Broken>) {
         let result = match incoming {
             Incoming::Request {
                 call,
@@ -27,7 +30,16 @@ impl Hub {
                 body,
             } => {
                 let deadline = left.map(|left| self.now + left);
-                return self.requested(target, Request { call, method, deadline, carried, body });
+                return self.requested(
+                    target,
+                    Request {
+                        call,
+                        method,
+                        deadline,
+                        carried,
+                        body,
+                    },
+                );
             }
             Incoming::Answer {
                 call,
@@ -49,10 +61,7 @@ impl Hub {
                 self.unblock();
                 Ok(())
             }
-            Incoming::Down(target, end) => {
-                self.peer_down(target, end);
-                Ok(())
-            }
+            Incoming::Down(target, end) => self.peer_down(target, end),
             Incoming::Release(target, count) => self.given_up(target, count),
             Incoming::Bind(bind) => {
                 self.asked(&bind);
@@ -173,13 +182,18 @@ impl Hub {
         self.carried.extend(carried.into_iter().map(Some));
         self.reserved = call;
         let caller = call.map(|id| Caller { id, deadline });
-        let (mut hub, delivered) =
-            enter(self, || export.deliver(Parts::new(place, &body, caller)));
+        let (mut hub, delivered) = enter(self, || export.deliver(Parts::new(place, &body, caller)));
         // A message without an answer that was called, or one that could not be decoded.
         let unanswered = hub.reserved.take();
-        let waits = match delivered.map_err(refused).map(|done| done.map_err(|m| m.to_string())) {
+        let waits = match delivered
+            .map_err(refused)
+            .map(|done| done.map_err(|m| m.to_string()))
+        {
             Ok(Ok(waits)) => {
-                hub.fail(unanswered, Failure::Refused("the method has no answer".to_owned()));
+                hub.fail(
+                    unanswered,
+                    Failure::Refused("the method has no answer".to_owned()),
+                );
                 waits
             }
             Ok(Err(why)) => {
@@ -189,7 +203,10 @@ impl Hub {
             }
             Err(_) => {
                 hub.session.stats_mut().malformed += 1;
-                hub.fail(unanswered, Failure::Malformed("its decoding panicked".to_owned()));
+                hub.fail(
+                    unanswered,
+                    Failure::Malformed("its decoding panicked".to_owned()),
+                );
                 None
             }
         };
@@ -312,10 +329,13 @@ impl Hub {
         }
     }
 
-    fn peer_down(&mut self, target: u32, end: End) {
+    fn peer_down(&mut self, target: u32, end: End) -> Result<(), Broken> {
         // It comes twice: no reference to the actor is on its way after the second.
         if self.ended.remove(&target).is_some() {
-            return;
+            return Ok(());
+        }
+        if self.ended.len() >= self.session.limits().exports as usize {
+            return Err(Broken::Protocol("too many actors end"));
         }
         let exit = Exit::from(end);
         self.ended.insert(target, exit.clone());
@@ -325,6 +345,7 @@ impl Hub {
                 imported.end(exit.clone());
             }
         }
+        Ok(())
     }
 
     fn asked(&mut self, bind: &Bind) {

@@ -26,7 +26,7 @@ pub struct Limits {
     pub message: u32,
     /// Calls of the peer's under way.
     pub calls: u32,
-    /// Actors that are exported to the peer.
+    /// Actors that are exported to the peer, and those of the peer's that are referred to here.
     pub exports: u32,
     /// What the peer may send to one actor before that has taken it.
     pub window: Grant,
@@ -121,14 +121,13 @@ counts! {
     malformed,
     /// Calls beyond the limit of calls, which were refused before they were decoded.
     overloaded,
-    /// Messages that were too large to be sent, or could not be encoded.
+    /// Messages and answers that were not sent: too large, not to be encoded, or too late because the
+    /// link drains.
     unsendable,
     /// Names that a peer asked for and did not get.
     refused_names,
     /// Pings sent.
     pings,
-    /// Messages dropped with the link: they were not executed.
-    lost,
 }
 
 /// Why a link has ended.

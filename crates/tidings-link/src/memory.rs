@@ -50,7 +50,13 @@ pub fn pipe() -> (Pipe, Pipe) {
         from: Arc::clone(&one),
         to: Arc::clone(&other),
     };
-    (Pipe { from: other, to: one }, there)
+    (
+        Pipe {
+            from: other,
+            to: one,
+        },
+        there,
+    )
 }
 
 fn lock(half: &Half) -> MutexGuard<'_, Way> {

@@ -102,7 +102,6 @@ impl Hub {
                 None
             }
             Ok(Some(Ok(()))) if hub.session.is_too_large(body.len()) => {
-                hub.session.stats_mut().unsendable += 1;
                 hub.undo();
                 Some(Err(Failure::Refused("the answer is too large".to_owned())))
             }
@@ -110,7 +109,9 @@ impl Hub {
             Ok(Some(Err(why))) => Some(Err(Failure::from(&why))),
             Err(panic) => {
                 hub.undo();
-                Some(Err(Failure::Refused(format!("the answer panicked: {panic}"))))
+                Some(Err(Failure::Refused(format!(
+                    "the answer panicked: {panic}"
+                ))))
             }
         };
         if let Some(outcome) = outcome {
@@ -128,7 +129,11 @@ impl Hub {
         let Some(Some(waiting)) = self.pending.get_mut(call as usize) else {
             return;
         };
-        if waiting.pending.as_ref().is_some_and(|pending| pending.is_closed()) {
+        if waiting
+            .pending
+            .as_ref()
+            .is_some_and(|pending| pending.is_closed())
+        {
             // The number is free when the answer has come.
             waiting.pending = None;
             self.session.nack(call);

@@ -422,7 +422,10 @@ impl Session {
     }
 
     fn rest<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
-        let (&kind, body) = frame.rest.split_first().ok_or(Broken::Protocol("an empty part"))?;
+        let (&kind, body) = frame
+            .rest
+            .split_first()
+            .ok_or(Broken::Protocol("an empty part"))?;
         let slot = &mut self.parts[class(kind)];
         let parts = slot.as_mut().filter(|parts| parts.kind == kind);
         let parts = parts.ok_or(Broken::Protocol("a part of no message"))?;
@@ -435,7 +438,9 @@ impl Session {
         self.check_size(size)?;
         match whole {
             None => Ok(None),
-            Some(parts) => self.complete(parts.header, Cow::Owned(parts.body)).map(Some),
+            Some(parts) => self
+                .complete(parts.header, Cow::Owned(parts.body))
+                .map(Some),
         }
     }
 
@@ -623,7 +628,9 @@ impl Session {
             name: bind.name.clone(),
             token: bind.token.clone(),
             interface: bind.interface.clone(),
-            methods: methods.map(|(name, n)| (name.clone(), n.to_le_bytes())).collect(),
+            methods: methods
+                .map(|(name, n)| (name.clone(), n.to_le_bytes()))
+                .collect(),
         };
         frame::write(self.out.control.end(), kind::BIND, &head);
     }
@@ -633,7 +640,11 @@ impl Session {
         if outcome.is_err() {
             self.stats.refused_names += 1;
         }
-        frame::write(self.out.control.end(), kind::BOUND, &BoundHead { id, outcome });
+        frame::write(
+            self.out.control.end(),
+            kind::BOUND,
+            &BoundHead { id, outcome },
+        );
     }
 
     /// Begins no more calls; the link ends when the last has its answer.
@@ -685,7 +696,11 @@ impl Session {
         let limits = &self.limits;
         if self.peer.is_none() {
             let due = self.begun + limits.handshake;
-            return if now >= due { Err(Broken::Handshake) } else { Ok(due) };
+            return if now >= due {
+                Err(Broken::Handshake)
+            } else {
+                Ok(due)
+            };
         }
         let dead = self.heard + limits.silence;
         if now >= dead {
@@ -716,7 +731,9 @@ fn class(kind: u8) -> usize {
 
 fn micros(left: Option<Duration>) -> u64 {
     // 0 is for ever: who has no time left has a microsecond.
-    left.map_or(0, |left| u64::try_from(left.as_micros()).unwrap_or(0).max(1))
+    left.map_or(0, |left| {
+        u64::try_from(left.as_micros()).unwrap_or(0).max(1)
+    })
 }
 
 fn give(to: &mut Vec<u8>, target: u32, grant: Grant) {
@@ -731,6 +748,8 @@ fn bind(rest: &[u8]) -> Result<Bind, Broken> {
         name: head.name,
         token: head.token,
         interface: head.interface,
-        methods: methods.map(|(name, n)| (name, u32::from_le_bytes(n))).collect(),
+        methods: methods
+            .map(|(name, n)| (name, u32::from_le_bytes(n)))
+            .collect(),
     })
 }

@@ -113,7 +113,11 @@ impl Shared {
         std::mem::swap(&mut letters.due, &mut room.due);
         std::mem::swap(&mut letters.commands, &mut room.commands);
         letters.rung = false;
-        if !letters.driver.as_ref().is_some_and(|old| old.will_wake(waker)) {
+        if !letters
+            .driver
+            .as_ref()
+            .is_some_and(|old| old.will_wake(waker))
+        {
             letters.driver = Some(waker.clone());
         }
     }

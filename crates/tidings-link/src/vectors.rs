@@ -96,13 +96,46 @@ fn frames() -> Vec<Value> {
     let long: Vec<u8> = (0..32_770_u32).map(|n| n as u8).collect();
     let mut all = vec![
         vector("hello", kind::HELLO, &hello, &[]),
-        vector("refused, version", kind::REFUSED, &Refusal::Version(1, 1), &[]),
-        vector("refused, cluster", kind::REFUSED, &Refusal::Cluster("test".to_owned()), &[]),
-        vector("refused, codec", kind::REFUSED, &Refusal::Codec("postcard".to_owned()), &[]),
-        vector("refused, node", kind::REFUSED, &Refusal::Node("mallory".to_owned()), &[]),
-        vector("refused, overloaded", kind::REFUSED, &Refusal::Overloaded, &[]),
+        vector(
+            "refused, version",
+            kind::REFUSED,
+            &Refusal::Version(1, 1),
+            &[],
+        ),
+        vector(
+            "refused, cluster",
+            kind::REFUSED,
+            &Refusal::Cluster("test".to_owned()),
+            &[],
+        ),
+        vector(
+            "refused, codec",
+            kind::REFUSED,
+            &Refusal::Codec("postcard".to_owned()),
+            &[],
+        ),
+        vector(
+            "refused, node",
+            kind::REFUSED,
+            &Refusal::Node("mallory".to_owned()),
+            &[],
+        ),
+        vector(
+            "refused, overloaded",
+            kind::REFUSED,
+            &Refusal::Overloaded,
+            &[],
+        ),
         vector("bind", kind::BIND, &bind, &[]),
-        vector("bound", kind::BOUND, &BoundHead { id: 1, outcome: Ok(3) }, &[]),
+        vector(
+            "bound",
+            kind::BOUND,
+            &BoundHead {
+                id: 1,
+                outcome: Ok(3),
+            },
+            &[],
+        ),
         vector(
             "call, Counter.get_and_reset()->i64",
             kind::CALL,
@@ -115,7 +148,12 @@ fn frames() -> Vec<Value> {
             &call(300, "Counter.get_and_reset()->i64", 2_000_000, vec![]),
             &body(&()),
         ),
-        vector("answer, -5", kind::ANSWER, &answer(7, Ok(vec![])), &body(&-5_i64)),
+        vector(
+            "answer, -5",
+            kind::ANSWER,
+            &answer(7, Ok(vec![])),
+            &body(&-5_i64),
+        ),
         vector("nack", kind::NACK, &7_u32, &[]),
         vector(
             "one-way, Counter.add(i64) of 100",
@@ -162,8 +200,21 @@ fn frames() -> Vec<Value> {
             &tell("Blob.put([u8])", vec![]),
             &body(&(long,)),
         ),
-        vector("credit", kind::CREDIT, &CreditHead { target: 3, grant }, &[]),
-        vector("release", kind::RELEASE, &ReleaseHead { target: 3, count: 2 }, &[]),
+        vector(
+            "credit",
+            kind::CREDIT,
+            &CreditHead { target: 3, grant },
+            &[],
+        ),
+        vector(
+            "release",
+            kind::RELEASE,
+            &ReleaseHead {
+                target: 3,
+                count: 2,
+            },
+            &[],
+        ),
         vector("ping", kind::PING, &(), &[]),
         vector("pong", kind::PONG, &(), &[]),
         vector("bye", kind::BYE, &(), &[]),
@@ -181,7 +232,12 @@ fn frames() -> Vec<Value> {
         ("malformed", Failure::Malformed(text())),
     ];
     all.extend(failures.map(|(name, failure)| {
-        vector(&format!("answer, {name}"), kind::ANSWER, &failed(failure), &[])
+        vector(
+            &format!("answer, {name}"),
+            kind::ANSWER,
+            &failed(failure),
+            &[],
+        )
     }));
     let ends = [
         ("normal", End::Normal),
@@ -193,9 +249,9 @@ fn frames() -> Vec<Value> {
         ("no such actor", End::NoSuchActor),
         ("disconnected", End::Disconnected(text())),
     ];
-    all.extend(ends.map(|(name, end)| {
-        vector(&format!("down, {name}"), kind::DOWN, &down(end), &[])
-    }));
+    all.extend(
+        ends.map(|(name, end)| vector(&format!("down, {name}"), kind::DOWN, &down(end), &[])),
+    );
     let unbound = [
         ("no such name", Unbound::NoSuchName),
         ("other interface", Unbound::OtherInterface(text())),
@@ -232,7 +288,10 @@ fn bodies() -> Vec<Value> {
             "bytes": hex(&body(value)),
         })
     }
-    let point = || Point { x: -3, y: Some(0.5) };
+    let point = || Point {
+        x: -3,
+        y: Some(0.5),
+    };
     vec![
         one(&()),
         one(&true),
@@ -252,7 +311,15 @@ fn bodies() -> Vec<Value> {
         one(&Ok::<u32, String>(1)),
         one(&Err::<u32, String>("no".to_owned())),
         one(&Point { x: 1, y: None }),
-        one(&Tree::Node(vec![Tree::Leaf, Tree::Named { name: "n".to_owned() }], point())),
+        one(&Tree::Node(
+            vec![
+                Tree::Leaf,
+                Tree::Named {
+                    name: "n".to_owned(),
+                },
+            ],
+            point(),
+        )),
         one(&std::time::Duration::new(2, 500)),
     ]
 }

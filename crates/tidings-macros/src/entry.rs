@@ -179,7 +179,10 @@ pub(crate) fn flag_and_crate_path(
     let given = all - others.len();
     if given > 1 {
         let twice = tokens.iter().rfind(|token| is_flag(token));
-        return Err(Error::new_spanned(twice, format!("`{flag}` is given twice")));
+        return Err(Error::new_spanned(
+            twice,
+            format!("`{flag}` is given twice"),
+        ));
     }
     let others = others.join(&TokenTree::Punct(Punct::new(',', Spacing::Alone)));
     let path = crate_path_option(name, others.into_iter().collect())?;

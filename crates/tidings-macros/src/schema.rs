@@ -55,7 +55,9 @@ fn derive(item: &DeriveInput) -> Result<TokenStream> {
         ));
     }
     for parameter in generics.type_params_mut() {
-        parameter.bounds.push(parse_quote!(#tidings::remote::Schema));
+        parameter
+            .bounds
+            .push(parse_quote!(#tidings::remote::Schema));
     }
     let (parameters, types, condition) = generics.split_for_impl();
     Ok(quote! {

@@ -59,7 +59,10 @@ async fn a_body_of_many_fragments_arrives_whole() {
     let (_here, _server, _client, there) = counter().await;
     for size in [0, 1, 32 << 10, (32 << 10) + 1, 500_000, 1_000_000] {
         let bytes: Vec<u8> = (0..size).map(|n: usize| n as u8).collect();
-        assert!(there.echo(bytes.clone()).await.unwrap() == bytes, "{size} bytes");
+        assert!(
+            there.echo(bytes.clone()).await.unwrap() == bytes,
+            "{size} bytes"
+        );
     }
 }
 
@@ -106,7 +109,10 @@ async fn a_panic_of_the_handler_is_told_with_its_text_and_is_the_actors_end() {
     let exit = there.down().timeout(LONG).await.unwrap();
     assert!(matches!(exit, Exit::Panicked(_)), "{exit}");
     let error = there.get().await.unwrap_err();
-    assert!(matches!(error, CallError::NotExecuted(Exit::Panicked(_))), "{error}");
+    assert!(
+        matches!(error, CallError::NotExecuted(Exit::Panicked(_))),
+        "{error}"
+    );
 }
 
 #[tidings::test]
@@ -136,10 +142,16 @@ async fn the_end_of_a_link_ends_what_came_over_it() {
     server.close();
     assert_eq!(client.down().await, Broken::Closed);
     let error = asked.await.unwrap().unwrap_err();
-    assert!(matches!(error, CallError::Ended(Exit::Disconnected(_))), "{error}");
+    assert!(
+        matches!(error, CallError::Ended(Exit::Disconnected(_))),
+        "{error}"
+    );
     assert!(matches!(there.down().await, Exit::Disconnected(_)));
     let error = there.get().await.unwrap_err();
-    assert!(matches!(error, CallError::NotExecuted(Exit::Disconnected(_))), "{error}");
+    assert!(
+        matches!(error, CallError::NotExecuted(Exit::Disconnected(_))),
+        "{error}"
+    );
 }
 
 #[tidings::test]
@@ -150,10 +162,14 @@ async fn a_peer_reaches_only_what_was_exported() {
     let exports = Exports::new().add_with_token("counter", "key", &here);
     let (_server, client) = pair(exports);
     for token in ["", "kez", "key "] {
-        let refused = client.get_with_token::<CounterRef, _>("counter", token).await;
+        let refused = client
+            .get_with_token::<CounterRef, _>("counter", token)
+            .await;
         assert_eq!(refused.unwrap_err(), GetError::Refused(Unbound::NoSuchName));
     }
-    let opened = client.get_with_token::<CounterRef, _>("counter", "key").await;
+    let opened = client
+        .get_with_token::<CounterRef, _>("counter", "key")
+        .await;
     assert_eq!(opened.unwrap().get().await.unwrap(), 0);
 }
 
@@ -176,10 +192,17 @@ mod changed {
 }
 
 #[tidings::test]
-async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_one_when_it_is_called() {
+async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_one_when_it_is_called()
+ {
     let (_here, server, client, _there) = counter().await;
-    let refused = client.get::<changed::CounterRef>("counter").await.unwrap_err();
-    assert_eq!(refused, GetError::Refused(Unbound::Schema("add".to_owned())));
+    let refused = client
+        .get::<changed::CounterRef>("counter")
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        GetError::Refused(Unbound::Schema("add".to_owned()))
+    );
     let newer: changed::newer::CounterRef = client.get("counter").await.unwrap();
     newer.add(4).await.unwrap();
     assert_eq!(newer.get().await.unwrap(), 4);
@@ -191,10 +214,14 @@ async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_o
 #[tidings::test]
 async fn a_drain_lets_calls_under_way_finish_and_begins_no_more() {
     let (_here, server, client, there) = counter().await;
-    let calls: Vec<_> = (0..100).map(|_| tidings::spawn({
-        let there = there.clone();
-        async move { there.get().await }
-    })).collect();
+    let calls: Vec<_> = (0..100)
+        .map(|_| {
+            tidings::spawn({
+                let there = there.clone();
+                async move { there.get().await }
+            })
+        })
+        .collect();
     while server.stats().await.unwrap().calls_in == 0 {
         tidings::yield_now().await;
     }

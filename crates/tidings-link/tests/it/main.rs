@@ -1,5 +1,7 @@
 //! What links promise: SEMANTICS.md, section "Links".
 
 mod calls;
+mod faults;
 mod help;
+mod limits;
 mod travel;

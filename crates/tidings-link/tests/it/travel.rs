@@ -72,7 +72,10 @@ impl Room for Hall {
     async fn plain(&mut self, to: ActorRef<Line>, also: Recipient<ListenerMessage>) {
         to.send(Line::Text("hello".to_owned())).await.unwrap();
         let count = to.call(Line::Count).await.unwrap();
-        ListenerRef::from(also).heard(count.to_string()).await.unwrap();
+        ListenerRef::from(also)
+            .heard(count.to_string())
+            .await
+            .unwrap();
     }
 }
 
@@ -93,7 +96,10 @@ fn ear() -> (ListenerRef, tidings::Receiver<String>) {
 fn hall() -> RoomRef {
     let hall = actor::spawn(|mut mailbox: Mailbox<RoomMessage>| async move {
         let this = mailbox.this().upgrade().map(|this| RoomRef::from(&this));
-        let state = Hall { this, ..Hall::default() };
+        let state = Hall {
+            this,
+            ..Hall::default()
+        };
         actor::serve(state, &mut mailbox).await;
     });
     RoomRef::from(&hall)
@@ -156,7 +162,10 @@ async fn an_actor_lives_while_a_peer_refers_to_it_and_ends_when_it_does_not() {
     assert!(any.exit().is_none());
     hall.stop();
     hall.down().await;
-    assert!(matches!(any.down().timeout(LONG).await.unwrap(), Exit::Normal));
+    assert!(matches!(
+        any.down().timeout(LONG).await.unwrap(),
+        Exit::Normal
+    ));
 }
 
 #[tidings::test]
@@ -184,7 +193,13 @@ async fn replies_travel_and_are_answered_or_known_to_be_dropped() {
     assert!(matches!(error, CallError::Ended(Exit::Killed)), "{error}");
     // To an actor that has ended: the message is not executed, and its reply says so.
     let unheard = asking.call(|reply| (5, reply)).await.unwrap_err();
-    assert!(matches!(unheard, CallError::NotExecuted(_) | CallError::NoReply | CallError::Ended(_)), "{unheard}");
+    assert!(
+        matches!(
+            unheard,
+            CallError::NotExecuted(_) | CallError::NoReply | CallError::Ended(_)
+        ),
+        "{unheard}"
+    );
     drop(client);
 }
 
@@ -205,7 +220,16 @@ async fn actors_without_an_interface_travel_too() {
             count += 1;
         }
     });
-    room.plain(plain, listener.downgrade().upgrade().map(|l| (*l).clone()).unwrap()).await.unwrap();
+    room.plain(
+        plain,
+        listener
+            .downgrade()
+            .upgrade()
+            .map(|l| (*l).clone())
+            .unwrap(),
+    )
+    .await
+    .unwrap();
     assert_eq!(lines.recv().await.unwrap(), "hello");
     assert_eq!(heard.recv().await.unwrap(), "1");
 }

@@ -92,7 +92,8 @@ impl Flavor for Bytes<'_> {
 /// If the type has a way to fail, or cannot be written in this format (a sequence of unknown length).
 #[inline]
 pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
-    postcard::serialize_with_flavor(value, Bytes(to)).map_err(|error| Malformed::new(error.to_string()))
+    postcard::serialize_with_flavor(value, Bytes(to))
+        .map_err(|error| Malformed::new(error.to_string()))
 }
 
 /// Reads a value, which takes all of the bytes.
@@ -146,7 +147,10 @@ impl<'b> Reader<'b> {
             rest: bytes,
             depth: limits.depth,
             elements: bytes.len().saturating_add(limits.elements),
-            memory: bytes.len().saturating_mul(limits.growth).saturating_add(1 << 16),
+            memory: bytes
+                .len()
+                .saturating_mul(limits.growth)
+                .saturating_add(1 << 16),
         }
     }
 
@@ -247,7 +251,9 @@ macro_rules! numbers {
 /// Within the width that was read: never lossy.
 macro_rules! narrow {
     ($value:expr) => {
-        $value.try_into().map_err(|_| Malformed::new("a number is too large"))
+        $value
+            .try_into()
+            .map_err(|_| Malformed::new("a number is too large"))
     };
 }
 
@@ -313,7 +319,13 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
     }
     fn deserialize_seq<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         let left = self.length()?;
-        self.within(|reader| visitor.visit_seq(Elements { reader, left, counted: true }))
+        self.within(|reader| {
+            visitor.visit_seq(Elements {
+                reader,
+                left,
+                counted: true,
+            })
+        })
     }
     #[inline]
     fn deserialize_tuple<V: Visitor<'b>>(
@@ -321,7 +333,13 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         left: usize,
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| visitor.visit_seq(Elements { reader, left, counted: false }))
+        self.within(|reader| {
+            visitor.visit_seq(Elements {
+                reader,
+                left,
+                counted: false,
+            })
+        })
     }
     fn deserialize_tuple_struct<V: Visitor<'b>>(
         self,
@@ -333,7 +351,13 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
     }
     fn deserialize_map<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         let left = self.length()?;
-        self.within(|reader| visitor.visit_map(Elements { reader, left, counted: true }))
+        self.within(|reader| {
+            visitor.visit_map(Elements {
+                reader,
+                left,
+                counted: true,
+            })
+        })
     }
     #[inline]
     fn deserialize_struct<V: Visitor<'b>>(
@@ -438,10 +462,7 @@ impl<'b> de::EnumAccess<'b> for &mut Reader<'b> {
     type Error = Malformed;
     type Variant = Self;
 
-    fn variant_seed<S: DeserializeSeed<'b>>(
-        self,
-        seed: S,
-    ) -> Result<(S::Value, Self), Malformed> {
+    fn variant_seed<S: DeserializeSeed<'b>>(self, seed: S) -> Result<(S::Value, Self), Malformed> {
         let variant: u32 = narrow!(self.varint(32)?)?;
         let value = seed.deserialize(variant.into_deserializer())?;
         Ok((value, self))
@@ -457,11 +478,7 @@ impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
     fn newtype_variant_seed<S: DeserializeSeed<'b>>(self, seed: S) -> Result<S::Value, Malformed> {
         seed.deserialize(self)
     }
-    fn tuple_variant<V: Visitor<'b>>(
-        self,
-        left: usize,
-        visitor: V,
-    ) -> Result<V::Value, Malformed> {
+    fn tuple_variant<V: Visitor<'b>>(self, left: usize, visitor: V) -> Result<V::Value, Malformed> {
         de::Deserializer::deserialize_tuple(self, left, visitor)
     }
     fn struct_variant<V: Visitor<'b>>(

@@ -148,7 +148,10 @@ pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result
     let result = catch_unwind(AssertUnwindSafe(f));
     let port = PORT.replace(outer).expect("`with` leaves it there");
     let port = port.into_any().downcast().expect("it is the one");
-    (port, result.map_err(|panic| crate::task::text_of(&*panic).to_owned()))
+    (
+        port,
+        result.map_err(|panic| crate::task::text_of(&*panic).to_owned()),
+    )
 }
 
 /// The link of this moment.

@@ -226,7 +226,9 @@ where
         (Box::new(reference), imported)
     });
     let found = found?.downcast::<R>();
-    found.map(|found| *found).map_err(|_| Malformed::new("it is of another type"))
+    found
+        .map(|found| *found)
+        .map_err(|_| Malformed::new("it is of another type"))
 }
 
 /// The life of a proxy.

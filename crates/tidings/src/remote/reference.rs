@@ -31,7 +31,12 @@ where
         kind: TypeId::of::<R>(),
     };
     port.export(identity, &mut |door, key| {
-        Arc::new(Exported::new(reference.clone(), recipient.clone(), door, key))
+        Arc::new(Exported::new(
+            reference.clone(),
+            recipient.clone(),
+            door,
+            key,
+        ))
     })
 }
 
