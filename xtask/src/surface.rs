@@ -13,7 +13,9 @@ const LIBRARIES: &[&str] = &["tidings", "tidings-link"];
 
 /// The public APIs are those in the snapshots; with `update` they become so.
 pub(crate) fn api(update: bool) -> Result<(), String> {
-    LIBRARIES.iter().try_for_each(|library| api_of(library, update))
+    LIBRARIES
+        .iter()
+        .try_for_each(|library| api_of(library, update))
 }
 
 fn api_of(library: &str, update: bool) -> Result<(), String> {

@@ -12,9 +12,13 @@ use serde::de::DeserializeOwned;
 use super::port::{Outcome, Port, Request, with};
 use super::{Interface, Malformed, Remote, codec, interface};
 use crate::actor::remote::{Proxy, dropping};
-use crate::actor::{CAPACITY, CallError, Exit, Mailbox, Reference, Reply};
+use crate::actor::{CallError, Exit, Mailbox, Reference, Reply};
 use crate::channel::oneshot::Door;
 use crate::primitive::Arc;
+
+/// How many messages wait in a proxy's mailbox; then their senders wait. As many as a link takes for
+/// one actor at a time, so that a burst is written at once.
+const ROOM: usize = 1 << 10;
 
 /// A caller who waits for an answer of the peer.
 pub trait Pending: Send {
@@ -214,7 +218,7 @@ where
     R: Reference<Message: Remote>,
 {
     let found = port.import(target, TypeId::of::<R>(), &mut |target, turn| {
-        let (actor, proxy) = Proxy::new(R::Message::NAME, CAPACITY, |mailbox| {
+        let (actor, proxy) = Proxy::new(R::Message::NAME, ROOM, |mailbox| {
             forward::<R::Message>(mailbox, target, turn)
         });
         let reference = R::of(actor);

@@ -46,6 +46,9 @@ pub struct Describe {
     begun: Vec<TypeId>,
 }
 
+/// What stands before a part, and what writes it.
+type Part<'a> = (&'a str, fn(&mut Describe));
+
 impl Describe {
     /// The shape of a type.
     #[must_use]
@@ -68,7 +71,7 @@ impl Describe {
     }
 
     /// Several parts, in brackets.
-    pub fn parts(&mut self, open: &str, parts: &[(&str, fn(&mut Self))], close: &str) {
+    pub fn parts(&mut self, open: &str, parts: &[Part<'_>], close: &str) {
         self.text.push_str(open);
         for (place, (name, part)) in parts.iter().enumerate() {
             if place > 0 {
