@@ -187,11 +187,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let (start, end) = self.filled;
         if end == self.input.len() {
-            // Room grows with what comes.
-            let room = (2 * (end - start)).clamp(ROOM.0, ROOM.1);
             self.input.copy_within(start..end, 0);
             self.filled = (0, end - start);
-            self.input.resize(room.max(self.input.len()), 0);
+            let room = self.input.len().max(ROOM.0);
+            self.input.resize(room, 0);
         }
         let (start, end) = self.filled;
         let stream = Pin::new(&mut self.stream);
@@ -210,6 +209,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         let input = std::mem::take(&mut self.input);
         let handled = self.handle(&input, now);
         self.input = input;
+        if end + n == self.input.len() && end + n < ROOM.1 {
+            // Room grows with what comes.
+            self.input.resize(2 * (end + n), 0);
+        }
         if self.filled.0 == self.filled.1 {
             self.filled = (0, 0);
         }

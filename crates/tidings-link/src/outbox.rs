@@ -93,6 +93,16 @@ impl Outbox {
         self.written += n;
     }
 
+    /// Gives back room that is not needed.
+    pub(crate) fn trim(&mut self) {
+        if self.len() == 0 {
+            for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
+                (queue.bytes, queue.taken) = (Vec::new(), 0);
+            }
+            (self.wire, self.written) = (Vec::new(), 0);
+        }
+    }
+
     /// How much waits, in bytes.
     pub(crate) fn len(&self) -> usize {
         let queued = self.control.len() + self.answers.len() + self.requests.len();

@@ -717,6 +717,7 @@ impl Session {
         if now < idle {
             next = next.min(idle);
         } else if !std::mem::replace(&mut self.pinged, true) {
+            self.out.trim();
             self.stats.pings += 1;
             frame::write(self.out.control.end(), kind::PING, &());
         }

@@ -1,5 +1,6 @@
 //! What links promise: SEMANTICS.md, section "Links".
 
+mod anywhere;
 mod calls;
 mod faults;
 mod help;
