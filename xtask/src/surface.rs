@@ -8,14 +8,22 @@ use crate::command::{Tally, root, run_at_root, target};
 use crate::sanitizers::NIGHTLY;
 use crate::tools;
 
-const SNAPSHOT: &str = "crates/tidings/public-api.txt";
+/// The libraries, each with its snapshot in its folder.
+const LIBRARIES: &[&str] = &["tidings", "tidings-link"];
 
-/// The public API is the one in the snapshot; with `update` it becomes so.
+/// The public APIs are those in the snapshots; with `update` they become so.
 pub(crate) fn api(update: bool) -> Result<(), String> {
+    LIBRARIES
+        .iter()
+        .try_for_each(|library| api_of(library, update))
+}
+
+fn api_of(library: &str, update: bool) -> Result<(), String> {
+    let snapshot = format!("crates/{library}/public-api.txt");
     let tool = tools::PUBLIC_API.get()?;
     let built = target("api");
     let toolchain = NIGHTLY.trim_start_matches('+');
-    let arguments = ["public-api", "-p", "tidings", "-sss", "--color", "never"];
+    let arguments = ["public-api", "-p", library, "-sss", "--color", "never"];
     println!(
         "$ RUSTUP_TOOLCHAIN={toolchain} {tool} {}",
         arguments.join(" ")
@@ -31,19 +39,19 @@ pub(crate) fn api(update: bool) -> Result<(), String> {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
     let now = String::from_utf8_lossy(&output.stdout).into_owned();
-    let path = root().join(SNAPSHOT);
+    let path = root().join(&snapshot);
     if update {
-        return fs::write(&path, now).map_err(|error| format!("{SNAPSHOT}: {error}"));
+        return fs::write(&path, now).map_err(|error| format!("{snapshot}: {error}"));
     }
-    let before = fs::read_to_string(&path).map_err(|error| format!("{SNAPSHOT}: {error}"))?;
+    let before = fs::read_to_string(&path).map_err(|error| format!("{snapshot}: {error}"))?;
     let changes = changes(&before, &now);
     if changes.is_empty() {
-        println!("api: {} items, as in {SNAPSHOT}", now.lines().count());
+        println!("api: {} items, as in {snapshot}", now.lines().count());
         return Ok(());
     }
     println!("{}", changes.join("\n"));
     Err(format!(
-        "the public API differs from {SNAPSHOT} in {} lines; if it should: `cargo x api --update`",
+        "the public API differs from {snapshot} in {} lines; if it should: `cargo x api --update`",
         changes.len()
     ))
 }

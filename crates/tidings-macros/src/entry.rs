@@ -4,7 +4,7 @@
 //! against the return type the user wrote, with the spans the user knows, which an `async` block
 //! handed to `block_on` would not give.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
@@ -164,8 +164,33 @@ fn yes_or_no(value: &Expr) -> Result<bool> {
     }
 }
 
+/// The options of `name`: `flag`, a word by itself, and `crate = path`.
+pub(crate) fn flag_and_crate_path(
+    name: &str,
+    flag: &str,
+    tokens: TokenStream,
+) -> Result<(bool, Path)> {
+    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
+    let is_flag = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == flag);
+    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
+    let mut others: Vec<&[TokenTree]> = tokens.split(is_comma).collect();
+    let all = others.len();
+    others.retain(|option| !matches!(option, [word] if is_flag(word)));
+    let given = all - others.len();
+    if given > 1 {
+        let twice = tokens.iter().rfind(|token| is_flag(token));
+        return Err(Error::new_spanned(
+            twice,
+            format!("`{flag}` is given twice"),
+        ));
+    }
+    let others = others.join(&TokenTree::Punct(Punct::new(',', Spacing::Alone)));
+    let path = crate_path_option(name, others.into_iter().collect())?;
+    Ok((given == 1, path))
+}
+
 /// The path of `crate = path`, the only option of `name`, or the usual one.
-pub(crate) fn crate_path_option(name: &str, tokens: TokenStream) -> Result<Path> {
+fn crate_path_option(name: &str, tokens: TokenStream) -> Result<Path> {
     let assignments = Punctuated::<Assignment, Token![,]>::parse_terminated.parse2(tokens)?;
     let mut tidings = None;
     for Assignment {

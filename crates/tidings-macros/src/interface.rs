@@ -14,17 +14,18 @@ use syn::{
 };
 
 use crate::argument::{argument, is_shared_self, owned, reply_of};
-use crate::entry::crate_path_option;
+use crate::entry::flag_and_crate_path;
+use crate::remote;
 
 /// One method: its variant, its arguments, and what it answers.
-struct Method {
+pub(crate) struct Method {
     /// For people: they go to the message and to the reference, too.
     attributes: Vec<Attribute>,
-    name: Ident,
-    variant: Ident,
-    arguments: Vec<(Ident, Type)>,
+    pub(crate) name: Ident,
+    pub(crate) variant: Ident,
+    pub(crate) arguments: Vec<(Ident, Type)>,
     /// `None`: one-way.
-    reply: Option<Type>,
+    pub(crate) reply: Option<Type>,
     /// It takes the `Reply` itself, and answers when it likes.
     answers: bool,
     /// It takes `this: Shared<Self>`.
@@ -34,28 +35,32 @@ struct Method {
 }
 
 impl Method {
-    fn configured(&self) -> impl Iterator<Item = &Attribute> {
+    pub(crate) fn configured(&self) -> impl Iterator<Item = &Attribute> {
         let attributes = self.attributes.iter();
         attributes.filter(|attribute| attribute.path().is_ident("cfg"))
     }
 }
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
-    let parsed = crate_path_option("#[tidings::interface]", options)
-        .and_then(|tidings| Ok((tidings, syn::parse2::<ItemTrait>(item.clone())?)))
-        .and_then(|(tidings, item)| interface(&tidings, &item));
+    let parsed = flag_and_crate_path("#[tidings::interface]", "remote", options)
+        .and_then(|options| Ok((options, syn::parse2::<ItemTrait>(item.clone())?)))
+        .and_then(|((remote, tidings), item)| interface(&tidings, remote, &item));
     parsed.unwrap_or_else(|error| {
         let error = error.into_compile_error();
         quote!(#error)
     })
 }
 
-fn interface(tidings: &Path, item: &ItemTrait) -> Result<TokenStream> {
+fn interface(tidings: &Path, remote: bool, item: &ItemTrait) -> Result<TokenStream> {
     let methods = methods(item)?;
+    let wire = match remote {
+        true => Some(remote::interface(tidings, item, &methods)?),
+        false => None,
+    };
     let declaration = declaration(item, &methods);
     let message = message(tidings, item, &methods);
     let reference = reference(tidings, item, &methods);
-    Ok(quote!(#declaration #message #reference))
+    Ok(quote!(#declaration #message #reference #wire))
 }
 
 /// All methods, or all that is wrong with them.
@@ -265,7 +270,7 @@ pub(crate) fn travelling(generics: &Generics) -> Generics {
     generics
 }
 
-fn message_name(item: &ItemTrait) -> Ident {
+pub(crate) fn message_name(item: &ItemTrait) -> Ident {
     format_ident!("{}Message", item.ident)
 }
 

@@ -6,6 +6,8 @@ mod actor;
 mod argument;
 mod entry;
 mod interface;
+mod remote;
+mod schema;
 
 use proc_macro::TokenStream;
 
@@ -70,6 +72,8 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 /// A method with a body and `&self` needs `trait Name: Sync`. The types are those of `tidings::actor`, known to the macro by their names. A handler that is to
 /// be refused, logged or timed from outside: `tidings::actor::serve_with`.
 ///
+/// - `remote`: its references can cross a link (feature `remote`, crate `tidings-link`). Arguments and
+///   answers are then of types that serde reads and writes and that have a `tidings::Schema`.
 /// - `crate = path`: where `tidings` is, if it is renamed or re-exported.
 ///
 /// ```text
@@ -97,4 +101,37 @@ pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
     actor::expand(options.into(), item.into()).into()
+}
+
+/// The shape of a type, for links: `tidings::remote::Schema`.
+///
+/// - `#[schema(crate = path)]`: where `tidings` is, if it is renamed or re-exported.
+///
+/// ```text
+/// #[derive(tidings::Schema, serde::Serialize, serde::Deserialize)]
+/// struct Point {
+///     x: i32,
+///     y: i32,
+/// }
+/// ```
+#[proc_macro_derive(Schema, attributes(schema))]
+pub fn schema(item: TokenStream) -> TokenStream {
+    schema::expand(item.into()).into()
+}
+
+/// Messages of one type that can cross a link, for actors without an interface:
+/// `tidings::remote::Remote`, for a type that serde knows and that has a `Schema`.
+///
+/// - `#[schema(crate = path)]`: where `tidings` is, if it is renamed or re-exported.
+///
+/// ```text
+/// #[derive(tidings::Remote, tidings::Schema, serde::Serialize, serde::Deserialize)]
+/// enum Count {
+///     Add(i64),
+///     GetAndReset(Reply<i64>),
+/// }
+/// ```
+#[proc_macro_derive(Remote, attributes(schema))]
+pub fn remote(item: TokenStream) -> TokenStream {
+    remote::expand(item.into()).into()
 }

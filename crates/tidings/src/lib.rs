@@ -42,6 +42,8 @@ mod models;
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 pub mod net;
 mod primitive;
+#[cfg(feature = "remote")]
+pub mod remote;
 pub mod sched;
 mod scope;
 #[cfg(not(any(loom, shuttle)))]
@@ -62,6 +64,8 @@ pub use scope::{Scope, scope, try_scope};
 #[cfg(not(any(loom, shuttle)))]
 pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
+#[cfg(feature = "remote")]
+pub use tidings_macros::{Remote, Schema};
 pub use tidings_macros::{actor, interface, main, test};
 pub use time::{after, at};
 

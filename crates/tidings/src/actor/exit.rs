@@ -32,6 +32,11 @@ pub enum Exit {
         /// Why that one ended.
         exit: Arc<Self>,
     },
+    /// There is no such actor: a reference from another machine stood for none (OTP's `noproc`).
+    NoSuchActor,
+    /// The link to its machine has ended, or was never there (OTP's `noconnection`), for this
+    /// reason. The actor itself may live.
+    Disconnected(Arc<str>),
 }
 
 impl Exit {
@@ -64,6 +69,8 @@ impl fmt::Display for Exit {
             Self::Panicked(message) => write!(f, "panicked: {message}"),
             Self::Failed(error) => write!(f, "failed: {error}"),
             Self::Linked { actor, exit } => write!(f, "was linked to {actor}, which {exit}"),
+            Self::NoSuchActor => f.write_str("does not exist"),
+            Self::Disconnected(why) => write!(f, "cannot be reached: {why}"),
         }
     }
 }

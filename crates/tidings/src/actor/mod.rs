@@ -24,6 +24,7 @@
 //! | `supervisor/` | who starts them anew |
 //! | `exit.rs` | why an actor ended, and who is told |
 //! | `registry.rs`, `group.rs`, `pool.rs` | names, groups, pools with routing |
+//! | `remote.rs` | what links need of actors |
 //! | `roll.rs`, `inspect.rs` | all live actors, and how they look from outside |
 //! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
 //!
@@ -77,6 +78,8 @@ mod link;
 mod mailbox;
 mod pool;
 mod registry;
+#[cfg(feature = "remote")]
+pub(crate) mod remote;
 mod reply;
 mod roll;
 mod run;

@@ -29,7 +29,7 @@ impl<R> Reply<R> {
         }
     }
 
-    fn sender(&self) -> &Sender<R> {
+    pub(super) fn sender(&self) -> &Sender<R> {
         self.sender.get()
     }
 

@@ -14,7 +14,7 @@ use super::error::RecvError;
 use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, Sync, into_future};
-use crate::primitive::slab;
+use crate::primitive::{Arc, slab};
 use crate::task::here;
 use crate::time::Instant;
 
@@ -34,6 +34,8 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
         receiver: Waiters::new(),
         observer: Waiters::new(),
         deadline: None,
+        door: None,
+        twin: false,
         sender_gone: false,
         receiver_gone: false,
     };
@@ -68,8 +70,71 @@ struct State<T> {
     observer: Waiters,
     /// By when the receiver wants the value, if it said so.
     deadline: Option<Instant>,
+    /// Who hears that the other half has gone, if one of the halves is in foreign hands.
+    door: Option<Doorbell>,
+    /// There is a second sender (`Sender::twin`): the first that ends does nothing.
+    twin: bool,
     sender_gone: bool,
     receiver_gone: bool,
+}
+
+/// What holds one half of many cells and does not wait on each of them: a link (`remote`).
+#[doc(hidden)]
+pub trait Door: Send + std::marker::Sync {
+    /// The other half of the cell that is known by `key` has gone. It may have been for long: the
+    /// key may stand for another cell by now. Runs where that half was used or dropped: it must not
+    /// block.
+    fn gone(&self, key: u32);
+}
+
+#[derive(Clone)]
+struct Doorbell {
+    door: Arc<dyn Door>,
+    key: u32,
+    /// It is rung by the sender, else by the receiver.
+    by_sender: bool,
+}
+
+impl fmt::Debug for Doorbell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Doorbell({})", self.key)
+    }
+}
+
+impl<T> State<T> {
+    /// Who is to hear of the end of this half.
+    #[inline(always)]
+    fn bell(&mut self, by_sender: bool) -> Option<Doorbell> {
+        self.door.take_if(|bell| bell.by_sender == by_sender)
+    }
+}
+
+fn hang<T>(cell: &Cell<T>, door: Arc<dyn Door>, key: u32, by_sender: bool) {
+    let bell = Doorbell {
+        door,
+        key,
+        by_sender,
+    };
+    let gone = cell.locked(|state| {
+        let gone = if by_sender {
+            state.sender_gone
+        } else {
+            state.receiver_gone
+        };
+        if gone {
+            return Some(bell);
+        }
+        state.door = Some(bell);
+        None
+    });
+    if let Some(bell) = gone {
+        ring(&bell);
+    }
+}
+
+#[cold]
+fn ring(bell: &Doorbell) {
+    bell.door.gone(bell.key);
 }
 
 impl<T> Lists for State<T> {
@@ -114,10 +179,13 @@ impl<T> Sender<T> {
     #[inline]
     unsafe fn end(cell: NonNull<Cell<T>>, mut value: Option<T>) -> Result<(), T> {
         // SAFETY: the cell lives until both halves are gone.
-        let (waker, receiver_gone) = unsafe { cell.as_ref() }.locked(|state| {
+        let (waker, receiver_gone, bell) = unsafe { cell.as_ref() }.locked(|state| {
+            if std::mem::take(&mut state.twin) {
+                return (None, false, None);
+            }
             state.sender_gone = true;
             if state.receiver_gone {
-                return (None, true);
+                return (None, true, None);
             }
             let waker = match state.receiver.claim() {
                 Some(claimed) => {
@@ -131,7 +199,7 @@ impl<T> Sender<T> {
                     None
                 }
             };
-            (waker, false)
+            (waker, false, state.bell(true))
         });
         if receiver_gone {
             // SAFETY: both halves are gone.
@@ -141,7 +209,26 @@ impl<T> Sender<T> {
         if let Some(waker) = waker {
             crate::task::wake_now(waker);
         }
+        if let Some(bell) = bell {
+            ring(&bell);
+        }
         Ok(())
+    }
+
+    /// A second sender of the same value. Of the two, the first that sends or is dropped does
+    /// nothing: the value it sends is dropped.
+    ///
+    /// `None`: there are two already.
+    pub(crate) fn twin(&self) -> Option<Self> {
+        let before = self
+            .chan()
+            .locked(|state| std::mem::replace(&mut state.twin, true));
+        (!before).then_some(Self { cell: self.cell })
+    }
+
+    /// Rings the door when the receiver goes; at once if it has gone. Nothing waits.
+    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
+        hang(self.chan(), door, key, false);
     }
 
     /// Waits until the receiver is gone: an event.
@@ -249,6 +336,16 @@ impl<T> Receiver<T> {
         })
     }
 
+    /// Rings the door when the sender has sent or goes; at once if it has. Nothing waits.
+    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
+        hang(self.chan(), door, key, true);
+    }
+
+    /// Lets the sender know by when the value is wanted.
+    pub(crate) fn set_deadline(&self, deadline: Instant) {
+        self.chan().locked(|state| state.deadline = Some(deadline));
+    }
+
     /// As awaiting it, on a plain thread, which waits.
     ///
     /// # Errors
@@ -271,16 +368,18 @@ impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
         // More than one may wait for the end: the sender can be shared.
         let mut wakers = Vec::new();
-        let (value, sender_gone) = self.chan().locked(|state| {
+        let (value, sender_gone, bell) = self.chan().locked(|state| {
             state.receiver_gone = true;
             while let Some(claimed) = state.observer.claim() {
                 wakers.push(claimed.commit(true));
             }
-            (state.value.take(), state.sender_gone)
+            (state.value.take(), state.sender_gone, state.bell(false))
         });
         if sender_gone {
             // SAFETY: both halves are gone.
             unsafe { free(self.cell) };
+        } else if let Some(bell) = bell {
+            ring(&bell);
         }
         super::count_dead(usize::from(value.is_some()));
         if !wakers.is_empty() {
@@ -366,9 +465,7 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
 impl<T> Recv<Receiver<T>, T> {
     /// Lets the sender know by when the value is wanted.
     pub(crate) fn set_deadline(self: Pin<&mut Self>, deadline: Instant) {
-        let this = self.project();
-        let cell = this.receiver.chan();
-        cell.locked(|state| state.deadline = Some(deadline));
+        self.project().receiver.set_deadline(deadline);
     }
 }
 

@@ -1,0 +1,267 @@
+//! Credit: how much each side may send before the other has taken it.
+//!
+//! There is a window for each actor and one for all actors of a link. A message needs a place and a
+//! byte in both, and takes its whole size from both, so that the largest can be sent through a small
+//! window. Whoever takes messages gives the credit back in portions, a quarter of a window each.
+
+use std::collections::HashMap;
+
+use crate::limits::{Broken, Grant};
+
+/// What is left of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Left {
+    messages: i64,
+    bytes: i64,
+}
+
+impl Left {
+    fn of(grant: Grant) -> Self {
+        Self {
+            messages: grant.messages.into(),
+            bytes: grant.bytes.into(),
+        }
+    }
+
+    fn is_open(self) -> bool {
+        self.messages > 0 && self.bytes > 0
+    }
+
+    fn spend(&mut self, bytes: usize) {
+        self.messages -= 1;
+        self.bytes -= bytes.cast_signed() as i64;
+    }
+
+    fn add(&mut self, grant: Grant) {
+        self.messages += i64::from(grant.messages);
+        self.bytes += i64::from(grant.bytes);
+    }
+}
+
+/// What we may send.
+#[derive(Debug)]
+pub(crate) struct Purse {
+    window: Grant,
+    link: Left,
+    /// Those that are not whole.
+    targets: HashMap<u32, Left>,
+}
+
+/// May a request go out?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum May {
+    Send,
+    /// When there is credit for this target.
+    WaitForTarget,
+    /// When something else has moved: any credit, room, or the end of a call.
+    WaitForLink,
+}
+
+impl Purse {
+    pub(crate) fn new(window: Grant, link: Grant) -> Self {
+        Self {
+            window,
+            link: Left::of(link),
+            targets: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn may_send(&self, target: u32) -> May {
+        let open = |left: &Left| left.is_open();
+        if !self.link.is_open() {
+            May::WaitForLink
+        } else if !self.targets.get(&target).is_none_or(open) {
+            May::WaitForTarget
+        } else {
+            May::Send
+        }
+    }
+
+    pub(crate) fn spend(&mut self, target: u32, bytes: usize) {
+        self.link.spend(bytes);
+        let whole = Left::of(self.window);
+        self.targets.entry(target).or_insert(whole).spend(bytes);
+    }
+
+    pub(crate) fn add(&mut self, target: u32, grant: Grant) -> Result<(), Broken> {
+        let too_much = Err(Broken::Protocol("credit for what was not sent"));
+        let Some(left) = self.targets.get_mut(&target) else {
+            return too_much;
+        };
+        left.add(grant);
+        self.link.add(grant);
+        let whole = Left::of(self.window);
+        if left.messages > whole.messages || left.bytes > whole.bytes {
+            return too_much;
+        }
+        if *left == whole {
+            self.targets.remove(&target);
+        }
+        Ok(())
+    }
+}
+
+/// What a peer has sent and has no credit back for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Spent {
+    messages: u32,
+    bytes: u64,
+    /// The part that was taken: credit is to be given for it.
+    owed_messages: u32,
+    owed_bytes: u32,
+}
+
+/// What the peer may send.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    window: Grant,
+    link_window: Grant,
+    link: Spent,
+    targets: HashMap<u32, Spent>,
+}
+
+impl Ledger {
+    pub(crate) fn new(window: Grant, link_window: Grant) -> Self {
+        Self {
+            window,
+            link_window,
+            link: Spent::default(),
+            targets: HashMap::new(),
+        }
+    }
+
+    /// A message begins to come.
+    pub(crate) fn check(&self, target: u32) -> Result<(), Broken> {
+        let within = |spent: &Spent, grant: Grant| {
+            spent.messages < grant.messages && spent.bytes < u64::from(grant.bytes)
+        };
+        let target = self.targets.get(&target);
+        match within(&self.link, self.link_window)
+            && target.is_none_or(|spent| within(spent, self.window))
+        {
+            true => Ok(()),
+            false => Err(Broken::Credit),
+        }
+    }
+
+    /// A message has come.
+    pub(crate) fn spend(&mut self, target: u32, bytes: usize) {
+        for spent in [&mut self.link, self.targets.entry(target).or_default()] {
+            spent.messages += 1;
+            spent.bytes += bytes as u64;
+        }
+    }
+
+    /// A message was taken. `give` is handed what the peer is to be given.
+    pub(crate) fn taken(&mut self, target: u32, bytes: usize, mut give: impl FnMut(u32, Grant)) {
+        let Some(spent) = self.targets.get_mut(&target) else {
+            return;
+        };
+        let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+        for spent in [&mut self.link, &mut *spent] {
+            spent.owed_messages += 1;
+            spent.owed_bytes = spent.owed_bytes.saturating_add(bytes);
+        }
+        if due(&self.link, self.link_window) {
+            let targets = std::mem::take(&mut self.targets);
+            for (target, mut spent) in targets {
+                if let Some(grant) = settle(&mut spent, &mut self.link) {
+                    give(target, grant);
+                }
+                if spent.messages > 0 {
+                    self.targets.insert(target, spent);
+                }
+            }
+        } else if due(spent, self.window) {
+            self.settle(target, give);
+        }
+    }
+
+    /// Gives what is owed for a target.
+    pub(crate) fn settle(&mut self, target: u32, mut give: impl FnMut(u32, Grant)) {
+        let Some(spent) = self.targets.get_mut(&target) else {
+            return;
+        };
+        if let Some(grant) = settle(spent, &mut self.link) {
+            give(target, grant);
+        }
+        if spent.messages == 0 {
+            self.targets.remove(&target);
+        }
+    }
+}
+
+fn due(spent: &Spent, window: Grant) -> bool {
+    let quarter = |n: u32| n.div_ceil(4);
+    spent.owed_messages >= quarter(window.messages) || spent.owed_bytes >= quarter(window.bytes)
+}
+
+fn settle(spent: &mut Spent, link: &mut Spent) -> Option<Grant> {
+    let grant = Grant {
+        messages: spent.owed_messages,
+        bytes: spent.owed_bytes,
+    };
+    for spent in [spent, link] {
+        spent.messages -= grant.messages;
+        spent.bytes -= u64::from(grant.bytes);
+        spent.owed_messages -= grant.messages;
+        spent.owed_bytes -= grant.bytes;
+    }
+    (grant.messages > 0).then_some(grant)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_sender_that_keeps_to_its_purse_is_never_refused_and_never_stuck(
+            sizes in prop::collection::vec((0_u32..3, 0_usize..40), 1..400),
+            windows in (1_u32..8, 1_u32..64, 1_u32..12, 1_u32..128),
+        ) {
+            let window = Grant { messages: windows.0, bytes: windows.1 };
+            let link = Grant { messages: windows.2, bytes: windows.3 };
+            let (mut purse, mut ledger) = (Purse::new(window, link), Ledger::new(window, link));
+            let mut under_way = std::collections::VecDeque::new();
+            for (target, size) in sizes {
+                while purse.may_send(target) != May::Send {
+                    // Whoever is stuck is given credit once all that is under way has been taken.
+                    let (target, size) = under_way.pop_front().expect("a full window gives credit");
+                    let mut given = Vec::new();
+                    ledger.taken(target, size, |target, grant| given.push((target, grant)));
+                    for (target, grant) in given {
+                        purse.add(target, grant).unwrap();
+                    }
+                }
+                ledger.check(target).unwrap();
+                purse.spend(target, size);
+                ledger.spend(target, size);
+                under_way.push_back((target, size));
+            }
+        }
+    }
+
+    #[test]
+    fn credit_for_nothing_is_refused() {
+        let window = Grant {
+            messages: 2,
+            bytes: 10,
+        };
+        let mut purse = Purse::new(window, window);
+        assert!(purse.add(1, window).is_err());
+        purse.spend(1, 3);
+        assert!(
+            purse
+                .add(
+                    1,
+                    Grant {
+                        messages: 2,
+                        bytes: 3
+                    }
+                )
+                .is_err()
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! What a call's end and an actor's end are on the wire, and what they are here.
+
+use tidings::actor::{CallError, Exit};
+
+use crate::frame::{End, Failure};
+
+/// No text on the wire is longer.
+const LONGEST: usize = 1 << 10;
+
+fn text(of: impl ToString) -> String {
+    let mut text = of.to_string();
+    if text.len() > LONGEST {
+        text.truncate(text.floor_char_boundary(LONGEST));
+    }
+    text
+}
+
+impl From<&Exit> for End {
+    fn from(exit: &Exit) -> Self {
+        match exit {
+            Exit::Normal => Self::Normal,
+            Exit::Stopped => Self::Stopped,
+            Exit::Killed => Self::Killed,
+            Exit::Panicked(message) => Self::Panicked(text(message)),
+            Exit::Failed(error) => Self::Failed(text(error)),
+            Exit::Linked { actor, exit } => Self::Linked(text(actor), text(exit)),
+            Exit::NoSuchActor => Self::NoSuchActor,
+            Exit::Disconnected(why) => Self::Disconnected(text(why)),
+            other => Self::Failed(text(other)),
+        }
+    }
+}
+
+impl From<End> for Exit {
+    fn from(end: End) -> Self {
+        match end {
+            End::Normal => Self::Normal,
+            End::Stopped => Self::Stopped,
+            End::Killed => Self::Killed,
+            End::Panicked(message) => Self::Panicked(message.into()),
+            End::Failed(error) => failed(error),
+            End::Linked(actor, exit) => Self::Linked {
+                actor: actor.into(),
+                exit: failed(exit).into(),
+            },
+            End::NoSuchActor => Self::NoSuchActor,
+            End::Disconnected(why) => Self::Disconnected(why.into()),
+        }
+    }
+}
+
+fn failed(error: String) -> Exit {
+    Exit::Failed(Box::<dyn std::error::Error + Send + Sync>::from(error).into())
+}
+
+/// A call that is refused, with this reason.
+pub(crate) fn refused(why: impl Into<String>) -> CallError {
+    CallError::Refused(Box::<dyn std::error::Error + Send + Sync>::from(why.into()).into())
+}
+
+impl From<&CallError> for Failure {
+    fn from(error: &CallError) -> Self {
+        match error {
+            CallError::Full => Self::Full,
+            CallError::NotExecuted(exit) => Self::NotExecuted(exit.into()),
+            CallError::Ended(exit) => Self::Ended(exit.into()),
+            CallError::NoReply => Self::NoReply,
+            CallError::Refused(why) => Self::Refused(text(why)),
+            CallError::Cycle(cycle) => Self::Cycle(text(cycle)),
+            CallError::Timeout => Self::Timeout,
+            other => Self::Refused(text(other)),
+        }
+    }
+}
+
+impl From<Failure> for CallError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Full | Failure::Overloaded => Self::Full,
+            Failure::NotExecuted(end) => Self::NotExecuted(end.into()),
+            Failure::Ended(end) => Self::Ended(end.into()),
+            Failure::NoReply => Self::NoReply,
+            Failure::Refused(why) | Failure::Cycle(why) | Failure::Malformed(why) => refused(why),
+            Failure::Timeout => Self::Timeout,
+            Failure::NoSuchMethod => {
+                refused("the actor has no such method, or one of another shape")
+            }
+        }
+    }
+}

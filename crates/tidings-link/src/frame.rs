@@ -1,0 +1,256 @@
+//! Frames: what crosses the stream. PROTOCOL.md is their definition; this is its text as code.
+//!
+//! `u32 length | u8 kind | header | body`: the length is little-endian and counts what follows it, the
+//! header is in postcard's format, the body is as it is.
+
+use serde::{Deserialize, Serialize};
+use tidings::remote::{Carried, Limits, decode_part, encode};
+
+use crate::limits::{Broken, Grant, Refusal};
+
+/// A longer body goes in several frames, so that what is urgent waits for one of them at most.
+pub(crate) const FRAGMENT: usize = 32 << 10;
+
+/// No frame is longer: a fragment, and a header.
+pub(crate) const LONGEST: usize = FRAGMENT + (16 << 10);
+
+/// The first frame is not longer.
+pub(crate) const LONGEST_HELLO: usize = 4 << 10;
+
+/// The versions of the protocol that this code speaks.
+pub(crate) const VERSIONS: (u16, u16) = (1, 1);
+
+/// With what a link begins.
+pub(crate) const MAGIC: [u8; 8] = *b"tidings\n";
+
+/// A frame of this kind is followed by the rest of its body.
+const MORE: u8 = 0x80;
+
+pub(crate) mod kind {
+    //! The second field of a frame.
+    pub(crate) const HELLO: u8 = 1;
+    pub(crate) const REFUSED: u8 = 2;
+    pub(crate) const CALL: u8 = 3;
+    pub(crate) const TELL: u8 = 4;
+    pub(crate) const ANSWER: u8 = 5;
+    pub(crate) const REST: u8 = 6;
+    pub(crate) const CREDIT: u8 = 7;
+    pub(crate) const NACK: u8 = 8;
+    pub(crate) const DOWN: u8 = 9;
+    pub(crate) const RELEASE: u8 = 10;
+    pub(crate) const BIND: u8 = 11;
+    pub(crate) const BOUND: u8 = 12;
+    pub(crate) const PING: u8 = 13;
+    pub(crate) const PONG: u8 = 14;
+    pub(crate) const BYE: u8 = 15;
+}
+
+/// How each side begins.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) magic: [u8; 8],
+    pub(crate) versions: (u16, u16),
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+    pub(crate) cluster: String,
+    pub(crate) codec: String,
+    /// The largest body that may be sent to it.
+    pub(crate) message: u32,
+    /// How many calls it serves at a time.
+    pub(crate) calls: u32,
+    pub(crate) window: Grant,
+    pub(crate) link_window: Grant,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CallHead {
+    pub(crate) id: u32,
+    pub(crate) target: u32,
+    /// Little-endian.
+    pub(crate) method: [u8; 4],
+    /// How many microseconds the caller waits from now on; 0: for ever.
+    pub(crate) left: u64,
+    pub(crate) carried: Vec<Carried>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct TellHead {
+    pub(crate) target: u32,
+    pub(crate) method: [u8; 4],
+    pub(crate) carried: Vec<Carried>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct AnswerHead {
+    pub(crate) id: u32,
+    pub(crate) outcome: Result<Vec<Carried>, Failure>,
+}
+
+/// Why a call has no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// The mailbox was full. Not executed.
+    Full,
+    /// The actor had ended. Not executed.
+    NotExecuted(End),
+    /// The actor ended with the request in its hands.
+    Ended(End),
+    /// The handler dropped the reply.
+    NoReply,
+    /// It was refused, for this reason.
+    Refused(String),
+    /// It closes a cycle of calls, which is described.
+    Cycle(String),
+    /// Its deadline had passed. Not executed.
+    Timeout,
+    /// Too many calls are under way. Not executed.
+    Overloaded,
+    /// The actor has no such method, or one of another shape. Not executed.
+    NoSuchMethod,
+    /// The arguments could not be decoded. Not executed.
+    Malformed(String),
+}
+
+/// Why an actor has ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum End {
+    /// In order.
+    Normal,
+    /// It was asked to stop.
+    Stopped,
+    /// It was killed.
+    Killed,
+    /// It panicked, with this message.
+    Panicked(String),
+    /// It failed, with this error.
+    Failed(String),
+    /// It was linked to this actor, which ended for this reason.
+    Linked(String, String),
+    /// There is no such actor.
+    NoSuchActor,
+    /// It lives elsewhere, and cannot be reached, for this reason.
+    Disconnected(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CreditHead {
+    pub(crate) target: u32,
+    pub(crate) grant: Grant,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct DownHead {
+    pub(crate) target: u32,
+    pub(crate) end: End,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ReleaseHead {
+    pub(crate) target: u32,
+    /// How often the reference has come.
+    pub(crate) count: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BindHead {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) token: Vec<u8>,
+    pub(crate) interface: String,
+    pub(crate) methods: Vec<(String, [u8; 4])>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct BoundHead {
+    pub(crate) id: u32,
+    pub(crate) outcome: Result<u32, Unbound>,
+}
+
+/// Why a name gave no reference.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unbound {
+    /// Nothing of this name is exported to this peer, or not with this token.
+    NoSuchName,
+    /// It is another interface, of this name.
+    OtherInterface(String),
+    /// This method has another shape there.
+    Schema(String),
+    /// Too many actors are exported to this peer.
+    TooMany,
+}
+
+/// A frame as it was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Frame<'a> {
+    pub(crate) kind: u8,
+    /// The rest of its body follows.
+    pub(crate) more: bool,
+    /// Header and body.
+    pub(crate) rest: &'a [u8],
+}
+
+/// The first frame of these bytes, with its length; `None`: it has not come yet.
+pub(crate) fn parse(bytes: &[u8], longest: usize) -> Result<Option<(usize, Frame<'_>)>, Broken> {
+    let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
+        return Ok(None);
+    };
+    let length = u32::from_le_bytes(*length) as usize;
+    if length > longest {
+        return Err(Broken::FrameTooLarge);
+    }
+    if length == 0 {
+        return Err(Broken::Protocol("an empty frame"));
+    }
+    let Some(frame) = rest.get(..length) else {
+        return Ok(None);
+    };
+    let (kind, rest) = (frame[0], &frame[1..]);
+    let frame = Frame {
+        kind: kind & !MORE,
+        more: kind & MORE != 0,
+        rest,
+    };
+    Ok(Some((4 + length, frame)))
+}
+
+/// Takes the header off.
+#[inline]
+pub(crate) fn header<'a, H: Deserialize<'a>>(rest: &'a [u8]) -> Result<(H, &'a [u8]), Broken> {
+    decode_part(rest, Limits::default()).map_err(|_| Broken::Protocol("a header is malformed"))
+}
+
+/// Appends a frame without a body.
+pub(crate) fn write<H: Serialize>(to: &mut Vec<u8>, kind: u8, header: &H) {
+    write_message(to, kind, header, &[]);
+}
+
+/// Appends a message: one frame, or several.
+#[inline]
+pub(crate) fn write_message<H: Serialize>(to: &mut Vec<u8>, kind: u8, header: &H, body: &[u8]) {
+    let (first, mut rest) = body.split_at(body.len().min(FRAGMENT));
+    frame(to, kind, !rest.is_empty(), first, |to| {
+        encode(header, to).expect("a header can be written");
+    });
+    while !rest.is_empty() {
+        let (next, more) = rest.split_at(rest.len().min(FRAGMENT));
+        frame(to, kind::REST, !more.is_empty(), next, |to| to.push(kind));
+        rest = more;
+    }
+}
+
+#[inline]
+fn frame(to: &mut Vec<u8>, kind: u8, more: bool, body: &[u8], header: impl FnOnce(&mut Vec<u8>)) {
+    let start = to.len();
+    to.reserve(64 + body.len());
+    to.extend_from_slice(&[0; 4]);
+    to.push(if more { kind | MORE } else { kind });
+    header(to);
+    to.extend_from_slice(body);
+    let length = u32::try_from(to.len() - start - 4).expect("a frame is short");
+    to[start..start + 4].copy_from_slice(&length.to_le_bytes());
+}
+
+/// Appends the refusal of a peer.
+pub(crate) fn write_refusal(to: &mut Vec<u8>, refusal: &Refusal) {
+    write(to, kind::REFUSED, refusal);
+}

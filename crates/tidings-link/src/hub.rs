@@ -1,0 +1,517 @@
+//! What the numbers of a session stand for: the actors that are exported to the peer, the proxies of
+//! the peer's actors, the calls that are under way. The driver owns it; it is the [`Port`] while
+//! messages are encoded and decoded.
+//!
+//! `inward.rs` handles what comes, `outward.rs` what goes; here are the tables, and what serde asks.
+
+use std::any::{Any, TypeId};
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+use std::task::Waker;
+
+use tidings::actor::{CallError, Exit};
+use tidings::remote::{Carried, Door, Export, Identity, Imported, Limits, Malformed, Pending};
+use tidings::remote::{Port, Request, Served, Wait};
+use tidings::time::Instant;
+
+use crate::credit::May;
+use crate::exports::Exports;
+use crate::failure::refused;
+use crate::frame::Failure;
+use crate::limits::Broken;
+use crate::session::{Bind, Session};
+use crate::shared::{self, Bell, Due, Shared};
+
+/// No message carries more references and replies.
+const CARRIED: usize = 1 << 10;
+
+/// What a [`Link`](crate::Link) asks its driver to do.
+pub(crate) enum Command {
+    /// Ask for a name; what is done with the answer.
+    Bind(Bind, Bound),
+    /// Hand out what has been counted.
+    Stats(tidings::channel::oneshot::Sender<crate::Stats>),
+    Drain,
+    Close,
+}
+
+/// What is done when a name has been answered.
+pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, crate::GetError>) + Send>;
+
+/// Tables by numbers that we give out.
+pub(crate) type ByNumber<T> = HashMap<u32, T, BuildHasherDefault<NumberHasher>>;
+
+/// Numbers that count up need no better.
+#[derive(Default)]
+pub(crate) struct NumberHasher(u64);
+
+impl Hasher for NumberHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u32(u32::from(*byte));
+        }
+    }
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
+/// A request that waits for its turn at an actor.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) call: Option<u32>,
+    pub(crate) method: u32,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) carried: Vec<Carried>,
+    pub(crate) body: Vec<u8>,
+}
+
+/// An actor of ours.
+pub(crate) struct Out {
+    pub(crate) export: Arc<dyn Export>,
+    identity: Identity,
+    /// How often its reference has been sent, and not been given up.
+    pub(crate) sent: u32,
+    /// A message that waits for a place in its mailbox, and the size of its body.
+    pub(crate) waits: Option<(usize, Wait)>,
+    /// Those behind that.
+    pub(crate) queue: VecDeque<Queued>,
+    /// The peer knows that it has ended.
+    pub(crate) down: bool,
+    pub(crate) waker: Waker,
+}
+
+/// A proxy of an actor of the peer's.
+pub(crate) struct Proxy {
+    /// Not there while it is polled.
+    pub(crate) imported: Option<Imported>,
+    /// The type of its references.
+    kind: TypeId,
+    pub(crate) turn: u64,
+    /// How often the reference has come.
+    pub(crate) received: u32,
+    pub(crate) waker: Waker,
+}
+
+/// An actor of the peer's: its proxies. There is one for each type of reference, and more while the
+/// last messages of one are sent that nobody refers to any more; the next of its type waits.
+#[derive(Default)]
+pub(crate) struct In {
+    pub(crate) proxies: VecDeque<Proxy>,
+    /// It waits for credit.
+    pub(crate) blocked: bool,
+}
+
+/// A call of ours under way.
+pub(crate) struct Waiting {
+    /// `None`: its caller has gone.
+    pub(crate) pending: Option<Box<dyn Pending>>,
+    /// Where its request stands among all requests.
+    pub(crate) at: u64,
+}
+
+/// A call of the peer's under way.
+pub(crate) enum Call {
+    None,
+    /// It waits to be decoded.
+    Queued,
+    /// As above, and its caller has gone.
+    Left,
+    Served(Box<dyn Served>),
+}
+
+pub(crate) struct Hub {
+    pub(crate) session: Session,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) names: Exports,
+    pub(crate) exports: ByNumber<Out>,
+    next_export: u32,
+    by_identity: HashMap<Identity, u32>,
+    pub(crate) imports: HashMap<u32, In>,
+    by_actor: HashMap<u64, (u32, TypeId)>,
+    /// Actors of the peer's that have ended, references to which may still be on their way.
+    pub(crate) ended: HashMap<u32, Exit>,
+    next_turn: u64,
+    pub(crate) pending: Vec<Option<Waiting>>,
+    pub(crate) calls: Vec<Call>,
+    /// Calls whose number the session has given out, or taken, for what is decoded now.
+    pub(crate) reserved: Option<u32>,
+    pub(crate) binds: HashMap<u32, Bound>,
+    next_bind: u32,
+    /// What the message carries that is encoded, and that is decoded.
+    pub(crate) carries: Vec<Carried>,
+    pub(crate) carried: Vec<Option<Carried>>,
+    room: Vec<u8>,
+    /// What is to be polled.
+    pub(crate) due: Vec<Due>,
+    /// Requests of the peer's that wait until there is room for their answers.
+    pub(crate) held: VecDeque<(u32, Queued)>,
+    /// Proxies that wait for the link as a whole.
+    pub(crate) blocked: Vec<Due>,
+    /// The peer has broken a rule in the middle of something.
+    pub(crate) broken: Option<Broken>,
+    pub(crate) now: Instant,
+}
+
+impl Hub {
+    pub(crate) fn new(session: Session, shared: Arc<Shared>, names: Exports, now: Instant) -> Self {
+        Self {
+            session,
+            shared,
+            names,
+            exports: ByNumber::default(),
+            next_export: 0,
+            by_identity: HashMap::new(),
+            imports: HashMap::new(),
+            by_actor: HashMap::new(),
+            ended: HashMap::new(),
+            next_turn: 0,
+            pending: Vec::new(),
+            calls: Vec::new(),
+            reserved: None,
+            binds: HashMap::new(),
+            next_bind: 0,
+            carries: Vec::new(),
+            carried: Vec::new(),
+            room: Vec::new(),
+            due: Vec::new(),
+            held: VecDeque::new(),
+            blocked: Vec::new(),
+            broken: None,
+            now,
+        }
+    }
+
+    fn waker(&self, due: Due) -> Waker {
+        Waker::from(Arc::new(Bell {
+            shared: Arc::clone(&self.shared),
+            due,
+        }))
+    }
+
+    fn door(&self) -> Arc<dyn Door> {
+        Arc::clone(&self.shared) as Arc<dyn Door>
+    }
+
+    /// A number for a question that no other has.
+    pub(crate) fn next_bind(&mut self) -> u32 {
+        self.next_bind = self.next_bind.wrapping_add(1);
+        self.next_bind
+    }
+
+    /// The message that is encoded carries this too. Gives its place.
+    fn carry(&mut self, carried: Carried) -> Result<u32, Malformed> {
+        self.carries.push(carried);
+        match self.carries.len() {
+            n if n > CARRIED => Err(Malformed::new("it carries too many references")),
+            n => Ok(u32::try_from(n - 1).unwrap_or(u32::MAX)),
+        }
+    }
+
+    /// A number for a call of ours.
+    fn wait_for(&mut self, pending: Box<dyn Pending>) -> Option<u32> {
+        let Some(call) = self.session.begin_call() else {
+            let _ = pending.answer(Err(CallError::Full));
+            return None;
+        };
+        pending.hang_bell(self.door(), shared::caller(call));
+        let index = call as usize;
+        if index >= self.pending.len() {
+            self.pending.resize_with(index + 1, || None);
+        }
+        self.pending[index] = Some(Waiting {
+            pending: Some(pending),
+            at: self.session.position(),
+        });
+        Some(call)
+    }
+
+    /// The peer has given up references to an actor of ours.
+    pub(crate) fn given_up(&mut self, target: u32, count: u32) -> Result<(), Broken> {
+        let too_many = Broken::Protocol("a reference is given up that was not sent");
+        let out = self.exports.get_mut(&target).ok_or(too_many.clone())?;
+        out.sent = out.sent.checked_sub(count).ok_or(too_many)?;
+        self.forget(target);
+        Ok(())
+    }
+
+    /// Forgets an actor of ours that the peer does not refer to, once it has its messages.
+    pub(crate) fn forget(&mut self, target: u32) {
+        let done = |out: &mut Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
+        if !self.exports.get_mut(&target).is_some_and(done) {
+            return;
+        }
+        self.session.settle(target);
+        if let Some(out) = self.exports.remove(&target) {
+            self.by_identity.remove(&out.identity);
+        }
+    }
+
+    /// A proxy has ended.
+    pub(crate) fn proxy_ended(&mut self, target: u32, proxy: &Proxy) {
+        if let Some(imported) = &proxy.imported {
+            self.by_actor.remove(&imported.actor());
+        }
+        self.session.release(target, proxy.received);
+    }
+
+    fn served(&mut self, call: u32) -> &mut Call {
+        let index = call as usize;
+        if index >= self.calls.len() {
+            self.calls.resize_with(index + 1, || Call::None);
+        }
+        &mut self.calls[index]
+    }
+
+    /// The peer's call is under way.
+    ///
+    /// # Errors
+    /// If its number is in use; `Ok(false)`: there are too many.
+    pub(crate) fn begin_served(&mut self, call: u32) -> Result<bool, Broken> {
+        let begun = self.session.serve(call)?;
+        if begun {
+            *self.served(call) = Call::Queued;
+        }
+        Ok(begun)
+    }
+
+    /// The peer's call ends without having been given to an actor.
+    pub(crate) fn fail(&mut self, call: Option<u32>, why: Failure) {
+        if let Some(call) = call {
+            *self.served(call) = Call::None;
+            self.session.answer(call, Err(why), &[]);
+        }
+    }
+}
+
+impl Port for Hub {
+    fn export(
+        &mut self,
+        identity: Identity,
+        make: &mut dyn FnMut(Arc<dyn Door>, u32) -> Arc<dyn Export>,
+    ) -> Result<u32, Malformed> {
+        let home = self.by_actor.get(&identity.actor).copied();
+        if let Some((target, _)) = home.filter(|(_, kind)| *kind == identity.kind) {
+            return self.carry(Carried::Yours(target));
+        }
+        if let Some(&target) = self.by_identity.get(&identity)
+            && let Some(out) = self.exports.get_mut(&target)
+        {
+            if out.down {
+                return self.carry(Carried::Gone);
+            }
+            out.sent += 1;
+            return self.carry(Carried::Mine(target));
+        }
+        if self.exports.len() >= self.session.limits().exports as usize {
+            return Err(Malformed::new("too many actors are exported"));
+        }
+        let target = self.next_export;
+        // Never another actor by the same number: a Down may be on its way.
+        self.next_export += 1;
+        let export = make(self.door(), shared::ended(target));
+        let out = Out {
+            export,
+            identity,
+            sent: 1,
+            waits: None,
+            queue: VecDeque::new(),
+            down: false,
+            waker: self.waker(Due::Place(target)),
+        };
+        self.exports.insert(target, out);
+        self.by_identity.insert(identity, target);
+        self.carry(Carried::Mine(target))
+    }
+
+    fn send_reply(
+        &mut self,
+        pending: Box<dyn Pending>,
+        deadline: Option<Instant>,
+    ) -> Result<u32, Malformed> {
+        let left = deadline.map_or(0, |deadline| {
+            let left = deadline.saturating_since(self.now).as_micros();
+            u64::try_from(left).unwrap_or(0).max(1)
+        });
+        let call = self.wait_for(pending);
+        let call = call.ok_or_else(|| Malformed::new("too many calls are under way"))?;
+        self.carry(Carried::Reply(call, left))
+    }
+
+    fn carried(&mut self, place: u32) -> Option<Carried> {
+        self.carried.get_mut(place as usize)?.take()
+    }
+
+    fn import(
+        &mut self,
+        target: u32,
+        kind: TypeId,
+        make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
+    ) -> Result<Box<dyn Any>, Malformed> {
+        let known = self.imports.get_mut(&target);
+        let last =
+            known.and_then(|known| known.proxies.iter_mut().rfind(|proxy| proxy.kind == kind));
+        if let Some(proxy) = last
+            && let Some(again) = proxy.imported.as_ref().and_then(Imported::again)
+        {
+            proxy.received += 1;
+            return Ok(again);
+        }
+        if self.imports.len() >= self.session.limits().exports as usize {
+            self.session.release(target, 1);
+            return Err(Malformed::new("too many actors are imported"));
+        }
+        self.next_turn += 1;
+        let turn = self.next_turn;
+        let (reference, imported) = make(target, turn);
+        if let Some(exit) = self.ended.get(&target) {
+            imported.end(exit.clone());
+            self.session.release(target, 1);
+            return Ok(reference);
+        }
+        self.by_actor.insert(imported.actor(), (target, kind));
+        let due = Due::Proxy(target, turn);
+        let waker = self.waker(due);
+        self.due.push(due);
+        let known = self.imports.entry(target).or_default();
+        known.proxies.push_back(Proxy {
+            imported: Some(imported),
+            kind,
+            turn,
+            received: 1,
+            waker,
+        });
+        Ok(reference)
+    }
+
+    fn home(&self, target: u32) -> Option<&dyn Any> {
+        self.exports.get(&target).map(|out| out.export.reference())
+    }
+
+    fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed> {
+        if self
+            .reserved
+            .take_if(|reserved| *reserved == call)
+            .is_none()
+        {
+            match self.session.serve(call) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.session.answer(call, Err(Failure::Overloaded), &[]);
+                    return Err(Malformed::new("too many calls are under way"));
+                }
+                Err(broken) => {
+                    self.broken = Some(broken);
+                    return Err(Malformed::new("a call whose number is in use"));
+                }
+            }
+        }
+        served.hang_bell(self.door(), shared::answer(call));
+        *self.served(call) = Call::Served(served);
+        Ok(())
+    }
+
+    fn may_send(&mut self, target: u32, turn: u64) -> bool {
+        let Some(known) = self.imports.get_mut(&target) else {
+            return false;
+        };
+        // One of a type after the other: their messages keep their order.
+        let mut proxies = known.proxies.iter().take_while(|proxy| proxy.turn != turn);
+        let kind = known.proxies.iter().find(|proxy| proxy.turn == turn);
+        let kind = kind.map(|proxy| proxy.kind);
+        if proxies.any(|before| Some(before.kind) == kind) {
+            return false;
+        }
+        match self.session.may_send(target) {
+            May::Send => return true,
+            May::WaitForTarget => known.blocked = true,
+            May::WaitForLink => self.blocked.push(Due::Proxy(target, turn)),
+        }
+        false
+    }
+
+    fn request(&mut self, request: Request<'_>, pending: Option<Box<dyn Pending>>) {
+        let Request {
+            target,
+            number,
+            body,
+            deadline,
+        } = request;
+        let left = deadline.map(|deadline| deadline.saturating_since(Instant::now()));
+        let refusal = if self.session.is_too_large(body.len()) {
+            Some(refused("the message is too large"))
+        } else if self.session.is_draining() {
+            let why = Exit::Disconnected(Broken::Drained.to_string().into());
+            Some(CallError::NotExecuted(why))
+        } else if left.is_some_and(|left| left.is_zero()) {
+            Some(CallError::Timeout)
+        } else {
+            None
+        };
+        if let Some(why) = refusal {
+            self.undo();
+            if let Some(pending) = pending {
+                let _ = pending.answer(Err(why));
+            }
+            return;
+        }
+        let call = match pending {
+            Some(pending) => match self.wait_for(pending) {
+                Some(call) => Some(call),
+                None => return self.undo(),
+            },
+            None => None,
+        };
+        let carried = std::mem::take(&mut self.carries);
+        match call {
+            Some(call) => self.session.call(call, target, number, left, carried, body),
+            None => self.session.tell(target, number, carried, body),
+        }
+    }
+
+    fn begin(&mut self) {
+        self.carries.clear();
+    }
+
+    fn undo(&mut self) {
+        self.session.stats_mut().unsendable += 1;
+        for carried in std::mem::take(&mut self.carries) {
+            match carried {
+                Carried::Mine(target) => {
+                    // It was counted when it was put in.
+                    let _ = self.given_up(target, 1);
+                }
+                Carried::Reply(call, _) => {
+                    let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
+                    self.session.undo_call(call);
+                    if let Some(pending) = waiting.and_then(|waiting| waiting.pending) {
+                        let _ = pending.answer(Err(refused("its message was not sent")));
+                    }
+                }
+                Carried::Yours(_) | Carried::Gone => {}
+            }
+        }
+    }
+
+    fn limits(&self) -> Limits {
+        self.session.limits().decode
+    }
+
+    fn room(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.room)
+    }
+
+    fn keep(&mut self, mut room: Vec<u8>) {
+        room.clear();
+        room.shrink_to(64 << 10);
+        self.room = room;
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

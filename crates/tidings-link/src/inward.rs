@@ -1,0 +1,421 @@
+//! What a hub does with what comes: requests go to actors, answers to callers.
+
+use std::borrow::Cow;
+use std::task::{Context, Poll};
+
+use tidings::actor::Exit;
+use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter};
+
+use crate::GetError;
+use crate::failure::refused;
+use crate::frame::{End, Failure, Unbound};
+use crate::hub::{Call, Hub, In, Queued};
+use crate::limits::Broken;
+use crate::session::{Bind, Incoming};
+use crate::shared::Due;
+
+impl Hub {
+    /// Handles what the session has found.
+    pub(crate) fn handle(
+        mut self: Box<Self>,
+        incoming: Incoming<'_>,
+    ) -> (Box<Self>, Result<(), Broken>) {
+        let result = match incoming {
+            Incoming::Request {
+                call,
+                target,
+                method,
+                left,
+                carried,
+                body,
+            } => {
+                let deadline = left.map(|left| self.now + left);
+                return self.requested(
+                    target,
+                    Request {
+                        call,
+                        method,
+                        deadline,
+                        carried,
+                        body,
+                    },
+                );
+            }
+            Incoming::Answer {
+                call,
+                outcome,
+                body,
+            } => return (self.answered(call, outcome, &body), Ok(())),
+            Incoming::Up => {
+                self.unblock();
+                Ok(())
+            }
+            Incoming::Nack(call) => {
+                self.nacked(call);
+                Ok(())
+            }
+            Incoming::Credit(target) => {
+                if let Some(known) = self.imports.get_mut(&target) {
+                    known.unblock(target, &mut self.due);
+                }
+                self.unblock();
+                Ok(())
+            }
+            Incoming::Down(target, end) => self.peer_down(target, end),
+            Incoming::Release(target, count) => self.given_up(target, count),
+            Incoming::Bind(bind) => {
+                self.asked(&bind);
+                Ok(())
+            }
+            Incoming::Bound(id, outcome) => self.bound(id, outcome),
+            Incoming::Bye => Ok(()),
+        };
+        (self, result)
+    }
+
+    /// Proxies that wait for the link as a whole may go on.
+    pub(crate) fn unblock(&mut self) {
+        self.due.append(&mut self.blocked);
+    }
+
+    fn requested(
+        mut self: Box<Self>,
+        target: u32,
+        request: Request<'_>,
+    ) -> (Box<Self>, Result<(), Broken>) {
+        if let Some(call) = request.call {
+            match self.begin_served(call) {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.session.answer(call, Err(Failure::Overloaded), &[]);
+                    self.not_decoded(request.carried);
+                    self.session.taken(target, request.body.len());
+                    return (self, Ok(()));
+                }
+                Err(broken) => return (self, Err(broken)),
+            }
+        }
+        if self.session.is_congested() || !self.held.is_empty() {
+            self.held.push_back((target, request.queued()));
+            return (self, Ok(()));
+        }
+        self.admit(target, request)
+    }
+
+    /// There is room: what waited for it goes on.
+    pub(crate) fn resume(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
+        if self.session.is_congested() {
+            return (self, Ok(()));
+        }
+        if !self.blocked.is_empty() {
+            self.unblock();
+        }
+        while !self.session.is_congested()
+            && let Some((target, queued)) = self.held.pop_front()
+        {
+            let result;
+            (self, result) = self.admit(target, queued.into());
+            if result.is_err() {
+                return (self, result);
+            }
+        }
+        self.poll_due()
+    }
+
+    /// In the order of its actor.
+    fn admit(
+        mut self: Box<Self>,
+        target: u32,
+        request: Request<'_>,
+    ) -> (Box<Self>, Result<(), Broken>) {
+        match self.exports.get_mut(&target) {
+            Some(out) if out.waits.is_some() => {
+                out.queue.push_back(request.queued());
+                (self, Ok(()))
+            }
+            _ => self.deliver(target, request),
+        }
+    }
+
+    /// Gives a request to its actor.
+    fn deliver(
+        mut self: Box<Self>,
+        target: u32,
+        request: Request<'_>,
+    ) -> (Box<Self>, Result<(), Broken>) {
+        let Request {
+            call,
+            method,
+            deadline,
+            carried,
+            body,
+        } = request;
+        let size = body.len();
+        let refusal = match self.exports.get(&target) {
+            None => {
+                self.session.stats_mut().no_such_actor += 1;
+                Err(Failure::NotExecuted(End::NoSuchActor))
+            }
+            Some(_) if deadline.is_some_and(|deadline| deadline <= self.now) => {
+                self.session.stats_mut().expired += 1;
+                Err(Failure::Timeout)
+            }
+            Some(_) if self.has_left(call) => Err(Failure::NoReply),
+            Some(out) => match out.export.interface().find(method) {
+                Some(place) => Ok((out.export.clone(), place)),
+                None => {
+                    self.session.stats_mut().no_such_method += 1;
+                    Err(Failure::NoSuchMethod)
+                }
+            },
+        };
+        let (export, place) = match refusal {
+            Ok(found) => found,
+            Err(why) => {
+                self.fail(call, why);
+                self.not_decoded(carried);
+                self.session.taken(target, size);
+                return (self, Ok(()));
+            }
+        };
+        self.carried.clear();
+        self.carried.extend(carried.into_iter().map(Some));
+        self.reserved = call;
+        let caller = call.map(|id| Caller { id, deadline });
+        let (mut hub, delivered) = enter(self, || export.deliver(Parts::new(place, &body, caller)));
+        // A message without an answer that was called, or one that could not be decoded.
+        let unanswered = hub.reserved.take();
+        let waits = match delivered
+            .map_err(refused)
+            .map(|done| done.map_err(|m| m.to_string()))
+        {
+            Ok(Ok(waits)) => {
+                hub.fail(
+                    unanswered,
+                    Failure::Refused("the method has no answer".to_owned()),
+                );
+                waits
+            }
+            Ok(Err(why)) => {
+                hub.session.stats_mut().malformed += 1;
+                hub.fail(unanswered, Failure::Malformed(why));
+                None
+            }
+            Err(_) => {
+                hub.session.stats_mut().malformed += 1;
+                hub.fail(
+                    unanswered,
+                    Failure::Malformed("its decoding panicked".to_owned()),
+                );
+                None
+            }
+        };
+        hub.leftovers();
+        match (waits, hub.exports.get_mut(&target)) {
+            (Some(wait), Some(out)) => {
+                out.waits = Some((size, wait));
+                hub.due.push(Due::Place(target));
+            }
+            _ => hub.session.taken(target, size),
+        }
+        match hub.broken.take() {
+            Some(broken) => (hub, Err(broken)),
+            None => (hub, Ok(())),
+        }
+    }
+
+    /// Has the caller of a call gone that waits to be decoded?
+    fn has_left(&self, call: Option<u32>) -> bool {
+        let call = call.and_then(|call| self.calls.get(call as usize));
+        matches!(call, Some(Call::Left))
+    }
+
+    /// What a message carried that was not decoded: it is given back, and answered.
+    fn not_decoded(&mut self, carried: Vec<Carried>) {
+        self.carried.clear();
+        self.carried.extend(carried.into_iter().map(Some));
+        self.leftovers();
+    }
+
+    /// What nobody has taken of what a message carried.
+    fn leftovers(&mut self) {
+        for carried in std::mem::take(&mut self.carried).into_iter().flatten() {
+            match carried {
+                Carried::Mine(target) => self.session.release(target, 1),
+                Carried::Reply(call, _) => match self.session.serve(call) {
+                    Ok(_) => {
+                        let why = Failure::NotExecuted(End::NoSuchActor);
+                        self.session.answer(call, Err(why), &[]);
+                    }
+                    Err(broken) => self.broken = Some(broken),
+                },
+                Carried::Yours(_) | Carried::Gone => {}
+            }
+        }
+    }
+
+    /// There may be a place for the message that waits for an actor, and then for those behind it.
+    pub(crate) fn place(mut self: Box<Self>, target: u32) -> (Box<Self>, Result<(), Broken>) {
+        loop {
+            let Some(out) = self.exports.get_mut(&target) else {
+                return (self, Ok(()));
+            };
+            if let Some((size, wait)) = &mut out.waits {
+                let mut cx = Context::from_waker(&out.waker);
+                if wait.as_mut().poll(&mut cx) == Poll::Pending {
+                    return (self, Ok(()));
+                }
+                let size = *size;
+                out.waits = None;
+                self.session.taken(target, size);
+                continue;
+            }
+            let Some(next) = out.queue.pop_front() else {
+                self.forget(target);
+                return (self, Ok(()));
+            };
+            let result;
+            (self, result) = self.deliver(target, next.into());
+            if result.is_err() {
+                return (self, result);
+            }
+        }
+    }
+
+    fn answered(
+        mut self: Box<Self>,
+        call: u32,
+        outcome: Result<Vec<Carried>, Failure>,
+        body: &[u8],
+    ) -> Box<Self> {
+        if !self.blocked.is_empty() {
+            self.unblock();
+        }
+        let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
+        let pending = waiting.and_then(|waiting| waiting.pending);
+        match (outcome, pending) {
+            (Ok(carried), Some(pending)) => {
+                self.carried.clear();
+                self.carried.extend(carried.into_iter().map(Some));
+                let (mut hub, answered) = enter(self, || pending.answer(Ok(body)));
+                if !matches!(answered, Ok(Ok(()))) {
+                    hub.session.stats_mut().malformed += 1;
+                }
+                hub.leftovers();
+                return hub;
+            }
+            (Ok(carried), None) => self.not_decoded(carried),
+            (Err(failure), Some(pending)) => {
+                let _ = pending.answer(Err(failure.into()));
+            }
+            (Err(_), None) => {}
+        }
+        self
+    }
+
+    fn nacked(&mut self, call: u32) {
+        let Some(known) = self.calls.get_mut(call as usize) else {
+            return;
+        };
+        match std::mem::replace(known, Call::None) {
+            // It was answered meanwhile.
+            Call::None => {}
+            Call::Queued | Call::Left => *known = Call::Left,
+            // Its handler can know.
+            Call::Served(served) => {
+                drop(served);
+                self.session.answer(call, Err(Failure::NoReply), &[]);
+            }
+        }
+    }
+
+    fn peer_down(&mut self, target: u32, end: End) -> Result<(), Broken> {
+        // It comes twice: no reference to the actor is on its way after the second.
+        if self.ended.remove(&target).is_some() {
+            return Ok(());
+        }
+        if self.ended.len() >= self.session.limits().exports as usize {
+            return Err(Broken::Protocol("too many actors end"));
+        }
+        let exit = Exit::from(end);
+        self.ended.insert(target, exit.clone());
+        for mut proxy in self.imports.remove(&target).unwrap_or_default().proxies {
+            self.proxy_ended(target, &proxy);
+            if let Some(imported) = proxy.imported.take() {
+                imported.end(exit.clone());
+            }
+        }
+        Ok(())
+    }
+
+    fn asked(&mut self, bind: &Bind) {
+        let outcome = self.names.find(bind).and_then(|give| {
+            self.carries.clear();
+            match give(self) {
+                Ok(_) => Ok(()),
+                Err(_) => Err(Unbound::TooMany),
+            }
+        });
+        let outcome = outcome.and_then(|()| match self.carries.pop() {
+            Some(Carried::Mine(target)) => Ok(target),
+            // It is the peer's own, or has ended.
+            _ => Err(Unbound::NoSuchName),
+        });
+        self.session.bound(bind.id, outcome);
+    }
+
+    fn bound(&mut self, id: u32, outcome: Result<u32, Unbound>) -> Result<(), Broken> {
+        let done = self.binds.remove(&id);
+        let done = done.ok_or(Broken::Protocol("an answer to no question"))?;
+        done(self, outcome.map_err(GetError::Refused));
+        Ok(())
+    }
+}
+
+/// A request, not decoded.
+struct Request<'a> {
+    call: Option<u32>,
+    method: u32,
+    deadline: Option<tidings::time::Instant>,
+    carried: Vec<Carried>,
+    body: Cow<'a, [u8]>,
+}
+
+impl Request<'_> {
+    fn queued(self) -> Queued {
+        Queued {
+            call: self.call,
+            method: self.method,
+            deadline: self.deadline,
+            carried: self.carried,
+            body: self.body.into_owned(),
+        }
+    }
+}
+
+impl From<Queued> for Request<'_> {
+    fn from(queued: Queued) -> Self {
+        Self {
+            call: queued.call,
+            method: queued.method,
+            deadline: queued.deadline,
+            carried: queued.carried,
+            body: queued.body.into(),
+        }
+    }
+}
+
+impl In {
+    /// There is credit: the proxies that wait for it go on.
+    fn unblock(&mut self, target: u32, due: &mut Vec<Due>) {
+        if std::mem::take(&mut self.blocked) {
+            self.all_due(target, due);
+        }
+    }
+
+    /// Each looks whether it is its turn.
+    pub(crate) fn all_due(&self, target: u32, due: &mut Vec<Due>) {
+        let proxies = self.proxies.iter();
+        due.extend(proxies.map(|proxy| Due::Proxy(target, proxy.turn)));
+    }
+}

@@ -1,0 +1,45 @@
+//! Typed references to actors on other machines.
+//!
+//! A [`Link`] joins two nodes over a stream of bytes. What one exports, the other calls by the same
+//! references as its own actors: `send`, calls, deadlines, choice, `down` are what they are locally.
+//! References, replies and references to one-way interfaces (observers) may stand inside of
+//! messages, and keep working.
+//!
+//! The protocol is a document, PROTOCOL.md beside this crate; [`Session`] is its state machine
+//! without sockets and tasks, [`link`] puts it on a stream under any executor.
+//!
+//! | file | what |
+//! |---|---|
+//! | `frame.rs`, `outbox.rs`, `credit.rs`, `numbers.rs` | frames; classes; flow control; numbers of calls |
+//! | `session.rs`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
+//! | `hub.rs`, `inward.rs`, `outward.rs` | actors and calls behind the numbers |
+//! | `driver.rs`, `shared.rs` | the future that moves a link, and what wakes it |
+//! | `link.rs`, `exports.rs`, `failure.rs` | what users have |
+//! | `memory.rs` | streams in memory |
+
+#![forbid(unsafe_code)]
+
+mod credit;
+mod driver;
+mod exports;
+mod failure;
+mod frame;
+mod hub;
+mod inward;
+mod limits;
+mod link;
+pub mod memory;
+mod numbers;
+mod outbox;
+mod outward;
+mod session;
+mod shared;
+#[cfg(test)]
+mod vectors;
+
+pub use driver::{Driver, link};
+pub use exports::Exports;
+pub use frame::{End, Failure, Unbound};
+pub use limits::{Broken, Grant, Limits, Refusal, Stats};
+pub use link::{GetError, Link, Options};
+pub use session::{Bind, Identity, Incoming, Peer, Session};

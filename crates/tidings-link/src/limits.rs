@@ -1,0 +1,226 @@
+//! What a session allows its peer, what it counts, and why it ends.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// How much of something may be under way: so many messages, and so many bytes of their bodies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Grant {
+    /// Messages.
+    pub messages: u32,
+    /// Bytes of bodies. The last message may go beyond it.
+    pub bytes: u32,
+}
+
+/// What a session allows its peer, and how long it waits for it.
+///
+/// ```
+/// use tidings_link::Limits;
+/// let limits = Limits { calls: 100, ..Limits::default() };
+/// assert_eq!(limits.message, 1 << 20);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The largest body, in bytes.
+    pub message: u32,
+    /// Calls of the peer's under way.
+    pub calls: u32,
+    /// Actors that are exported to the peer, and those of the peer's that are referred to here.
+    pub exports: u32,
+    /// What the peer may send to one actor before that has taken it.
+    pub window: Grant,
+    /// The same, for all actors together.
+    pub link_window: Grant,
+    /// What may wait to be written before requests wait in their mailboxes, in bytes.
+    pub outgoing: usize,
+    /// Control frames a second, beyond one for each request and answer.
+    pub control: u32,
+    /// What a body may cost that is decoded.
+    pub decode: tidings::remote::Limits,
+    /// How long a handshake may take.
+    pub handshake: Duration,
+    /// After so long without a word from the peer it is asked for one.
+    pub idle: Duration,
+    /// After so long without a word from the peer the link ends.
+    pub silence: Duration,
+    /// After so long without progress in writing the link ends.
+    pub stall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message: 1 << 20,
+            calls: 1 << 16,
+            exports: 1 << 16,
+            window: Grant {
+                messages: 1 << 10,
+                bytes: 256 << 10,
+            },
+            link_window: Grant {
+                messages: 1 << 14,
+                bytes: 4 << 20,
+            },
+            outgoing: 4 << 20,
+            control: 10_000,
+            decode: tidings::remote::Limits::default(),
+            handshake: Duration::from_secs(5),
+            idle: Duration::from_secs(5),
+            silence: Duration::from_secs(15),
+            stall: Duration::from_secs(10),
+        }
+    }
+}
+
+macro_rules! counts {
+    ($($(#[doc = $doc:literal])* $name:ident,)*) => {
+        /// What has happened on a link: counted, never sampled.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        #[non_exhaustive]
+        pub struct Stats {
+            $($(#[doc = $doc])* pub $name: u64,)*
+        }
+
+        impl std::ops::AddAssign for Stats {
+            fn add_assign(&mut self, other: Self) {
+                $(self.$name += other.$name;)*
+            }
+        }
+    };
+}
+
+counts! {
+    /// Bytes written.
+    bytes_out,
+    /// Bytes read.
+    bytes_in,
+    /// Writes to the stream that took something.
+    writes,
+    /// Reads from the stream that gave something.
+    reads,
+    /// Calls sent.
+    calls_out,
+    /// Calls received.
+    calls_in,
+    /// One-way messages sent.
+    tells_out,
+    /// One-way messages received.
+    tells_in,
+    /// Calls of ours that the caller left before the answer came.
+    nacks_out,
+    /// Calls of the peer's that its caller left before the answer was there.
+    nacks_in,
+    /// Requests that came after their deadline, and were not given to the actor.
+    expired,
+    /// Messages for an actor that is not, or no longer, exported.
+    no_such_actor,
+    /// Messages with a method that the actor does not have, or of another shape.
+    no_such_method,
+    /// Messages that could not be decoded.
+    malformed,
+    /// Calls beyond the limit of calls, which were refused before they were decoded.
+    overloaded,
+    /// Messages and answers that were not sent: too large, not to be encoded, or too late because the
+    /// link drains.
+    unsendable,
+    /// Names that a peer asked for and did not get.
+    refused_names,
+    /// Pings sent.
+    pings,
+}
+
+/// Why a link has ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Broken {
+    /// The peer has closed the stream, in order or by its end.
+    Closed,
+    /// It was drained: by us, or by the peer.
+    Drained,
+    /// It was dropped here.
+    Dropped,
+    /// The stream failed.
+    Io(std::io::ErrorKind, String),
+    /// The peer does not speak the protocol, or broke its rules.
+    Protocol(&'static str),
+    /// A frame was longer than any may be.
+    FrameTooLarge,
+    /// A body was larger than is allowed.
+    MessageTooLarge,
+    /// The peer sent more than it had credit for.
+    Credit,
+    /// The peer sent too many control frames.
+    Flood,
+    /// The handshake took too long.
+    Handshake,
+    /// The peer was silent for too long.
+    Silent,
+    /// The peer did not read for too long.
+    SlowPeer,
+    /// The peer is not to be spoken with, for this reason.
+    Refused(Refusal),
+    /// The peer will not speak with us, for this reason.
+    RefusedByPeer(Refusal),
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("the peer has closed the link"),
+            Self::Drained => f.write_str("the link was drained"),
+            Self::Dropped => f.write_str("the link was dropped"),
+            Self::Io(_, text) => write!(f, "the link failed: {text}"),
+            Self::Protocol(what) => write!(f, "the peer broke the protocol: {what}"),
+            Self::FrameTooLarge => f.write_str("the peer sent a frame that is too large"),
+            Self::MessageTooLarge => f.write_str("the peer sent a message that is too large"),
+            Self::Credit => f.write_str("the peer sent more than it had credit for"),
+            Self::Flood => f.write_str("the peer sent too many control frames"),
+            Self::Handshake => f.write_str("the handshake took too long"),
+            Self::Silent => f.write_str("the peer was silent for too long"),
+            Self::SlowPeer => f.write_str("the peer does not read"),
+            Self::Refused(why) => write!(f, "the peer was refused: {why}"),
+            Self::RefusedByPeer(why) => write!(f, "the peer refused the link: {why}"),
+        }
+    }
+}
+
+impl Error for Broken {}
+
+impl From<std::io::Error> for Broken {
+    fn from(error: std::io::Error) -> Self {
+        use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset | UnexpectedEof => Self::Closed,
+            kind => Self::Io(kind, error.to_string()),
+        }
+    }
+}
+
+/// Why one side will not speak with the other.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// No version of the protocol is common: it speaks these, from and to.
+    Version(u16, u16),
+    /// It belongs to another cluster, of this name.
+    Cluster(String),
+    /// It writes bodies in another format, of this name.
+    Codec(String),
+    /// Its certificate is not for the node that it says it is.
+    Node(String),
+    /// It has as many links as it takes.
+    Overloaded,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version(min, max) => write!(f, "versions {min} to {max} of the protocol"),
+            Self::Cluster(name) => write!(f, "cluster {name:?}"),
+            Self::Codec(name) => write!(f, "codec {name:?}"),
+            Self::Node(name) => write!(f, "the certificate is not for node {name:?}"),
+            Self::Overloaded => f.write_str("too many links"),
+        }
+    }
+}

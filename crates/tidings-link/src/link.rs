@@ -1,0 +1,269 @@
+//! A link, as its users have it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use tidings::actor::Reference;
+use tidings::channel::ivar::IVar;
+use tidings::remote::{self, Remote, interface};
+use tidings::{Event, oneshot};
+
+use crate::exports::Exports;
+use crate::frame::Unbound;
+use crate::hub::{Bound, Command};
+use crate::limits::{Broken, Limits, Stats};
+use crate::session::{Bind, Identity, Peer};
+use crate::shared::Shared;
+
+/// How a link is made: who we are, what we export, what we allow.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) identity: Identity,
+    pub(crate) exports: Exports,
+    pub(crate) limits: Limits,
+    pub(crate) expected: Option<Vec<String>>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::new("")
+    }
+}
+
+impl Options {
+    /// A node of this name, which exports nothing.
+    ///
+    /// Its incarnation is drawn at random, once in a process.
+    #[must_use]
+    pub fn new(node: impl Into<String>) -> Self {
+        Self {
+            identity: Identity {
+                node: node.into(),
+                incarnation: incarnation(),
+                cluster: String::new(),
+            },
+            exports: Exports::default(),
+            limits: Limits::default(),
+            expected: None,
+        }
+    }
+
+    /// Only nodes of the same cluster speak with each other.
+    #[must_use]
+    pub fn cluster(mut self, name: impl Into<String>) -> Self {
+        self.identity.cluster = name.into();
+        self
+    }
+
+    /// What the peer can ask for.
+    #[must_use]
+    pub fn exports(mut self, exports: Exports) -> Self {
+        self.exports = exports;
+        self
+    }
+
+    /// What the peer is allowed, and how long it is waited for.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The peer may only be one of these nodes.
+    #[must_use]
+    pub fn expect(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.expected = Some(nodes.into_iter().map(Into::into).collect());
+        self
+    }
+}
+
+/// A number for this process that is unlikely to be another's.
+fn incarnation() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    use std::sync::OnceLock;
+    static NUMBER: OnceLock<u64> = OnceLock::new();
+    *NUMBER.get_or_init(|| RandomState::new().hash_one(std::process::id()))
+}
+
+/// What a link is at the moment, and at last.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) up: IVar<Result<Peer, Broken>>,
+    pub(crate) down: IVar<Broken>,
+}
+
+/// A connection to another node, over which its actors are called by the same references as those
+/// here. Clones are the same link.
+///
+/// It lives while a clone, a reference that came over it, or an actor that the peer refers to does.
+pub struct Link {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) state: Arc<State>,
+}
+
+impl Link {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        shared.lock().handles += 1;
+        let state = State {
+            up: IVar::new(),
+            down: IVar::new(),
+        };
+        Self {
+            shared,
+            state: Arc::new(state),
+        }
+    }
+
+    /// Waits for the end of the handshake; gives the peer: an event.
+    ///
+    /// # Errors
+    /// If there is no link, with the reason.
+    pub fn up(&self) -> impl Event<Output = Result<Peer, Broken>, Lost = ()> + Send + '_ {
+        self.state.up.read().map(Clone::clone)
+    }
+
+    /// The actor that the peer exports under a name.
+    ///
+    /// # Errors
+    /// If there is none, or one of another interface, or a method of it has another shape there; or
+    /// if the link ends.
+    pub fn get<R>(&self, name: &str) -> impl Future<Output = Result<R, GetError>> + Send + use<R>
+    where
+        R: Reference<Message: Remote>,
+    {
+        self.get_with_token(name, [])
+    }
+
+    /// As [`get`](Self::get), under a name for which there is a token.
+    ///
+    /// # Errors
+    /// As above; without the right token there is no such name.
+    pub fn get_with_token<R, T: Into<Vec<u8>>>(
+        &self,
+        name: &str,
+        token: T,
+    ) -> impl Future<Output = Result<R, GetError>> + Send + use<R, T>
+    where
+        R: Reference<Message: Remote>,
+    {
+        let interface = interface::<R::Message>();
+        let methods = interface.methods().iter();
+        let bind = Bind {
+            id: 0,
+            name: name.to_owned(),
+            token: token.into(),
+            interface: interface.name().to_owned(),
+            methods: methods.map(|m| (m.name().to_owned(), m.number())).collect(),
+        };
+        let (done, bound) = oneshot();
+        let done: Bound = Box::new(move |hub, outcome| {
+            let reference = outcome.and_then(|target| {
+                let same = remote::import::<R>(hub, target);
+                same.map_err(|_| GetError::Refused(Unbound::NoSuchName))
+            });
+            let _ = done.send(reference);
+        });
+        self.shared
+            .leave(|letters| letters.commands.push(Command::Bind(bind, done)));
+        let state = Arc::clone(&self.state);
+        async move {
+            match bound.await {
+                Ok(outcome) => outcome,
+                Err(_) => Err(GetError::Down(state.down.read().await.clone())),
+            }
+        }
+    }
+
+    /// The end of the link: an event, which gives the reason.
+    pub fn down(&self) -> impl Event<Output = Broken, Lost = ()> + Send + '_ {
+        self.state.down.read().map(Clone::clone)
+    }
+
+    /// Why the link has ended; `None` while it lives.
+    #[must_use]
+    pub fn exit(&self) -> Option<Broken> {
+        self.state.down.try_read().cloned()
+    }
+
+    /// Ends the link in order: neither side begins a call any more; when all that are under way have
+    /// their answers, it ends.
+    pub fn drain(&self) {
+        self.shared
+            .leave(|letters| letters.commands.push(Command::Drain));
+    }
+
+    /// Ends the link at once. What is under way ends with an unknown outcome.
+    pub fn close(&self) {
+        self.shared
+            .leave(|letters| letters.commands.push(Command::Close));
+    }
+
+    /// What has been counted.
+    ///
+    /// # Errors
+    /// If the link has ended, with the reason.
+    pub async fn stats(&self) -> Result<Stats, Broken> {
+        let (to, stats) = oneshot();
+        self.shared
+            .leave(|letters| letters.commands.push(Command::Stats(to)));
+        match stats.await {
+            Ok(stats) => Ok(stats),
+            Err(_) => Err(self.state.down.read().await.clone()),
+        }
+    }
+}
+
+impl Clone for Link {
+    fn clone(&self) -> Self {
+        self.shared.lock().handles += 1;
+        Self {
+            shared: Arc::clone(&self.shared),
+            state: Arc::clone(&self.state),
+        }
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // The driver looks whether anybody is left.
+        self.shared.leave(|letters| letters.handles -= 1);
+    }
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link")
+            .field("peer", &self.state.up.try_read())
+            .field("exit", &self.exit())
+            .finish()
+    }
+}
+
+/// Why a name gave no reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GetError {
+    /// The peer said so.
+    Refused(Unbound),
+    /// The link has ended.
+    Down(Broken),
+}
+
+impl fmt::Display for GetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(Unbound::NoSuchName) => f.write_str("nothing is exported by this name"),
+            Self::Refused(Unbound::OtherInterface(name)) => {
+                write!(f, "it is exported as another interface, {name}")
+            }
+            Self::Refused(Unbound::Schema(method)) => {
+                write!(f, "method {method} has another shape there")
+            }
+            Self::Refused(Unbound::TooMany) => f.write_str("the peer exports too many actors"),
+            Self::Down(why) => why.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for GetError {}

@@ -1,0 +1,74 @@
+//! Numbers that are in use: the lowest free ones are given out, so that tables stay short.
+
+/// A set of numbers below a limit.
+#[derive(Debug)]
+pub(crate) struct Numbers {
+    used: Vec<bool>,
+    /// Below the length of `used`, and not in use; there may be more.
+    free: Vec<u32>,
+    count: u32,
+    limit: u32,
+}
+
+impl Numbers {
+    pub(crate) fn new(limit: u32) -> Self {
+        Self {
+            used: Vec::new(),
+            free: Vec::new(),
+            count: 0,
+            limit,
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.count >= self.limit
+    }
+
+    /// A number that is in use from here on. For sets into which nobody inserts.
+    pub(crate) fn next(&mut self) -> Option<u32> {
+        if self.is_full() {
+            return None;
+        }
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.used.push(false);
+            u32::try_from(self.used.len() - 1).expect("below the limit")
+        });
+        self.used[number as usize] = true;
+        self.count += 1;
+        Some(number)
+    }
+
+    /// This number is in use from here on. `false`: it was.
+    pub(crate) fn insert(&mut self, number: u32) -> bool {
+        let index = number as usize;
+        if index >= self.used.len() {
+            self.used.resize(index + 1, false);
+        }
+        let fresh = !std::mem::replace(&mut self.used[index], true);
+        self.count += u32::from(fresh);
+        fresh
+    }
+
+    /// `false`: it was not in use.
+    pub(crate) fn remove(&mut self, number: u32) -> bool {
+        let Some(used) = self.used.get_mut(number as usize) else {
+            return false;
+        };
+        let was = std::mem::replace(used, false);
+        self.count -= u32::from(was);
+        was
+    }
+
+    /// As `remove`; `next` may give it out again.
+    pub(crate) fn give_back(&mut self, number: u32) -> bool {
+        let was = self.remove(number);
+        if was {
+            self.free.push(number);
+        }
+        was
+    }
+}

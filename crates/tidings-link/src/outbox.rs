@@ -1,0 +1,147 @@
+//! What waits to be written, in three classes: control, answers, requests. What is urgent goes
+//! first, frame by frame, so that no answer ever waits behind requests.
+
+/// How much is put together for one write.
+const CHUNK: usize = 64 << 10;
+
+/// Room that is kept when nothing waits.
+const KEPT: usize = 2 * CHUNK;
+
+/// Whole frames of one class, the oldest first.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    bytes: Vec<u8>,
+    /// So much has been taken.
+    taken: usize,
+    /// How much has ever been taken.
+    passed: u64,
+}
+
+impl Queue {
+    /// Where to append a frame.
+    pub(crate) fn end(&mut self) -> &mut Vec<u8> {
+        &mut self.bytes
+    }
+
+    fn len(&self) -> usize {
+        self.bytes.len() - self.taken
+    }
+
+    /// How much has ever been put in.
+    pub(crate) fn position(&self) -> u64 {
+        self.passed + self.len() as u64
+    }
+
+    /// How much has ever been taken out.
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed
+    }
+
+    /// Moves frames until `to` has a chunk.
+    fn fill(&mut self, to: &mut Vec<u8>) {
+        let waiting = &self.bytes[self.taken..];
+        let room = CHUNK.saturating_sub(to.len());
+        let mut length = waiting.len();
+        if length > room {
+            // At least one, if there is any room.
+            length = 0;
+            while length < room
+                && let Some(header) = waiting[length..].first_chunk::<4>()
+            {
+                length += 4 + u32::from_le_bytes(*header) as usize;
+            }
+        }
+        to.extend_from_slice(&waiting[..length]);
+        self.taken += length;
+        self.passed += length as u64;
+        if self.taken == self.bytes.len() {
+            self.bytes.clear();
+            self.bytes.shrink_to(KEPT);
+            self.taken = 0;
+        } else if self.taken > self.bytes.len() / 2 {
+            // What is moved is less than what was taken.
+            self.bytes.drain(..self.taken);
+            self.taken = 0;
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    pub(crate) control: Queue,
+    pub(crate) answers: Queue,
+    pub(crate) requests: Queue,
+    /// What is being written, and how much of it has been.
+    wire: Vec<u8>,
+    written: usize,
+}
+
+impl Outbox {
+    /// What is to be written next.
+    pub(crate) fn next(&mut self) -> &[u8] {
+        if self.written == self.wire.len() {
+            self.wire.clear();
+            self.written = 0;
+            for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
+                queue.fill(&mut self.wire);
+            }
+        }
+        &self.wire[self.written..]
+    }
+
+    pub(crate) fn written(&mut self, n: usize) {
+        self.written += n;
+    }
+
+    /// Gives back room that is not needed.
+    pub(crate) fn trim(&mut self) {
+        if self.len() == 0 {
+            for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
+                (queue.bytes, queue.taken) = (Vec::new(), 0);
+            }
+            (self.wire, self.written) = (Vec::new(), 0);
+        }
+    }
+
+    /// How much waits, in bytes.
+    pub(crate) fn len(&self) -> usize {
+        let queued = self.control.len() + self.answers.len() + self.requests.len();
+        queued + self.wire.len() - self.written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frame::{kind, write_message};
+
+    #[test]
+    fn what_is_urgent_waits_for_a_chunk_at_most_and_frames_stay_whole() {
+        let mut out = Outbox::default();
+        for _ in 0..100 {
+            write_message(out.requests.end(), kind::TELL, &(), &[7; 10_000]);
+        }
+        let first = out.next().to_vec();
+        assert!(first.len() <= CHUNK + 11_000);
+        out.written(first.len());
+        write_message(out.control.end(), kind::PING, &(), &[]);
+        assert_eq!(out.next()[4], kind::PING);
+        let mut all = first;
+        loop {
+            let next = out.next().to_vec();
+            if next.is_empty() {
+                break;
+            }
+            out.written(next.len());
+            all.extend(next);
+        }
+        let mut frames = 0;
+        let mut rest = &all[..];
+        while let Some((length, _)) = crate::frame::parse(rest, crate::frame::LONGEST).unwrap() {
+            rest = &rest[length..];
+            frames += 1;
+        }
+        assert!(rest.is_empty());
+        assert_eq!(frames, 101);
+    }
+}

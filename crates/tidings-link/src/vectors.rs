@@ -1,0 +1,369 @@
+//! The published vectors, `vectors.json`: every frame with its header, and what makes it, as bytes. A
+//! client in another language is held to the same file.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p tidings-link vectors` writes it anew; look at the difference.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use tidings::remote::{Carried, Schema, encode};
+
+use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, End};
+use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
+use crate::limits::{Grant, Limits, Refusal};
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn vector<H: Serialize>(name: &str, kind: u8, header: &H, body: &[u8]) -> Value {
+    let mut bytes = Vec::new();
+    frame::write_message(&mut bytes, kind, header, body);
+    json!({
+        "name": name,
+        "kind": kind,
+        "header": header,
+        "body": hex(body),
+        "bytes": hex(&bytes),
+    })
+}
+
+fn body<T: Serialize>(value: &T) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(value, &mut bytes).unwrap();
+    bytes
+}
+
+fn call(id: u32, method: &str, left: u64, carried: Vec<Carried>) -> CallHead {
+    CallHead {
+        id,
+        target: 3,
+        method: number(method).to_le_bytes(),
+        left,
+        carried,
+    }
+}
+
+fn answer(id: u32, outcome: Result<Vec<Carried>, Failure>) -> AnswerHead {
+    AnswerHead { id, outcome }
+}
+
+/// The number of a method, as PROTOCOL.md says.
+fn number(shape: &str) -> u32 {
+    shape.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+fn frames() -> Vec<Value> {
+    let limits = Limits::default();
+    let hello = Hello {
+        magic: frame::MAGIC,
+        versions: frame::VERSIONS,
+        node: "alice".to_owned(),
+        incarnation: 0x0123_4567_89ab_cdef,
+        cluster: "test".to_owned(),
+        codec: "postcard".to_owned(),
+        message: limits.message,
+        calls: limits.calls,
+        window: limits.window,
+        link_window: limits.link_window,
+    };
+    let bind = BindHead {
+        id: 1,
+        name: "counter".to_owned(),
+        token: b"key".to_vec(),
+        interface: "Counter".to_owned(),
+        methods: ["add(i64)", "get_and_reset()->i64"]
+            .map(|shape| {
+                let name = shape.split('(').next().unwrap_or(shape);
+                let number = number(&format!("Counter.{shape}"));
+                (name.to_owned(), number.to_le_bytes())
+            })
+            .to_vec(),
+    };
+    let tell = |method: &str, carried| TellHead {
+        target: 3,
+        method: number(method).to_le_bytes(),
+        carried,
+    };
+    let failed = |failure| answer(7, Err(failure));
+    let down = |end| DownHead { target: 3, end };
+    let text = || "text".to_owned();
+    let grant = Grant {
+        messages: 256,
+        bytes: 65_536,
+    };
+    let long: Vec<u8> = (0..32_770_u32).map(|n| n as u8).collect();
+    let mut all = vec![
+        vector("hello", kind::HELLO, &hello, &[]),
+        vector(
+            "refused, version",
+            kind::REFUSED,
+            &Refusal::Version(1, 1),
+            &[],
+        ),
+        vector(
+            "refused, cluster",
+            kind::REFUSED,
+            &Refusal::Cluster("test".to_owned()),
+            &[],
+        ),
+        vector(
+            "refused, codec",
+            kind::REFUSED,
+            &Refusal::Codec("postcard".to_owned()),
+            &[],
+        ),
+        vector(
+            "refused, node",
+            kind::REFUSED,
+            &Refusal::Node("mallory".to_owned()),
+            &[],
+        ),
+        vector(
+            "refused, overloaded",
+            kind::REFUSED,
+            &Refusal::Overloaded,
+            &[],
+        ),
+        vector("bind", kind::BIND, &bind, &[]),
+        vector(
+            "bound",
+            kind::BOUND,
+            &BoundHead {
+                id: 1,
+                outcome: Ok(3),
+            },
+            &[],
+        ),
+        vector(
+            "call, Counter.get_and_reset()->i64",
+            kind::CALL,
+            &call(7, "Counter.get_and_reset()->i64", 0, vec![]),
+            &body(&()),
+        ),
+        vector(
+            "call with a deadline of 2 s",
+            kind::CALL,
+            &call(300, "Counter.get_and_reset()->i64", 2_000_000, vec![]),
+            &body(&()),
+        ),
+        vector(
+            "answer, -5",
+            kind::ANSWER,
+            &answer(7, Ok(vec![])),
+            &body(&-5_i64),
+        ),
+        vector("nack", kind::NACK, &7_u32, &[]),
+        vector(
+            "one-way, Counter.add(i64) of 100",
+            kind::TELL,
+            &tell("Counter.add(i64)", vec![]),
+            &body(&(100_i64,)),
+        ),
+        vector(
+            "one-way with an observer: an actor of the sender, exported as 5",
+            kind::TELL,
+            &tell("Room.join(@Listener)", vec![Carried::Mine(5)]),
+            &body(&(0_u32,)),
+        ),
+        vector(
+            "one-way with a reference to the receiver's own actor 3",
+            kind::TELL,
+            &tell("Room.join(@Listener)", vec![Carried::Yours(3)]),
+            &body(&(0_u32,)),
+        ),
+        vector(
+            "one-way with a reference to an actor that has ended",
+            kind::TELL,
+            &tell("Room.join(@Listener)", vec![Carried::Gone]),
+            &body(&(0_u32,)),
+        ),
+        vector(
+            "one-way with two replies, calls 8 and 9, the second within 1 s",
+            kind::TELL,
+            &tell(
+                "Room.later([Ask{n:u32,reply:!u32}])",
+                vec![Carried::Reply(8, 0), Carried::Reply(9, 1_000_000)],
+            ),
+            &body(&(vec![(7_u32, 0_u32), (1, 1)],)),
+        ),
+        vector(
+            "answer that carries a reference",
+            kind::ANSWER,
+            &answer(7, Ok(vec![Carried::Mine(6)])),
+            &body(&0_u32),
+        ),
+        vector(
+            "one-way in fragments",
+            kind::TELL,
+            &tell("Blob.put([u8])", vec![]),
+            &body(&(long,)),
+        ),
+        vector(
+            "credit",
+            kind::CREDIT,
+            &CreditHead { target: 3, grant },
+            &[],
+        ),
+        vector(
+            "release",
+            kind::RELEASE,
+            &ReleaseHead {
+                target: 3,
+                count: 2,
+            },
+            &[],
+        ),
+        vector("ping", kind::PING, &(), &[]),
+        vector("pong", kind::PONG, &(), &[]),
+        vector("bye", kind::BYE, &(), &[]),
+    ];
+    let failures = [
+        ("full", Failure::Full),
+        ("not executed", Failure::NotExecuted(End::NoSuchActor)),
+        ("ended", Failure::Ended(End::Panicked(text()))),
+        ("no reply", Failure::NoReply),
+        ("refused", Failure::Refused(text())),
+        ("cycle", Failure::Cycle(text())),
+        ("timeout", Failure::Timeout),
+        ("overloaded", Failure::Overloaded),
+        ("no such method", Failure::NoSuchMethod),
+        ("malformed", Failure::Malformed(text())),
+    ];
+    all.extend(failures.map(|(name, failure)| {
+        vector(
+            &format!("answer, {name}"),
+            kind::ANSWER,
+            &failed(failure),
+            &[],
+        )
+    }));
+    let ends = [
+        ("normal", End::Normal),
+        ("stopped", End::Stopped),
+        ("killed", End::Killed),
+        ("panicked", End::Panicked(text())),
+        ("failed", End::Failed(text())),
+        ("linked", End::Linked("other".to_owned(), text())),
+        ("no such actor", End::NoSuchActor),
+        ("disconnected", End::Disconnected(text())),
+    ];
+    all.extend(
+        ends.map(|(name, end)| vector(&format!("down, {name}"), kind::DOWN, &down(end), &[])),
+    );
+    let unbound = [
+        ("no such name", Unbound::NoSuchName),
+        ("other interface", Unbound::OtherInterface(text())),
+        ("schema", Unbound::Schema(text())),
+        ("too many", Unbound::TooMany),
+    ];
+    all.extend(unbound.map(|(name, why)| {
+        let head = BoundHead {
+            id: 1,
+            outcome: Err(why),
+        };
+        vector(&format!("bound, {name}"), kind::BOUND, &head, &[])
+    }));
+    all
+}
+
+/// Types, as shapes and as bytes.
+fn bodies() -> Vec<Value> {
+    #[derive(Serialize, tidings::Schema)]
+    struct Point {
+        x: i32,
+        y: Option<f64>,
+    }
+    #[derive(Serialize, tidings::Schema)]
+    enum Tree {
+        Leaf,
+        Node(Vec<Tree>, Point),
+        Named { name: String },
+    }
+    fn one<T: Serialize + Schema>(value: &T) -> Value {
+        json!({
+            "shape": tidings::remote::Describe::text::<T>(),
+            "value": value,
+            "bytes": hex(&body(value)),
+        })
+    }
+    let point = || Point {
+        x: -3,
+        y: Some(0.5),
+    };
+    vec![
+        one(&()),
+        one(&true),
+        one(&300_u16),
+        one(&-1_i8),
+        one(&-300_i64),
+        one(&u64::MAX),
+        one(&1.5_f32),
+        one(&'\u{e9}'),
+        one(&"h\u{e9}llo".to_owned()),
+        one(&vec![1_u8, 2, 255]),
+        one(&Some(7_u32)),
+        one(&None::<u32>),
+        one(&(1_u32, "a".to_owned())),
+        one(&[1_u16, 500]),
+        one(&std::collections::BTreeMap::from([("a".to_owned(), 1_u32)])),
+        one(&Ok::<u32, String>(1)),
+        one(&Err::<u32, String>("no".to_owned())),
+        one(&Point { x: 1, y: None }),
+        one(&Tree::Node(
+            vec![
+                Tree::Leaf,
+                Tree::Named {
+                    name: "n".to_owned(),
+                },
+            ],
+            point(),
+        )),
+        one(&std::time::Duration::new(2, 500)),
+    ]
+}
+
+fn methods() -> Vec<Value> {
+    let shapes = [
+        "Counter.add(i64)",
+        "Counter.get_and_reset()->i64",
+        "Room.join(@Listener)->@Room",
+        "Room.later([Ask{n:u32,reply:!u32}])",
+    ];
+    let number = |shape| json!({ "shape": shape, "number": format!("{:08x}", number(shape)) });
+    shapes.map(number).to_vec()
+}
+
+#[test]
+fn the_vectors_are_what_the_code_writes_and_reads() {
+    let all = json!({ "methods": methods(), "bodies": bodies(), "frames": frames() });
+    let text = format!("{}\n", serde_json::to_string_pretty(&all).unwrap());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors.json");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    let golden = std::fs::read_to_string(path).unwrap();
+    assert!(golden == text, "vectors.json is not what the code writes");
+}
+
+#[test]
+fn every_vector_is_read_as_a_session_reads_it() {
+    for vector in frames() {
+        let hex = vector["bytes"].as_str().unwrap();
+        let pairs = hex.as_bytes().chunks(2);
+        let bytes: Vec<u8> = pairs
+            .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
+            .collect();
+        let mut rest = &bytes[..];
+        let mut kinds = Vec::new();
+        while let Some((length, frame)) = frame::parse(rest, frame::LONGEST).unwrap() {
+            kinds.push(frame.kind);
+            assert_eq!(frame.more, length < rest.len(), "{}", vector["name"]);
+            rest = &rest[length..];
+        }
+        assert!(rest.is_empty());
+        assert_eq!(u64::from(kinds[0]), vector["kind"].as_u64().unwrap());
+        assert!(kinds[1..].iter().all(|&kind| kind == kind::REST));
+    }
+}

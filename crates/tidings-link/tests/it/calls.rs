@@ -1,0 +1,251 @@
+//! Calls, one-way messages, and their ends.
+
+use std::time::Duration;
+
+use tidings::actor::{CallError, Exit, SendError};
+use tidings::{Event, select};
+use tidings_link::{Broken, Exports, GetError, Unbound};
+
+use crate::help::{CounterRef, LONG, counter, pair};
+
+#[tidings::test]
+async fn an_actor_elsewhere_is_called_by_the_same_reference() {
+    let (here, _server, _client, there) = counter().await;
+    there.add(2).await.unwrap();
+    there.add(3).await.unwrap();
+    assert_eq!(there.get().await.unwrap(), 5);
+    assert_eq!(here.get().await.unwrap(), 5);
+}
+
+#[tidings::test]
+async fn a_handlers_error_is_an_answer() {
+    let (_here, _server, _client, there) = counter().await;
+    assert_eq!(there.fail().await.unwrap(), Err("the handler's".to_owned()));
+}
+
+#[tidings::test]
+async fn messages_of_one_sender_keep_their_order() {
+    let (here, _server, _client, there) = counter().await;
+    for n in 0..10_000_i64 {
+        there.add(n).await.unwrap();
+        if n % 1000 == 0 {
+            assert_eq!(there.get().await.unwrap(), (0..=n).sum::<i64>());
+        }
+    }
+    assert_eq!(there.get().await.unwrap(), (0..10_000).sum::<i64>());
+    assert_eq!(here.get().await.unwrap(), (0..10_000).sum::<i64>());
+}
+
+#[tidings::test]
+async fn many_callers_share_a_link() {
+    let (_here, _server, _client, there) = counter().await;
+    let mut callers = tidings::JoinSet::new();
+    for caller in 0..100_u8 {
+        let there = there.clone();
+        callers.spawn(async move {
+            for n in 0..50 {
+                let bytes = vec![caller; n];
+                assert_eq!(there.echo(bytes.clone()).await.unwrap(), bytes);
+            }
+        });
+    }
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
+}
+
+#[tidings::test]
+async fn a_body_of_many_fragments_arrives_whole() {
+    let (_here, _server, _client, there) = counter().await;
+    for size in [0, 1, 32 << 10, (32 << 10) + 1, 500_000, 1_000_000] {
+        let bytes: Vec<u8> = (0..size).map(|n: usize| n as u8).collect();
+        assert!(
+            there.echo(bytes.clone()).await.unwrap() == bytes,
+            "{size} bytes"
+        );
+    }
+}
+
+#[tidings::test]
+async fn a_body_that_is_too_large_is_refused_here_and_the_link_stays() {
+    let (_here, _server, client, there) = counter().await;
+    let error = there.echo(vec![0; (1 << 20) + 1]).await.unwrap_err();
+    assert!(matches!(error, CallError::Refused(_)), "{error}");
+    assert_eq!(client.stats().await.unwrap().unsendable, 1);
+    assert_eq!(there.echo(vec![1]).await.unwrap(), [1]);
+}
+
+#[tidings::test]
+async fn a_call_can_stand_in_a_choice_and_the_handler_knows_when_it_lost() {
+    let (here, server, _client, there) = counter().await;
+    let won = select! {
+        n = there.wait() => n.unwrap(),
+        () = tidings::after(Duration::from_millis(20)) => -1,
+    };
+    assert_eq!(won, -1);
+    while server.stats().await.unwrap().nacks_in == 0 {
+        tidings::yield_now().await;
+    }
+    // The loser's number can be used again.
+    assert_eq!(there.get().await.unwrap(), 0);
+    assert_eq!(here.get().await.unwrap(), 0);
+}
+
+#[tidings::test]
+async fn a_deadline_travels() {
+    let (_here, _server, _client, there) = counter().await;
+    let asked = there.wait().timeout(Duration::from_millis(10)).await;
+    assert!(matches!(asked, Err(CallError::Timeout)));
+}
+
+#[tidings::test]
+async fn a_panic_of_the_handler_is_told_with_its_text_and_is_the_actors_end() {
+    let (_here, _server, _client, there) = counter().await;
+    let error = there.panics().await.unwrap_err();
+    let CallError::Ended(Exit::Panicked(text)) = error else {
+        panic!("{error}");
+    };
+    assert_eq!(&*text, "the counter breaks");
+    let exit = there.down().timeout(LONG).await.unwrap();
+    assert!(matches!(exit, Exit::Panicked(_)), "{exit}");
+    let error = there.get().await.unwrap_err();
+    assert!(
+        matches!(error, CallError::NotExecuted(Exit::Panicked(_))),
+        "{error}"
+    );
+}
+
+#[tidings::test]
+async fn the_end_of_an_actor_is_heard_once_by_who_waits_and_later_too() {
+    let (here, _server, _client, there) = counter().await;
+    let waits = tidings::spawn({
+        let there = there.clone();
+        async move { there.down().await }
+    });
+    here.stop();
+    assert!(matches!(waits.await.unwrap(), Exit::Stopped));
+    assert!(matches!(there.down().await, Exit::Stopped));
+    let unsent = there.add(1).await.unwrap_err();
+    assert!(matches!(unsent, SendError::Ended(_, Exit::Stopped)));
+}
+
+#[tidings::test]
+async fn the_end_of_a_link_ends_what_came_over_it() {
+    let (_here, server, client, there) = counter().await;
+    let asked = tidings::spawn({
+        let there = there.clone();
+        async move { there.wait().await }
+    });
+    while server.stats().await.unwrap().calls_in == 0 {
+        tidings::yield_now().await;
+    }
+    server.close();
+    assert_eq!(client.down().await, Broken::Closed);
+    let error = asked.await.unwrap().unwrap_err();
+    assert!(
+        matches!(error, CallError::Ended(Exit::Disconnected(_))),
+        "{error}"
+    );
+    assert!(matches!(there.down().await, Exit::Disconnected(_)));
+    let error = there.get().await.unwrap_err();
+    assert!(
+        matches!(error, CallError::NotExecuted(Exit::Disconnected(_))),
+        "{error}"
+    );
+}
+
+#[tidings::test]
+async fn a_peer_reaches_only_what_was_exported() {
+    let (here, _server, client, _there) = counter().await;
+    let missing = client.get::<CounterRef>("other").await.unwrap_err();
+    assert_eq!(missing, GetError::Refused(Unbound::NoSuchName));
+    let exports = Exports::new().add_with_token("counter", "key", &here);
+    let (_server, client) = pair(exports);
+    for token in ["", "kez", "key "] {
+        let refused = client
+            .get_with_token::<CounterRef, _>("counter", token)
+            .await;
+        assert_eq!(refused.unwrap_err(), GetError::Refused(Unbound::NoSuchName));
+    }
+    let opened = client
+        .get_with_token::<CounterRef, _>("counter", "key")
+        .await;
+    assert_eq!(opened.unwrap().get().await.unwrap(), 0);
+}
+
+mod changed {
+    //! The same interface, as it was before a method changed and one came.
+
+    #[tidings::interface(remote)]
+    pub(super) trait Counter {
+        async fn add(&mut self, n: i32);
+    }
+
+    pub(super) mod newer {
+        #[tidings::interface(remote)]
+        pub(crate) trait Counter {
+            async fn add(&mut self, n: i64);
+            async fn get(&self) -> i64;
+            async fn subtract(&mut self, n: i64) -> i64;
+        }
+    }
+}
+
+#[tidings::test]
+async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_one_when_it_is_called()
+ {
+    let (_here, server, client, _there) = counter().await;
+    let refused = client
+        .get::<changed::CounterRef>("counter")
+        .await
+        .unwrap_err();
+    assert_eq!(
+        refused,
+        GetError::Refused(Unbound::Schema("add".to_owned()))
+    );
+    let newer: changed::newer::CounterRef = client.get("counter").await.unwrap();
+    newer.add(4).await.unwrap();
+    assert_eq!(newer.get().await.unwrap(), 4);
+    let refused = newer.subtract(1).await.unwrap_err();
+    assert!(matches!(refused, CallError::Refused(_)), "{refused}");
+    assert_eq!(server.stats().await.unwrap().no_such_method, 1);
+}
+
+#[tidings::test]
+async fn a_drain_lets_calls_under_way_finish_and_begins_no_more() {
+    let (_here, server, client, there) = counter().await;
+    let calls: Vec<_> = (0..100)
+        .map(|_| {
+            tidings::spawn({
+                let there = there.clone();
+                async move { there.get().await }
+            })
+        })
+        .collect();
+    while server.stats().await.unwrap().calls_in == 0 {
+        tidings::yield_now().await;
+    }
+    server.drain();
+    let ended = client.down().timeout(LONG).await.unwrap();
+    assert_eq!(ended, Broken::Drained);
+    assert_eq!(server.down().await, Broken::Drained);
+    for call in calls {
+        match call.await.unwrap() {
+            Ok(0) | Err(CallError::NotExecuted(_)) => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tidings::test]
+async fn a_link_that_nobody_uses_ends() {
+    let (_here, server, client, there) = counter().await;
+    drop(server);
+    drop(client);
+    // The reference keeps it.
+    there.add(1).await.unwrap();
+    assert_eq!(there.get().await.unwrap(), 1);
+    let any = there.any();
+    drop(there);
+    any.down().timeout(LONG).await.unwrap();
+}

@@ -1,0 +1,70 @@
+//! Two nodes in one process.
+
+use std::time::Duration;
+
+use tidings::actor;
+use tidings_link::{Exports, Limits, Link, Options, link, memory};
+
+#[tidings::interface(remote)]
+pub(crate) trait Counter {
+    async fn add(&mut self, n: i64);
+    async fn get(&self) -> i64;
+    async fn fail(&mut self) -> Result<i64, String>;
+    async fn wait(&mut self, reply: actor::Reply<i64>);
+    async fn panics(&mut self) -> ();
+    async fn echo(&self, bytes: Vec<u8>) -> Vec<u8>;
+}
+
+/// Keeps the replies of `wait`.
+#[derive(Default)]
+pub(crate) struct Tally {
+    pub(crate) sum: i64,
+    pub(crate) waiting: Vec<actor::Reply<i64>>,
+}
+
+impl Counter for Tally {
+    async fn add(&mut self, n: i64) {
+        self.sum += n;
+    }
+    async fn get(&self) -> i64 {
+        self.sum
+    }
+    async fn fail(&mut self) -> Result<i64, String> {
+        Err("the handler's".to_owned())
+    }
+    async fn wait(&mut self, reply: actor::Reply<i64>) {
+        self.waiting.push(reply);
+    }
+    async fn panics(&mut self) -> () {
+        panic!("the counter breaks");
+    }
+    async fn echo(&self, bytes: Vec<u8>) -> Vec<u8> {
+        bytes
+    }
+}
+
+/// Two ends of a link over memory; `exports` are the first one's.
+pub(crate) fn pair_with(exports: Exports, limits: Limits) -> (Link, Link) {
+    let (ours, theirs) = memory::pipe();
+    let options = Options::new("server").exports(exports).limits(limits);
+    let (server, driver) = link(ours, options);
+    tidings::spawn(driver);
+    let (client, driver) = link(theirs, Options::new("client").limits(limits));
+    tidings::spawn(driver);
+    (server, client)
+}
+
+pub(crate) fn pair(exports: Exports) -> (Link, Link) {
+    pair_with(exports, Limits::default())
+}
+
+/// A counter here, a link that exports it, and what the other end has.
+pub(crate) async fn counter() -> (CounterRef, Link, Link, CounterRef) {
+    let here: CounterRef = actor::start(Tally::default());
+    let (server, client) = pair(Exports::new().add("counter", &here));
+    let there = client.get("counter").await.expect("it is exported");
+    (here, server, client, there)
+}
+
+/// Longer than anything takes; less than the test runner's patience.
+pub(crate) const LONG: Duration = Duration::from_secs(20);

@@ -1,0 +1,361 @@
+//! Each limit of a session: its error, and what counts it. No socket, no clock.
+
+use std::time::Duration;
+
+use tidings::time::Instant;
+use tidings_link::{Bind, Broken, Grant, Identity, Incoming, Limits, Refusal, Session, Stats};
+
+fn identity(node: &str) -> Identity {
+    Identity {
+        node: node.to_owned(),
+        incarnation: 1,
+        cluster: "test".to_owned(),
+    }
+}
+
+fn session(node: &str, limits: Limits) -> Session {
+    Session::new(&identity(node), limits, Instant::now())
+}
+
+/// All that a session has to write.
+fn output(session: &mut Session) -> Vec<u8> {
+    let mut all = Vec::new();
+    loop {
+        let next = session.output().to_vec();
+        if next.is_empty() {
+            return all;
+        }
+        session.written(next.len());
+        all.extend(next);
+    }
+}
+
+/// Feeds it; gives how many messages came, or why it ended.
+fn feed(session: &mut Session, mut bytes: &[u8], now: Instant) -> Result<Vec<String>, Broken> {
+    let mut seen = Vec::new();
+    session.heard(bytes.len(), now);
+    while let Some((taken, incoming)) = session.receive(bytes, now)? {
+        bytes = &bytes[taken..];
+        match incoming {
+            Some(Incoming::Request { call, .. }) => {
+                if let Some(call) = call {
+                    seen.push(format!("call {call}: {:?}", session.serve(call)?));
+                } else {
+                    seen.push("tell".to_owned());
+                }
+            }
+            Some(incoming) => seen.push(format!("{incoming:?}")),
+            None => {}
+        }
+    }
+    Ok(seen)
+}
+
+/// Two that have greeted each other.
+fn pair(limits: Limits) -> (Session, Session) {
+    let (mut one, mut other) = (session("one", limits), session("other", limits));
+    let now = Instant::now();
+    let greeting = output(&mut one);
+    assert_eq!(feed(&mut other, &greeting, now).unwrap(), ["Up"]);
+    let greeting = output(&mut other);
+    assert_eq!(feed(&mut one, &greeting, now).unwrap(), ["Up"]);
+    assert_eq!(one.peer().unwrap().node, "other");
+    (one, other)
+}
+
+fn frame(kind: u8, rest: &[u8]) -> Vec<u8> {
+    let mut bytes = u32::try_from(1 + rest.len())
+        .unwrap()
+        .to_le_bytes()
+        .to_vec();
+    bytes.push(kind);
+    bytes.extend_from_slice(rest);
+    bytes
+}
+
+#[test]
+fn a_frame_that_is_too_long_ends_the_link_before_it_has_come() {
+    let (mut one, _) = pair(Limits::default());
+    let now = Instant::now();
+    let error = one.receive(&u32::MAX.to_le_bytes(), now).unwrap_err();
+    assert_eq!(error, Broken::FrameTooLarge);
+    // A first frame may be 4 KiB.
+    let mut fresh = session("fresh", Limits::default());
+    assert_eq!(fresh.receive(&4096_u32.to_le_bytes(), now), Ok(None));
+    let error = fresh.receive(&4097_u32.to_le_bytes(), now).unwrap_err();
+    assert_eq!(error, Broken::FrameTooLarge);
+}
+
+#[test]
+fn what_is_no_frame_ends_the_link() {
+    let now = Instant::now();
+    let greeting = |bytes: &[u8]| feed(&mut session("fresh", Limits::default()), bytes, now);
+    assert!(matches!(
+        greeting(b"GET / HTTP/1.1\r\n\r\n"),
+        Err(Broken::FrameTooLarge)
+    ));
+    assert!(matches!(
+        greeting(&frame(14, &[])),
+        Err(Broken::Protocol(_))
+    ));
+    assert!(matches!(
+        greeting(&frame(1, b"no tidings")),
+        Err(Broken::Protocol(_))
+    ));
+    for bytes in [
+        vec![0; 4],
+        frame(99, &[]),
+        // A header that ends too early, an answer to no call, a part of no message, credit for nothing.
+        frame(3, &[1]),
+        frame(5, &[0, 0, 0]),
+        frame(6, &[3, 1]),
+        frame(7, &[0, 1, 1]),
+        // Only bodies come in parts.
+        frame(0x80 | 13, &[]),
+    ] {
+        let (mut one, _) = pair(Limits::default());
+        let result = feed(&mut one, &bytes, now);
+        assert!(
+            matches!(result, Err(Broken::Protocol(_))),
+            "{bytes:?}: {result:?}"
+        );
+    }
+}
+
+#[test]
+fn a_message_that_is_too_large_ends_the_link_also_in_parts() {
+    let generous = Limits {
+        message: 1 << 20,
+        ..Limits::default()
+    };
+    let strict = Limits {
+        message: 100_000,
+        ..Limits::default()
+    };
+    // It was told of a larger limit than holds.
+    let (mut liar, _) = pair(generous);
+    let (mut victim, _) = pair(strict);
+    liar.tell(1, 1, vec![], &vec![0; 100_001]);
+    let bytes = output(&mut liar);
+    let error = feed(&mut victim, &bytes, Instant::now()).unwrap_err();
+    assert_eq!(error, Broken::MessageTooLarge);
+    assert!(liar.is_too_large((1 << 20) + 1));
+    assert!(!liar.is_too_large(1 << 20));
+}
+
+#[test]
+fn who_sends_without_credit_is_cut_off() {
+    let small = Limits {
+        window: Grant {
+            messages: 3,
+            bytes: 1000,
+        },
+        ..Limits::default()
+    };
+    let (mut liar, _) = pair(Limits::default());
+    let (mut victim, _) = pair(small);
+    let now = Instant::now();
+    for _ in 0..3 {
+        liar.tell(1, 1, vec![], &[1]);
+    }
+    // Another actor has a window of its own.
+    liar.tell(2, 1, vec![], &[1]);
+    let bytes = output(&mut liar);
+    assert_eq!(feed(&mut victim, &bytes, now).unwrap().len(), 4);
+    liar.tell(1, 1, vec![], &[1]);
+    let bytes = output(&mut liar);
+    assert_eq!(feed(&mut victim, &bytes, now).unwrap_err(), Broken::Credit);
+}
+
+#[test]
+fn calls_beyond_the_limit_are_refused_and_counted_and_a_number_is_used_once() {
+    let few = Limits {
+        calls: 2,
+        ..Limits::default()
+    };
+    let (mut liar, _) = pair(Limits::default());
+    let (mut victim, _) = pair(few);
+    let now = Instant::now();
+    for _ in 0..3 {
+        let call = liar.begin_call().unwrap();
+        liar.call(call, 1, 1, None, vec![], &[]);
+    }
+    let bytes = output(&mut liar);
+    let seen = feed(&mut victim, &bytes, now).unwrap();
+    assert_eq!(seen, ["call 0: true", "call 1: true", "call 2: false"]);
+    assert_eq!(victim.stats().overloaded, 1);
+    liar.call(0, 1, 1, None, vec![], &[]);
+    victim.answer(1, Ok(vec![]), &[]);
+    let bytes = output(&mut liar);
+    assert!(matches!(
+        feed(&mut victim, &bytes, now),
+        Err(Broken::Protocol(_))
+    ));
+    // Who keeps to the rules stops by itself.
+    let (mut honest, _) = pair(few);
+    assert!(honest.begin_call().is_some() && honest.begin_call().is_some());
+    assert!(honest.begin_call().is_none());
+}
+
+#[test]
+fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
+    let limits = Limits {
+        control: 100,
+        ..Limits::default()
+    };
+    let (mut one, _) = pair(limits);
+    let now = Instant::now();
+    let ping = frame(13, &[]);
+    feed(&mut one, &ping.repeat(100), now).unwrap();
+    let error = feed(&mut one, &ping, now).unwrap_err();
+    assert_eq!(error, Broken::Flood);
+    // Another second.
+    let (mut one, _) = pair(limits);
+    feed(&mut one, &ping.repeat(100), now).unwrap();
+    feed(&mut one, &ping.repeat(100), now + Duration::from_secs(2)).unwrap();
+    // A nack for each call.
+    let (mut one, mut other) = pair(limits);
+    for _ in 0..500 {
+        let call = other.begin_call().unwrap();
+        other.call(call, 1, 1, None, vec![], &[]);
+        let bytes = output(&mut other);
+        feed(&mut one, &bytes, now).unwrap();
+        other.nack(call);
+        let bytes = output(&mut other);
+        feed(&mut one, &bytes, now).unwrap();
+    }
+    assert_eq!(one.stats().nacks_in, 500);
+}
+
+#[test]
+fn a_peer_that_is_silent_is_asked_and_then_given_up() {
+    let (mut one, mut other) = pair(Limits::default());
+    let start = Instant::now();
+    let secs = Duration::from_secs;
+    feed(&mut one, &frame(14, &[]), start).unwrap();
+    assert_eq!(one.tick(start).unwrap(), start + secs(5));
+    assert!(output(&mut one).is_empty());
+    assert_eq!(one.tick(start + secs(5)).unwrap(), start + secs(15));
+    assert_eq!(one.stats().pings, 1);
+    let ping = output(&mut one);
+    assert_eq!(ping, frame(13, &[]));
+    // It is asked once.
+    one.tick(start + secs(6)).unwrap();
+    assert!(output(&mut one).is_empty());
+    feed(&mut other, &ping, start).unwrap();
+    let pong = output(&mut other);
+    assert_eq!(pong, frame(14, &[]));
+    feed(&mut one, &pong, start + secs(7)).unwrap();
+    assert_eq!(one.tick(start + secs(7)).unwrap(), start + secs(12));
+    assert_eq!(one.tick(start + secs(22)).unwrap_err(), Broken::Silent);
+}
+
+#[test]
+fn a_handshake_and_a_write_take_so_long_and_no_longer() {
+    let start = Instant::now();
+    let secs = Duration::from_secs;
+    let mut fresh = session("fresh", Limits::default());
+    fresh.tick(start + secs(4)).unwrap();
+    assert_eq!(fresh.tick(start + secs(6)).unwrap_err(), Broken::Handshake);
+
+    let (mut one, _) = pair(Limits::default());
+    one.stalled(start);
+    one.stalled(start + secs(5));
+    feed(&mut one, &frame(14, &[]), start + secs(9)).unwrap();
+    one.tick(start + secs(9)).unwrap();
+    assert_eq!(one.tick(start + secs(10)).unwrap_err(), Broken::SlowPeer);
+    // Any progress counts.
+    let (mut one, _) = pair(Limits::default());
+    one.stalled(start);
+    one.written(0);
+    feed(&mut one, &frame(14, &[]), start + secs(9)).unwrap();
+    one.tick(start + secs(10)).unwrap();
+}
+
+#[test]
+fn who_is_not_to_be_spoken_with_hears_why() {
+    let now = Instant::now();
+    let refusal = |mut identity: Identity, change: fn(&mut Vec<u8>), set: fn(&mut Identity)| {
+        set(&mut identity);
+        let mut one = Session::new(&identity, Limits::default(), now);
+        let mut other = session("other", Limits::default());
+        other.expect(vec!["one".to_owned()]);
+        let mut greeting = output(&mut one);
+        change(&mut greeting);
+        let refused = feed(&mut other, &greeting, now).unwrap_err();
+        let answer = output(&mut other);
+        let told = feed(&mut one, &answer, now).unwrap_err();
+        (refused, told)
+    };
+    let same = |_: &mut Vec<u8>| {};
+    let told = |refusal: Refusal| {
+        (
+            Broken::Refused(refusal.clone()),
+            Broken::RefusedByPeer(refusal),
+        )
+    };
+    let one = || identity("one");
+    let other_cluster = refusal(one(), same, |one| one.cluster = "other".to_owned());
+    // The refused side has the greeting first, with the same objection.
+    assert_eq!(other_cluster.0, told(Refusal::Cluster("test".to_owned())).0);
+    let other_node = refusal(one(), same, |one| one.node = "mallory".to_owned());
+    assert_eq!(other_node.0, told(Refusal::Node("mallory".to_owned())).0);
+    // Behind length, kind and magic: the versions, one byte each.
+    let newer = refusal(one(), |hello| (hello[13], hello[14]) = (7, 9), |_| {});
+    assert_eq!(newer.0, told(Refusal::Version(1, 1)).0);
+    let codec = refusal(
+        one(),
+        |hello| {
+            let place = hello.windows(8).position(|w| w == b"postcard").unwrap();
+            hello[place] = b'P';
+        },
+        |_| {},
+    );
+    assert_eq!(codec.0, told(Refusal::Codec("postcard".to_owned())).0);
+    // What it is told: the greeting is good for it, and the refusal comes next.
+    assert_eq!(newer.1, told(Refusal::Version(1, 1)).1);
+    assert_eq!(codec.1, told(Refusal::Codec("postcard".to_owned())).1);
+    assert_eq!(other_node.1, told(Refusal::Node("mallory".to_owned())).1);
+}
+
+#[test]
+fn names_are_asked_for_and_refusals_are_counted() {
+    let (mut one, mut other) = pair(Limits::default());
+    let now = Instant::now();
+    let bind = Bind {
+        id: 4,
+        name: "counter".to_owned(),
+        token: b"key".to_vec(),
+        interface: "Counter".to_owned(),
+        methods: vec![("add".to_owned(), 7)],
+    };
+    one.bind(&bind);
+    let bytes = output(&mut one);
+    assert_eq!(
+        feed(&mut other, &bytes, now).unwrap(),
+        [format!("{:?}", Incoming::Bind(bind))]
+    );
+    other.bound(4, Err(tidings_link::Unbound::NoSuchName));
+    assert_eq!(other.stats().refused_names, 1);
+    let bytes = output(&mut other);
+    feed(&mut one, &bytes, now).unwrap();
+    let stats = one.stats();
+    assert!(stats.bytes_in > 0 && stats.bytes_out > 0 && stats != Stats::default());
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_bytes_make_a_session_panic(
+        bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..300),
+        kind in 0_u8..20,
+        greeted in proptest::bool::ANY,
+    ) {
+        let now = Instant::now();
+        let mut one = match greeted {
+            true => pair(Limits::default()).0,
+            false => session("fresh", Limits::default()),
+        };
+        let _ = feed(&mut one, &bytes, now);
+        let _ = feed(&mut one, &frame(kind, &bytes), now);
+    }
+}

@@ -1,0 +1,8 @@
+//! What links promise: SEMANTICS.md, section "Links".
+
+mod anywhere;
+mod calls;
+mod faults;
+mod help;
+mod limits;
+mod travel;

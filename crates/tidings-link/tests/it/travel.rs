@@ -1,0 +1,235 @@
+//! References, replies and observers inside of messages.
+
+use serde::{Deserialize, Serialize};
+use tidings::actor::{self, ActorRef, CallError, Exit, Mailbox, Recipient, Reply};
+use tidings::{Event, Remote, Schema};
+use tidings_link::Exports;
+
+use crate::help::{LONG, pair};
+
+#[tidings::interface(remote)]
+trait Listener {
+    async fn heard(&mut self, line: String);
+}
+
+#[tidings::interface(remote)]
+trait Room {
+    async fn join(&mut self, listener: ListenerRef) -> RoomRef;
+    async fn say(&mut self, line: String) -> usize;
+    async fn is_here(&self, listener: ListenerRef) -> bool;
+    async fn leave(&mut self, listener: ListenerRef);
+    async fn later(&mut self, asks: Vec<Ask>);
+    async fn plain(&mut self, to: ActorRef<Line>, also: Recipient<ListenerMessage>);
+}
+
+/// A reply that is no last argument.
+#[derive(Serialize, Deserialize, Schema)]
+struct Ask {
+    n: u32,
+    reply: Reply<u32>,
+}
+
+/// A message without an interface.
+#[derive(Serialize, Deserialize, Schema, Remote)]
+enum Line {
+    Text(String),
+    Count(Reply<u32>),
+}
+
+#[derive(Default)]
+struct Hall {
+    listeners: Vec<ListenerRef>,
+    this: Option<RoomRef>,
+    asks: Vec<Ask>,
+}
+
+impl Room for Hall {
+    async fn join(&mut self, listener: ListenerRef) -> RoomRef {
+        self.listeners.push(listener);
+        self.this.clone().expect("it knows itself")
+    }
+    async fn say(&mut self, line: String) -> usize {
+        for listener in &self.listeners {
+            listener.heard(line.clone()).await.unwrap();
+        }
+        self.listeners.len()
+    }
+    async fn is_here(&self, listener: ListenerRef) -> bool {
+        self.listeners.contains(&listener)
+    }
+    async fn leave(&mut self, listener: ListenerRef) {
+        self.listeners.retain(|other| *other != listener);
+    }
+    async fn later(&mut self, asks: Vec<Ask>) {
+        for ask in asks {
+            match ask.n {
+                0 => self.asks.push(ask),
+                1 => drop(ask),
+                n => ask.reply.send(10 * n).unwrap(),
+            }
+        }
+    }
+    async fn plain(&mut self, to: ActorRef<Line>, also: Recipient<ListenerMessage>) {
+        to.send(Line::Text("hello".to_owned())).await.unwrap();
+        let count = to.call(Line::Count).await.unwrap();
+        ListenerRef::from(also)
+            .heard(count.to_string())
+            .await
+            .unwrap();
+    }
+}
+
+struct Ear(tidings::Sender<String>);
+
+impl Listener for Ear {
+    async fn heard(&mut self, line: String) {
+        self.0.send(line).await.unwrap();
+    }
+}
+
+fn ear() -> (ListenerRef, tidings::Receiver<String>) {
+    let (to, heard) = tidings::unbounded();
+    (actor::start(Ear(to)), heard)
+}
+
+/// A hall that knows its own reference.
+fn hall() -> RoomRef {
+    let hall = actor::spawn(|mut mailbox: Mailbox<RoomMessage>| async move {
+        let this = mailbox.this().upgrade().map(|this| RoomRef::from(&this));
+        let state = Hall {
+            this,
+            ..Hall::default()
+        };
+        actor::serve(state, &mut mailbox).await;
+    });
+    RoomRef::from(&hall)
+}
+
+#[tidings::test]
+async fn an_observer_that_travels_hears_what_is_said_there() {
+    let hall = hall();
+    let (_server, client) = pair(Exports::new().add("hall", &hall));
+    let room: RoomRef = client.get("hall").await.unwrap();
+    let (listener, heard) = ear();
+    let again = room.join(listener.clone()).await.unwrap();
+    // The hall's own reference has come again: it is the same.
+    assert_eq!(again, room);
+    assert_eq!(room.say("hello".to_owned()).await.unwrap(), 1);
+    assert_eq!(heard.recv().await.unwrap(), "hello");
+    // And so is the listener's, there.
+    assert!(room.is_here(listener.clone()).await.unwrap());
+    let (other, _) = ear();
+    assert!(!room.is_here(other).await.unwrap());
+}
+
+#[tidings::test]
+async fn a_reference_that_comes_home_is_the_actors_own() {
+    #[tidings::interface(remote)]
+    trait Keeper {
+        async fn keep(&mut self, it: ListenerRef);
+        async fn give(&self) -> ListenerRef;
+    }
+    struct Drawer(Option<ListenerRef>);
+    impl Keeper for Drawer {
+        async fn keep(&mut self, it: ListenerRef) {
+            self.0 = Some(it);
+        }
+        async fn give(&self) -> ListenerRef {
+            self.0.clone().unwrap()
+        }
+    }
+    let keeper: KeeperRef = actor::start(Drawer(None));
+    let (_server, client) = pair(Exports::new().add("keeper", &keeper));
+    let there: KeeperRef = client.get("keeper").await.unwrap();
+    let (listener, _heard) = ear();
+    there.keep(listener.clone()).await.unwrap();
+    assert_eq!(there.give().await.unwrap(), listener);
+}
+
+#[tidings::test]
+async fn an_actor_lives_while_a_peer_refers_to_it_and_ends_when_it_does_not() {
+    let hall = hall();
+    let (_server, client) = pair(Exports::new().add("hall", &hall));
+    let room: RoomRef = client.get("hall").await.unwrap();
+    let (listener, heard) = ear();
+    let any = listener.any();
+    room.join(listener.clone()).await.unwrap();
+    room.join(listener.clone()).await.unwrap();
+    drop(listener);
+    room.say("one".to_owned()).await.unwrap();
+    assert_eq!(heard.recv().await.unwrap(), "one");
+    assert_eq!(heard.recv().await.unwrap(), "one");
+    assert!(any.exit().is_none());
+    hall.stop();
+    hall.down().await;
+    assert!(matches!(
+        any.down().timeout(LONG).await.unwrap(),
+        Exit::Normal
+    ));
+}
+
+#[tidings::test]
+async fn replies_travel_and_are_answered_or_known_to_be_dropped() {
+    let hall = hall();
+    let (server, client) = pair(Exports::new().add("hall", &hall));
+    let room: RoomRef = client.get("hall").await.unwrap();
+    let asking = actor::spawn(|mut mailbox: Mailbox<(u32, Reply<u32>)>| async move {
+        while let Ok((n, reply)) = mailbox.recv().await {
+            room.later(vec![Ask { n, reply }]).await.unwrap();
+        }
+    });
+    assert_eq!(asking.call(|reply| (7, reply)).await.unwrap(), 70);
+    let dropped = asking.call(|reply| (1, reply)).await.unwrap_err();
+    assert!(matches!(dropped, CallError::NoReply), "{dropped}");
+    let kept = tidings::spawn({
+        let asking = asking.clone();
+        async move { asking.call(|reply| (0, reply)).await }
+    });
+    while server.stats().await.unwrap().tells_in < 3 {
+        tidings::yield_now().await;
+    }
+    hall.kill();
+    let error = kept.await.unwrap().unwrap_err();
+    assert!(matches!(error, CallError::Ended(Exit::Killed)), "{error}");
+    // To an actor that has ended: the message is not executed, and its reply says so.
+    let unheard = asking.call(|reply| (5, reply)).await.unwrap_err();
+    assert!(
+        matches!(
+            unheard,
+            CallError::NotExecuted(_) | CallError::NoReply | CallError::Ended(_)
+        ),
+        "{unheard}"
+    );
+    drop(client);
+}
+
+#[tidings::test]
+async fn actors_without_an_interface_travel_too() {
+    let hall = hall();
+    let (_server, client) = pair(Exports::new().add("hall", &hall));
+    let room: RoomRef = client.get("hall").await.unwrap();
+    let (listener, heard) = ear();
+    let (to, lines) = tidings::unbounded();
+    let plain = actor::spawn(|mut mailbox: Mailbox<Line>| async move {
+        let mut count = 0;
+        while let Ok(line) = mailbox.recv().await {
+            match line {
+                Line::Text(text) => to.send(text).await.unwrap(),
+                Line::Count(reply) => reply.send(count).unwrap(),
+            }
+            count += 1;
+        }
+    });
+    room.plain(
+        plain,
+        listener
+            .downgrade()
+            .upgrade()
+            .map(|l| (*l).clone())
+            .unwrap(),
+    )
+    .await
+    .unwrap();
+    assert_eq!(lines.recv().await.unwrap(), "hello");
+    assert_eq!(heard.recv().await.unwrap(), "1");
+}

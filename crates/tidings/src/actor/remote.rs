@@ -1,0 +1,140 @@
+//! What a link needs of actors: the two ends of a reply apart, the task of a proxy, and word of an
+//! actor's end. Used by `remote/` alone.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::actor_ref::{ActorRef, Recipient};
+use super::any::AnyRef;
+use super::call::CallError;
+use super::exit::{Exit, IntoExit, leaving};
+use super::mailbox::Mailbox;
+use super::reply::Reply;
+use super::run::Run;
+use super::tell::SendError;
+use super::{Builder, next_id};
+use crate::channel::oneshot::{self, Door};
+use crate::primitive::Arc;
+use crate::time::Instant;
+
+/// The caller's end of a reply.
+pub(crate) type Answers<R> = oneshot::Receiver<Result<R, CallError>>;
+
+impl<R: 'static> Reply<R> {
+    /// A reply, and what its caller waits at.
+    pub(crate) fn pair(deadline: Option<Instant>) -> (Self, Answers<R>) {
+        let (sender, receiver) = oneshot::oneshot();
+        if let Some(deadline) = deadline {
+            receiver.set_deadline(deadline);
+        }
+        (Self::new(sender), receiver)
+    }
+
+    /// A second one for the same caller: of the two, the first that is used or dropped is as if it
+    /// had not been. `None` if there are two already.
+    pub(crate) fn twin(&self) -> Option<Self> {
+        self.sender().twin().map(Self::new)
+    }
+
+    /// Rings when the caller has gone.
+    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
+        self.sender().hang_bell(door, key);
+    }
+
+    /// Answers with an error.
+    pub(crate) fn fail(self, why: CallError) {
+        leaving(why, || drop(self));
+    }
+}
+
+/// An actor that lives elsewhere, as its mailbox here: what comes into it goes on.
+///
+/// It is polled by whoever has it, and is no task.
+pub(crate) struct Proxy {
+    run: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    actor: AnyRef,
+}
+
+impl Proxy {
+    /// One whose messages `f` takes.
+    pub(crate) fn new<M, F, Fut>(name: &str, capacity: usize, f: F) -> (ActorRef<M>, Self)
+    where
+        M: Send + 'static,
+        F: FnOnce(Mailbox<M>) -> Fut,
+        Fut: Future<Output: IntoExit> + Send + 'static,
+    {
+        let (sender, receiver) = Builder::new().name(name).capacity(capacity).mailbox();
+        let future = f(Mailbox::new(receiver.clone()));
+        let actor = ActorRef::new(sender);
+        let proxy = Self {
+            run: Some(Box::pin(Run::new(future, receiver))),
+            actor: actor.any(),
+        };
+        (actor, proxy)
+    }
+
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match &mut self.run {
+            Some(run) => run.as_mut().poll(cx),
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// It ends, for this reason; what is in its mailbox was not executed.
+    pub(crate) fn end(mut self, exit: Exit) {
+        self.actor.life().doom(exit);
+        self.run = None;
+    }
+
+    pub(crate) fn id(&self) -> u64 {
+        self.actor.id()
+    }
+}
+
+/// Word of an actor's end, until it is dropped.
+pub(crate) struct AtEnd {
+    actor: AnyRef,
+    key: u64,
+}
+
+impl AtEnd {
+    /// Has `f` done at the actor's end; at once if it has ended.
+    pub(crate) fn new(actor: AnyRef, f: impl Fn() + Send + Sync + 'static) -> Self {
+        let key = next_id();
+        let f = Arc::new(f);
+        let later = Arc::clone(&f);
+        if !actor.life().at_end(key, move || later()) {
+            f();
+        }
+        Self { actor, key }
+    }
+}
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.actor.life().not_at_end(self.key);
+    }
+}
+
+/// Drops a message that did not go in: its caller hears why.
+pub(crate) fn drop_unsent<M>(unsent: SendError<M>) {
+    leaving(CallError::unsent(&unsent), || drop(unsent));
+}
+
+/// Runs `f`: whoever waits for a reply that it drops hears `why`.
+pub(crate) fn dropping<R>(why: CallError, f: impl FnOnce() -> R) -> R {
+    leaving(why, f)
+}
+
+/// A reference that does not keep the actor alive, whatever its messages are.
+pub(crate) fn any_of<I: Send + 'static>(recipient: &Recipient<I>) -> AnyRef {
+    recipient.any()
+}
+
+impl<I: Send + 'static> Recipient<I> {
+    /// Does a full mailbox refuse messages, rather than have senders wait?
+    pub(crate) fn rejects(&self) -> bool {
+        self.life().overflow != super::Overflow::Wait
+    }
+}

@@ -1,0 +1,491 @@
+//! Bodies: postcard's format, written in bulk, and read with limits.
+//!
+//! Written by the crate `postcard`, into memory that grows; its own ways to do so go byte by byte.
+//! Read by a reader of our own, because a hostile body must cost no more than its size: postcard's
+//! follows a megabyte of nesting until the stack ends, which no one can catch, and makes two thousand
+//! million `()` of five bytes.
+
+use std::error::Error;
+use std::fmt;
+
+use postcard::ser_flavors::Flavor;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
+use serde::{Serialize, ser};
+
+/// What a body may cost that is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// How deep values may lie in values.
+    pub depth: u32,
+    /// How many elements there may be beyond the number of bytes: those that take no byte.
+    pub elements: usize,
+    /// How many bytes of memory each byte may become, beyond the first 64 KiB.
+    pub growth: usize,
+}
+
+impl Default for Limits {
+    /// 64 deep, 1024 elements of no size, 8 bytes for each.
+    fn default() -> Self {
+        Self {
+            depth: 64,
+            elements: 1024,
+            growth: 8,
+        }
+    }
+}
+
+/// A body that cannot be read, or a value that cannot be written, with the reason.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Malformed(Box<str>);
+
+impl Malformed {
+    /// For this reason.
+    #[must_use]
+    pub fn new(why: impl Into<Box<str>>) -> Self {
+        Self(why.into())
+    }
+}
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for Malformed {}
+
+impl de::Error for Malformed {
+    fn custom<T: fmt::Display>(why: T) -> Self {
+        Self::new(why.to_string())
+    }
+}
+
+impl ser::Error for Malformed {
+    fn custom<T: fmt::Display>(why: T) -> Self {
+        Self::new(why.to_string())
+    }
+}
+
+struct Bytes<'a>(&'a mut Vec<u8>);
+
+impl Flavor for Bytes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+    #[inline(always)]
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
+    }
+}
+
+/// Appends a value. After an error there may be a part of it.
+///
+/// # Errors
+/// If the type has a way to fail, or cannot be written in this format (a sequence of unknown length).
+#[inline]
+pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
+    postcard::serialize_with_flavor(value, Bytes(to))
+        .map_err(|error| Malformed::new(error.to_string()))
+}
+
+/// Reads a value, which takes all of the bytes.
+///
+/// # Errors
+/// If they are no such value, or cost more than the limits allow.
+///
+/// ```
+/// use tidings::remote::{Limits, decode, encode};
+/// let mut bytes = Vec::new();
+/// encode(&(300_u32, "hello"), &mut bytes).unwrap();
+/// let back: (u32, String) = decode(&bytes, Limits::default()).unwrap();
+/// assert_eq!(back, (300, "hello".to_owned()));
+/// // Two thousand million elements of nothing.
+/// let bomb = [0xff, 0xff, 0xff, 0xff, 0x07];
+/// assert!(decode::<Vec<()>>(&bomb, Limits::default()).is_err());
+/// ```
+#[inline]
+pub fn decode<T: DeserializeOwned>(bytes: &[u8], limits: Limits) -> Result<T, Malformed> {
+    let mut reader = Reader::new(bytes, limits);
+    let value = T::deserialize(&mut reader)?;
+    match reader.rest.is_empty() {
+        true => Ok(value),
+        false => Err(Malformed::new("bytes are left")),
+    }
+}
+
+/// Reads a value from the beginning of the bytes; gives the rest, too.
+#[doc(hidden)]
+#[inline]
+pub fn decode_part<'b, T: serde::Deserialize<'b>>(
+    bytes: &'b [u8],
+    limits: Limits,
+) -> Result<(T, &'b [u8]), Malformed> {
+    let mut reader = Reader::new(bytes, limits);
+    let value = T::deserialize(&mut reader)?;
+    Ok((value, reader.rest))
+}
+
+struct Reader<'b> {
+    rest: &'b [u8],
+    depth: u32,
+    elements: usize,
+    memory: usize,
+}
+
+impl<'b> Reader<'b> {
+    #[inline]
+    fn new(bytes: &'b [u8], limits: Limits) -> Self {
+        Self {
+            rest: bytes,
+            depth: limits.depth,
+            elements: bytes.len().saturating_add(limits.elements),
+            memory: bytes
+                .len()
+                .saturating_mul(limits.growth)
+                .saturating_add(1 << 16),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, n: usize) -> Result<&'b [u8], Malformed> {
+        let (taken, rest) = self.rest.split_at_checked(n).ok_or_else(short)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    #[inline]
+    fn byte(&mut self) -> Result<u8, Malformed> {
+        let (&byte, rest) = self.rest.split_first().ok_or_else(short)?;
+        self.rest = rest;
+        Ok(byte)
+    }
+
+    /// A number of seven bits a byte, the lowest first, that fits into `bits`.
+    #[inline]
+    fn varint(&mut self, bits: u32) -> Result<u128, Malformed> {
+        let mut value = 0_u128;
+        let mut shift = 0;
+        loop {
+            let byte = self.byte()?;
+            let part = u128::from(byte & 0x7f);
+            if shift >= bits || bits - shift < 7 && part >> (bits - shift) != 0 {
+                return Err(Malformed::new("a number is too large"));
+            }
+            value |= part << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+            shift += 7;
+        }
+    }
+
+    fn length(&mut self) -> Result<usize, Malformed> {
+        usize::try_from(self.varint(64)?).map_err(|_| short())
+    }
+
+    fn bytes(&mut self) -> Result<&'b [u8], Malformed> {
+        let length = self.length()?;
+        let bytes = self.take(length)?;
+        self.costs(length)?;
+        Ok(bytes)
+    }
+
+    fn text(&mut self) -> Result<&'b str, Malformed> {
+        std::str::from_utf8(self.bytes()?).map_err(|_| Malformed::new("a string is not UTF-8"))
+    }
+
+    fn costs(&mut self, memory: usize) -> Result<(), Malformed> {
+        self.memory = self
+            .memory
+            .checked_sub(memory)
+            .ok_or_else(|| Malformed::new("it takes too much memory"))?;
+        Ok(())
+    }
+
+    /// One level down.
+    #[inline]
+    fn within<T>(
+        &mut self,
+        f: impl FnOnce(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        self.depth = self
+            .depth
+            .checked_sub(1)
+            .ok_or_else(|| Malformed::new("values lie too deep"))?;
+        let value = f(self);
+        self.depth += 1;
+        value
+    }
+}
+
+#[cold]
+fn short() -> Malformed {
+    Malformed::new("it ends too early")
+}
+
+/// Zigzag: 0, -1, 1, -2, ...
+#[inline]
+fn signed(value: u128) -> i128 {
+    // The halves fit.
+    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
+}
+
+macro_rules! numbers {
+    ($($method:ident $visit:ident $type:ty: $read:expr;)*) => {$(
+        #[inline]
+        fn $method<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+            let read: fn(&mut Reader<'b>) -> Result<$type, Malformed> = $read;
+            visitor.$visit(read(self)?)
+        }
+    )*};
+}
+
+/// Within the width that was read: never lossy.
+macro_rules! narrow {
+    ($value:expr) => {
+        $value
+            .try_into()
+            .map_err(|_| Malformed::new("a number is too large"))
+    };
+}
+
+impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
+    type Error = Malformed;
+
+    numbers! {
+        deserialize_u8 visit_u8 u8: |r| r.byte();
+        deserialize_u16 visit_u16 u16: |r| narrow!(r.varint(16)?);
+        deserialize_u32 visit_u32 u32: |r| narrow!(r.varint(32)?);
+        deserialize_u64 visit_u64 u64: |r| narrow!(r.varint(64)?);
+        deserialize_u128 visit_u128 u128: |r| r.varint(128);
+        deserialize_i8 visit_i8 i8: |r| Ok(r.byte()?.cast_signed());
+        deserialize_i16 visit_i16 i16: |r| narrow!(signed(r.varint(16)?));
+        deserialize_i32 visit_i32 i32: |r| narrow!(signed(r.varint(32)?));
+        deserialize_i64 visit_i64 i64: |r| narrow!(signed(r.varint(64)?));
+        deserialize_i128 visit_i128 i128: |r| Ok(signed(r.varint(128)?));
+        deserialize_f32 visit_f32 f32: |r| Ok(f32::from_le_bytes(narrow!(r.take(4)?)?));
+        deserialize_f64 visit_f64 f64: |r| Ok(f64::from_le_bytes(narrow!(r.take(8)?)?));
+        deserialize_str visit_borrowed_str &'b str: |r| r.text();
+        deserialize_string visit_borrowed_str &'b str: |r| r.text();
+        deserialize_bytes visit_borrowed_bytes &'b [u8]: |r| r.bytes();
+        deserialize_byte_buf visit_borrowed_bytes &'b [u8]: |r| r.bytes();
+    }
+
+    fn deserialize_bool<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        match self.byte()? {
+            0 => visitor.visit_bool(false),
+            1 => visitor.visit_bool(true),
+            _ => Err(Malformed::new("a bool is 0 or 1")),
+        }
+    }
+    fn deserialize_char<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        let mut chars = self.text()?.chars();
+        match (chars.next(), chars.next()) {
+            (Some(one), None) => visitor.visit_char(one),
+            _ => Err(Malformed::new("a char is one")),
+        }
+    }
+    fn deserialize_option<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        match self.byte()? {
+            0 => visitor.visit_none(),
+            1 => self.within(|reader| visitor.visit_some(reader)),
+            _ => Err(Malformed::new("an option is 0 or 1")),
+        }
+    }
+    fn deserialize_unit<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        visitor.visit_unit()
+    }
+    fn deserialize_unit_struct<V: Visitor<'b>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        visitor.visit_unit()
+    }
+    fn deserialize_newtype_struct<V: Visitor<'b>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        self.within(|reader| visitor.visit_newtype_struct(reader))
+    }
+    fn deserialize_seq<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        let left = self.length()?;
+        self.within(|reader| {
+            visitor.visit_seq(Elements {
+                reader,
+                left,
+                counted: true,
+            })
+        })
+    }
+    #[inline]
+    fn deserialize_tuple<V: Visitor<'b>>(
+        self,
+        left: usize,
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        self.within(|reader| {
+            visitor.visit_seq(Elements {
+                reader,
+                left,
+                counted: false,
+            })
+        })
+    }
+    fn deserialize_tuple_struct<V: Visitor<'b>>(
+        self,
+        _: &'static str,
+        left: usize,
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        self.deserialize_tuple(left, visitor)
+    }
+    fn deserialize_map<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        let left = self.length()?;
+        self.within(|reader| {
+            visitor.visit_map(Elements {
+                reader,
+                left,
+                counted: true,
+            })
+        })
+    }
+    #[inline]
+    fn deserialize_struct<V: Visitor<'b>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        self.deserialize_tuple(fields.len(), visitor)
+    }
+    fn deserialize_enum<V: Visitor<'b>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        self.within(|reader| visitor.visit_enum(reader))
+    }
+    fn deserialize_any<V: Visitor<'b>>(self, _: V) -> Result<V::Value, Malformed> {
+        Err(Malformed::new("the format does not say what a value is"))
+    }
+    fn deserialize_identifier<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        self.deserialize_any(visitor)
+    }
+    fn deserialize_ignored_any<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
+        self.deserialize_any(visitor)
+    }
+    fn is_human_readable(&self) -> bool {
+        false
+    }
+}
+
+/// The elements of a sequence, a map or a tuple.
+struct Elements<'r, 'b> {
+    reader: &'r mut Reader<'b>,
+    left: usize,
+    /// As many as the body says, not the type.
+    counted: bool,
+}
+
+impl Elements<'_, '_> {
+    #[inline]
+    fn next(&mut self, size: usize) -> Result<bool, Malformed> {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        self.left -= 1;
+        if self.counted {
+            let elements = self.reader.elements.checked_sub(1);
+            self.reader.elements = elements.ok_or_else(|| Malformed::new("too many elements"))?;
+            self.reader.costs(size)?;
+        }
+        Ok(true)
+    }
+
+    /// How many there can be: each takes a byte, or no memory.
+    fn hint(&self) -> Option<usize> {
+        Some(self.left.min(self.reader.rest.len()))
+    }
+}
+
+impl<'b> de::SeqAccess<'b> for Elements<'_, 'b> {
+    type Error = Malformed;
+
+    #[inline]
+    fn next_element_seed<S: DeserializeSeed<'b>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Malformed> {
+        if !self.next(size_of::<S::Value>())? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+    fn size_hint(&self) -> Option<usize> {
+        self.hint()
+    }
+}
+
+impl<'b> de::MapAccess<'b> for Elements<'_, 'b> {
+    type Error = Malformed;
+
+    fn next_key_seed<S: DeserializeSeed<'b>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Malformed> {
+        if !self.next(size_of::<S::Value>())? {
+            return Ok(None);
+        }
+        seed.deserialize(&mut *self.reader).map(Some)
+    }
+    fn next_value_seed<S: DeserializeSeed<'b>>(&mut self, seed: S) -> Result<S::Value, Malformed> {
+        self.reader.costs(size_of::<S::Value>())?;
+        seed.deserialize(&mut *self.reader)
+    }
+    fn size_hint(&self) -> Option<usize> {
+        self.hint()
+    }
+}
+
+impl<'b> de::EnumAccess<'b> for &mut Reader<'b> {
+    type Error = Malformed;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'b>>(self, seed: S) -> Result<(S::Value, Self), Malformed> {
+        let variant: u32 = narrow!(self.varint(32)?)?;
+        let value = seed.deserialize(variant.into_deserializer())?;
+        Ok((value, self))
+    }
+}
+
+impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
+    type Error = Malformed;
+
+    fn unit_variant(self) -> Result<(), Malformed> {
+        Ok(())
+    }
+    fn newtype_variant_seed<S: DeserializeSeed<'b>>(self, seed: S) -> Result<S::Value, Malformed> {
+        seed.deserialize(self)
+    }
+    fn tuple_variant<V: Visitor<'b>>(self, left: usize, visitor: V) -> Result<V::Value, Malformed> {
+        de::Deserializer::deserialize_tuple(self, left, visitor)
+    }
+    fn struct_variant<V: Visitor<'b>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Malformed> {
+        de::Deserializer::deserialize_tuple(self, fields.len(), visitor)
+    }
+}

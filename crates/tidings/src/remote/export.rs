@@ -1,0 +1,184 @@
+//! Messages on their way in: what an actor looks like to the link over which it is reached.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::port::{Call, Outcome, with};
+use super::proxy::refused;
+use super::{Interface, Malformed, Remote, codec, interface};
+use crate::actor::remote::{Answers, AtEnd, any_of, drop_unsent};
+use crate::actor::{CallError, Exit, Recipient, Reference, Reply, SendError};
+use crate::channel::TryRecvError;
+use crate::channel::oneshot::Door;
+use crate::primitive::Arc;
+
+/// A message that waits for a place in a mailbox.
+pub type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// An actor that the peer can reach.
+pub trait Export: Send + Sync {
+    /// What it can be asked.
+    fn interface(&self) -> &'static Interface;
+
+    /// Decodes a message and puts it into the mailbox; or gives what waits for a place there, before
+    /// which no other is to be delivered. If the actor has ended its caller hears of it.
+    ///
+    /// # Errors
+    /// If it is none of the actor's: the caller has not heard of it.
+    fn deliver(&self, incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed>;
+
+    /// A reference to it, of the type as which it was exported.
+    fn reference(&self) -> &dyn Any;
+
+    /// Why it ended.
+    fn exit(&self) -> Option<Exit>;
+}
+
+impl fmt::Debug for dyn Export {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Export({})", self.interface().name())
+    }
+}
+
+pub(super) struct Exported<R: Reference> {
+    reference: R,
+    recipient: Recipient<R::Message>,
+    interface: &'static Interface,
+    _at_end: AtEnd,
+}
+
+impl<R: Reference<Message: Remote>> Exported<R> {
+    /// Rings at the actor's end.
+    pub(super) fn new(
+        reference: R,
+        recipient: Recipient<R::Message>,
+        door: Arc<dyn Door>,
+        key: u32,
+    ) -> Self {
+        Self {
+            _at_end: AtEnd::new(any_of(&recipient), move || door.gone(key)),
+            reference,
+            recipient,
+            interface: interface::<R::Message>(),
+        }
+    }
+}
+
+impl<R: Reference<Message: Remote>> Export for Exported<R> {
+    fn interface(&self) -> &'static Interface {
+        self.interface
+    }
+
+    fn deliver(&self, mut incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed> {
+        let message = R::Message::receive(incoming.method, &mut incoming)?;
+        let message = match self.recipient.try_send(message) {
+            Ok(()) => return Ok(None),
+            Err(SendError::Full(message)) if !self.recipient.rejects() => message,
+            Err(unsent) => {
+                drop_unsent(unsent);
+                return Ok(None);
+            }
+        };
+        let to = self.recipient.clone();
+        Ok(Some(Box::pin(async move {
+            if let Err(unsent) = to.send(message).await {
+                drop_unsent(unsent);
+            }
+        })))
+    }
+
+    fn reference(&self) -> &dyn Any {
+        &self.reference
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        self.recipient.exit()
+    }
+}
+
+/// A call of the peer's, under way here.
+pub trait Served: Send {
+    /// Writes the answer if it is there, and gives how the call has ended.
+    fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>>;
+
+    /// Rings when there is an answer, or none will come.
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32);
+}
+
+impl fmt::Debug for dyn Served {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Served")
+    }
+}
+
+/// Where the answer of an actor comes that is for the peer. Dropped, the handler can know.
+pub(super) struct Answering<R>(Answers<R>);
+
+impl<R> Answering<R> {
+    pub(super) fn new(answers: Answers<R>) -> Self {
+        Self(answers)
+    }
+}
+
+impl<R: Serialize + Send + 'static> Served for Answering<R> {
+    fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>> {
+        let answer = match self.0.try_recv() {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(why)) => return Some(Err(why)),
+            Err(TryRecvError::Closed) => return Some(Err(CallError::NoReply)),
+            Err(TryRecvError::Empty) => return None,
+        };
+        let encoded = with(|port| port.begin()).and_then(|()| codec::encode(&answer, to));
+        Some(encoded.map_err(|malformed| {
+            let _ = with(|port| port.undo());
+            refused(malformed)
+        }))
+    }
+
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
+        self.0.hang_bell(door, key);
+    }
+}
+
+/// Where a message takes its parts from.
+#[derive(Debug)]
+pub struct Incoming<'a> {
+    method: usize,
+    body: &'a [u8],
+    call: Option<Call>,
+}
+
+impl<'a> Incoming<'a> {
+    /// What came for the method at this place of its interface.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(method: usize, body: &'a [u8], call: Option<Call>) -> Self {
+        Self { method, body, call }
+    }
+
+    /// The arguments: a tuple.
+    ///
+    /// # Errors
+    /// If the bytes are none.
+    pub fn arguments<A: DeserializeOwned>(&mut self) -> Result<A, Malformed> {
+        let limits = with(|port| port.limits())?;
+        codec::decode(self.body, limits)
+    }
+
+    /// The place of the answer; after the arguments.
+    ///
+    /// # Errors
+    /// If nobody waits for one.
+    pub fn reply<R: Serialize + Send + 'static>(&mut self) -> Result<Reply<R>, Malformed> {
+        let call = self.call.take();
+        let call = call.ok_or_else(|| Malformed::new("the method is a call"))?;
+        let (reply, answers) = Reply::pair(call.deadline);
+        with(|port| port.serve(call.id, Box::new(Answering::new(answers))))??;
+        Ok(reply)
+    }
+}

@@ -1,0 +1,215 @@
+//! Messages that can cross a link: what `#[tidings::interface(remote)]` asks of an interface, and
+//! what the crate `tidings-link` is built on.
+//!
+//! An interface that is `remote` has arguments and answers that serde knows and that have a
+//! [`Schema`]. Its references are the same type whether the actor is here or elsewhere, and they,
+//! [`Reply`](crate::actor::Reply)s and references to one-way interfaces (observers) may stand inside
+//! of arguments and answers: serde meets them while a link encodes or decodes a message, and the link
+//! (the [`Port`] of that moment) exports the actor, or makes a proxy of it.
+//!
+//! | file | what |
+//! |---|---|
+//! | `schema.rs` | the shapes of types, and the numbers of methods made of them |
+//! | `codec.rs` | bodies: postcard, read with limits |
+//! | `port.rs` | the link that encodes or decodes on this thread |
+//! | `reference.rs` | references and replies as serde sees them |
+//! | `proxy.rs` | messages on their way out |
+//! | `export.rs` | messages on their way in |
+//!
+//! ```
+//! use tidings::remote::{Remote, interface};
+//!
+//! #[tidings::interface(remote)]
+//! pub trait Counter {
+//!     async fn add(&mut self, n: i64);
+//!     async fn get_and_reset(&mut self) -> i64;
+//! }
+//! let counter = interface::<CounterMessage>();
+//! assert_eq!(counter.name(), "Counter");
+//! assert_eq!(counter.methods()[1].shape(), "Counter.get_and_reset()->i64");
+//! ```
+
+mod codec;
+mod export;
+mod port;
+mod proxy;
+mod reference;
+mod schema;
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::fmt;
+
+#[doc(hidden)]
+pub use serde;
+
+#[doc(hidden)]
+pub use codec::decode_part;
+pub use codec::{Limits, Malformed, decode, encode};
+pub use export::Incoming;
+#[doc(hidden)]
+pub use export::{Export, Served, Wait};
+#[doc(hidden)]
+pub use port::{Call, Carried, Identity, Outcome, Port, Request, enter};
+pub use proxy::Outgoing;
+#[doc(hidden)]
+pub use proxy::{Imported, Pending, import};
+#[doc(hidden)]
+pub use reference::{deserialize_reference, export, serialize_reference};
+pub use schema::{Describe, Schema};
+
+#[doc(hidden)]
+pub use crate::channel::oneshot::Door;
+
+use crate::primitive::{Mutex, OnceLock, lock};
+
+/// Messages that can cross a link. `#[tidings::interface(remote)]` implements it for the messages of
+/// an interface, and `#[derive(tidings::Remote)]` for any type that serde knows and that has a
+/// [`Schema`].
+pub trait Remote: Send + Sized + 'static {
+    /// The name of the interface.
+    const NAME: &'static str;
+
+    /// Names the methods, in an order of its own.
+    fn describe(methods: &mut Methods);
+
+    /// Takes itself apart, and hands the parts to the link.
+    fn send(self, way: &mut Outgoing);
+
+    /// Puts a message of a method together of what the link has.
+    ///
+    /// # Errors
+    /// If the bytes are no arguments of that method.
+    fn receive(method: usize, way: &mut Incoming<'_>) -> Result<Self, Malformed>;
+}
+
+/// The methods of an interface, as [`Remote::describe`] names them.
+#[derive(Debug)]
+pub struct Methods {
+    interface: &'static str,
+    all: Vec<Method>,
+}
+
+impl Methods {
+    /// A one-way method, with the tuple of its arguments.
+    pub fn one_way<A: Schema>(&mut self, name: &'static str) {
+        let shape = schema::method::<A>(self.interface, name);
+        self.add(name, shape);
+    }
+
+    /// A method with an answer.
+    pub fn call<A: Schema, R: Schema>(&mut self, name: &'static str) {
+        let arguments = schema::method::<A>(self.interface, name);
+        self.add(name, format!("{arguments}->{}", schema::shape::<R>()));
+    }
+
+    fn add(&mut self, name: &'static str, shape: String) {
+        let number = schema::number(&shape);
+        self.all.push(Method {
+            name,
+            shape,
+            number,
+        });
+    }
+}
+
+/// A method of an [`Interface`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Method {
+    name: &'static str,
+    shape: String,
+    number: u32,
+}
+
+impl Method {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its arguments and answer in the words of PROTOCOL.md: what both sides must agree on.
+    #[must_use]
+    pub fn shape(&self) -> &str {
+        &self.shape
+    }
+
+    /// What stands for it in a frame: the FNV-1a hash of its shape. A method that has changed has
+    /// another number, so that no arguments are ever taken for those of another.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+}
+
+/// An interface as a link knows it: its name and its methods.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    name: &'static str,
+    methods: Vec<Method>,
+}
+
+impl Interface {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Its methods, in the order of the trait.
+    #[must_use]
+    pub fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
+    /// The place of the method with this number.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn find(&self, number: u32) -> Option<usize> {
+        self.methods.iter().position(|m| m.number == number)
+    }
+}
+
+impl fmt::Display for Interface {
+    /// One method a line: what a client in another language is written from.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for method in &self.methods {
+            writeln!(f, "{:08x} {}", method.number, method.shape)?;
+        }
+        Ok(())
+    }
+}
+
+/// The interface whose messages are `M`.
+///
+/// # Panics
+/// If two of its methods have one number, which is to be expected of one pair in four thousand
+/// million: rename one.
+#[must_use]
+pub fn interface<M: Remote>() -> &'static Interface {
+    static ALL: OnceLock<Mutex<HashMap<TypeId, &'static Interface>>> = OnceLock::new();
+    let all = ALL.get_or_init(Mutex::default);
+    if let Some(known) = lock(all).get(&TypeId::of::<M>()) {
+        return known;
+    }
+    let mut methods = Methods {
+        interface: M::NAME,
+        all: Vec::new(),
+    };
+    M::describe(&mut methods);
+    let methods = methods.all;
+    for (place, method) in methods.iter().enumerate() {
+        let twin = methods[..place].iter().find(|m| m.number == method.number);
+        if let Some(twin) = twin {
+            panic!("{} and {} have one number", twin.shape, method.shape);
+        }
+    }
+    let interface = Interface {
+        name: M::NAME,
+        methods,
+    };
+    // One for each type of the program, for ever.
+    lock(all)
+        .entry(TypeId::of::<M>())
+        .or_insert_with(|| Box::leak(Box::new(interface)))
+}

@@ -1,0 +1,165 @@
+//! The link that encodes or decodes on this thread: what references and replies ask when serde
+//! meets them. `tidings-link` is the one implementation.
+//!
+//! A message carries its references and replies beside its body, in a table of its header; in the
+//! body stands their place in that table. So a message that nobody decodes can be accounted for.
+
+use std::any::{Any, TypeId};
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+
+use super::codec::{Limits, Malformed};
+use super::export::{Export, Served};
+use super::proxy::{Imported, Pending};
+use crate::actor::CallError;
+use crate::channel::oneshot::Door;
+use crate::primitive::Arc;
+use crate::time::Instant;
+
+/// A reference or a reply beside a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Carried {
+    /// An actor of the sender, by the number under which the sender exports it.
+    Mine(u32),
+    /// An actor of the receiver, by the number under which the receiver exports it.
+    Yours(u32),
+    /// A reply: who answers this call of the sender, and how many microseconds it waits (0: for ever).
+    Reply(u32, u64),
+    /// An actor of the sender that has ended.
+    Gone,
+}
+
+/// Which actor a reference stands for, and as what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The number of the actor.
+    pub actor: u64,
+    /// The type of the reference.
+    pub kind: TypeId,
+}
+
+/// A request on its way out.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// The number under which the peer exports the actor.
+    pub target: u32,
+    /// The method's.
+    pub number: u32,
+    /// The arguments.
+    pub body: &'a [u8],
+    /// By when the caller wants the answer.
+    pub deadline: Option<Instant>,
+}
+
+/// A call that came in.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// The caller's number for it.
+    pub id: u32,
+    /// By when the caller wants the answer.
+    pub deadline: Option<Instant>,
+}
+
+/// How a call has ended.
+pub type Outcome<T> = Result<T, CallError>;
+
+/// A link, while it encodes or decodes on this thread.
+pub trait Port: Any + Send {
+    /// The message that is encoded carries a reference. Gives its place in the table.
+    ///
+    /// # Errors
+    /// If too much is exported.
+    fn export(
+        &mut self,
+        identity: Identity,
+        make: &mut dyn FnMut(Arc<dyn Door>, u32) -> Arc<dyn Export>,
+    ) -> Result<u32, Malformed>;
+
+    /// The message that is encoded carries a reply. Gives its place in the table.
+    ///
+    /// # Errors
+    /// If too many calls are under way; the reply has heard of it.
+    fn send_reply(
+        &mut self,
+        pending: Box<dyn Pending>,
+        deadline: Option<Instant>,
+    ) -> Result<u32, Malformed>;
+
+    /// Takes what stands at a place of the table of the message that is decoded.
+    fn carried(&mut self, place: u32) -> Option<Carried>;
+
+    /// A reference to an actor of the peer, of the type that `kind` says: `make` makes one if there
+    /// is none yet.
+    ///
+    /// # Errors
+    /// If the actor was sent as another type before.
+    fn import(
+        &mut self,
+        target: u32,
+        kind: TypeId,
+        make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
+    ) -> Result<Box<dyn Any>, Malformed>;
+
+    /// An actor of ours that has come home: a reference to it.
+    fn home(&self, target: u32) -> Option<&dyn Any>;
+
+    /// The peer waits for what `served` gives.
+    ///
+    /// # Errors
+    /// If the peer has a call of this number under way.
+    fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed>;
+
+    /// May the proxy send a request? If not, it is polled when it may.
+    fn may_send(&mut self, target: u32, turn: u64) -> bool;
+
+    /// Sends a request of a proxy, with what was carried since `begin`.
+    fn request(&mut self, request: Request<'_>, pending: Option<Box<dyn Pending>>);
+
+    /// A message is encoded from here on: it carries nothing yet.
+    fn begin(&mut self);
+
+    /// The message that was encoded is not sent: what it carried stays here.
+    fn undo(&mut self);
+
+    /// Limits of what is decoded.
+    fn limits(&self) -> Limits;
+
+    /// Room for a body; `keep` gives it back.
+    fn room(&mut self) -> Vec<u8>;
+
+    /// Gives the room back.
+    fn keep(&mut self, room: Vec<u8>);
+
+    /// As its own type again.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+thread_local! {
+    static PORT: RefCell<Option<Box<dyn Port>>> = const { RefCell::new(None) };
+}
+
+/// Runs `f`, in which references and replies are those of this link. Gives the link back, with the
+/// message of a panic in `f`.
+pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result<R, String>) {
+    let outer = PORT.replace(Some(port));
+    // What it can leave half done is a message, which is not sent, or refused.
+    let result = catch_unwind(AssertUnwindSafe(f));
+    let port = PORT.replace(outer).expect("`with` leaves it there");
+    let port = port.into_any().downcast().expect("it is the one");
+    (
+        port,
+        result.map_err(|panic| crate::task::text_of(&*panic).to_owned()),
+    )
+}
+
+/// The link of this moment.
+pub(super) fn with<R>(f: impl FnOnce(&mut dyn Port) -> R) -> Result<R, Malformed> {
+    PORT.with_borrow_mut(|port| match port {
+        Some(port) => Ok(f(&mut **port)),
+        None => Err(Malformed::new(
+            "references and replies travel in messages of a link, and nowhere else",
+        )),
+    })
+}

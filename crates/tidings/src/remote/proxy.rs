@@ -1,0 +1,256 @@
+//! Messages on their way out: the proxy of an actor that lives elsewhere takes them from its
+//! mailbox, as many as the link has credit for, and takes them apart.
+
+use std::any::{Any, TypeId};
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::port::{Outcome, Port, Request, with};
+use super::{Interface, Malformed, Remote, codec, interface};
+use crate::actor::remote::{Proxy, dropping};
+use crate::actor::{CallError, Exit, Mailbox, Reference, Reply};
+use crate::channel::oneshot::Door;
+use crate::primitive::Arc;
+
+/// How many messages wait in a proxy's mailbox; then their senders wait. As many as a link takes for
+/// one actor at a time, so that a burst is written at once.
+const ROOM: usize = 1 << 10;
+
+/// A caller who waits for an answer of the peer.
+pub trait Pending: Send {
+    /// Decodes the answer, and gives it to the caller.
+    ///
+    /// # Errors
+    /// If the body is no such answer, which the caller has heard.
+    fn answer(self: Box<Self>, outcome: Outcome<&[u8]>) -> Result<(), Malformed>;
+
+    /// Has the caller gone?
+    fn is_closed(&self) -> bool;
+
+    /// Rings when the caller has gone.
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32);
+}
+
+impl fmt::Debug for dyn Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pending")
+    }
+}
+
+/// A reply whose answer comes over the link.
+pub(super) struct Awaited<R>(Reply<R>);
+
+impl<R> Awaited<R> {
+    pub(super) fn new(reply: Reply<R>) -> Self {
+        Self(reply)
+    }
+}
+
+impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
+    fn answer(self: Box<Self>, outcome: Outcome<&[u8]>) -> Result<(), Malformed> {
+        let body = match outcome {
+            Ok(body) => body,
+            Err(why) => {
+                self.0.fail(why);
+                return Ok(());
+            }
+        };
+        let limits = with(|port| port.limits())?;
+        match codec::decode(body, limits) {
+            Ok(answer) => {
+                // The caller may have gone.
+                let _ = self.0.send(answer);
+                Ok(())
+            }
+            Err(malformed) => {
+                self.0.fail(refused(malformed.clone()));
+                Err(malformed)
+            }
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
+        self.0.hang_bell(door, key);
+    }
+}
+
+pub(super) fn refused(malformed: Malformed) -> CallError {
+    CallError::Refused(Arc::new(malformed))
+}
+
+/// Where a message hands its parts to.
+#[derive(Debug)]
+pub struct Outgoing {
+    target: u32,
+    interface: &'static Interface,
+}
+
+impl Outgoing {
+    /// A one-way message: the place of its method, and its arguments.
+    pub fn tell<A: Serialize>(&mut self, method: usize, arguments: &A) {
+        // Nobody waits for it: a message that cannot be written is as if it were lost on the way.
+        let _ = self.request(method, arguments, None::<Reply<()>>);
+    }
+
+    /// A request: as above, with the place of its answer.
+    pub fn call<A, R>(&mut self, method: usize, arguments: &A, reply: Reply<R>)
+    where
+        A: Serialize,
+        R: DeserializeOwned + Send + 'static,
+    {
+        // Whose caller has gone before it goes out is not executed.
+        if !reply.is_closed() {
+            let unsent = self.request(method, arguments, Some(reply));
+            if let Err((malformed, Some(reply))) = unsent {
+                reply.fail(refused(malformed));
+            }
+        }
+    }
+
+    fn request<A, R>(
+        &self,
+        method: usize,
+        arguments: &A,
+        reply: Option<Reply<R>>,
+    ) -> Result<(), (Malformed, Option<Reply<R>>)>
+    where
+        A: Serialize,
+        R: DeserializeOwned + Send + 'static,
+    {
+        let begun = with(|port| {
+            port.begin();
+            port.room()
+        });
+        let mut body = match begun {
+            Ok(body) => body,
+            Err(outside) => return Err((outside, reply)),
+        };
+        // No borrow of the link here: what the arguments carry asks it.
+        let encoded = codec::encode(arguments, &mut body);
+        let deadline = reply.as_ref().and_then(Reply::deadline);
+        let request = Request {
+            target: self.target,
+            number: self.interface.methods()[method].number(),
+            body: &body,
+            deadline,
+        };
+        let mut reply = reply;
+        let sent = with(|port| {
+            if let Err(malformed) = encoded {
+                port.undo();
+                return Err(malformed);
+            }
+            let pending = reply
+                .take()
+                .map(|reply| Box::new(Awaited(reply)) as Box<dyn Pending>);
+            port.request(request, pending);
+            Ok(())
+        });
+        let kept = with(|port| port.keep(body));
+        match sent.and_then(|sent| kept.and(sent)) {
+            Ok(()) => Ok(()),
+            Err(malformed) => Err((malformed, reply)),
+        }
+    }
+}
+
+/// A proxy, as the link has it.
+pub struct Imported {
+    proxy: Proxy,
+    /// Another reference to it, if one is left.
+    again: Box<dyn Fn() -> Option<Box<dyn Any>> + Send>,
+}
+
+impl Imported {
+    /// Sends what is in its mailbox, as far as the link has credit. Ready when it has ended.
+    pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        self.proxy.poll(cx)
+    }
+
+    /// Ends it: nobody is there any more.
+    pub fn end(self, exit: Exit) {
+        self.proxy.end(exit);
+    }
+
+    /// The number of its actor here.
+    #[must_use]
+    pub fn actor(&self) -> u64 {
+        self.proxy.id()
+    }
+
+    /// Another reference to it, if one is left.
+    #[must_use]
+    pub fn again(&self) -> Option<Box<dyn Any>> {
+        (self.again)()
+    }
+}
+
+impl fmt::Debug for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Imported")
+            .field("actor", &self.actor())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A reference to an actor of the peer that has ended.
+pub(super) fn ended<R: Reference>() -> R {
+    let (actor, proxy) = Proxy::new("ended", 1, |_: Mailbox<R::Message>| async {});
+    proxy.end(Exit::NoSuchActor);
+    R::of(actor)
+}
+
+/// A reference to an actor of the peer.
+///
+/// # Errors
+/// If the peer has sent it as another type before.
+#[doc(hidden)]
+pub fn import<R>(port: &mut dyn Port, target: u32) -> Result<R, Malformed>
+where
+    R: Reference<Message: Remote>,
+{
+    let found = port.import(target, TypeId::of::<R>(), &mut |target, turn| {
+        let (actor, proxy) = Proxy::new(R::Message::NAME, ROOM, |mailbox| {
+            forward::<R::Message>(mailbox, target, turn)
+        });
+        let reference = R::of(actor);
+        let weak = reference.weak();
+        let imported = Imported {
+            proxy,
+            again: Box::new(move || R::strong(&weak).map(|again| Box::new(again) as Box<dyn Any>)),
+        };
+        (Box::new(reference), imported)
+    });
+    let found = found?.downcast::<R>();
+    found
+        .map(|found| *found)
+        .map_err(|_| Malformed::new("it is of another type"))
+}
+
+/// The life of a proxy.
+async fn forward<M: Remote>(mut mailbox: Mailbox<M>, target: u32, turn: u64) {
+    let mut way = Outgoing {
+        target,
+        interface: interface::<M>(),
+    };
+    let may_send = |_: &mut Context<'_>| match with(|port| port.may_send(target, turn)) {
+        Ok(true) => Poll::Ready(()),
+        _ => Poll::Pending,
+    };
+    loop {
+        // First the credit, so that what has to wait waits in the mailbox.
+        poll_fn(may_send).await;
+        let Ok(message) = mailbox.recv().await else {
+            return;
+        };
+        dropping(CallError::NoReply, || message.send(&mut way));
+    }
+}

@@ -1,0 +1,124 @@
+//! References and replies as serde sees them: a place in the table of what the message carries.
+
+use std::any::TypeId;
+use std::time::Duration;
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Remote;
+use super::export::{Answering, Exported};
+use super::port::{Carried, Identity, with};
+use super::proxy::{Awaited, ended, import};
+use super::{Malformed, Port};
+use crate::actor::{ActorRef, Recipient, Reference, Reply};
+use crate::primitive::Arc;
+use crate::time::Instant;
+
+/// Exports the actor of a reference to the peer. Gives the place in the table.
+///
+/// # Errors
+/// If too much is exported.
+#[doc(hidden)]
+pub fn export<R>(port: &mut dyn Port, reference: &R) -> Result<u32, Malformed>
+where
+    R: Reference<Message: Remote>,
+{
+    let recipient = reference.recipient();
+    let identity = Identity {
+        actor: recipient.id(),
+        kind: TypeId::of::<R>(),
+    };
+    port.export(identity, &mut |door, key| {
+        Arc::new(Exported::new(
+            reference.clone(),
+            recipient.clone(),
+            door,
+            key,
+        ))
+    })
+}
+
+/// What `#[tidings::interface(remote)]` has serde do with its reference.
+///
+/// # Errors
+/// Outside of a link, or if too much is exported.
+#[doc(hidden)]
+pub fn serialize_reference<R, S>(reference: &R, serializer: S) -> Result<S::Ok, S::Error>
+where
+    R: Reference<Message: Remote>,
+    S: Serializer,
+{
+    let place = with(|port| export(port, reference));
+    serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
+}
+
+/// As above.
+///
+/// # Errors
+/// Outside of a link, or if it stands for no actor of this type.
+#[doc(hidden)]
+pub fn deserialize_reference<'de, R, D>(deserializer: D) -> Result<R, D::Error>
+where
+    R: Reference<Message: Remote>,
+    D: Deserializer<'de>,
+{
+    let place = u32::deserialize(deserializer)?;
+    let found = with(|port| match port.carried(place) {
+        Some(Carried::Mine(target)) => import::<R>(port, target),
+        Some(Carried::Yours(target)) => {
+            let home = port.home(target).and_then(|home| home.downcast_ref::<R>());
+            home.cloned().ok_or_else(|| Malformed::new("no such actor"))
+        }
+        Some(Carried::Gone) => Ok(ended()),
+        _ => Err(Malformed::new("it carries no such reference")),
+    });
+    found.flatten().map_err(D::Error::custom)
+}
+
+macro_rules! references {
+    ($($reference:ident),*) => {$(
+        impl<M: Remote> Serialize for $reference<M> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serialize_reference(self, serializer)
+            }
+        }
+
+        impl<'de, M: Remote> Deserialize<'de> for $reference<M> {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserialize_reference(deserializer)
+            }
+        }
+    )*};
+}
+
+references!(ActorRef, Recipient);
+
+/// The reply that travels answers; this one, which stays, is as if it had never been.
+impl<R: DeserializeOwned + Send + 'static> Serialize for Reply<R> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let place = with(|port| {
+            let twin = self.twin();
+            let travels = twin.ok_or_else(|| Malformed::new("a reply travels once"))?;
+            port.send_reply(Box::new(Awaited::new(travels)), self.deadline())
+        });
+        serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
+    }
+}
+
+impl<'de, R: Serialize + Send + 'static> Deserialize<'de> for Reply<R> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let place = u32::deserialize(deserializer)?;
+        let reply = with(|port| match port.carried(place) {
+            Some(Carried::Reply(call, left)) => {
+                let deadline = (left > 0).then(|| Instant::now() + Duration::from_micros(left));
+                let (reply, answers) = Self::pair(deadline);
+                port.serve(call, Box::new(Answering::new(answers)))?;
+                Ok(reply)
+            }
+            _ => Err(Malformed::new("it carries no such reply")),
+        });
+        reply.flatten().map_err(D::Error::custom)
+    }
+}

@@ -1,0 +1,214 @@
+//! The shape of a type, as text: what two sides of a link must agree on.
+//!
+//! The text is the same in every language, so that a client can be written, or generated, from it;
+//! PROTOCOL.md has its grammar. A type that has been begun already stands as its name, which is how
+//! recursive types end.
+
+use std::any::TypeId;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt::{self, Write};
+use std::time::Duration;
+
+use super::Remote;
+use crate::actor::{ActorRef, Recipient, Reply};
+use crate::primitive::Arc;
+
+/// A type whose shape is known: `#[derive(tidings::Schema)]`.
+///
+/// The shape must be that of what serde makes of the type. The derive does not know serde's
+/// attributes and refuses a type that has any.
+///
+/// ```
+/// use tidings::{Schema, remote::Describe};
+///
+/// #[derive(Schema)]
+/// struct Point {
+///     x: i32,
+///     y: i32,
+/// }
+/// #[derive(Schema)]
+/// enum Tree {
+///     Leaf,
+///     Node(Vec<Tree>, Point),
+/// }
+/// assert_eq!(Describe::text::<Tree>(), "Tree<Leaf|Node([Tree],Point{x:i32,y:i32})>");
+/// ```
+pub trait Schema: 'static {
+    /// Writes its shape.
+    fn describe(to: &mut Describe);
+}
+
+/// A shape that is being written.
+#[derive(Debug, Default)]
+pub struct Describe {
+    text: String,
+    begun: Vec<TypeId>,
+}
+
+/// What stands before a part, and what writes it.
+type Part<'a> = (&'a str, fn(&mut Describe));
+
+impl Describe {
+    /// The shape of a type.
+    #[must_use]
+    pub fn text<T: Schema>() -> String {
+        shape::<T>()
+    }
+
+    /// Text that stands as it is.
+    pub fn word(&mut self, word: &str) {
+        self.text.push_str(word);
+    }
+
+    /// A type with a name, whose `rest` follows it unless it has been written already.
+    pub fn named<T: 'static>(&mut self, name: &str, rest: impl FnOnce(&mut Self)) {
+        self.text.push_str(name);
+        if !self.begun.contains(&TypeId::of::<T>()) {
+            self.begun.push(TypeId::of::<T>());
+            rest(self);
+        }
+    }
+
+    /// Several parts, in brackets.
+    pub fn parts(&mut self, open: &str, parts: &[Part<'_>], close: &str) {
+        self.text.push_str(open);
+        for (place, (name, part)) in parts.iter().enumerate() {
+            if place > 0 {
+                self.text.push(if open == "<" { '|' } else { ',' });
+            }
+            self.text.push_str(name);
+            part(self);
+        }
+        self.text.push_str(close);
+    }
+}
+
+impl fmt::Display for Describe {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+pub(super) fn shape<T: Schema>() -> String {
+    let mut describe = Describe::default();
+    T::describe(&mut describe);
+    describe.text
+}
+
+/// `Counter.add(i64)`; the arguments are a tuple, so its brackets are those of the call.
+pub(super) fn method<A: Schema>(interface: &str, name: &str) -> String {
+    format!("{interface}.{name}{}", shape::<A>())
+}
+
+/// FNV-1a, 32 bits.
+pub(super) fn number(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| {
+        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+    })
+}
+
+macro_rules! words {
+    ($($type:ty => $word:literal),* $(,)?) => {$(
+        impl Schema for $type {
+            fn describe(to: &mut Describe) {
+                to.word($word);
+            }
+        }
+    )*};
+}
+
+words!(
+    () => "()", bool => "bool", char => "char", String => "str", Box<str> => "str", Arc<str> => "str",
+    u8 => "u8", u16 => "u16", u32 => "u32", u64 => "u64", u128 => "u128", usize => "u64",
+    i8 => "i8", i16 => "i16", i32 => "i32", i64 => "i64", i128 => "i128", isize => "i64",
+    f32 => "f32", f64 => "f64", Duration => "Duration{secs:u64,nanos:u32}",
+    Cow<'static, str> => "str",
+);
+
+macro_rules! around {
+    ($($type:ty [$($bound:tt)*] => $open:literal $close:literal),* $(,)?) => {$(
+        impl<T: Schema $($bound)*> Schema for $type {
+            fn describe(to: &mut Describe) {
+                to.parts($open, &[("", T::describe)], $close);
+            }
+        }
+    )*};
+}
+
+around!(
+    Box<T> [] => "" "",
+    Arc<T> [] => "" "",
+    Option<T> [] => "" "?",
+    Vec<T> [] => "[" "]",
+    Box<[T]> [] => "[" "]",
+    VecDeque<T> [] => "[" "]",
+    BTreeSet<T> [] => "[" "]",
+    Reply<T> [] => "!" "",
+);
+
+impl<T: Schema, S: 'static> Schema for HashSet<T, S> {
+    fn describe(to: &mut Describe) {
+        <Vec<T>>::describe(to);
+    }
+}
+
+impl<T: Schema, const N: usize> Schema for [T; N] {
+    fn describe(to: &mut Describe) {
+        to.parts("[", &[("", T::describe)], ";");
+        write!(to.text, "{N}]").expect("a string takes all");
+    }
+}
+
+impl<K: Schema, V: Schema> Schema for BTreeMap<K, V> {
+    fn describe(to: &mut Describe) {
+        to.parts("{", &[("", K::describe), ("", V::describe)], "}");
+    }
+}
+
+impl<K: Schema, V: Schema, S: 'static> Schema for HashMap<K, V, S> {
+    fn describe(to: &mut Describe) {
+        <BTreeMap<K, V>>::describe(to);
+    }
+}
+
+impl<T: Schema, E: Schema> Schema for Result<T, E> {
+    fn describe(to: &mut Describe) {
+        to.word("Result");
+        to.parts("<", &[("", T::describe), ("", E::describe)], ">");
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident),+),)*) => {$(
+        impl<$($name: Schema),+> Schema for ($($name,)+) {
+            fn describe(to: &mut Describe) {
+                to.parts("(", &[$(("", $name::describe)),+], ")");
+            }
+        }
+    )*};
+}
+
+tuples!(
+    (A),
+    (A, B),
+    (A, B, C),
+    (A, B, C, D),
+    (A, B, C, D, E),
+    (A, B, C, D, E, F),
+    (A, B, C, D, E, F, G),
+    (A, B, C, D, E, F, G, H),
+);
+
+impl<M: Remote> Schema for ActorRef<M> {
+    fn describe(to: &mut Describe) {
+        to.word("@");
+        to.word(M::NAME);
+    }
+}
+
+impl<M: Remote> Schema for Recipient<M> {
+    fn describe(to: &mut Describe) {
+        <ActorRef<M>>::describe(to);
+    }
+}
