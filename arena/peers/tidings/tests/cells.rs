@@ -68,7 +68,7 @@ fn answer_unless_stalled(peer: &mut Peer, prep: &str, inner: i64) -> String {
 fn every_cell(threads: usize) {
     SYSTEMS
         .iter()
-        .for_each(|system| every_cell_of(Peer::new(system), threads));
+        .for_each(|system| every_cell_of(system, threads));
 }
 
 /// The cells of two processes: here the server is another peer in this one.
@@ -91,8 +91,8 @@ fn prepare(peer: &mut Peer, server: &mut Peer, prep: &str) {
     }
 }
 
-fn every_cell_of(mut peer: Peer, threads: usize) {
-    let mut server = Peer::new(SYSTEMS[0]);
+fn every_cell_of(system: &str, threads: usize) {
+    let (mut peer, mut server) = (Peer::new(system), Peer::new(system));
     for cell in peer.cells().collect::<Vec<_>>() {
         for (sizes, [msgs, units, check]) in odd(cell) {
             let prep = format!("prep id=1 cell={cell} threads={threads} {sizes} seed=1");
@@ -155,13 +155,15 @@ fn requests_on_a_schedule_have_histograms() {
 
 #[test]
 fn a_server_that_goes_is_an_error_of_the_client() {
-    for cell in TWO {
-        let (mut server, mut client) = (Peer::new(SYSTEMS[0]), Peer::new(SYSTEMS[0]));
-        let prep = format!("prep id=1 cell={cell} threads=2 N=3 M=5");
-        prepare(&mut client, &mut server, &prep);
-        drop(server);
-        let answer = client.answer("run id=2 inner=1000000");
-        assert!(answer.contains(r#""kind":"bug""#), "{cell}: {answer}");
+    for system in ["tidings", "tidings-link"] {
+        for cell in TWO {
+            let (mut server, mut client) = (Peer::new(system), Peer::new(system));
+            let prep = format!("prep id=1 cell={cell} threads=2 N=3 M=5");
+            prepare(&mut client, &mut server, &prep);
+            drop(server);
+            let answer = client.answer("run id=2 inner=1000000");
+            assert!(answer.contains(r#""kind":"bug""#), "{system} {cell}: {answer}");
+        }
     }
 }
 

@@ -6,9 +6,11 @@
 //! | `drive.rs` | the clients of all others: connected once, timed many times |
 //! | `frames.rs` | bare sockets, a connection per client |
 //! | `mux.rs` | bare sockets, all pairs over one connection |
+//! | `link.rs` | actors over links |
 
 mod drive;
 mod frames;
+pub(crate) mod link;
 mod local;
 mod mux;
 

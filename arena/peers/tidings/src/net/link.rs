@@ -1,0 +1,112 @@
+//! Actors called over links (`tidings-link`) by the reference that their own process would use: the
+//! system `tidings-link`. An interface, so that every pair has an actor at the server's end.
+
+use std::net::SocketAddr;
+
+use tidings::actor;
+use tidings_link::{Connector, Exports, Link, Listener, Options};
+
+use super::{End, Transport};
+use crate::cell::{Cells, Fault};
+
+#[tidings::interface(remote)]
+trait Echo {
+    async fn echo(&self, number: i64) -> i64;
+}
+
+struct Mirror;
+
+impl Echo for Mirror {
+    async fn echo(&self, number: i64) -> i64 {
+        number
+    }
+}
+
+pub(super) struct LinkEnd {
+    echo: EchoRef,
+}
+
+impl End for LinkEnd {
+    async fn echo(&mut self, number: i64) -> Result<i64, Fault> {
+        Ok(self.echo.echo(number).await?)
+    }
+}
+
+fn name(pair: usize) -> String {
+    format!("pair{pair}")
+}
+
+/// Each pair's actor, under its name.
+async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
+    let exports = (0..pairs).fold(Exports::new(), |exports, pair| {
+        let echo: EchoRef = actor::start(Mirror);
+        exports.add(name(pair), &echo)
+    });
+    let options = Options::new("server").exports(exports);
+    let server = Listener::bind("tcp://127.0.0.1:0", options).await?;
+    let server = server.links(pairs.max(1024)).serve();
+    let address = server.address().to_string();
+    let address = address.trim_start_matches("tcp://").parse()?;
+    // It serves until the runtime ends.
+    drop(tidings::spawn(async move {
+        loop {
+            server.next().await;
+        }
+    }));
+    Ok(address)
+}
+
+async fn connect(addr: SocketAddr) -> Result<Link, Fault> {
+    let connector = Connector::new(&format!("tcp://{addr}"))?;
+    Ok(connector.options(Options::new("client")).connect().await?)
+}
+
+/// A link for each client.
+struct Each;
+
+impl Transport for Each {
+    type End = LinkEnd;
+
+    async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
+        serve(pairs).await
+    }
+
+    async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<LinkEnd>, Fault> {
+        let end = |pair| async move {
+            let link = connect(addr).await?;
+            let echo = link.get(&name(pair)).await?;
+            Ok::<_, Fault>(LinkEnd { echo })
+        };
+        let tasks: Vec<_> = (0..pairs).map(|pair| tidings::spawn(end(pair))).collect();
+        let mut ends = Vec::with_capacity(pairs);
+        for task in tasks {
+            ends.push(task.await??);
+        }
+        Ok(ends)
+    }
+}
+
+/// One link for all.
+struct Shared;
+
+impl Transport for Shared {
+    type End = LinkEnd;
+
+    async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
+        serve(pairs).await
+    }
+
+    async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<LinkEnd>, Fault> {
+        let link = connect(addr).await?;
+        let mut ends = Vec::with_capacity(pairs);
+        for pair in 0..pairs {
+            let echo = link.get(&name(pair)).await?;
+            ends.push(LinkEnd { echo });
+        }
+        Ok(ends)
+    }
+}
+
+pub(crate) fn cells() -> Cells {
+    super::over::<Each, Shared>()
+}
