@@ -39,7 +39,7 @@ pub mod event;
 mod inspect;
 #[cfg(all(test, loom))]
 mod models;
-#[cfg(all(feature = "net", not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 pub mod net;
 mod primitive;
 pub mod sched;

@@ -21,7 +21,7 @@ pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Socket>>> +
 ///
 /// ```
 /// use std::{io, net::SocketAddr, sync::Arc};
-/// use tidings::net::{Accept, Connecting, Network};
+/// use tidings::net::{Accept, Connecting, Network, TcpStream};
 ///
 /// /// A cable that is not plugged in.
 /// struct Unplugged;
@@ -36,6 +36,8 @@ pub type Connecting = Pin<Box<dyn Future<Output = io::Result<Box<dyn Socket>>> +
 /// }
 ///
 /// let rt = tidings::Runtime::builder().network(Arc::new(Unplugged)).build().unwrap();
+/// let refused = rt.block_on(TcpStream::connect(([10, 0, 0, 1], 80))).unwrap_err();
+/// assert_eq!(refused.kind(), io::ErrorKind::NetworkUnreachable);
 /// ```
 pub trait Network: Send + Sync + 'static {
     /// A stream to `to`. The future may be dropped at any time: then there is no stream.
@@ -50,9 +52,7 @@ pub trait Network: Send + Sync + 'static {
 
 /// A stream of a [`Network`].
 ///
-/// Each direction remembers the waker of its last poll that was pending, whichever method it was
-/// of, and wakes it when the direction has moved on; a poll with [`Waker::noop`](std::task::Waker::noop)
-/// leaves the one that it remembers in place.
+/// Each direction remembers the waker of its last pending poll, and wakes it when it can go on.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
     /// The address of this end.
     ///
@@ -65,17 +65,11 @@ pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
     /// # Errors
     /// As the system's.
     fn peer_addr(&self) -> io::Result<SocketAddr>;
-
-    /// Ready when a read would not wait: something has come, or the end, or an error.
-    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
-
-    /// Ready when a write would not wait: there is room, or an error.
-    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<()>;
 }
 
 /// A listener of a [`Network`].
 pub trait Accept: Send {
-    /// The next stream that came in. Remembers the waker as a [`Socket`]'s direction does.
+    /// The next stream that came in. Remembers the waker of its last pending poll.
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<Box<dyn Socket>>>;
 
     /// Where it listens.

@@ -4,6 +4,7 @@
 //! Nothing else in the crate names `std::sync::atomic`, `std::thread` or `UnsafeCell`
 //! (`cargo x tidy` checks it), so a model explores the code that ships.
 
+mod alarm;
 mod biased;
 mod cell;
 mod lock;
@@ -13,6 +14,7 @@ pub(crate) mod slab;
 #[cfg(tidings_tsan)]
 mod tsan;
 
+pub(crate) use alarm::Alarm;
 pub(crate) use biased::Biased;
 pub(crate) use cell::UnsafeCell;
 #[cfg(loom)]
@@ -126,7 +128,6 @@ pub(crate) fn drawn(n: usize) -> Option<usize> {
 }
 
 // Also in a model, none of which gets to it: loom has no time.
-#[cfg(target_os = "linux")]
 pub(crate) use std::thread::sleep;
 
 /// Locks a mutex whose holder may have panicked: our critical sections leave no torn state.

@@ -4,48 +4,83 @@ use std::task::Wake;
 use std::time::Duration;
 
 use super::Arc;
-use super::atomic::{AtomicBool, Ordering};
+use super::atomic::{AtomicU8, Ordering};
 use super::thread::{self, Thread};
+
+/// Nothing was said to the thread.
+const QUIET: u8 = 0;
+/// It was unparked, and has not heard it: the token.
+const TOLD: u8 = 1;
+/// As `QUIET`, and it waits in another place than `park`.
+const AWAY: u8 = 2;
 
 /// Parks the thread that made it; any thread may unpark it.
 ///
 /// Holds a token of its own, so an unpark before the park is not lost, and neither is one that
 /// foreign code on this thread swallows with a `thread::park` of its own.
+///
+/// A thread that waits for sockets waits in the system's poller. It says so here, and whoever
+/// unparks it is told to wake the poller: the token and the place are one word, so that neither
+/// is seen without the other.
 #[derive(Debug)]
 pub(crate) struct Parker {
-    token: AtomicBool,
+    token: AtomicU8,
     sleeper: Sleeper,
 }
 
 impl Parker {
     pub(crate) fn current() -> Self {
         Self {
-            token: AtomicBool::new(false),
+            token: AtomicU8::new(QUIET),
             sleeper: Sleeper::current(),
         }
     }
 
-    pub(crate) fn unpark(&self) {
-        // ORD parker.token: release; pairs with park.
-        if !self.token.swap(true, Ordering::Release) {
-            self.sleeper.unpark();
+    /// `true`: the thread has gone away, and the caller must wake it where it is.
+    pub(crate) fn unpark(&self) -> bool {
+        // ORD parker.token: acquire and release; pairs with park, and with leave.
+        match self.token.swap(TOLD, Ordering::AcqRel) {
+            QUIET => self.sleeper.unpark(),
+            AWAY => return true,
+            _ => {}
         }
+        false
     }
 
     /// Waits for the token and takes it. Only the thread that made the parker may call it.
     pub(crate) fn park(&self) {
         // ORD parker.token: acquire; pairs with unpark.
-        while !self.token.swap(false, Ordering::Acquire) {
+        while self.token.swap(QUIET, Ordering::Acquire) != TOLD {
             self.sleeper.park();
         }
     }
 
     /// As `park`, but gives up after `duration`, or earlier for no reason.
     pub(crate) fn park_timeout(&self, duration: Duration) {
-        if !self.token.swap(false, Ordering::Acquire) {
+        if self.token.swap(QUIET, Ordering::Acquire) != TOLD {
             thread::park_timeout(duration);
-            self.token.swap(false, Ordering::Acquire);
+            self.token.swap(QUIET, Ordering::Acquire);
         }
+    }
+
+    /// From here to [`come_back`](Self::come_back) the thread waits in another place, where
+    /// whoever unparks it must be able to wake it. `false`: it was unparked before, the token is
+    /// taken, and it must not go.
+    pub(crate) fn leave(&self) -> bool {
+        // ORD parker.leave: release; pairs with unpark, which sees the place that we wait in.
+        let left = self
+            .token
+            .compare_exchange(QUIET, AWAY, Ordering::Release, Ordering::Relaxed);
+        if left.is_err() {
+            self.come_back();
+        }
+        left.is_ok()
+    }
+
+    /// Takes the token, if it is there.
+    pub(crate) fn come_back(&self) {
+        // ORD parker.come_back: acquire; pairs with unpark.
+        self.token.swap(QUIET, Ordering::Acquire);
     }
 }
 
@@ -95,16 +130,18 @@ impl Sleeper {
 
 impl Wake for Parker {
     fn wake(self: Arc<Self>) {
-        self.unpark();
+        self.wake_by_ref();
     }
     fn wake_by_ref(self: &Arc<Self>) {
-        self.unpark();
+        let away = self.unpark();
+        debug_assert!(!away, "a parker that is a waker is only parked");
     }
 }
 
 #[cfg(all(test, not(loom), not(shuttle)))]
 mod tests {
     use super::*;
+    use crate::primitive::atomic::AtomicBool;
 
     #[test]
     fn a_park_goes_on_when_its_thread_is_woken_for_no_reason() {

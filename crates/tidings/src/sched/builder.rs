@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::runtime::{Runtime, Shared};
 use super::seam::Seam;
+use super::sockets::Sockets;
 use super::watch;
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
@@ -23,8 +24,7 @@ pub struct Builder {
     pub(super) blocking_threads: usize,
     seam: Option<Box<dyn Seam>>,
     pub(super) patience: Option<Duration>,
-    #[cfg(all(feature = "net", not(any(loom, shuttle))))]
-    pub(super) network: Option<Arc<dyn crate::net::Network>>,
+    pub(super) sockets: Sockets,
 }
 
 impl Default for Builder {
@@ -37,8 +37,7 @@ impl Default for Builder {
             blocking_threads: 512,
             seam: None,
             patience: None,
-            #[cfg(all(feature = "net", not(any(loom, shuttle))))]
-            network: None,
+            sockets: Sockets::default(),
         }
     }
 }
@@ -124,10 +123,10 @@ impl Builder {
 
     /// Takes the TCP sockets of [`tidings::net`](crate::net) from `network` instead of the
     /// operating system: for simulations.
-    #[cfg(all(feature = "net", not(any(loom, shuttle))))]
+    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
     #[must_use]
     pub fn network(mut self, network: Arc<dyn crate::net::Network>) -> Self {
-        self.network = Some(network);
+        self.sockets.network = Some(network);
         self
     }
 
@@ -151,7 +150,7 @@ impl Builder {
         } else {
             self.workers.unwrap_or_else(cores)
         };
-        let shared = Arc::new(Shared::new(&self, workers));
+        let shared = Arc::new(Shared::new(&mut self, workers));
         let mut runtime = Runtime {
             shared: Arc::clone(&shared),
             threads: Vec::new(),

@@ -14,6 +14,7 @@
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
 //! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
+//! | `sockets.rs` | workers wait in the poller of sockets; `no_sockets.rs` where there is none |
 //! | `current.rs` | which worker this thread is |
 //!
 //! A task moves: spawned or woken on a worker it enters that worker's private queues; from
@@ -30,6 +31,11 @@ mod local;
 mod long;
 mod runtime;
 mod seam;
+#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+mod sockets;
+#[cfg(not(all(feature = "net", unix, not(any(loom, shuttle)))))]
+#[path = "no_sockets.rs"]
+mod sockets;
 mod solo;
 mod watch;
 mod worker;
@@ -185,6 +191,13 @@ pub(crate) fn random_below(n: usize) -> usize {
         Some(worker) => worker.choose(Choice::Random, n),
         None => current::random_below(n),
     }
+}
+
+/// The runtime of this thread, for the sockets that are made on it.
+#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[track_caller]
+pub(crate) fn runtime() -> Arc<Shared> {
+    here("net")
 }
 
 /// Is this thread inside of a runtime, where it can spawn?

@@ -19,6 +19,7 @@ use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
 use super::long::LongPolls;
+use super::sockets::Sockets;
 use super::watch::Watch;
 use super::worker::Worker;
 use super::{current, deadlock, solo};
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(super) long_polls: LongPolls,
     /// How long it stands still before that is a deadlock, if it watches.
     pub(super) patience: Option<(Duration, Watching)>,
+    pub(super) sockets: Sockets,
     closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -62,7 +64,7 @@ pub(crate) struct Remote {
 }
 
 impl Shared {
-    pub(super) fn new(builder: &Builder, workers: usize) -> Self {
+    pub(super) fn new(builder: &mut Builder, workers: usize) -> Self {
         let remote = || {
             CachePadded(Remote {
                 inbox: Inbox::new(),
@@ -83,6 +85,7 @@ impl Shared {
             patience: builder
                 .patience
                 .map(|patience| (patience, Watching::start())),
+            sockets: std::mem::take(&mut builder.sockets),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
@@ -109,7 +112,9 @@ impl Shared {
 
     pub(super) fn unpark(&self, worker: usize) {
         if let Some(parker) = self.remotes[worker].parker.get() {
-            parker.unpark();
+            if parker.unpark() {
+                self.wake_poller();
+            }
         } else if let Some(parker) = &*lock(&self.solo) {
             parker.unpark();
         }
@@ -231,6 +236,7 @@ impl Shared {
         }
         // What came in before the inboxes closed.
         self.end_queued();
+        self.close_sockets();
         for remote in &self.remotes {
             let timers = remote
                 .local

@@ -30,16 +30,28 @@ const WATCH_MAX: Duration = Duration::from_millis(10);
 /// A task that ran into the locks of a neighbour this often in one poll, and yielded, goes on
 /// there: a channel used from two cores costs both more than the second core brings.
 const PULLED: u32 = 8;
+/// Turns between looks at the sockets by a worker that is busy.
+const LOOK_TURNS: u32 = 64;
+/// Looks around, for each of which a searcher looks at the sockets once.
+const LOOK_SPINS: u32 = 16;
 /// Turns between looks at stuck neighbours by a worker that is busy itself.
 const WATCH_TURNS: u32 = 1024;
 
+/// What a search has found.
+enum Found {
+    Nothing,
+    /// Sockets were ready: who waited for them was woken, and is likely here now.
+    Own,
+    Task(Task),
+}
+
 /// The part of a worker that only its thread touches. The rest is in [`Shared`].
 pub(crate) struct Worker {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     index: usize,
     /// Ours of `shared.remotes`.
     remote: NonNull<super::Remote>,
-    parker: Arc<Parker>,
+    pub(super) parker: Arc<Parker>,
     /// `index`, as tasks remember it and as channel locks do.
     id: u32,
     lock_name: u8,
@@ -51,9 +63,9 @@ pub(crate) struct Worker {
     turn: Cell<u32>,
     /// For each neighbour: its turn when we last looked, and when that was.
     watched: RefCell<Vec<(u32, Instant)>>,
-    /// Scratch for expired and cancelled timers.
-    due: RefCell<(Vec<Waker>, Vec<Waker>)>,
-    seam: Option<RefCell<Box<dyn Seam>>>,
+    /// Scratch for the wakers of expired and cancelled timers, and of sockets.
+    pub(super) due: RefCell<(Vec<Waker>, Vec<Waker>)>,
+    pub(super) seam: Option<RefCell<Box<dyn Seam>>>,
 }
 
 // SAFETY: `remote` points into `shared`, which the worker keeps and which may be sent.
@@ -240,11 +252,14 @@ impl Worker {
         task.or_else(|| self.take_from(self.index))
     }
 
-    /// Every [`REFRESH`] turns: timers, and now and then a look at the neighbours.
+    /// Every [`REFRESH`] turns: timers, and now and then a look at the sockets and the neighbours.
     #[cold]
     fn tick(&self, turn: u32) {
         if !self.local(|local| local.timers.is_idle()) {
             self.refresh_timers();
+        }
+        if turn.is_multiple_of(LOOK_TURNS) {
+            self.look_at_sockets();
         }
         if turn.is_multiple_of(WATCH_TURNS) && self.shared.remotes.len() > 1 {
             self.rescue();
@@ -300,10 +315,14 @@ impl Worker {
     fn idle(&self) {
         let idle = &self.shared.idle;
         idle.start_search();
-        let found = self.search().or_else(|| {
-            self.sleep();
-            self.steal()
-        });
+        let found = match self.search() {
+            Found::Nothing => {
+                self.sleep();
+                self.steal()
+            }
+            Found::Own => None,
+            Found::Task(task) => Some(task),
+        };
         idle.found();
         self.shared.set_alarm();
         // What was pushed while we searched was left to us: it may need one more.
@@ -316,19 +335,22 @@ impl Worker {
     }
 
     /// Looks around for a while. Ends a searcher.
-    fn search(&self) -> Option<Task> {
-        for _ in 0..SPINS {
+    fn search(&self) -> Found {
+        for spin in 0..SPINS {
             if let Some(task) = self.steal() {
-                return Some(task);
+                return Found::Task(task);
+            }
+            if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
+                return Found::Own;
             }
             if self.shared.is_closing() {
-                return None;
+                return Found::Nothing;
             }
             for _ in 0..16 {
                 std::hint::spin_loop();
             }
         }
-        None
+        Found::Nothing
     }
 
     /// Sleeps until woken, or until a timer or a look at busy neighbours is due.
@@ -355,11 +377,7 @@ impl Worker {
                 (None, true) => Some(watch),
                 (left, false) => left,
             };
-            match wait {
-                Some(wait) => self.parker.park_timeout(wait),
-                None => self.parker.park(),
-            }
-            if !idle.is_sleeping(self.index) {
+            if self.rest(wait) || !idle.is_sleeping(self.index) {
                 break;
             }
             if others_busy {

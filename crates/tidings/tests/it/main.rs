@@ -22,6 +22,8 @@ mod lifecycle;
 mod link;
 mod local;
 mod names;
+#[cfg(unix)]
+mod net;
 mod races;
 mod reentrant;
 mod sched;

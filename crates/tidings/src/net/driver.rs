@@ -1,0 +1,209 @@
+//! A runtime's poller: the system tells it which descriptors have become ready, and it tells who
+//! waits for them.
+//!
+//! There is no thread for it. A worker with nothing to do waits in the poller, one at a time; the
+//! others wait at their parkers. A busy one looks in now and then (sched/sockets.rs). Whom an
+//! event concerns is woken by the worker that saw it, on that worker.
+
+use std::collections::HashMap;
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::TryLockError;
+use std::task::Waker;
+use std::time::Duration;
+
+use mio::event::Event;
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Registry, Token};
+
+use super::readiness::{Direction, Readiness};
+use crate::primitive::{Arc, Mutex, MutexGuard, lock};
+use crate::task::wake_all;
+
+/// The poller's own: somebody wakes the worker that waits in it, and its alarm.
+const WAKE: Token = Token(0);
+const ALARM: Token = Token(1);
+/// Descriptors have the numbers from here on, none of them twice.
+const FIRST: usize = 2;
+/// Events taken at once.
+const BATCH: usize = 256;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    registry: Registry,
+    waker: mio::Waker,
+    turn: Mutex<Turn>,
+    sources: Mutex<Sources>,
+}
+
+/// What the one who polls has for himself.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    poll: Poll,
+    events: Events,
+    #[cfg(target_os = "linux")]
+    alarm: crate::primitive::Alarm,
+}
+
+#[derive(Debug)]
+struct Sources {
+    next: usize,
+    known: HashMap<usize, Arc<Readiness>>,
+    closed: bool,
+}
+
+impl Driver {
+    pub(crate) fn new() -> io::Result<Self> {
+        let poll = Poll::new()?;
+        let registry = poll.registry().try_clone()?;
+        let waker = mio::Waker::new(&registry, WAKE)?;
+        #[cfg(target_os = "linux")]
+        let alarm = {
+            use std::os::fd::AsRawFd;
+            let alarm = crate::primitive::Alarm::new()?;
+            registry.register(&mut SourceFd(&alarm.as_raw_fd()), ALARM, Interest::READABLE)?;
+            alarm
+        };
+        let turn = Turn {
+            poll,
+            events: Events::with_capacity(BATCH),
+            #[cfg(target_os = "linux")]
+            alarm,
+        };
+        Ok(Self {
+            registry,
+            waker,
+            turn: Mutex::new(turn),
+            sources: Mutex::new(Sources {
+                next: FIRST,
+                known: HashMap::new(),
+                closed: false,
+            }),
+        })
+    }
+
+    /// Wakes the worker that waits in the poller, or the next one that does.
+    pub(crate) fn wake(&self) {
+        // It fails only if the poller is not there any more.
+        let _ = self.waker.wake();
+    }
+
+    /// The poller, if nobody is there.
+    pub(crate) fn try_enter(&self) -> Option<MutexGuard<'_, Turn>> {
+        match self.turn.try_lock() {
+            Ok(turn) => Some(turn),
+            Err(TryLockError::Poisoned(turn)) => Some(turn.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
+    /// Waits in the poller for events, for at most `timeout`, and leaves it; who is to be woken
+    /// for them is added to `wakers`.
+    pub(crate) fn poll(
+        &self,
+        mut turn: MutexGuard<'_, Turn>,
+        timeout: Option<Duration>,
+        wakers: &mut Vec<Waker>,
+    ) {
+        turn.wait(timeout);
+        if turn.events.is_empty() {
+            return;
+        }
+        let sources = lock(&self.sources);
+        for event in &turn.events {
+            if let Some(readiness) = sources.known.get(&event.token().0) {
+                note(event, readiness, wakers);
+            }
+        }
+    }
+
+    /// Tells `readiness` from here on what becomes of the descriptor; gives its number here.
+    pub(super) fn register(
+        &self,
+        descriptor: RawFd,
+        readiness: &Arc<Readiness>,
+    ) -> io::Result<usize> {
+        let mut sources = lock(&self.sources);
+        if sources.closed {
+            return Err(io::Error::other("the runtime has ended"));
+        }
+        let number = sources.next;
+        sources.next += 1;
+        sources.known.insert(number, Arc::clone(readiness));
+        drop(sources);
+        let both = Interest::READABLE | Interest::WRITABLE;
+        let registered = self
+            .registry
+            .register(&mut SourceFd(&descriptor), Token(number), both);
+        match registered {
+            Ok(()) => Ok(number),
+            Err(error) => {
+                let gone = lock(&self.sources).known.remove(&number);
+                drop(gone);
+                Err(error)
+            }
+        }
+    }
+
+    /// The descriptor, which is still open, concerns nobody any more.
+    pub(super) fn deregister(&self, descriptor: RawFd, number: usize) {
+        let gone = lock(&self.sources).known.remove(&number);
+        // It fails if the descriptor was closed: then it is deregistered.
+        let _ = self.registry.deregister(&mut SourceFd(&descriptor));
+        drop(gone);
+    }
+
+    /// The runtime has ended: nobody polls from here on.
+    pub(crate) fn close(&self) {
+        let mut wakers = Vec::new();
+        let mut sources = lock(&self.sources);
+        sources.closed = true;
+        for readiness in sources.known.values() {
+            readiness.abandon(&mut wakers);
+        }
+        drop(sources);
+        wake_all(wakers);
+    }
+}
+
+fn note(event: &Event, readiness: &Readiness, wakers: &mut Vec<Waker>) {
+    let failed = event.is_error();
+    let (closed, deaf) = (event.is_read_closed(), event.is_write_closed());
+    if event.is_readable() || closed || failed {
+        readiness.set(Direction::Read, closed, wakers);
+    }
+    if event.is_writable() || deaf || failed {
+        readiness.set(Direction::Write, deaf, wakers);
+    }
+}
+
+impl Turn {
+    fn wait(&mut self, timeout: Option<Duration>) {
+        let timeout = self.exact(timeout);
+        if let Err(error) = self.poll.poll(&mut self.events, timeout) {
+            self.events.clear();
+            let _interrupted = error;
+        }
+    }
+
+    /// The poller counts in milliseconds: the alarm rings at the end of what is shorter.
+    #[cfg(target_os = "linux")]
+    fn exact(&self, timeout: Option<Duration>) -> Option<Duration> {
+        let timeout = timeout?;
+        if timeout.is_zero() {
+            return Some(timeout);
+        }
+        let whole = Duration::from_millis(timeout.as_millis().try_into().unwrap_or(u64::MAX));
+        if whole.is_zero() {
+            self.alarm.set(timeout);
+            return None;
+        }
+        Some(whole)
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn exact(&self, timeout: Option<Duration>) -> Option<Duration> {
+        timeout
+    }
+}

@@ -1,0 +1,115 @@
+//! Sockets of an installed [`Network`](super::Network), as those of the system: their polls are
+//! calls that say `WouldBlock`, and their wakes are edges.
+
+use std::fmt;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use super::network::{Accept, Socket};
+use super::readiness::{Direction, Readiness, Waiting};
+use super::tcp::TcpStream;
+use crate::primitive::{Arc, Mutex, lock};
+
+/// A stream.
+pub(super) struct Installed {
+    /// Held while the network polls, by one task of the stream's at a time.
+    socket: Mutex<Box<dyn Socket>>,
+    readiness: Arc<Readiness>,
+    reads: Waker,
+    writes: Waker,
+}
+
+impl Installed {
+    pub(super) fn new(socket: Box<dyn Socket>) -> Self {
+        let readiness = Arc::new(Readiness::new());
+        Self {
+            socket: Mutex::new(socket),
+            reads: waiting(&readiness, Direction::Read),
+            writes: waiting(&readiness, Direction::Write),
+            readiness,
+        }
+    }
+
+    pub(super) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        lock(&self.socket).local_addr()
+    }
+    pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
+        lock(&self.socket).peer_addr()
+    }
+    pub(super) fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        self.call(&self.reads, |socket, cx| socket.poll_read_vectored(cx, buffers))
+    }
+    pub(super) fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        self.call(&self.writes, |socket, cx| socket.poll_write_vectored(cx, buffers))
+    }
+    pub(super) fn flush(&self) -> io::Result<()> {
+        self.call(&self.writes, |socket, cx| socket.poll_flush(cx))
+    }
+    pub(super) fn close(&self) -> io::Result<()> {
+        self.call(&self.writes, |socket, cx| socket.poll_close(cx))
+    }
+
+    fn call<R>(
+        &self,
+        waker: &Waker,
+        poll: impl FnOnce(Pin<&mut dyn Socket>, &mut Context<'_>) -> Poll<io::Result<R>>,
+    ) -> io::Result<R> {
+        let mut socket = lock(&self.socket);
+        would_block(poll(Pin::new(&mut **socket), &mut Context::from_waker(waker)))
+    }
+}
+
+/// A listener.
+pub(super) struct InstalledListener {
+    listener: Mutex<Box<dyn Accept>>,
+    readiness: Arc<Readiness>,
+    accepts: Waker,
+}
+
+impl InstalledListener {
+    pub(super) fn new(listener: Box<dyn Accept>) -> Self {
+        let readiness = Arc::new(Readiness::new());
+        Self {
+            listener: Mutex::new(listener),
+            accepts: waiting(&readiness, Direction::Read),
+            readiness,
+        }
+    }
+
+    pub(super) fn readiness(&self) -> &Readiness {
+        &self.readiness
+    }
+    pub(super) fn local_addr(&self) -> io::Result<SocketAddr> {
+        lock(&self.listener).local_addr()
+    }
+    pub(super) fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        let mut cx = Context::from_waker(&self.accepts);
+        let socket = would_block(lock(&self.listener).poll_accept(&mut cx))?;
+        let from = socket.peer_addr()?;
+        Ok((TcpStream::installed(socket), from))
+    }
+}
+
+fn waiting(readiness: &Arc<Readiness>, direction: Direction) -> Waker {
+    Waker::from(Arc::new(Waiting(Arc::clone(readiness), direction)))
+}
+
+fn would_block<R>(poll: Poll<io::Result<R>>) -> io::Result<R> {
+    match poll {
+        Poll::Ready(done) => done,
+        Poll::Pending => Err(ErrorKind::WouldBlock.into()),
+    }
+}
+
+impl fmt::Debug for Installed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Installed")
+            .field("readiness", &self.readiness)
+            .finish_non_exhaustive()
+    }
+}

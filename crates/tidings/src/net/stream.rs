@@ -1,0 +1,227 @@
+//! What streams have in common: reading and writing by the traits of `futures-io`.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+
+use futures_io::{AsyncRead, AsyncWrite};
+
+use super::readiness::{Direction, POLLED, Readiness};
+use crate::primitive::Arc;
+use crate::sched;
+
+/// A stream of bytes whose calls do not wait: they say `WouldBlock`.
+pub(super) trait Bytes {
+    fn readiness(&self) -> &Readiness;
+    fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
+    fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize>;
+    fn flush(&self) -> io::Result<()>;
+    /// Nothing will be written any more.
+    fn close(&self) -> io::Result<()>;
+
+    fn try_read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        let read = || self.read(buffers);
+        let (n, edge) = self.readiness().try_call(Direction::Read, read)?;
+        if is_last(n, room) {
+            self.readiness().drained(Direction::Read, edge);
+        }
+        Ok(n)
+    }
+
+    fn try_write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        let write = || self.write(buffers);
+        let (n, edge) = self.readiness().try_call(Direction::Write, write)?;
+        if is_last(n, buffers.iter().map(|buffer| buffer.len()).sum()) {
+            self.readiness().drained(Direction::Write, edge);
+        }
+        Ok(n)
+    }
+
+    fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(poll_budget(cx));
+        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        let read = || self.read(buffers);
+        let readiness = self.readiness();
+        let read = readiness.poll_call(Direction::Read, POLLED, cx.waker(), read);
+        let (n, edge) = ready!(read)?;
+        if is_last(n, room) {
+            readiness.drained(Direction::Read, edge);
+        }
+        Poll::Ready(Ok(n))
+    }
+
+    fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(poll_budget(cx));
+        let write = || self.write(buffers);
+        let readiness = self.readiness();
+        let written = readiness.poll_call(Direction::Write, POLLED, cx.waker(), write);
+        let (n, edge) = ready!(written)?;
+        if is_last(n, buffers.iter().map(|buffer| buffer.len()).sum()) {
+            readiness.drained(Direction::Write, edge);
+        }
+        Poll::Ready(Ok(n))
+    }
+
+    /// Tries `call` in the direction of writes until it does not wait.
+    fn poll_end(
+        &self,
+        cx: &mut Context<'_>,
+        call: impl FnMut() -> io::Result<()>,
+    ) -> Poll<io::Result<()>> {
+        let readiness = self.readiness();
+        let done = ready!(readiness.poll_call(Direction::Write, POLLED, cx.waker(), call));
+        Poll::Ready(done.map(|((), _)| ()))
+    }
+}
+
+/// The system has taken or given less than it was asked for: the next call would wait. The end of
+/// a stream, a read of nothing, comes again.
+fn is_last(n: usize, asked: usize) -> bool {
+    0 < n && n < asked
+}
+
+/// A stream that is always ready lets others run now and then.
+fn poll_budget(cx: &Context<'_>) -> Poll<()> {
+    if sched::spend_budget() {
+        return Poll::Ready(());
+    }
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
+/// Implements the traits of `futures-io` for a stream and for references to it.
+macro_rules! async_bytes {
+    ($stream:ty) => {
+        async_bytes!($stream: $stream);
+        async_bytes!($stream: &$stream);
+    };
+    ($stream:ty: $type:ty) => {
+        impl futures_io::AsyncRead for $type {
+            fn poll_read(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buffer: &mut [u8],
+            ) -> Poll<io::Result<usize>> {
+                <$stream as Bytes>::poll_read(&self, cx, &mut [IoSliceMut::new(buffer)])
+            }
+            fn poll_read_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buffers: &mut [IoSliceMut<'_>],
+            ) -> Poll<io::Result<usize>> {
+                <$stream as Bytes>::poll_read(&self, cx, buffers)
+            }
+        }
+
+        impl futures_io::AsyncWrite for $type {
+            fn poll_write(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                bytes: &[u8],
+            ) -> Poll<io::Result<usize>> {
+                <$stream as Bytes>::poll_write(&self, cx, &[IoSlice::new(bytes)])
+            }
+            fn poll_write_vectored(
+                self: Pin<&mut Self>,
+                cx: &mut Context<'_>,
+                buffers: &[IoSlice<'_>],
+            ) -> Poll<io::Result<usize>> {
+                <$stream as Bytes>::poll_write(&self, cx, buffers)
+            }
+            fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                let stream: &$stream = &self;
+                stream.poll_end(cx, || stream.flush())
+            }
+            fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+                let stream: &$stream = &self;
+                stream.poll_end(cx, || stream.close())
+            }
+        }
+    };
+}
+pub(super) use async_bytes;
+
+/// The reading half of a stream, from its `into_split`.
+#[derive(Debug)]
+pub struct ReadHalf<S>(Arc<S>);
+
+/// The writing half of a stream, from its `into_split`.
+///
+/// Dropping it leaves the stream as it is, until the reading half is dropped too; `close` tells
+/// the peer that nothing more comes.
+#[derive(Debug)]
+pub struct WriteHalf<S>(Arc<S>);
+
+pub(super) fn split<S>(stream: S) -> (ReadHalf<S>, WriteHalf<S>) {
+    let stream = Arc::new(stream);
+    (ReadHalf(Arc::clone(&stream)), WriteHalf(stream))
+}
+
+impl<S> ReadHalf<S> {
+    /// The whole stream, to ask it and to wait for it.
+    pub fn stream(&self) -> &S {
+        &self.0
+    }
+}
+
+impl<S> WriteHalf<S> {
+    /// The whole stream, to ask it and to wait for it.
+    pub fn stream(&self) -> &S {
+        &self.0
+    }
+}
+
+impl<S> AsyncRead for ReadHalf<S>
+where
+    for<'a> &'a S: AsyncRead,
+{
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        pin!(&*self.0).poll_read(cx, buffer)
+    }
+    fn poll_read_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+    ) -> Poll<io::Result<usize>> {
+        pin!(&*self.0).poll_read_vectored(cx, buffers)
+    }
+}
+
+impl<S> AsyncWrite for WriteHalf<S>
+where
+    for<'a> &'a S: AsyncWrite,
+{
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        pin!(&*self.0).poll_write(cx, bytes)
+    }
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffers: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        pin!(&*self.0).poll_write_vectored(cx, buffers)
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        pin!(&*self.0).poll_flush(cx)
+    }
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        pin!(&*self.0).poll_close(cx)
+    }
+}

@@ -1,0 +1,367 @@
+//! TCP: the system's sockets, or those of an installed network.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::net::{self, Shutdown, SocketAddr};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::accept::{Accepting, Listen};
+use super::installed::{Installed, InstalledListener};
+use super::io::Io;
+use super::network::Socket;
+use super::readiness::{Direction, POLLED, Readiness};
+use super::ready::Ready;
+use super::stream::{Bytes, ReadHalf, WriteHalf, async_bytes, split};
+use super::driver;
+use crate::primitive::Mutex;
+use crate::sched;
+
+/// A connection.
+///
+/// Reads and writes by the traits of `futures-io`, which `futures::io::AsyncReadExt` and
+/// `AsyncWriteExt` make methods of; so does `&TcpStream`, one task at a time in each direction.
+/// A read or write tries at once, and waits only if it must; what waits is dropped without a
+/// trace. Dropping the stream closes it.
+///
+/// ```
+/// use futures::io::{AsyncReadExt, AsyncWriteExt};
+/// use tidings::net::{TcpListener, TcpStream};
+///
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+/// let at = listener.local_addr().unwrap();
+/// tidings::spawn(async move {
+///     let (mut stream, _) = listener.accept().await?;
+///     stream.write_all(b"hello").await
+/// });
+/// let mut stream = TcpStream::connect(at).await.unwrap();
+/// let mut text = String::new();
+/// stream.read_to_string(&mut text).await.unwrap();
+/// assert_eq!(text, "hello");
+/// # });
+/// ```
+#[derive(Debug)]
+pub struct TcpStream(Stream);
+
+#[derive(Debug)]
+enum Stream {
+    System(Io<net::TcpStream>),
+    Installed(Installed),
+}
+
+impl TcpStream {
+    /// Connects; polled by the runtime of this thread from then on, wherever it goes.
+    ///
+    /// Dropping the wait gives the connection up. Names are not resolved: that blocks, and
+    /// `std::net::ToSocketAddrs` does it in a [`spawn_blocking`](crate::spawn_blocking).
+    ///
+    /// # Errors
+    /// As std's, [`ConnectionRefused`](ErrorKind::ConnectionRefused) for one; on a runtime under a
+    /// seam without a network, [`Unsupported`](ErrorKind::Unsupported).
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn connect(to: impl Into<SocketAddr>) -> io::Result<Self> {
+        let to = to.into();
+        let installed = sched::runtime().network().map(|network| network.connect(to));
+        if let Some(connecting) = installed {
+            return Ok(Self::installed(connecting.await?));
+        }
+        let io = Io::with(&driver()?, mio::net::TcpStream::connect(to)?.into())?;
+        let stream: &net::TcpStream = io.get_ref();
+        poll_fn(|cx| {
+            let call = || is_connected(stream);
+            io.readiness().poll_call(Direction::Write, POLLED, cx.waker(), call)
+        })
+        .await?;
+        Ok(Self(Stream::System(io)))
+    }
+
+    /// Takes over a stream of std's.
+    ///
+    /// # Errors
+    /// As [`Io::new`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
+        stream.set_nonblocking(true)?;
+        Ok(Self(Stream::System(Io::new(stream)?)))
+    }
+
+    pub(super) fn installed(socket: Box<dyn Socket>) -> Self {
+        Self(Stream::Installed(Installed::new(socket)))
+    }
+
+    /// The address of this end.
+    ///
+    /// # Errors
+    /// As std's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Stream::System(io) => io.get_ref().local_addr(),
+            Stream::Installed(socket) => socket.local_addr(),
+        }
+    }
+
+    /// The address of the other end.
+    ///
+    /// # Errors
+    /// As std's.
+    pub fn peer_addr(&self) -> io::Result<SocketAddr> {
+        match &self.0 {
+            Stream::System(io) => io.get_ref().peer_addr(),
+            Stream::Installed(socket) => socket.peer_addr(),
+        }
+    }
+
+    /// Sends small writes at once (`true`) or gathers them (`false`, the system's default).
+    /// An installed network has nothing to set.
+    ///
+    /// # Errors
+    /// As std's.
+    pub fn set_nodelay(&self, nodelay: bool) -> io::Result<()> {
+        match &self.0 {
+            Stream::System(io) => io.get_ref().set_nodelay(nodelay),
+            Stream::Installed(_) => Ok(()),
+        }
+    }
+
+    /// Waits until a read is worth a try: an event.
+    ///
+    /// ```
+    /// # use tidings::net::{TcpListener, TcpStream};
+    /// use std::time::Duration;
+    /// use tidings::Event;
+    ///
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// # let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+    /// # let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    /// let mut buffer = [0; 64];
+    /// let nothing = stream.try_read(&mut buffer).unwrap_err();
+    /// assert_eq!(nothing.kind(), std::io::ErrorKind::WouldBlock);
+    /// assert!(stream.readable().timeout(Duration::from_millis(5)).await.is_err());
+    /// # });
+    /// ```
+    pub fn readable(&self) -> Ready<'_> {
+        Ready::new(self.readiness(), Direction::Read)
+    }
+
+    /// Waits until a write is worth a try: an event.
+    pub fn writable(&self) -> Ready<'_> {
+        Ready::new(self.readiness(), Direction::Write)
+    }
+
+    /// Reads what is there, without waiting; 0 at the end.
+    ///
+    /// # Errors
+    /// As std's; [`WouldBlock`](ErrorKind::WouldBlock) if there is nothing.
+    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        Bytes::try_read(self, &mut [IoSliceMut::new(buffer)])
+    }
+
+    /// Writes what there is room for, without waiting.
+    ///
+    /// # Errors
+    /// As std's; [`WouldBlock`](ErrorKind::WouldBlock) if there is no room.
+    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+        Bytes::try_write(self, &[IoSlice::new(bytes)])
+    }
+
+    /// Two halves, for two tasks.
+    pub fn into_split(self) -> (ReadHalf<Self>, WriteHalf<Self>) {
+        split(self)
+    }
+}
+
+/// Has the connection come about?
+fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
+    if let Some(error) = stream.take_error()? {
+        return Err(error);
+    }
+    match stream.peer_addr() {
+        Err(error) if error.kind() == ErrorKind::NotConnected => Err(ErrorKind::WouldBlock.into()),
+        done => done.map(|_| ()),
+    }
+}
+
+impl Bytes for TcpStream {
+    fn readiness(&self) -> &Readiness {
+        match &self.0 {
+            Stream::System(io) => io.readiness(),
+            Stream::Installed(socket) => socket.readiness(),
+        }
+    }
+    #[inline]
+    fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+        match &self.0 {
+            Stream::System(io) => match buffers {
+                [buffer] => io.get_ref().read(buffer),
+                _ => io.get_ref().read_vectored(buffers),
+            },
+            Stream::Installed(socket) => socket.read(buffers),
+        }
+    }
+    #[inline]
+    fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+        match &self.0 {
+            Stream::System(io) => match buffers {
+                [bytes] => io.get_ref().write(bytes),
+                _ => io.get_ref().write_vectored(buffers),
+            },
+            Stream::Installed(socket) => socket.write(buffers),
+        }
+    }
+    fn flush(&self) -> io::Result<()> {
+        match &self.0 {
+            Stream::System(_) => Ok(()),
+            Stream::Installed(socket) => socket.flush(),
+        }
+    }
+    fn close(&self) -> io::Result<()> {
+        match &self.0 {
+            Stream::System(io) => match io.get_ref().shutdown(Shutdown::Write) {
+                // The peer has broken it off before.
+                Err(error) if error.kind() == ErrorKind::NotConnected => Ok(()),
+                done => done,
+            },
+            Stream::Installed(socket) => socket.close(),
+        }
+    }
+}
+
+async_bytes!(TcpStream);
+
+/// Takes connections.
+///
+/// ```
+/// use tidings::net::{TcpListener, TcpStream};
+/// use tidings::{CancellationToken, select};
+///
+/// # async fn serve(_: TcpStream) {}
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// # let stop = CancellationToken::new();
+/// # stop.cancel();
+/// let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+/// loop {
+///     select! {
+///         () = stop.cancelled() => break,
+///         accepted = listener.accept() => {
+///             let (stream, _) = accepted.unwrap();
+///             tidings::spawn(serve(stream));
+///         }
+///     }
+/// }
+/// # });
+/// ```
+pub struct TcpListener {
+    listener: Listener,
+    returned: Mutex<VecDeque<(TcpStream, SocketAddr)>>,
+}
+
+enum Listener {
+    System(Io<mio::net::TcpListener>),
+    Installed(InstalledListener),
+}
+
+impl TcpListener {
+    /// Listens at this address; port 0 is any that is free. On Unix the address may be one that
+    /// was listened at until just before (`SO_REUSEADDR`).
+    ///
+    /// # Errors
+    /// As std's, [`AddrInUse`](ErrorKind::AddrInUse) for one; on a runtime under a seam without a
+    /// network, [`Unsupported`](ErrorKind::Unsupported).
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn bind(at: impl Into<SocketAddr>) -> io::Result<Self> {
+        let at = at.into();
+        let listener = match sched::runtime().network() {
+            Some(network) => Listener::Installed(InstalledListener::new(network.bind(at)?)),
+            None => {
+                let driver = driver()?;
+                Listener::System(Io::with(&driver, mio::net::TcpListener::bind(at)?)?)
+            }
+        };
+        Ok(Self::of(listener))
+    }
+
+    /// Takes over a listener of std's, with the options that its maker has set.
+    ///
+    /// # Errors
+    /// As [`Io::new`].
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[track_caller]
+    pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        let io = Io::new(mio::net::TcpListener::from_std(listener))?;
+        Ok(Self::of(Listener::System(io)))
+    }
+
+    fn of(listener: Listener) -> Self {
+        Self {
+            listener,
+            returned: Mutex::default(),
+        }
+    }
+
+    /// Waits for the next connection: an event, which gives it with its peer's address.
+    ///
+    /// A connection that was taken for a wait that is dropped, or loses a choice, is the next
+    /// one's.
+    ///
+    /// # Errors
+    /// As std's. That of a connection which broke off before it was accepted says nothing of the
+    /// next one; too many open descriptors are an error until some are closed.
+    pub fn accept(&self) -> Accepting<'_, (TcpStream, SocketAddr)> {
+        Accepting::new(self)
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// As std's.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        match &self.listener {
+            Listener::System(io) => io.get_ref().local_addr(),
+            Listener::Installed(listener) => listener.local_addr(),
+        }
+    }
+}
+
+impl Listen<(TcpStream, SocketAddr)> for TcpListener {
+    fn readiness(&self) -> &Readiness {
+        match &self.listener {
+            Listener::System(io) => io.readiness(),
+            Listener::Installed(listener) => listener.readiness(),
+        }
+    }
+    fn accept(&self) -> io::Result<(TcpStream, SocketAddr)> {
+        match &self.listener {
+            Listener::System(io) => {
+                let (stream, from) = io.get_ref().accept()?;
+                let stream = Io::with(io.driver(), stream.into())?;
+                Ok((TcpStream(Stream::System(stream)), from))
+            }
+            Listener::Installed(listener) => listener.accept(),
+        }
+    }
+    fn returned(&self) -> &Mutex<VecDeque<(TcpStream, SocketAddr)>> {
+        &self.returned
+    }
+}
+
+impl fmt::Debug for TcpListener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TcpListener")
+            .field("at", &self.local_addr())
+            .finish()
+    }
+}

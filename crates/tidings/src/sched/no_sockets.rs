@@ -1,0 +1,30 @@
+//! In place of `sockets.rs` where there is no `net`: a worker waits at its parker.
+
+use std::time::Duration;
+
+use super::Shared;
+use super::worker::Worker;
+
+/// What a runtime has for its sockets: nothing.
+#[derive(Debug, Default)]
+pub(super) struct Sockets;
+
+impl Shared {
+    pub(super) fn wake_poller(&self) {}
+    pub(super) fn close_sockets(&self) {}
+}
+
+impl Worker {
+    #[inline(always)]
+    pub(super) fn look_at_sockets(&self) -> bool {
+        false
+    }
+
+    pub(super) fn rest(&self, timeout: Option<Duration>) -> bool {
+        match timeout {
+            Some(timeout) => self.parker.park_timeout(timeout),
+            None => self.parker.park(),
+        }
+        false
+    }
+}

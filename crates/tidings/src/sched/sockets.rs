@@ -1,0 +1,115 @@
+//! The workers poll the sockets of their runtime: here the scheduler meets `net`.
+//!
+//! A worker with nothing to do waits in the poller, if nobody does, and at its parker otherwise.
+//! So in a runtime that sleeps one worker waits in the poller, or was about to when it found
+//! another there, who is awake then. A worker at work looks in now and then, and so does one that
+//! searches; a poller that stands empty because its worker is in a long poll is taken by the next
+//! worker that keeps watch (sched/watch.rs).
+//!
+//! A runtime has no poller until it has its first socket, and its workers go to their parkers.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use super::{Shared, current};
+use super::worker::Worker;
+use crate::net::{Driver, Network};
+use crate::primitive::{Arc, OnceLock};
+use crate::task::wake_each;
+
+/// What a runtime has for its sockets.
+#[derive(Default)]
+pub(super) struct Sockets {
+    driver: OnceLock<Arc<Driver>>,
+    pub(super) network: Option<Arc<dyn Network>>,
+}
+
+impl Shared {
+    /// The poller of this runtime; there is one from here on.
+    pub(crate) fn driver(&self) -> io::Result<Arc<Driver>> {
+        if let Some(driver) = self.sockets.driver.get() {
+            return Ok(Arc::clone(driver));
+        }
+        if current::worker().is_some_and(|worker| worker.seam.is_some()) {
+            let why = "a runtime under a seam has the sockets of its network alone";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        let made = Arc::new(Driver::new()?);
+        let driver = Arc::clone(self.sockets.driver.get_or_init(|| made));
+        // All may sleep at their parkers, where no socket wakes them. Whoever falls asleep from
+        // here on sees the driver: it gets on the list of sleepers first, as we look at it last.
+        if let Some(sleeper) = self.idle.wake_one() {
+            self.unpark(sleeper);
+        }
+        Ok(driver)
+    }
+
+    /// Where its TCP sockets come from, if not from the system.
+    pub(crate) fn network(&self) -> Option<&Arc<dyn Network>> {
+        self.sockets.network.as_ref()
+    }
+
+    /// A worker that was unparked waits in the poller.
+    pub(super) fn wake_poller(&self) {
+        if let Some(driver) = self.sockets.driver.get() {
+            driver.wake();
+        }
+    }
+
+    /// All workers have stopped, and all tasks have ended.
+    pub(super) fn close_sockets(&self) {
+        if let Some(driver) = self.sockets.driver.get() {
+            driver.close();
+        }
+    }
+}
+
+impl Worker {
+    /// Wakes whoever's sockets have become ready. `true`: somebody was woken.
+    pub(super) fn look_at_sockets(&self) -> bool {
+        match self.shared.sockets.driver.get() {
+            Some(driver) => self.poll(driver, Some(Duration::ZERO)).unwrap_or(false),
+            None => false,
+        }
+    }
+
+    /// Waits to be unparked, or for sockets, for at most `timeout`. `true`: it has woken somebody.
+    pub(super) fn rest(&self, timeout: Option<Duration>) -> bool {
+        let driver = self.shared.sockets.driver.get();
+        if let Some(woken) = driver.and_then(|driver| self.poll(driver, timeout)) {
+            return woken;
+        }
+        match timeout {
+            Some(timeout) => self.parker.park_timeout(timeout),
+            None => self.parker.park(),
+        }
+        false
+    }
+
+    /// `None`: somebody else is in the poller.
+    fn poll(&self, driver: &Driver, timeout: Option<Duration>) -> Option<bool> {
+        let turn = driver.try_enter()?;
+        let mut due = self.due.take();
+        let wakers = &mut due.0;
+        // From here on an unpark wakes the poller, and it is we who are in it.
+        if timeout == Some(Duration::ZERO) {
+            driver.poll(turn, timeout, wakers);
+        } else if self.parker.leave() {
+            driver.poll(turn, timeout, wakers);
+            self.parker.come_back();
+        }
+        let woken = !wakers.is_empty();
+        let _ = wake_each(wakers.drain(..));
+        self.due.replace(due);
+        Some(woken)
+    }
+}
+
+impl fmt::Debug for Sockets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sockets")
+            .field("driver", &self.driver)
+            .finish_non_exhaustive()
+    }
+}
