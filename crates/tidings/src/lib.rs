@@ -26,6 +26,7 @@
 //! | [`actor`](mod@actor), [`interface`] | state behind a mailbox, reached by a typed reference |
 //! | [`scope`], [`JoinSet`], [`CancellationToken`], [`ctrl_c`] | tasks that belong together, and their end |
 //! | [`inspect`](fn@inspect), [`Builder::watch_deadlocks`](sched::Builder::watch_deadlocks) | what lives, who waits for what |
+//! | `net` (Unix, the feature `net`) | sockets, polled by the workers |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |

@@ -114,6 +114,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "the one future of all events, to which its waiters point",
     ),
     (
+        "crates/tidings/src/primitive/alarm.rs",
+        "a timerfd, which std does not have",
+    ),
+    (
         "crates/tidings/src/primitive/biased.rs",
         "the owner's side of the biased lock hands out its value",
     ),
@@ -144,10 +148,6 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
     (
         "crates/tidings/src/sched/mod.rs",
         "a task refers to its runtime without a count",
-    ),
-    (
-        "crates/tidings/src/sched/watch.rs",
-        "a timerfd, which std does not have",
     ),
     (
         "crates/tidings/src/sched/worker.rs",

@@ -93,6 +93,39 @@ fn fork<R: 'static>(f: impl FnOnce() -> R + 'static) -> thread::JoinHandle<R> {
     loom::thread::spawn(f)
 }
 
+/// The system's poller, with one socket: who waits in it is woken, or hears of an edge, once each.
+#[derive(Default)]
+struct Poller {
+    /// Somebody is woken; there is an edge.
+    state: loom::sync::Mutex<(bool, bool)>,
+    changed: loom::sync::Condvar,
+}
+
+impl Poller {
+    fn new() -> Self {
+        Self::default()
+    }
+
+    fn wake(&self) {
+        self.state.lock().unwrap().0 = true;
+        self.changed.notify_one();
+    }
+
+    fn edge(&self) {
+        self.state.lock().unwrap().1 = true;
+        self.changed.notify_one();
+    }
+
+    /// `true`: there was an edge.
+    fn poll(&self, wait: bool) -> bool {
+        let mut state = self.state.lock().unwrap();
+        while wait && *state == (false, false) {
+            state = self.changed.wait(state).unwrap();
+        }
+        std::mem::take(&mut *state).1
+    }
+}
+
 /// A waker that unparks one thread of the model: the poll after a wake happens after it.
 struct Unpark {
     woken: atomic::AtomicBool,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{explore, fork, seen};
+use super::{Poller, explore, fork, seen};
 use crate::primitive::atomic::{AtomicUsize, Ordering};
 use crate::primitive::{Parker, UnsafeCell};
 
@@ -47,5 +47,42 @@ fn an_unpark_before_or_after_the_park_ends_it() {
 fn two_unparks_end_a_park() {
     explore("parker/two", &["unparked before", "unparked after"], || {
         park(2)
+    });
+}
+
+/// One waits in a poller, which it made just before; the other unparks it.
+#[test]
+fn an_unpark_finds_who_waits_in_another_place() {
+    const OUTCOMES: &[&str] = &["unparked before it left", "woken where it was"];
+    explore("parker/away", OUTCOMES, || {
+        let parker = Arc::new(Parker::current());
+        let place = Arc::new(UnsafeCell::new(None));
+        let data = Arc::new(UnsafeCell::new(0));
+        let unparker = {
+            let (parker, place, data) = (parker.clone(), place.clone(), data.clone());
+            fork(move || {
+                // SAFETY: loom fails the model if the reader is not ordered behind us.
+                data.with_mut(|data| unsafe { *data = 1 });
+                if parker.unpark() {
+                    // SAFETY: as above, of the writer before us.
+                    let place: Option<Arc<Poller>> =
+                        place.with(|place| unsafe { (*place).clone() });
+                    place.expect("it said that it went there").wake();
+                }
+            })
+        };
+        let poller = Arc::new(Poller::new());
+        // SAFETY: as above.
+        place.with_mut(|place| unsafe { *place = Some(poller.clone()) });
+        if parker.leave() {
+            poller.poll(true);
+            parker.come_back();
+            seen("woken where it was");
+        } else {
+            seen("unparked before it left");
+        }
+        // SAFETY: as above.
+        assert_eq!(data.with(|data| unsafe { *data }), 1);
+        unparker.join().unwrap();
     });
 }

@@ -10,7 +10,9 @@ use super::worker::Worker;
 pub(super) struct Sockets;
 
 impl Shared {
-    pub(super) fn wake_poller(&self) {}
+    pub(super) fn wake_poller(&self) {
+        let Sockets = &self.sockets;
+    }
     pub(super) fn close_sockets(&self) {}
 }
 

@@ -65,6 +65,9 @@ pub(crate) struct Worker {
     watched: RefCell<Vec<(u32, Instant)>>,
     /// Scratch for the wakers of expired and cancelled timers, and of sockets.
     pub(super) due: RefCell<(Vec<Waker>, Vec<Waker>)>,
+    /// The last time that it had nothing to do was ended by a socket. Then it does not spin: an
+    /// answer over a socket takes longer, and who is to give it may need the core.
+    heard: Cell<bool>,
     pub(super) seam: Option<RefCell<Box<dyn Seam>>>,
 }
 
@@ -91,6 +94,7 @@ impl Worker {
             turn: Cell::new(0),
             watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
             due: RefCell::default(),
+            heard: Cell::new(false),
             seam: seam.map(RefCell::new),
         }
     }
@@ -338,12 +342,14 @@ impl Worker {
     fn search(&self) -> Found {
         for spin in 0..SPINS {
             if let Some(task) = self.steal() {
+                self.heard.set(false);
                 return Found::Task(task);
             }
             if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
+                self.heard.set(true);
                 return Found::Own;
             }
-            if self.shared.is_closing() {
+            if self.heard.get() || self.shared.is_closing() {
                 return Found::Nothing;
             }
             for _ in 0..16 {
@@ -377,7 +383,9 @@ impl Worker {
                 (None, true) => Some(watch),
                 (left, false) => left,
             };
-            if self.rest(wait) || !idle.is_sleeping(self.index) {
+            let heard = self.rest(wait);
+            self.heard.set(heard);
+            if heard || !idle.is_sleeping(self.index) {
                 break;
             }
             if others_busy {

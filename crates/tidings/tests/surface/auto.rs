@@ -6,7 +6,7 @@ use std::marker::{PhantomData, PhantomPinned};
 use std::rc::Rc;
 
 use tidings::channel::{broadcast, ivar, mvar, oneshot, watch};
-use tidings::{actor, channel, event, sched, sync, task, time};
+use tidings::{actor, channel, event, net, sched, sync, task, time};
 
 /// What a type has that does not have the trait in question.
 trait No {
@@ -61,6 +61,9 @@ type Row = (&'static str, String, &'static str);
 
 fn generic() -> Vec<Row> {
     let rows = generic! {
+        "tidings::net::Accepting": net::Accepting<'static, T> => "SYU S-U --U";
+        "tidings::net::ReadHalf": net::ReadHalf<T> => "SYU --U --U";
+        "tidings::net::WriteHalf": net::WriteHalf<T> => "SYU --U --U";
         "tidings::actor::ActorRef": actor::ActorRef<T> => "SYU SYU --U";
         "tidings::actor::Recipient": actor::Recipient<T> => "SYU SYU --U";
         "tidings::actor::WeakActorRef": actor::WeakActorRef<T> => "SYU SYU --U";
@@ -187,6 +190,13 @@ fn plain() -> Vec<Row> {
         "tidings::sched::Builder": sched::Builder => "S-U";
         "tidings::sched::Choice": sched::Choice => "SYU";
         "tidings::sched::Seeded": sched::Seeded => "SYU";
+        "tidings::net::TcpListener": net::TcpListener => "SYU";
+        "tidings::net::TcpStream": net::TcpStream => "SYU";
+        "tidings::net::UnixListener": net::UnixListener => "SYU";
+        "tidings::net::UnixStream": net::UnixStream => "SYU";
+        "tidings::net::Io": net::Io<std::fs::File> => "SYU";
+        "tidings::net::Ready": net::Ready<'static> => "SYU";
+        "tidings::net::Direction": net::Direction => "SYU";
         "tidings::sync::Barrier": sync::Barrier => "SYU";
         "tidings::sync::BarrierWait": sync::BarrierWait<'static> => "SY-";
         "tidings::sync::BarrierWaitResult": sync::BarrierWaitResult => "SYU";
