@@ -11,14 +11,17 @@
 //! | file | what |
 //! |---|---|
 //! | `frame.rs`, `outbox.rs`, `credit.rs`, `numbers.rs` | frames; classes; flow control; numbers of calls |
-//! | `session.rs`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
+//! | `session/`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
 //! | `hub.rs`, `inward.rs`, `outward.rs` | actors and calls behind the numbers |
 //! | `driver.rs`, `shared.rs` | the future that moves a link, and what wakes it |
 //! | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 //! | `memory.rs` | streams in memory |
+//! | `connect.rs`, `listen.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
 
 #![forbid(unsafe_code)]
 
+mod address;
+mod connect;
 mod credit;
 mod driver;
 mod exports;
@@ -28,18 +31,27 @@ mod hub;
 mod inward;
 mod limits;
 mod link;
+mod listen;
 pub mod memory;
 mod numbers;
 mod outbox;
 mod outward;
 mod session;
 mod shared;
+mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 #[cfg(test)]
 mod vectors;
 
+pub use address::{Address, AddressError};
+pub use connect::{ConnectError, Connector};
 pub use driver::{Driver, link};
 pub use exports::Exports;
 pub use frame::{End, Failure, Unbound};
 pub use limits::{Broken, Grant, Limits, Refusal, Stats};
 pub use link::{GetError, Link, Options};
+pub use listen::{Listener, Server};
 pub use session::{Bind, Identity, Incoming, Peer, Session};
+#[cfg(feature = "tls")]
+pub use tls::{Tls, TlsError};

@@ -278,7 +278,7 @@ fn bodies() -> Vec<Value> {
     #[derive(Serialize, tidings::Schema)]
     enum Tree {
         Leaf,
-        Node(Vec<Tree>, Point),
+        Node(Vec<Self>, Point),
         Named { name: String },
     }
     fn one<T: Serialize + Schema>(value: &T) -> Value {

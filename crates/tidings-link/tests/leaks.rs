@@ -1,7 +1,7 @@
 //! Calls leave nothing behind: a process of its own, so that its memory is this test's.
 
+use tidings::JoinSet;
 use tidings::actor::{self, Reply};
-use tidings::{Event, JoinSet};
 use tidings_link::{Exports, Options, link, memory};
 
 #[tidings::interface(remote)]

@@ -5,4 +5,5 @@ mod calls;
 mod faults;
 mod help;
 mod limits;
+mod sockets;
 mod travel;

@@ -19,7 +19,7 @@ use crate::primitive::Arc;
 use crate::time::Instant;
 
 /// The caller's end of a reply.
-pub(crate) type Answers<R> = oneshot::Receiver<Result<R, CallError>>;
+pub(crate) type Answers<R> = oneshot::Receiver<Result<R, Box<CallError>>>;
 
 impl<R: 'static> Reply<R> {
     /// A reply, and what its caller waits at.

@@ -129,7 +129,7 @@ impl<R: Serialize + Send + 'static> Served for Answering<R> {
     fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>> {
         let answer = match self.0.try_recv() {
             Ok(Ok(answer)) => answer,
-            Ok(Err(why)) => return Some(Err(why)),
+            Ok(Err(why)) => return Some(Err(*why)),
             Err(TryRecvError::Closed) => return Some(Err(CallError::NoReply)),
             Err(TryRecvError::Empty) => return None,
         };

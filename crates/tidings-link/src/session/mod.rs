@@ -3,7 +3,9 @@
 //!
 //! It knows frames, the handshake, credit, the numbers of calls, limits and heartbeats, and nothing of
 //! types: bodies are bytes, actors are numbers. `driver.rs` moves its bytes, `hub.rs` knows what they
-//! mean; the fuzzer and the vectors of PROTOCOL.md use it by itself.
+//! mean; the fuzzer and the vectors of PROTOCOL.md use it by itself. What comes is in `receive.rs`.
+
+mod receive;
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -13,10 +15,11 @@ use tidings::time::Instant;
 
 use crate::credit::{Ledger, May, Purse};
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, End};
-use crate::frame::{Failure, Frame, Hello, ReleaseHead, TellHead, Unbound, header, kind};
+use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Broken, Grant, Limits, Refusal, Stats};
 use crate::numbers::Numbers;
 use crate::outbox::Outbox;
+use receive::Parts;
 
 /// Who we are, for the peer.
 #[derive(Clone, Debug)]
@@ -101,27 +104,6 @@ pub struct Bind {
     pub interface: String,
     /// Its methods, and their numbers.
     pub methods: Vec<(String, u32)>,
-}
-
-/// A message that is coming in several frames.
-#[derive(Debug)]
-struct Parts {
-    kind: u8,
-    header: Head,
-    body: Vec<u8>,
-}
-
-/// The header of a message that has a body.
-#[derive(Debug)]
-enum Head {
-    Request {
-        call: Option<u32>,
-        target: u32,
-        method: u32,
-        left: u64,
-        carried: Vec<Carried>,
-    },
-    Answer(AnswerHead),
 }
 
 /// One end of a link.
@@ -227,264 +209,6 @@ impl Session {
     /// Refuses the peer, for this reason: the refusal is to be written, and the stream closed.
     pub fn refuse(&mut self, why: &Refusal) {
         frame::write_refusal(self.out.control.end(), why);
-    }
-
-    /// Looks at what has come: bytes from the first that has not been taken yet. Gives how many are
-    /// taken by the next message, and the message, if it is one for the user. `None`: the next frame
-    /// has not come whole.
-    ///
-    /// # Errors
-    /// If the link is to be closed. What is left to write should be written.
-    pub fn receive<'a>(
-        &mut self,
-        bytes: &'a [u8],
-        now: Instant,
-    ) -> Result<Option<(usize, Option<Incoming<'a>>)>, Broken> {
-        let longest = match self.peer {
-            Some(_) => frame::LONGEST,
-            None => frame::LONGEST_HELLO,
-        };
-        let Some((length, frame)) = frame::parse(bytes, longest)? else {
-            return Ok(None);
-        };
-        let incoming = match self.peer {
-            None => Some(self.greeting(&frame)?),
-            Some(_) => self.frame(frame, now)?,
-        };
-        Ok(Some((length, incoming)))
-    }
-
-    /// Bytes have come, so many.
-    pub fn heard(&mut self, bytes: usize, now: Instant) {
-        self.stats.bytes_in += bytes as u64;
-        self.stats.reads += 1;
-        self.heard = now;
-        self.pinged = false;
-    }
-
-    fn greeting<'a>(&mut self, frame: &Frame<'_>) -> Result<Incoming<'a>, Broken> {
-        if frame.kind == kind::REFUSED {
-            return Err(Broken::RefusedByPeer(header(frame.rest)?.0));
-        }
-        if frame.kind != kind::HELLO || frame.more {
-            return Err(Broken::Protocol("it does not begin with a greeting"));
-        }
-        let (hello, _): (Hello, _) = header(frame.rest)?;
-        if hello.magic != frame::MAGIC {
-            return Err(Broken::Protocol("it does not begin with a greeting"));
-        }
-        if let Some(why) = self.objection(&hello) {
-            self.refuse(&why);
-            return Err(Broken::Refused(why));
-        }
-        self.purse = Purse::new(hello.window, hello.link_window);
-        self.calls = Numbers::new(hello.calls.min(1 << 20));
-        self.peer = Some(Peer {
-            node: hello.node,
-            incarnation: hello.incarnation,
-            message: hello.message,
-            calls: hello.calls,
-        });
-        Ok(Incoming::Up)
-    }
-
-    fn objection(&self, hello: &Hello) -> Option<Refusal> {
-        let (min, max) = frame::VERSIONS;
-        if hello.versions.1 < min || hello.versions.0 > max {
-            return Some(Refusal::Version(min, max));
-        }
-        if hello.cluster != self.cluster {
-            return Some(Refusal::Cluster(self.cluster.clone()));
-        }
-        if hello.codec != CODEC {
-            return Some(Refusal::Codec(CODEC.to_owned()));
-        }
-        let expected = self.expected.as_ref();
-        if expected.is_some_and(|names| !names.contains(&hello.node)) {
-            return Some(Refusal::Node(hello.node.clone()));
-        }
-        None
-    }
-
-    fn frame<'a>(
-        &mut self,
-        frame: Frame<'a>,
-        now: Instant,
-    ) -> Result<Option<Incoming<'a>>, Broken> {
-        match frame.kind {
-            kind::CALL | kind::TELL | kind::ANSWER => return self.message(&frame),
-            kind::REST => return self.rest(&frame),
-            _ => {}
-        }
-        if frame.more {
-            return Err(Broken::Protocol("only bodies come in parts"));
-        }
-        self.count_control(now)?;
-        let rest = frame.rest;
-        Ok(Some(match frame.kind {
-            kind::CREDIT => {
-                let credit: CreditHead = header(rest)?.0;
-                self.purse.add(credit.target, credit.grant)?;
-                Incoming::Credit(credit.target)
-            }
-            kind::NACK => {
-                let call: u32 = header(rest)?.0;
-                self.stats.nacks_in += 1;
-                Incoming::Nack(call)
-            }
-            kind::DOWN => {
-                let down: DownHead = header(rest)?.0;
-                Incoming::Down(down.target, down.end)
-            }
-            kind::RELEASE => {
-                let release: ReleaseHead = header(rest)?.0;
-                Incoming::Release(release.target, release.count)
-            }
-            kind::BIND => Incoming::Bind(bind(rest)?),
-            kind::BOUND => {
-                let bound: BoundHead = header(rest)?.0;
-                Incoming::Bound(bound.id, bound.outcome)
-            }
-            kind::PING => {
-                frame::write(self.out.control.end(), kind::PONG, &());
-                return Ok(None);
-            }
-            kind::PONG => return Ok(None),
-            kind::BYE => {
-                self.peer_drains = true;
-                Incoming::Bye
-            }
-            kind::REFUSED => return Err(Broken::RefusedByPeer(header(rest)?.0)),
-            _ => return Err(Broken::Protocol("a frame of unknown kind")),
-        }))
-    }
-
-    /// A control frame has come. Those that go with requests and answers do not count.
-    fn count_control(&mut self, now: Instant) -> Result<(), Broken> {
-        let (since, count) = &mut self.control;
-        if now.saturating_since(*since) >= Duration::from_secs(1) {
-            (*since, *count) = (now, 0);
-        }
-        *count += 1;
-        if *count > self.limits.control {
-            return Err(Broken::Flood);
-        }
-        Ok(())
-    }
-
-    fn message<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
-        self.control.1 = self.control.1.saturating_sub(1);
-        let (head, body) = match frame.kind {
-            kind::CALL => {
-                let (call, body): (CallHead, _) = header(frame.rest)?;
-                let head = Head::Request {
-                    call: Some(call.id),
-                    target: call.target,
-                    method: u32::from_le_bytes(call.method),
-                    left: call.left,
-                    carried: call.carried,
-                };
-                (head, body)
-            }
-            kind::TELL => {
-                let (tell, body): (TellHead, _) = header(frame.rest)?;
-                let head = Head::Request {
-                    call: None,
-                    target: tell.target,
-                    method: u32::from_le_bytes(tell.method),
-                    left: 0,
-                    carried: tell.carried,
-                };
-                (head, body)
-            }
-            _ => {
-                let (answer, body) = header(frame.rest)?;
-                (Head::Answer(answer), body)
-            }
-        };
-        if let Head::Request { target, .. } = &head {
-            self.ledger.check(*target)?;
-        }
-        self.check_size(body.len())?;
-        if !frame.more {
-            return self.complete(head, Cow::Borrowed(body)).map(Some);
-        }
-        let parts = &mut self.parts[class(frame.kind)];
-        if parts.is_some() {
-            return Err(Broken::Protocol("a message within another"));
-        }
-        *parts = Some(Parts {
-            kind: frame.kind,
-            header: head,
-            body: body.to_vec(),
-        });
-        Ok(None)
-    }
-
-    fn rest<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
-        let (&kind, body) = frame
-            .rest
-            .split_first()
-            .ok_or(Broken::Protocol("an empty part"))?;
-        let slot = &mut self.parts[class(kind)];
-        let parts = slot.as_mut().filter(|parts| parts.kind == kind);
-        let parts = parts.ok_or(Broken::Protocol("a part of no message"))?;
-        if body.is_empty() {
-            return Err(Broken::Protocol("an empty part"));
-        }
-        parts.body.extend_from_slice(body);
-        let size = parts.body.len();
-        let whole = (!frame.more).then(|| slot.take()).flatten();
-        self.check_size(size)?;
-        match whole {
-            None => Ok(None),
-            Some(parts) => self
-                .complete(parts.header, Cow::Owned(parts.body))
-                .map(Some),
-        }
-    }
-
-    fn check_size(&self, body: usize) -> Result<(), Broken> {
-        match body <= self.limits.message as usize {
-            true => Ok(()),
-            false => Err(Broken::MessageTooLarge),
-        }
-    }
-
-    fn complete<'a>(&mut self, head: Head, body: Cow<'a, [u8]>) -> Result<Incoming<'a>, Broken> {
-        match head {
-            Head::Request {
-                call,
-                target,
-                method,
-                left,
-                carried,
-            } => {
-                self.ledger.spend(target, body.len());
-                match call {
-                    Some(_) => self.stats.calls_in += 1,
-                    None => self.stats.tells_in += 1,
-                }
-                Ok(Incoming::Request {
-                    call,
-                    target,
-                    method,
-                    left: (left > 0).then(|| Duration::from_micros(left)),
-                    carried,
-                    body,
-                })
-            }
-            Head::Answer(AnswerHead { id, outcome }) => {
-                if !self.calls.give_back(id) {
-                    return Err(Broken::Protocol("an answer to no call"));
-                }
-                Ok(Incoming::Answer {
-                    call: id,
-                    outcome,
-                    body,
-                })
-            }
-        }
     }
 
     /// The peer has a call of this number under way from here on. `false`: there are too many.
@@ -725,11 +449,6 @@ impl Session {
     }
 }
 
-/// The class of a message: each comes whole before the next of its class.
-fn class(kind: u8) -> usize {
-    usize::from(kind == kind::ANSWER)
-}
-
 fn micros(left: Option<Duration>) -> u64 {
     // 0 is for ever: who has no time left has a microsecond.
     left.map_or(0, |left| {
@@ -739,18 +458,4 @@ fn micros(left: Option<Duration>) -> u64 {
 
 fn give(to: &mut Vec<u8>, target: u32, grant: Grant) {
     frame::write(to, kind::CREDIT, &CreditHead { target, grant });
-}
-
-fn bind(rest: &[u8]) -> Result<Bind, Broken> {
-    let head: BindHead = header(rest)?.0;
-    let methods = head.methods.into_iter();
-    Ok(Bind {
-        id: head.id,
-        name: head.name,
-        token: head.token,
-        interface: head.interface,
-        methods: methods
-            .map(|(name, n)| (name, u32::from_le_bytes(n)))
-            .collect(),
-    })
 }

@@ -1,0 +1,290 @@
+//! Links to nodes at addresses: connecting, once or until it succeeds.
+
+use std::error::Error;
+use std::fmt;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::task::Poll;
+use std::time::Duration;
+
+use tidings::net::{TcpStream, UnixStream};
+
+use crate::address::{Address, AddressError, resolve};
+use crate::driver::link;
+use crate::limits::Broken;
+use crate::link::{Link, Options};
+use crate::stream::Stream;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
+
+/// Connects to a node.
+///
+/// ```no_run
+/// use tidings_link::{Connector, Options};
+/// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
+/// let connector = Connector::new("tcp://127.0.0.1:7000")?.options(Options::new("client"));
+/// let link = connector.connect().await?;
+/// # drop(link); Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Connector {
+    address: Address,
+    options: Options,
+    insecure: bool,
+    backoff: (Duration, Duration),
+    node: Option<String>,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+impl Connector {
+    /// To this address, such as `tcp://127.0.0.1:7000`.
+    ///
+    /// # Errors
+    /// If it is none.
+    pub fn new(address: &str) -> Result<Self, AddressError> {
+        Ok(Self {
+            address: address.parse()?,
+            options: Options::default(),
+            insecure: false,
+            backoff: (Duration::from_millis(100), Duration::from_secs(30)),
+            node: None,
+            #[cfg(feature = "tls")]
+            tls: None,
+        })
+    }
+
+    /// Who we are, and what we export.
+    #[must_use]
+    pub fn options(mut self, options: Options) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// By this identity, for `tls://`.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// The node that is expected there, which its certificate must be for; the address's host if
+    /// it is not given.
+    #[must_use]
+    pub fn node(mut self, name: impl Into<String>) -> Self {
+        self.node = Some(name.into());
+        self
+    }
+
+    /// Whether TCP without TLS may leave this machine. Who reads or alters such a link is not known.
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// How long [`connect_until_up`](Self::connect_until_up) waits: at most the first after one
+    /// failure, twice as long after each, at most the second.
+    #[must_use]
+    pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.backoff = (first, longest);
+        self
+    }
+
+    /// Connects, and waits for the end of the handshake.
+    ///
+    /// # Errors
+    /// If there is no such node, or it will not speak with us.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn connect(&self) -> Result<Link, ConnectError> {
+        let within = self.options.limits.handshake;
+        let (stream, names) = before(within, self.stream())
+            .await
+            .ok_or(ConnectError::Late)??;
+        let mut options = self.options.clone();
+        options.expected = names.or(options.expected);
+        start(stream, options).await
+    }
+
+    /// As [`connect`](Self::connect), again and again until it succeeds, after a time between
+    /// nothing and a limit that grows (exponential backoff with full jitter).
+    ///
+    /// When a link has ended, a new one is another link, and the node there may be another: what
+    /// came over the old one stays dead, and is to be asked for anew.
+    ///
+    /// # Errors
+    /// If waiting cannot help: the node will not speak with us.
+    ///
+    /// ```no_run
+    /// # async fn work(_: &tidings_link::Link) {}
+    /// # async fn always(connector: tidings_link::Connector) -> Result<(), Box<dyn std::error::Error>> {
+    /// loop {
+    ///     let link = connector.connect_until_up().await?;
+    ///     work(&link).await;
+    ///     link.down().await;
+    /// }
+    /// # }
+    /// ```
+    pub async fn connect_until_up(&self) -> Result<Link, ConnectError> {
+        let (mut limit, longest) = self.backoff;
+        loop {
+            match self.connect().await {
+                Err(error) if error.may_pass() => {}
+                done => return done,
+            }
+            tidings::after(limit.mul_f64(chance())).await;
+            limit = (2 * limit).min(longest);
+        }
+    }
+
+    async fn stream(&self) -> Result<(Stream, Option<Vec<String>>), ConnectError> {
+        match &self.address {
+            Address::Unix(path) => Ok((Stream::Unix(UnixStream::connect(path)?), None)),
+            Address::Tcp(at) => {
+                let stream = self.tcp(at, self.insecure).await?;
+                Ok((Stream::Tcp(stream), None))
+            }
+            #[cfg(feature = "tls")]
+            Address::Tls(at) => {
+                let tls = self.tls.as_ref().ok_or(ConnectError::Insecure)?;
+                let node = self.node.as_deref().or(self.address.host());
+                let stream = self.tcp(at, true).await?;
+                let (stream, names) = tls.connect(node.unwrap_or_default(), stream).await?;
+                Ok((Stream::Tls(Box::new(stream)), Some(names)))
+            }
+            #[cfg(not(feature = "tls"))]
+            Address::Tls(_) => Err(ConnectError::Insecure),
+        }
+    }
+
+    async fn tcp(&self, at: &str, anywhere: bool) -> Result<TcpStream, ConnectError> {
+        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+        for address in resolve(at).await? {
+            if !anywhere && !is_here(address) {
+                return Err(ConnectError::Insecure);
+            }
+            match TcpStream::connect(address).await {
+                Ok(stream) => {
+                    stream.set_nodelay(true)?;
+                    return Ok(stream);
+                }
+                Err(error) => last = error,
+            }
+        }
+        Err(last.into())
+    }
+}
+
+/// Does what is sent there stay on this machine?
+pub(crate) fn is_here(address: SocketAddr) -> bool {
+    address.ip().is_loopback()
+}
+
+/// Puts a link on a stream, in a task of its own, and waits for the handshake.
+pub(crate) async fn start(stream: Stream, options: Options) -> Result<Link, ConnectError> {
+    let (link, driver) = link(stream, options);
+    drop(tidings::spawn(driver));
+    let up = link.up().await;
+    up.map(|_| link).map_err(ConnectError::Broken)
+}
+
+/// `None`: it took longer.
+pub(crate) async fn before<F: Future>(limit: Duration, f: F) -> Option<F::Output> {
+    let mut f = pin!(f);
+    let mut late = pin!(tidings::after(limit).into_future());
+    poll_fn(|cx| match f.as_mut().poll(cx) {
+        Poll::Ready(done) => Poll::Ready(Some(done)),
+        Poll::Pending => late.as_mut().poll(cx).map(|()| None),
+    })
+    .await
+}
+
+/// A number from 0 to 1.
+fn chance() -> f64 {
+    use std::hash::{BuildHasher, RandomState};
+    let bits = RandomState::new().hash_one(tidings::time::Instant::now().elapsed());
+    // The upper 53 bits, which a float holds.
+    (bits >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+impl Link {
+    /// Connects to a node, as [`Connector`] does with nothing but an address.
+    ///
+    /// # Errors
+    /// If there is no such node, or it will not speak with us.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn connect(address: &str) -> Result<Self, ConnectError> {
+        Connector::new(address)?.connect().await
+    }
+}
+
+/// Why there is no link.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address is none.
+    Address(AddressError),
+    /// Nobody can be reached there; or its certificate is not good.
+    Io(io::Error),
+    /// It took too long.
+    Late,
+    /// The peer will not speak with us, or we not with it; or it ended the link at once.
+    Broken(Broken),
+    /// It would leave this machine without TLS ([`Connector::insecure`]), or TLS has no identity
+    /// ([`Connector::tls`]).
+    Insecure,
+}
+
+impl ConnectError {
+    /// Can it be better later?
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        use io::ErrorKind::{InvalidData, InvalidInput};
+        match self {
+            Self::Address(_) | Self::Insecure => false,
+            Self::Io(error) => !matches!(error.kind(), InvalidData | InvalidInput),
+            Self::Late => true,
+            Self::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)) => {
+                matches!(
+                    self,
+                    Self::Broken(Broken::RefusedByPeer(crate::Refusal::Overloaded))
+                )
+            }
+            Self::Broken(_) => true,
+        }
+    }
+}
+
+impl From<io::Error> for ConnectError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<AddressError> for ConnectError {
+    fn from(error: AddressError) -> Self {
+        Self::Address(error)
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Address(error) => error.fmt(f),
+            Self::Io(error) => error.fmt(f),
+            Self::Late => f.write_str("it took too long to connect"),
+            Self::Broken(broken) => broken.fmt(f),
+            Self::Insecure => f.write_str("a link that leaves this machine needs TLS"),
+        }
+    }
+}
+
+impl Error for ConnectError {}

@@ -1,0 +1,352 @@
+//! Links that others make to this node.
+
+use std::fmt;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tidings::net::{TcpListener, UnixListener};
+use tidings::sync::Semaphore;
+
+use crate::address::{Address, resolve};
+use crate::connect::{ConnectError, before, is_here, start};
+use crate::frame::write_refusal;
+use crate::limits::Refusal;
+use crate::link::{Link, Options};
+use crate::stream::Stream;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
+
+/// Handshakes at a time.
+const HANDSHAKES: usize = 64;
+
+/// Waits for other nodes.
+///
+/// ```
+/// use tidings::actor;
+/// use tidings_link::{Exports, Link, Listener, Options};
+///
+/// #[tidings::interface(remote)]
+/// trait Counter {
+///     async fn add(&mut self, n: u64) -> u64;
+/// }
+/// # #[derive(Default)]
+/// # struct Tally(u64);
+/// # impl Counter for Tally {
+/// #     async fn add(&mut self, n: u64) -> u64 {
+/// #         self.0 += n;
+/// #         self.0
+/// #     }
+/// # }
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let counter: CounterRef = actor::start(Tally::default());
+/// let options = Options::new("server").exports(Exports::new().add("counter", &counter));
+/// let server = Listener::bind("tcp://127.0.0.1:0", options).await.unwrap().serve();
+///
+/// let link = Link::connect(&server.address().to_string()).await.unwrap();
+/// let counter: CounterRef = link.get("counter").await.unwrap();
+/// assert_eq!(counter.add(7).await.unwrap(), 7);
+/// # });
+/// ```
+pub struct Listener {
+    socket: Socket,
+    address: Address,
+    options: Options,
+    links: usize,
+    #[cfg(feature = "tls")]
+    tls: Option<Tls>,
+}
+
+enum Socket {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Listener {
+    /// Listens at an address: `tcp://127.0.0.1:7000`, `tls://0.0.0.0:7000`, `unix:/run/db.sock`;
+    /// port 0 is any that is free. TCP without TLS stays on this machine.
+    ///
+    /// # Errors
+    /// If it cannot listen there.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn bind(address: &str, options: Options) -> Result<Self, ConnectError> {
+        Self::bind_at(address.parse()?, options, false).await
+    }
+
+    /// As [`bind`](Self::bind), at any address also without TLS: whoever can connect is let in, and
+    /// who reads or alters such a link is not known.
+    ///
+    /// # Errors
+    /// As above.
+    ///
+    /// # Panics
+    /// As above.
+    pub async fn bind_insecure(address: &str, options: Options) -> Result<Self, ConnectError> {
+        Self::bind_at(address.parse()?, options, true).await
+    }
+
+    async fn bind_at(
+        address: Address,
+        options: Options,
+        insecure: bool,
+    ) -> Result<Self, ConnectError> {
+        let (socket, address) = match address {
+            Address::Unix(path) => (
+                Socket::Unix(UnixListener::bind(&path)?),
+                Address::Unix(path),
+            ),
+            Address::Tcp(at) | Address::Tls(at) if at.is_empty() => unreachable!("it was parsed"),
+            Address::Tcp(at) => {
+                let socket = tcp(&at, insecure).await?;
+                let address = Address::Tcp(socket.local_addr()?.to_string());
+                (Socket::Tcp(socket), address)
+            }
+            Address::Tls(at) => {
+                let socket = tcp(&at, true).await?;
+                let address = Address::Tls(socket.local_addr()?.to_string());
+                (Socket::Tcp(socket), address)
+            }
+        };
+        Ok(Self {
+            socket,
+            address,
+            options,
+            links: 1024,
+            #[cfg(feature = "tls")]
+            tls: None,
+        })
+    }
+
+    /// By this identity, for `tls://`.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// How many links there may be at a time: 1024 if nobody says otherwise. Others are refused.
+    #[must_use]
+    pub fn links(mut self, links: usize) -> Self {
+        self.links = links;
+        self
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next stream that comes, before any handshake.
+    async fn accept(&self) -> io::Result<Stream> {
+        match &self.socket {
+            Socket::Tcp(socket) => {
+                let (stream, _) = socket.accept().await?;
+                stream.set_nodelay(true)?;
+                Ok(Stream::Tcp(stream))
+            }
+            Socket::Unix(socket) => Ok(Stream::Unix(socket.accept().await?.0)),
+        }
+    }
+
+    /// Lets nodes in from here on, in tasks of its own.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[must_use = "dropped, it ends its links"]
+    pub fn serve(self) -> Server {
+        let address = self.address.clone();
+        let (arrivals, links) = tidings::unbounded();
+        let served = Arc::new(Served {
+            listener: self,
+            handshakes: Semaphore::new(HANDSHAKES),
+            links: Mutex::default(),
+            arrivals,
+        });
+        let task = tidings::spawn(Arc::clone(&served).run()).abort_handle();
+        Server {
+            address,
+            served,
+            links,
+            task,
+        }
+    }
+}
+
+async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in resolve(at).await? {
+        if !anywhere && !is_here(address) {
+            return Err(ConnectError::Insecure);
+        }
+        match TcpListener::bind(address) {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
+        }
+    }
+    Err(last.into())
+}
+
+struct Served {
+    listener: Listener,
+    handshakes: Semaphore,
+    links: Mutex<Vec<Link>>,
+    arrivals: tidings::Sender<Link>,
+}
+
+impl Served {
+    fn lock(&self) -> MutexGuard<'_, Vec<Link>> {
+        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn run(self: Arc<Self>) {
+        loop {
+            // Whoever comes waits in the system's queue while there are too many handshakes.
+            let Ok(permit) = self.handshakes.acquire(1).await else {
+                return;
+            };
+            drop(permit);
+            match self.listener.accept().await {
+                Ok(stream) => {
+                    let this = Arc::clone(&self);
+                    drop(tidings::spawn(async move { this.arrive(stream).await }));
+                }
+                // It broke off before; or there are no descriptors: others will be closed.
+                Err(_) => tidings::after(std::time::Duration::from_millis(10)).await,
+            }
+        }
+    }
+
+    async fn arrive(self: Arc<Self>, stream: Stream) {
+        let Ok(_permit) = self.handshakes.acquire(1).await else {
+            return;
+        };
+        let options = &self.listener.options;
+        let limit = options.limits.handshake;
+        let Some(Ok((stream, names))) = before(limit, self.secure(stream)).await else {
+            return;
+        };
+        let mut options = options.clone();
+        options.expected = names.or(options.expected);
+        if self.lock().len() >= self.listener.links {
+            return refuse(stream, &options).await;
+        }
+        let Ok(link) = start(stream, options).await else {
+            return;
+        };
+        self.lock().push(link.clone());
+        // Nobody may look.
+        let _ = self.arrivals.try_send(link.clone());
+        let this = Arc::downgrade(&self);
+        drop(tidings::spawn(async move {
+            link.down().await;
+            if let Some(this) = this.upgrade() {
+                this.lock()
+                    .retain(|other| !Arc::ptr_eq(&other.shared, &link.shared));
+            }
+        }));
+    }
+
+    async fn secure(&self, stream: Stream) -> io::Result<(Stream, Option<Vec<String>>)> {
+        match (&self.listener.address, stream) {
+            #[cfg(feature = "tls")]
+            (Address::Tls(_), Stream::Tcp(stream)) => {
+                let none = || io::Error::other("no identity for TLS");
+                let tls = self.listener.tls.as_ref().ok_or_else(none)?;
+                let (stream, names) = tls.accept(stream).await?;
+                Ok((Stream::Tls(Box::new(stream)), Some(names)))
+            }
+            #[cfg(not(feature = "tls"))]
+            (Address::Tls(_), _) => Err(io::Error::other("without TLS")),
+            (_, stream) => Ok((stream, None)),
+        }
+    }
+}
+
+/// Tells a peer that there are too many.
+async fn refuse(mut stream: Stream, options: &Options) {
+    use futures_io::AsyncWrite;
+    let mut bytes = Vec::new();
+    write_refusal(&mut bytes, &Refusal::Overloaded);
+    let mut written = 0;
+    let write = std::future::poll_fn(|cx| {
+        while written < bytes.len() {
+            let stream = std::pin::Pin::new(&mut stream);
+            written += std::task::ready!(stream.poll_write(cx, &bytes[written..]))?;
+        }
+        std::pin::Pin::new(&mut stream).poll_close(cx)
+    });
+    let _: Option<io::Result<()>> = before(options.limits.handshake, write).await;
+}
+
+/// A node that lets others in, until it is dropped.
+pub struct Server {
+    address: Address,
+    served: Arc<Served>,
+    links: tidings::Receiver<Link>,
+    task: tidings::AbortHandle,
+}
+
+impl Server {
+    /// Where it listens.
+    #[must_use]
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The next link that was made to this node.
+    pub async fn next(&self) -> Link {
+        self.links.recv().await.expect("the server has a sender")
+    }
+
+    /// How many links there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.served.lock().len()
+    }
+
+    /// Lets nobody in any more, and ends the links in order ([`Link::drain`]); those that have not
+    /// ended after this time, at once.
+    pub async fn drain(self, limit: std::time::Duration) {
+        self.task.abort();
+        let links = self.served.lock().clone();
+        for link in &links {
+            link.drain();
+        }
+        let all = async {
+            for link in &links {
+                link.down().await;
+            }
+        };
+        // Those that are left end when `self` is dropped.
+        let _ = before(limit, all).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+        for link in std::mem::take(&mut *self.served.lock()) {
+            link.close();
+        }
+    }
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener")
+            .field("at", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server")
+            .field("at", &self.address)
+            .field("links", &self.count())
+            .finish_non_exhaustive()
+    }
+}

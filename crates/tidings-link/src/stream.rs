@@ -1,0 +1,65 @@
+//! One type for the streams that links are put on.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_io::{AsyncRead, AsyncWrite};
+use tidings::net::{TcpStream, UnixStream};
+
+/// A stream to another node.
+#[derive(Debug)]
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+    #[cfg(feature = "tls")]
+    Tls(Box<futures_rustls::TlsStream<TcpStream>>),
+}
+
+macro_rules! of_each {
+    ($self:ident, $stream:ident => $do:expr) => {
+        match $self.get_mut() {
+            Stream::Tcp($stream) => {
+                let $stream = Pin::new($stream);
+                $do
+            }
+            Stream::Unix($stream) => {
+                let $stream = Pin::new($stream);
+                $do
+            }
+            #[cfg(feature = "tls")]
+            Stream::Tls($stream) => {
+                let $stream = Pin::new(&mut **$stream);
+                $do
+            }
+        }
+    };
+}
+
+impl AsyncRead for Stream {
+    #[inline]
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        of_each!(self, stream => stream.poll_read(cx, to))
+    }
+}
+
+impl AsyncWrite for Stream {
+    #[inline]
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        of_each!(self, stream => stream.poll_write(cx, from))
+    }
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_each!(self, stream => stream.poll_flush(cx))
+    }
+    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        of_each!(self, stream => stream.poll_close(cx))
+    }
+}

@@ -1,0 +1,134 @@
+//! Mutual TLS: both sides have a certificate of one authority, and the name of a node is a DNS name
+//! in its certificate.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use futures_io::{AsyncRead, AsyncWrite};
+use futures_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+
+/// Who we are, and whom we trust: a certificate, its key, and an authority, for both directions.
+///
+/// Whoever has a certificate of the authority is let in; what it can reach is what is exported to
+/// it. Its node must be called as its certificate says.
+#[derive(Clone)]
+pub struct Tls {
+    client: TlsConnector,
+    server: TlsAcceptor,
+}
+
+impl Tls {
+    /// Of PEM texts: the authority's certificate (or several), our own with those between, our key.
+    ///
+    /// # Errors
+    /// If one of them cannot be read, or they do not belong together.
+    pub fn from_pem(authority: &[u8], certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
+        let certificates = |pem| CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+        let mut roots = RootCertStore::empty();
+        for root in certificates(authority).map_err(TlsError::new)? {
+            roots.add(root).map_err(TlsError::new)?;
+        }
+        let chain = certificates(certificate).map_err(TlsError::new)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(TlsError::new)?;
+        Self::new(roots, chain, key)
+    }
+
+    fn new(
+        roots: RootCertStore,
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, TlsError> {
+        let (roots, provider) = (
+            Arc::new(roots),
+            Arc::new(rustls::crypto::ring::default_provider()),
+        );
+        let verifier =
+            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
+        let verifier = verifier.build().map_err(TlsError::new)?;
+        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::new)?
+            .with_client_cert_verifier(verifier)
+            .with_single_cert(chain.clone(), key.clone_key())
+            .map_err(TlsError::new)?;
+        let client = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(TlsError::new)?
+            .with_root_certificates(roots)
+            .with_client_auth_cert(chain, key)
+            .map_err(TlsError::new)?;
+        Ok(Self {
+            client: TlsConnector::from(Arc::new(client)),
+            server: TlsAcceptor::from(Arc::new(server)),
+        })
+    }
+
+    /// Speaks TLS with the node of this name. Gives the names that its certificate is for.
+    pub(crate) async fn connect<S>(
+        &self,
+        node: &str,
+        stream: S,
+    ) -> io::Result<(TlsStream<S>, Vec<String>)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let name = ServerName::try_from(node.to_owned());
+        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let stream = TlsStream::from(self.client.connect(name, stream).await?);
+        let names = names(&stream)?;
+        Ok((stream, names))
+    }
+
+    /// As above, with whoever has come.
+    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Vec<String>)>
+    where
+        S: AsyncRead + AsyncWrite + Unpin,
+    {
+        let stream = TlsStream::from(self.server.accept(stream).await?);
+        let names = names(&stream)?;
+        Ok((stream, names))
+    }
+}
+
+/// The DNS names in the peer's certificate.
+fn names<S>(stream: &TlsStream<S>) -> io::Result<Vec<String>> {
+    let (_, connection) = stream.get_ref();
+    let certificates = connection.peer_certificates().unwrap_or_default();
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
+    let none = || invalid("the peer has no certificate".into());
+    let certificate = certificates.first().ok_or_else(none)?;
+    let certificate = webpki::EndEntityCert::try_from(certificate);
+    let certificate =
+        certificate.map_err(|error| invalid(Box::<dyn Error + Send + Sync>::from(error)))?;
+    Ok(certificate.valid_dns_names().map(str::to_owned).collect())
+}
+
+impl fmt::Debug for Tls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Tls")
+    }
+}
+
+/// Why certificates and key are no identity.
+#[derive(Debug)]
+pub struct TlsError(Box<dyn Error + Send + Sync>);
+
+impl TlsError {
+    fn new(error: impl Error + Send + Sync + 'static) -> Self {
+        Self(Box::new(error))
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for TlsError {}

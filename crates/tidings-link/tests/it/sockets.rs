@@ -1,0 +1,249 @@
+//! Links over TCP, Unix sockets and TLS.
+
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use tidings::{Event, JoinSet, actor};
+use tidings_link::{
+    Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Tls,
+};
+
+use crate::help::{CounterRef, LONG, Tally};
+
+fn options(node: &str) -> Options {
+    let counter: CounterRef = actor::start(Tally::default());
+    Options::new(node).exports(Exports::new().add("counter", &counter))
+}
+
+#[tidings::test]
+async fn a_link_over_tcp_carries_calls() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server"))
+        .await
+        .unwrap();
+    let server = listener.serve();
+    let address = server.address().to_string();
+    let mut clients = JoinSet::new();
+    for n in 0..10 {
+        let address = address.clone();
+        clients.spawn(async move {
+            let link = Link::connect(&address).await.unwrap();
+            let counter: CounterRef = link.get("counter").await.unwrap();
+            for _ in 0..100 {
+                counter.add(n).await.unwrap();
+            }
+            let bytes = vec![n as u8; 300_000];
+            assert!(counter.echo(bytes.clone()).await.unwrap() == bytes);
+            counter.get().await.unwrap()
+        });
+    }
+    let mut largest = 0;
+    while let Some(sum) = clients.join_next().await {
+        largest = largest.max(sum.unwrap());
+    }
+    assert_eq!(largest, 4500);
+}
+
+#[tidings::test]
+async fn a_link_over_a_unix_socket_carries_calls() {
+    let path = std::env::temp_dir().join(format!("tidings-link-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let at = format!("unix:{}", path.display());
+    let server = Listener::bind(&at, options("server"))
+        .await
+        .unwrap()
+        .serve();
+    let link = Link::connect(&at).await.unwrap();
+    let counter: CounterRef = link.get("counter").await.unwrap();
+    counter.add(4).await.unwrap();
+    assert_eq!(counter.get().await.unwrap(), 4);
+    drop(server);
+    link.down().timeout(LONG).await.unwrap();
+    let _ = std::fs::remove_file(&path);
+}
+
+#[tidings::test]
+async fn without_tls_nothing_leaves_this_machine_unless_it_is_said_so() {
+    let refused = Listener::bind("tcp://0.0.0.0:0", options("server")).await;
+    assert!(matches!(refused, Err(ConnectError::Insecure)));
+    let refused = Link::connect("tcp://192.0.2.1:7").await;
+    assert!(matches!(refused, Err(ConnectError::Insecure)));
+    let refused = Link::connect("tls://127.0.0.1:7").await;
+    assert!(matches!(refused, Err(ConnectError::Insecure)));
+    let open = Listener::bind_insecure("tcp://0.0.0.0:0", options("server")).await;
+    assert!(open.is_ok());
+    assert!(matches!(
+        Link::connect("nowhere").await,
+        Err(ConnectError::Address(_))
+    ));
+}
+
+#[tidings::test]
+async fn a_server_has_so_many_links_and_refuses_others_with_the_reason() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server"))
+        .await
+        .unwrap();
+    let server = listener.links(1).serve();
+    let address = server.address().to_string();
+    let first = Link::connect(&address).await.unwrap();
+    let _ = server.next().await;
+    let refused = Link::connect(&address).await.unwrap_err();
+    assert!(
+        matches!(
+            refused,
+            ConnectError::Broken(Broken::RefusedByPeer(Refusal::Overloaded))
+        ),
+        "{refused}"
+    );
+    first.close();
+    // There is room again.
+    let connector = Connector::new(&address).unwrap();
+    let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(10));
+    connector.connect_until_up().await.unwrap();
+}
+
+#[tidings::test]
+async fn a_server_that_drains_lets_its_links_finish() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server"))
+        .await
+        .unwrap();
+    let server = listener.serve();
+    let link = Link::connect(&server.address().to_string()).await.unwrap();
+    let counter: CounterRef = link.get("counter").await.unwrap();
+    counter.add(1).await.unwrap();
+    assert_eq!(counter.get().await.unwrap(), 1);
+    server.drain(LONG).await;
+    assert_eq!(link.down().timeout(LONG).await.unwrap(), Broken::Drained);
+}
+
+#[tidings::test]
+async fn who_connects_until_it_is_up_waits_for_the_other_and_a_node_that_returns_is_new() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server"))
+        .await
+        .unwrap();
+    let address = listener.address().to_string();
+    drop(listener);
+    let connector = Connector::new(&address).unwrap();
+    let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(20));
+    let waits = tidings::spawn({
+        let connector = connector.clone();
+        async move { connector.connect_until_up().await }
+    });
+    let server = Listener::bind(&address, options("server"))
+        .await
+        .unwrap()
+        .serve();
+    let link = waits.await.unwrap().unwrap();
+    let before: CounterRef = link.get("counter").await.unwrap();
+    before.add(1).await.unwrap();
+    assert_eq!(before.get().await.unwrap(), 1);
+    drop(server);
+    link.down().timeout(LONG).await.unwrap();
+    let _server = Listener::bind(&address, options("server"))
+        .await
+        .unwrap()
+        .serve();
+    let link = connector.connect_until_up().await.unwrap();
+    let after: CounterRef = link.get("counter").await.unwrap();
+    assert_eq!(after.get().await.unwrap(), 0);
+    // The old reference is not bound to the new node.
+    assert!(before.get().await.is_err());
+}
+
+/// An authority that signs certificates.
+struct Authority(CertifiedIssuer<'static, KeyPair>);
+
+impl Authority {
+    fn new() -> Self {
+        let mut params = CertificateParams::new(vec![]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
+    }
+
+    fn identity(&self, node: &str, expired: bool) -> Tls {
+        self.trusting(self, node, expired)
+    }
+
+    /// An identity of this authority, which trusts those of another.
+    fn trusting(&self, other: &Self, node: &str, expired: bool) -> Tls {
+        let mut params = CertificateParams::new(vec![node.to_owned()]).unwrap();
+        if expired {
+            params.not_before = date_time_ymd(2000, 1, 1);
+            params.not_after = date_time_ymd(2001, 1, 1);
+        }
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.0).unwrap();
+        Tls::from_pem(
+            other.0.pem().as_bytes(),
+            certificate.pem().as_bytes(),
+            key.serialize_pem().as_bytes(),
+        )
+        .unwrap()
+    }
+}
+
+/// What comes of a client that connects so to a server called `server`.
+async fn over_tls(server: Tls, client: Tls, node: &str) -> Result<i64, ConnectError> {
+    let listener = Listener::bind("tls://127.0.0.1:0", options("server")).await?;
+    let server = listener.tls(server).serve();
+    let connector = Connector::new(&server.address().to_string())?;
+    let connector = connector
+        .node("server")
+        .options(Options::new(node))
+        .tls(client);
+    let link = connector.connect().await?;
+    let counter: CounterRef = match link.get("counter").await {
+        Ok(counter) => counter,
+        Err(_) => return Err(ConnectError::Broken(link.down().await)),
+    };
+    counter.add(3).await.unwrap();
+    let bytes = vec![5; 200_000];
+    assert!(counter.echo(bytes.clone()).await.unwrap() == bytes);
+    Ok(counter.get().await.unwrap())
+}
+
+#[tidings::test]
+async fn over_tls_both_sides_know_each_other() {
+    let authority = Authority::new();
+    let (server, client) = (
+        authority.identity("server", false),
+        authority.identity("client", false),
+    );
+    assert_eq!(over_tls(server, client, "client").await.unwrap(), 3);
+}
+
+#[tidings::test]
+async fn a_certificate_of_another_authority_or_of_the_past_is_refused_on_either_side() {
+    let (ours, others) = (Authority::new(), Authority::new());
+    let server = || ours.identity("server", false);
+    let client = || ours.identity("client", false);
+    let strangers = [
+        (others.trusting(&ours, "server", false), client()),
+        (server(), others.trusting(&ours, "client", false)),
+        (ours.identity("server", true), client()),
+        (server(), ours.identity("client", true)),
+        // A certificate for another name than is asked for.
+        (ours.identity("other", false), client()),
+    ];
+    for (server, client) in strangers {
+        let refused = over_tls(server, client, "client").await;
+        assert!(
+            matches!(refused, Err(ConnectError::Io(_) | ConnectError::Broken(_))),
+            "{refused:?}"
+        );
+    }
+}
+
+#[tidings::test]
+async fn a_node_that_is_not_who_its_certificate_says_is_refused() {
+    let authority = Authority::new();
+    let (server, client) = (
+        authority.identity("server", false),
+        authority.identity("client", false),
+    );
+    let refused = over_tls(server, client, "mallory").await.unwrap_err();
+    let why = Refusal::Node("mallory".to_owned());
+    assert!(
+        matches!(&refused, ConnectError::Broken(Broken::RefusedByPeer(told)) if *told == why),
+        "{refused}"
+    );
+}
