@@ -81,8 +81,15 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     let handling = (0..names.len()).map(|index| {
         let dispatched = quote!(#tidings::actor::Dispatch::dispatch(message, actor));
         let last = index + 1 == names.len();
-        let this = if last { dispatched } else { quote!(#tidings::actor::OneOf::First { future: #dispatched }) };
-        (0..index).fold(this, |inner, _| quote!(#tidings::actor::OneOf::Second { future: #inner }))
+        let this = if last {
+            dispatched
+        } else {
+            quote!(#tidings::actor::OneOf::First { future: #dispatched })
+        };
+        (0..index).fold(
+            this,
+            |inner, _| quote!(#tidings::actor::OneOf::Second { future: #inner }),
+        )
     });
     let message_doc = format!("The messages of all interfaces of [`{ident}`].");
     let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");

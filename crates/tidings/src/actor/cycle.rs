@@ -32,7 +32,8 @@ use std::hash::{BuildHasherDefault, DefaultHasher};
 use super::life::{Life, Overflow};
 use super::roll::{Entry, Peer};
 use crate::channel::refs::ReceiverRef;
-use crate::primitive::{Arc, Mutex, MutexGuard, lock};
+use crate::primitive::explored::{Mutex, MutexGuard, lock};
+use crate::primitive::{Arc, thread_local};
 use crate::task::here::{FOREIGN, GAVE, HELD, PASSED, TOOK, Verdict, here};
 
 /// Whom an actor waits for, from the end of one poll to the beginning of the next.
@@ -53,20 +54,27 @@ struct Notes {
     next: u64,
 }
 
-const SHARDS: usize = 64;
+impl Notes {
+    const fn new() -> Self {
+        Self {
+            all: HashMap::with_hasher(BuildHasherDefault::new()),
+            next: 0,
+        }
+    }
+}
 
-static NOTES: [Mutex<Notes>; SHARDS] = [const {
-    Mutex::new(Notes {
-        all: HashMap::with_hasher(BuildHasherDefault::new()),
-        next: 0,
-    })
-}; SHARDS];
+#[cfg(not(loom))]
+static NOTES: [Mutex<Notes>; 64] = [const { Mutex::new(Notes::new()) }; 64];
+#[cfg(loom)]
+loom::lazy_static! {
+    static ref NOTES: [Mutex<Notes>; 1] = [Mutex::new(Notes::new())];
+}
 
 /// The notes among which an actor's are. Of two who make theirs and then look for the other's, at
 /// least one finds it: each locks both.
 fn notes(id: u64) -> MutexGuard<'static, Notes> {
-    // The remainder is below 64.
-    lock(&NOTES[(id % SHARDS as u64) as usize])
+    // The remainder is an index.
+    lock(&NOTES[(id % NOTES.len() as u64) as usize])
 }
 
 /// The actor has a note from here on.

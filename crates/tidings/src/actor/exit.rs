@@ -7,8 +7,8 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::call::CallError;
-use crate::primitive::Arc;
 use crate::primitive::thread::panicking;
+use crate::primitive::{Arc, thread_local};
 use crate::task::here;
 
 /// Why an actor ended: OTP's exit reason.
@@ -196,7 +196,7 @@ fn unanswered<A: Answer>(reply: A) {
     match current() {
         Some(why) => reply.answer(why),
         // Once the panic is known.
-        None if panicking() && HANDLING.get() => {
+        None if panicking() && HANDLING.with(Cell::get) => {
             keep(Box::new(move |why| reply.answer(why)));
         }
         None => drop(reply),
@@ -236,9 +236,9 @@ fn current() -> Option<CallError> {
 /// Runs a handler, and gives its panic as an exit, which its unanswered requests hear too.
 #[inline]
 pub(super) fn handling<R>(f: impl FnOnce() -> R) -> Result<R, Exit> {
-    let outer = HANDLING.replace(true);
+    let outer = HANDLING.with(|handling| handling.replace(true));
     let result = catch_unwind(AssertUnwindSafe(f));
-    HANDLING.set(outer);
+    HANDLING.with(|handling| handling.set(outer));
     result.map_err(|payload| tell_unanswered(&*payload))
 }
 
@@ -246,7 +246,7 @@ pub(super) fn handling<R>(f: impl FnOnce() -> R) -> Result<R, Exit> {
 fn tell_unanswered(payload: &(dyn Any + Send)) -> Exit {
     let exit = Exit::panicked(payload);
     // Not under the borrow: an answer wakes whoever waits for it.
-    for reply in UNANSWERED.take() {
+    for reply in UNANSWERED.with(RefCell::take) {
         reply(CallError::Ended(exit.clone()));
     }
     exit

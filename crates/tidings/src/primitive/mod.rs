@@ -75,8 +75,9 @@ mod imp {
         };
         pub(crate) use std::thread::{available_parallelism, panicking};
     }
-    // As under loom: no schedule is drawn inside of their critical sections.
-    pub(crate) use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+    // Its own locks: a thread that holds one may be stopped at an atomic, and others come to the lock.
+    pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+    pub(crate) use std::sync::{Arc, OnceLock, PoisonError, Weak};
     pub(crate) mod atomic {
         pub(crate) use shuttle::sync::atomic::{
             AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
@@ -88,14 +89,28 @@ pub(crate) use imp::{
     Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, atomic, thread,
 };
 
+/// Thread-locals of the threads that an exploration has: those share one thread of the system.
+#[cfg(loom)]
+macro_rules! of_explored_threads {
+    ($($(#[$doc:meta])* static $name:ident: $kind:ty = const $init:block;)*) => {
+        loom::thread_local! {
+            $($(#[$doc])* static $name: $kind = $init;)*
+        }
+    };
+}
+#[cfg(loom)]
+pub(crate) use of_explored_threads as thread_local;
+#[cfg(shuttle)]
+pub(crate) use shuttle::thread_local;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::thread_local;
+
 /// The mutex of protocols that a model explores; `Mutex` above stays std's under loom.
 pub(crate) mod explored {
-    #[cfg(not(any(loom, shuttle)))]
+    #[cfg(not(loom))]
     pub(crate) use super::{Mutex, MutexGuard};
     #[cfg(loom)]
     pub(crate) use loom::sync::{Mutex, MutexGuard};
-    #[cfg(shuttle)]
-    pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 
     /// As [`super::lock`].
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -6,7 +6,7 @@ use std::ptr;
 
 use super::Shared;
 use super::worker::Worker;
-use crate::primitive::{Arc, drawn};
+use crate::primitive::{Arc, drawn, thread_local};
 
 thread_local! {
     /// The worker that runs on this thread, while it does.
@@ -33,10 +33,10 @@ pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     struct Leave(*const Worker);
     impl Drop for Leave {
         fn drop(&mut self) {
-            WORKER.set(self.0);
+            WORKER.with(|worker| worker.set(self.0));
         }
     }
-    let leave = Leave(WORKER.replace(worker));
+    let leave = Leave(WORKER.with(|before| before.replace(worker)));
     let result = f();
     drop(leave);
     result
@@ -47,11 +47,11 @@ pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
-            let left = ENTERED.with_borrow_mut(Vec::pop);
+            let left = ENTERED.with(|entered| entered.borrow_mut().pop());
             drop(left);
         }
     }
-    ENTERED.with_borrow_mut(|entered| entered.push(Arc::clone(shared)));
+    ENTERED.with(|entered| entered.borrow_mut().push(Arc::clone(shared)));
     let leave = Leave;
     let result = f();
     drop(leave);
@@ -62,7 +62,7 @@ pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
 pub(super) fn shared() -> Option<Arc<Shared>> {
     worker()
         .map(Worker::shared)
-        .or_else(|| ENTERED.with_borrow(|entered| entered.last().cloned()))
+        .or_else(|| ENTERED.with(|entered| entered.borrow().last().cloned()))
 }
 
 /// Xorshift (Marsaglia 2003): a number below `n`, for a thread that is not a worker.

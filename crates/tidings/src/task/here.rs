@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use crate::primitive::thread_local;
+
 /// The actor's dispatch keeps the reply of the message that is handled until its method is done.
 pub(crate) const HELD: u8 = 1;
 /// Since the message that is handled was taken, something has left the actor that may have had a
