@@ -9,7 +9,6 @@ pub(super) const CAP: usize = 600;
 
 /// The only files with `unsafe` in them.
 pub(super) const UNSAFE: &[(&str, &str)] = &[
-    ("an allocator that counts, which is an unsafe trait",),
     (
         "crates/tidings/src/models/biased.rs",
         "a model calls what it explores, and touches loom's cells",
