@@ -41,6 +41,13 @@ pub(super) const ENGINES: &[Engine] = &[
         tests: "",
     },
     Engine {
+        name: "upstream",
+        build: "-p tidings --test upstream",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
         name: "memory",
         build: "-p tidings --test memory",
         env: &[],
