@@ -77,10 +77,17 @@ fn notes(id: u64) -> MutexGuard<'static, Notes> {
     lock(&NOTES[(id % NOTES.len() as u64) as usize])
 }
 
+/// The call that an actor waits for.
+#[derive(Clone, Copy)]
+pub(super) struct Wait {
+    pub(super) callee: u64,
+    /// As a note's; that of a request which is held back is higher than any.
+    pub(super) ticket: u64,
+}
+
 /// The actor has a note from here on.
-fn publish(actor: Entry) {
+fn publish(actor: Entry, Wait { callee, ticket }: Wait) {
     let (id, hands) = (actor.peer().life().id, actor.peer().life().hands());
-    let (callee, ticket) = here(|here| (here.callee.get(), here.ticket.get()));
     actor.peer().life().set_waiting(true);
     let before = {
         let mut notes = notes(id);
@@ -181,7 +188,7 @@ thread_local! {
 
 /// Walks from the callee of `me` along the notes: the cycle, if they lead back to `me`, and nothing
 /// but a refusal can end it.
-fn walk(me: &dyn Peer, callee: u64) -> Option<Cycle> {
+fn walk(me: &dyn Peer, Wait { callee, ticket }: Wait) -> Option<Cycle> {
     let mut steps: Vec<Step> = Vec::new();
     let mut id = callee;
     // Brent's: notes that lead around a cycle without `me` come by this one again.
@@ -197,17 +204,16 @@ fn walk(me: &dyn Peer, callee: u64) -> Option<Cycle> {
             seen = id;
         }
     }
-    is_certain(&steps, me).then(|| Cycle::new(me.life(), &steps))
+    is_certain(&steps, me, ticket).then(|| Cycle::new(me.life(), &steps))
 }
 
 /// Could nobody outside of the cycle answer, and are all notes there at one moment?
-fn is_certain(steps: &[Step], me: &dyn Peer) -> bool {
+fn is_certain(steps: &[Step], me: &dyn Peer, ticket: u64) -> bool {
     let my_hands = me.life().hands();
     let my_mailbox = Seen::of(me, my_hands);
     // Of those who wait, this actor first, and of those who are waited for, it last. What it has
     // held back has no ticket yet.
-    let tickets =
-        std::iter::once(here(|here| here.ticket.get())).chain(steps.iter().map(|step| step.ticket));
+    let tickets = std::iter::once(ticket).chain(steps.iter().map(|step| step.ticket));
     let callees = steps.iter().map(|step| (&step.mailbox, step.hands));
     let mine = (&my_mailbox, my_hands);
     let (mut gave, mut in_hands) = (false, false);
@@ -308,24 +314,20 @@ pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool
         life.set_hands(hands);
         if alone { here.callee.get() } else { 0 }
     });
-    pending && waits_for != 0 && settle(Entry::new(actor.downgrade()))
+    pending && waits_for != 0 && look(Entry::new(actor.downgrade()))
 }
 
-/// The poll of an actor has left a call waiting.
-fn settle(actor: Entry) -> bool {
-    let (callee, held_back, alone) = here(|here| {
+/// The poll of an actor has left a call waiting. `true`: that has something to do.
+fn look(actor: Entry) -> bool {
+    let (wait, held_back, alone) = here(|here| {
+        let wait = Wait {
+            callee: here.callee.get(),
+            ticket: here.ticket.get(),
+        };
         let alone = here.waits.get() == 1 && here.hands.get() & FOREIGN == 0;
-        let held_back = here.held_back.get();
-        (here.callee.get(), held_back, alone)
+        (wait, here.held_back.get(), alone)
     });
-    if alone && !held_back {
-        publish(actor.clone());
-    }
-    let cycle = if alone {
-        cycle_of(actor.peer(), callee)
-    } else {
-        None
-    };
+    let cycle = alone.then(|| settle(actor, wait, held_back)).flatten();
     let verdict = match (cycle, held_back) {
         (Some(cycle), _) => {
             REFUSED.with(|refused| *refused.borrow_mut() = Some(cycle));
@@ -338,12 +340,17 @@ fn settle(actor: Entry) -> bool {
     true
 }
 
-fn cycle_of(me: &dyn Peer, callee: u64) -> Option<Cycle> {
-    let life = me.life();
-    if callee == life.id {
+/// The actor waits for this call and nothing else: makes its note, if the request is sent, and gives
+/// the cycle that the call closes.
+pub(super) fn settle(actor: Entry, wait: Wait, held_back: bool) -> Option<Cycle> {
+    if !held_back {
+        publish(actor.clone(), wait);
+    }
+    let (me, life) = (actor.peer(), actor.peer().life());
+    if wait.callee == life.id {
         return (!is_away(life, life.hands())).then(|| Cycle::new(life, &[]));
     }
-    walk(me, callee)
+    walk(me, wait)
 }
 
 /// A cycle of calls, each actor waiting for the next: `a -> b -> a`.

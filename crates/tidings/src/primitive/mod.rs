@@ -89,20 +89,10 @@ pub(crate) use imp::{
     Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError, Weak, atomic, thread,
 };
 
-/// Thread-locals of the threads that an exploration has: those share one thread of the system.
-#[cfg(loom)]
-macro_rules! of_explored_threads {
-    ($($(#[$doc:meta])* static $name:ident: $kind:ty = const $init:block;)*) => {
-        loom::thread_local! {
-            $($(#[$doc])* static $name: $kind = $init;)*
-        }
-    };
-}
-#[cfg(loom)]
-pub(crate) use of_explored_threads as thread_local;
+/// Thread-locals of the threads that are explored: shuttle's share one thread of the system.
 #[cfg(shuttle)]
 pub(crate) use shuttle::thread_local;
-#[cfg(not(any(loom, shuttle)))]
+#[cfg(not(shuttle))]
 pub(crate) use std::thread_local;
 
 /// The mutex of protocols that a model explores; `Mutex` above stays std's under loom.

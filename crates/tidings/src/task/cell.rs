@@ -100,6 +100,13 @@ impl<F: Future> Cell<F> {
         // atomic (slab I1: stale wakes may read it meanwhile); the other fields are not read
         // before somebody gets the pointer from us.
         unsafe {
+            // Its atomics are more than their bits, and its slots are not reused.
+            #[cfg(shuttle)]
+            {
+                ptr::addr_of_mut!((*cell).header.state).write(State::new());
+                ptr::addr_of_mut!((*cell).header.shared).write(AtomicPtr::default());
+                ptr::addr_of_mut!((*cell).header.location).write(AtomicPtr::default());
+            }
             ptr::addr_of_mut!((*cell).header.next).write(UnsafeCell::new(ptr::null_mut()));
             (*ptr::addr_of!((*cell).header.shared)).store(shared.cast_mut(), Ordering::Relaxed);
             ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));

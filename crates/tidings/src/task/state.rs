@@ -43,7 +43,7 @@ impl Seen {
 
 impl State {
     /// A new task: alive, with its join handle, and the maker owns the right to run it.
-    #[cfg(all(test, loom))]
+    #[cfg(any(all(test, loom), shuttle))]
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(ALIVE | JOIN | HANDLE | WAKE))
     }

@@ -29,6 +29,12 @@ pub(crate) enum Act {
     Await,
     /// So many nanoseconds.
     Sleep(u64),
+    /// Waits for the end of an actor: a reason.
+    Watch,
+    /// Asks an actor to end after the message it handles, for good.
+    Stop,
+    /// Calls another, whose party is the source.
+    Call,
     /// One of several branches, which stand in records of their own.
     Choose,
     Close,
@@ -52,6 +58,8 @@ pub(crate) enum Got {
     Nothing,
     /// So many values passed by unheard.
     Missed(u64),
+    /// It is known that it has not been done, and will not be.
+    Refused,
     /// The wait was dropped, by choice, a timeout, an abort or a panic. Of a value that went with
     /// its wait: it was sent or is gone, the asker can't tell.
     Dropped,

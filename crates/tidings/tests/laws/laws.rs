@@ -59,6 +59,14 @@ pub(crate) const LAWS: &[Law] = &[
         check: never_early,
     },
     Law {
+        name: "one-end",
+        check: one_end,
+    },
+    Law {
+        name: "true-cycle",
+        check: true_cycle,
+    },
+    Law {
         name: "no-wait-left",
         check: no_wait_left,
     },
@@ -128,7 +136,10 @@ fn conservation(h: &History) -> Verdict {
             .filter(|(value, put)| to_one(put) && !taken.contains(value));
         missing.map(|(value, _)| *value).collect::<Vec<_>>()
     };
-    let (lost, unknown) = (missing(Got::Done), missing(Got::Dropped).len() as u64);
+    let lost = missing(Got::Done);
+    // They were dropped on the way, or by the one that was to receive them.
+    let unknown = missing(Got::Dropped).len() + missing(Got::Refused).len();
+    let unknown = unknown as u64;
     let sent = lost.len() as u64;
     if h.dead < sent || h.dead > sent + unknown {
         return broken(format!(
@@ -316,11 +327,12 @@ fn one_branch(h: &History) -> Verdict {
 /// What was given up has not happened: a value that came back is nobody else's, a receive that
 /// was dropped has none, permits are as many as before.
 fn cancel(h: &History) -> Verdict {
-    let back: BTreeMap<_, _> = puts(h).filter(|(_, put)| put.got == Got::Back).collect();
+    let is_back = |put: &Record| matches!(put.got, Got::Back | Got::Refused);
+    let back: BTreeMap<_, _> = puts(h).filter(|(_, put)| is_back(put)).collect();
     for (value, record) in all_came(h) {
         if let Some(put) = back.get(&value) {
             return broken(format!(
-                "value {value} came back and came here: {put:?}, {record:?}"
+                "value {value} came back, or was refused, and came here: {put:?}, {record:?}"
             ));
         }
     }
@@ -415,6 +427,59 @@ fn never_early(h: &History) -> Verdict {
             about = true;
             if passed < asked {
                 return broken(format!("{record:?} is early"));
+            }
+        }
+    }
+    Ok(about)
+}
+
+/// An actor ends once: all who watch it hear the same reason, after which it takes nothing; nor does
+/// it once it was told to stop without delay.
+fn one_end(h: &History) -> Verdict {
+    let mut about = false;
+    for source in h.sources() {
+        let took = |r: &&Record| r.act == Act::Take && matches!(r.got, Got::Value(_));
+        let mut first: Option<&Record> = None;
+        for record in h.of(source) {
+            let ends = match (record.act, record.got) {
+                (Act::Watch, Got::Value(_)) => {
+                    let first = *first.get_or_insert(record);
+                    if first.got != record.got {
+                        return broken(format!("two ends of one actor: {first:?}, {record:?}"));
+                    }
+                    true
+                }
+                (Act::Stop, Got::Done) => true,
+                _ => false,
+            };
+            about |= ends;
+            let mut late = h.of(source).filter(took).filter(|r| r.start > record.end);
+            if ends && let Some(late) = late.next() {
+                return broken(format!("taken after {record:?}: {late:?}"));
+            }
+        }
+    }
+    Ok(about)
+}
+
+/// Who is refused because of a cycle has called one that waits, by calls, for the caller.
+fn true_cycle(h: &History) -> Verdict {
+    let calls = || h.records.iter().filter(|record| record.act == Act::Call);
+    let mut refused = calls().filter(|call| call.got == Got::Refused).peekable();
+    let about = refused.peek().is_some();
+    for call in refused {
+        let mut reached = BTreeSet::from([call.source]);
+        loop {
+            let waits = |r: &&Record| r.start < call.end && r.end > call.start && *r != call;
+            let further = calls().filter(waits).filter(|r| reached.contains(&r.party));
+            let further: Vec<u32> = further.map(|record| record.source).collect();
+            let before = reached.len();
+            reached.extend(further);
+            if reached.contains(&call.party) {
+                break;
+            }
+            if reached.len() == before {
+                return broken(format!("nobody it called waits for the caller: {call:?}"));
             }
         }
     }

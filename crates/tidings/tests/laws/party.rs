@@ -157,6 +157,13 @@ impl Offer {
         self.letter.take().expect("a value is given once")
     }
 
+    /// It went with a request that will not be executed.
+    pub(crate) fn refused(mut self) {
+        if let Some(asked) = self.asked.take() {
+            asked.got(Got::Refused);
+        }
+    }
+
     /// The wait has told: what it gives back, if anything.
     pub(crate) fn back(&mut self, letter: Option<Letter>) {
         self.given = false;

@@ -81,9 +81,10 @@ fn refutes(law: &str, holds: &History, broken: &[(History, &str)]) {
 }
 
 use Act::{
-    Acquire, Await, Choose, Close, Hear, Look, Meet, Put, Release, Share, Signal, Sleep, Take,
+    Acquire, Await, Call, Choose, Close, Hear, Look, Meet, Put, Release, Share, Signal, Sleep,
+    Stop, Take, Watch,
 };
-use Got::{Back, Closed, Done, Dropped, Lead, Missed, Nothing, Pending, Value};
+use Got::{Back, Closed, Done, Dropped, Lead, Missed, Nothing, Pending, Refused, Value};
 
 #[test]
 fn conservation_rejects_losses_and_gains() {
@@ -236,7 +237,11 @@ fn cancel_rejects_what_happened_all_the_same() {
         &[
             (
                 acts(&[(1, 0, Put(1), Back), (2, 0, Take, Value(1))]),
-                "value 1 came back and came",
+                "value 1 came back, or was refused, and came",
+            ),
+            (
+                acts(&[(1, 0, Put(1), Refused), (2, 0, Take, Value(1))]),
+                "or was refused, and came",
             ),
             (measured("cancel", 1), "what is left: found 1, expected 0"),
         ],
@@ -337,6 +342,47 @@ fn never_early_rejects_a_hurry() {
         "never-early",
         &acts(&[(1, 0, Sleep(10), Value(10))]),
         &[(acts(&[(1, 0, Sleep(10), Value(9))]), "is early")],
+    );
+}
+
+#[test]
+fn one_end_rejects_two_ends_and_what_comes_after() {
+    let watched = |second| [(1, 0, Watch, Value(7)), (2, 0, Watch, second)];
+    let taken_after = |act, got| [(1, 0, act, got), (3, 0, Take, Value(1))];
+    let before = [(3, 0, Take, Value(1)), (1, 0, Stop, Done)];
+    assert_eq!(verdict("one-end", &acts(&before)), Ok(true));
+    refutes(
+        "one-end",
+        &acts(&watched(Value(7))),
+        &[
+            (acts(&watched(Value(8))), "two ends of one actor"),
+            (acts(&taken_after(Watch, Value(7))), "taken after"),
+            (acts(&taken_after(Stop, Done)), "taken after"),
+        ],
+    );
+}
+
+#[test]
+fn true_cycle_rejects_a_refusal_without_one() {
+    let around = [
+        (1, 2, Call, Done),
+        (2, 3, Call, Done),
+        (3, 1, Call, Refused),
+    ];
+    let elsewhere = [
+        (1, 2, Call, Done),
+        (2, 4, Call, Done),
+        (3, 1, Call, Refused),
+    ];
+    let oneself = [(1, 1, Call, Refused)];
+    assert_eq!(verdict("true-cycle", &acts(&oneself)), Ok(true));
+    refutes(
+        "true-cycle",
+        &at_once(&around),
+        &[
+            (acts(&around), "nobody it called waits"),
+            (at_once(&elsewhere), "nobody it called waits"),
+        ],
     );
 }
 

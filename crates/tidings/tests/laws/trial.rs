@@ -115,7 +115,7 @@ pub(crate) struct Given {
     pub(crate) size: Size,
     pub(crate) powers: Powers,
     #[cfg(not(loom))]
-    pub(crate) spawner: Option<tidings::sched::Handle>,
+    pub(crate) homes: Vec<tidings::sched::Handle>,
 }
 
 impl Trial {
@@ -137,7 +137,7 @@ impl Trial {
             log: log.clone(),
             ledger: ledger.clone(),
             #[cfg(not(loom))]
-            spawner: given.spawner,
+            homes: given.homes,
         };
         let dead_before = dead_letters();
         let Program {

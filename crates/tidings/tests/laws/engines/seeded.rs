@@ -55,7 +55,7 @@ fn the_seeded_scheduler_runs_programs() {
             dies: dice.below(4) == 0,
             ..Powers::default()
         };
-        let spawner = Some(rt.handle());
+        let homes = vec![rt.handle()];
         let (trial, parties) = Trial::start(
             row,
             Given {
@@ -63,7 +63,7 @@ fn the_seeded_scheduler_runs_programs() {
                 seed,
                 size,
                 powers,
-                spawner,
+                homes,
             },
         );
         let aborts = trial.mortal && dice.below(3) == 0;

@@ -3,9 +3,11 @@
 //! Every atomic is sequentially consistent here; what weaker orderings allow is loom's to find.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, Runner, thread};
+use tidings::sched::{Choice, Handle, Runtime, Seam};
 
 use super::{Amount, drive};
 use crate::dice::Dice;
@@ -36,6 +38,7 @@ fn shuttle_draws_schedules() {
                 blocks: true,
                 ..Powers::default()
             };
+            let homes = Homes::new(if row.primitive.needs_a_home() { 2 } else { 0 });
             let (trial, parties) = Trial::start(
                 row,
                 Given {
@@ -43,7 +46,7 @@ fn shuttle_draws_schedules() {
                     seed,
                     size,
                     powers,
-                    spawner: None,
+                    homes: homes.handles.clone(),
                 },
             );
             let run = |party| thread::spawn(move || shuttle::future::block_on(party));
@@ -51,6 +54,7 @@ fn shuttle_draws_schedules() {
             threads
                 .into_iter()
                 .for_each(|thread| thread.join().unwrap());
+            homes.end();
             trial.end(row, &counts);
         };
         let mut config = Config::new();
@@ -64,4 +68,55 @@ fn shuttle_draws_schedules() {
             Runner::new(scheduler, config).run(body);
         }
     });
+}
+
+/// The choices of a runtime, drawn as the schedule is. Its time jumps when it has nothing to do.
+struct Drawn(Duration);
+
+impl Seam for Drawn {
+    fn choose(&mut self, _: Choice, n: usize) -> usize {
+        shuttle::rand::Rng::gen_range(&mut shuttle::rand::thread_rng(), 0..n)
+    }
+    fn now(&mut self) -> Duration {
+        self.0
+    }
+    fn idle(&mut self, next: Option<Duration>) -> bool {
+        self.0 = self.0.max(next.unwrap_or_default());
+        next.is_some()
+    }
+}
+
+/// Runtimes for the actors of a program, a thread each.
+struct Homes {
+    handles: Vec<Handle>,
+    threads: Vec<thread::JoinHandle<()>>,
+    over: tidings::Sender<()>,
+}
+
+impl Homes {
+    fn new(n: usize) -> Self {
+        let (over, ends) = tidings::unbounded();
+        let (mut handles, mut threads) = (Vec::new(), Vec::new());
+        for _ in 0..n {
+            let seam = Drawn(Duration::ZERO);
+            let home = Runtime::builder().seam(seam).build().unwrap();
+            handles.push(home.handle());
+            let ends = ends.clone();
+            threads.push(thread::spawn(move || {
+                let _ = home.block_on(ends.recv());
+            }));
+        }
+        Self {
+            handles,
+            threads,
+            over,
+        }
+    }
+
+    fn end(self) {
+        drop(self.over);
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
+    }
 }

@@ -81,7 +81,7 @@ fn real_threads_run_programs() {
             threads: true,
             dies: dice.below(4) == 0,
         };
-        let spawner = Some(hosts.ours[1].handle());
+        let homes = hosts.ours[1..].iter().map(Runtime::handle).collect();
         let (trial, parties) = Trial::start(
             row,
             Given {
@@ -89,7 +89,7 @@ fn real_threads_run_programs() {
                 seed,
                 size,
                 powers,
-                spawner,
+                homes,
             },
         );
         let mut lots: Vec<(Host, Vec<Party>)> = HOSTS.map(|host| (host, Vec::new())).into();

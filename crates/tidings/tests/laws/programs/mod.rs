@@ -1,5 +1,7 @@
 //! Small programs: a few parties that use one primitive, drawn from a seed.
 
+#[cfg(not(loom))]
+mod actors;
 mod cells;
 mod channels;
 mod choices;
@@ -82,21 +84,48 @@ pub(crate) const PRIMITIVES: &[Primitive] = &[
     },
     Primitive {
         name: "timer",
-        program: tasks_or_none::timer,
+        program: scheduled::timer,
     },
     Primitive {
         name: "task",
-        program: tasks_or_none::task,
+        program: scheduled::task,
+    },
+    Primitive {
+        name: "actor",
+        program: scheduled::actor,
+    },
+    Primitive {
+        name: "calls",
+        program: scheduled::calls,
     },
 ];
 
+impl Primitive {
+    /// Does a runtime of ours run the program, or a part of it?
+    #[cfg(shuttle)]
+    pub(crate) fn needs_a_home(&self) -> bool {
+        ["actor", "calls"].contains(&self.name)
+    }
+}
+
+/// What needs our scheduler.
 #[cfg(not(loom))]
-use tasks as tasks_or_none;
+mod scheduled {
+    pub(crate) use super::actors::{actor, calls};
+    pub(crate) use super::tasks::{task, timer};
+}
 
 /// loom has neither a clock nor our scheduler.
 #[cfg(loom)]
-mod tasks_or_none {
+mod scheduled {
     use super::{Program, Setup};
+
+    pub(crate) fn actor(_: &mut Setup) -> Program {
+        unreachable!("SEMANTICS.md does not ask loom for actors")
+    }
+    pub(crate) fn calls(_: &mut Setup) -> Program {
+        unreachable!("SEMANTICS.md does not ask loom for actors")
+    }
 
     pub(crate) fn timer(_: &mut Setup) -> Program {
         unreachable!("SEMANTICS.md does not ask loom for timers")
@@ -122,9 +151,9 @@ pub(crate) struct Setup {
     pub(crate) powers: Powers,
     pub(crate) log: Log,
     pub(crate) ledger: Ledger,
-    /// Where tasks are started.
+    /// Where tasks and actors are started.
     #[cfg(not(loom))]
-    pub(crate) spawner: Option<tidings::sched::Handle>,
+    pub(crate) homes: Vec<tidings::sched::Handle>,
 }
 
 impl Setup {
@@ -139,6 +168,13 @@ impl Setup {
             self.powers,
             self.ledger.clone(),
         )
+    }
+
+    /// One of the runtimes.
+    #[cfg(not(loom))]
+    pub(crate) fn home(&mut self) -> tidings::sched::Handle {
+        let index = self.dice.below(self.homes.len() as u64);
+        self.homes[usize::try_from(index).unwrap()].clone()
     }
 
     /// How many parties there are on each of two sides: at least one.

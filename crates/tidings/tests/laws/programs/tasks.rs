@@ -61,7 +61,7 @@ enum Fate {
 
 /// Parties start tasks, which give a value; join them, abort them, or leave them alone.
 pub(crate) fn task(setup: &mut Setup) -> Program {
-    let handle = setup.spawner.clone().expect("an engine with a runtime");
+    let handle = setup.home();
     // Tasks may die; those who join them must not, or nobody would take the values.
     let dies = std::mem::replace(&mut setup.powers.dies, false);
     let mut parties: Vec<crate::party::Party> = Vec::new();

@@ -1,0 +1,198 @@
+//! What is only there with a feature: the spans of `tracing`, and what `serde` makes of `inspect`.
+//!
+//! `cargo test -p tidings --features serde,tracing --test features`; CI's test stage runs it.
+
+use std::fmt::Debug;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+use tidings::actor::{self, Builder, Child, Mailbox, Strategy, Supervisor};
+use tidings::sched::{Runtime, Seeded};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+/// One test at a time: whether a span is wanted is remembered for the whole process.
+static ONE: Mutex<()> = Mutex::new(());
+
+fn seeded() -> Runtime {
+    Runtime::builder().seam(Seeded::new(7)).build().unwrap()
+}
+
+/// Writes down in which spans things happen.
+#[derive(Clone, Default)]
+struct Recorder(Arc<Mutex<Book>>);
+
+#[derive(Default)]
+struct Book {
+    /// Name and holders of each span; its number is the place and one.
+    spans: Vec<(String, usize)>,
+    entered: Vec<usize>,
+    lines: Vec<String>,
+}
+
+/// The fields `name` and `message`.
+#[derive(Default)]
+struct Words(String);
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if ["name", "message"].contains(&field.name()) {
+            self.0 += &format!(" {value:?}");
+        }
+    }
+}
+
+fn place(id: &Id) -> usize {
+    usize::try_from(id.into_u64()).unwrap() - 1
+}
+
+impl Subscriber for Recorder {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut words = Words::default();
+        span.record(&mut words);
+        let mut book = self.0.lock().unwrap();
+        book.spans
+            .push((format!("{}{}", span.metadata().name(), words.0), 1));
+        Id::from_u64(book.spans.len() as u64)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut words = Words::default();
+        event.record(&mut words);
+        let mut book = self.0.lock().unwrap();
+        let around = book.entered.iter().map(|&at| book.spans[at].0.clone());
+        let around = around.collect::<Vec<_>>().join(" > ");
+        book.lines.push(format!("{around}:{}", words.0));
+    }
+
+    fn enter(&self, span: &Id) {
+        self.0.lock().unwrap().entered.push(place(span));
+    }
+
+    fn exit(&self, span: &Id) {
+        assert_eq!(self.0.lock().unwrap().entered.pop(), Some(place(span)));
+    }
+
+    fn clone_span(&self, span: &Id) -> Id {
+        self.0.lock().unwrap().spans[place(span)].1 += 1;
+        span.clone()
+    }
+
+    fn try_close(&self, span: Id) -> bool {
+        let mut book = self.0.lock().unwrap();
+        let holders = &mut book.spans[place(&span)].1;
+        *holders -= 1;
+        *holders == 0
+    }
+}
+
+#[tidings::interface]
+trait Greeter {
+    async fn greet(&mut self, whom: &'static str) -> usize;
+}
+
+struct Polite(usize);
+
+impl Greeter for Polite {
+    async fn greet(&mut self, whom: &'static str) -> usize {
+        tracing::info!("hello, {whom}");
+        tidings::yield_now().await;
+        self.0 += 1;
+        tracing::info!("bye, {whom}");
+        self.0
+    }
+}
+
+#[test]
+fn an_actor_runs_in_its_span_and_handles_each_message_in_one_of_its_own() {
+    let _one = ONE.lock();
+    let recorder = Recorder::default();
+    tracing::subscriber::with_default(recorder.clone(), || {
+        seeded().block_on(async {
+            let greeter: GreeterRef = Builder::new().name("greeter").start(Polite(0));
+            let plain = actor::spawn(|mut mailbox: Mailbox<&str>| async move {
+                while let Ok(text) = mailbox.recv().await {
+                    tracing::info!("{text}");
+                }
+            });
+            plain.send("a line").await.unwrap();
+            for (n, whom) in ["Ann", "Bob"].into_iter().enumerate() {
+                assert_eq!(greeter.greet(whom).await.unwrap(), n + 1);
+                tracing::info!("outside");
+            }
+            plain.stop();
+            greeter.stop();
+            plain.down().await;
+            greeter.down().await;
+        });
+    });
+    let book = recorder.0.lock().unwrap();
+    let (of_plain, others): (Vec<&str>, Vec<&str>) = book
+        .lines
+        .iter()
+        .map(String::as_str)
+        .partition(|line| line.ends_with("a line"));
+    assert_eq!(of_plain, ["actor: a line"]);
+    assert_eq!(
+        others,
+        [
+            "actor \"greeter\" > message: hello, Ann",
+            "actor \"greeter\" > message: bye, Ann",
+            ": outside",
+            "actor \"greeter\" > message: hello, Bob",
+            "actor \"greeter\" > message: bye, Bob",
+            ": outside",
+        ]
+    );
+    let open = book.spans.iter().filter(|(_, holders)| *holders > 0);
+    assert_eq!(open.count(), 0, "spans that were not closed");
+}
+
+#[test]
+fn what_inspect_finds_becomes_json_as_a_tree() {
+    let _one = ONE.lock();
+    let found: Value = seeded().block_on(async {
+        let idle = |mut mailbox: Mailbox<u8>| async move { while mailbox.recv().await.is_ok() {} };
+        let child = Builder::new().name("worker").capacity(3).child(idle);
+        let worker = child.actor_ref();
+        let never = Child::new(idle);
+        let unstarted = never.actor_ref().id();
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .name("boss")
+            .child(child)
+            .start();
+        supervisor.started().await.unwrap().unwrap();
+        worker.send(1).await.unwrap();
+        tidings::time::sleep(std::time::Duration::from_secs(1)).await;
+        let json = serde_json::to_value(tidings::inspect()).unwrap();
+        let of = |id: u64| {
+            let actors = json["actors"].as_array().unwrap();
+            actors.iter().find(|actor| actor["id"] == id).cloned()
+        };
+        assert_eq!(of(unstarted).unwrap()["activity"], "Unstarted");
+        let boss = of(supervisor.id()).unwrap();
+        drop(never);
+        boss
+    });
+    assert_eq!(found["name"], "boss");
+    assert_eq!(found["children"].as_array().unwrap().len(), 1);
+    let worker = &found["children"][0];
+    assert_eq!(worker["name"], "worker");
+    assert_eq!(worker["started_by"], found["id"]);
+    assert_eq!(
+        (&worker["handled"], &worker["queued"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(worker["capacity"], 3);
+    assert_eq!(worker["incarnation"], 1);
+    assert_eq!(worker["activity"], "Idle");
+}
