@@ -74,6 +74,11 @@ impl<M> Mailbox<M> {
         }
     }
 
+    #[cfg(all(test, loom))]
+    pub(super) fn receiver(&self) -> &ReceiverRef<M, Life> {
+        &self.chan
+    }
+
     #[inline(always)]
     fn chan(&self) -> &Chan<M, Life> {
         &self.chan

@@ -140,6 +140,36 @@ pub(crate) fn lane<M: Send + 'static>() -> (ActorRef<M>, Mailbox<M>) {
     (ActorRef::new(sender), Mailbox::new(receiver))
 }
 
+/// A model's: an actor whose only wait is a call, as `cycle.rs` sees it.
+#[cfg(all(test, loom))]
+pub(crate) struct Waiting<'a, M: Send + 'static>(&'a ReceiverRef<M, Life>);
+
+#[cfg(all(test, loom))]
+impl<'a, M: Send + 'static> Waiting<'a, M> {
+    pub(crate) fn of(mailbox: &'a Mailbox<M>) -> Self {
+        Self(mailbox.receiver())
+    }
+
+    /// The request was the first that came to `callee`. `true`: it is refused.
+    pub(crate) fn for_answer_of(&self, callee: &ActorRef<M>) -> bool {
+        let wait = cycle::Wait {
+            callee: callee.id(),
+            ticket: 0,
+        };
+        cycle::settle(roll::Entry::new(self.0.downgrade()), wait, false).is_some()
+    }
+
+    /// The actor runs again.
+    pub(crate) fn is_over(&self) {
+        cycle::begin(self.0.beside());
+    }
+
+    /// Its life is over.
+    pub(crate) fn end(&self) {
+        cycle::life_over(self.0.beside());
+    }
+}
+
 /// Starts an actor that runs `f` with its mailbox.
 ///
 /// It ends when `f`'s future is ready, panics, or is killed; [`ActorRef::down`] tells why.

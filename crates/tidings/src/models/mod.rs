@@ -12,6 +12,7 @@ mod biased;
 mod cancel;
 mod chan;
 mod crowd;
+mod cycle;
 mod idle;
 mod inbox;
 mod ivar;
