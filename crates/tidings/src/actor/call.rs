@@ -203,6 +203,8 @@ impl<I, R> Event for Call<'_, I, R> {
             self.as_mut().tell_deadline();
         }
         if here::actor() != 0 {
+            // Decided of a call that was answered before it heard: not of this one.
+            cycle::verdict();
             // Held back until the poll ends, where it might be refused.
             if !cycle::closes(self.inlet.life()) {
                 self.request();

@@ -103,7 +103,7 @@ impl Homes {
             handles.push(home.handle());
             let ends = ends.clone();
             threads.push(thread::spawn(move || {
-                let _ = home.block_on(ends.recv());
+                let _ = home.block_on(async { ends.recv().await });
             }));
         }
         Self {

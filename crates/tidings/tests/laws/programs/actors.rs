@@ -290,9 +290,11 @@ struct Visit {
     reply: Reply<()>,
 }
 
+type Node = (ActorRef<Visit>, Diary);
+
 /// Who calls whom, by their numbers in the diaries.
 #[derive(Clone, Default)]
-struct Around(Arc<Mutex<Vec<(ActorRef<Visit>, Diary)>>>);
+struct Around(Arc<Mutex<Vec<Node>>>);
 
 impl Around {
     /// A call by `caller`, written down.
@@ -353,7 +355,7 @@ pub(crate) fn calls(setup: &mut Setup) -> Program {
     Program {
         parties,
         finish: Box::new(move |end| {
-            let ended = |(actor, _): &(ActorRef<Visit>, Diary)| actor.exit().is_some();
+            let ended = |(actor, _): &Node| actor.exit().is_some();
             let live = lock(&around.0)
                 .drain(..)
                 .filter(|node| !ended(node))
