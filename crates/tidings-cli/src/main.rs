@@ -11,7 +11,8 @@ use clap::Parser as _;
 /// The system's allocator, which counts while the arena asks what an operation allocates; a
 /// relaxed load and a branch otherwise.
 #[global_allocator]
-static ALLOCATOR: tidings_peer::Counting = tidings_peer::Counting;
+static ALLOCATOR: tidings_peer::Counting<std::alloc::System> =
+    tidings_peer::Counting(std::alloc::System);
 
 fn main() -> ExitCode {
     match cli::Cli::parse().command {

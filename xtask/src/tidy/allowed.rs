@@ -9,10 +9,7 @@ pub(super) const CAP: usize = 600;
 
 /// The only files with `unsafe` in them.
 pub(super) const UNSAFE: &[(&str, &str)] = &[
-    (
-        "arena/peers/tidings/src/alloc.rs",
-        "an allocator that counts, which is an unsafe trait",
-    ),
+    ("an allocator that counts, which is an unsafe trait",),
     (
         "crates/tidings/src/models/biased.rs",
         "a model calls what it explores, and touches loom's cells",

@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use tidings_peer::{Counting, Peer};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: Counting<std::alloc::System> = Counting(std::alloc::System);
 
 /// A number of a sample line.
 fn field(line: &str, name: &str) -> Option<u64> {

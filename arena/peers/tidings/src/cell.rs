@@ -1,65 +1,14 @@
 //! What a cell is, how a sample is timed, and which cells there are.
 
 use std::collections::BTreeMap;
-use std::ops::AddAssign;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
-use tidings::{JoinError, RecvError, Runtime};
+use peer_protocol::alloc;
+pub(crate) use peer_protocol::{Counts, Fault, Outcome, Params, within};
+use tidings::Runtime;
 
-use crate::{alloc, chain, counter, fan, net, pingpong, savina, select, skynet, spawn};
-
-/// The numbers of a `prep` command; one that was not sent is 0.
-#[derive(Clone, Copy, Debug, Default)]
-#[allow(non_snake_case, reason = "the names of the protocol")]
-pub(crate) struct Params {
-    pub(crate) threads: i64,
-    pub(crate) p: i64,
-    pub(crate) n: i64,
-    pub(crate) w: i64,
-    pub(crate) batch: i64,
-    pub(crate) P: i64,
-    pub(crate) A: i64,
-    pub(crate) N: i64,
-    pub(crate) M: i64,
-    pub(crate) S: i64,
-}
-
-/// What one task, one repetition, or the sum of several really did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) msgs: i64,
-    pub(crate) units: i64,
-    pub(crate) check: i64,
-}
-
-impl AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.msgs += other.msgs;
-        self.units += other.units;
-        self.check += other.check;
-    }
-}
-
-/// Why a command was not carried out.
-#[derive(Debug)]
-pub(crate) enum Fault {
-    Unsupported(String),
-    Limit(String),
-    Bug(String),
-}
-
-impl From<JoinError> for Fault {
-    fn from(error: JoinError) -> Self {
-        Self::Bug(error.to_string())
-    }
-}
-
-impl From<RecvError> for Fault {
-    fn from(error: RecvError) -> Self {
-        Self::Bug(error.to_string())
-    }
-}
+use crate::{chain, counter, fan, net, pingpong, savina, select, skynet, spawn};
 
 /// The timed part of a sample: reads the clock, and has allocations counted if the sample wants.
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +48,6 @@ impl Started {
     }
 }
 
-pub(crate) type Outcome = Result<(Duration, Counts), Fault>;
 pub(crate) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Does `inner` repetitions and says how long the timed parts took.
@@ -169,19 +117,6 @@ where
         }
         Ok((started.stop(), total))
     }))
-}
-
-/// Refuses sizes below 1 or above `max`.
-pub(crate) fn within(sizes: &[(&str, i64, i64)]) -> Result<(), Fault> {
-    match sizes
-        .iter()
-        .find(|(_, value, max)| !(1..=*max).contains(value))
-    {
-        Some((name, value, max)) => Err(Fault::Limit(format!(
-            "{name}={value}: this peer takes 1 to {max}"
-        ))),
-        None => Ok(()),
-    }
 }
 
 /// Refuses sizes whose check value, `times * n*(n-1)/2`, does not fit 62 bits.

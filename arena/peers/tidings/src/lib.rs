@@ -3,15 +3,13 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `protocol.rs` | commands in, answers out |
+//! | `protocol.rs` | the peer protocol, as all Rust peers have it (`../shared/rust-protocol`) |
 //! | `cell.rs` | what a cell is; the clock of a sample; the list of all cells |
-//! | `alloc.rs` | the allocator that counts |
 //! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net.rs` | the workloads |
 //! | `actors.rs` | those of actors once more, on the actor layer |
 //! | `savina/` | the actor benchmarks of the Savina suite, a file each |
 
 mod actors;
-mod alloc;
 mod cell;
 mod chain;
 mod counter;
@@ -25,5 +23,5 @@ mod select;
 mod skynet;
 mod spawn;
 
-pub use alloc::Counting;
+pub use peer_protocol::Counting;
 pub use protocol::{Peer, SYSTEMS, main, speak};

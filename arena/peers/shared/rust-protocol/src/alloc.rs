@@ -41,15 +41,29 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 }
 
-/// Does something. If allocations are asked for, says how many it made, as the end of a sample.
-pub(crate) fn during<T>(asked: bool, act: impl FnOnce() -> T) -> (T, String) {
-    let counted = || (BYTES.load(Relaxed), COUNT.load(Relaxed));
-    let before = counted();
-    COUNTING.store(asked, Relaxed);
-    let done = act();
-    COUNTING.store(false, Relaxed);
+/// Starts or stops the counting.
+pub fn count(on: bool) {
+    COUNTING.store(on, Relaxed);
+}
+
+/// Bytes and number of the allocations counted since the process began.
+pub fn counted() -> (u64, u64) {
+    (BYTES.load(Relaxed), COUNT.load(Relaxed))
+}
+
+/// The fields of a sample that say what was counted since `before`.
+pub fn since(before: (u64, u64)) -> String {
     let (bytes, count) = counted();
     let (bytes, count) = (bytes - before.0, count - before.1);
-    let said = asked.then(|| format!(",\"alloc_bytes\":{bytes},\"alloc_count\":{count}"));
+    format!(",\"alloc_bytes\":{bytes},\"alloc_count\":{count}")
+}
+
+/// Does something. If allocations are asked for, says how many it made, as the end of a sample.
+pub(crate) fn during<T>(asked: bool, act: impl FnOnce() -> T) -> (T, String) {
+    let before = counted();
+    count(asked);
+    let done = act();
+    count(false);
+    let said = asked.then(|| since(before));
     (done, said.unwrap_or_default())
 }

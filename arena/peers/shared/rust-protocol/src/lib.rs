@@ -2,13 +2,13 @@
 //!
 //! A peer makes a `Hello`, implements `Peer`, and calls `serve`. `trial` is the other side, for its tests.
 
-mod alloc;
+pub mod alloc;
 mod serve;
 pub mod trial;
 mod words;
 
 pub use alloc::Counting;
-pub use serve::{Hello, Peer, Sampled, argument, serve, system, version};
+pub use serve::{Hello, Peer, Sampled, answer, argument, serve, speak, system, version};
 pub use words::Words;
 
 use std::ops::AddAssign;
@@ -22,6 +22,7 @@ pub struct Params {
     pub p: i64,
     pub n: i64,
     pub w: i64,
+    pub batch: i64,
     pub P: i64,
     pub A: i64,
     pub N: i64,

@@ -45,17 +45,36 @@ pub trait Peer {
 
 /// Speaks until it is told to quit, or until nobody speaks to it.
 pub fn serve(hello: &Hello<'_>, peer: &mut impl Peer) -> ExitCode {
-    let mut out = std::io::stdout().lock();
-    let mut say = |line: String| out.write_all(line.as_bytes()).and_then(|()| out.flush());
-    let mut result = say(hello.line());
-    for line in std::io::stdin().lock().lines() {
-        match (result, line) {
-            (Ok(()), Ok(line)) if line.trim() != "quit" => result = say(answer(peer, &line)),
-            (Ok(()), Ok(_)) => break,
-            _ => return ExitCode::from(1),
+    let (input, output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    match speak(hello, peer, input, output) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("peer-{}: {error}", hello.peer);
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
+}
+
+/// As `serve`, with any input and output. Fails if the input is not text, or the output is gone.
+pub fn speak(
+    hello: &Hello<'_>,
+    peer: &mut impl Peer,
+    input: impl BufRead,
+    mut output: impl Write,
+) -> std::io::Result<()> {
+    let mut say = |line: String| {
+        output
+            .write_all(line.as_bytes())
+            .and_then(|()| output.flush())
+    };
+    say(hello.line())?;
+    for line in input.lines() {
+        match line?.trim() {
+            "quit" => break,
+            command => say(answer(peer, command))?,
+        }
+    }
+    Ok(())
 }
 
 /// What stands after an option of the command line.
@@ -100,7 +119,8 @@ impl Hello<'_> {
     }
 }
 
-fn answer(peer: &mut impl Peer, line: &str) -> String {
+/// Carries out a command other than `quit`; gives the line to answer.
+pub fn answer(peer: &mut impl Peer, line: &str) -> String {
     let mut words = line.split_whitespace();
     let command = words.next().unwrap_or("");
     let words = Words::of(words);

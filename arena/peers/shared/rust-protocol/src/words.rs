@@ -18,6 +18,11 @@ impl<'a> Words<'a> {
         self.0.get(key).copied().unwrap_or("")
     }
 
+    /// Whether it was sent.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.contains_key(key)
+    }
+
     /// A number; `absent` if it was not sent.
     pub fn number(&self, key: &str, absent: i64) -> Result<i64, Fault> {
         let Some(word) = self.0.get(key) else {
@@ -42,6 +47,7 @@ impl<'a> Words<'a> {
             p: of("p")?,
             n: of("n")?,
             w: of("w")?,
+            batch: of("batch")?,
             P: of("P")?,
             A: of("A")?,
             N: of("N")?,
