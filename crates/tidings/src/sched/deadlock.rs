@@ -115,14 +115,22 @@ impl Shared {
     }
 }
 
-/// Who waits for what.
+/// The report of a runtime that stands still.
 pub(super) fn report(shared: &Shared, main: usize) -> String {
+    let who = who_waits(shared, Some(main));
+    format!(
+        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task{who}"
+    )
+}
+
+/// Who waits for what, each on a line of its own. `main`: the waker of `block_on`'s future.
+pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let waits = waits::all();
     let names = actor::names_of_tasks();
-    let mut text = String::from(
-        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task",
-    );
-    say(&mut text, "the future of block_on", main, &waits);
+    let mut text = String::new();
+    if let Some(main) = main {
+        say(&mut text, "the future of block_on", main, &waits);
+    }
     let (mut idle, mut unknown) = (0, 0);
     task::each_alive(shared, |task| {
         let address = task.address();

@@ -54,7 +54,7 @@ pub(crate) use inbox::Inbox;
 pub use long::LongPoll;
 pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
-pub use seam::{Choice, Seam, Seeded};
+pub use seam::{Choice, Seam, Seeded, buggify, random};
 
 use crate::primitive::{ANYBODY, Arc, Parker};
 use crate::task::{JoinHandle, Task, here};
@@ -173,7 +173,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 /// Counts one operation of the running poll. `false`: enough for now, yield.
 #[inline(always)]
 pub(crate) fn spend_budget() -> bool {
-    current::worker().is_none_or(worker::Worker::spend)
+    current::worker().is_none_or(|worker| worker.spend() || worker.goes_on())
 }
 
 /// Which of `n` branches is tried first.

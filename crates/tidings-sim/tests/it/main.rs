@@ -1,0 +1,4 @@
+//! The simulator, tried on small programs.
+
+mod basics;
+mod failing;
