@@ -414,7 +414,10 @@ mod tests {
         };
         let expanded = test(quote!(sim, seeds = 7));
         assert!(expanded.starts_with("# [:: core :: prelude :: v1 :: test] fn answers () {"));
-        assert!(expanded.contains("with (sim . seeds (7)) . run (answers)"), "{expanded}");
+        assert!(
+            expanded.contains("with (sim . seeds (7)) . run (answers)"),
+            "{expanded}"
+        );
         assert!(test(quote!(sim)).contains("sim . seeds (100u64)"));
         assert!(test(quote!(sim, workers = 2)).contains("is for real threads"));
         assert!(test(quote!(seeds = 7)).contains("write `sim` too"));

@@ -209,10 +209,16 @@ pub(crate) fn next_within(trace: &[u8], asked: &[Asked], delays: usize) -> Optio
     // Where each decision stands, what it is, and how many delays there are before it.
     let (mut at, mut before) = (0, 0);
     let mut next = None;
-    for n in asked.iter().map(|asked| asked.alternatives()).filter(|&n| n > 1) {
+    for n in asked
+        .iter()
+        .map(|asked| asked.alternatives())
+        .filter(|&n| n > 1)
+    {
         let end = at + width(n);
         let bytes = &trace[at..end];
-        let value = bytes.iter().fold(0, |number, &byte| number << 8 | usize::from(byte));
+        let value = bytes
+            .iter()
+            .fold(0, |number, &byte| number << 8 | usize::from(byte));
         if value + 1 < n && before < delays {
             next = Some((at, end, value + 1));
         }

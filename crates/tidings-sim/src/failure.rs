@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::chart::Chart;
+
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -62,6 +64,17 @@ impl Trouble {
     }
 }
 
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, text, at } = self;
+        write!(f, "{kind}: {text}")?;
+        match at {
+            Some(at) => write!(f, ", at {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
 /// A run that failed: [`Sim::check`](crate::Sim::check) gives it, and [`Sim::run`](crate::Sim::run)
 /// panics with what it displays.
 #[derive(Clone, Debug)]
@@ -85,8 +98,10 @@ pub struct Failure {
     pub shrunk_in: usize,
     /// The line that runs the seed again.
     pub command: String,
-    /// Where the shortest run's trace was saved, if it could be.
-    pub saved: Option<PathBuf>,
+    /// The shortest run.
+    pub chart: Chart,
+    /// Where the shortest run's trace was saved, and its chart as a picture, if they could be.
+    pub saved: Option<(PathBuf, PathBuf)>,
 }
 
 impl fmt::Display for Failure {
@@ -113,11 +128,15 @@ impl fmt::Display for Failure {
             decided(&self.found),
             self.shrunk_in
         )?;
-        if let Some(saved) = &self.saved {
-            let at = saved.display();
-            writeln!(f, "             TIDINGS_TRACE={at} {}", self.command)?;
+        if let Some((trace, picture)) = &self.saved {
+            let (trace, picture) = (trace.display(), picture.display());
+            writeln!(f, "             TIDINGS_TRACE={trace} {}", self.command)?;
+            writeln!(f, "  picture:   {picture}")?;
         }
-        Ok(())
+        if self.chart.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n{}", self.chart)
     }
 }
 

@@ -31,10 +31,12 @@
 //! | [`Strategy`] | how schedules are chosen |
 //! | [`world`], [`World`] | what must hold in a run |
 //! | [`Failure`] | what a failing run says |
+//! | [`Chart`] | a run as a picture, also of an ordinary runtime's flight record |
 //! | [`tidings::sched::buggify`] | unlikely things, in the program itself |
 
 #![forbid(unsafe_code)]
 
+mod chart;
 mod decisions;
 mod failure;
 mod panics;
@@ -43,8 +45,10 @@ mod run;
 mod shrink;
 mod sim;
 mod strategy;
+mod svg;
 mod world;
 
+pub use chart::Chart;
 pub use failure::{Failure, Kind};
 pub use sim::{Outcome, Sim, Summary};
 pub use strategy::Strategy;

@@ -50,13 +50,18 @@ impl Origin {
     /// The line that runs it.
     pub(crate) fn command(&self) -> String {
         let package = self.package.as_ref();
-        let package = package.map(|name| format!(" -p {name}")).unwrap_or_default();
+        let package = package
+            .map(|name| format!(" -p {name}"))
+            .unwrap_or_default();
         if let Some(test) = &self.test {
             return format!("cargo test{package} {test} -- --exact");
         }
         let exe = env::current_exe().unwrap_or_default();
         let stem = exe.file_stem().unwrap_or_default().to_string_lossy();
-        if exe.parent().is_some_and(|folder| folder.ends_with("examples")) {
+        if exe
+            .parent()
+            .is_some_and(|folder| folder.ends_with("examples"))
+        {
             return format!("cargo run{package} --example {stem}");
         }
         env::args().collect::<Vec<_>>().join(" ")
@@ -115,7 +120,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 
 /// Where the files of this failure go, by their ending: below cargo's target folder, or the system's
 /// folder for such things.
-pub(crate) fn path(failure: &Failure, ending: &str) -> Option<PathBuf> {
+fn path(failure: &Failure, ending: &str) -> Option<PathBuf> {
     let exe = env::current_exe().ok()?;
     let target = exe
         .ancestors()
@@ -131,11 +136,13 @@ pub(crate) fn path(failure: &Failure, ending: &str) -> Option<PathBuf> {
     Some(folder.join(format!("{name}-{}.{ending}", failure.seed)))
 }
 
-/// Saves the shortest trace; where, if that worked.
-pub(crate) fn save(failure: &Failure) -> Option<PathBuf> {
-    let path = path(failure, "trace")?;
-    fs::write(&path, encode(failure)).ok()?;
-    Some(path)
+/// Saves the shortest trace and its picture; where, if that worked.
+pub(crate) fn save(failure: &Failure) -> Option<(PathBuf, PathBuf)> {
+    let [trace, picture] = ["trace", "svg"].map(|ending| path(failure, ending));
+    let (trace, picture) = (trace?, picture?);
+    fs::write(&trace, encode(failure)).ok()?;
+    fs::write(&picture, failure.chart.to_svg()).ok()?;
+    Some((trace, picture))
 }
 
 #[cfg(test)]
@@ -144,7 +151,10 @@ mod tests {
 
     #[test]
     fn what_is_no_trace_is_refused() {
-        assert_eq!(decode(&format!("{HEAD}\n# x\n0aff\n10\n")), Some(vec![10, 255, 16]));
+        assert_eq!(
+            decode(&format!("{HEAD}\n# x\n0aff\n10\n")),
+            Some(vec![10, 255, 16])
+        );
         assert_eq!(decode(&format!("{HEAD}\n")), Some(vec![]));
         for text in ["", "0aff", &format!("{HEAD}\n0a0"), &format!("{HEAD}\nxy")] {
             assert_eq!(decode(text), None, "{text:?}");

@@ -1,12 +1,14 @@
 //! One run: the loop that picks who runs next, and moves time on when nobody can.
 
 use std::future::Future;
+use std::panic::Location;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tidings::{JoinHandle, Runtime};
 
+use crate::chart::{Chart, Drawing};
 use crate::decisions::{About, Asked, Decisions, Diverged};
 use crate::failure::{Kind, Trouble};
 use crate::panics::{self, Panicked};
@@ -37,7 +39,12 @@ pub(crate) struct Ran {
     pub(crate) panics: Vec<Panicked>,
     pub(crate) steps: usize,
     pub(crate) time: Duration,
+    /// If it was watched.
+    pub(crate) chart: Chart,
 }
+
+/// So many communications a step may have, for the chart.
+const RECORDED: usize = 10_000;
 
 /// Runs the program once. `watched`: with a record of who waits for what, for a report.
 pub(crate) fn run(
@@ -47,26 +54,35 @@ pub(crate) fn run(
     watched: bool,
 ) -> Ran {
     let world = World::new(rules.seed, decisions);
-    let ((trouble, steps), panics) = panics::catching(|| {
+    let ((trouble, steps, drawing), panics) = panics::catching(|| {
         world.enter(|| {
             let mut builder = Runtime::builder().seam(world.seam());
             if watched {
-                builder = builder.watch_deadlocks(Duration::MAX);
+                builder = builder
+                    .watch_deadlocks(Duration::MAX)
+                    .flight_recorder(RECORDED);
             }
-            let runtime = builder.build().expect("a runtime with a seam starts no threads");
+            let runtime = builder
+                .build()
+                .expect("a runtime with a seam starts no threads");
+            let (root, at) = start(&runtime, program());
             let mut run = Run {
                 world: &world,
                 rules,
-                root: runtime.spawn(program()),
+                root,
                 runtime,
                 tasks: Vec::new(),
                 last: 0,
                 steps: 0,
+                drawing: watched.then(|| Drawing::of_program(at)),
             };
-            let trouble = run.drive();
-            let steps = run.steps;
+            let mut trouble = run.drive();
+            if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
+                trouble.text = drawing.name_in(&trouble.text);
+            }
+            let (steps, drawing) = (run.steps, run.drawing.take());
             drop(run);
-            (trouble, steps)
+            (trouble, steps, drawing)
         })
     });
     let mut engine = world.lock();
@@ -76,7 +92,9 @@ pub(crate) fn run(
     drop(engine);
     drop(checks);
     let (trace, asked, diverged) = decisions.end();
+    let end = trouble.as_ref().map_or(String::new(), Trouble::to_string);
     Ran {
+        chart: drawing.map_or_else(Chart::default, |drawing| drawing.finish(end)),
         trouble,
         trace,
         asked,
@@ -87,16 +105,25 @@ pub(crate) fn run(
     }
 }
 
+/// Starts the program, and says where.
+#[track_caller]
+fn start(runtime: &Runtime, body: Body) -> (Root, &'static Location<'static>) {
+    (runtime.spawn(body), Location::caller())
+}
+
+type Root = JoinHandle<Result<(), String>>;
+
 struct Run<'a> {
     world: &'a World,
     rules: &'a Rules,
     runtime: Runtime,
-    root: JoinHandle<Result<(), String>>,
+    root: Root,
     /// Those that could run, while somebody wants to know.
     tasks: Vec<u64>,
     /// Who ran last.
     last: u32,
     steps: usize,
+    drawing: Option<Drawing>,
 }
 
 impl Run<'_> {
@@ -144,6 +171,11 @@ impl Run<'_> {
         if let Some(task) = self.runtime.step(pick) {
             self.last = task;
         }
+        if let Some(drawing) = &mut self.drawing {
+            for communication in self.runtime.flight_record() {
+                drawing.add(0, &communication);
+            }
+        }
         if !self.rules.busy.is_zero() {
             self.take_time();
         }
@@ -159,9 +191,7 @@ impl Run<'_> {
         self.runtime.ready_numbers(&mut numbers);
         self.tasks.clear();
         self.tasks.extend(numbers.into_iter().map(u64::from));
-        engine
-            .decisions
-            .choose_task(ready, self.last, &self.tasks)
+        engine.decisions.choose_task(ready, self.last, &self.tasks)
     }
 
     fn pass_to(&mut self, time: Duration) {

@@ -4,6 +4,7 @@ use std::fmt::{Debug, Write as _};
 use std::future::Future;
 use std::time::Duration;
 
+use crate::chart::Chart;
 use crate::decisions::{Decisions, next_within};
 use crate::failure::{Failure, Kind, Trouble};
 use crate::place::{self, Origin};
@@ -195,7 +196,12 @@ impl Sim {
     fn check_body(&self, program: &Program<'_>) -> Result<Summary, Box<Failure>> {
         let mut summary = Summary::default();
         if let Some(trace) = place::given_trace() {
-            self.try_one(program, self.first, Decisions::new(trace, None), &mut summary)?;
+            self.try_one(
+                program,
+                self.first,
+                Decisions::new(trace, None),
+                &mut summary,
+            )?;
             return Ok(summary);
         }
         if let Some(seed) = place::given_number("TIDINGS_SEED") {
@@ -272,6 +278,7 @@ impl Sim {
             polls: (found.steps, found.steps),
             shrunk_in: 0,
             command: self.origin.command(),
+            chart: Chart::default(),
             saved: None,
         };
         if trouble.kind == Kind::Nondeterminism {
@@ -286,12 +293,22 @@ impl Sim {
         let decisions = Decisions::new(failure.trace.clone(), None);
         let last = run(program, rules, decisions, true);
         failure.polls.1 = last.steps;
+        failure.chart = last.chart;
         if let Some(trouble) = last.trouble {
-            let at = trouble.at.as_ref().map(|at| format!(", at {at}")).unwrap_or_default();
-            failure.message = format!("{}{at}", trouble.text);
-            let earlier = last.panics.iter().filter(|panic| trouble.at.as_ref() != Some(&panic.at));
+            failure.message = match &trouble.at {
+                Some(at) => format!("{}, at {at}", trouble.text),
+                None => trouble.text.clone(),
+            };
+            let earlier = last
+                .panics
+                .iter()
+                .filter(|panic| trouble.at.as_ref() != Some(&panic.at));
             for panic in earlier {
-                let _ = write!(failure.message, "\n  before, a panic at {}: {}", panic.at, panic.message);
+                let _ = write!(
+                    failure.message,
+                    "\n  before, a panic at {}: {}",
+                    panic.at, panic.message
+                );
             }
         }
         failure.saved = place::save(&failure);

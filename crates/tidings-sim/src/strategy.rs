@@ -149,7 +149,10 @@ impl Pct {
     fn pick(&mut self, tasks: &[u64], dice: &mut Dice) -> usize {
         let mut best = (0, 0);
         for (index, &task) in tasks.iter().enumerate() {
-            let priority = match self.priorities.binary_search_by_key(&task, |&(task, _)| task) {
+            let priority = match self
+                .priorities
+                .binary_search_by_key(&task, |&(task, _)| task)
+            {
                 Ok(at) => self.priorities[at].1,
                 Err(at) => {
                     let priority = HIGH + 1 + dice.below(HIGH as usize) as u64;
@@ -172,7 +175,10 @@ impl Pct {
                 self.changes.pop();
             }
             self.lowest -= 1;
-            if let Ok(at) = self.priorities.binary_search_by_key(&task, |&(task, _)| task) {
+            if let Ok(at) = self
+                .priorities
+                .binary_search_by_key(&task, |&(task, _)| task)
+            {
                 self.priorities[at].1 = self.lowest;
             }
             self.streak = (u64::MAX, 0);

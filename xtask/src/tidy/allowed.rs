@@ -234,7 +234,7 @@ pub(super) const THROUGH_THE_WALL: &[(&str, &str, &str)] = &[
     (
         "crates/tidings/src/event/waits.rs",
         "std::sync::atomic",
-        "the count of runtimes that watch is a static, which an atomic of loom cannot be; it orders nothing",
+        "the count of runtimes that watch or record is a static, which an atomic of loom cannot be; it orders nothing",
     ),
     (
         "crates/tidings/src/event/locks.rs",

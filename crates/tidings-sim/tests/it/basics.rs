@@ -163,6 +163,8 @@ async fn a_test_by_attribute_runs_in_a_simulation() {
 
 #[tidings::test(sim, seeds = 3, with = |sim| sim.settles())]
 async fn a_test_may_give_a_result() -> Result<(), String> {
-    tidings::spawn(async { 1 }).await.map_err(|error| error.to_string())?;
+    tidings::spawn(async { 1 })
+        .await
+        .map_err(|error| error.to_string())?;
     Ok(())
 }

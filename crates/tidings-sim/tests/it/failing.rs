@@ -61,9 +61,14 @@ fn the_seed_fails_again_and_the_report_says_how() {
     let report = failure.to_string();
     let command = format!("TIDINGS_SEED={} cargo test", failure.seed);
     assert!(report.contains(&command), "{report}");
-    let saved = failure.saved.as_ref().expect("a file beside the build");
-    let text = std::fs::read_to_string(saved).unwrap();
+    let (trace, picture) = failure.saved.as_ref().expect("files beside the build");
+    let text = std::fs::read_to_string(trace).unwrap();
     assert!(text.starts_with("tidings-sim trace 1\n# canary"), "{text}");
+    assert!(
+        std::fs::read_to_string(picture)
+            .unwrap()
+            .contains("an update is lost")
+    );
 }
 
 #[test]
@@ -99,7 +104,11 @@ fn a_deadlock_is_told_at_once_with_names_and_lines() {
     assert_eq!(failure.kind, Kind::Deadlock);
     let lines = failure.message.matches("Recv<()> of").count();
     assert_eq!(lines, 2, "{}", failure.message);
-    assert!(failure.message.contains("failing.rs:"), "{}", failure.message);
+    assert!(
+        failure.message.contains("failing.rs:"),
+        "{}",
+        failure.message
+    );
 }
 
 #[test]
@@ -120,7 +129,10 @@ fn a_program_that_is_not_deterministic_is_told_where() {
         })
         .unwrap_err();
     assert_eq!(failure.kind, Kind::Nondeterminism);
-    assert!(failure.message.contains("diverges at question"), "{failure}");
+    assert!(
+        failure.message.contains("diverges at question"),
+        "{failure}"
+    );
 }
 
 #[test]
@@ -203,7 +215,10 @@ fn an_invariant_that_breaks_is_named() {
             }
         })
         .unwrap_err();
-    assert_eq!((failure.kind, failure.message.as_str()), (Kind::Invariant, "one inside"));
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (Kind::Invariant, "one inside")
+    );
 }
 
 #[test]
@@ -233,5 +248,8 @@ fn what_must_come_must_come_in_time_and_what_is_hot_must_cool() {
     };
     assert!(hot(3).is_ok());
     let failure = hot(7).unwrap_err();
-    assert_eq!((failure.kind, failure.message.as_str()), (Kind::Liveness, "hot"));
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (Kind::Liveness, "hot")
+    );
 }

@@ -18,7 +18,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Shared, current};
+use super::{Shared, current, record};
 use crate::actor;
 use crate::event::waits::{self, Wait};
 use crate::primitive::atomic::{AtomicBool, Ordering};
@@ -118,8 +118,9 @@ impl Shared {
 /// The report of a runtime that stands still.
 pub(super) fn report(shared: &Shared, main: usize) -> String {
     let who = who_waits(shared, Some(main));
+    let last = record::last_of(shared, None);
     format!(
-        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task{who}"
+        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task{who}{last}"
     )
 }
 

@@ -34,12 +34,10 @@ impl std::task::Wake for Root {
 /// How many tasks could run. What came from outside takes part from here on.
 fn ready(worker: &Worker, shared: &Shared) -> usize {
     worker.local(|local| {
-        shared.remotes[0]
-            .inbox
-            .take_all(|task| {
-                worker.number(&task);
-                local.push_yielded(task);
-            });
+        shared.remotes[0].inbox.take_all(|task| {
+            worker.number(&task);
+            local.push_yielded(task);
+        });
         local.len()
     })
 }

@@ -15,7 +15,7 @@ use super::seam::{Choice, Seam};
 use super::{Shared, current};
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
-use crate::task::{Task, wake_each};
+use crate::task::{Header, Task, wake_each};
 use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
@@ -90,7 +90,10 @@ impl Worker {
             lock_name: u8::try_from(index + 1).unwrap_or(ANYBODY),
             pull: Cell::new(None),
             budget: Cell::new(shared.budget),
-            asked: Cell::new(seam.as_ref().and_then(|seam| seam.interrupts().then_some(0))),
+            asked: Cell::new(
+                seam.as_ref()
+                    .and_then(|seam| seam.interrupts().then_some(0)),
+            ),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
@@ -101,6 +104,16 @@ impl Worker {
 
     pub(super) fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
+    }
+
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The task that it runs, or ran last.
+    pub(super) fn running(&self) -> *mut Header {
+        // RELAXED: our own.
+        self.remote().running.load(Ordering::Relaxed)
     }
 
     pub(super) fn shared_ptr(&self) -> *const Shared {
@@ -172,8 +185,7 @@ impl Worker {
             self.number(&task);
             false
         };
-        // RELAXED: our own.
-        task.set_parent(self.remote().running.load(Ordering::Relaxed));
+        task.set_parent(self.running());
         let shared = self.local(|local| {
             local.push_spawned(task);
             hungry && local.share_spawned(&self.remote().inbox)

@@ -298,10 +298,20 @@ impl Task {
         at: &'static Location<'static>,
     ) -> (Self, JoinHandle<F::Output>) {
         let header = Cell::alloc(future, shared, at);
+        if waits::observed() {
+            Self::observe(header);
+        }
+        (Self(header), JoinHandle::new(header))
+    }
+
+    #[cold]
+    fn observe(header: NonNull<Header>) {
         if waits::watched() {
             waits::fresh(header.addr().get());
         }
-        (Self(header), JoinHandle::new(header))
+        if waits::recorded() {
+            sched::record::spawned(header.as_ptr());
+        }
     }
 
     /// A model's: a task that can only be queued.
