@@ -107,12 +107,11 @@ impl Chart {
 }
 
 impl Drawing {
-    /// Of a program that the simulator starts at `main`.
-    pub(crate) fn of_program(main: &'static Location<'static>) -> Self {
-        Self {
-            main: Some(main),
-            ..Self::default()
-        }
+    /// Names a node of a simulation, whose program the simulator starts at this line.
+    pub(crate) fn name_node(&mut self, node: usize, name: &str, main: &'static Location<'static>) {
+        self.nodes.resize(self.nodes.len().max(node + 1), String::new());
+        name.clone_into(&mut self.nodes[node]);
+        self.main = Some(main);
     }
 
     /// Calls channels what the chart calls them, and the program the program.

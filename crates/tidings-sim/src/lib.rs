@@ -30,6 +30,7 @@
 //! | `#[tidings::test(sim)]`, [`Sim`] | running a program under seeds |
 //! | [`Strategy`] | how schedules are chosen |
 //! | [`world`], [`World`] | what must hold in a run |
+//! | [`World::node`], [`Node`] | machines that are joined by a network, and what happens to both |
 //! | [`Failure`] | what a failing run says |
 //! | [`Chart`] | a run as a picture, also of an ordinary runtime's flight record |
 //! | [`tidings::sched::buggify`] | unlikely things, in the program itself |
@@ -39,17 +40,21 @@
 mod chart;
 mod decisions;
 mod failure;
+mod net;
+mod nodes;
 mod panics;
 mod place;
 mod run;
 mod shrink;
 mod sim;
+mod socket;
 mod strategy;
 mod svg;
 mod world;
 
 pub use chart::Chart;
 pub use failure::{Failure, Kind};
+pub use nodes::Node;
 pub use sim::{Outcome, Sim, Summary};
 pub use strategy::Strategy;
 pub use world::{World, try_world, world};

@@ -11,6 +11,8 @@ use tidings::sched::{Choice, Seam};
 
 use crate::decisions::{About, Decisions};
 use crate::failure::{Kind, Trouble};
+use crate::net::{self, Net};
+use crate::nodes::Nodes;
 
 thread_local! {
     static CURRENT: RefCell<Option<World>> = const { RefCell::new(None) };
@@ -51,6 +53,8 @@ pub(crate) struct Engine {
     /// Lines of faults, and whether this run tries them.
     faults: BTreeMap<(&'static str, u32, u32), bool>,
     pub(crate) checks: Vec<Check>,
+    pub(crate) net: Net,
+    pub(crate) nodes: Nodes,
 }
 
 /// Something that must hold.
@@ -80,6 +84,8 @@ impl World {
             now: Duration::ZERO,
             faults: BTreeMap::new(),
             checks: Vec::new(),
+            net: Net::default(),
+            nodes: Nodes::default(),
         };
         Self {
             seed,
@@ -105,9 +111,31 @@ impl World {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The seam of one of the run's runtimes.
-    pub(crate) fn seam(&self) -> impl Seam + 'static {
-        NodeSeam(self.clone())
+    /// The seam of a node's runtime.
+    pub(crate) fn seam(&self, node: usize) -> impl Seam + 'static {
+        let world = self.clone();
+        NodeSeam { world, node }
+    }
+
+    /// Does something in the network, and wakes whom that concerns.
+    pub(crate) fn with_net<R>(&self, f: impl FnOnce(&mut Net, &mut net::Context<'_>) -> R) -> R {
+        let mut wakers = Vec::new();
+        let mut engine = self.lock();
+        let Engine {
+            decisions,
+            now,
+            net,
+            ..
+        } = &mut *engine;
+        let mut context = net::Context {
+            now: *now,
+            decisions,
+            wakers: &mut wakers,
+        };
+        let result = f(net, &mut context);
+        drop(engine);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        result
     }
 
     /// The seed of this run.
@@ -250,15 +278,19 @@ impl fmt::Debug for World {
     }
 }
 
-struct NodeSeam(World);
+struct NodeSeam {
+    world: World,
+    node: usize,
+}
 
 impl Seam for NodeSeam {
     fn choose(&mut self, choice: Choice, n: usize) -> usize {
-        self.0.lock().decisions.choose(choice.into(), n)
+        self.world.lock().decisions.choose(choice.into(), n)
     }
 
     fn now(&mut self) -> Duration {
-        self.0.lock().now
+        let engine = self.world.lock();
+        engine.nodes.clock(self.node).local(engine.now)
     }
 
     fn idle(&mut self, _: Option<Duration>) -> bool {
@@ -270,6 +302,6 @@ impl Seam for NodeSeam {
     }
 
     fn fault(&mut self, at: &'static Location<'static>) -> bool {
-        self.0.lock().fault(at)
+        self.world.lock().fault(at)
     }
 }

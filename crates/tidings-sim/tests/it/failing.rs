@@ -74,7 +74,7 @@ fn the_seed_fails_again_and_the_report_says_how() {
 #[test]
 #[should_panic(expected = "deadlock: nothing can run")]
 fn run_panics_with_the_report() {
-    Sim::new(0).run(|| std::future::pending::<()>());
+    Sim::new(0).run(std::future::pending::<()>);
 }
 
 #[test]
