@@ -109,7 +109,8 @@ impl Chart {
 impl Drawing {
     /// Names a node of a simulation, whose program the simulator starts at this line.
     pub(crate) fn name_node(&mut self, node: usize, name: &str, main: &'static Location<'static>) {
-        self.nodes.resize(self.nodes.len().max(node + 1), String::new());
+        self.nodes
+            .resize(self.nodes.len().max(node + 1), String::new());
         name.clone_into(&mut self.nodes[node]);
         self.main = Some(main);
     }

@@ -31,6 +31,7 @@
 //! | [`Strategy`] | how schedules are chosen |
 //! | [`world`], [`World`] | what must hold in a run |
 //! | [`World::node`], [`Node`] | machines that are joined by a network, and what happens to both |
+//! | [`linear`] | is a history of calls linearizable? |
 //! | [`Failure`] | what a failing run says |
 //! | [`Chart`] | a run as a picture, also of an ordinary runtime's flight record |
 //! | [`tidings::sched::buggify`] | unlikely things, in the program itself |
@@ -40,6 +41,7 @@
 mod chart;
 mod decisions;
 mod failure;
+pub mod linear;
 mod net;
 mod nodes;
 mod panics;

@@ -47,7 +47,7 @@ struct Listener {
 }
 
 /// From one node to another.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Link {
     latency: Option<RangeInclusive<Duration>>,
     cut: bool,

@@ -139,7 +139,7 @@ impl World {
     ///
     /// Sim::new(0).seeds(10).run(|| async {
     ///     let server = world().node("server", || async {
-    ///         let listener = TcpListener::bind("0.0.0.0:80").await.unwrap();
+    ///         let listener = TcpListener::bind(([0, 0, 0, 0], 80)).unwrap();
     ///         loop {
     ///             let (mut stream, _) = listener.accept().await.unwrap();
     ///             stream.write_all(b"hello").await.unwrap();
@@ -313,7 +313,12 @@ mod tests {
         for drift in [-500_000, -3, 0, 7, 1_000_000] {
             let ahead = Duration::from_secs(5);
             let clock = Clock { ahead, drift };
-            for nanos in [5_000_000_000, 5_000_000_001, 7_123_456_789, 90_000_000_000_007] {
+            for nanos in [
+                5_000_000_000,
+                5_000_000_001,
+                7_123_456_789,
+                90_000_000_000_007,
+            ] {
                 let local = Duration::from_nanos(nanos);
                 let at = clock.global(local);
                 assert!(clock.local(at) >= local, "{drift} {nanos}");

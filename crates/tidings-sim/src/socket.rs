@@ -25,7 +25,9 @@ impl Network for NodeNetwork {
             // Dropped before it is made, it is given up.
             let stream = Stream { world, id, end: 0 };
             poll_fn(|cx| {
-                let connected = stream.world.with_net(|net, _| net.connected(id, cx.waker()));
+                let connected = stream
+                    .world
+                    .with_net(|net, _| net.connected(id, cx.waker()));
                 connected.map_or(Poll::Pending, Poll::Ready)
             })
             .await?;
@@ -47,7 +49,9 @@ struct Listener {
 
 impl Accept for Listener {
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Result<Box<dyn Socket>>> {
-        let accepted = self.world.with_net(|net, _| net.accept(self.at, cx.waker()));
+        let accepted = self
+            .world
+            .with_net(|net, _| net.accept(self.at, cx.waker()));
         match accepted {
             Ok(Some(id)) => {
                 let world = self.world.clone();
@@ -65,7 +69,8 @@ impl Accept for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        self.world.with_net(|net, context| net.unlisten(self.at, context));
+        self.world
+            .with_net(|net, context| net.unlisten(self.at, context));
     }
 }
 
@@ -116,32 +121,22 @@ impl AsyncWrite for Stream {
 
     fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<()>> {
         let (id, end) = (self.id, self.end);
-        self.world.with_net(|net, context| net.close(id, end, context));
+        self.world
+            .with_net(|net, context| net.close(id, end, context));
         Poll::Ready(Ok(()))
     }
 }
 
 impl Socket for Stream {
     fn local_addr(&self) -> Result<SocketAddr> {
-        Ok(self.world.with_net(|net, _| net.addresses(self.id, self.end))[0])
+        Ok(self
+            .world
+            .with_net(|net, _| net.addresses(self.id, self.end))[0])
     }
 
     fn peer_addr(&self) -> Result<SocketAddr> {
-        Ok(self.world.with_net(|net, _| net.addresses(self.id, self.end))[1])
-    }
-
-    fn poll_readable(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let ready = self
+        Ok(self
             .world
-            .with_net(|net, _| net.readable(self.id, self.end, cx.waker()));
-        if ready { Poll::Ready(()) } else { Poll::Pending }
-    }
-
-    fn poll_writable(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let ready = self
-            .world
-            .with_net(|net, _| net.writable(self.id, self.end, cx.waker()));
-        if ready { Poll::Ready(()) } else { Poll::Pending }
+            .with_net(|net, _| net.addresses(self.id, self.end))[1])
     }
 }
-

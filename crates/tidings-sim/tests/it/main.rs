@@ -2,3 +2,5 @@
 
 mod basics;
 mod failing;
+mod gallery;
+mod nodes;

@@ -42,10 +42,14 @@ impl Installed {
         lock(&self.socket).peer_addr()
     }
     pub(super) fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        self.call(&self.reads, |socket, cx| socket.poll_read_vectored(cx, buffers))
+        self.call(&self.reads, |socket, cx| {
+            socket.poll_read_vectored(cx, buffers)
+        })
     }
     pub(super) fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        self.call(&self.writes, |socket, cx| socket.poll_write_vectored(cx, buffers))
+        self.call(&self.writes, |socket, cx| {
+            socket.poll_write_vectored(cx, buffers)
+        })
     }
     pub(super) fn flush(&self) -> io::Result<()> {
         self.call(&self.writes, |socket, cx| socket.poll_flush(cx))
@@ -60,7 +64,10 @@ impl Installed {
         poll: impl FnOnce(Pin<&mut dyn Socket>, &mut Context<'_>) -> Poll<io::Result<R>>,
     ) -> io::Result<R> {
         let mut socket = lock(&self.socket);
-        would_block(poll(Pin::new(&mut **socket), &mut Context::from_waker(waker)))
+        would_block(poll(
+            Pin::new(&mut **socket),
+            &mut Context::from_waker(waker),
+        ))
     }
 }
 

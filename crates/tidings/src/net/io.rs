@@ -126,9 +126,7 @@ impl<T: AsFd> Io<T> {
         direction: Direction,
         mut call: impl FnMut(&T) -> io::Result<R>,
     ) -> io::Result<R> {
-        let done = self
-            .readiness()
-            .try_call(direction, || call(&self.inner))?;
+        let done = self.readiness().try_call(direction, || call(&self.inner))?;
         Ok(done.0)
     }
 }

@@ -55,11 +55,7 @@ pub(super) trait Bytes {
         Poll::Ready(Ok(n))
     }
 
-    fn poll_write(
-        &self,
-        cx: &mut Context<'_>,
-        buffers: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
+    fn poll_write(&self, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         ready!(poll_budget(cx));
         let write = || self.write(buffers);
         let readiness = self.readiness();

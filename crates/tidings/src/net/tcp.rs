@@ -9,13 +9,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::accept::{Accepting, Listen};
+use super::driver;
 use super::installed::{Installed, InstalledListener};
 use super::io::Io;
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
 use super::stream::{Bytes, ReadHalf, WriteHalf, async_bytes, split};
-use super::driver;
 use crate::primitive::Mutex;
 use crate::sched;
 
@@ -66,7 +66,9 @@ impl TcpStream {
     /// Outside of a runtime.
     pub async fn connect(to: impl Into<SocketAddr>) -> io::Result<Self> {
         let to = to.into();
-        let installed = sched::runtime().network().map(|network| network.connect(to));
+        let installed = sched::runtime()
+            .network()
+            .map(|network| network.connect(to));
         if let Some(connecting) = installed {
             return Ok(Self::installed(connecting.await?));
         }
@@ -74,7 +76,8 @@ impl TcpStream {
         let stream: &net::TcpStream = io.get_ref();
         poll_fn(|cx| {
             let call = || is_connected(stream);
-            io.readiness().poll_call(Direction::Write, POLLED, cx.waker(), call)
+            io.readiness()
+                .poll_call(Direction::Write, POLLED, cx.waker(), call)
         })
         .await?;
         Ok(Self(Stream::System(io)))

@@ -200,7 +200,9 @@ impl UnixListener {
     #[track_caller]
     pub fn from_std(listener: net::UnixListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        Ok(Self::of(Io::new(mio::net::UnixListener::from_std(listener))?))
+        Ok(Self::of(Io::new(mio::net::UnixListener::from_std(
+            listener,
+        ))?))
     }
 
     fn of(io: Io<mio::net::UnixListener>) -> Self {

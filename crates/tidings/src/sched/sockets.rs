@@ -12,8 +12,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
-use super::{Shared, current};
 use super::worker::Worker;
+use super::{Shared, current};
 use crate::net::{Driver, Network};
 use crate::primitive::{Arc, OnceLock};
 use crate::task::wake_each;

@@ -174,10 +174,7 @@ fn a_connection_of_an_accept_that_loses_is_the_next_ones() {
         first.write_all(b"1").await.unwrap();
         for _ in 0..20 {
             // The accept is ready, and loses all the same.
-            let won = always(1)
-                .or(listener.accept().map(|_| 2))
-                .biased()
-                .await;
+            let won = always(1).or(listener.accept().map(|_| 2)).biased().await;
             assert_eq!(won, 1);
         }
         let mut second = TcpStream::connect(at).await.unwrap();
@@ -480,7 +477,10 @@ fn a_runtime_ends_with_its_sockets_open() {
         assert_eq!(a.try_write(b"x").unwrap(), 1);
         futures::executor::block_on(async {
             assert_eq!(b.read(&mut [0; 8]).await.unwrap(), 1);
-            assert_eq!(b.read(&mut [0; 8]).await.unwrap_err().kind(), ErrorKind::Other);
+            assert_eq!(
+                b.read(&mut [0; 8]).await.unwrap_err().kind(),
+                ErrorKind::Other
+            );
             b.readable().await;
             let error = b.try_read(&mut [0; 8]).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Other);
