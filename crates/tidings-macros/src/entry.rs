@@ -36,10 +36,21 @@ struct Options {
     workers: Option<Expr>,
     /// Only a test watches for deadlocks, unless it says otherwise.
     deadlocks: bool,
+    simulation: Option<Simulation>,
     tidings: Path,
 }
 
-/// `name = value`; `crate` is a name too, although it is a keyword.
+/// A test runs in a simulation, by the crate `tidings-sim`.
+#[derive(Default)]
+struct Simulation {
+    seeds: Option<Expr>,
+    with: Option<Expr>,
+}
+
+/// How many schedules a simulated test tries when it does not say.
+const SEEDS: u64 = 100;
+
+/// `name = value`; `crate` is a name too, although it is a keyword. `sim` is one without a value.
 struct Assignment {
     name: Ident,
     value: Expr,
@@ -48,6 +59,10 @@ struct Assignment {
 impl Parse for Assignment {
     fn parse(input: ParseStream<'_>) -> Result<Self> {
         let name = Ident::parse_any(input)?;
+        if name == "sim" && (input.is_empty() || input.peek(Token![,])) {
+            let value = parse_quote!(true);
+            return Ok(Self { name, value });
+        }
         if input.parse::<Token![=]>().is_err() {
             return Err(Error::new(
                 name.span(),
@@ -95,11 +110,25 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     let mut workers = None;
     let mut deadlocks = None;
     let mut tidings = None;
+    let mut sim = None;
+    let mut simulation = Simulation::default();
     let mut problems = Ok(());
+    // What a simulation decides, and what only a simulation has.
+    let (mut real, mut simulated) = (None, None);
     for Assignment { name, value } in assignments {
+        match name.to_string().as_str() {
+            "workers" | "deadlocks" => real = Some(name.clone()),
+            "seeds" | "with" => simulated = Some(name.clone()),
+            _ => {}
+        }
         let outcome = match name.to_string().as_str() {
             "workers" => set(&mut workers, &name, worker_count(value)),
-            "deadlocks" if kind == Kind::Test => set(&mut deadlocks, &name, yes_or_no(&value)),
+            "deadlocks" if kind == Kind::Test => {
+                set(&mut deadlocks, &name, yes_or_no("deadlocks", &value))
+            }
+            "sim" if kind == Kind::Test => set(&mut sim, &name, yes_or_no("sim", &value)),
+            "seeds" if kind == Kind::Test => set(&mut simulation.seeds, &name, Ok(value)),
+            "with" if kind == Kind::Test => set(&mut simulation.with, &name, Ok(value)),
             "crate" => set(&mut tidings, &name, crate_path(value)),
             _ => Err(Error::new(
                 name.span(),
@@ -108,12 +137,22 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
                     kind.name(),
                     match kind {
                         Kind::Main => "",
-                        Kind::Test => "`deadlocks = false`, ",
+                        Kind::Test => {
+                            "`deadlocks = false`, `sim` (with `seeds = N`, `with = |sim| ..`), "
+                        }
                     }
                 ),
             )),
         };
         problems = merge(problems, outcome);
+    }
+    let (unfit, why) = match sim {
+        Some(true) => (real, "is for real threads, and `sim` runs on one"),
+        _ => (simulated, "is for a simulation: write `sim` too"),
+    };
+    if let Some(name) = unfit {
+        let error = Error::new(name.span(), format!("`{name}` {why}"));
+        problems = merge(problems, Err(error));
     }
     problems?;
     if kind == Kind::Test && workers.is_none() {
@@ -122,6 +161,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     Ok(Options {
         workers,
         deadlocks: kind == Kind::Test && deadlocks != Some(false),
+        simulation: (sim == Some(true)).then_some(simulation),
         tidings: tidings.unwrap_or_else(|| parse_quote!(::tidings)),
     })
 }
@@ -151,7 +191,7 @@ fn worker_count(value: Expr) -> Result<Expr> {
     Ok(value)
 }
 
-fn yes_or_no(value: &Expr) -> Result<bool> {
+fn yes_or_no(name: &str, value: &Expr) -> Result<bool> {
     match value {
         Expr::Lit(ExprLit {
             lit: Lit::Bool(yes),
@@ -159,7 +199,7 @@ fn yes_or_no(value: &Expr) -> Result<bool> {
         }) => Ok(yes.value),
         other => Err(Error::new_spanned(
             other,
-            "`deadlocks` is `true` or `false`",
+            format!("`{name}` is `true` or `false`"),
         )),
     }
 }
@@ -284,6 +324,25 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
     let name = &sig.ident;
     let mut outer = sig.clone();
     outer.asyncness = None;
+    if let Some(simulation) = &options.simulation {
+        // An error fails the run, and is in its report.
+        outer.output = syn::ReturnType::Default;
+        let default = parse_quote!(#SEEDS);
+        let seeds = simulation.seeds.as_ref().unwrap_or(&default);
+        let unchanged = parse_quote!(|sim| sim);
+        let with = simulation.with.as_ref().unwrap_or(&unchanged);
+        return quote! {
+            #[::core::prelude::v1::test]
+            #(#attrs)*
+            #vis #outer {
+                #sig #block
+                let with: fn(::tidings_sim::Sim) -> ::tidings_sim::Sim = #with;
+                let path = ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#name));
+                let sim = ::tidings_sim::Sim::of_test(path, ::core::env!("CARGO_PKG_NAME"));
+                with(sim.seeds(#seeds)).run(#name);
+            }
+        };
+    }
     let tidings = &options.tidings;
     let workers = options
         .workers
@@ -364,6 +423,29 @@ mod tests {
         .to_string();
         assert!(expanded.starts_with("# [:: core :: prelude :: v1 :: test] fn answers ()"));
         assert!(expanded.contains(". workers (2)"));
+    }
+
+    #[test]
+    fn a_simulated_test_runs_under_seeds() {
+        let test = |options| {
+            expand(
+                Kind::Test,
+                options,
+                quote!(
+                    async fn answers() -> Result<(), String> {}
+                ),
+            )
+            .to_string()
+        };
+        let expanded = test(quote!(sim, seeds = 7));
+        assert!(expanded.starts_with("# [:: core :: prelude :: v1 :: test] fn answers () {"));
+        assert!(
+            expanded.contains("with (sim . seeds (7)) . run (answers)"),
+            "{expanded}"
+        );
+        assert!(test(quote!(sim)).contains("sim . seeds (100u64)"));
+        assert!(test(quote!(sim, workers = 2)).contains("is for real threads"));
+        assert!(test(quote!(seeds = 7)).contains("write `sim` too"));
     }
 
     #[test]

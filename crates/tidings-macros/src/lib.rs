@@ -41,10 +41,18 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// - `deadlocks = false`: does not watch for deadlocks. Otherwise a test in which nothing can happen
 ///   any more for five seconds fails, and says who waits for what (`Builder::watch_deadlocks`).
+/// - `sim`: runs in a simulation instead, under 100 seeds, or `seeds = N`; `with = |sim| sim.settles()`
+///   changes the `Sim`. Needs the crate `tidings-sim`, and a future that may be sent. A run that fails
+///   is made short and shown, with the line that runs it again.
 ///
 /// ```text
 /// #[tidings::test]
 /// async fn a_sum_arrives() {
+///     assert_eq!(tidings::spawn(async { 1 + 1 }).await.unwrap(), 2);
+/// }
+///
+/// #[tidings::test(sim, seeds = 1000)]
+/// async fn a_sum_arrives_in_every_order() {
 ///     assert_eq!(tidings::spawn(async { 1 + 1 }).await.unwrap(), 2);
 /// }
 /// ```

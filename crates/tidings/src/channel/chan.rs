@@ -25,8 +25,10 @@ use super::refs::{ReceiverRef, Ref, SenderRef};
 use super::source::{Lists, Side, Source, value_of};
 use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
+use crate::event::waits;
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
+use crate::sched::record;
 use crate::task::{go_on, here};
 
 /// Senders, receivers and others that keep the memory, in one word.
@@ -337,6 +339,9 @@ impl<T> State<T> {
             // SAFETY: the receivers' waiters are slots of this channel, locked.
             *unsafe { value_of(&claimed) } = value.take().map(wrap);
             attempt.waker = Some(claimed.commit(false));
+            if waits::recorded() {
+                record::sent::<T>(self.address(), attempt.waker.as_ref());
+            }
             return Sent::Done;
         }
         if self.is_full() {
@@ -345,8 +350,17 @@ impl<T> State<T> {
         if let Some(value) = value.take() {
             here::gave::<T>();
             self.queue.push_back(wrap(value));
+            if waits::recorded() {
+                record::sent::<T>(self.address(), None);
+            }
         }
         Sent::Done
+    }
+
+    /// Its number in reports.
+    #[cold]
+    fn address(&self) -> usize {
+        Source::number_around(self)
     }
 
     /// Has it no place for another value?
@@ -381,6 +395,9 @@ impl<T> State<T> {
         if let Some(value) = value.take() {
             here::gave::<T>();
             self.queue.push_back(value);
+            if waits::recorded() {
+                record::sent::<T>(self.address(), None);
+            }
         }
         loop {
             let mut attempt = Attempt::default();
@@ -391,6 +408,9 @@ impl<T> State<T> {
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
                 *unsafe { value_of(&claimed) } = self.queue.pop_front();
                 attempt.waker = Some(claimed.commit(false));
+                if waits::recorded() {
+                    record::passed::<T>(self.address(), attempt.waker.as_ref());
+                }
             } else {
                 self.refill(&mut attempt);
             }
@@ -415,6 +435,9 @@ impl<T> State<T> {
     pub(crate) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
         if let Some(value) = self.queue.pop_front() {
             self.left += 1;
+            if waits::recorded() {
+                record::received::<T>(self.address(), None);
+            }
             if !self.senders.is_empty() {
                 self.refill(attempt);
             }
@@ -428,6 +451,9 @@ impl<T> State<T> {
             let value = unsafe { value_of::<T>(&claimed) }.take();
             self.left += 1;
             attempt.waker = Some(claimed.commit(false));
+            if waits::recorded() {
+                record::received::<T>(self.address(), attempt.waker.as_ref());
+            }
             return Received::Value(value.expect("a sender waits with a value"));
         }
         if self.closed {
@@ -449,6 +475,9 @@ impl<T> State<T> {
             let before = into.len();
             self.queue.take(into, limit);
             self.left += (into.len() - before) as u64;
+            if waits::recorded() {
+                (before..into.len()).for_each(|_| record::received::<T>(self.address(), None));
+            }
             return false;
         }
         let mut places = wakers.iter_mut();
@@ -487,6 +516,11 @@ impl<T> State<T> {
                 let value = unsafe { value_of::<T>(&claimed) }.take();
                 let value = value.expect("a sender waits with a value");
                 self.queue.push_back(value);
+                attempt.waker = Some(claimed.commit(false));
+                if waits::recorded() {
+                    record::entered::<T>(self.address(), attempt.waker.as_ref());
+                }
+                return;
             }
             attempt.waker = Some(claimed.commit(false));
         }

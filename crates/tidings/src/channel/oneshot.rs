@@ -13,8 +13,9 @@ use pin_project_lite::pin_project;
 use super::error::RecvError;
 use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
-use crate::event::{Attempt, Event, Sync, into_future};
+use crate::event::{Attempt, Event, Sync, into_future, waits};
 use crate::primitive::{Arc, slab};
+use crate::sched::record;
 use crate::task::here;
 use crate::time::Instant;
 
@@ -167,7 +168,9 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// Gives the value back if the receiver is gone.
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn send(self, value: T) -> Result<(), T> {
+        let _line = record::called();
         here::gave::<T>();
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: this ends the only sender.
@@ -192,10 +195,17 @@ impl<T> Sender<T> {
                     let closed = value.is_none();
                     // SAFETY: the receiver's waiter is a slot of this cell, locked.
                     *unsafe { value_of(&claimed) } = value.take();
-                    Some(claimed.commit(closed))
+                    let waker = Some(claimed.commit(closed));
+                    if !closed && waits::recorded() {
+                        record::sent::<T>(Source::number_around(state), waker.as_ref());
+                    }
+                    waker
                 }
                 None => {
                     state.value = value.take();
+                    if state.value.is_some() && waits::recorded() {
+                        record::sent::<T>(Source::number_around(state), None);
+                    }
                     None
                 }
             };
@@ -447,6 +457,9 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
             }
             state.sender_gone
         });
+        if place.is_some() && waits::recorded() {
+            record::received::<T>(this.receiver.chan().number(), None);
+        }
         happened.then_some(0)
     }
     #[inline(always)]

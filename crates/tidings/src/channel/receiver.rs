@@ -13,6 +13,7 @@ use super::refs::{ReceiverRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Stream;
 use crate::event::{Attempt, Event, into_future};
+use crate::sched::record;
 
 /// Receives values from a channel; each value goes to one of the clones.
 ///
@@ -60,7 +61,9 @@ impl<T> Receiver<T> {
     /// # Errors
     /// [`TryRecvError::Empty`], or [`TryRecvError::Closed`] if none will come.
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
+        let _line = record::called();
         let mut attempt = Attempt::default();
         let received = self.chan().locked(|state| state.try_recv(&mut attempt));
         if let Some(waker) = attempt.waker {

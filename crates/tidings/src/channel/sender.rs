@@ -14,6 +14,7 @@ use super::refs::{SenderRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Sink;
 use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::sched::record;
 use crate::task::here;
 use crate::time::Elapsed;
 
@@ -102,7 +103,9 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.try_recv(), Ok(1));
     /// ```
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn post(&self, value: T) -> Result<(), TrySendError<T>> {
+        let _line = record::called();
         self.try_with(value, |state, value, attempt| {
             if state.capacity() == 0 {
                 state.post(value, attempt)
@@ -118,7 +121,9 @@ impl<T> Sender<T> {
     /// Gives the value back if the channel is full or closed, or, a rendezvous channel, if no
     /// receiver waits.
     #[inline]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
+        let _line = record::called();
         self.try_with(value, State::try_send)
     }
 

@@ -63,6 +63,17 @@ impl<S> Source<S> {
         result
     }
 
+    /// Its number in reports: it stays where it is.
+    pub(crate) fn number(&self) -> usize {
+        std::ptr::from_ref(&self.lock).addr()
+    }
+
+    /// That of the source around a state.
+    pub(crate) fn number_around(state: &S) -> usize {
+        let source = std::ptr::from_ref(state).addr() - std::mem::offset_of!(Self, state);
+        source + std::mem::offset_of!(Self, lock)
+    }
+
     /// Runs `f` (which runs no user code and does not come back here) for the attempt of an
     /// event that waits on this source.
     #[inline(always)]

@@ -10,6 +10,8 @@ use std::task::Waker;
 
 use super::source::{Side, Slot, Source, slot_of};
 use crate::event::offer::{Claimed, Judge, Waiters};
+use crate::event::waits;
+use crate::sched::record;
 use crate::task::{Woken, go_on, wake_each};
 
 /// A slot with a ticket.
@@ -129,6 +131,11 @@ impl<S> Source<S> {
                     place.is_some()
                 })
             });
+            if waits::recorded() {
+                for waker in wakers.iter().flatten() {
+                    record::released::<S>(self.number(), waker);
+                }
+            }
             woken = woken.and(wake_each(wakers.into_iter().flatten()));
             if !more {
                 return woken;

@@ -68,6 +68,8 @@ impl<E: Event> Sync<E> {
         if !sched::spend_budget() {
             return yield_first(cx);
         }
+        #[cfg(debug_assertions)]
+        let _line = sched::record::line(self.at);
         event(&mut self.event).prepare();
         if let Some(output) = event(&mut self.event).at_once() {
             self.stage = Stage::Done;

@@ -12,8 +12,11 @@ use std::task::Waker;
 
 use crate::primitive::{Mutex, lock};
 
-/// Runtimes that watch.
-static WATCHERS: AtomicUsize = AtomicUsize::new(0);
+/// Runtimes that watch, and, in the upper half, runtimes that record communications.
+static OBSERVERS: AtomicUsize = AtomicUsize::new(0);
+const WATCHER: usize = 1;
+const RECORDER: usize = 1 << (usize::BITS / 2);
+const WATCHERS: usize = RECORDER - 1;
 
 static RECORD: Mutex<Record> = Mutex::new(Record {
     waits: BTreeMap::new(),
@@ -80,7 +83,7 @@ impl fmt::Display for Waits {
 }
 
 /// The name of a type without the paths and the lifetimes in it.
-fn plain(name: &str) -> String {
+pub(crate) fn plain(name: &str) -> String {
     let name = name.replace("'_, ", "").replace("<'_>", "");
     let mut plain = String::new();
     for word in name.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_') {
@@ -99,14 +102,14 @@ pub(crate) struct Watching(());
 impl Watching {
     pub(crate) fn start() -> Self {
         // RELAXED: waits that began before are not on record, and a runtime begins without any.
-        WATCHERS.fetch_add(1, Ordering::Relaxed);
+        OBSERVERS.fetch_add(WATCHER, Ordering::Relaxed);
         Self(())
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
+        if OBSERVERS.fetch_sub(WATCHER, Ordering::Relaxed) & WATCHERS == WATCHER {
             let mut record = lock(&RECORD);
             let old = (std::mem::take(&mut record.waits), record.foreign.take());
             drop(record);
@@ -118,7 +121,37 @@ impl Drop for Watching {
 /// Does anybody watch?
 #[inline(always)]
 pub(crate) fn watched() -> bool {
-    WATCHERS.load(Ordering::Relaxed) != 0
+    OBSERVERS.load(Ordering::Relaxed) & WATCHERS != 0
+}
+
+/// Does anybody record communications (`sched/record.rs`)?
+#[inline(always)]
+pub(crate) fn recorded() -> bool {
+    OBSERVERS.load(Ordering::Relaxed) >= RECORDER
+}
+
+/// Either.
+#[inline(always)]
+pub(crate) fn observed() -> bool {
+    OBSERVERS.load(Ordering::Relaxed) != 0
+}
+
+/// Counts a runtime that records, while it lives.
+#[derive(Debug)]
+pub(crate) struct Recording(());
+
+impl Recording {
+    pub(crate) fn start() -> Self {
+        // RELAXED: a communication of before is not recorded, and a runtime begins without any.
+        OBSERVERS.fetch_add(RECORDER, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        OBSERVERS.fetch_sub(RECORDER, Ordering::Relaxed);
+    }
 }
 
 /// Puts a wait on record, or its new waker.

@@ -25,6 +25,7 @@ pub struct Builder {
     seam: Option<Box<dyn Seam>>,
     pub(super) patience: Option<Duration>,
     pub(super) sockets: Sockets,
+    pub(super) recorded: Option<usize>,
 }
 
 impl Default for Builder {
@@ -38,6 +39,7 @@ impl Default for Builder {
             seam: None,
             patience: None,
             sockets: Sockets::default(),
+            recorded: None,
         }
     }
 }

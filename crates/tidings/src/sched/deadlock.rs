@@ -18,7 +18,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::{Shared, current};
+use super::{Shared, current, record};
 use crate::actor;
 use crate::event::waits::{self, Wait};
 use crate::primitive::atomic::{AtomicBool, Ordering};
@@ -115,14 +115,23 @@ impl Shared {
     }
 }
 
-/// Who waits for what.
+/// The report of a runtime that stands still.
 pub(super) fn report(shared: &Shared, main: usize) -> String {
+    let who = who_waits(shared, Some(main));
+    let last = record::last_of(shared, None);
+    format!(
+        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task{who}{last}"
+    )
+}
+
+/// Who waits for what, each on a line of its own. `main`: the waker of `block_on`'s future.
+pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let waits = waits::all();
     let names = actor::names_of_tasks();
-    let mut text = String::from(
-        "deadlock: nothing can run, no timer is set, and nobody is known who could wake a task",
-    );
-    say(&mut text, "the future of block_on", main, &waits);
+    let mut text = String::new();
+    if let Some(main) = main {
+        say(&mut text, "the future of block_on", main, &waits);
+    }
     let (mut idle, mut unknown) = (0, 0);
     task::each_alive(shared, |task| {
         let address = task.address();

@@ -190,6 +190,15 @@ impl Local {
         self.woken.len() + self.spawned.len() + usize::from(self.next.is_some())
     }
 
+    /// All of them, in the order of [`pick`](Self::pick).
+    pub(crate) fn each(&self, visit: impl FnMut(&Task)) {
+        self.woken
+            .iter()
+            .chain(&self.spawned)
+            .chain(&self.next)
+            .for_each(visit);
+    }
+
     /// The `index`th of them.
     pub(crate) fn pick(&mut self, index: usize) -> Option<Task> {
         let woken = self.woken.len();

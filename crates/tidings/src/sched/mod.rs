@@ -11,6 +11,7 @@
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
 //! | `deadlock.rs` | who waits for what when nothing can happen any more |
 //! | `long.rs` | polls that take long |
+//! | `record.rs` | the flight recorder: the last communications |
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
 //! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
@@ -29,6 +30,7 @@ mod idle;
 mod inbox;
 mod local;
 mod long;
+pub(crate) mod record;
 mod runtime;
 mod seam;
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
@@ -52,9 +54,10 @@ pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
 pub(crate) use inbox::Inbox;
 pub use long::LongPoll;
+pub use record::{Communication, Happened, Party};
 pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
-pub use seam::{Choice, Seam, Seeded};
+pub use seam::{Choice, Seam, Seeded, buggify, random};
 
 use crate::primitive::{ANYBODY, Arc, Parker};
 use crate::task::{JoinHandle, Task, here};
@@ -173,7 +176,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 /// Counts one operation of the running poll. `false`: enough for now, yield.
 #[inline(always)]
 pub(crate) fn spend_budget() -> bool {
-    current::worker().is_none_or(worker::Worker::spend)
+    current::worker().is_none_or(|worker| worker.spend() || worker.goes_on())
 }
 
 /// Which of `n` branches is tried first.
@@ -248,6 +251,10 @@ pub(crate) fn contended(holder: u8) {
     }
 }
 
-/// A task of this thread's runtime has panicked.
+/// A task of this thread's runtime has panicked, which was started here.
 #[cold]
-pub(crate) fn task_panicked(_: &'static Location<'static>) {}
+pub(crate) fn task_panicked(started: &'static Location<'static>) {
+    if crate::event::waits::recorded() {
+        record::task_panicked(started);
+    }
+}

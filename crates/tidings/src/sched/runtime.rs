@@ -19,6 +19,7 @@ use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
 use super::long::LongPolls;
+use super::record::Recorder;
 use super::sockets::Sockets;
 use super::watch::Watch;
 use super::worker::Worker;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     /// How long it stands still before that is a deadlock, if it watches.
     pub(super) patience: Option<(Duration, Watching)>,
     pub(super) sockets: Sockets,
+    /// If it records communications.
+    pub(super) recorder: Option<Recorder>,
     closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -86,6 +89,7 @@ impl Shared {
                 .patience
                 .map(|patience| (patience, Watching::start())),
             sockets: std::mem::take(&mut builder.sockets),
+            recorder: builder.recorded.map(|kept| Recorder::new(kept, workers)),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
@@ -430,6 +434,10 @@ pub struct Handle {
 }
 
 impl Handle {
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// The runtime of this thread.
     ///
     /// # Panics

@@ -7,6 +7,7 @@
 //! simulator owns the seam.
 
 use std::fmt;
+use std::panic::Location;
 use std::time::Duration;
 
 /// What a choice is about, for traces and for exploration strategies.
@@ -19,6 +20,9 @@ pub enum Choice {
     Branch,
     /// Anything else that needs a random number.
     Random,
+    /// Whether a task lets others run before its next communication: 1, it does. Asked before each
+    /// but the first of a poll, if the seam [`interrupts`](Seam::interrupts).
+    Yield,
 }
 
 /// Decides what an ordinary scheduler leaves to chance and to the clock.
@@ -33,6 +37,53 @@ pub trait Seam: Send {
     ///
     /// `true`: time has moved on (to `next`, say), go on. `false`: wait for a thread outside.
     fn idle(&mut self, next: Option<Duration>) -> bool;
+
+    /// Is it asked before every communication whether the task goes on? On real threads another may
+    /// always come between; otherwise a task runs on until it waits. Asked once, at the start.
+    fn interrupts(&self) -> bool {
+        false
+    }
+
+    /// Is the fault at this line of the program to happen now ([`buggify`])? By default none does.
+    fn fault(&mut self, at: &'static Location<'static>) -> bool {
+        let _ = at;
+        false
+    }
+}
+
+/// A random number below `n`: the seam's choice, so that a simulation of the program replays it.
+///
+/// # Panics
+/// If `n` is 0 or over 2^32.
+///
+/// ```
+/// assert!(tidings::sched::random(6) < 6);
+/// ```
+#[must_use]
+#[track_caller]
+pub fn random(n: usize) -> usize {
+    assert!(
+        n > 0 && n as u64 <= 1 << 32,
+        "a random number is below 1 to 2^32, not {n}"
+    );
+    super::random_below(n)
+}
+
+/// Is something unlikely to happen here? `false`, but in a simulation, which tries it now and then:
+/// `FoundationDB`'s `BUGGIFY`.
+///
+/// Stands in the program itself, where the rare case is: a buffer that is full at once, a retry, a
+/// timeout that is far too short. Outside a simulation it costs a look at a thread-local.
+///
+/// ```
+/// let capacity = if tidings::sched::buggify() { 1 } else { 1024 };
+/// assert_eq!(capacity, 1024);
+/// ```
+#[must_use]
+#[inline]
+#[track_caller]
+pub fn buggify() -> bool {
+    super::current::worker().is_some_and(|worker| worker.seam_fault(Location::caller()))
 }
 
 /// A seam that draws every choice from one seeded generator, and whose time jumps.

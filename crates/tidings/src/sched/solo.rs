@@ -2,17 +2,21 @@
 //!
 //! `block_on` runs the root future and all tasks on the calling thread, one poll at a time. The
 //! seam picks the next among all that could run; when nothing can, it moves time on, or says
-//! that only a thread outside can help.
+//! that only a thread outside can help. A simulator of several runtimes drives each of them step
+//! by step instead ([`Runtime::step`]).
 
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::seam::Choice;
 use super::worker::Worker;
-use super::{Shared, current, deadlock};
+use super::{Runtime, Shared, current, deadlock};
 use crate::primitive::atomic::{AtomicBool, Ordering};
-use crate::primitive::{Arc, Parker};
+use crate::primitive::{Arc, MutexGuard, Parker, lock};
+use crate::task;
+use crate::time::Instant;
 
 /// Wakes the root future: it counts as one of the runnable tasks.
 struct Root {
@@ -24,6 +28,97 @@ impl std::task::Wake for Root {
     fn wake(self: Arc<Self>) {
         self.woken.swap(true, Ordering::AcqRel);
         self.parker.unpark();
+    }
+}
+
+/// How many tasks could run. What came from outside takes part from here on.
+fn ready(worker: &Worker, shared: &Shared) -> usize {
+    worker.local(|local| {
+        shared.remotes[0].inbox.take_all(|task| {
+            worker.number(&task);
+            local.push_yielded(task);
+        });
+        local.len()
+    })
+}
+
+/// For a simulator that drives one or several runtimes: instead of [`block_on`](Self::block_on)
+/// it asks what could run, picks, and runs it for one poll. The seam is asked for all other choices.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidings::sched::{Runtime, Seeded};
+/// let rt = Runtime::builder().seam(Seeded::new(7)).build().unwrap();
+/// let task = rt.spawn(async { tidings::spawn(async { 6 * 7 }).await.unwrap() });
+/// while rt.ready() > 0 {
+///     rt.step(0);
+/// }
+/// assert!(task.is_finished());
+/// assert_eq!((rt.wake_timers(), rt.tasks()), (None, 0));
+/// ```
+impl Runtime {
+    #[track_caller]
+    fn solo(&self) -> MutexGuard<'_, Worker> {
+        let solo = self.solo.as_ref();
+        lock(solo.expect("only a runtime with a seam is run step by step"))
+    }
+
+    /// How many tasks could run now.
+    ///
+    /// # Panics
+    /// Without a seam.
+    #[must_use]
+    pub fn ready(&self) -> usize {
+        ready(&self.solo(), &self.shared)
+    }
+
+    /// As [`ready`](Self::ready), appending the numbers of those tasks to `numbers`, in the order
+    /// that [`step`](Self::step) picks by. Tasks are numbered from 0, in the order of their spawns.
+    ///
+    /// # Panics
+    /// Without a seam.
+    pub fn ready_numbers(&self, numbers: &mut Vec<u32>) {
+        let worker = self.solo();
+        ready(&worker, &self.shared);
+        worker.number_tasks(numbers);
+    }
+
+    /// Runs the `pick`th of the tasks that are [`ready`](Self::ready) for one poll, on this thread;
+    /// gives its number. A pick beyond them runs nothing.
+    ///
+    /// # Panics
+    /// Without a seam. What the task does with a panic of its own is the task's affair.
+    pub fn step(&self, pick: usize) -> Option<u32> {
+        let worker = self.solo();
+        let task = worker.local(|local| local.pick(pick))?;
+        let number = worker.number(&task);
+        current::become_worker(&worker, || worker.run_numbered(task, number));
+        Some(number)
+    }
+
+    /// Wakes what waited for a time that has come; the time of the earliest timer left.
+    ///
+    /// # Panics
+    /// Without a seam.
+    pub fn wake_timers(&self) -> Option<Duration> {
+        let worker = self.solo();
+        let next = current::become_worker(&worker, || worker.refresh_timers());
+        next.map(Instant::since_start)
+    }
+
+    /// How many tasks have not ended.
+    #[must_use]
+    pub fn tasks(&self) -> usize {
+        let mut tasks = 0;
+        task::each_alive(&*self.shared, |_| tasks += 1);
+        tasks
+    }
+
+    /// Who waits for what, a line for each task and wait; known if the runtime
+    /// [watches](super::Builder::watch_deadlocks).
+    #[must_use]
+    pub fn who_waits(&self) -> String {
+        deadlock::who_waits(&self.shared, None)
     }
 }
 
@@ -44,14 +139,8 @@ pub(super) fn block_on<F: Future>(
     let mut still = 0;
     current::become_worker(worker, || {
         loop {
-            // What came from threads outside takes part from here on.
-            worker.local(|local| {
-                shared.remotes[0]
-                    .inbox
-                    .take_all(|task| local.push_yielded(task));
-            });
+            let tasks = ready(worker, shared);
             let root_runs = root.woken.load(Ordering::Acquire);
-            let tasks = worker.local(|local| local.len());
             let runnable = tasks + usize::from(root_runs);
             if runnable == 0 {
                 let next = worker.refresh_timers();
@@ -83,11 +172,13 @@ pub(super) fn block_on<F: Future>(
                 // A wake that comes from here on is for the next poll.
                 root.woken.swap(false, Ordering::AcqRel);
                 worker.refill_budget();
+                worker.refill_asked();
                 if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                     return output;
                 }
             } else if let Some(task) = worker.local(|local| local.pick(pick)) {
-                worker.run_task(task);
+                let number = worker.number(&task);
+                worker.run_numbered(task, number);
             }
         }
     })

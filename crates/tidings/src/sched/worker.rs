@@ -4,6 +4,7 @@
 //! somebody is hungry. Without work: look into the neighbours' inboxes, spin briefly, sleep.
 
 use std::cell::{Cell, RefCell};
+use std::panic::Location;
 use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::seam::{Choice, Seam};
 use super::{Shared, current};
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
-use crate::task::{Task, wake_each};
+use crate::task::{Header, Task, wake_each};
 use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
@@ -53,12 +54,14 @@ pub(crate) struct Worker {
     remote: NonNull<super::Remote>,
     pub(super) parker: Arc<Parker>,
     /// `index`, as tasks remember it and as channel locks do.
-    id: u32,
+    id: Cell<u32>,
     lock_name: u8,
     /// The worker whose channel locks the running task ran into, and how often.
     pull: Cell<Option<(usize, u32)>>,
-    /// Operations left in this poll.
+    /// Operations left in this poll; none, if the seam is asked before each.
     budget: Cell<u32>,
+    /// Operations for which the seam was asked in this poll; `None`: it is not.
+    asked: Cell<Option<u32>>,
     random: Cell<u64>,
     turn: Cell<u32>,
     /// For each neighbour: its turn when we last looked, and when that was.
@@ -86,10 +89,14 @@ impl Worker {
             index,
             remote: NonNull::from(&*shared.remotes[index]),
             parker,
-            id: u32::try_from(index).expect("at most 65535 workers"),
+            id: Cell::new(u32::try_from(index).expect("at most 65535 workers")),
             lock_name: u8::try_from(index + 1).unwrap_or(ANYBODY),
             pull: Cell::new(None),
             budget: Cell::new(shared.budget),
+            asked: Cell::new(
+                seam.as_ref()
+                    .and_then(|seam| seam.interrupts().then_some(0)),
+            ),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
@@ -103,12 +110,43 @@ impl Worker {
         Arc::clone(&self.shared)
     }
 
+    pub(super) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// The task that it runs, or ran last.
+    pub(super) fn running(&self) -> *mut Header {
+        // RELAXED: our own.
+        self.remote().running.load(Ordering::Relaxed)
+    }
+
     pub(super) fn shared_ptr(&self) -> *const Shared {
         Arc::as_ptr(&self.shared)
     }
 
     pub(super) fn refill_budget(&self) {
         self.budget.set(self.shared.budget);
+    }
+
+    /// As `refill_budget`, for a seam that may be asked before each operation.
+    pub(super) fn refill_asked(&self) {
+        if self.asked.get().is_some() {
+            self.budget.set(0);
+            self.asked.set(Some(0));
+        }
+    }
+
+    /// The budget is spent, or a seam is asked before each operation. `false`: yield.
+    #[cold]
+    pub(super) fn goes_on(&self) -> bool {
+        let Some(asked) = self.asked.get() else {
+            return false;
+        };
+        // The next operation comes here, too.
+        self.budget.set(0);
+        self.asked.set(Some(asked + 1));
+        // Before the first it could as well not have been picked.
+        asked == 0 || asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0
     }
 
     #[inline(always)]
@@ -133,7 +171,7 @@ impl Worker {
     /// A task was woken by the one that runs.
     #[inline(always)]
     pub(super) fn push_woken(&self, task: Task) {
-        let crossed = task.ran_elsewhere(self.id);
+        let crossed = task.ran_elsewhere(self.id.get());
         self.local(|local| {
             if crossed {
                 local.crossed();
@@ -145,9 +183,13 @@ impl Worker {
     /// The one that runs has spawned a task.
     #[inline(always)]
     pub(super) fn push_spawned(&self, task: Task) {
-        let hungry = self.seam.is_none() && self.shared.idle.is_hungry();
-        // RELAXED: our own.
-        task.set_parent(self.remote().running.load(Ordering::Relaxed));
+        let hungry = if self.seam.is_none() {
+            self.shared.idle.is_hungry()
+        } else {
+            self.number(&task);
+            false
+        };
+        task.set_parent(self.running());
         let shared = self.local(|local| {
             local.push_spawned(task);
             hungry && local.share_spawned(&self.remote().inbox)
@@ -194,6 +236,11 @@ impl Worker {
         self.seam.as_ref().map(|seam| seam.borrow_mut().now())
     }
 
+    pub(super) fn seam_fault(&self, at: &'static Location<'static>) -> bool {
+        let seam = self.seam.as_ref();
+        seam.is_some_and(|seam| seam.borrow_mut().fault(at))
+    }
+
     /// Asks the seam what to do when nothing can run.
     pub(super) fn seam_idle(&self, next: Option<Duration>) -> Option<bool> {
         self.seam.as_ref().map(|seam| seam.borrow_mut().idle(next))
@@ -215,11 +262,17 @@ impl Worker {
     #[inline]
     pub(super) fn run_task(&self, task: Task) {
         self.refill_budget();
+        self.run_on(task);
+    }
+
+    /// As [`run_task`](Self::run_task), with the budget as it is.
+    #[inline(always)]
+    fn run_on(&self, task: Task) {
         // RELAXED: a neighbour asks whom we poll when we have done so for long.
         self.remote()
             .running
             .store(task.as_ptr(), Ordering::Relaxed);
-        task.set_ran_on(self.id);
+        task.set_ran_on(self.id.get());
         let again = task.run();
         // Also if it waits now: what it ran into is not the next task's affair.
         let pull = self.pull.take();
@@ -229,6 +282,29 @@ impl Worker {
                 _ => self.local(|local| local.push_yielded(again)),
             }
         }
+    }
+
+    /// Under a seam, where there is one worker, tasks remember their number instead of it.
+    pub(super) fn number(&self, task: &Task) -> u32 {
+        task.ran_on().unwrap_or_else(|| {
+            let number = self.turn.get();
+            self.turn.set(number + 1);
+            task.set_ran_on(number);
+            number
+        })
+    }
+
+    /// The numbers of all that could run.
+    pub(super) fn number_tasks(&self, numbers: &mut Vec<u32>) {
+        self.local(|local| local.each(|task| numbers.push(self.number(task))));
+    }
+
+    /// As [`run_task`](Self::run_task), of a task with a number.
+    pub(super) fn run_numbered(&self, task: Task, number: u32) {
+        self.id.set(number);
+        self.refill_budget();
+        self.refill_asked();
+        self.run_on(task);
     }
 
     #[inline]

@@ -305,10 +305,20 @@ impl Task {
         at: &'static Location<'static>,
     ) -> (Self, JoinHandle<F::Output>) {
         let header = Cell::alloc(future, shared, at);
+        if waits::observed() {
+            Self::observe(header);
+        }
+        (Self(header), JoinHandle::new(header))
+    }
+
+    #[cold]
+    fn observe(header: NonNull<Header>) {
         if waits::watched() {
             waits::fresh(header.addr().get());
         }
-        (Self(header), JoinHandle::new(header))
+        if waits::recorded() {
+            sched::record::spawned(header.as_ptr());
+        }
     }
 
     /// A model's: a task that can only be queued.
@@ -375,14 +385,20 @@ impl Task {
             .with_mut(|ran_on| unsafe { *ran_on = worker });
     }
 
-    /// Was it a worker other than this one that ran it last?
+    /// The worker that ran it last; under a seam, its number.
     #[inline(always)]
-    pub(crate) fn ran_elsewhere(&self, worker: u32) -> bool {
+    pub(crate) fn ran_on(&self) -> Option<u32> {
         // SAFETY: the owner of the run right owns the field.
         let ran_on = unsafe { self.0.as_ref() }
             .ran_on
             .with(|ran_on| unsafe { *ran_on });
-        ran_on != worker && ran_on != NOWHERE
+        (ran_on != NOWHERE).then_some(ran_on)
+    }
+
+    /// Was it a worker other than this one that ran it last?
+    #[inline(always)]
+    pub(crate) fn ran_elsewhere(&self, worker: u32) -> bool {
+        self.ran_on().is_some_and(|ran_on| ran_on != worker)
     }
 
     /// Remembers, in the link that a private queue does not need, which task spawned this one.

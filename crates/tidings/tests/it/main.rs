@@ -25,6 +25,7 @@ mod names;
 #[cfg(unix)]
 mod net;
 mod races;
+mod record;
 mod reentrant;
 mod sched;
 mod scope;

@@ -3,7 +3,7 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `checker.rs` | is a history linearizable? Knows nothing of tidings |
+//! | `tidings_sim::linear` | is a history linearizable? Knows nothing of tidings |
 //! | `record.rs` | who called what, when, and what came back |
 //! | `model.rs` | the sequential specification of channels and choice |
 //! | `real.rs` | the operations of the model, done on tidings |
@@ -13,10 +13,11 @@
 
 mod cells;
 mod channel;
-mod checker;
 mod differential;
 mod model;
 mod play;
 mod race;
 mod real;
 mod record;
+
+use tidings_sim::linear as checker;

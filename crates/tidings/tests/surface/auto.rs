@@ -189,6 +189,9 @@ fn plain() -> Vec<Row> {
         "tidings::sched::Handle": sched::Handle => "SYU";
         "tidings::sched::Builder": sched::Builder => "S-U";
         "tidings::sched::Choice": sched::Choice => "SYU";
+        "tidings::sched::Communication": sched::Communication => "SYU";
+        "tidings::sched::Happened": sched::Happened => "SYU";
+        "tidings::sched::Party": sched::Party => "SYU";
         "tidings::sched::Seeded": sched::Seeded => "SYU";
         "tidings::net::TcpListener": net::TcpListener => "SYU";
         "tidings::net::TcpStream": net::TcpStream => "SYU";

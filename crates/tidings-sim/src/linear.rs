@@ -13,11 +13,15 @@ use std::fmt::Debug;
 use std::hash::Hash;
 
 /// A sequential specification, which may be nondeterministic.
-pub(crate) trait Spec {
+pub trait Spec {
+    /// What the object holds.
     type State: Clone + Eq + Hash;
+    /// What can be called.
     type Op: Debug;
+    /// What comes back.
     type Ret: PartialEq + Debug;
 
+    /// What it holds at first.
     fn initial(&self) -> Self::State;
 
     /// What `op` may do in `state`: nothing at all if it cannot take effect there.
@@ -26,24 +30,56 @@ pub(crate) trait Spec {
 
 /// One call of a history; its times are unique in the history.
 #[derive(Clone, Debug)]
-pub(crate) struct Call<Op, Ret> {
-    pub(crate) thread: usize,
-    pub(crate) op: Op,
-    pub(crate) called: u64,
+pub struct Call<Op, Ret> {
+    /// Who called; for reports only.
+    pub thread: usize,
+    /// What.
+    pub op: Op,
+    /// When.
+    pub called: u64,
     /// When it returned, and what. A call that did not return may have taken effect or not.
-    pub(crate) returned: Option<(u64, Ret)>,
+    pub returned: Option<(u64, Ret)>,
 }
 
-pub(crate) type Calls<S> = Vec<Call<<S as Spec>::Op, <S as Spec>::Ret>>;
+/// A history.
+pub type Calls<S> = Vec<Call<<S as Spec>::Op, <S as Spec>::Ret>>;
 
 /// The most calls of one history.
-pub(crate) const MOST: usize = 128;
+pub const MOST: usize = 128;
 
 /// The order in which the calls took effect, as indices; or how far the search came at best.
 ///
+/// # Errors
+/// The longest order that was possible, if none of all calls is.
+///
 /// # Panics
 /// If there are more than [`MOST`] calls.
-pub(crate) fn linearize<S: Spec>(spec: &S, calls: &Calls<S>) -> Result<Vec<usize>, Vec<usize>> {
+///
+/// ```
+/// use tidings_sim::linear::{Call, Spec, linearize};
+///
+/// /// A number that is read and written.
+/// struct Register;
+///
+/// impl Spec for Register {
+///     type State = u32;
+///     type Op = Option<u32>;
+///     type Ret = u32;
+///     fn initial(&self) -> u32 {
+///         0
+///     }
+///     fn outcomes(&self, state: &u32, write: &Option<u32>) -> Vec<(u32, u32)> {
+///         let state = write.unwrap_or(*state);
+///         vec![(state, state)]
+///     }
+/// }
+///
+/// let call = |op, called, returned| Call { thread: 0, op, called, returned: Some(returned) };
+/// // The write of 7 is over before the read begins, which must see it.
+/// let stale = vec![call(Some(7), 0, (1, 7)), call(None, 2, (3, 0))];
+/// assert!(linearize(&Register, &stale).is_err());
+/// ```
+pub fn linearize<S: Spec>(spec: &S, calls: &Calls<S>) -> Result<Vec<usize>, Vec<usize>> {
     assert!(calls.len() <= MOST, "{} calls are too many", calls.len());
     let required = calls
         .iter()
@@ -65,8 +101,11 @@ pub(crate) fn linearize<S: Spec>(spec: &S, calls: &Calls<S>) -> Result<Vec<usize
     }
 }
 
-/// Panics with the history, and the longest prefix that was possible, if it is not linearizable.
-pub(crate) fn assert_linearizable<S: Spec>(spec: &S, calls: &Calls<S>, context: &str) {
+/// As [`linearize`], for a test.
+///
+/// # Panics
+/// With the history, and the longest order that was possible, if it is not linearizable.
+pub fn assert_linearizable<S: Spec>(spec: &S, calls: &Calls<S>, context: &str) {
     let Err(best) = linearize(spec, calls) else {
         return;
     };

@@ -1,0 +1,306 @@
+//! The stream of decisions of one run: every answer of the simulation to the program comes from
+//! here, and is noted as bytes.
+//!
+//! A decision is one of `n` alternatives. Its place in the trace is as many bytes as `n` needs, and
+//! whatever stands there is a valid answer (modulo `n`), and so is nothing: beyond the end of a
+//! trace the answer is 0. So a trace can be cut and changed anywhere and still says a run, as the
+//! bytes of Hypothesis do (MacIver, Donaldson 2020), which is what `shrink.rs` lives on. What has
+//! one alternative is no decision.
+
+use tidings::sched::Choice;
+
+use crate::strategy::Chooser;
+
+/// What a decision is about, as it stands in the notes of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum About {
+    Task,
+    Branch,
+    Random,
+    Fault,
+    Time,
+    Network,
+    Yield,
+}
+
+impl About {
+    const ALL: [Self; 7] = [
+        Self::Task,
+        Self::Branch,
+        Self::Random,
+        Self::Fault,
+        Self::Time,
+        Self::Network,
+        Self::Yield,
+    ];
+
+    fn words(self) -> &'static str {
+        match self {
+            Self::Task => "which task runs next",
+            Self::Branch => "which branch of a choice is tried first",
+            Self::Random => "a random number",
+            Self::Fault => "whether an unlikely thing happens",
+            Self::Time => "how long a poll takes",
+            Self::Network => "what the network does",
+            Self::Yield => "whether the task lets others run first",
+        }
+    }
+}
+
+impl From<Choice> for About {
+    fn from(choice: Choice) -> Self {
+        match choice {
+            Choice::Task => Self::Task,
+            Choice::Branch => Self::Branch,
+            Choice::Yield => Self::Yield,
+            _ => Self::Random,
+        }
+    }
+}
+
+/// A question that was asked: what about, of how many, and of whom. Two runs are the same if
+/// their questions are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Asked(u64);
+
+impl Asked {
+    fn new(about: About, n: usize, whom: u32) -> Self {
+        let n = n.min((1 << 24) - 1) as u64;
+        Self((about as u64) << 56 | n << 32 | u64::from(whom))
+    }
+
+    /// Of how many alternatives.
+    fn alternatives(self) -> usize {
+        (self.0 >> 32 & 0xff_ffff) as usize
+    }
+
+    /// In words.
+    pub(crate) fn words(self) -> String {
+        let about = About::ALL[(self.0 >> 56) as usize].words();
+        let n = self.alternatives();
+        let whom = self.0 as u32;
+        match About::ALL[(self.0 >> 56) as usize] {
+            About::Task => format!("{about}, of {n}, after task {whom}"),
+            _ => format!("{about}, of {n}"),
+        }
+    }
+}
+
+/// Where a second run asked something else than the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Diverged(pub(crate) usize);
+
+/// See the module.
+pub(crate) struct Decisions {
+    given: Vec<u8>,
+    read: usize,
+    /// Decides beyond what is given.
+    chooser: Option<Chooser>,
+    trace: Vec<u8>,
+    asked: Vec<Asked>,
+    /// The questions that another run of the same trace asked.
+    expected: Option<Vec<Asked>>,
+    diverged: Option<Diverged>,
+}
+
+impl Decisions {
+    /// As the trace says; beyond its end as the chooser says, or always the first alternative.
+    pub(crate) fn new(given: Vec<u8>, chooser: Option<Chooser>) -> Self {
+        Self {
+            given,
+            read: 0,
+            chooser,
+            trace: Vec::new(),
+            asked: Vec::new(),
+            expected: None,
+            diverged: None,
+        }
+    }
+
+    /// The same run again; it is noted where it is not.
+    pub(crate) fn again(trace: Vec<u8>, asked: Vec<Asked>) -> Self {
+        Self {
+            expected: Some(asked),
+            ..Self::new(trace, None)
+        }
+    }
+
+    /// Does the one who decides on tasks want to know which they are?
+    pub(crate) fn wants_tasks(&self) -> bool {
+        self.read >= self.given.len() && self.chooser.as_ref().is_some_and(Chooser::wants_tasks)
+    }
+
+    /// One of `n` alternatives.
+    pub(crate) fn choose(&mut self, about: About, n: usize) -> usize {
+        self.decide(about, n, 0, &[])
+    }
+
+    /// Which task is next; `last` ran before. `tasks` are theirs, if they are wanted.
+    pub(crate) fn choose_task(&mut self, n: usize, last: u32, tasks: &[u64]) -> usize {
+        self.decide(About::Task, n, last, tasks)
+    }
+
+    fn decide(&mut self, about: About, n: usize, whom: u32, tasks: &[u64]) -> usize {
+        let asked = Asked::new(about, n, whom);
+        if let Some(expected) = &self.expected
+            && self.diverged.is_none()
+            && expected.get(self.asked.len()) != Some(&asked)
+        {
+            self.diverged = Some(Diverged(self.asked.len()));
+        }
+        self.asked.push(asked);
+        if n <= 1 {
+            return 0;
+        }
+        let width = width(n);
+        let answer = if self.read < self.given.len() {
+            let end = (self.read + width).min(self.given.len());
+            let bytes = self.given[self.read..end].iter();
+            let number = bytes.fold(0, |number, &byte| number << 8 | usize::from(byte));
+            self.read = end;
+            number % n
+        } else {
+            match &mut self.chooser {
+                Some(chooser) if about == About::Task => chooser.task(n, tasks),
+                Some(chooser) if about == About::Yield => usize::from(chooser.yields()),
+                Some(chooser) => chooser.other(n),
+                None => 0,
+            }
+        };
+        let bytes = (answer as u64).to_be_bytes();
+        self.trace.extend_from_slice(&bytes[8 - width..]);
+        answer
+    }
+
+    /// What was decided, what was asked, and where that was not what was expected.
+    pub(crate) fn end(mut self) -> (Vec<u8>, Vec<Asked>, Option<Diverged>) {
+        if let Some(expected) = &self.expected
+            && self.diverged.is_none()
+            && expected.len() != self.asked.len()
+        {
+            self.diverged = Some(Diverged(self.asked.len().min(expected.len())));
+        }
+        (self.trace, self.asked, self.diverged)
+    }
+}
+
+/// The bytes of a decision among `n`.
+fn width(n: usize) -> usize {
+    match n {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        0x1_0001..=0x100_0000 => 3,
+        0x100_0001..=0x1_0000_0000 => 4,
+        _ => 8,
+    }
+}
+
+/// A trace without what it says anyway: the first alternative is the answer beyond its end.
+pub(crate) fn trimmed(mut trace: Vec<u8>) -> Vec<u8> {
+    let end = trace.iter().rposition(|&byte| byte != 0);
+    trace.truncate(end.map_or(0, |end| end + 1));
+    trace
+}
+
+/// The next trace after this one in a depth-first search of all with at most so many decisions that
+/// are not the first alternative: the last decision that can takes its next alternative.
+pub(crate) fn next_within(trace: &[u8], asked: &[Asked], delays: usize) -> Option<Vec<u8>> {
+    // Where each decision stands, what it is, and how many delays there are before it.
+    let (mut at, mut before) = (0, 0);
+    let mut next = None;
+    for n in asked
+        .iter()
+        .map(|asked| asked.alternatives())
+        .filter(|&n| n > 1)
+    {
+        let end = at + width(n);
+        let bytes = &trace[at..end];
+        let value = bytes
+            .iter()
+            .fold(0, |number, &byte| number << 8 | usize::from(byte));
+        if value + 1 < n && before < delays {
+            next = Some((at, end, value + 1));
+        }
+        before += usize::from(value > 0);
+        at = end;
+    }
+    let (at, end, value) = next?;
+    let mut next = trace[..at].to_vec();
+    let bytes = (value as u64).to_be_bytes();
+    next.extend_from_slice(&bytes[8 - (end - at)..]);
+    Some(next)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{About, Decisions, next_within, trimmed};
+    use crate::strategy::{Chooser, Strategy};
+
+    fn run(mut decisions: Decisions) -> (Vec<usize>, Decisions) {
+        let ns = [2, 7, 1, 300, 256, 70_000, 1 << 32];
+        let answers = ns.map(|n| decisions.choose(About::Random, n)).to_vec();
+        (answers, decisions)
+    }
+
+    #[test]
+    fn a_trace_gives_the_same_answers_again() {
+        for seed in 0..100 {
+            let chooser = Chooser::new(Strategy::Random, seed);
+            let (answers, decisions) = run(Decisions::new(Vec::new(), Some(chooser)));
+            let (trace, asked, diverged) = decisions.end();
+            assert_eq!(diverged, None);
+            let (again, decisions) = run(Decisions::again(trace.clone(), asked));
+            assert_eq!(answers, again);
+            assert_eq!(decisions.end().2, None);
+            assert_eq!(run(Decisions::new(trimmed(trace), None)).0, answers);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_run() {
+        for end in 0..20 {
+            let (answers, decisions) = run(Decisions::new(vec![0xff; end], None));
+            assert!(answers[0] < 2 && answers[1] < 7 && answers[3] < 300);
+            // What is noted says the same run.
+            let (trace, ..) = decisions.end();
+            assert_eq!(run(Decisions::new(trace, None)).0, answers);
+        }
+        assert_eq!(run(Decisions::new(Vec::new(), None)).0, [0; 7]);
+    }
+
+    #[test]
+    fn a_depth_first_search_sees_every_run_once() {
+        // Three decisions of 2, 3 and 2, the last only if the first is 1.
+        let all = |delays| {
+            let (mut seen, mut given) = (Vec::new(), Some(Vec::new()));
+            while let Some(trace) = given {
+                let mut decisions = Decisions::new(trace, None);
+                let mut answers = [2, 3].map(|n| decisions.choose(About::Random, n)).to_vec();
+                if answers[0] == 1 {
+                    answers.push(decisions.choose(About::Random, 2));
+                }
+                seen.push(answers);
+                let (trace, asked, _) = decisions.end();
+                given = next_within(&trace, &asked, delays);
+            }
+            let total = seen.len();
+            seen.sort();
+            seen.dedup();
+            assert_eq!(seen.len(), total, "none twice");
+            total
+        };
+        assert_eq!([0, 1, 2, 3].map(all), [1, 4, 7, 9]);
+    }
+
+    #[test]
+    fn another_question_than_last_time_is_noted() {
+        let (_, first) = run(Decisions::new(Vec::new(), None));
+        let (trace, asked, _) = first.end();
+        let mut second = Decisions::again(trace, asked);
+        assert_eq!(second.choose(About::Random, 2), 0);
+        assert_eq!(second.choose(About::Branch, 7), 0);
+        let (.., diverged) = second.end();
+        assert_eq!(diverged.map(|at| at.0), Some(1));
+    }
+}

@@ -1,0 +1,143 @@
+//! What went wrong in a run, and the report of it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::chart::Chart;
+
+/// What kind of thing went wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Kind {
+    /// The program panicked.
+    Panic,
+    /// It returned an error.
+    Error,
+    /// It waits, and nothing can happen any more.
+    Deadlock,
+    /// It goes on and on.
+    Endless,
+    /// What must hold always did not ([`World::always`](crate::World::always)).
+    Invariant,
+    /// What must come did not, or what must not last did.
+    Liveness,
+    /// It ended, and left something behind.
+    Left,
+    /// The same decisions made another run.
+    Nondeterminism,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Panic => "panic",
+            Self::Error => "error",
+            Self::Deadlock => "deadlock",
+            Self::Endless => "endless",
+            Self::Invariant => "invariant broken",
+            Self::Liveness => "liveness broken",
+            Self::Left => "left behind",
+            Self::Nondeterminism => "not deterministic",
+        })
+    }
+}
+
+/// What went wrong in one run.
+#[derive(Clone, Debug)]
+pub(crate) struct Trouble {
+    pub(crate) kind: Kind,
+    pub(crate) text: String,
+    /// The line of a panic.
+    pub(crate) at: Option<String>,
+}
+
+impl Trouble {
+    pub(crate) fn new(kind: Kind, text: String) -> Self {
+        let at = None;
+        Self { kind, text, at }
+    }
+
+    /// Is it the same trouble in another run? Its words may differ.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        let named = matches!(self.kind, Kind::Invariant | Kind::Liveness);
+        self.kind == other.kind && self.at == other.at && (!named || self.text == other.text)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, text, at } = self;
+        write!(f, "{kind}: {text}")?;
+        match at {
+            Some(at) => write!(f, ", at {at}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A run that failed: [`Sim::check`](crate::Sim::check) gives it, and [`Sim::run`](crate::Sim::run)
+/// panics with what it displays.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// The program's name.
+    pub name: String,
+    /// The seed that found it.
+    pub seed: u64,
+    /// What kind of thing went wrong.
+    pub kind: Kind,
+    /// What went wrong, in the shortest run.
+    pub message: String,
+    /// The decisions of the run that found it.
+    pub found: Vec<u8>,
+    /// Those of the shortest run that fails in the same way.
+    pub trace: Vec<u8>,
+    /// How many polls the two runs take.
+    pub polls: (usize, usize),
+    /// How many runs the shortest took to find.
+    pub shrunk_in: usize,
+    /// The line that runs the seed again.
+    pub command: String,
+    /// The shortest run.
+    pub chart: Chart,
+    /// Where the shortest run's trace was saved, and its chart as a picture, if they could be.
+    pub saved: Option<(PathBuf, PathBuf)>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            name,
+            seed,
+            kind,
+            message,
+            ..
+        } = self;
+        writeln!(f, "{name}: seed {seed}: {kind}: {message}")?;
+        writeln!(f, "  again:     TIDINGS_SEED={seed} {}", self.command)?;
+        if self.kind == Kind::Nondeterminism {
+            return Ok(());
+        }
+        let decided = |trace: &[u8]| trace.iter().filter(|&&byte| byte != 0).count();
+        writeln!(
+            f,
+            "  shortest:  {} polls, {} decisions that are not the first alternative (found with {} and {}; {} runs)",
+            self.polls.1,
+            decided(&self.trace),
+            self.polls.0,
+            decided(&self.found),
+            self.shrunk_in
+        )?;
+        if let Some((trace, picture)) = &self.saved {
+            let (trace, picture) = (trace.display(), picture.display());
+            writeln!(f, "             TIDINGS_TRACE={trace} {}", self.command)?;
+            writeln!(f, "  picture:   {picture}")?;
+        }
+        if self.chart.is_empty() {
+            return Ok(());
+        }
+        write!(f, "\n{}", self.chart)
+    }
+}
+
+impl std::error::Error for Failure {}

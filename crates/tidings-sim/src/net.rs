@@ -1,0 +1,562 @@
+//! The simulated network: addresses, connections, and what is on its way between nodes.
+//!
+//! A connection behaves as TCP does: bytes arrive in order or not at all, each direction has a window,
+//! an end that is closed is heard of, one that crashed is reset. A link between two nodes has a latency
+//! and may be cut in either direction: what was sent meanwhile arrives when it is healed, unless the
+//! connection was severed.
+//!
+//! All of it is one state behind the world's lock (`world.rs`); the sockets are in `socket.rs`. Wakers
+//! are collected here and woken by the caller, without the lock.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::io::{Error, ErrorKind, Result};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::task::Waker;
+use std::time::Duration;
+
+use crate::decisions::{About, Decisions};
+
+/// Bytes that may be on their way or unread, in each direction.
+const WINDOW: usize = 64 * 1024;
+/// The first port that is given to who asks for any.
+const EPHEMERAL: u16 = 49_152;
+/// How long an attempt to connect is made across a cut link.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Latencies are decided this finely.
+const PARTS: usize = 8;
+
+/// See the module.
+#[derive(Default)]
+pub(crate) struct Net {
+    /// What happens at which time; the number keeps the order of what happens at once.
+    agenda: BTreeMap<(Duration, u64), Happening>,
+    number: u64,
+    listeners: BTreeMap<SocketAddr, Listener>,
+    connections: Vec<Connection>,
+    links: BTreeMap<(usize, usize), Link>,
+    latency: Option<RangeInclusive<Duration>>,
+    ports: u16,
+}
+
+struct Listener {
+    /// Connections nobody has accepted yet.
+    backlog: VecDeque<usize>,
+    waker: Option<Waker>,
+    node: usize,
+}
+
+/// From one node to another.
+#[derive(Default)]
+struct Link {
+    latency: Option<RangeInclusive<Duration>>,
+    cut: bool,
+    /// What would have arrived while it was cut.
+    held: Vec<Happening>,
+}
+
+enum Happening {
+    /// A request for this connection comes to its listener.
+    Request(usize),
+    /// It is answered.
+    Answer(usize, bool),
+    /// Bytes come to an end.
+    Bytes(usize, usize, Vec<u8>),
+    /// Nothing more comes to an end.
+    Finish(usize, usize),
+    /// An end hears that the connection is no more.
+    Reset(usize, usize, ErrorKind),
+    /// Nobody has answered for too long.
+    GiveUp(usize),
+}
+
+/// A connection: end 0 asked for it.
+struct Connection {
+    ends: [End; 2],
+    state: Asked,
+    /// When it is given up, as it stands in the agenda.
+    until: (Duration, u64),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asked {
+    Waiting,
+    Made,
+    Failed(ErrorKind),
+}
+
+struct End {
+    node: usize,
+    address: SocketAddr,
+    inbound: VecDeque<u8>,
+    finished: bool,
+    failed: Option<ErrorKind>,
+    /// This end sends no more.
+    closed: bool,
+    /// Nobody has this end any more.
+    dropped: bool,
+    /// Bytes it has sent that were not read.
+    unread: usize,
+    /// When the last of what it has sent arrives.
+    last: Duration,
+    reader: Option<Waker>,
+    writer: Option<Waker>,
+}
+
+impl End {
+    fn new(node: usize, address: SocketAddr) -> Self {
+        Self {
+            node,
+            address,
+            inbound: VecDeque::new(),
+            finished: false,
+            failed: None,
+            closed: false,
+            dropped: false,
+            unread: 0,
+            last: Duration::ZERO,
+            reader: None,
+            writer: None,
+        }
+    }
+
+    fn wake(&mut self, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.reader.take());
+        wakers.extend(self.writer.take());
+    }
+
+    fn fail(&mut self, error: ErrorKind, wakers: &mut Vec<Waker>) {
+        self.failed.get_or_insert(error);
+        self.wake(wakers);
+    }
+}
+
+/// The address of a node's only interface.
+pub(crate) fn ip_of(node: usize) -> IpAddr {
+    let [.., high, low] = (node as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, 0, high, low).into()
+}
+
+/// The node of an address; its own is also the loopback, and that of no particular interface.
+fn node_of(address: SocketAddr, own: usize) -> Option<usize> {
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_loopback() || ip.is_unspecified() => Some(own),
+        IpAddr::V4(ip) => match ip.octets() {
+            [10, 0, high, low] => usize::from(u16::from_be_bytes([high, low])).checked_sub(1),
+            _ => None,
+        },
+        IpAddr::V6(ip) => (ip.is_loopback() || ip.is_unspecified()).then_some(own),
+    }
+}
+
+/// What the network needs of the world.
+pub(crate) struct Context<'a> {
+    pub(crate) now: Duration,
+    pub(crate) decisions: &'a mut Decisions,
+    /// To be woken without the lock.
+    pub(crate) wakers: &'a mut Vec<Waker>,
+}
+
+impl Net {
+    /// When the next thing happens.
+    pub(crate) fn next(&self) -> Option<Duration> {
+        self.agenda.first_key_value().map(|((time, _), _)| *time)
+    }
+
+    /// Does all that is due.
+    pub(crate) fn go_on(&mut self, context: &mut Context<'_>) {
+        while let Some(entry) = self.agenda.first_entry() {
+            if entry.key().0 > context.now {
+                return;
+            }
+            let happening = entry.remove();
+            self.happen(happening, context);
+        }
+    }
+
+    fn plan(&mut self, time: Duration, happening: Happening) -> (Duration, u64) {
+        self.number += 1;
+        self.agenda.insert((time, self.number), happening);
+        (time, self.number)
+    }
+
+    /// How long from one node to another.
+    fn latency(&self, from: usize, to: usize, decisions: &mut Decisions) -> Duration {
+        if from == to {
+            return Duration::ZERO;
+        }
+        let link = self.links.get(&(from, to));
+        let default = Duration::from_micros(200)..=Duration::from_millis(2);
+        let own = link.and_then(|link| link.latency.clone());
+        let range = own.or(self.latency.clone()).unwrap_or(default);
+        let part = decisions.choose(About::Network, PARTS) as u32;
+        *range.start() + (*range.end() - *range.start()) * part / (PARTS as u32 - 1)
+    }
+
+    /// Sends from one end to the other, behind all it has sent before.
+    fn send(&mut self, id: usize, from: usize, happening: Happening, context: &mut Context<'_>) {
+        let [here, there] = [from, 1 - from].map(|end| self.connections[id].ends[end].node);
+        let latency = self.latency(here, there, context.decisions);
+        let end = &mut self.connections[id].ends[from];
+        end.last = end.last.max(context.now + latency);
+        let time = end.last;
+        self.plan(time, happening);
+    }
+
+    /// The link that something passes at the moment it would arrive.
+    fn passes(&self, happening: &Happening) -> Option<(usize, usize)> {
+        let (id, to) = match *happening {
+            Happening::Request(id) => (id, 1),
+            Happening::Answer(id, _) => (id, 0),
+            Happening::Bytes(id, to, _)
+            | Happening::Finish(id, to)
+            | Happening::Reset(id, to, _) => (id, to),
+            Happening::GiveUp(_) => return None,
+        };
+        let ends = &self.connections[id].ends;
+        Some((ends[1 - to].node, ends[to].node))
+    }
+
+    fn happen(&mut self, happening: Happening, context: &mut Context<'_>) {
+        if let Some(link) = self.passes(&happening)
+            && let Some(link) = self.links.get_mut(&link)
+            && link.cut
+        {
+            link.held.push(happening);
+            return;
+        }
+        match happening {
+            Happening::Request(id) => {
+                let at = self.connections[id].ends[1].address;
+                let listener = self.listeners.get_mut(&at);
+                let heard = listener.is_some();
+                if let Some(listener) = listener {
+                    listener.backlog.push_back(id);
+                    context.wakers.extend(listener.waker.take());
+                }
+                self.send(id, 1, Happening::Answer(id, heard), context);
+            }
+            Happening::Answer(id, heard) => {
+                let refused = Asked::Failed(ErrorKind::ConnectionRefused);
+                self.settle(id, if heard { Asked::Made } else { refused }, context);
+            }
+            Happening::GiveUp(id) => {
+                self.settle(id, Asked::Failed(ErrorKind::TimedOut), context);
+            }
+            Happening::Bytes(id, to, bytes) => {
+                let end = &mut self.connections[id].ends[to];
+                if end.dropped {
+                    let reset = Happening::Reset(id, 1 - to, ErrorKind::ConnectionReset);
+                    self.send(id, to, reset, context);
+                    return;
+                }
+                end.inbound.extend(bytes);
+                context.wakers.extend(end.reader.take());
+            }
+            Happening::Finish(id, to) => {
+                let end = &mut self.connections[id].ends[to];
+                end.finished = true;
+                context.wakers.extend(end.reader.take());
+            }
+            Happening::Reset(id, to, error) => {
+                self.connections[id].ends[to].fail(error, context.wakers);
+            }
+        }
+    }
+
+    /// An attempt to connect has ended.
+    fn settle(&mut self, id: usize, state: Asked, context: &mut Context<'_>) {
+        let connection = &mut self.connections[id];
+        if connection.state != Asked::Waiting {
+            return;
+        }
+        connection.state = state;
+        self.agenda.remove(&connection.until);
+        context.wakers.extend(connection.ends[0].reader.take());
+        if state == Asked::Made && connection.ends[0].dropped {
+            let reset = Happening::Reset(id, 1, ErrorKind::ConnectionReset);
+            self.send(id, 0, reset, context);
+        }
+    }
+
+    /// An address of this node that nobody listens at.
+    fn port(&mut self, node: usize) -> SocketAddr {
+        loop {
+            let port = EPHEMERAL + self.ports % (u16::MAX - EPHEMERAL);
+            self.ports = self.ports.wrapping_add(1);
+            let address = SocketAddr::new(ip_of(node), port);
+            if !self.listeners.contains_key(&address) {
+                return address;
+            }
+        }
+    }
+
+    /// A listener of this node; its address.
+    pub(crate) fn listen(&mut self, node: usize, at: SocketAddr) -> Result<SocketAddr> {
+        if node_of(at, node) != Some(node) {
+            return Err(ErrorKind::AddrNotAvailable.into());
+        }
+        let at = match at.port() {
+            0 => self.port(node),
+            port => SocketAddr::new(ip_of(node), port),
+        };
+        if self.listeners.contains_key(&at) {
+            return Err(ErrorKind::AddrInUse.into());
+        }
+        let listener = Listener {
+            backlog: VecDeque::new(),
+            waker: None,
+            node,
+        };
+        self.listeners.insert(at, listener);
+        Ok(at)
+    }
+
+    /// Nobody listens there any more; those who waited are reset.
+    pub(crate) fn unlisten(&mut self, at: SocketAddr, context: &mut Context<'_>) {
+        let Some(listener) = self.listeners.remove(&at) else {
+            return;
+        };
+        for id in listener.backlog {
+            self.drop_end(id, 1, context);
+        }
+    }
+
+    /// The next connection that came; `None`: the waker is kept.
+    pub(crate) fn accept(&mut self, at: SocketAddr, waker: &Waker) -> Result<Option<usize>> {
+        let listener = self.listeners.get_mut(&at);
+        let listener = listener.ok_or(Error::from(ErrorKind::NotConnected))?;
+        let id = listener.backlog.pop_front();
+        if id.is_none() {
+            keep(&mut listener.waker, waker);
+        }
+        Ok(id)
+    }
+
+    /// Begins to connect.
+    pub(crate) fn connect(
+        &mut self,
+        node: usize,
+        to: SocketAddr,
+        context: &mut Context<'_>,
+    ) -> Result<usize> {
+        let there = node_of(to, node).ok_or(Error::from(ErrorKind::NetworkUnreachable))?;
+        let id = self.connections.len();
+        let (own, to) = (self.port(node), SocketAddr::new(ip_of(there), to.port()));
+        let until = self.plan(context.now + PATIENCE, Happening::GiveUp(id));
+        self.connections.push(Connection {
+            ends: [End::new(node, own), End::new(there, to)],
+            state: Asked::Waiting,
+            until,
+        });
+        self.send(id, 0, Happening::Request(id), context);
+        Ok(id)
+    }
+
+    /// Is the connection made? `None`: the waker is kept.
+    pub(crate) fn connected(&mut self, id: usize, waker: &Waker) -> Option<Result<()>> {
+        let connection = &mut self.connections[id];
+        match connection.state {
+            Asked::Made => Some(Ok(())),
+            Asked::Failed(error) => Some(Err(error.into())),
+            Asked::Waiting => {
+                keep(&mut connection.ends[0].reader, waker);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn addresses(&self, id: usize, end: usize) -> [SocketAddr; 2] {
+        let ends = &self.connections[id].ends;
+        [ends[end].address, ends[1 - end].address]
+    }
+
+    /// Can this end be read from without waiting? If not, the waker is kept.
+    pub(crate) fn readable(&mut self, id: usize, end: usize, waker: &Waker) -> bool {
+        let end = &mut self.connections[id].ends[end];
+        let ready = !end.inbound.is_empty() || end.finished || end.failed.is_some();
+        if !ready {
+            keep(&mut end.reader, waker);
+        }
+        ready
+    }
+
+    /// Reads what is there, perhaps not all of it.
+    pub(crate) fn read(
+        &mut self,
+        id: usize,
+        end: usize,
+        into: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<usize> {
+        let this = &mut self.connections[id].ends[end];
+        if this.inbound.is_empty() {
+            return match this.failed {
+                Some(error) => Err(error.into()),
+                None => Ok(0),
+            };
+        }
+        let mut n = into.len().min(this.inbound.len());
+        if n > 1 && context.decisions.choose(About::Network, PARTS) == PARTS - 1 {
+            n = n.div_ceil(2);
+        }
+        for (place, byte) in into.iter_mut().zip(this.inbound.drain(..n)) {
+            *place = byte;
+        }
+        let peer = &mut self.connections[id].ends[1 - end];
+        peer.unread -= n;
+        context.wakers.extend(peer.writer.take());
+        Ok(n)
+    }
+
+    /// Can this end be written to without waiting? If not, the waker is kept.
+    pub(crate) fn writable(&mut self, id: usize, end: usize, waker: &Waker) -> bool {
+        let end = &mut self.connections[id].ends[end];
+        let ready = end.unread < WINDOW || end.closed || end.failed.is_some();
+        if !ready {
+            keep(&mut end.writer, waker);
+        }
+        ready
+    }
+
+    /// Writes as much as the window has room for.
+    pub(crate) fn write(
+        &mut self,
+        id: usize,
+        end: usize,
+        bytes: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<usize> {
+        let this = &mut self.connections[id].ends[end];
+        if let Some(error) = this.failed {
+            return Err(error.into());
+        }
+        if this.closed {
+            return Err(ErrorKind::BrokenPipe.into());
+        }
+        let n = bytes.len().min(WINDOW - this.unread);
+        this.unread += n;
+        let sent = Happening::Bytes(id, 1 - end, bytes[..n].to_vec());
+        self.send(id, end, sent, context);
+        Ok(n)
+    }
+
+    /// This end sends no more.
+    pub(crate) fn close(&mut self, id: usize, end: usize, context: &mut Context<'_>) {
+        let this = &mut self.connections[id].ends[end];
+        if !this.closed && this.failed.is_none() {
+            this.closed = true;
+            self.send(id, end, Happening::Finish(id, 1 - end), context);
+        }
+    }
+
+    /// Nobody has this end any more.
+    pub(crate) fn drop_end(&mut self, id: usize, end: usize, context: &mut Context<'_>) {
+        let failed = matches!(self.connections[id].state, Asked::Failed(_));
+        let this = &mut self.connections[id].ends[end];
+        if std::mem::replace(&mut this.dropped, true) || this.failed.is_some() || failed {
+            return;
+        }
+        if this.inbound.is_empty() {
+            self.close(id, end, context);
+        } else {
+            let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
+            self.send(id, end, reset, context);
+        }
+    }
+
+    /// A node is no more: what it listened at and all its connections are gone with it.
+    pub(crate) fn crash(&mut self, node: usize, context: &mut Context<'_>) {
+        let listeners = self.listeners.iter();
+        let gone: Vec<SocketAddr> = listeners
+            .filter(|(_, listener)| listener.node == node)
+            .map(|(at, _)| *at)
+            .collect();
+        for at in gone {
+            self.listeners.remove(&at);
+        }
+        for id in 0..self.connections.len() {
+            for end in 0..2 {
+                let this = &mut self.connections[id].ends[end];
+                if this.node == node && !this.dropped {
+                    this.dropped = true;
+                    this.failed.get_or_insert(ErrorKind::ConnectionAborted);
+                    let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
+                    self.send(id, end, reset, context);
+                }
+            }
+        }
+    }
+
+    /// Ends all connections between two nodes at once, with an error at both ends.
+    pub(crate) fn sever(&mut self, a: usize, b: usize, context: &mut Context<'_>) {
+        for connection in &mut self.connections {
+            let nodes = [0, 1].map(|end| connection.ends[end].node);
+            if nodes == [a, b] || nodes == [b, a] {
+                for end in &mut connection.ends {
+                    end.fail(ErrorKind::ConnectionReset, context.wakers);
+                }
+            }
+        }
+    }
+
+    /// Cuts or heals what goes from one node to another.
+    pub(crate) fn cut(&mut self, from: usize, to: usize, cut: bool, context: &mut Context<'_>) {
+        let link = self.links.entry((from, to)).or_default();
+        link.cut = cut;
+        if !cut {
+            for happening in std::mem::take(&mut link.held) {
+                let latency = self.latency(from, to, context.decisions);
+                // In the order in which it was held, for each connection.
+                let time = match self.agenda_end(&happening) {
+                    Some(last) => last.max(context.now + latency),
+                    None => context.now + latency,
+                };
+                self.note_end(&happening, time);
+                self.plan(time, happening);
+            }
+        }
+    }
+
+    /// Who sent it, and when the last thing that was sent so arrives.
+    fn sender(&self, happening: &Happening) -> Option<(usize, usize)> {
+        match *happening {
+            Happening::Request(id) => Some((id, 0)),
+            Happening::Answer(id, _) => Some((id, 1)),
+            Happening::Bytes(id, to, _)
+            | Happening::Finish(id, to)
+            | Happening::Reset(id, to, _) => Some((id, 1 - to)),
+            Happening::GiveUp(_) => None,
+        }
+    }
+
+    fn agenda_end(&self, happening: &Happening) -> Option<Duration> {
+        let (id, end) = self.sender(happening)?;
+        Some(self.connections[id].ends[end].last)
+    }
+
+    fn note_end(&mut self, happening: &Happening, time: Duration) {
+        if let Some((id, end)) = self.sender(happening) {
+            self.connections[id].ends[end].last = time;
+        }
+    }
+
+    /// How long from one node to another, from now on; `None`: between any two that have none.
+    pub(crate) fn set_latency(
+        &mut self,
+        link: Option<(usize, usize)>,
+        latency: RangeInclusive<Duration>,
+    ) {
+        match link {
+            Some(link) => self.links.entry(link).or_default().latency = Some(latency),
+            None => self.latency = Some(latency),
+        }
+    }
+}
+
+/// Remembers a waker, unless it is the one that wakes nobody.
+fn keep(place: &mut Option<Waker>, waker: &Waker) {
+    if !waker.will_wake(Waker::noop()) {
+        *place = Some(waker.clone());
+    }
+}

@@ -1,0 +1,163 @@
+//! Where a simulation was started: how it is started again, where its files go, and what the
+//! environment asks of it.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use crate::failure::Failure;
+
+/// The first line of a trace file.
+const HEAD: &str = "tidings-sim trace 1";
+
+/// The test or program that simulates.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    pub(crate) name: String,
+    package: Option<String>,
+    test: Option<String>,
+}
+
+impl Origin {
+    /// What is known at run time: a test's thread has its name.
+    pub(crate) fn here() -> Self {
+        let test = thread::current().name().map(str::to_owned);
+        let test = test.filter(|name| name != "main");
+        let program = env::current_exe().ok();
+        let program = program.as_ref().and_then(|exe| exe.file_stem()?.to_str());
+        Self {
+            name: test
+                .clone()
+                .or_else(|| program.map(str::to_owned))
+                .unwrap_or("simulation".to_owned()),
+            package: env::var("CARGO_PKG_NAME").ok(),
+            test,
+        }
+    }
+
+    /// A test by its path, which begins with the crate's name.
+    pub(crate) fn test(path: &str, package: &str) -> Self {
+        let test = path.split_once("::").map_or(path, |(_, test)| test);
+        Self {
+            name: test.to_owned(),
+            package: Some(package.to_owned()),
+            test: Some(test.to_owned()),
+        }
+    }
+
+    /// The line that runs it.
+    pub(crate) fn command(&self) -> String {
+        let package = self.package.as_ref();
+        let package = package
+            .map(|name| format!(" -p {name}"))
+            .unwrap_or_default();
+        if let Some(test) = &self.test {
+            return format!("cargo test{package} {test} -- --exact");
+        }
+        let exe = env::current_exe().unwrap_or_default();
+        let stem = exe.file_stem().unwrap_or_default().to_string_lossy();
+        if exe
+            .parent()
+            .is_some_and(|folder| folder.ends_with("examples"))
+        {
+            return format!("cargo run{package} --example {stem}");
+        }
+        env::args().collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// A number in the environment.
+///
+/// # Panics
+/// If it is none.
+pub(crate) fn given_number(name: &str) -> Option<u64> {
+    let text = env::var(name).ok()?;
+    let number = text.parse();
+    Some(number.unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+}
+
+/// The trace of the file that `TIDINGS_TRACE` names.
+///
+/// # Panics
+/// If that is no trace.
+pub(crate) fn given_trace() -> Option<Vec<u8>> {
+    let path = env::var("TIDINGS_TRACE").ok()?;
+    let text = fs::read_to_string(&path);
+    let text = text.unwrap_or_else(|error| panic!("TIDINGS_TRACE: {path}: {error}"));
+    let trace = decode(&text);
+    Some(trace.unwrap_or_else(|| panic!("TIDINGS_TRACE: {path} is no trace of tidings-sim")))
+}
+
+/// A trace as text: the head, what it is of, and bytes in hexadecimal.
+fn encode(failure: &Failure) -> String {
+    let mut text = format!("{HEAD}\n# {}, seed {}\n", failure.name, failure.seed);
+    for line in failure.trace.chunks(32) {
+        for byte in line {
+            let _ = write!(text, "{byte:02x}");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    let mut lines = text.lines();
+    if lines.next()? != HEAD {
+        return None;
+    }
+    let digits: Option<Vec<u8>> = lines
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(|line| line.trim().chars())
+        .map(|digit| digit.to_digit(16).map(|digit| digit as u8))
+        .collect();
+    let digits = digits?;
+    let pairs = digits.chunks_exact(2);
+    let whole = pairs.remainder().is_empty();
+    whole.then(|| pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
+}
+
+/// Where the files of this failure go, by their ending: below cargo's target folder, or the system's
+/// folder for such things.
+fn path(failure: &Failure, ending: &str) -> Option<PathBuf> {
+    let exe = env::current_exe().ok()?;
+    let target = exe
+        .ancestors()
+        .find(|folder| folder.join("CACHEDIR.TAG").is_file());
+    let folder = target.map_or_else(env::temp_dir, Path::to_owned);
+    let folder = folder.join("tidings-sim");
+    fs::create_dir_all(&folder).ok()?;
+    let name: String = failure
+        .name
+        .chars()
+        .map(|c| if c.is_alphanumeric() { c } else { '_' })
+        .collect();
+    Some(folder.join(format!("{name}-{}.{ending}", failure.seed)))
+}
+
+/// Saves the shortest trace and its picture; where, if that worked.
+pub(crate) fn save(failure: &Failure) -> Option<(PathBuf, PathBuf)> {
+    let [trace, picture] = ["trace", "svg"].map(|ending| path(failure, ending));
+    let (trace, picture) = (trace?, picture?);
+    fs::write(&trace, encode(failure)).ok()?;
+    fs::write(&picture, failure.chart.to_svg()).ok()?;
+    Some((trace, picture))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEAD, decode};
+
+    #[test]
+    fn what_is_no_trace_is_refused() {
+        assert_eq!(
+            decode(&format!("{HEAD}\n# x\n0aff\n10\n")),
+            Some(vec![10, 255, 16])
+        );
+        assert_eq!(decode(&format!("{HEAD}\n")), Some(vec![]));
+        for text in ["", "0aff", &format!("{HEAD}\n0a0"), &format!("{HEAD}\nxy")] {
+            assert_eq!(decode(text), None, "{text:?}");
+        }
+    }
+}

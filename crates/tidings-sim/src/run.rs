@@ -1,0 +1,411 @@
+//! One run: the loop that picks who runs next, and moves time on when nobody can.
+
+use std::future::Future;
+use std::panic::Location;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tidings::{JoinHandle, Runtime};
+
+use crate::chart::{Chart, Drawing};
+use crate::decisions::{About, Asked, Decisions, Diverged};
+use crate::failure::{Kind, Trouble};
+use crate::nodes::Order;
+use crate::panics::{self, Panicked};
+use crate::socket::NodeNetwork;
+use crate::world::World;
+
+/// The program under test, made anew for each run.
+pub(crate) type Program<'a> = dyn Fn() -> Body + 'a;
+pub(crate) type Body = Pin<Box<dyn Future<Output = Result<(), String>> + Send>>;
+
+/// What a run is to be like.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    pub(crate) seed: u64,
+    /// The most polls.
+    pub(crate) steps: usize,
+    /// The longest time a poll takes.
+    pub(crate) busy: Duration,
+    /// Nothing may be left at the end.
+    pub(crate) settles: bool,
+}
+
+/// How a run went.
+pub(crate) struct Ran {
+    pub(crate) trouble: Option<Trouble>,
+    pub(crate) trace: Vec<u8>,
+    pub(crate) asked: Vec<Asked>,
+    pub(crate) diverged: Option<Diverged>,
+    pub(crate) panics: Vec<Panicked>,
+    pub(crate) steps: usize,
+    pub(crate) time: Duration,
+    /// If it was watched.
+    pub(crate) chart: Chart,
+}
+
+/// So many communications a step may have, for the chart.
+const RECORDED: usize = 10_000;
+
+/// Runs the program once. `watched`: with a record of who waits for what, for a report.
+pub(crate) fn run(
+    program: &Program<'_>,
+    rules: &Rules,
+    decisions: Decisions,
+    watched: bool,
+) -> Ran {
+    let world = World::new(rules.seed, decisions);
+    let ((trouble, steps, drawing), panics) = panics::catching(|| {
+        world.enter(|| {
+            let mut run = Run {
+                world: &world,
+                rules,
+                lives: Vec::new(),
+                started: 0,
+                tasks: Vec::new(),
+                last: (0, 0),
+                steps: 0,
+                drawing: watched.then(Drawing::default),
+            };
+            run.start(0, "", program());
+            let mut trouble = run.drive();
+            if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
+                trouble.text = drawing.name_in(&trouble.text);
+            }
+            let (steps, drawing) = (run.steps, run.drawing.take());
+            drop(run);
+            (trouble, steps, drawing)
+        })
+    });
+    let mut engine = world.lock();
+    let decisions = std::mem::replace(&mut engine.decisions, Decisions::new(Vec::new(), None));
+    let time = engine.now;
+    // They refer to the world, perhaps.
+    let left = (
+        std::mem::take(&mut engine.checks),
+        std::mem::take(&mut engine.nodes),
+        std::mem::take(&mut engine.net),
+    );
+    drop(engine);
+    drop(left);
+    let (trace, asked, diverged) = decisions.end();
+    let end = trouble.as_ref().map_or(String::new(), Trouble::to_string);
+    Ran {
+        chart: drawing.map_or_else(Chart::default, |drawing| drawing.finish(end)),
+        trouble,
+        trace,
+        asked,
+        diverged,
+        panics,
+        steps,
+        time,
+    }
+}
+
+/// A node that is up.
+struct Life {
+    node: usize,
+    /// Among all lives of all nodes.
+    number: u32,
+    name: String,
+    runtime: Runtime,
+    root: Root,
+}
+
+type Root = JoinHandle<Result<(), String>>;
+
+/// Starts a program, and says where.
+#[track_caller]
+fn spawn(runtime: &Runtime, body: Body) -> (Root, &'static Location<'static>) {
+    (runtime.spawn(body), Location::caller())
+}
+
+struct Run<'a> {
+    world: &'a World,
+    rules: &'a Rules,
+    /// The program itself, and the nodes it has started.
+    lives: Vec<Life>,
+    started: u32,
+    /// Those that could run, while somebody wants to know.
+    tasks: Vec<u64>,
+    /// Who ran last: the place of its life, and its task.
+    last: (usize, u32),
+    steps: usize,
+    drawing: Option<Drawing>,
+}
+
+impl Run<'_> {
+    fn start(&mut self, node: usize, name: &str, body: Body) {
+        let network = NodeNetwork {
+            world: self.world.clone(),
+            node,
+        };
+        let mut builder = Runtime::builder()
+            .seam(self.world.seam(node))
+            .network(Arc::new(network));
+        if self.drawing.is_some() {
+            builder = builder
+                .watch_deadlocks(Duration::MAX)
+                .flight_recorder(RECORDED);
+        }
+        let runtime = builder.build();
+        let runtime = runtime.expect("a runtime with a seam starts no threads");
+        let (root, at) = spawn(&runtime, body);
+        let number = self.started;
+        self.started += 1;
+        if let Some(drawing) = &mut self.drawing {
+            drawing.name_node(number as usize, name, at);
+        }
+        self.lives.push(Life {
+            node,
+            number,
+            name: name.to_owned(),
+            runtime,
+            root,
+        });
+    }
+
+    fn drive(&mut self) -> Option<Trouble> {
+        loop {
+            if self.lives[0].root.is_finished() {
+                return self.ended();
+            }
+            match self.turn() {
+                Ok(true) => {}
+                Ok(false) => {
+                    let waits = self.who_waits();
+                    return Some(Trouble::new(
+                        Kind::Deadlock,
+                        format!("nothing can run, and no time is waited for{waits}"),
+                    ));
+                }
+                Err(trouble) => return Some(trouble),
+            }
+        }
+    }
+
+    /// Runs one task, or moves time on. `false`: there is nothing to do either way.
+    fn turn(&mut self) -> Result<bool, Trouble> {
+        self.obey();
+        let ready = self.ready();
+        if ready == 0 {
+            return Ok(self.pass());
+        }
+        if self.steps == self.rules.steps {
+            let steps = self.steps;
+            return Err(Trouble::new(
+                Kind::Endless,
+                format!("has not ended after {steps} polls"),
+            ));
+        }
+        self.steps += 1;
+        self.step(ready);
+        if !self.rules.busy.is_zero() {
+            self.take_time();
+        }
+        self.sweep()?;
+        self.world.look(false).map_or(Ok(true), Err)
+    }
+
+    /// Does what the program wants of its nodes.
+    fn obey(&mut self) {
+        loop {
+            let mut engine = self.world.lock();
+            let Some(order) = engine.nodes.next_order() else {
+                return;
+            };
+            match order {
+                Order::Start(node) => {
+                    let begun = engine.nodes.begin(node);
+                    drop(engine);
+                    if let Some((name, body)) = begun {
+                        self.start(node, &name, body);
+                    }
+                }
+                Order::Crash(node) => {
+                    drop(engine);
+                    self.lives.retain(|life| life.node != node);
+                }
+            }
+        }
+    }
+
+    fn ready(&self) -> usize {
+        self.lives.iter().map(|life| life.runtime.ready()).sum()
+    }
+
+    /// The lives in turn: the one after that which ran last comes first.
+    fn in_turn(&self) -> impl Iterator<Item = usize> {
+        let n = self.lives.len();
+        let first = self.last.0 + 1;
+        (0..n).map(move |index| (first + index) % n)
+    }
+
+    /// Runs one of those that can.
+    fn step(&mut self, ready: usize) {
+        let mut pick = self.pick(ready);
+        let mut lives = self.in_turn();
+        let found = lives.find(|&life| {
+            let here = self.lives[life].runtime.ready();
+            let found = pick < here;
+            pick -= if found { 0 } else { here };
+            found
+        });
+        drop(lives);
+        let Some(index) = found else {
+            return;
+        };
+        let life = &self.lives[index];
+        if let Some(task) = life.runtime.step(pick) {
+            self.last = (index, task);
+        }
+        if let Some(drawing) = &mut self.drawing {
+            for communication in life.runtime.flight_record() {
+                drawing.add(life.number as usize, &communication);
+            }
+        }
+    }
+
+    fn pick(&mut self, ready: usize) -> usize {
+        let mut tasks = std::mem::take(&mut self.tasks);
+        tasks.clear();
+        let mut engine = self.world.lock();
+        if engine.decisions.wants_tasks() {
+            let mut numbers = Vec::with_capacity(ready);
+            for index in self.in_turn() {
+                let life = &self.lives[index];
+                life.runtime.ready_numbers(&mut numbers);
+                let number = u64::from(life.number) << 32;
+                tasks.extend(numbers.drain(..).map(|task| number | u64::from(task)));
+            }
+        }
+        let pick = engine.decisions.choose_task(ready, self.last.1, &tasks);
+        drop(engine);
+        self.tasks = tasks;
+        pick
+    }
+
+    /// Nobody can run: moves time on to when somebody can. `false`: nobody ever will.
+    fn pass(&mut self) -> bool {
+        let mut next = self.wake_timers();
+        if self.ready() > 0 {
+            return true;
+        }
+        let engine = self.world.lock();
+        if let Some(happens) = engine.net.next() {
+            next = Some(next.map_or(happens, |next| next.min(happens)));
+        }
+        drop(engine);
+        if let Some(next) = next {
+            self.pass_to(next);
+        }
+        next.is_some()
+    }
+
+    /// Wakes who waits for a time that has come; the next such time.
+    fn wake_timers(&self) -> Option<Duration> {
+        let nexts = self.lives.iter().filter_map(|life| {
+            let next = life.runtime.wake_timers()?;
+            Some(self.world.lock().nodes.clock(life.node).global(next))
+        });
+        nexts.min()
+    }
+
+    fn pass_to(&mut self, time: Duration) {
+        let mut engine = self.world.lock();
+        engine.now = engine.now.max(time);
+        drop(engine);
+        self.world.with_net(|net, context| net.go_on(context));
+        self.wake_timers();
+    }
+
+    /// The poll took a while.
+    fn take_time(&mut self) {
+        /// So finely it is decided.
+        const PARTS: usize = 8;
+        // New timers count from before.
+        self.wake_timers();
+        let mut engine = self.world.lock();
+        let parts = engine.decisions.choose(About::Time, PARTS);
+        let now = engine.now + self.rules.busy * parts as u32 / (PARTS as u32 - 1);
+        drop(engine);
+        self.pass_to(now);
+    }
+
+    /// Nodes whose program has ended are gone; one that failed fails the run.
+    fn sweep(&mut self) -> Result<(), Trouble> {
+        while let Some(index) = (1..self.lives.len()).find(|&i| self.lives[i].root.is_finished()) {
+            let mut life = self.lives.remove(index);
+            let end = end_of(&mut life.root);
+            self.world.lock().nodes.ended(life.node);
+            // Its sockets are closed as a process's are that ends.
+            drop(life.runtime);
+            end.map_err(|trouble| Trouble {
+                text: format!("node {}: {}", life.name, trouble.text),
+                ..trouble
+            })?;
+        }
+        Ok(())
+    }
+
+    fn who_waits(&self) -> String {
+        let mut text = String::new();
+        for life in &self.lives {
+            let waits = life.runtime.who_waits();
+            if life.node > 0 && !waits.is_empty() {
+                text.push_str(&format!("\n  on node {}:", life.name));
+            }
+            text.push_str(&waits);
+        }
+        text
+    }
+
+    /// The program has ended: how, and what is left.
+    fn ended(&mut self) -> Option<Trouble> {
+        if let Err(trouble) = end_of(&mut self.lives[0].root) {
+            return Some(trouble);
+        }
+        if self.rules.settles {
+            // Servers on other nodes may go on.
+            self.lives.truncate(1);
+            loop {
+                match self.turn() {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(trouble) => return Some(trouble),
+                }
+            }
+            let left = self.lives[0].runtime.tasks();
+            if left > 0 {
+                let waits = self.who_waits();
+                return Some(Trouble::new(
+                    Kind::Left,
+                    format!("the program has ended, and {left} tasks are left{waits}"),
+                ));
+            }
+        }
+        self.world.look(true)
+    }
+}
+
+/// How a program ended that has.
+fn end_of(root: &mut Root) -> Result<(), Trouble> {
+    let mut context = Context::from_waker(Waker::noop());
+    let Poll::Ready(output) = pin!(root).poll(&mut context) else {
+        unreachable!("a finished task has an output");
+    };
+    match output {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Trouble::new(Kind::Error, error)),
+        Err(error) => Err(match error.try_into_panic() {
+            Ok(payload) => {
+                let at = panics::last().map(|last| last.at);
+                let trouble = Trouble::new(Kind::Panic, panics::message(&*payload));
+                Trouble { at, ..trouble }
+            }
+            Err(_) => Trouble::new(Kind::Error, "it was aborted".to_owned()),
+        }),
+    }
+}

@@ -1,0 +1,307 @@
+//! What a program that runs in a simulation can ask of it, and the state that its nodes share.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tidings::sched::{Choice, Seam};
+
+use crate::decisions::{About, Decisions};
+use crate::failure::{Kind, Trouble};
+use crate::net::{self, Net};
+use crate::nodes::Nodes;
+
+thread_local! {
+    static CURRENT: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// The simulation that runs on this thread.
+///
+/// # Panics
+/// Outside of a simulation.
+///
+/// ```
+/// use tidings_sim::{Sim, world};
+/// Sim::new(1).run(|| async { assert_eq!(world().seed(), 1) });
+/// ```
+#[must_use]
+#[track_caller]
+pub fn world() -> World {
+    try_world().expect("there is a world in a simulation only: inside of `Sim::run`")
+}
+
+/// As [`world`]; `None` outside of a simulation.
+#[must_use]
+pub fn try_world() -> Option<World> {
+    CURRENT.with_borrow(Clone::clone)
+}
+
+/// The simulation that a program runs in: what must hold in it, its time, its nodes.
+#[derive(Clone)]
+pub struct World {
+    seed: u64,
+    pub(crate) engine: Arc<Mutex<Engine>>,
+}
+
+/// What the nodes of a run share.
+pub(crate) struct Engine {
+    pub(crate) decisions: Decisions,
+    pub(crate) now: Duration,
+    /// Lines of faults, and whether this run tries them.
+    faults: BTreeMap<(&'static str, u32, u32), bool>,
+    pub(crate) checks: Vec<Check>,
+    pub(crate) net: Net,
+    pub(crate) nodes: Nodes,
+}
+
+/// Something that must hold.
+pub(crate) struct Check {
+    name: String,
+    kind: CheckKind,
+}
+
+type Condition = Box<dyn FnMut() -> bool + Send>;
+
+enum CheckKind {
+    /// After each step.
+    Always(Condition),
+    /// At some time, and at the latest then.
+    Eventually(Condition, Duration),
+    /// Not for so long at a stretch; since when it has been so.
+    NotHot(Condition, Duration, Option<Duration>),
+}
+
+/// One in so many lines of faults is tried in a run, and then one in so many times.
+const FAULTY: usize = 4;
+
+impl World {
+    pub(crate) fn new(seed: u64, decisions: Decisions) -> Self {
+        let engine = Engine {
+            decisions,
+            now: Duration::ZERO,
+            faults: BTreeMap::new(),
+            checks: Vec::new(),
+            net: Net::default(),
+            nodes: Nodes::default(),
+        };
+        Self {
+            seed,
+            engine: Arc::new(Mutex::new(engine)),
+        }
+    }
+
+    /// Runs `f` with this as the world of the thread.
+    pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
+        struct Leave(Option<World>);
+        impl Drop for Leave {
+            fn drop(&mut self) {
+                CURRENT.set(self.0.take());
+            }
+        }
+        let leave = Leave(CURRENT.replace(Some(self.clone())));
+        let result = f();
+        drop(leave);
+        result
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The seam of a node's runtime.
+    pub(crate) fn seam(&self, node: usize) -> impl Seam + 'static {
+        let world = self.clone();
+        NodeSeam { world, node }
+    }
+
+    /// Does something in the network, and wakes whom that concerns.
+    pub(crate) fn with_net<R>(&self, f: impl FnOnce(&mut Net, &mut net::Context<'_>) -> R) -> R {
+        let mut wakers = Vec::new();
+        let mut engine = self.lock();
+        let Engine {
+            decisions,
+            now,
+            net,
+            ..
+        } = &mut *engine;
+        let mut context = net::Context {
+            now: *now,
+            decisions,
+            wakers: &mut wakers,
+        };
+        let result = f(net, &mut context);
+        drop(engine);
+        wakers.into_iter().for_each(std::task::Waker::wake);
+        result
+    }
+
+    /// The seed of this run.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The time since the start of the run.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.lock().now
+    }
+
+    /// One of `n` alternatives, as the seed decides: 0 is the one that a shrunk run has.
+    ///
+    /// # Panics
+    /// If `n` is 0.
+    #[must_use]
+    pub fn choose(&self, n: usize) -> usize {
+        assert!(n > 0, "none of no alternatives can be chosen");
+        self.lock().decisions.choose(About::Random, n)
+    }
+
+    /// An invariant: the run fails if it does not hold after a step of any task.
+    ///
+    /// ```should_panic
+    /// # use std::sync::{Arc, atomic::{AtomicU32, Ordering}};
+    /// # use tidings_sim::{Sim, world};
+    /// Sim::new(1).run(|| async {
+    ///     let inside = Arc::new(AtomicU32::new(0));
+    ///     let seen = Arc::clone(&inside);
+    ///     world().always("at most one is inside", move || seen.load(Ordering::SeqCst) <= 1);
+    ///     for _ in 0..2 {
+    ///         let inside = Arc::clone(&inside);
+    ///         drop(tidings::spawn(async move { inside.fetch_add(1, Ordering::SeqCst); }));
+    ///     }
+    ///     tidings::time::sleep(std::time::Duration::from_secs(1)).await;
+    /// });
+    /// ```
+    pub fn always(&self, name: &str, holds: impl FnMut() -> bool + Send + 'static) {
+        self.check(name, CheckKind::Always(Box::new(holds)));
+    }
+
+    /// Something that must come to hold within this time, or, if the program ends sooner, by its end.
+    pub fn eventually(
+        &self,
+        name: &str,
+        within: Duration,
+        holds: impl FnMut() -> bool + Send + 'static,
+    ) {
+        let until = self.elapsed().saturating_add(within);
+        self.check(name, CheckKind::Eventually(Box::new(holds), until));
+    }
+
+    /// A state that must not last: the run fails if it is `hot` for longer than this at a stretch
+    /// (Coyote's liveness monitors).
+    pub fn not_hot_for(
+        &self,
+        name: &str,
+        longest: Duration,
+        hot: impl FnMut() -> bool + Send + 'static,
+    ) {
+        self.check(name, CheckKind::NotHot(Box::new(hot), longest, None));
+    }
+
+    fn check(&self, name: &str, kind: CheckKind) {
+        let name = name.to_owned();
+        self.lock().checks.push(Check { name, kind });
+    }
+
+    /// Asks all that must hold; `ends`: for the last time. The closures run without the lock.
+    pub(crate) fn look(&self, ends: bool) -> Option<Trouble> {
+        let (mut checks, now) = {
+            let mut engine = self.lock();
+            if engine.checks.is_empty() {
+                return None;
+            }
+            (std::mem::take(&mut engine.checks), engine.now)
+        };
+        let mut trouble = None;
+        checks.retain_mut(|check| {
+            let verdict = check.look(now, ends);
+            if let Some(kind) = verdict.1 {
+                trouble.get_or_insert(Trouble::new(kind, check.name.clone()));
+            }
+            verdict.0
+        });
+        let mut engine = self.lock();
+        checks.append(&mut engine.checks);
+        engine.checks = checks;
+        trouble
+    }
+}
+
+impl Check {
+    /// Whether it stays, and what is wrong.
+    fn look(&mut self, now: Duration, ends: bool) -> (bool, Option<Kind>) {
+        match &mut self.kind {
+            CheckKind::Always(holds) => (true, (!holds()).then_some(Kind::Invariant)),
+            CheckKind::Eventually(holds, until) => {
+                if holds() {
+                    return (false, None);
+                }
+                (true, (ends || now > *until).then_some(Kind::Liveness))
+            }
+            CheckKind::NotHot(hot, longest, since) => {
+                if !hot() {
+                    *since = None;
+                    return (true, None);
+                }
+                let since = *since.get_or_insert(now);
+                (true, (now - since > *longest).then_some(Kind::Liveness))
+            }
+        }
+    }
+}
+
+impl Engine {
+    fn fault(&mut self, at: &'static Location<'static>) -> bool {
+        let place = (at.file(), at.line(), at.column());
+        let tried = match self.faults.get(&place) {
+            Some(&tried) => tried,
+            None => {
+                // The first alternative is that nothing unlikely happens.
+                let tried = self.decisions.choose(About::Fault, FAULTY) == FAULTY - 1;
+                self.faults.insert(place, tried);
+                tried
+            }
+        };
+        tried && self.decisions.choose(About::Fault, FAULTY) == FAULTY - 1
+    }
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World")
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
+}
+
+struct NodeSeam {
+    world: World,
+    node: usize,
+}
+
+impl Seam for NodeSeam {
+    fn choose(&mut self, choice: Choice, n: usize) -> usize {
+        self.world.lock().decisions.choose(choice.into(), n)
+    }
+
+    fn now(&mut self) -> Duration {
+        let engine = self.world.lock();
+        engine.nodes.clock(self.node).local(engine.now)
+    }
+
+    fn idle(&mut self, _: Option<Duration>) -> bool {
+        unreachable!("a simulator's runtimes are driven step by step")
+    }
+
+    fn interrupts(&self) -> bool {
+        true
+    }
+
+    fn fault(&mut self, at: &'static Location<'static>) -> bool {
+        self.world.lock().fault(at)
+    }
+}

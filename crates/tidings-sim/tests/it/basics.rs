@@ -1,0 +1,170 @@
+//! What a run of a program is like when nothing goes wrong.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidings::time::Instant;
+use tidings::{Event, after, bounded, select, unbounded, yield_now};
+use tidings_sim::{Sim, Strategy, try_world, world};
+
+const STRATEGIES: [Strategy; 4] = [
+    Strategy::Mixed,
+    Strategy::Random,
+    Strategy::Pct { depth: 3 },
+    Strategy::Exhaustive { delays: 2 },
+];
+
+/// Two tasks that note what they do; the orders that were seen.
+fn orders(sim: &Sim) -> HashSet<String> {
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let all = Arc::clone(&seen);
+    sim.run(move || {
+        let all = Arc::clone(&all);
+        async move {
+            let noted = Arc::new(Mutex::new(String::new()));
+            let tasks = ["a", "b", "c"].map(|name| {
+                let noted = Arc::clone(&noted);
+                tidings::spawn(async move {
+                    for _ in 0..2 {
+                        noted.lock().unwrap().push_str(name);
+                        yield_now().await;
+                    }
+                })
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+            let noted = noted.lock().unwrap().clone();
+            all.lock().unwrap().insert(noted);
+        }
+    });
+    Arc::try_unwrap(seen).unwrap().into_inner().unwrap()
+}
+
+#[test]
+fn every_strategy_sees_many_orders() {
+    for strategy in STRATEGIES {
+        let seen = orders(&Sim::new(0).seeds(300).strategy(strategy));
+        assert!(seen.len() > 10, "{strategy:?}: {seen:?}");
+        assert!(seen.iter().all(|order| order.len() == 6));
+    }
+}
+
+#[test]
+fn an_exhaustive_search_sees_every_order() {
+    // 6! / (2! 2! 2!) orders of two each of three.
+    let sim = Sim::new(0).strategy(Strategy::Exhaustive { delays: 99 });
+    assert_eq!(orders(&sim.seeds(1_000_000)).len(), 90);
+    let summary = Sim::new(0)
+        .seeds(1000)
+        .strategy(Strategy::Exhaustive { delays: 0 })
+        .run(|| async {});
+    assert!(summary.complete && summary.runs == 1);
+}
+
+#[test]
+fn a_seed_is_one_run() {
+    let order = |seed| orders(&Sim::new(seed));
+    for seed in 0..20 {
+        assert_eq!(order(seed), order(seed));
+        assert_eq!(order(seed).len(), 1);
+    }
+}
+
+#[test]
+fn time_jumps_and_stands_still_while_something_runs() {
+    let summary = Sim::new(3).run(|| async {
+        let start = Instant::now();
+        after(Duration::from_secs(86_400)).await;
+        let day = start.elapsed();
+        assert!(day >= Duration::from_secs(86_400));
+        for _ in 0..10 {
+            yield_now().await;
+        }
+        assert_eq!(start.elapsed(), day);
+        assert!(world().elapsed() >= day);
+    });
+    assert!(summary.time >= Duration::from_secs(86_400));
+}
+
+#[test]
+fn deadlines_race_with_work_that_takes_time() {
+    let outcomes = Arc::new(Mutex::new(HashSet::new()));
+    let all = Arc::clone(&outcomes);
+    let sim = Sim::new(0).seeds(100).busy(Duration::from_millis(1));
+    sim.run(move || {
+        let all = Arc::clone(&all);
+        async move {
+            let (tx, rx) = unbounded();
+            drop(tidings::spawn(async move {
+                for _ in 0..5 {
+                    yield_now().await;
+                }
+                tx.send(()).await
+            }));
+            let got = rx.recv().timeout(Duration::from_millis(3)).await;
+            all.lock().unwrap().insert(got.is_ok());
+        }
+    });
+    assert_eq!(outcomes.lock().unwrap().len(), 2);
+}
+
+#[test]
+fn chance_is_the_seeds() {
+    let drawn = |seed| {
+        let drawn = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&drawn);
+        Sim::new(seed).once().run(move || {
+            let all = Arc::clone(&all);
+            async move {
+                let numbers = (0..8).map(|_| tidings::sched::random(1000));
+                all.lock().unwrap().extend(numbers);
+            }
+        });
+        drawn.lock().unwrap().clone()
+    };
+    assert_eq!(drawn(1), drawn(1));
+    assert_ne!(drawn(1), drawn(2));
+}
+
+#[test]
+fn unlikely_things_happen_in_some_runs() {
+    let happened = Arc::new(Mutex::new([0; 2]));
+    let all = Arc::clone(&happened);
+    Sim::new(0).seeds(200).once().run(move || {
+        let all = Arc::clone(&all);
+        async move {
+            let any = (0..20).any(|_| tidings::sched::buggify());
+            all.lock().unwrap()[usize::from(any)] += 1;
+        }
+    });
+    let [never, sometimes] = *happened.lock().unwrap();
+    assert!(sometimes > 20 && never > 100, "{sometimes} of 200");
+    assert!(!tidings::sched::buggify(), "but not outside");
+}
+
+#[test]
+fn there_is_a_world_inside_only() {
+    assert!(try_world().is_none());
+    Sim::new(9).run(|| async { assert_eq!(world().seed(), 9) });
+    assert!(try_world().is_none());
+}
+
+#[tidings::test(sim, seeds = 50)]
+async fn a_test_by_attribute_runs_in_a_simulation() {
+    let (tx, rx) = bounded(1);
+    drop(tidings::spawn(async move { tx.send(world().seed()).await }));
+    select! {
+        got = rx.recv() => assert!(got.unwrap() < 50),
+        () = after(Duration::from_secs(3600)) => panic!("an hour"),
+    }
+}
+
+#[tidings::test(sim, seeds = 3, with = |sim| sim.settles())]
+async fn a_test_may_give_a_result() -> Result<(), String> {
+    tidings::spawn(async { 1 })
+        .await
+        .map_err(|error| error.to_string())?;
+    Ok(())
+}

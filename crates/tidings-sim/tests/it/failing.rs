@@ -1,0 +1,255 @@
+//! Programs that go wrong, and what is said of them.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidings::{after, bounded, channel, unbounded, yield_now};
+use tidings_sim::{Failure, Kind, Sim, Strategy, world};
+
+/// The canary: a lost update that one schedule in some has.
+async fn lost_update() {
+    let account = Arc::new(Mutex::new(0));
+    let tasks = [(); 3].map(|()| {
+        let account = Arc::clone(&account);
+        tidings::spawn(async move {
+            let seen = *account.lock().unwrap();
+            yield_now().await;
+            *account.lock().unwrap() = seen + 1;
+        })
+    });
+    for task in tasks {
+        task.await.unwrap();
+    }
+    assert_eq!(*account.lock().unwrap(), 3, "an update is lost");
+}
+
+fn fails(sim: &Sim) -> Box<Failure> {
+    sim.check(lost_update).expect_err("it has a bug")
+}
+
+#[test]
+fn the_canary_is_found_by_every_strategy() {
+    for strategy in [
+        Strategy::Mixed,
+        Strategy::Random,
+        Strategy::Pct { depth: 2 },
+        Strategy::Exhaustive { delays: 1 },
+    ] {
+        let failure = fails(&Sim::new(0).seeds(100).strategy(strategy));
+        assert_eq!(failure.kind, Kind::Panic, "{strategy:?}");
+        assert!(failure.message.contains("an update is lost"));
+        assert!(failure.message.contains("failing.rs"), "{failure}");
+    }
+}
+
+#[test]
+fn a_failing_run_is_made_short() {
+    let failure = fails(&Sim::new(0).seeds(100).strategy(Strategy::Random));
+    assert!(failure.trace.len() <= failure.found.len());
+    let taken = failure.trace.iter().filter(|&&byte| byte > 0).count();
+    assert!(taken <= 1, "{:?}: one task waits too long", failure.trace);
+    assert!(failure.polls.1 <= failure.polls.0);
+}
+
+#[test]
+fn the_seed_fails_again_and_the_report_says_how() {
+    let failure = fails(&Sim::new(0).seeds(100).name("canary"));
+    let again = fails(&Sim::new(failure.seed).name("canary"));
+    assert_eq!(failure.to_string(), again.to_string());
+    let report = failure.to_string();
+    let command = format!("TIDINGS_SEED={} cargo test", failure.seed);
+    assert!(report.contains(&command), "{report}");
+    let (trace, picture) = failure.saved.as_ref().expect("files beside the build");
+    let text = std::fs::read_to_string(trace).unwrap();
+    assert!(text.starts_with("tidings-sim trace 1\n# canary"), "{text}");
+    assert!(
+        std::fs::read_to_string(picture)
+            .unwrap()
+            .contains("an update is lost")
+    );
+}
+
+#[test]
+#[should_panic(expected = "deadlock: nothing can run")]
+fn run_panics_with_the_report() {
+    Sim::new(0).run(std::future::pending::<()>);
+}
+
+#[test]
+fn a_deadlock_is_told_at_once_with_names_and_lines() {
+    let failure = Sim::new(0)
+        .seeds(200)
+        .check(|| async {
+            let (one, two) = (bounded::<()>(1), bounded::<()>(1));
+            let forks = [one, two];
+            for (tx, _) in &forks {
+                tx.send(()).await.unwrap();
+            }
+            let tasks = [(0, 1), (1, 0)].map(|(left, right)| {
+                let [left, right] = [left, right].map(|fork: usize| forks[fork].clone());
+                tidings::spawn(async move {
+                    left.1.recv().await.unwrap();
+                    right.1.recv().await.unwrap();
+                    left.0.send(()).await.unwrap();
+                    right.0.send(()).await.unwrap();
+                })
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadlock);
+    let lines = failure.message.matches("Recv<()> of").count();
+    assert_eq!(lines, 2, "{}", failure.message);
+    assert!(
+        failure.message.contains("failing.rs:"),
+        "{}",
+        failure.message
+    );
+}
+
+#[test]
+fn a_program_that_is_not_deterministic_is_told_where() {
+    let runs = AtomicU32::new(0);
+    let failure = Sim::new(0)
+        .check(|| {
+            let more = runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                for _ in 0..more {
+                    yield_now().await;
+                }
+                let tasks = [(); 2].map(|()| tidings::spawn(yield_now()));
+                for task in tasks {
+                    task.await.unwrap();
+                }
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Nondeterminism);
+    assert!(
+        failure.message.contains("diverges at question"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn the_order_of_a_hash_map_is_noticed() {
+    let failure = Sim::new(0)
+        .seeds(20)
+        .check(|| async {
+            let map: HashMap<u32, u32> = (0..50).map(|n| (n, n)).collect();
+            for n in map.into_keys() {
+                if n % 2 == 0 {
+                    let _ = tidings::sched::random(2);
+                } else {
+                    let _ = tidings::sched::random(3);
+                }
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Nondeterminism);
+}
+
+#[test]
+fn a_run_without_end_is_ended() {
+    let sim = Sim::new(0).polls(1_000).shrinks(50);
+    let failure = sim
+        .check(|| async {
+            while world().seed() == 0 {
+                yield_now().await;
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Endless);
+    assert_eq!(failure.trace, []);
+}
+
+#[test]
+fn an_error_fails_the_run() {
+    let failure = Sim::new(0)
+        .check(|| async { Err::<(), _>("out of luck") })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Error);
+    assert!(failure.message.contains("out of luck"));
+}
+
+#[test]
+fn what_is_left_at_the_end_is_told_if_asked_for() {
+    let program = || async {
+        let (tx, rx) = unbounded::<u32>();
+        drop(tidings::spawn(async move {
+            let _ = rx.recv().await;
+            let _keeps = channel::<u32>();
+            std::future::pending::<()>().await;
+        }));
+        after(Duration::from_millis(1)).await;
+        drop(tx);
+    };
+    assert!(Sim::new(0).check(program).is_ok());
+    let failure = Sim::new(0).settles().check(program).unwrap_err();
+    assert_eq!(failure.kind, Kind::Left);
+    assert!(failure.message.contains("1 tasks are left"), "{failure}");
+}
+
+#[test]
+fn an_invariant_that_breaks_is_named() {
+    let failure = Sim::new(0)
+        .seeds(50)
+        .check(|| async {
+            let inside = Arc::new(AtomicU32::new(0));
+            let seen = Arc::clone(&inside);
+            world().always("one inside", move || seen.load(Ordering::SeqCst) <= 1);
+            let tasks = [(); 2].map(|()| {
+                let inside = Arc::clone(&inside);
+                tidings::spawn(async move {
+                    inside.fetch_add(1, Ordering::SeqCst);
+                    yield_now().await;
+                    inside.fetch_sub(1, Ordering::SeqCst);
+                })
+            });
+            for task in tasks {
+                task.await.unwrap();
+            }
+        })
+        .unwrap_err();
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (Kind::Invariant, "one inside")
+    );
+}
+
+#[test]
+fn what_must_come_must_come_in_time_and_what_is_hot_must_cool() {
+    let eventually = |secs| {
+        Sim::new(0).check(move || async move {
+            let start = world().elapsed();
+            world().eventually("some time", Duration::from_secs(5), move || {
+                world().elapsed() - start >= Duration::from_secs(secs)
+            });
+            for _ in 0..20 {
+                after(Duration::from_secs(1)).await;
+            }
+        })
+    };
+    assert!(eventually(4).is_ok());
+    assert_eq!(eventually(10).unwrap_err().kind, Kind::Liveness);
+    let hot = |secs| {
+        Sim::new(0).check(move || async move {
+            world().not_hot_for("hot", Duration::from_secs(3), move || {
+                world().elapsed().as_secs() % 10 < secs
+            });
+            for _ in 0..20 {
+                after(Duration::from_secs(1)).await;
+            }
+        })
+    };
+    assert!(hot(3).is_ok());
+    let failure = hot(7).unwrap_err();
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (Kind::Liveness, "hot")
+    );
+}

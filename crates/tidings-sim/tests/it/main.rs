@@ -1,0 +1,6 @@
+//! The simulator, tried on small programs.
+
+mod basics;
+mod failing;
+mod gallery;
+mod nodes;

@@ -1,0 +1,271 @@
+//! Machines joined by a network, and what befalls them.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::{AsyncReadExt, AsyncWriteExt};
+use tidings::net::{TcpListener, TcpStream};
+use tidings::time::{Instant, sleep};
+use tidings_sim::{Kind, Node, Sim, world};
+
+const PORT: u16 = 7;
+
+/// Sends back what it gets, to everybody.
+async fn echo() -> io::Result<()> {
+    let listener = TcpListener::bind(([0, 0, 0, 0], PORT))?;
+    loop {
+        let (mut stream, _) = listener.accept().await?;
+        drop(tidings::spawn(async move {
+            let mut buffer = [0; 1000];
+            loop {
+                let n = stream.read(&mut buffer).await?;
+                if n == 0 {
+                    return stream.close().await;
+                }
+                stream.write_all(&buffer[..n]).await?;
+            }
+        }));
+    }
+}
+
+/// A node that echoes, and is ready.
+async fn echoing() -> Node {
+    let node = world().node("echo", echo);
+    sleep(Duration::from_millis(1)).await;
+    node
+}
+
+async fn ask(stream: &mut TcpStream, word: &[u8]) -> io::Result<Vec<u8>> {
+    stream.write_all(word).await?;
+    let mut answer = vec![0; word.len()];
+    stream.read_exact(&mut answer).await?;
+    Ok(answer)
+}
+
+#[test]
+fn bytes_arrive_in_order_through_a_window() {
+    Sim::new(0).seeds(10).run(|| async {
+        let node = echoing().await;
+        let stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), node.address(PORT));
+        let sent: Vec<u8> = (0..300_000u32).map(|n| (n % 251) as u8).collect();
+        let (mut reads, mut writes) = stream.split();
+        let all = sent.clone();
+        drop(tidings::spawn(async move {
+            writes.write_all(&all).await.unwrap();
+            writes.close().await.unwrap();
+        }));
+        let mut got = Vec::new();
+        reads.read_to_end(&mut got).await.unwrap();
+        assert!(got == sent);
+        assert!(world().elapsed() > Duration::from_millis(2));
+    });
+}
+
+#[test]
+fn where_nobody_listens_a_connection_is_refused() {
+    Sim::new(0).seeds(5).run(|| async {
+        let node = echoing().await;
+        let kind = |to: SocketAddr| async move {
+            let connected = TcpStream::connect(to).await;
+            connected.map(drop).unwrap_err().kind()
+        };
+        assert_eq!(kind(node.address(8)).await, ErrorKind::ConnectionRefused);
+        let elsewhere = ([192, 168, 0, 1], 7).into();
+        assert_eq!(kind(elsewhere).await, ErrorKind::NetworkUnreachable);
+        let taken = TcpListener::bind(([0, 0, 0, 0], 9)).unwrap();
+        let again = TcpListener::bind(([0, 0, 0, 0], 9));
+        assert_eq!(again.map(drop).unwrap_err().kind(), ErrorKind::AddrInUse);
+        drop(taken);
+        assert!(TcpListener::bind(([0, 0, 0, 0], 9)).is_ok());
+    });
+}
+
+#[test]
+fn a_crash_resets_its_connections_and_a_restart_is_a_new_incarnation() {
+    Sim::new(0).seeds(20).run(|| async {
+        let node = echoing().await;
+        let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        assert_eq!(ask(&mut stream, b"one").await.unwrap(), b"one");
+        node.crash();
+        assert!(!node.is_up());
+        let mut byte = [0];
+        let error = stream.read(&mut byte).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+        let refused = TcpStream::connect(node.address(PORT)).await;
+        assert_eq!(
+            refused.map(drop).unwrap_err().kind(),
+            ErrorKind::ConnectionRefused
+        );
+        node.restart();
+        assert_eq!((node.is_up(), node.incarnation()), (true, 2));
+        sleep(Duration::from_millis(1)).await;
+        let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        assert_eq!(ask(&mut stream, b"two").await.unwrap(), b"two");
+    });
+}
+
+#[test]
+fn what_a_crash_leaves_is_what_the_program_captured() {
+    Sim::new(0).seeds(5).run(|| async {
+        let disk = Arc::new(AtomicU32::new(0));
+        let written = Arc::clone(&disk);
+        let dropped = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&dropped);
+        struct Memory(Arc<AtomicU32>);
+        impl Drop for Memory {
+            fn drop(&mut self) {
+                self.0.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        let node = world().node("writer", move || {
+            let (disk, memory) = (Arc::clone(&written), Memory(Arc::clone(&count)));
+            async move {
+                let _memory = memory;
+                loop {
+                    disk.fetch_add(1, Ordering::SeqCst);
+                    sleep(Duration::from_secs(1)).await;
+                }
+            }
+        });
+        sleep(Duration::from_millis(2500)).await;
+        node.crash();
+        sleep(Duration::from_secs(10)).await;
+        assert_eq!(
+            (disk.load(Ordering::SeqCst), dropped.load(Ordering::SeqCst)),
+            (3, 1)
+        );
+        node.restart();
+        sleep(Duration::from_millis(500)).await;
+        assert_eq!(disk.load(Ordering::SeqCst), 4);
+    });
+}
+
+#[test]
+fn what_is_sent_across_a_partition_arrives_when_it_is_healed() {
+    Sim::new(0).seeds(20).run(|| async {
+        let (node, here) = (echoing().await, world().program());
+        let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        for one_way in [false, true] {
+            if one_way {
+                // What is asked arrives; the answer does not.
+                node.cut_to(&here);
+            } else {
+                here.partition(&node);
+            }
+            let start = Instant::now();
+            let healer = (node.clone(), here.clone());
+            drop(tidings::spawn(async move {
+                sleep(Duration::from_secs(5)).await;
+                healer.1.heal(&healer.0);
+            }));
+            assert_eq!(ask(&mut stream, b"late").await.unwrap(), b"late");
+            assert!(start.elapsed() >= Duration::from_secs(5));
+        }
+        here.partition(&node);
+        let start = Instant::now();
+        let error = TcpStream::connect(node.address(PORT))
+            .await
+            .map(drop)
+            .unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(start.elapsed() >= Duration::from_secs(30));
+    });
+}
+
+#[test]
+fn a_severed_connection_fails_at_both_ends_and_another_can_be_made() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (node, here) = (echoing().await, world().program());
+        let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        node.sever(&here);
+        assert!(ask(&mut stream, b"lost").await.is_err());
+        let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        assert_eq!(ask(&mut stream, b"new").await.unwrap(), b"new");
+    });
+}
+
+#[test]
+fn latency_is_what_it_was_said_to_be() {
+    Sim::new(0).seeds(20).run(|| async {
+        let (node, here) = (echoing().await, world().program());
+        let slow = Duration::from_secs(2)..=Duration::from_secs(3);
+        here.latency_to(&node, slow);
+        world().latency(Duration::from_secs(1)..=Duration::from_secs(1));
+        let start = Instant::now();
+        let _stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        let took = start.elapsed();
+        assert!(
+            took >= Duration::from_secs(3) && took <= Duration::from_millis(4_001),
+            "{took:?}"
+        );
+    });
+}
+
+#[test]
+fn clocks_may_differ_and_drift() {
+    Sim::new(0).seeds(5).run(|| async {
+        let shown = Arc::new(Mutex::new(Vec::new()));
+        let times = Arc::clone(&shown);
+        let node = world().node("fast", move || {
+            let times = Arc::clone(&times);
+            async move {
+                sleep(Duration::from_millis(1)).await;
+                let start = Instant::now();
+                sleep(Duration::from_secs(100)).await;
+                times
+                    .lock()
+                    .unwrap()
+                    .push((world().elapsed(), start.elapsed()));
+            }
+        });
+        // A tenth fast.
+        node.skew(Duration::from_secs(1000), 100_000);
+        let here = Instant::now();
+        sleep(Duration::from_secs(200)).await;
+        assert!(here.elapsed() < Duration::from_secs(201));
+        let [(real, own)] = shown.lock().unwrap()[..] else {
+            panic!("it has ended once");
+        };
+        assert!(own >= Duration::from_secs(100) && own < Duration::from_secs(101));
+        assert!(
+            real > Duration::from_secs(90) && real < Duration::from_secs(92),
+            "{real:?}"
+        );
+    });
+}
+
+#[test]
+fn a_node_that_fails_fails_the_run_by_its_name() {
+    let failure = Sim::new(0)
+        .check(|| async {
+            let _node = world().node("storage", || async { Err::<(), _>("the disk is full") });
+            sleep(Duration::from_secs(1)).await;
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Error);
+    assert!(
+        failure
+            .message
+            .contains("node storage: \"the disk is full\""),
+        "{failure}"
+    );
+}
+
+#[test]
+fn nodes_that_wait_for_each_other_for_ever_are_a_deadlock() {
+    let failure = Sim::new(0)
+        .check(|| async {
+            let node = echoing().await;
+            let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+            // Nothing was asked.
+            let mut byte = [0];
+            stream.read_exact(&mut byte).await.unwrap();
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadlock);
+    assert!(failure.message.contains("on node echo:"), "{failure}");
+}
