@@ -248,16 +248,10 @@ fn text(entries: &[Entry], rows: &table::Rows, survivors: &[&str]) -> String {
          `cargo x mutants`;\nthe list is in `xtask/src/mutants/list`. The last column changes \
          when the mutant does: what was seen of the\nold one is forgotten.\n\n\
          {} mutants: {killed} killed, {} survive, {} not yet run.\n\n\
-         Files whose mechanical mutants (`cargo x mutants --generated FILE`) are killed or argued: \
-         {}.\n\n\
          | mutant | bug | in | killed by | test | id |\n|---|---|---|---|---|---|\n",
         entries.len(),
         survivors.len(),
         entries.len() - killed - survivors.len(),
-        match generated::THROUGH {
-            [] => "none yet".to_owned(),
-            files => files.join(", "),
-        },
     );
     for entry in entries {
         let mut bug = entry.bug.clone();

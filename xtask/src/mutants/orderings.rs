@@ -40,7 +40,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
         [filter] if !filter.starts_with('-') => *filter,
         _ => return Err(format!("orderings: what is `{}`?", options.join(" "))),
     };
-    let mut arguments = arguments()?;
+    let mut arguments = arguments(ARGUMENTS)?;
     let mut rows = table::read(PAGE);
     let tree = Tree::copy("orderings", &sites::switched(&sites)?)?;
     let mut program = LOOM.build(&tree)?;
@@ -144,10 +144,10 @@ fn weaken(
     Ok(Outcome::Survived(tests.len()))
 }
 
-/// Why a survivor is right: the site's line, then the argument, indented.
-fn arguments() -> Result<BTreeMap<String, String>, String> {
-    let text = fs::read_to_string(root().join(ARGUMENTS));
-    let text = text.map_err(|error| format!("{ARGUMENTS}: {error}"))?;
+/// Why a survivor is right: lines with the names of survivors, then the argument, indented.
+pub(super) fn arguments(file: &str) -> Result<BTreeMap<String, String>, String> {
+    let text = fs::read_to_string(root().join(file));
+    let text = text.map_err(|error| format!("{file}: {error}"))?;
     let mut arguments: BTreeMap<String, String> = BTreeMap::new();
     let mut sites: Vec<String> = Vec::new();
     let mut open = false;
@@ -164,9 +164,7 @@ fn arguments() -> Result<BTreeMap<String, String>, String> {
                 argument.push_str(line.trim());
             }
         } else if open {
-            return Err(format!(
-                "{ARGUMENTS}: an empty line is missing before `{line}`"
-            ));
+            return Err(format!("{file}: an empty line is missing before `{line}`"));
         } else {
             sites.push(line.trim().to_owned());
         }

@@ -7,7 +7,10 @@ use std::time::Duration;
 use crate::both::watchdog;
 use tidings::actor::{Builder, Mailbox, Reply};
 use tidings::sched::{Runtime, Seeded};
-use tidings::{Event, after, bounded, channel, oneshot, select, sync::Mutex, unbounded};
+use tidings::sync::Mutex;
+use tidings::{
+    Event, after, bounded, channel, choose, guard, oneshot, select, unbounded, with_nack,
+};
 
 /// Long enough for a thread that is there already to be heard, short enough for a test.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -140,6 +143,31 @@ fn a_choice_and_locks_say_all_that_they_wait_for() {
     });
     for report in found {
         says(&report, &["waits for Recv<u8> of 0x", ", or Lock<"]);
+    }
+}
+
+#[test]
+fn a_choice_says_all_that_it_waits_for_however_it_was_built() {
+    let found = reports(|| async {
+        let (_a, a) = unbounded::<u8>();
+        let (_b, b) = unbounded::<u16>();
+        let (_c, c) = unbounded::<u32>();
+        let (_d, d) = unbounded::<u64>();
+        let (_e, e) = unbounded::<i8>();
+        let (_f, f) = unbounded::<i16>();
+        let made = guard(|| c.recv().map(drop)).either(with_nack(|_| d.recv().map(drop)));
+        let all = [
+            a.recv().map(drop).or(b.recv().map(drop)).boxed(),
+            made.map(drop).biased().boxed(),
+            choose([choose([e.recv()]).map(drop).boxed()]).boxed(),
+            f.recv().map(drop).boxed(),
+        ];
+        choose(all).await;
+    });
+    for report in found {
+        for of in ["u8", "u16", "u32", "u64", "i8", "i16"] {
+            says(&report, &[&format!("Recv<{of}> of 0x")]);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 mod actor;
 mod books;
 mod both;
+mod branch;
 mod broadcast;
 mod cancel;
 mod cell;
