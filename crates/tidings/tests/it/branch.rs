@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::both::watchdog;
 use crate::channel::rx_waiting;
 use crate::hands::{Wakes, pinned, poll, poll_with};
+use crate::help::Chance;
 use tidings::event::Boxed;
 use tidings::{Either, Event, Receiver, Sender, after, choose, guard, never, unbounded, with_nack};
 
@@ -184,4 +185,43 @@ fn a_timer_ends_the_wait_by_its_own_branch_wherever_the_wait_is_then() {
             Poll::Pending => assert_eq!(futures::executor::block_on(wait), n),
         }
     });
+}
+
+#[test]
+fn a_partner_that_comes_second_finds_nobody_however_the_waiters_are_counted() {
+    let [a, b, c] = [0; 3].map(|_| unbounded());
+    let some = || choose([a.1.recv(), b.1.recv()]);
+    for form in [
+        some().or(c.1.recv()).boxed(),
+        some().boxed().or(c.1.recv()).boxed(),
+        c.1.recv().or(some()).boxed(),
+        c.1.recv().or(some().boxed()).boxed(),
+    ] {
+        let mut wait = pinned(form);
+        assert!(poll(wait.as_mut()).is_pending());
+        for (n, (to, _)) in [&b, &c, &a].into_iter().enumerate() {
+            to.try_send(n).unwrap();
+        }
+        assert_eq!(poll(wait.as_mut()), Poll::Ready(Ok(0)));
+        assert_eq!((c.1.try_recv(), a.1.try_recv()), (Ok(1), Ok(2)));
+        assert!(b.1.is_empty());
+    }
+}
+
+#[test]
+fn branches_may_wait_on_the_same_channels_in_any_order() {
+    let _watchdog = watchdog();
+    let (senders, receivers) = channels();
+    let mut chance = Chance::new(1);
+    let mut below = |n: usize| usize::try_from(chance.below(n as u64)).unwrap();
+    for _ in 0..500 {
+        // More than eight take another way.
+        let of: Vec<usize> = (0..=below(12)).map(|_| below(LEAVES)).collect();
+        let mut wait = pinned(choose(of.iter().map(|&n| received(&receivers)(n))));
+        assert!(poll(wait.as_mut()).is_pending(), "{of:?}");
+        let n = of[below(of.len())];
+        senders[n].try_send(n).unwrap();
+        assert_eq!(poll(wait.as_mut()), Poll::Ready(n), "{of:?}");
+        assert!(receivers.iter().all(|from| rx_waiting(from) == 0), "{of:?}");
+    }
 }

@@ -172,6 +172,53 @@ fn a_choice_says_all_that_it_waits_for_however_it_was_built() {
 }
 
 #[test]
+fn what_is_over_is_not_in_a_report() {
+    let found = reports(|| async {
+        let (to_done, done) = unbounded::<u8>();
+        let (_to_lost, lost) = unbounded::<u16>();
+        let (_to_last, last) = unbounded::<u32>();
+        let mut wait = Box::pin(done.recv().into_future());
+        assert!(futures::poll!(wait.as_mut()).is_pending());
+        to_done.send(1).await.unwrap();
+        wait.as_mut().await.unwrap();
+        let mut given_up = Box::pin(lost.recv().into_future());
+        assert!(futures::poll!(given_up.as_mut()).is_pending());
+        drop(given_up);
+        let _ = last.recv().await;
+        drop(wait);
+    });
+    for report in found {
+        says(&report, &["Recv<u32> of 0x"]);
+        for of in ["u8", "u16"] {
+            assert!(!report.contains(&format!("Recv<{of}>")), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_task_in_the_place_of_one_that_foreign_code_knew_is_looked_at_anew() {
+    let found = reports(|| async {
+        let (tx, rx) = futures::channel::oneshot::channel();
+        let known = tidings::spawn(rx);
+        tidings::yield_now().await;
+        tx.send(1_u32).unwrap();
+        known.await.unwrap().unwrap();
+        // As many as are needed to have its place.
+        for _ in 0..64 {
+            tidings::spawn(async {
+                let (_tx, rx) = unbounded::<u8>();
+                let _ = rx.recv().await;
+            });
+        }
+        let (_tx, rx) = unbounded::<u16>();
+        let _ = rx.recv().await;
+    });
+    for report in found {
+        says(&report, &["Recv<u8> of 0x", "Recv<u16> of 0x"]);
+    }
+}
+
+#[test]
 fn what_waits_for_a_time_or_a_thread_or_foreign_code_is_no_deadlock() {
     // A timer, of a task and of the future of `block_on`.
     goes_on(|| async {
