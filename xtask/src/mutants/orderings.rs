@@ -13,7 +13,7 @@ use super::engine::{LOOM, Verdict};
 use super::sites::{self, SWITCH, Site, USED};
 use super::table;
 use super::tree::Tree;
-use crate::command::{root, target};
+use crate::command::{Tally, root, target};
 
 const PAGE: &str = "docs/trust/orderings.md";
 const ARGUMENTS: &str = "xtask/src/mutants/arguments.txt";
@@ -27,7 +27,7 @@ enum Outcome {
 }
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
-pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
+pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
     let sites = sites::all()?;
     let filter = match options {
         ["--list"] => {
@@ -46,7 +46,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
     let mut program = LOOM.build(&tree)?;
     program.prove(&tree.fingerprint)?;
     let users = users(&program, &tree.fingerprint)?;
-    let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
+    let (mut known, mut problems, mut run) = (BTreeSet::new(), Vec::new(), 0);
     for (number, site) in sites.iter().enumerate() {
         for weaker in site.weaker {
             let name = format!("{} {} -> {weaker}", site.file, site.name);
@@ -55,6 +55,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             if !name.contains(filter) {
                 continue;
             }
+            run += 1;
             let outcome = weaken(&program, site, number, weaker, &users)?;
             let (result, why) = match &outcome {
                 Outcome::Killed(test) => ("killed".to_owned(), format!("`{test}`")),
@@ -83,6 +84,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
     rows.retain(|name, _| known.contains(name));
     table::write(PAGE, &text(&known, &rows))?;
     problems.iter().for_each(|problem| println!("{problem}"));
+    tally.count_these(run - problems.len().min(run), problems.len());
     match problems.len() {
         0 => Ok(ExitCode::SUCCESS),
         n => Err(format!("orderings: {n} problems")),

@@ -21,7 +21,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use super::engine::{ENGINES, Program, Verdict};
-use crate::command::target;
+use crate::command::{Tally, target};
 use copies::{Copies, SWITCH};
 use list::Mutant;
 use page::Fate;
@@ -42,7 +42,7 @@ const FIRST: &[usize] = &[12, 60];
 type Seen = BTreeMap<String, (String, String)>;
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
-pub(super) fn run(options: &[&str]) -> Result<ExitCode, String> {
+pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
     let (missing, filters) = match options {
         ["--missing", filters @ ..] => (true, filters),
         filters => (false, filters),
@@ -92,6 +92,8 @@ pub(super) fn run(options: &[&str]) -> Result<ExitCode, String> {
     let fates: Vec<(&Mutant, Fate)> = fates.collect();
     let problems = page::write(&fates, filters)?;
     problems.iter().for_each(|problem| println!("{problem}"));
+    let killed = fates.iter().filter(|(_, fate)| *fate == Fate::Killed);
+    tally.count_these(killed.count(), problems.len());
     match problems.len() {
         0 => Ok(ExitCode::SUCCESS),
         n => Err(format!("mutants --generated: {n} problems")),

@@ -11,6 +11,9 @@ use super::super::engine::{Program, Verdict};
 use super::copies::CALLED;
 use crate::command::target;
 
+/// More tests of a program that fail than these, and something is wrong.
+const LEFT_OUT_MAX: usize = 8;
+
 /// A test by what it costs and what it calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Test {
@@ -76,23 +79,23 @@ impl Test {
 /// Runs the tests one by one, as many at a time as mutants are.
 fn called(program: &Program, name: &str) -> Result<Vec<Test>, String> {
     let names = program.tests()?;
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let (next, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let found = Mutex::new(BTreeMap::new());
     let folder = PathBuf::from(target("mutants"));
     super::in_parallel(|| {
         while let Some(test) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
             let at = folder.join(format!("{name}-{:?}", std::thread::current().id()));
             let filter = ["--exact".to_owned(), test.clone()];
             let told = at.to_string_lossy();
-            let run = || {
-                let _ = fs::remove_file(&at);
-                program.run(Some(&filter), &[(CALLED, &told)])
-            };
+            let _ = fs::remove_file(&at);
             let start = Instant::now();
-            if let Verdict::Killed(how) = run()? {
-                if let Verdict::Killed(how) = run()? {
-                    return Err(format!("{name} is not green without a mutant: {how}"));
+            let verdict = program.run(Some(&filter), &[(CALLED, &told)])?;
+            if let Verdict::Killed(how) = verdict {
+                // By chance, or because a frame with many bodies is larger than its test's stack.
+                println!("{name}: {how} without a mutant: left out");
+                if left_out.fetch_add(1, Ordering::Relaxed) == LEFT_OUT_MAX {
+                    return Err(format!("{name} is not green without a mutant"));
                 }
-                println!("{name}: {how} without a mutant, and not the second time: left out");
                 continue;
             }
             let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
