@@ -1,4 +1,4 @@
-//! `cargo x mutants --generated [--missing] [FILE..]`: what cargo-mutants makes of the files.
+//! `cargo x mutants --generated [--missing [--near]] [FILE..]`: what cargo-mutants makes of the files.
 //!
 //! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
 //! library and its tests anew for each change, a minute every time; so it only makes the list
@@ -43,9 +43,10 @@ type Seen = BTreeMap<String, (String, String)>;
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
 pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
-    let (missing, filters) = match options {
-        ["--missing", filters @ ..] => (true, filters),
-        filters => (false, filters),
+    let (missing, near, filters) = match options {
+        ["--missing", "--near", filters @ ..] => (true, true, filters),
+        ["--missing", filters @ ..] => (true, false, filters),
+        filters => (false, false, filters),
     };
     let filters = if filters.is_empty() { &[""] } else { filters };
     let mutants = list::all(filters)?;
@@ -57,7 +58,7 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     let is_known = |n: &usize| {
         copies.unviable.contains(n)
             || copies.fixed.contains(n)
-            || missing && is_seen(&seen, &mutants[*n], &copies)
+            || missing && is_seen(&seen, &mutants[*n], &copies, near)
     };
     let numbers: Vec<usize> = (0..mutants.len()).filter(|n| !is_known(n)).collect();
     println!(
@@ -70,7 +71,7 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
         let next = AtomicUsize::new(0);
         in_parallel(|| {
             while let Some(&n) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                kill(&mutants[n], n, &copies, &programs, &seen)?;
+                kill(&mutants[n], n, &copies, &programs, &seen, near)?;
             }
             Ok(())
         })?;
@@ -103,10 +104,11 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
 /// Stands for the program that killed it; the tests that did not are in the place of the test.
 const SURVIVES: &str = "survives";
 
-/// Has it been killed, or has it survived these very tests?
-fn is_seen(seen: &Seen, mutant: &Mutant, copies: &Copies) -> bool {
-    seen.get(&mutant.id)
-        .is_some_and(|(program, test)| program != SURVIVES || *test == copies.tree.fingerprint)
+/// Has it been killed, or has it survived these very tests? To look at those nearby, once is enough.
+fn is_seen(seen: &Seen, mutant: &Mutant, copies: &Copies, near: bool) -> bool {
+    seen.get(&mutant.id).is_some_and(|(program, test)| {
+        near || program != SURVIVES || *test == copies.tree.fingerprint
+    })
 }
 
 /// The test programs with all mutants in them, and their tests by the functions they call.
@@ -131,6 +133,7 @@ fn kill(
     copies: &Copies,
     programs: &[(&str, Program, Reach)],
     seen: &Seen,
+    near: bool,
 ) -> Result<(), String> {
     let switch = (n + 1).to_string();
     let function = copies.function(n).unwrap_or(0);
@@ -146,10 +149,17 @@ fn kill(
             let rest = tests.split_off(tests.len().min(*first));
             batches.push((program, std::mem::replace(&mut tests, rest)));
         }
-        batches.push((program, tests));
+        if !near {
+            batches.push((program, tests));
+        }
         batches
     });
-    let mut end = (SURVIVES.to_owned(), copies.tree.fingerprint.clone());
+    let all_or_near = if near {
+        "near"
+    } else {
+        &*copies.tree.fingerprint
+    };
+    let mut end = (SURVIVES.to_owned(), all_or_near.to_owned());
     let mut run = 0;
     for ((name, program, _), tests) in known.chain(all) {
         let Some(longest) = tests.iter().map(|test| test.millis).max() else {
