@@ -155,12 +155,15 @@ fn a_choice_says_all_that_it_waits_for_however_it_was_built() {
         let (_d, d) = unbounded::<u64>();
         let (_e, e) = unbounded::<i8>();
         let (_f, f) = unbounded::<i16>();
+        let (g, _g) = channel::<i32>();
+        let mut place = Some(1);
         let made = guard(|| c.recv().map(drop)).either(with_nack(|_| d.recv().map(drop)));
         let all = [
             a.recv().map(drop).or(b.recv().map(drop)).boxed(),
             made.map(drop).biased().boxed(),
             choose([choose([e.recv()]).map(drop).boxed()]).boxed(),
             f.recv().map(drop).boxed(),
+            g.send_from(&mut place).map(drop).boxed(),
         ];
         choose(all).await;
     });
@@ -168,6 +171,7 @@ fn a_choice_says_all_that_it_waits_for_however_it_was_built() {
         for of in ["u8", "u16", "u32", "u64", "i8", "i16"] {
             says(&report, &[&format!("Recv<{of}> of 0x")]);
         }
+        says(&report, &["Send<i32> of 0x"]);
     }
 }
 
