@@ -90,8 +90,11 @@ pub(crate) fn keep(tally: &mut Tally) -> Result<(), String> {
             format!("{built}/corpus/{name}"),
             format!("fuzz/corpus/{name}"),
         );
+        let folder = root().join(&kept);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let program = format!("{built}/{HOST}/release/{name}");
-        let line = format!("{program} -merge=1 -max_len=128 {kept} {found}");
+        let line =
+            format!("{program} -set_cover_merge=1 -use_counters=0 -max_len=128 {kept} {found}");
         run_at_root(&[], &line, tally)?;
     }
     Ok(())

@@ -151,6 +151,10 @@ fn a_semaphore_counts_its_permits() {
     assert_eq!(places.available_permits(), 3);
     let mut two = places.try_acquire(2).unwrap();
     assert_eq!((two.permits(), places.available_permits()), (2, 1));
+    let mut wait = pinned(places.acquire(2));
+    assert!(poll(wait.as_mut()).is_pending());
+    assert!(format!("{places:?}").contains("permits: 1, waiting: 1"));
+    drop(wait);
     let one = two.split(1).unwrap();
     assert_eq!((one.permits(), two.permits()), (1, 1));
     assert!(two.split(2).is_none());

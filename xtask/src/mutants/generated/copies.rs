@@ -153,49 +153,55 @@ fn switched(
     for (file, functions) in functions {
         let path = format!("{SOURCES}/{file}");
         let old = fs::read_to_string(root().join(&path)).map_err(|e| format!("{path}: {e}"))?;
-        let (mut new, mut origins, mut at, mut line) = (String::new(), Vec::new(), 0, 1);
-        for (function, Function { body, mutants: of }) in functions.iter().enumerate() {
-            let on: Vec<usize> = of.clone().filter(|n| !out.contains(n)).collect();
-            if on.is_empty() {
-                continue;
-            }
-            let mut add = |text: &str, mutant| {
-                new.push_str(text);
-                line += text.matches('\n').count();
-                // What follows begins on a line of its own.
-                origins.push(Origin {
-                    end: line - 1,
-                    function,
-                    mutant,
-                });
-            };
-            add(&old[at..body.start], None);
-            let (from, to) = (of.start + 1, of.end);
-            add(
-                &format!("\nmatch crate::generated({from}, {to}) {{\n"),
-                None,
-            );
-            for n in on {
-                let Mutant {
-                    span, replacement, ..
-                } = &mutants[n];
-                let (before, after) = (&old[body.start..span.start], &old[span.end..body.end]);
-                let number = n + 1;
-                add(
-                    &format!("{number} => {{\n{before}{replacement}{after}\n}}\n"),
-                    Some(n),
-                );
-            }
-            add(&format!("_ => {{\n{}\n}}\n}}\n", &old[body.clone()]), None);
-            at = body.end;
-        }
-        new.push_str(&old[at..]);
+        let (new, origins) = switched_file(&old, mutants, functions, out);
         texts.insert(path, new);
         all_origins.insert(file.clone(), origins);
     }
     let code = CODE.replace("SWITCH", SWITCH).replace("CALLED", CALLED);
     super::super::append_to_root(&mut texts, &code)?;
     Ok((texts, all_origins))
+}
+
+fn switched_file(
+    old: &str,
+    mutants: &[Mutant],
+    functions: &[Function],
+    out: &BTreeSet<usize>,
+) -> (String, Vec<Origin>) {
+    let (mut new, mut origins, mut at, mut line) = (String::new(), Vec::new(), 0, 1);
+    for (function, Function { body, mutants: of }) in functions.iter().enumerate() {
+        let on: Vec<usize> = of.clone().filter(|n| !out.contains(n)).collect();
+        if on.is_empty() {
+            continue;
+        }
+        let mut add = |text: &str, mutant| {
+            new.push_str(text);
+            line += text.matches('\n').count();
+            // What follows begins on a line of its own.
+            origins.push(Origin {
+                end: line - 1,
+                function,
+                mutant,
+            });
+        };
+        add(&old[at..body.start], None);
+        let (from, to) = (of.start + 1, of.end);
+        let head = format!("\nmatch crate::generated({from}, {to}) {{\n");
+        add(&head, None);
+        for n in on {
+            let Mutant {
+                span, replacement, ..
+            } = &mutants[n];
+            let (before, after) = (&old[body.start..span.start], &old[span.end..body.end]);
+            let number = n + 1;
+            let arm = format!("{number} => {{\n{before}{replacement}{after}\n}}\n");
+            add(&arm, Some(n));
+        }
+        add(&format!("_ => {{\n{}\n}}\n}}\n", &old[body.clone()]), None);
+        at = body.end;
+    }
+    new.push_str(&old[at..]);
+    (new, origins)
 }
 
 /// The places at which the compiler refuses the library, as files below `src` and lines.
@@ -282,3 +288,57 @@ pub(crate) fn generated(from: u32, to: u32) -> u32 {
     if from <= on && on <= to { on } else { 0 }
 }
 "#;
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Function, switched_file};
+    use crate::mutants::generated::list::Mutant;
+
+    #[test]
+    fn a_function_has_a_body_for_each_mutant_and_one_for_none() {
+        let text = "fn f() -> u32 { 1 + 2 }\nfn g() {}\n";
+        let mutant = |span, replacement: &str| Mutant {
+            file: "a.rs".to_owned(),
+            name: String::new(),
+            id: String::new(),
+            function: 0..23,
+            nameless: false,
+            span,
+            replacement: replacement.to_owned(),
+        };
+        let mutants = [
+            mutant(16..21, "0"),
+            mutant(18..19, "-"),
+            mutant(18..19, "?"),
+        ];
+        let functions = [Function {
+            body: 15..22,
+            mutants: 0..3,
+        }];
+        let (new, origins) = switched_file(text, &mutants, &functions, &BTreeSet::from([2]));
+        let lines: Vec<&str> = new.lines().map(str::trim).collect();
+        let expected = [
+            "fn f() -> u32 {",
+            "match crate::generated(1, 3) {",
+            "1 => {",
+            "0",
+            "}",
+            "2 => {",
+            "1 - 2",
+            "}",
+            "_ => {",
+            "1 + 2",
+            "}",
+            "}",
+            "}",
+            "fn g() {}",
+        ];
+        assert_eq!(lines, expected);
+        let mutant_of = |line| origins.iter().find(|origin| origin.end >= line)?.mutant;
+        assert_eq!(mutant_of(2), None);
+        assert_eq!((mutant_of(4), mutant_of(7)), (Some(0), Some(1)));
+        assert_eq!(mutant_of(10), None);
+    }
+}

@@ -106,11 +106,18 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
 /// Stands for the program that killed it; the tests that did not are in the place of the test.
 const SURVIVES: &str = "survives";
 
-/// Has it been killed, or has it survived these very tests? To look at those nearby, once is enough.
+/// Has it been killed, or has it survived these very tests? Or those nearest to it, if no more is
+/// asked for.
 fn is_seen(seen: &Seen, mutant: &Mutant, copies: &Copies, near: bool) -> bool {
     seen.get(&mutant.id).is_some_and(|(program, test)| {
-        near || program != SURVIVES || *test == copies.tree.fingerprint
+        program != SURVIVES
+            || *test == copies.tree.fingerprint
+            || near && *test == near_to(&copies.tree.fingerprint)
     })
+}
+
+fn near_to(fingerprint: &str) -> String {
+    format!("near {fingerprint}")
 }
 
 /// The test programs with all mutants in them, and their tests by the functions they call.
