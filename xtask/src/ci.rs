@@ -40,6 +40,8 @@ const STAGES: &[(&str, Stage)] = &[
     ("laws", |tally| done(trust::short("laws", tally))),
     ("asan", |tally| done(trust::short("asan", tally))),
     ("stress", |tally| done(trust::short("stress", tally))),
+    ("fuzz", |tally| done(trust::short("fuzz", tally))),
+    ("mutants", |tally| done(trust::short("mutants", tally))),
     ("arena", |tally| {
         cargo(&[], "run --release -- arena smoke", tally)
     }),

@@ -15,6 +15,12 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Adds what is no summary of a program.
+    pub(crate) fn count_these(&mut self, passed: usize, failed: usize) {
+        self.passed += u64::try_from(passed).unwrap_or(u64::MAX);
+        self.failed += u64::try_from(failed).unwrap_or(u64::MAX);
+    }
+
     /// Counts `test result: ok. 3 passed; 0 failed; ..` of cargo and `--- PASS: TestName` of
     /// `go test -v`, whose subtests are indented and belong to their test.
     fn count(&mut self, line: &str) {

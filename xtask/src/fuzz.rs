@@ -6,7 +6,7 @@
 use std::fs;
 
 use crate::command::{Tally, root, run_at_root, run_in, target};
-use crate::sanitizers::NIGHTLY;
+use crate::sanitizers::{HOST, NIGHTLY};
 use crate::tools;
 
 /// How long each target runs when nobody says.
@@ -54,6 +54,34 @@ pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<()
     Ok(())
 }
 
+/// Runs the inputs in the repository once each, built without the tool that seeks new ones.
+pub(crate) fn replay(tally: &mut Tally) -> Result<(), String> {
+    let built = target("fuzz-replay");
+    let env: [(&str, &str); 2] = [
+        ("RUSTFLAGS", "--cfg fuzzing -Zsanitizer=address"),
+        ("CARGO_TARGET_DIR", &built),
+    ];
+    let line = format!("cargo {NIGHTLY} build --release --target {HOST}");
+    run_in("fuzz", &env, &line, tally)?;
+    for name in targets()? {
+        let inputs = fs::read_dir(root().join("fuzz/corpus").join(&name));
+        let inputs = inputs.map_or(0, Iterator::count);
+        if inputs == 0 {
+            return Err(format!("fuzz/corpus/{name} has no inputs"));
+        }
+        let program = format!("{built}/{HOST}/release/{name}");
+        run_in(
+            "fuzz",
+            &[],
+            &format!("{program} -runs=0 corpus/{name}"),
+            tally,
+        )?;
+        println!("{name}: {inputs} inputs");
+        tally.passed += 1;
+    }
+    Ok(())
+}
+
 /// Exchanges the inputs in the repository for the few that reach as far as all that were found.
 pub(crate) fn keep(tally: &mut Tally) -> Result<(), String> {
     let built = target("fuzz");
@@ -62,8 +90,11 @@ pub(crate) fn keep(tally: &mut Tally) -> Result<(), String> {
             format!("{built}/corpus/{name}"),
             format!("fuzz/corpus/{name}"),
         );
-        let program = format!("{built}/x86_64-unknown-linux-gnu/release/{name}");
-        let line = format!("{program} -merge=1 -max_len=128 {kept} {found}");
+        let folder = root().join(&kept);
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let program = format!("{built}/{HOST}/release/{name}");
+        let line =
+            format!("{program} -set_cover_merge=1 -use_counters=0 -max_len=128 {kept} {found}");
         run_at_root(&[], &line, tally)?;
     }
     Ok(())

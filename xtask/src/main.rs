@@ -46,13 +46,14 @@ cargo x <verb>
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   peers                    installs and builds every peer of the arena, as root, and checks its cells
-  stress [--secs N]        the stress tests, N seconds each (10)
+  stress [--secs N]        the stress tests, N seconds each (5)
   mutants [--missing | --short N | --list | FILTER]
                            seeded bugs in a copy of the library: each must be killed by a test
   mutants --engine NAME [FILTER]
                            what one engine (it, unit, loom, linear, laws, stress) kills by itself
-  mutants --generated [FILE..]
-                           the same with what cargo-mutants makes of the files
+  mutants --generated [--missing [--near]] [FILE..]
+                           the same with what cargo-mutants makes of the files: --missing goes on
+                           where it was cut off, --near tries the nearest tests only
   orderings [--list | FILTER]
                            every memory ordering weakened, against the concurrency models
 ";
@@ -87,8 +88,8 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         }
         ["trust", options @ ..] => return trust::run(options),
         ["laws", options @ ..] => laws::run(options, &mut Tally::default())?,
-        ["mutants", options @ ..] => return mutants::run(options),
-        ["orderings", options @ ..] => return mutants::orderings(options),
+        ["mutants", options @ ..] => return mutants::run(options, &mut Tally::default()),
+        ["orderings", options @ ..] => return mutants::orderings(options, &mut Tally::default()),
         ["bundle"] => engines::bundle(&mut Tally::default())?,
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["tsan"] => sanitizers::thread(&mut Tally::default())?,

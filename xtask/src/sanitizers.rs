@@ -7,9 +7,9 @@ use crate::engines::{RUNNING, run_tests};
 /// The only place that names the toolchain the sanitizers need.
 pub(crate) const NIGHTLY: &str = "+nightly";
 /// Sanitizers are told the target, so that proc macros and build scripts are built without them.
-const HOST: &str = "x86_64-unknown-linux-gnu";
+pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
 /// How long each stress test runs here: a sanitizer makes it 2 to 20 times slower.
-const STRESS: (&str, &str) = ("TIDINGS_STRESS_SECS", "5");
+const STRESS: (&str, &str) = ("TIDINGS_STRESS_SECS", "3");
 
 /// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
 /// `full` the laws, too.

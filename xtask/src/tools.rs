@@ -21,6 +21,11 @@ pub(crate) const DENY: Tool = Tool {
     version: "0.20.2",
 };
 
+pub(crate) const MUTANTS: Tool = Tool {
+    name: "cargo-mutants",
+    version: "27.1.0",
+};
+
 impl Tool {
     /// Where it is. Installs it when it is missing; cargo does nothing when it is there.
     pub(crate) fn get(&self) -> Result<String, String> {

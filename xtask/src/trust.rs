@@ -1,8 +1,7 @@
 //! `cargo x trust`: everything that holds the promises of SEMANTICS.md, one engine after the other.
 //!
 //! An engine that fails does not keep the others from running. Continuous integration takes the short
-//! forms of those that say the same of the same code each time (not `mutants`, which draws some), but
-//! for `tests` and `soak`, whose programs other stages run.
+//! forms, each a stage, but for `tests` and `soak`, whose programs other stages run.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -74,21 +73,27 @@ const ENGINES: &[Engine] = &[
     },
     Engine {
         name: "fuzz",
-        what: "random programs that seek new paths",
-        short: None,
+        what: "random programs that seek new paths; in short, those kept once each",
+        short: Some(fuzz::replay),
         long: |tally| fuzz::run(600, None, tally),
     },
     Engine {
         name: "mutants",
         what: "seeded bugs: each must be found by one of the above",
-        short: Some(|_| verdict(mutants::run(&["--short", "10"]))),
-        long: |_| verdict(mutants::run(&[])),
+        short: Some(|tally| verdict(mutants::run(&["--short", "10"], tally))),
+        long: |tally| verdict(mutants::run(&[], tally)),
+    },
+    Engine {
+        name: "generated",
+        what: "mechanical mutants: each killed, or argued",
+        short: None,
+        long: |tally| verdict(mutants::run(&["--generated"], tally)),
     },
     Engine {
         name: "orderings",
         what: "each memory ordering weakened: found, or argued",
         short: None,
-        long: |_| verdict(mutants::orderings(&[])),
+        long: |tally| verdict(mutants::orderings(&[], tally)),
     },
     Engine {
         name: "surface",

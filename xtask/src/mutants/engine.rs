@@ -180,9 +180,26 @@ impl Program {
         Ok(())
     }
 
+    /// The names of all its tests.
+    pub(super) fn tests(&self) -> Result<Vec<String>, String> {
+        let listed = self.command().arg("--list").output();
+        let listed = listed.map_err(|error| format!("{}: {error}", self.path.display()))?;
+        Ok(names(&listed.stdout))
+    }
+
     /// Runs the tests that `filter` names, or all of the engine's, to the first failure.
     pub(super) fn run(
         &self,
+        filter: Option<&[String]>,
+        env: &[(&str, &str)],
+    ) -> Result<Verdict, String> {
+        self.run_within(self.limit, filter, env)
+    }
+
+    /// The same; a silence of so long means that it hangs.
+    pub(super) fn run_within(
+        &self,
+        limit: Duration,
         filter: Option<&[String]>,
         env: &[(&str, &str)],
     ) -> Result<Verdict, String> {
@@ -195,7 +212,7 @@ impl Program {
             .stderr(Stdio::null())
             .spawn()
             .map_err(|error| format!("{}: {error}", self.path.display()))?;
-        let verdict = self.watch(&mut child);
+        let verdict = watch(&mut child, limit);
         // It may have ended by itself.
         let _ = child.kill();
         let status = child.wait().map_err(|error| error.to_string())?;
@@ -224,38 +241,6 @@ impl Program {
         command
     }
 
-    fn watch(&self, child: &mut Child) -> Watched {
-        let mut done = BTreeSet::new();
-        let mut longest = Duration::ZERO;
-        let (lines, said) = channel();
-        let Some(output) = child.stdout.take() else {
-            return Watched::Ended(done, longest);
-        };
-        // Ends with the program, whose output it reads.
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
-                if lines.send(line).is_err() {
-                    break;
-                }
-            }
-        });
-        loop {
-            let start = Instant::now();
-            match said.recv_timeout(self.limit) {
-                Ok(line) => match result_of(&String::from_utf8_lossy(&line)) {
-                    Some((test, true)) => {
-                        done.insert(test);
-                    }
-                    Some((test, false)) => return Watched::Failed(test),
-                    None => {}
-                },
-                Err(RecvTimeoutError::Timeout) => return Watched::Silent(done),
-                Err(RecvTimeoutError::Disconnected) => return Watched::Ended(done, longest),
-            }
-            longest = longest.max(start.elapsed());
-        }
-    }
-
     /// The tests that had not ended: one of them is the cause.
     fn unfinished<'a>(
         &self,
@@ -263,19 +248,47 @@ impl Program {
         done: &BTreeSet<String>,
     ) -> String {
         let listed = self.command().args(filter).arg("--list").output();
-        let listed = listed.map_or(String::new(), |output| {
-            String::from_utf8_lossy(&output.stdout).into_owned()
-        });
-        let left: Vec<&str> = listed
-            .lines()
-            .filter_map(|line| line.strip_suffix(": test"))
-            .filter(|test| !done.contains(*test))
-            .collect();
-        match left[..] {
+        let listed = listed.map_or(Vec::new(), |output| output.stdout);
+        let mut left = names(&listed);
+        left.retain(|test| !done.contains(test));
+        match &left[..] {
             [] => "after all tests".to_owned(),
-            [test] => test.to_owned(),
+            [test] => test.clone(),
             [test, ..] => format!("{test} or {} after it", left.len() - 1),
         }
+    }
+}
+
+/// Reads what it says until a test fails, or nothing comes for too long, or it ends.
+fn watch(child: &mut Child, limit: Duration) -> Watched {
+    let mut done = BTreeSet::new();
+    let mut longest = Duration::ZERO;
+    let (lines, said) = channel();
+    let Some(output) = child.stdout.take() else {
+        return Watched::Ended(done, longest);
+    };
+    // Ends with the program, whose output it reads.
+    std::thread::spawn(move || {
+        for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+            if lines.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    loop {
+        let start = Instant::now();
+        match said.recv_timeout(limit) {
+            Ok(line) => match result_of(&String::from_utf8_lossy(&line)) {
+                Some((test, true)) => {
+                    done.insert(test);
+                }
+                Some((test, false)) => return Watched::Failed(test),
+                None => {}
+            },
+            Err(RecvTimeoutError::Timeout) => return Watched::Silent(done),
+            Err(RecvTimeoutError::Disconnected) => return Watched::Ended(done, longest),
+        }
+        longest = longest.max(start.elapsed());
     }
 }
 
@@ -283,6 +296,15 @@ enum Watched {
     Failed(String),
     Silent(BTreeSet<String>),
     Ended(BTreeSet<String>, Duration),
+}
+
+/// The tests that a program lists: `a::b: test`.
+fn names(listed: &[u8]) -> Vec<String> {
+    let listed = String::from_utf8_lossy(listed);
+    let names = listed
+        .lines()
+        .filter_map(|line| line.strip_suffix(": test"));
+    names.map(str::to_owned).collect()
 }
 
 /// `test a::b ... ok`: the test's name, and whether it passed.

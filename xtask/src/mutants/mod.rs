@@ -5,7 +5,7 @@
 //! | `list/` | seeded bugs, one short entry each; `entry.rs` says how they are written |
 //! | `engine.rs` | what is to kill them: a table of test programs |
 //! | `orderings.rs` | every explicit memory ordering, weakened by one step |
-//! | `generated.rs` | what cargo-mutants makes of a file |
+//! | `generated/` | what cargo-mutants makes of the files |
 //! | `tree.rs` | the copy of the work tree that is changed |
 //! | `table.rs` | results, in `docs/trust` |
 
@@ -19,8 +19,9 @@ mod tree;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
+use crate::command::Tally;
 use engine::{ENGINES, Program, Verdict};
 use entry::{Entry, SWITCH};
 use tree::Tree;
@@ -48,12 +49,12 @@ enum Chosen<'a> {
     Named(&'a str),
     /// Those of which the table says nothing.
     Missing,
-    /// So many, by a seed.
-    Some(usize, u64),
+    /// So many, by a seed, or else by the code: the same code draws the same.
+    Some(usize, Option<u64>),
 }
 
-/// The verb. `Err`: the list is wrong, or a mutant survives.
-pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
+/// The verb. `Err`: the list is wrong, or a mutant survives. The killed ones count as passed.
+pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
     let entries = entry::all()?;
     let chosen = match options {
         ["--list"] => {
@@ -62,13 +63,13 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             }
             return Ok(ExitCode::SUCCESS);
         }
-        ["--generated", files @ ..] => return generated::run(files),
+        ["--generated", files @ ..] => return generated::run(files, tally),
         ["--engine", engine] => return alone(&entries, engine, ""),
         ["--engine", engine, filter] => return alone(&entries, engine, filter),
         [] => Chosen::All,
         ["--missing"] => Chosen::Missing,
-        ["--short", n] => Chosen::Some(number(n)?, today()),
-        ["--short", n, "--seed", seed] => Chosen::Some(number(n)?, number(seed)?),
+        ["--short", n] => Chosen::Some(number(n)?, None),
+        ["--short", n, "--seed", seed] => Chosen::Some(number(n)?, Some(number(seed)?)),
         [filter] if !filter.starts_with('-') => Chosen::Named(filter),
         _ => return Err(format!("mutants: what is `{}`?", options.join(" "))),
     };
@@ -82,6 +83,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             .is_some_and(|test| !test.is_empty());
         killed && entry.is_some_and(|entry| cells.last() == Some(&entry.id()))
     });
+    let mut session = Session::new(&entries)?;
     let numbers: Vec<usize> = match chosen {
         Chosen::All => (0..entries.len()).collect(),
         Chosen::Named(filter) => (0..entries.len())
@@ -91,6 +93,8 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             .filter(|&n| !rows.contains_key(&entries[n].name))
             .collect(),
         Chosen::Some(n, seed) => {
+            let drawn = u64::from_str_radix(&session.tree.fingerprint, 16);
+            let seed = seed.unwrap_or(drawn.unwrap_or(1));
             println!("the seed is {seed}");
             some(entries.len(), n, seed)
         }
@@ -98,7 +102,6 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
     if numbers.is_empty() {
         return Err("no mutant is meant".to_owned());
     }
-    let mut session = Session::new(&entries)?;
     let mut survivors = Vec::new();
     for &n in &numbers {
         let entry = &entries[n];
@@ -121,12 +124,13 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             table::write(TABLE, &text(&entries, &rows, &survivors))?;
         }
     }
+    let killed = numbers.len() - survivors.len();
     println!(
-        "{} mutants, {} killed, {} survive",
+        "{} mutants, {killed} killed, {} survive",
         numbers.len(),
-        numbers.len() - survivors.len(),
         survivors.len()
     );
+    tally.count_these(killed, survivors.len());
     if survivors.is_empty() {
         Ok(ExitCode::SUCCESS)
     } else {
@@ -161,12 +165,6 @@ fn alone(entries: &[Entry], engine: &str, filter: &str) -> Result<ExitCode, Stri
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse()
         .map_err(|_| format!("mutants: `{text}` is no number"))
-}
-
-/// Another seed each day.
-fn today() -> u64 {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-    now.map_or(0, |since| since.as_secs() / 86_400)
 }
 
 /// `n` numbers below `len`, in their order, by a seed.
@@ -248,16 +246,10 @@ fn text(entries: &[Entry], rows: &table::Rows, survivors: &[&str]) -> String {
          `cargo x mutants`;\nthe list is in `xtask/src/mutants/list`. The last column changes \
          when the mutant does: what was seen of the\nold one is forgotten.\n\n\
          {} mutants: {killed} killed, {} survive, {} not yet run.\n\n\
-         Files whose mechanical mutants (`cargo x mutants --generated FILE`) are killed or argued: \
-         {}.\n\n\
          | mutant | bug | in | killed by | test | id |\n|---|---|---|---|---|---|\n",
         entries.len(),
         survivors.len(),
         entries.len() - killed - survivors.len(),
-        match generated::THROUGH {
-            [] => "none yet".to_owned(),
-            files => files.join(", "),
-        },
     );
     for entry in entries {
         let mut bug = entry.bug.clone();

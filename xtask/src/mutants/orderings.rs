@@ -13,7 +13,7 @@ use super::engine::{LOOM, Verdict};
 use super::sites::{self, SWITCH, Site, USED};
 use super::table;
 use super::tree::Tree;
-use crate::command::{root, target};
+use crate::command::{Tally, root, target};
 
 const PAGE: &str = "docs/trust/orderings.md";
 const ARGUMENTS: &str = "xtask/src/mutants/arguments.txt";
@@ -27,7 +27,7 @@ enum Outcome {
 }
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
-pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
+pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
     let sites = sites::all()?;
     let filter = match options {
         ["--list"] => {
@@ -40,13 +40,13 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
         [filter] if !filter.starts_with('-') => *filter,
         _ => return Err(format!("orderings: what is `{}`?", options.join(" "))),
     };
-    let mut arguments = arguments()?;
+    let mut arguments = arguments(ARGUMENTS)?;
     let mut rows = table::read(PAGE);
     let tree = Tree::copy("orderings", &sites::switched(&sites)?)?;
     let mut program = LOOM.build(&tree)?;
     program.prove(&tree.fingerprint)?;
     let users = users(&program, &tree.fingerprint)?;
-    let (mut known, mut problems) = (BTreeSet::new(), Vec::new());
+    let (mut known, mut problems, mut run) = (BTreeSet::new(), Vec::new(), 0);
     for (number, site) in sites.iter().enumerate() {
         for weaker in site.weaker {
             let name = format!("{} {} -> {weaker}", site.file, site.name);
@@ -55,6 +55,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
             if !name.contains(filter) {
                 continue;
             }
+            run += 1;
             let outcome = weaken(&program, site, number, weaker, &users)?;
             let (result, why) = match &outcome {
                 Outcome::Killed(test) => ("killed".to_owned(), format!("`{test}`")),
@@ -83,6 +84,7 @@ pub(crate) fn run(options: &[&str]) -> Result<ExitCode, String> {
     rows.retain(|name, _| known.contains(name));
     table::write(PAGE, &text(&known, &rows))?;
     problems.iter().for_each(|problem| println!("{problem}"));
+    tally.count_these(run - problems.len().min(run), problems.len());
     match problems.len() {
         0 => Ok(ExitCode::SUCCESS),
         n => Err(format!("orderings: {n} problems")),
@@ -144,10 +146,10 @@ fn weaken(
     Ok(Outcome::Survived(tests.len()))
 }
 
-/// Why a survivor is right: the site's line, then the argument, indented.
-fn arguments() -> Result<BTreeMap<String, String>, String> {
-    let text = fs::read_to_string(root().join(ARGUMENTS));
-    let text = text.map_err(|error| format!("{ARGUMENTS}: {error}"))?;
+/// Why a survivor is right: lines with the names of survivors, then the argument, indented.
+pub(super) fn arguments(file: &str) -> Result<BTreeMap<String, String>, String> {
+    let text = fs::read_to_string(root().join(file));
+    let text = text.map_err(|error| format!("{file}: {error}"))?;
     let mut arguments: BTreeMap<String, String> = BTreeMap::new();
     let mut sites: Vec<String> = Vec::new();
     let mut open = false;
@@ -164,9 +166,7 @@ fn arguments() -> Result<BTreeMap<String, String>, String> {
                 argument.push_str(line.trim());
             }
         } else if open {
-            return Err(format!(
-                "{ARGUMENTS}: an empty line is missing before `{line}`"
-            ));
+            return Err(format!("{file}: an empty line is missing before `{line}`"));
         } else {
             sites.push(line.trim().to_owned());
         }

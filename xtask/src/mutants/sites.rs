@@ -7,8 +7,10 @@ use crate::command::root;
 use crate::tidy::code_only;
 
 /// Where to look, and what is no part of what ships.
-const SOURCES: &str = "crates/tidings/src";
+pub(super) const SOURCES: &str = "crates/tidings/src";
 const MODELS: &str = "models";
+/// Stands for std's locks in one sanitizer's build.
+const STAND_IN: &str = "primitive/tsan.rs";
 /// What follows is a test.
 const TESTS: &str = "#[cfg(test)]\nmod tests";
 /// Scaffolding of the models.
@@ -48,7 +50,9 @@ pub(super) fn all() -> Result<Vec<Site>, String> {
         for path in entries.filter_map(|entry| entry.ok().map(|entry| entry.path())) {
             if path.is_dir() && !path.ends_with(MODELS) {
                 folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !path.ends_with(STAND_IN)
+            {
                 paths.push(path);
             }
         }
@@ -64,10 +68,9 @@ pub(super) fn all() -> Result<Vec<Site>, String> {
     Ok(sites)
 }
 
-/// The sites of one file.
-fn of(file: &str, text: &str) -> Vec<Site> {
-    // Blanked byte for byte, so that places in the two texts agree.
-    let code: String = code_only(text)
+/// The text without comments and strings, blanked byte for byte, so that places in the two agree.
+pub(super) fn blanked(text: &str) -> String {
+    code_only(text)
         .chars()
         .zip(text.chars())
         .map(|(code, old)| {
@@ -77,7 +80,12 @@ fn of(file: &str, text: &str) -> Vec<Site> {
                 " ".repeat(old.len_utf8())
             }
         })
-        .collect();
+        .collect()
+}
+
+/// The sites of one file.
+fn of(file: &str, text: &str) -> Vec<Site> {
+    let code = blanked(text);
     let end = code.find(TESTS).unwrap_or(code.len());
     let mut alike: BTreeMap<String, usize> = BTreeMap::new();
     let mut sites = Vec::new();
@@ -164,7 +172,7 @@ fn is_scaffolding(code: &str, at: usize) -> bool {
 }
 
 /// Where the block that begins behind `start` ends.
-fn block_end(code: &str, start: usize) -> Option<usize> {
+pub(super) fn block_end(code: &str, start: usize) -> Option<usize> {
     let mut depth = 0;
     for (place, c) in code[start..].char_indices() {
         match c {

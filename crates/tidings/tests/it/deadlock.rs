@@ -7,7 +7,10 @@ use std::time::Duration;
 use crate::both::watchdog;
 use tidings::actor::{Builder, Mailbox, Reply};
 use tidings::sched::{Runtime, Seeded};
-use tidings::{Event, after, bounded, channel, oneshot, select, sync::Mutex, unbounded};
+use tidings::sync::Mutex;
+use tidings::{
+    Event, after, bounded, channel, choose, guard, oneshot, select, unbounded, with_nack,
+};
 
 /// Long enough for a thread that is there already to be heard, short enough for a test.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -140,6 +143,82 @@ fn a_choice_and_locks_say_all_that_they_wait_for() {
     });
     for report in found {
         says(&report, &["waits for Recv<u8> of 0x", ", or Lock<"]);
+    }
+}
+
+#[test]
+fn a_choice_says_all_that_it_waits_for_however_it_was_built() {
+    let found = reports(|| async {
+        let (_a, a) = unbounded::<u8>();
+        let (_b, b) = unbounded::<u16>();
+        let (_c, c) = unbounded::<u32>();
+        let (_d, d) = unbounded::<u64>();
+        let (_e, e) = unbounded::<i8>();
+        let (_f, f) = unbounded::<i16>();
+        let (g, _g) = channel::<i32>();
+        let mut place = Some(1);
+        let made = guard(|| c.recv().map(drop)).either(with_nack(|_| d.recv().map(drop)));
+        let all = [
+            a.recv().map(drop).or(b.recv().map(drop)).boxed(),
+            made.map(drop).biased().boxed(),
+            choose([choose([e.recv()]).map(drop).boxed()]).boxed(),
+            f.recv().map(drop).boxed(),
+            g.send_from(&mut place).map(drop).boxed(),
+        ];
+        choose(all).await;
+    });
+    for report in found {
+        for of in ["u8", "u16", "u32", "u64", "i8", "i16"] {
+            says(&report, &[&format!("Recv<{of}> of 0x")]);
+        }
+        says(&report, &["Send<i32> of 0x"]);
+    }
+}
+
+#[test]
+fn what_is_over_is_not_in_a_report() {
+    let found = reports(|| async {
+        let (to_done, done) = unbounded::<u8>();
+        let (_to_lost, lost) = unbounded::<u16>();
+        let (_to_last, last) = unbounded::<u32>();
+        let mut wait = Box::pin(done.recv().into_future());
+        assert!(futures::poll!(wait.as_mut()).is_pending());
+        to_done.send(1).await.unwrap();
+        wait.as_mut().await.unwrap();
+        let mut given_up = Box::pin(lost.recv().into_future());
+        assert!(futures::poll!(given_up.as_mut()).is_pending());
+        drop(given_up);
+        let _ = last.recv().await;
+        drop(wait);
+    });
+    for report in found {
+        says(&report, &["Recv<u32> of 0x"]);
+        for of in ["u8", "u16"] {
+            assert!(!report.contains(&format!("Recv<{of}>")), "{report}");
+        }
+    }
+}
+
+#[test]
+fn a_task_in_the_place_of_one_that_foreign_code_knew_is_looked_at_anew() {
+    let found = reports(|| async {
+        let (tx, rx) = futures::channel::oneshot::channel();
+        let known = tidings::spawn(rx);
+        tidings::yield_now().await;
+        tx.send(1_u32).unwrap();
+        known.await.unwrap().unwrap();
+        // As many as are needed to have its place.
+        for _ in 0..64 {
+            tidings::spawn(async {
+                let (_tx, rx) = unbounded::<u8>();
+                let _ = rx.recv().await;
+            });
+        }
+        let (_tx, rx) = unbounded::<u16>();
+        let _ = rx.recv().await;
+    });
+    for report in found {
+        says(&report, &["Recv<u8> of 0x", "Recv<u16> of 0x"]);
     }
 }
 

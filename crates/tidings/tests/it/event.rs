@@ -223,11 +223,13 @@ fn a_choice_among_ready_branches_is_fair() {
                 "{counts:?}"
             );
         };
-        let (mut or, mut list, mut three, mut macros) = ([0; 2], [0; 5], [0; 3], [0; 3]);
+        let (mut or, mut list, mut macros) = ([0; 2], [0; 5], [0; 3]);
+        let (mut from_right, mut from_left) = ([0; 3], [0; 3]);
         for _ in 0..2_000 {
             or[always(0).or(always(1)).await] += 1;
             list[choose((0..5).map(always)).await] += 1;
-            three[always(0).or(always(1).or(always(2))).await] += 1;
+            from_right[always(0).or(always(1).or(always(2))).await] += 1;
+            from_left[always(0).or(always(1)).or(always(2)).await] += 1;
             select! {
                 n = always(0) => macros[n] += 1,
                 n = always(1) => macros[n] += 1,
@@ -236,7 +238,8 @@ fn a_choice_among_ready_branches_is_fair() {
         }
         fair(&or);
         fair(&list);
-        fair(&three);
+        fair(&from_right);
+        fair(&from_left);
         fair(&macros);
     });
 }

@@ -1,5 +1,6 @@
 //! What `tidings::inspect` finds.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use crate::both::{on_all, pool, run};
@@ -29,14 +30,46 @@ async fn look(name: &str, seen: impl Fn(&ActorView) -> bool) -> ActorView {
     }
 }
 
+/// No actor of another test, or of another run of this one, has a name with this in it.
+fn unique() -> String {
+    static LAST: AtomicUsize = AtomicUsize::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed).to_string()
+}
+
+#[test]
+fn a_message_that_comes_back_has_not_been_handled() {
+    on_all(|| async {
+        let name = format!("gives back {}", unique());
+        let [(ready, waits), (sent, gate), (back, came_back), (go, on)] = [0; 4].map(|_| oneshot());
+        let actor =
+            Builder::new()
+                .name(name.clone())
+                .spawn(move |mut mailbox: Mailbox<u32>| async move {
+                    let mut wait = Box::pin(mailbox.recv().into_future());
+                    assert!(futures::poll!(wait.as_mut()).is_pending());
+                    ready.send(()).unwrap();
+                    gate.await.unwrap();
+                    drop(wait);
+                    back.send(()).unwrap();
+                    on.await.unwrap();
+                    while mailbox.recv().await.is_ok() {}
+                });
+        waits.await.unwrap();
+        actor.send(7).await.unwrap();
+        sent.send(()).unwrap();
+        came_back.await.unwrap();
+        let view = look(&name, |_| true).await;
+        assert_eq!((view.queued, view.handled), (1, 0));
+        go.send(()).unwrap();
+        let idle = look(&name, |actor| actor.activity == Activity::Idle).await;
+        assert_eq!((idle.queued, idle.handled), (0, 1));
+    });
+}
+
 #[test]
 fn an_actor_is_found_with_its_counts_and_what_it_does() {
     on_all(|| async {
-        let unique = format!(
-            "{:?}-{}",
-            std::thread::current().id(),
-            tidings::channel::dead_letters()
-        );
+        let unique = unique();
         let named = |name: &str| format!("{name} {unique}");
         let (open, gate) = oneshot::<()>();
         let slow = Builder::new()

@@ -1,8 +1,10 @@
 //! What SEMANTICS.md promises, through the public API: one file per theme.
 
 mod actor;
+mod ask;
 mod books;
 mod both;
+mod branch;
 mod broadcast;
 mod cancel;
 mod cell;

@@ -1,10 +1,11 @@
 //! Scopes: children end before the scope does, and fail together.
 
+use crate::both::pool;
 use crate::help::{poll, rt};
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use tidings::{scope, try_scope};
 
 /// Counts those that are alive.
@@ -237,4 +238,73 @@ fn stress_many_children_fail_at_once() {
         assert!(end.is_err_and(|n| n % 3 == 0));
         assert_eq!(alive.load(Ordering::SeqCst), 0);
     }
+}
+
+#[test]
+fn a_scope_counts_its_children() {
+    pool(2).block_on(scope(|s| async move {
+        assert!(s.is_empty());
+        let children = [(); 3].map(|()| s.spawn(std::future::pending::<()>()));
+        assert_eq!((s.len(), s.is_empty()), (3, false));
+        for (n, child) in children.into_iter().enumerate() {
+            child.abort();
+            assert!(child.await.is_err());
+            assert_eq!(s.len(), 2 - n);
+        }
+    }));
+}
+
+#[test]
+fn a_child_that_failed_before_the_scope_waited_is_heard_of() {
+    let failed = pool(1).block_on(try_scope(|s| async move {
+        let child = s.try_spawn(async { Err::<(), u8>(7) });
+        // On this thread, which no child needs.
+        while !child.is_finished() {
+            std::thread::yield_now();
+        }
+        std::future::pending::<Result<(), u8>>().await
+    }));
+    assert_eq!(failed, Err(7));
+}
+
+#[test]
+fn a_scope_that_fails_takes_no_child_while_others_still_end() {
+    type Told = mpsc::Sender<tidings::JoinHandle<()>>;
+    struct Late(tidings::Scope<u8>, Told);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            let _ = self.1.send(self.0.spawn(async {}));
+        }
+    }
+    let (go, gate) = mpsc::channel();
+    let (told, late) = mpsc::channel();
+    let (begun, has_begun) = tidings::oneshot();
+    let has_failed = Arc::new(AtomicBool::new(false));
+    pool(2).block_on(async {
+        let fails = Arc::clone(&has_failed);
+        let mut scope = Box::pin(try_scope(|s| async move {
+            let late = Late(s.clone(), told);
+            s.spawn(async move {
+                let _late = late;
+                begun.send(()).unwrap();
+                // Within a poll, so that the abort has to wait.
+                gate.recv().unwrap();
+                std::future::pending::<()>().await;
+            });
+            has_begun.await.unwrap();
+            fails.store(true, Ordering::SeqCst);
+            Err::<(), u8>(7)
+        }));
+        loop {
+            assert!(futures::poll!(scope.as_mut()).is_pending());
+            if has_failed.load(Ordering::SeqCst) {
+                break;
+            }
+            tidings::yield_now().await;
+        }
+        go.send(()).unwrap();
+        assert_eq!(scope.await, Err(7));
+        let child = late.recv().unwrap();
+        assert!(child.await.unwrap_err().is_cancelled());
+    });
 }

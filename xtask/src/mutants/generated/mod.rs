@@ -1,0 +1,234 @@
+//! `cargo x mutants --generated [--missing [--near]] [FILE..]`: what cargo-mutants makes of the files.
+//!
+//! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
+//! library and its tests anew for each change, a minute every time; so it only makes the list
+//! (`list.rs`), one build holds all changes (`copies.rs`), and each is run against those tests that
+//! call its function (`reach.rs`). What survives needs an argument in `generated.txt`, and an
+//! argument needs a survivor. `.cargo/mutants.toml` says what is left out.
+
+mod copies;
+mod list;
+mod page;
+mod reach;
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use super::engine::{ENGINES, Program, Verdict};
+use crate::command::{Tally, target};
+use copies::{Copies, SWITCH};
+use list::Mutant;
+use page::Fate;
+use reach::Reach;
+
+/// The parts whose mutants have all been killed or argued: what is run when no file is named.
+const THROUGH: &[&str] = &["event/", "channel/", "sync/", "cancel.rs", "scope/"];
+/// Cheapest first.
+const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear"];
+/// So many at a time: those that hang cost nothing.
+const PARALLEL: usize = 4;
+/// A program that says nothing for so many times as long as its slowest test took hangs.
+const PATIENCE: u32 = 8;
+/// On a machine that does other work too, no silence below this means anything.
+const PATIENCE_MIN: Duration = Duration::from_secs(8);
+/// How many tests are tried at first, and then: most mutants fall to the first.
+const FIRST: &[usize] = &[12, 60];
+
+/// What was seen of a mutant: by its id, how it ended and the test that killed it.
+type Seen = BTreeMap<String, (String, String)>;
+
+/// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
+pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
+    let (missing, near, filters) = match options {
+        ["--missing", "--near", filters @ ..] => (true, true, filters),
+        ["--missing", filters @ ..] => (true, false, filters),
+        filters => (false, false, filters),
+    };
+    let filters = if filters.is_empty() { THROUGH } else { filters };
+    let mutants = list::all(filters)?;
+    if mutants.is_empty() {
+        return Err("no mutant is meant".to_owned());
+    }
+    let copies = Copies::build(&mutants)?;
+    let seen = read();
+    let is_known = |n: &usize| {
+        copies.unviable.contains(n)
+            || copies.fixed.contains(n)
+            || missing && is_seen(&seen, &mutants[*n], &copies, near)
+    };
+    let numbers: Vec<usize> = (0..mutants.len()).filter(|n| !is_known(n)).collect();
+    println!(
+        "{} mutants, {} of them to run",
+        mutants.len(),
+        numbers.len()
+    );
+    if !numbers.is_empty() {
+        let programs = programs(&copies)?;
+        let next = AtomicUsize::new(0);
+        in_parallel(|| {
+            while let Some(&n) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
+                kill(&mutants[n], n, &copies, &programs, &seen, near)?;
+            }
+            Ok(())
+        })?;
+    }
+    let seen = read();
+    let fates = mutants.iter().enumerate().map(|(n, mutant)| {
+        let fate = if copies.unviable.contains(&n) {
+            Fate::Unviable
+        } else if copies.fixed.contains(&n) {
+            Fate::Fixed
+        } else {
+            match seen.get(&mutant.id) {
+                Some((program, _)) if program != SURVIVES => Fate::Killed,
+                _ => Fate::Survived,
+            }
+        };
+        (mutant, fate)
+    });
+    let fates: Vec<(&Mutant, Fate)> = fates.collect();
+    let problems = page::write(&fates, filters)?;
+    problems.iter().for_each(|problem| println!("{problem}"));
+    let killed = fates.iter().filter(|(_, fate)| *fate == Fate::Killed);
+    tally.count_these(killed.count(), problems.len());
+    match problems.len() {
+        0 => Ok(ExitCode::SUCCESS),
+        n => Err(format!("mutants --generated: {n} problems")),
+    }
+}
+
+/// Stands for the program that killed it; the tests that did not are in the place of the test.
+const SURVIVES: &str = "survives";
+
+/// Has it been killed, or has it survived these very tests? Or those nearest to it, if no more is
+/// asked for.
+fn is_seen(seen: &Seen, mutant: &Mutant, copies: &Copies, near: bool) -> bool {
+    seen.get(&mutant.id).is_some_and(|(program, test)| {
+        program != SURVIVES
+            || *test == copies.tree.fingerprint
+            || near && *test == near_to(&copies.tree.fingerprint)
+    })
+}
+
+fn near_to(fingerprint: &str) -> String {
+    format!("near {fingerprint}")
+}
+
+/// The test programs with all mutants in them, and their tests by the functions they call.
+fn programs(copies: &Copies) -> Result<Vec<(&'static str, Program, Reach)>, String> {
+    let engines = PROGRAMS.iter().filter_map(|name| {
+        let engine = ENGINES.iter().find(|engine| engine.name == *name);
+        engine.map(|engine| (*name, engine))
+    });
+    let mut programs = Vec::new();
+    for (name, engine) in engines {
+        let program = engine.build(&copies.tree)?;
+        let reach = Reach::learn(&program, name, &copies.tree.fingerprint)?;
+        programs.push((name, program, reach));
+    }
+    Ok(programs)
+}
+
+/// Runs the tests that call the mutant's function until one fails, and notes what became of it.
+fn kill(
+    mutant: &Mutant,
+    n: usize,
+    copies: &Copies,
+    programs: &[(&str, Program, Reach)],
+    seen: &Seen,
+    near: bool,
+) -> Result<(), String> {
+    let switch = (n + 1).to_string();
+    let function = copies.function(n).unwrap_or(0);
+    // The test that killed it the last time, then all.
+    let known = seen.get(&mutant.id).into_iter().filter_map(|(name, test)| {
+        let program = programs.iter().find(|(program, ..)| program == name)?;
+        Some((program, vec![program.2.named(test)?]))
+    });
+    let all = programs.iter().flat_map(|program| {
+        let mut tests = program.2.of(function);
+        let mut batches = Vec::new();
+        for first in FIRST {
+            let rest = tests.split_off(tests.len().min(*first));
+            batches.push((program, std::mem::replace(&mut tests, rest)));
+        }
+        if !near {
+            batches.push((program, tests));
+        }
+        batches
+    });
+    let all_or_near = if near {
+        "near"
+    } else {
+        &*copies.tree.fingerprint
+    };
+    let mut end = (SURVIVES.to_owned(), all_or_near.to_owned());
+    let mut run = 0;
+    for ((name, program, _), tests) in known.chain(all) {
+        let Some(longest) = tests.iter().map(|test| test.millis).max() else {
+            continue;
+        };
+        run += tests.len();
+        let limit = (Duration::from_millis(longest) * PATIENCE).max(PATIENCE_MIN);
+        let mut filter = vec!["--exact".to_owned(), "--test-threads=1".to_owned()];
+        filter.extend(tests.iter().map(|test| test.name.clone()));
+        let verdict = program.run_within(limit, Some(&filter), &[(SWITCH, &switch)])?;
+        if let Verdict::Killed(test) = verdict {
+            end = ((*name).to_owned(), test);
+            break;
+        }
+    }
+    if end.0 == SURVIVES {
+        println!("{}: SURVIVES {run} tests", mutant.name);
+    }
+    note(mutant, &end)
+}
+
+/// What earlier sessions have seen; the last one counts.
+fn read() -> Seen {
+    let text = std::fs::read_to_string(memory()).unwrap_or_default();
+    let lines = text.lines().filter_map(|line| {
+        let mut cells = line.split('\t').map(str::to_owned);
+        Some((cells.next()?, (cells.next()?, cells.next()?)))
+    });
+    lines.collect()
+}
+
+/// Each at once: a session may be cut off.
+fn note(mutant: &Mutant, (program, test): &(String, String)) -> Result<(), String> {
+    let at = memory();
+    let file = OpenOptions::new().create(true).append(true).open(&at);
+    // One write, so that lines of several threads do not mix.
+    let line = format!(
+        "{}\t{program}\t{test}\t{}\n",
+        mutant.id,
+        mutant.name.replace('\n', " ")
+    );
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .map_err(|error| format!("{}: {error}", at.display()))
+}
+
+fn memory() -> PathBuf {
+    PathBuf::from(target("mutants")).join("generated-seen")
+}
+
+/// Runs `work` on so many threads; the first error is the result.
+fn in_parallel(work: impl Fn() -> Result<(), String> + Sync) -> Result<(), String> {
+    let first: Mutex<Result<(), String>> = Mutex::new(Ok(()));
+    std::thread::scope(|scope| {
+        for _ in 0..PARALLEL {
+            scope.spawn(|| {
+                if let (Err(error), Ok(mut first)) = (work(), first.lock()) {
+                    *first = Err(error);
+                }
+            });
+        }
+    });
+    first.into_inner().map_err(|error| error.to_string())?
+}
