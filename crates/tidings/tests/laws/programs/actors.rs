@@ -290,9 +290,11 @@ struct Visit {
     reply: Reply<()>,
 }
 
+type Visited = Vec<(ActorRef<Visit>, Diary)>;
+
 /// Who calls whom, by their numbers in the diaries.
 #[derive(Clone, Default)]
-struct Around(Arc<Mutex<Vec<(ActorRef<Visit>, Diary)>>>);
+struct Around(Arc<Mutex<Visited>>);
 
 impl Around {
     /// A call by `caller`, written down.
