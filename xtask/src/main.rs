@@ -51,9 +51,10 @@ cargo x <verb>
                            seeded bugs in a copy of the library: each must be killed by a test
   mutants --engine NAME [FILTER]
                            what one engine (it, unit, loom, linear, laws, stress) kills by itself
-  mutants --generated [--missing [--near]] [FILE..]
+  mutants --generated [--missing [--near | --only PART]] [FILE..]
                            the same with what cargo-mutants makes of the files: --missing goes on
-                           where it was cut off, --near tries the nearest tests only
+                           where it was cut off, --near tries the nearest tests only, --only runs
+                           those with PART in their names
   orderings [--list | FILTER]
                            every memory ordering weakened, against the concurrency models
 ";

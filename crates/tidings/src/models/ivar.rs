@@ -1,6 +1,7 @@
 //! `channel/ivar.rs`: written once, read by all.
 
 use super::{Ledger, block_on, explore, fork, poll_once, seen};
+use crate::Event;
 use crate::channel::ivar::IVar;
 
 #[test]
@@ -39,5 +40,20 @@ fn a_read_that_is_dropped_is_no_obstacle() {
         filler.join().unwrap();
         drop(cell);
         ledger.balance();
+    });
+}
+
+#[test]
+fn a_choice_of_two_cells_that_are_filled_at_once_commits_to_one() {
+    explore("ivar/choice", &["first", "second"], || {
+        let cells = [IVar::new(), IVar::new()];
+        let fillers = cells
+            .clone()
+            .map(|cell| fork(move || assert!(cell.fill(()).is_ok())));
+        let first = cells[0].read().map(|_| "first");
+        seen(block_on(first.or(cells[1].read().map(|_| "second"))));
+        for filler in fillers {
+            filler.join().unwrap();
+        }
     });
 }

@@ -9,7 +9,9 @@ use crate::channel::rx_waiting;
 use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::help::Chance;
 use tidings::event::Boxed;
-use tidings::{Either, Event, Receiver, Sender, after, choose, guard, never, unbounded, with_nack};
+use tidings::{
+    Either, Event, Receiver, RecvError, Sender, after, choose, guard, never, unbounded, with_nack,
+};
 
 const LEAVES: usize = 6;
 const HOUR: Duration = Duration::from_secs(3600);
@@ -189,23 +191,25 @@ fn a_timer_ends_the_wait_by_its_own_branch_wherever_the_wait_is_then() {
 
 #[test]
 fn a_partner_that_comes_second_finds_nobody_however_the_waiters_are_counted() {
-    let [a, b, c] = [0; 3].map(|_| unbounded());
-    let some = || choose([a.1.recv(), b.1.recv()]);
-    for form in [
-        some().or(c.1.recv()).boxed(),
-        some().boxed().or(c.1.recv()).boxed(),
-        c.1.recv().or(some()).boxed(),
-        c.1.recv().or(some().boxed()).boxed(),
-    ] {
-        let mut wait = pinned(form);
+    type Ends = [(Sender<usize>, Receiver<usize>); 3];
+    fn check<E: Event<Output = Result<usize, RecvError>>>([a, b, c]: &Ends, event: E) {
+        let mut wait = pinned(event);
         assert!(poll(wait.as_mut()).is_pending());
-        for (n, (to, _)) in [&b, &c, &a].into_iter().enumerate() {
+        for (n, (to, _)) in [b, c, a].into_iter().enumerate() {
             to.try_send(n).unwrap();
         }
         assert_eq!(poll(wait.as_mut()), Poll::Ready(Ok(0)));
         assert_eq!((c.1.try_recv(), a.1.try_recv()), (Ok(1), Ok(2)));
         assert!(b.1.is_empty());
     }
+    let ends = [(); 3].map(|()| unbounded());
+    let [a, b, c] = &ends;
+    let some = || choose([a.1.recv(), b.1.recv()]);
+    check(&ends, some().or(c.1.recv()));
+    check(&ends, some().boxed().or(c.1.recv()));
+    check(&ends, c.1.recv().or(some()));
+    check(&ends, c.1.recv().or(some().boxed()).boxed());
+    check(&ends, c.1.recv().or(some().boxed()));
 }
 
 #[test]

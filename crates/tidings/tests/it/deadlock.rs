@@ -201,18 +201,25 @@ fn what_is_over_is_not_in_a_report() {
 
 #[test]
 fn a_task_in_the_place_of_one_that_foreign_code_knew_is_looked_at_anew() {
+    // All of one size, so that they have places in common.
+    async fn task(foreign: Option<futures::channel::oneshot::Receiver<()>>) {
+        if let Some(foreign) = foreign {
+            return foreign.await.unwrap();
+        }
+        let (_tx, rx) = unbounded::<u8>();
+        let _ = rx.recv().await;
+    }
     let found = reports(|| async {
         let (tx, rx) = futures::channel::oneshot::channel();
-        let known = tidings::spawn(rx);
-        tidings::yield_now().await;
-        tx.send(1_u32).unwrap();
-        known.await.unwrap().unwrap();
-        // As many as are needed to have its place.
+        let known = tidings::spawn(task(Some(rx)));
+        for _ in 0..9 {
+            tidings::yield_now().await;
+        }
+        tx.send(()).unwrap();
+        known.await.unwrap();
+        // As many as it takes to have its place.
         for _ in 0..64 {
-            tidings::spawn(async {
-                let (_tx, rx) = unbounded::<u8>();
-                let _ = rx.recv().await;
-            });
+            tidings::spawn(task(None));
         }
         let (_tx, rx) = unbounded::<u16>();
         let _ = rx.recv().await;

@@ -17,7 +17,7 @@ pub(super) struct Mutant {
     pub(super) file: String,
     /// What is changed into what, and where; which of those that are alike there.
     pub(super) name: String,
-    /// Changes when the function does: what was seen of the old one says nothing of the new.
+    /// Its function and its name: what was seen of it says nothing once the function is another.
     pub(super) id: String,
     /// The function it stands in, as bytes of the file.
     pub(super) function: Range<usize>,
@@ -80,8 +80,8 @@ pub(super) fn all(filters: &[&str]) -> Result<Vec<Mutant>, String> {
         print.add(replacement.as_bytes());
         mutants.push(Mutant {
             file: file.to_owned(),
+            id: format!("{} {}", print.text(), name.replace('\n', " ")),
             name,
-            id: print.text(),
             nameless: text(object, "function.return_type")?.contains("impl "),
             function,
             span,

@@ -1,4 +1,4 @@
-//! `cargo x mutants --generated [--missing [--near]] [FILE..]`: what cargo-mutants makes of the files.
+//! `cargo x mutants --generated [--missing [--near | --only PART]] [FILE..]`: what cargo-mutants makes of the files.
 //!
 //! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
 //! library and its tests anew for each change, a minute every time; so it only makes the list
@@ -45,8 +45,13 @@ type Seen = BTreeMap<String, (String, String)>;
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
 pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
+    let mut only = "";
     let (missing, near, filters) = match options {
         ["--missing", "--near", filters @ ..] => (true, true, filters),
+        ["--missing", "--only", name, filters @ ..] => {
+            only = name;
+            (true, false, filters)
+        }
         ["--missing", filters @ ..] => (true, false, filters),
         filters => (false, false, filters),
     };
@@ -62,7 +67,9 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             || copies.fixed.contains(n)
             || missing && is_seen(&seen, &mutants[*n], &copies, near)
     };
-    let numbers: Vec<usize> = (0..mutants.len()).filter(|n| !is_known(n)).collect();
+    let numbers: Vec<usize> = (0..mutants.len())
+        .filter(|n| !is_known(n) && mutants[*n].name.contains(only))
+        .collect();
     println!(
         "{} mutants, {} of them to run",
         mutants.len(),
@@ -194,8 +201,10 @@ fn kill(
 fn read() -> Seen {
     let text = std::fs::read_to_string(memory()).unwrap_or_default();
     let lines = text.lines().filter_map(|line| {
-        let mut cells = line.split('\t').map(str::to_owned);
-        Some((cells.next()?, (cells.next()?, cells.next()?)))
+        let (seen, name) = line.rsplit_once('\t')?;
+        let mut cells = seen.split('\t').map(str::to_owned);
+        let id = format!("{} {name}", cells.next()?);
+        Some((id, (cells.next()?, cells.next()?)))
     });
     lines.collect()
 }
@@ -205,11 +214,8 @@ fn note(mutant: &Mutant, (program, test): &(String, String)) -> Result<(), Strin
     let at = memory();
     let file = OpenOptions::new().create(true).append(true).open(&at);
     // One write, so that lines of several threads do not mix.
-    let line = format!(
-        "{}\t{program}\t{test}\t{}\n",
-        mutant.id,
-        mutant.name.replace('\n', " ")
-    );
+    let (function, name) = mutant.id.split_once(' ').unwrap_or_default();
+    let line = format!("{function}\t{program}\t{test}\t{name}\n");
     file.and_then(|mut file| file.write_all(line.as_bytes()))
         .map_err(|error| format!("{}: {error}", at.display()))
 }
