@@ -15,18 +15,19 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tidings::actor;
+use tidings::remote::Bytes;
 use tidings_link::{Exports, Link, Listener, Options, link, memory};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tidings::interface(remote)]
 trait Echo {
-    async fn echo(&self, bytes: Vec<u8>) -> Vec<u8>;
+    async fn echo(&self, bytes: Bytes) -> Bytes;
 }
 
 struct Mirror;
 
 impl Echo for Mirror {
-    async fn echo(&self, bytes: Vec<u8>) -> Vec<u8> {
+    async fn echo(&self, bytes: Bytes) -> Bytes {
         bytes
     }
 }
@@ -117,7 +118,7 @@ fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize) -> f64
         for caller in 0..callers {
             let (echo, stop, count) = (echo.clone(), Arc::clone(&stop), Arc::clone(&count));
             all.spawn(async move {
-                let sent = vec![caller as u8; bytes];
+                let sent = Bytes(vec![caller as u8; bytes]);
                 let mut n = 0;
                 while !stop.load(Ordering::Relaxed) {
                     assert_eq!(echo.echo(sent.clone()).await.unwrap(), sent);
@@ -156,7 +157,7 @@ fn in_memory(callers: u64, calls: u64) {
                 let echo = echo.clone();
                 all.spawn(async move {
                     for _ in 0..calls {
-                        echo.echo(vec![7; 32]).await.unwrap();
+                        echo.echo(Bytes(vec![7; 32])).await.unwrap();
                     }
                 });
             }

@@ -4,9 +4,8 @@
 //! byte in both, and takes its whole size from both, so that the largest can be sent through a small
 //! window. Whoever takes messages gives the credit back in portions, a quarter of a window each.
 
-use std::collections::HashMap;
-
 use crate::limits::{Broken, Grant};
+use crate::numbers::ByNumber;
 
 /// What is left of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,7 +43,7 @@ pub(crate) struct Purse {
     window: Grant,
     link: Left,
     /// Those that are not whole.
-    targets: HashMap<u32, Left>,
+    targets: ByNumber<Left>,
 }
 
 /// May a request go out?
@@ -62,7 +61,7 @@ impl Purse {
         Self {
             window,
             link: Left::of(link),
-            targets: HashMap::new(),
+            targets: ByNumber::default(),
         }
     }
 
@@ -117,7 +116,7 @@ pub(crate) struct Ledger {
     window: Grant,
     link_window: Grant,
     link: Spent,
-    targets: HashMap<u32, Spent>,
+    targets: ByNumber<Spent>,
 }
 
 impl Ledger {
@@ -126,7 +125,7 @@ impl Ledger {
             window,
             link_window,
             link: Spent::default(),
-            targets: HashMap::new(),
+            targets: ByNumber::default(),
         }
     }
 

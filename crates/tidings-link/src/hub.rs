@@ -6,7 +6,6 @@
 
 use std::any::{Any, TypeId};
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -20,6 +19,7 @@ use crate::exports::Exports;
 use crate::failure::refused;
 use crate::frame::Failure;
 use crate::limits::Broken;
+use crate::numbers::ByNumber;
 use crate::session::{Bind, Session};
 use crate::shared::{self, Bell, Due, Shared};
 
@@ -38,27 +38,6 @@ pub(crate) enum Command {
 
 /// What is done when a name has been answered.
 pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, crate::GetError>) + Send>;
-
-/// Tables by numbers that we give out.
-pub(crate) type ByNumber<T> = HashMap<u32, T, BuildHasherDefault<NumberHasher>>;
-
-/// Numbers that count up need no better.
-#[derive(Default)]
-pub(crate) struct NumberHasher(u64);
-
-impl Hasher for NumberHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u32(u32::from(*byte));
-        }
-    }
-    fn write_u32(&mut self, number: u32) {
-        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
 
 /// A request that waits for its turn at an actor.
 #[derive(Debug)]
@@ -131,10 +110,10 @@ pub(crate) struct Hub {
     pub(crate) exports: ByNumber<Out>,
     next_export: u32,
     by_identity: HashMap<Identity, u32>,
-    pub(crate) imports: HashMap<u32, In>,
+    pub(crate) imports: ByNumber<In>,
     by_actor: HashMap<u64, (u32, TypeId)>,
     /// Actors of the peer's that have ended, references to which may still be on their way.
-    pub(crate) ended: HashMap<u32, Exit>,
+    pub(crate) ended: ByNumber<Exit>,
     next_turn: u64,
     pub(crate) pending: Vec<Option<Waiting>>,
     pub(crate) calls: Vec<Call>,
@@ -166,9 +145,9 @@ impl Hub {
             exports: ByNumber::default(),
             next_export: 0,
             by_identity: HashMap::new(),
-            imports: HashMap::new(),
+            imports: ByNumber::default(),
             by_actor: HashMap::new(),
-            ended: HashMap::new(),
+            ended: ByNumber::default(),
             next_turn: 0,
             pending: Vec::new(),
             calls: Vec::new(),

@@ -1,4 +1,49 @@
-//! Numbers that are in use: the lowest free ones are given out, so that tables stay short.
+//! Numbers that are in use: the lowest free ones are given out, so that tables stay short. And tables
+//! by numbers.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::OnceLock;
+
+/// A table by numbers, which the peer may have chosen.
+pub(crate) type ByNumber<T> = HashMap<u32, T, Multiply>;
+
+/// Multiplication by a number that nobody outside knows: who chooses the keys cannot make them fall
+/// together, and it costs a tenth of std's.
+#[derive(Clone, Debug)]
+pub(crate) struct Multiply(u64);
+
+impl Default for Multiply {
+    fn default() -> Self {
+        static FACTOR: OnceLock<u64> = OnceLock::new();
+        Self(*FACTOR.get_or_init(|| RandomState::new().hash_one(0) | 1))
+    }
+}
+
+impl BuildHasher for Multiply {
+    type Hasher = Product;
+    fn build_hasher(&self) -> Product {
+        Product(self.0)
+    }
+}
+
+pub(crate) struct Product(u64);
+
+impl Hasher for Product {
+    fn finish(&self) -> u64 {
+        // A table looks at the lowest bits, and what is best mixed are the highest.
+        self.0 ^ (self.0 >> 32)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u32(byte.into());
+        }
+    }
+    fn write_u32(&mut self, number: u32) {
+        // 0 is a number, too.
+        self.0 = self.0.wrapping_mul(u64::from(number) + (1 << 32));
+    }
+}
 
 /// A set of numbers below a limit.
 #[derive(Debug)]

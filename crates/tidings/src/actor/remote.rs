@@ -14,7 +14,8 @@ use super::reply::Reply;
 use super::run::Run;
 use super::tell::SendError;
 use super::{Builder, next_id};
-use crate::channel::oneshot::{self, Door};
+use crate::channel::bell::Door;
+use crate::channel::oneshot;
 use crate::primitive::Arc;
 use crate::time::Instant;
 
@@ -24,7 +25,7 @@ pub(crate) type Answers<R> = oneshot::Receiver<Result<R, Box<CallError>>>;
 impl<R: 'static> Reply<R> {
     /// A reply, and what its caller waits at.
     pub(crate) fn pair(deadline: Option<Instant>) -> (Self, Answers<R>) {
-        let (sender, receiver) = oneshot::oneshot();
+        let (sender, receiver) = oneshot();
         if let Some(deadline) = deadline {
             receiver.set_deadline(deadline);
         }

@@ -16,6 +16,7 @@
 //!
 //! Order: values sent through one handle are received in the order sent (SEMANTICS.md S-03).
 
+pub(crate) mod bell;
 pub mod broadcast;
 pub(crate) mod chan;
 mod closed;

@@ -10,11 +10,16 @@ use std::ptr::NonNull;
 
 use pin_project_lite::pin_project;
 
+use super::bell::Bell;
+#[cfg(feature = "remote")]
+use super::bell::{Door, Rings};
 use super::error::RecvError;
 use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, Sync, into_future, waits};
-use crate::primitive::{Arc, slab};
+#[cfg(feature = "remote")]
+use crate::primitive::Arc;
+use crate::primitive::slab;
 use crate::sched::record;
 use crate::task::here;
 use crate::time::Instant;
@@ -35,8 +40,7 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
         receiver: Waiters::new(),
         observer: Waiters::new(),
         deadline: None,
-        door: None,
-        twin: false,
+        bell: Bell::new(),
         sender_gone: false,
         receiver_gone: false,
     };
@@ -71,71 +75,9 @@ struct State<T> {
     observer: Waiters,
     /// By when the receiver wants the value, if it said so.
     deadline: Option<Instant>,
-    /// Who hears that the other half has gone, if one of the halves is in foreign hands.
-    door: Option<Doorbell>,
-    /// There is a second sender (`Sender::twin`): the first that ends does nothing.
-    twin: bool,
+    bell: Bell,
     sender_gone: bool,
     receiver_gone: bool,
-}
-
-/// What holds one half of many cells and does not wait on each of them: a link (`remote`).
-#[doc(hidden)]
-pub trait Door: Send + std::marker::Sync {
-    /// The other half of the cell that is known by `key` has gone. It may have been for long: the
-    /// key may stand for another cell by now. Runs where that half was used or dropped: it must not
-    /// block.
-    fn gone(&self, key: u32);
-}
-
-#[derive(Clone)]
-struct Doorbell {
-    door: Arc<dyn Door>,
-    key: u32,
-    /// It is rung by the sender, else by the receiver.
-    by_sender: bool,
-}
-
-impl fmt::Debug for Doorbell {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Doorbell({})", self.key)
-    }
-}
-
-impl<T> State<T> {
-    /// Who is to hear of the end of this half.
-    #[inline(always)]
-    fn bell(&mut self, by_sender: bool) -> Option<Doorbell> {
-        self.door.take_if(|bell| bell.by_sender == by_sender)
-    }
-}
-
-fn hang<T>(cell: &Cell<T>, door: Arc<dyn Door>, key: u32, by_sender: bool) {
-    let bell = Doorbell {
-        door,
-        key,
-        by_sender,
-    };
-    let gone = cell.locked(|state| {
-        let gone = if by_sender {
-            state.sender_gone
-        } else {
-            state.receiver_gone
-        };
-        if gone {
-            return Some(bell);
-        }
-        state.door = Some(bell);
-        None
-    });
-    if let Some(bell) = gone {
-        ring(&bell);
-    }
-}
-
-#[cold]
-fn ring(bell: &Doorbell) {
-    bell.door.gone(bell.key);
 }
 
 impl<T> Lists for State<T> {
@@ -145,6 +87,25 @@ impl<T> Lists for State<T> {
         } else {
             &mut self.observer
         }
+    }
+}
+
+#[cfg(feature = "remote")]
+fn hang<T>(cell: &Cell<T>, rings: Rings) {
+    let gone = cell.locked(|state| {
+        let gone = if rings.is_by_sender() {
+            state.sender_gone
+        } else {
+            state.receiver_gone
+        };
+        if gone {
+            return Some(rings);
+        }
+        state.bell.hang(rings);
+        None
+    });
+    if let Some(rings) = gone {
+        rings.ring();
     }
 }
 
@@ -183,7 +144,7 @@ impl<T> Sender<T> {
     unsafe fn end(cell: NonNull<Cell<T>>, mut value: Option<T>) -> Result<(), T> {
         // SAFETY: the cell lives until both halves are gone.
         let (waker, receiver_gone, bell) = unsafe { cell.as_ref() }.locked(|state| {
-            if std::mem::take(&mut state.twin) {
+            if state.bell.take_twin() {
                 return (None, false, None);
             }
             state.sender_gone = true;
@@ -209,7 +170,7 @@ impl<T> Sender<T> {
                     None
                 }
             };
-            (waker, false, state.bell(true))
+            (waker, false, state.bell.take(true))
         });
         if receiver_gone {
             // SAFETY: both halves are gone.
@@ -220,7 +181,7 @@ impl<T> Sender<T> {
             crate::task::wake_now(waker);
         }
         if let Some(bell) = bell {
-            ring(&bell);
+            bell.ring();
         }
         Ok(())
     }
@@ -229,16 +190,16 @@ impl<T> Sender<T> {
     /// nothing: the value it sends is dropped.
     ///
     /// `None`: there are two already.
+    #[cfg(feature = "remote")]
     pub(crate) fn twin(&self) -> Option<Self> {
-        let before = self
-            .chan()
-            .locked(|state| std::mem::replace(&mut state.twin, true));
+        let before = self.chan().locked(|state| state.bell.set_twin());
         (!before).then_some(Self { cell: self.cell })
     }
 
     /// Rings the door when the receiver goes; at once if it has gone. Nothing waits.
+    #[cfg(feature = "remote")]
     pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        hang(self.chan(), door, key, false);
+        hang(self.chan(), Rings::new(door, key, false));
     }
 
     /// Waits until the receiver is gone: an event.
@@ -347,8 +308,9 @@ impl<T> Receiver<T> {
     }
 
     /// Rings the door when the sender has sent or goes; at once if it has. Nothing waits.
+    #[cfg(feature = "remote")]
     pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        hang(self.chan(), door, key, true);
+        hang(self.chan(), Rings::new(door, key, true));
     }
 
     /// Lets the sender know by when the value is wanted.
@@ -383,13 +345,17 @@ impl<T> Drop for Receiver<T> {
             while let Some(claimed) = state.observer.claim() {
                 wakers.push(claimed.commit(true));
             }
-            (state.value.take(), state.sender_gone, state.bell(false))
+            (
+                state.value.take(),
+                state.sender_gone,
+                state.bell.take(false),
+            )
         });
         if sender_gone {
             // SAFETY: both halves are gone.
             unsafe { free(self.cell) };
         } else if let Some(bell) = bell {
-            ring(&bell);
+            bell.ring();
         }
         super::count_dead(usize::from(value.is_some()));
         if !wakers.is_empty() {

@@ -66,9 +66,10 @@ impl ser::Error for Malformed {
     }
 }
 
-struct Bytes<'a>(&'a mut Vec<u8>);
+/// Where postcard writes to.
+struct Grows<'a>(&'a mut Vec<u8>);
 
-impl Flavor for Bytes<'_> {
+impl Flavor for Grows<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -92,7 +93,7 @@ impl Flavor for Bytes<'_> {
 /// If the type has a way to fail, or cannot be written in this format (a sequence of unknown length).
 #[inline]
 pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
-    postcard::serialize_with_flavor(value, Bytes(to))
+    postcard::serialize_with_flavor(value, Grows(to))
         .map_err(|error| Malformed::new(error.to_string()))
 }
 
@@ -394,7 +395,7 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
 struct Elements<'r, 'b> {
     reader: &'r mut Reader<'b>,
     left: usize,
-    /// As many as the body says, not the type.
+    /// As many as the body says, not the type; and they have not been paid for.
     counted: bool,
 }
 
@@ -404,13 +405,18 @@ impl Elements<'_, '_> {
         if self.left == 0 {
             return Ok(false);
         }
-        self.left -= 1;
-        if self.counted {
-            let elements = self.reader.elements.checked_sub(1);
-            self.reader.elements = elements.ok_or_else(|| Malformed::new("too many elements"))?;
-            self.reader.costs(size)?;
+        if std::mem::take(&mut self.counted) {
+            self.pay(size)?;
         }
+        self.left -= 1;
         Ok(true)
+    }
+
+    /// Pays for all elements, of this size, before the first.
+    fn pay(&mut self, size: usize) -> Result<(), Malformed> {
+        let elements = self.reader.elements.checked_sub(self.left);
+        self.reader.elements = elements.ok_or_else(|| Malformed::new("too many elements"))?;
+        self.reader.costs(self.left.saturating_mul(size))
     }
 
     /// How many there can be: each takes a byte, or no memory.
@@ -487,5 +493,42 @@ impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
         visitor: V,
     ) -> Result<V::Value, Malformed> {
         de::Deserializer::deserialize_tuple(self, fields.len(), visitor)
+    }
+}
+
+/// Bytes, written and read at once. On the wire, and as a shape, they are a `Vec<u8>`, which serde
+/// takes one by one.
+///
+/// ```
+/// use tidings::remote::{Bytes, Limits, decode, encode};
+/// let mut body = Vec::new();
+/// encode(&Bytes(vec![1, 2, 3]), &mut body).unwrap();
+/// assert_eq!(decode::<Vec<u8>>(&body, Limits::default()).unwrap(), [1, 2, 3]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bytes(pub Vec<u8>);
+
+impl Serialize for Bytes {
+    fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(&self.0)
+    }
+}
+
+impl<'de> de::Deserialize<'de> for Bytes {
+    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Owned;
+        impl Visitor<'_> for Owned {
+            type Value = Bytes;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("bytes")
+            }
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes(bytes.to_vec()))
+            }
+            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
+                Ok(Bytes(bytes))
+            }
+        }
+        deserializer.deserialize_byte_buf(Owned)
     }
 }

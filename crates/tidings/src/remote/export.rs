@@ -14,7 +14,7 @@ use super::{Interface, Malformed, Remote, codec, interface};
 use crate::actor::remote::{Answers, AtEnd, any_of, drop_unsent};
 use crate::actor::{CallError, Exit, Recipient, Reference, Reply, SendError};
 use crate::channel::TryRecvError;
-use crate::channel::oneshot::Door;
+use crate::channel::bell::Door;
 use crate::primitive::Arc;
 
 /// A message that waits for a place in a mailbox.

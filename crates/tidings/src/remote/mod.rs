@@ -45,7 +45,7 @@ pub use serde;
 
 #[doc(hidden)]
 pub use codec::decode_part;
-pub use codec::{Limits, Malformed, decode, encode};
+pub use codec::{Bytes, Limits, Malformed, decode, encode};
 pub use export::Incoming;
 #[doc(hidden)]
 pub use export::{Export, Served, Wait};
@@ -59,7 +59,7 @@ pub use reference::{deserialize_reference, export, serialize_reference};
 pub use schema::{Describe, Schema};
 
 #[doc(hidden)]
-pub use crate::channel::oneshot::Door;
+pub use crate::channel::bell::Door;
 
 use crate::primitive::{Mutex, OnceLock, lock};
 

@@ -14,7 +14,7 @@ use super::codec::{Limits, Malformed};
 use super::export::{Export, Served};
 use super::proxy::{Imported, Pending};
 use crate::actor::CallError;
-use crate::channel::oneshot::Door;
+use crate::channel::bell::Door;
 use crate::primitive::Arc;
 use crate::time::Instant;
 

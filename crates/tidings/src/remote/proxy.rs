@@ -13,7 +13,7 @@ use super::port::{Outcome, Port, Request, with};
 use super::{Interface, Malformed, Remote, codec, interface};
 use crate::actor::remote::{Proxy, dropping};
 use crate::actor::{CallError, Exit, Mailbox, Reference, Reply};
-use crate::channel::oneshot::Door;
+use crate::channel::bell::Door;
 use crate::primitive::Arc;
 
 /// How many messages wait in a proxy's mailbox; then their senders wait. As many as a link takes for

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use super::Remote;
+use super::{Bytes, Remote};
 use crate::actor::{ActorRef, Recipient, Reply};
 use crate::primitive::Arc;
 
@@ -123,7 +123,7 @@ words!(
     u8 => "u8", u16 => "u16", u32 => "u32", u64 => "u64", u128 => "u128", usize => "u64",
     i8 => "i8", i16 => "i16", i32 => "i32", i64 => "i64", i128 => "i128", isize => "i64",
     f32 => "f32", f64 => "f64", Duration => "Duration{secs:u64,nanos:u32}",
-    Cow<'static, str> => "str",
+    Cow<'static, str> => "str", Bytes => "[u8]",
 );
 
 macro_rules! around {

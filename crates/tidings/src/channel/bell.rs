@@ -1,0 +1,126 @@
+//! What a link hangs into a reply cell (`remote/`): it holds one half of many cells, and does not wait
+//! on each of them. Without the feature `remote` it is nothing, and costs nothing.
+
+#[cfg(feature = "remote")]
+pub use with_links::Door;
+#[cfg(feature = "remote")]
+pub(super) use with_links::{Bell, Rings};
+#[cfg(not(feature = "remote"))]
+pub(super) use without::Bell;
+
+#[cfg(feature = "remote")]
+mod with_links {
+    use std::fmt;
+
+    use crate::primitive::Arc;
+
+    /// Who holds one half of many cells.
+    pub trait Door: Send + Sync {
+        /// The other half of the cell that is known by `key` has gone. It may have been for long: the
+        /// key may stand for another cell by now. Runs where that half was used or dropped: it must
+        /// not block.
+        fn gone(&self, key: u32);
+    }
+
+    /// What is rung when one half goes.
+    pub(crate) struct Rings {
+        door: Arc<dyn Door>,
+        key: u32,
+        /// By the sender's end, else by the receiver's.
+        by_sender: bool,
+    }
+
+    impl Rings {
+        pub(crate) fn new(door: Arc<dyn Door>, key: u32, by_sender: bool) -> Self {
+            Self {
+                door,
+                key,
+                by_sender,
+            }
+        }
+
+        pub(crate) fn is_by_sender(&self) -> bool {
+            self.by_sender
+        }
+
+        #[cold]
+        pub(crate) fn ring(&self) {
+            self.door.gone(self.key);
+        }
+    }
+
+    impl fmt::Debug for Rings {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "Rings({})", self.key)
+        }
+    }
+
+    /// In a cell, under its lock.
+    #[derive(Debug)]
+    pub(crate) struct Bell {
+        hung: Option<Rings>,
+        /// There is a second sender: the first that ends does nothing.
+        twin: bool,
+    }
+
+    impl Bell {
+        pub(crate) const fn new() -> Self {
+            Self {
+                hung: None,
+                twin: false,
+            }
+        }
+
+        pub(crate) fn hang(&mut self, rings: Rings) {
+            self.hung = Some(rings);
+        }
+
+        /// There is a second sender from here on. `true`: there was one.
+        pub(crate) fn set_twin(&mut self) -> bool {
+            std::mem::replace(&mut self.twin, true)
+        }
+
+        /// A sender ends. `true`: the other one stays.
+        #[inline(always)]
+        pub(crate) fn take_twin(&mut self) -> bool {
+            std::mem::take(&mut self.twin)
+        }
+
+        /// What this half rings as it goes.
+        #[inline(always)]
+        pub(crate) fn take(&mut self, by_sender: bool) -> Option<Rings> {
+            self.hung.take_if(|rings| rings.by_sender == by_sender)
+        }
+    }
+}
+
+#[cfg(not(feature = "remote"))]
+mod without {
+    #[derive(Debug)]
+    pub(crate) struct Bell;
+
+    /// Nothing rings.
+    pub(crate) enum Rings {}
+
+    impl Rings {
+        pub(crate) fn ring(&self) {
+            match *self {}
+        }
+    }
+
+    impl Bell {
+        pub(crate) const fn new() -> Self {
+            Self
+        }
+
+        #[inline(always)]
+        pub(crate) fn take_twin(&mut self) -> bool {
+            false
+        }
+
+        #[inline(always)]
+        pub(crate) fn take(&mut self, _: bool) -> Option<Rings> {
+            None
+        }
+    }
+}
