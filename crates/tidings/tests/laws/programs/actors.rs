@@ -1,7 +1,7 @@
 //! Actors: supervised lives with senders, callers, watchers and those who end them; and actors that
 //! call each other around.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tidings::actor::{
@@ -290,16 +290,18 @@ struct Visit {
     reply: Reply<()>,
 }
 
-type Node = (ActorRef<Visit>, Diary);
-
-/// Who calls whom, by their numbers in the diaries.
+/// All who call each other, with their diaries: known when all are made.
 #[derive(Clone, Default)]
-struct Around(Arc<Mutex<Vec<Node>>>);
+struct Around(Arc<OnceLock<Vec<(ActorRef<Visit>, Diary)>>>);
 
 impl Around {
+    fn all(&self) -> &[(ActorRef<Visit>, Diary)] {
+        self.0.get().expect("all are made before one is called")
+    }
+
     /// A call by `caller`, written down.
     async fn visit(&self, caller: &Diary, next: usize, route: Vec<usize>) {
-        let (to, callee) = lock(&self.0)[next].clone();
+        let (to, callee) = &self.all()[next];
         let asked = caller.ask(callee.party, Act::Call);
         match to.call(|reply| Visit { route, reply }).await {
             Ok(()) => asked.got(Got::Done),
@@ -322,6 +324,7 @@ impl Around {
 pub(crate) fn calls(setup: &mut Setup) -> Program {
     let n = 2 + setup.dice.below(2);
     let around = Around::default();
+    let mut nodes = Vec::new();
     let mut parties: Vec<Party> = Vec::new();
     // Closed when the last visitor has gone.
     let (visiting, visited) = tidings::unbounded::<()>();
@@ -329,7 +332,7 @@ pub(crate) fn calls(setup: &mut Setup) -> Program {
         let (known, me) = (around.clone(), setup.log.diary());
         let diary = me.clone();
         let child = Child::new(move |mailbox| known.clone().node(mailbox, me.clone()));
-        lock(&around.0).push((child.actor_ref(), diary));
+        nodes.push((child.actor_ref(), diary));
         // Each where it likes, if there are several homes.
         let (home, visited) = (setup.home(), visited.clone());
         parties.push(Box::pin(async move {
@@ -341,6 +344,7 @@ pub(crate) fn calls(setup: &mut Setup) -> Program {
             supervisor.down().await;
         }));
     }
+    around.0.set(nodes).expect("once");
     for _ in 0..setup.crowd() {
         let (mut hand, around, visiting) = (setup.hand(), around.clone(), visiting.clone());
         parties.push(Box::pin(async move {
@@ -355,11 +359,8 @@ pub(crate) fn calls(setup: &mut Setup) -> Program {
     Program {
         parties,
         finish: Box::new(move |end| {
-            let ended = |(actor, _): &Node| actor.exit().is_some();
-            let live = lock(&around.0)
-                .drain(..)
-                .filter(|node| !ended(node))
-                .count();
+            let live = around.all().iter().filter(|node| node.0.exit().is_none());
+            let live = live.count();
             end.gauge("no-leak", "actors that live", 0, live as u64);
         }),
         capacity: None,
