@@ -159,7 +159,8 @@ async fn life(
             std::panic::resume_unwind(Box::new(Dies));
         }
         if let Some(reply) = reply.filter(|_| end > 3) {
-            answer(&diary, reply, lock(&hand).letter());
+            let letter = lock(&hand).letter();
+            answer(&diary, reply, letter);
         }
         if crashes && end == 1 {
             return Err("it had enough");
