@@ -11,6 +11,7 @@ use crate::primitive::Arc;
 
 /// The actor of a task.
 pub(crate) struct Named {
+    pub(crate) id: u64,
     /// Its name or number.
     pub(crate) name: Arc<str>,
     /// It waits for a message.
@@ -22,9 +23,12 @@ pub(crate) fn names_of_tasks() -> HashMap<usize, Named> {
     let mut names = HashMap::new();
     roll::each(|peer| {
         if let Some((task, _)) = peer.life().task() {
-            let name = peer.life().label();
-            let awaits = peer.counts().awaited;
-            names.insert(task, Named { name, awaits });
+            let named = Named {
+                id: peer.life().id,
+                name: peer.life().label(),
+                awaits: peer.counts().awaited,
+            };
+            names.insert(task, named);
         }
     });
     names

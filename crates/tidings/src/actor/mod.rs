@@ -129,11 +129,19 @@ use run::Run;
 /// How many messages a mailbox holds if nobody says otherwise.
 pub const CAPACITY: usize = 256;
 
-/// A number for an actor. No model looks at it.
+/// The last number given. No model looks at it.
+static LAST_ID: AtomicU64 = AtomicU64::new(0);
+
+/// A number for an actor.
 fn next_id() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
     // RELAXED: only its being unique counts.
-    1 + LAST.fetch_add(1, Ordering::Relaxed)
+    1 + LAST_ID.fetch_add(1, Ordering::Relaxed)
+}
+
+/// No actor of a higher number has been made.
+pub(crate) fn last_id() -> u64 {
+    // RELAXED: for people.
+    LAST_ID.load(Ordering::Relaxed)
 }
 
 /// A model's: a reference and the mailbox, with nobody who runs the actor.

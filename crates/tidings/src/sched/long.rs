@@ -19,7 +19,7 @@ const KEPT: usize = 32;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LongPoll {
-    /// The actor, by its name and number, or the task, by where it was spawned.
+    /// The actor, by its name or number, if it still lives; or the task, by where it was spawned.
     pub who: String,
     /// The worker that it held.
     pub worker: usize,
@@ -35,7 +35,10 @@ struct Seen {
     worker: usize,
     turn: u32,
     since: Instant,
-    poll: LongPoll,
+    took: Duration,
+    polled: Polled,
+    /// Actors of higher numbers came later.
+    youngest: u64,
 }
 
 /// Who is polled: as waits know the task, and where it was spawned.
@@ -54,24 +57,17 @@ impl LongPolls {
     ) {
         let known = |seen: &&mut Seen| seen.worker == worker && seen.turn == turn;
         if let Some(seen) = lock(&self.0).iter_mut().rev().find(known) {
-            seen.poll.took = now.saturating_since(seen.since);
+            seen.took = now.saturating_since(seen.since);
             return;
         }
-        let (address, at) = polled;
-        let who = match crate::actor::names_of_tasks().remove(&address) {
-            Some(actor) => actor.name.to_string(),
-            None => format!("the task spawned at {at}"),
-        };
-        let poll = LongPoll {
-            who,
-            worker,
-            took: now.saturating_since(since),
-        };
+        // Who that is takes a look at all actors, which is for those who want to know.
         let seen = Seen {
             worker,
             turn,
             since,
-            poll,
+            took: now.saturating_since(since),
+            polled,
+            youngest: crate::actor::last_id(),
         };
         let mut kept = lock(&self.0);
         if kept.len() == KEPT {
@@ -81,6 +77,25 @@ impl LongPolls {
     }
 
     pub(super) fn all(&self) -> Vec<LongPoll> {
-        lock(&self.0).iter().map(|seen| seen.poll.clone()).collect()
+        if lock(&self.0).is_empty() {
+            return Vec::new();
+        }
+        // Not under the lock, which a worker might wait for.
+        let names = crate::actor::names_of_tasks();
+        let who = |seen: &Seen| {
+            let (address, at) = seen.polled;
+            // Its place may be another's by now.
+            let actor = names.get(&address);
+            match actor.filter(|actor| actor.id <= seen.youngest) {
+                Some(actor) => actor.name.to_string(),
+                None => format!("the task spawned at {at}"),
+            }
+        };
+        let poll = |seen: &Seen| LongPoll {
+            who: who(seen),
+            worker: seen.worker,
+            took: seen.took,
+        };
+        lock(&self.0).iter().map(poll).collect()
     }
 }
