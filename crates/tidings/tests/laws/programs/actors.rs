@@ -291,12 +291,14 @@ struct Visit {
     reply: Reply<()>,
 }
 
+type Node = (ActorRef<Visit>, Diary);
+
 /// All who call each other, with their diaries: known when all are made.
 #[derive(Clone, Default)]
-struct Around(Arc<OnceLock<Vec<(ActorRef<Visit>, Diary)>>>);
+struct Around(Arc<OnceLock<Vec<Node>>>);
 
 impl Around {
-    fn all(&self) -> &[(ActorRef<Visit>, Diary)] {
+    fn all(&self) -> &[Node] {
         self.0.get().expect("all are made before one is called")
     }
 
