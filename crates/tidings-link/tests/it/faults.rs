@@ -15,7 +15,7 @@ use tidings::{Event, JoinSet};
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Broken, Exports, Limits, Link, Options, link};
 
-use crate::help::{CounterRef, LONG, Tally};
+use crate::help::{CounterMessage, CounterRef, LONG, Tally};
 
 /// What a stream does to its bytes.
 #[derive(Debug, Default)]
@@ -266,7 +266,7 @@ fn a_slow_actor_stops_those_who_send_to_it_and_nobody_else() {
     run(5, || async {
         let (ours, theirs) = memory::pipe();
         let deaf = actor::Builder::new().capacity(1).spawn(
-            |mailbox: actor::Mailbox<crate::help::CounterMessage>| async move {
+            |mailbox: actor::Mailbox<CounterMessage>| async move {
                 std::future::pending::<()>().await;
                 drop(mailbox);
             },
@@ -301,17 +301,29 @@ fn a_slow_actor_stops_those_who_send_to_it_and_nobody_else() {
 #[test]
 fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
     run(6, || async {
-        // It drips, so that the bodies before it take their time.
-        let (_counter, server, client, fault) = pair(Fault::none(), Limits::default());
-        let there: CounterRef = client.get("counter").await.unwrap();
-        there.get().await.unwrap();
-        let blocked = tidings::spawn({
-            let there = there.clone();
-            async move { there.wait().timeout(Duration::from_secs(1)).await }
-        });
-        fault.stalled.store(true, Ordering::Relaxed);
-        assert!(matches!(blocked.await.unwrap(), Err(CallError::Timeout)));
-        drop((server, there));
+        let (ours, theirs) = memory::pipe();
+        let (open, gate) = tidings::oneshot();
+        let late = actor::Builder::new().capacity(1).spawn(
+            |mut mailbox: actor::Mailbox<CounterMessage>| async move {
+                let () = gate.await.unwrap();
+                actor::serve(Tally::default(), &mut mailbox).await;
+            },
+        );
+        let exports = Exports::new().add("late", &CounterRef::from(&late));
+        let (server, driver) = link(ours, Options::new("server").exports(exports));
+        tidings::spawn(driver);
+        let (client, driver) = link(theirs, Options::new("client"));
+        tidings::spawn(driver);
+        let there: CounterRef = client.get("late").await.unwrap();
+        // One in its mailbox, one that waits for a place, and one behind that.
+        for _ in 0..3 {
+            there.add(1).await.unwrap();
+        }
+        let asked = there.echo(vec![1]).timeout(Duration::from_secs(1)).await;
+        assert!(matches!(asked, Err(CallError::Timeout)));
+        open.send(()).unwrap();
+        assert_eq!(there.get().await.unwrap(), 3);
+        assert_eq!(server.stats().await.unwrap().expired, 1);
     });
 }
 

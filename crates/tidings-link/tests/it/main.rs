@@ -2,6 +2,7 @@
 
 mod anywhere;
 mod calls;
+mod codec;
 mod faults;
 mod help;
 mod limits;
