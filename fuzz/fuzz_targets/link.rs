@@ -14,9 +14,9 @@ use tidings_link::{Identity, Incoming, Limits, Session};
 #[expect(dead_code, reason = "it is only read")]
 enum Tree {
     Leaf,
-    Node(Vec<Tree>),
-    One(Box<Tree>),
-    Named { name: String, map: BTreeMap<String, Option<Tree>> },
+    Node(Vec<Self>),
+    One(Box<Self>),
+    Named { name: String, map: BTreeMap<String, Option<Self>> },
 }
 
 fn session(node: &str) -> Session {

@@ -9,8 +9,8 @@ use tidings::remote::{Bytes, Limits, decode, encode};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Tree {
     Leaf,
-    One(Box<Tree>),
-    Many(Vec<Tree>, Option<u16>),
+    One(Box<Self>),
+    Many(Vec<Self>, Option<u16>),
     Named { text: String, at: (i32, f64) },
 }
 
