@@ -40,7 +40,7 @@ pub struct Sim {
     origin: Origin,
 }
 
-/// What a simulated program may give: `()`, or a `Result` whose error is a failure.
+/// What a simulated program may give: `()`, nothing ever, or a `Result` whose error is a failure.
 pub trait Outcome {
     /// The error, in words.
     #[doc(hidden)]
@@ -50,6 +50,26 @@ pub trait Outcome {
 impl Outcome for () {
     fn into_failure(self) -> Result<(), String> {
         Ok(())
+    }
+}
+
+/// The type of what never ends, such as a server's loop, which has no name of its own yet.
+type Never = <fn() -> ! as Gives>::Given;
+
+/// What a function gives.
+#[doc(hidden)]
+pub trait Gives {
+    /// It.
+    type Given;
+}
+
+impl<T> Gives for fn() -> T {
+    type Given = T;
+}
+
+impl Outcome for Never {
+    fn into_failure(self) -> Result<(), String> {
+        self
     }
 }
 
