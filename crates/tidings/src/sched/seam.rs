@@ -20,8 +20,8 @@ pub enum Choice {
     Branch,
     /// Anything else that needs a random number.
     Random,
-    /// Whether a task lets others run before its next communication: 1, it does. Asked before each
-    /// but the first of a poll, if the seam [`interrupts`](Seam::interrupts).
+    /// Whether a task lets others run before its next communication: 1, it does. Asked once before
+    /// each, if the seam [`interrupts`](Seam::interrupts).
     Yield,
 }
 

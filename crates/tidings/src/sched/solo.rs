@@ -18,6 +18,9 @@ use crate::primitive::{Arc, MutexGuard, Parker, lock};
 use crate::task;
 use crate::time::Instant;
 
+/// The number of the root future, which no task has.
+const ROOT: u32 = u32::MAX - 1;
+
 /// Wakes the root future: it counts as one of the runnable tasks.
 struct Root {
     woken: AtomicBool,
@@ -172,7 +175,7 @@ pub(super) fn block_on<F: Future>(
                 // A wake that comes from here on is for the next poll.
                 root.woken.swap(false, Ordering::AcqRel);
                 worker.refill_budget();
-                worker.refill_asked();
+                worker.refill_asked(ROOT);
                 if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                     return output;
                 }

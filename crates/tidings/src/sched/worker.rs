@@ -62,6 +62,8 @@ pub(crate) struct Worker {
     budget: Cell<u32>,
     /// Operations for which the seam was asked in this poll; `None`: it is not.
     asked: Cell<Option<u32>>,
+    /// The tasks that have let others run before an operation, and have not come back to it.
+    yielded: RefCell<Vec<u32>>,
     random: Cell<u64>,
     turn: Cell<u32>,
     /// For each neighbour: its turn when we last looked, and when that was.
@@ -97,6 +99,7 @@ impl Worker {
                 seam.as_ref()
                     .and_then(|seam| seam.interrupts().then_some(0)),
             ),
+            yielded: RefCell::default(),
             random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
@@ -128,8 +131,9 @@ impl Worker {
         self.budget.set(self.shared.budget);
     }
 
-    /// As `refill_budget`, for a seam that may be asked before each operation.
-    pub(super) fn refill_asked(&self) {
+    /// As `refill_budget`, for a seam that may be asked before each operation; `task` runs.
+    pub(super) fn refill_asked(&self, task: u32) {
+        self.id.set(task);
         if self.asked.get().is_some() {
             self.budget.set(0);
             self.asked.set(Some(0));
@@ -145,8 +149,20 @@ impl Worker {
         // The next operation comes here, too.
         self.budget.set(0);
         self.asked.set(Some(asked + 1));
-        // Before the first it could as well not have been picked.
-        asked == 0 || asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0
+        let task = self.id.get();
+        let mut yielded = self.yielded.borrow_mut();
+        // It was asked before this one already, and is back.
+        if asked == 0
+            && let Some(at) = yielded.iter().position(|&other| other == task)
+        {
+            yielded.swap_remove(at);
+            return true;
+        }
+        let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
+        if !goes_on {
+            yielded.push(task);
+        }
+        goes_on
     }
 
     #[inline(always)]
@@ -301,9 +317,8 @@ impl Worker {
 
     /// As [`run_task`](Self::run_task), of a task with a number.
     pub(super) fn run_numbered(&self, task: Task, number: u32) {
-        self.id.set(number);
         self.refill_budget();
-        self.refill_asked();
+        self.refill_asked(number);
         self.run_on(task);
     }
 
