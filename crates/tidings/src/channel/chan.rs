@@ -25,7 +25,6 @@ use super::refs::{ReceiverRef, Ref, SenderRef};
 use super::source::{Lists, Side, Source, value_of};
 use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
-use crate::event::waits;
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
 use crate::sched::record;
@@ -339,9 +338,7 @@ impl<T> State<T> {
             // SAFETY: the receivers' waiters are slots of this channel, locked.
             *unsafe { value_of(&claimed) } = value.take().map(wrap);
             attempt.waker = Some(claimed.commit(false));
-            if waits::recorded() {
-                record::sent::<T>(self.address(), attempt.waker.as_ref());
-            }
+            record::sent::<T>(self.address(), attempt.waker.as_ref());
             return Sent::Done;
         }
         if self.is_full() {
@@ -350,15 +347,13 @@ impl<T> State<T> {
         if let Some(value) = value.take() {
             here::gave::<T>();
             self.queue.push_back(wrap(value));
-            if waits::recorded() {
-                record::sent::<T>(self.address(), None);
-            }
+            record::sent::<T>(self.address(), None);
         }
         Sent::Done
     }
 
     /// Its number in reports.
-    #[cold]
+    #[inline(always)]
     fn address(&self) -> usize {
         Source::number_around(self)
     }
@@ -395,9 +390,7 @@ impl<T> State<T> {
         if let Some(value) = value.take() {
             here::gave::<T>();
             self.queue.push_back(value);
-            if waits::recorded() {
-                record::sent::<T>(self.address(), None);
-            }
+            record::sent::<T>(self.address(), None);
         }
         loop {
             let mut attempt = Attempt::default();
@@ -408,9 +401,7 @@ impl<T> State<T> {
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
                 *unsafe { value_of(&claimed) } = self.queue.pop_front();
                 attempt.waker = Some(claimed.commit(false));
-                if waits::recorded() {
-                    record::passed::<T>(self.address(), attempt.waker.as_ref());
-                }
+                record::passed::<T>(self.address(), attempt.waker.as_ref());
             } else {
                 self.refill(&mut attempt);
             }
@@ -435,9 +426,7 @@ impl<T> State<T> {
     pub(crate) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
         if let Some(value) = self.queue.pop_front() {
             self.left += 1;
-            if waits::recorded() {
-                record::received::<T>(self.address(), None);
-            }
+            record::received::<T>(self.address(), None);
             if !self.senders.is_empty() {
                 self.refill(attempt);
             }
@@ -451,9 +440,7 @@ impl<T> State<T> {
             let value = unsafe { value_of::<T>(&claimed) }.take();
             self.left += 1;
             attempt.waker = Some(claimed.commit(false));
-            if waits::recorded() {
-                record::received::<T>(self.address(), attempt.waker.as_ref());
-            }
+            record::received::<T>(self.address(), attempt.waker.as_ref());
             return Received::Value(value.expect("a sender waits with a value"));
         }
         if self.closed {
@@ -475,7 +462,7 @@ impl<T> State<T> {
             let before = into.len();
             self.queue.take(into, limit);
             self.left += (into.len() - before) as u64;
-            if waits::recorded() {
+            if crate::event::waits::recorded() {
                 (before..into.len()).for_each(|_| record::received::<T>(self.address(), None));
             }
             return false;
@@ -517,9 +504,7 @@ impl<T> State<T> {
                 let value = value.expect("a sender waits with a value");
                 self.queue.push_back(value);
                 attempt.waker = Some(claimed.commit(false));
-                if waits::recorded() {
-                    record::entered::<T>(self.address(), attempt.waker.as_ref());
-                }
+                record::entered::<T>(self.address(), attempt.waker.as_ref());
                 return;
             }
             attempt.waker = Some(claimed.commit(false));

@@ -16,7 +16,7 @@ use super::bell::{Door, Rings};
 use super::error::RecvError;
 use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
-use crate::event::{Attempt, Event, Sync, into_future, waits};
+use crate::event::{Attempt, Event, Sync, into_future};
 #[cfg(feature = "remote")]
 use crate::primitive::Arc;
 use crate::primitive::slab;
@@ -157,14 +157,14 @@ impl<T> Sender<T> {
                     // SAFETY: the receiver's waiter is a slot of this cell, locked.
                     *unsafe { value_of(&claimed) } = value.take();
                     let waker = Some(claimed.commit(closed));
-                    if !closed && waits::recorded() {
+                    if !closed {
                         record::sent::<T>(Source::number_around(state), waker.as_ref());
                     }
                     waker
                 }
                 None => {
                     state.value = value.take();
-                    if state.value.is_some() && waits::recorded() {
+                    if state.value.is_some() {
                         record::sent::<T>(Source::number_around(state), None);
                     }
                     None
@@ -423,7 +423,7 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
             }
             state.sender_gone
         });
-        if place.is_some() && waits::recorded() {
+        if place.is_some() {
             record::received::<T>(this.receiver.chan().number(), None);
         }
         happened.then_some(0)

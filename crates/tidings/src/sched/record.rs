@@ -145,27 +145,40 @@ impl Drop for Line {
 }
 
 /// A value of type `T` went into a channel, to whom this wakes if to anybody.
-#[cold]
+#[inline(always)]
 pub(crate) fn sent<T>(channel: usize, to: Option<&Waker>) {
-    note::<T>(Happened::Sent, channel, to.and_then(party));
+    if waits::recorded() {
+        met::<T>(Happened::Sent, channel, to);
+    }
 }
 
 /// A value came out of a channel, from whom this wakes if he waited with it.
-#[cold]
+#[inline(always)]
 pub(crate) fn received<T>(channel: usize, from: Option<&Waker>) {
-    note::<T>(Happened::Received, channel, from.and_then(party));
+    if waits::recorded() {
+        met::<T>(Happened::Received, channel, from);
+    }
+}
+
+#[cold]
+fn met<T>(happened: Happened, channel: usize, with: Option<&Waker>) {
+    note_of::<T>(None, happened, channel, with.and_then(party));
 }
 
 /// The value of a sender that waited has entered a channel, where a place has become free.
-#[cold]
+#[inline(always)]
 pub(crate) fn entered<T>(channel: usize, sender: Option<&Waker>) {
-    note_of::<T>(sender.and_then(party), Happened::Sent, channel, None);
+    if waits::recorded() {
+        note_of::<T>(sender.and_then(party), Happened::Sent, channel, None);
+    }
 }
 
 /// The oldest value of a channel was handed to a receiver that waited.
-#[cold]
+#[inline(always)]
 pub(crate) fn passed<T>(channel: usize, receiver: Option<&Waker>) {
-    note_of::<T>(receiver.and_then(party), Happened::Received, channel, None);
+    if waits::recorded() {
+        note_of::<T>(receiver.and_then(party), Happened::Received, channel, None);
+    }
 }
 
 /// A wait in a cell or lock was ended.
@@ -202,6 +215,7 @@ fn note<T>(happened: Happened, channel: usize, with: Option<Party>) {
 }
 
 /// `who`: not the task that runs, but for whom it acts.
+#[cold]
 fn note_of<T>(who: Option<Party>, happened: Happened, channel: usize, with: Option<Party>) {
     let outside = Party {
         id: 0,
