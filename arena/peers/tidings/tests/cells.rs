@@ -162,7 +162,10 @@ fn a_server_that_goes_is_an_error_of_the_client() {
             prepare(&mut client, &mut server, &prep);
             drop(server);
             let answer = client.answer("run id=2 inner=1000000");
-            assert!(answer.contains(r#""kind":"bug""#), "{system} {cell}: {answer}");
+            assert!(
+                answer.contains(r#""kind":"bug""#),
+                "{system} {cell}: {answer}"
+            );
         }
     }
 }
