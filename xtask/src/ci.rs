@@ -51,7 +51,8 @@ const STAGES: &[(&str, Stage)] = &[
 /// The workspace's tests, and those of the crate that it shares with peers outside of it.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {
     let own = run_at_root(&[], "cargo test --workspace --no-fail-fast", tally);
-    let features = "cargo test -p tidings --features serde,tracing --test features";
+    let features =
+        "cargo test -p tidings --features serde,tracing,tokio --test features --test tokio";
     let own = run_at_root(&[], features, tally).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
     done(run_in("arena/peers/shared/savina", &[], shared, tally).and(own))

@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use super::foreign::Foreign;
 use super::runtime::{Runtime, Shared};
 use super::seam::Seam;
 use super::sockets::Sockets;
@@ -26,6 +27,7 @@ pub struct Builder {
     pub(super) patience: Option<Duration>,
     pub(super) sockets: Sockets,
     pub(super) recorded: Option<usize>,
+    pub(super) foreign: Foreign,
 }
 
 impl Default for Builder {
@@ -40,6 +42,7 @@ impl Default for Builder {
             patience: None,
             sockets: Sockets::default(),
             recorded: None,
+            foreign: Foreign::default(),
         }
     }
 }
@@ -129,6 +132,36 @@ impl Builder {
     #[must_use]
     pub fn network(mut self, network: Arc<dyn crate::net::Network>) -> Self {
         self.sockets.network = Some(network);
+        self
+    }
+
+    /// Lets what needs tokio work in the tasks of this runtime, in the future of `block_on` and in
+    /// blocking work: `tokio::net`, `tokio::time`, `reqwest`, `sqlx`. Our threads are inside of
+    /// that runtime; its own threads do its I/O, and wake our tasks.
+    ///
+    /// Such I/O costs a wake-up across threads each time, [`tidings::net`](crate::net) none. What to know:
+    /// - `tokio::spawn` runs on tokio's threads: work that computes there holds up all of its I/O.
+    /// - `Handle::block_on` and `block_in_place` inside of a task block its worker; nothing panics.
+    /// - tokio's budget does not count here; a task of ours that awaits ready futures of tokio's
+    ///   only never yields.
+    /// - tokio's paused time does not see our tasks; nor does a [`seam`](Self::seam) see tokio's.
+    /// - threads that the program starts itself are not inside. The runtime must outlive ours.
+    ///
+    /// ```
+    /// let io = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    /// let rt = tidings::Runtime::builder().tokio_handle(io.handle().clone()).build().unwrap();
+    /// rt.block_on(async {
+    ///     let task = tidings::spawn(async {
+    ///         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    ///         listener.local_addr().unwrap().port()
+    ///     });
+    ///     assert_ne!(task.await.unwrap(), 0);
+    /// });
+    /// ```
+    #[cfg(feature = "tokio")]
+    #[must_use]
+    pub fn tokio_handle(mut self, handle: tokio::runtime::Handle) -> Self {
+        self.foreign.handle = Some(handle);
         self
     }
 

@@ -53,7 +53,9 @@ pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
     }
     ENTERED.with(|entered| entered.borrow_mut().push(Arc::clone(shared)));
     let leave = Leave;
+    let entered = shared.foreign.enter();
     let result = f();
+    drop(entered);
     drop(leave);
     result
 }

@@ -15,6 +15,7 @@
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
 //! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
+//! | `foreign.rs` | the runtime of tokio's that they are all inside of, if asked for |
 //! | `sockets.rs` | workers wait in the poller of sockets; `no_sockets.rs` where there is none |
 //! | `current.rs` | which worker this thread is |
 //!
@@ -26,6 +27,7 @@ mod blocking;
 mod builder;
 mod current;
 mod deadlock;
+mod foreign;
 mod idle;
 mod inbox;
 mod local;

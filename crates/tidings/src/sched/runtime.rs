@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::blocking::Blocking;
 use super::builder::Builder;
+use super::foreign::Foreign;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
@@ -43,6 +44,7 @@ pub(crate) struct Shared {
     pub(super) sockets: Sockets,
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
+    pub(super) foreign: Foreign,
     closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -90,6 +92,7 @@ impl Shared {
                 .map(|patience| (patience, Watching::start())),
             sockets: std::mem::take(&mut builder.sockets),
             recorder: builder.recorded.map(|kept| Recorder::new(kept, workers)),
+            foreign: std::mem::take(&mut builder.foreign),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
@@ -209,6 +212,8 @@ impl Shared {
         let parker = Arc::new(Parker::current());
         let _ = shared.remotes[index].parker.set(Arc::clone(&parker));
         let worker = Worker::new(shared, index, parker, None);
+        // To the end: futures that are dropped may deregister what they have with it.
+        let _entered = shared.foreign.enter();
         worker.run();
         if shared.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             current::become_worker(&worker, || shared.end());

@@ -19,10 +19,18 @@ use crate::primitive::{Arc, OnceLock};
 use crate::task::wake_each;
 
 /// What a runtime has for its sockets.
-#[derive(Default)]
 pub(super) struct Sockets {
     driver: OnceLock<Arc<Driver>>,
     pub(super) network: Option<Arc<dyn Network>>,
+}
+
+impl Default for Sockets {
+    fn default() -> Self {
+        Self {
+            driver: OnceLock::new(),
+            network: None,
+        }
+    }
 }
 
 impl Shared {
