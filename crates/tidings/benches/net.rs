@@ -127,6 +127,7 @@ system!(
 
 const SYSTEMS: [&str; 3] = ["tidings", "tokio-mt", "tokio-ct"];
 
+#[expect(clippy::large_enum_variant, reason = "there is one at a time")]
 enum Runtime {
     Ours(tidings::Runtime),
     Tokio(tokio::runtime::Runtime),
