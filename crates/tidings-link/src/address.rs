@@ -28,6 +28,7 @@ pub enum Address {
 
 impl Address {
     /// The host, of those that have one.
+    #[cfg(feature = "tls")]
     pub(crate) fn host(&self) -> Option<&str> {
         let (Self::Tcp(at) | Self::Tls(at)) = self else {
             return None;

@@ -5,6 +5,10 @@
 //! References, replies and references to one-way interfaces (observers) may stand inside of
 //! messages, and keep working.
 //!
+//! A reference that came over a link is that of a proxy here: an actor whose messages go there. So
+//! `stop` and `kill` end the proxy, and say nothing to the actor: a peer may send it what its
+//! interface has, and no more. Call cycles that cross a link are not seen: give such calls a timeout.
+//!
 //! The protocol is a document, PROTOCOL.md beside this crate; [`Session`] is its state machine
 //! without sockets and tasks, [`link`] puts it on a stream under any executor.
 //!
