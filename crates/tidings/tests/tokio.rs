@@ -88,12 +88,13 @@ fn a_runtime_ends_while_its_tasks_wait_for_tokio() {
     let tokio = tokio_with(1);
     let rt = tidings::Runtime::builder().tokio_handle(tokio.handle().clone());
     let rt = rt.build().unwrap();
-    let task = rt.block_on(async {
+    let (tx, rx) = tidings::unbounded();
+    let task = rt.spawn(async move {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let task = tidings::spawn(async move { listener.accept().await.map(drop) });
-        tidings::yield_now().await;
-        task
+        tx.send(()).await.unwrap();
+        listener.accept().await.map(drop)
     });
+    rt.block_on(async { rx.recv().await.unwrap() });
     drop(rt);
     assert!(
         futures::executor::block_on(task)

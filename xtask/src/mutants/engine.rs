@@ -70,6 +70,13 @@ pub(super) const ENGINES: &[Engine] = &[
         tests: "",
     },
     Engine {
+        name: "sim",
+        build: "-p tidings-sim --test it",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
         name: "stress",
         build: "-p tidings --test stress",
         env: &[("TIDINGS_STRESS_SECS", "5")],

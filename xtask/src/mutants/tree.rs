@@ -31,7 +31,8 @@ impl Tree {
                 Some(text) => text.clone().into_bytes(),
                 None => fs::read(&at).map_err(|error| format!("{}: {error}", at.display()))?,
             };
-            if path.starts_with("crates/tidings/") || path == "Cargo.lock" {
+            let library = ["crates/tidings/", "crates/tidings-sim/"];
+            if library.iter().any(|folder| path.starts_with(folder)) || path == "Cargo.lock" {
                 print.add(path.as_bytes());
                 print.add(&content);
             }
