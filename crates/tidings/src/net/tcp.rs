@@ -8,6 +8,8 @@ use std::net::{self, Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use socket2::{Domain, Type};
+
 use super::accept::{Accepting, Listen};
 use super::driver;
 use super::installed::{Installed, InstalledListener};
@@ -271,9 +273,23 @@ enum Listener {
     Installed(InstalledListener),
 }
 
+/// Connections that wait to be accepted. With 128, as std has, the others of a thousand that connect
+/// at once try again after a second.
+const BACKLOG: i32 = 4096;
+
+fn listen(at: SocketAddr) -> io::Result<mio::net::TcpListener> {
+    let socket = socket2::Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+    socket.set_reuse_address(true)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&at.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(mio::net::TcpListener::from_std(socket.into()))
+}
+
 impl TcpListener {
     /// Listens at this address; port 0 is any that is free. On Unix the address may be one that
-    /// was listened at until just before (`SO_REUSEADDR`).
+    /// was listened at until just before (`SO_REUSEADDR`). Up to 4096 connections wait to be
+    /// accepted, or as many as the system allows.
     ///
     /// # Errors
     /// As std's, [`AddrInUse`](ErrorKind::AddrInUse) for one; on a runtime under a seam without a
@@ -288,7 +304,7 @@ impl TcpListener {
             Some(network) => Listener::Installed(InstalledListener::new(network.bind(at)?)),
             None => {
                 let driver = driver()?;
-                Listener::System(Io::with(&driver, mio::net::TcpListener::bind(at)?)?)
+                Listener::System(Io::with(&driver, listen(at)?)?)
             }
         };
         Ok(Self::of(listener))

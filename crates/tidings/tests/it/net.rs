@@ -571,3 +571,19 @@ fn sockets_of_the_system_are_not_for_a_runtime_under_a_seam() {
 fn a_socket_needs_a_runtime() {
     let _ = TcpListener::bind(HERE);
 }
+
+#[test]
+fn many_that_connect_at_once_wait_to_be_accepted() {
+    run(&pool(1), async {
+        let listener = TcpListener::bind(HERE).unwrap();
+        let at = listener.local_addr().unwrap();
+        // Beyond the backlog a connect gets no answer; std's is 128.
+        let waiting: Vec<_> = (0..400)
+            .map(|_| std::net::TcpStream::connect_timeout(&at, Duration::from_secs(30)))
+            .collect();
+        assert!(waiting.iter().all(Result::is_ok));
+        for _ in 0..400 {
+            listener.accept().await.unwrap();
+        }
+    });
+}
