@@ -158,6 +158,10 @@ impl Offer {
     }
 
     /// It went with a request that will not be executed.
+    #[cfg_attr(
+        loom,
+        allow(dead_code, reason = "for actors, of which loom has no program")
+    )]
     pub(crate) fn refused(mut self) {
         if let Some(asked) = self.asked.take() {
             asked.got(Got::Refused);
