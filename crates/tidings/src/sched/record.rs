@@ -321,7 +321,7 @@ impl super::Builder {
     /// [`Runtime::flight_record`](super::Runtime::flight_record).
     ///
     /// Each communication of the process then looks whether its runtime keeps it, and one that is kept
-    /// reads the clock: some tens of nanoseconds. The lines are known in builds with debug assertions.
+    /// reads the clock and locks its worker's ring. The lines are known in builds with debug assertions.
     ///
     /// # Panics
     /// If `n` is 0.
