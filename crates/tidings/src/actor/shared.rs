@@ -21,6 +21,7 @@ use super::life::Stop;
 use super::mailbox::{Ended, Mailbox};
 use crate::primitive::{Arc, Mutex, lock};
 use crate::sync::{self, MutexGuard};
+use crate::task::yield_now;
 use crate::time::{MissedTicks, interval_at, sleep};
 
 /// How many reentrant handlers of an actor run at once if it does not say otherwise.
@@ -250,6 +251,8 @@ impl<A: Send + 'static> Shared<A> {
             loop {
                 ticks.tick().await;
                 this.with(&mut f);
+                // Who has cancelled or replaced it is heard before the next tick, which may be due.
+                yield_now().await;
             }
         });
     }

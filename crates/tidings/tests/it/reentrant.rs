@@ -314,6 +314,8 @@ fn the_state_is_touched_inside_of_its_actor_only() {
 trait Clock {
     async fn set(this: Shared<Self>, name: &'static str, after: Duration) -> ();
     async fn every(this: Shared<Self>, name: &'static str, period: Duration) -> ();
+    /// As `every`, but the first time it cancels itself, and takes until the next is due.
+    async fn once_in_every(this: Shared<Self>, name: &'static str, period: Duration) -> ();
     /// Sets two, and cancels the first when its time has come.
     async fn set_and_cancel(&mut self) -> bool;
     async fn cancel(this: Shared<Self>, name: &'static str) -> bool;
@@ -335,6 +337,14 @@ impl Clock for Alarms {
             if alarms.fired.len() == 3 {
                 assert!(alarms.this.cancel(name));
             }
+        });
+    }
+    async fn once_in_every(this: Shared<Self>, name: &'static str, period: Duration) {
+        this.every(name, period, move |alarms| {
+            alarms.fired.push(name);
+            alarms.this.cancel(name);
+            let begun = std::time::Instant::now();
+            while begun.elapsed() < 2 * period {}
         });
     }
     async fn set_and_cancel(&mut self) -> bool {
@@ -385,6 +395,17 @@ fn timers_fire_once_are_replaced_and_go_on() {
         clock.every("tick", MILLI).await.unwrap();
         assert_eq!(fired(&clock, 3).await, ["soon", "tick", "tick"]);
         assert!(!clock.cancel("tick").await.unwrap());
+    });
+}
+
+#[test]
+fn a_timer_that_cancels_itself_does_not_fire_again_though_it_is_late() {
+    on_all(|| async {
+        let clock = clock();
+        clock.once_in_every("tick", MILLI).await.unwrap();
+        assert_eq!(fired(&clock, 1).await, ["tick"]);
+        clock.set("soon", MILLI).await.unwrap();
+        assert_eq!(fired(&clock, 2).await, ["tick", "soon"]);
     });
 }
 
