@@ -1,6 +1,7 @@
 //! What SEMANTICS.md promises, through the public API: one file per theme.
 
 mod actor;
+mod alarms;
 mod ask;
 mod books;
 mod both;
