@@ -134,6 +134,9 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
         println!("=== {line}");
         report.push(line);
     }
+    if !tally.failures.is_empty() {
+        println!("\n=== what failed\n{}", tally.failures.join("\n"));
+    }
     println!("\n{}\n", report.join("\n"));
     println!("{:.0} s in all", whole.elapsed().as_secs_f64());
     println!("{} passed, {} failed", tally.passed, tally.failed);

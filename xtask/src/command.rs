@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// Tests that ran, over all commands.
 #[derive(Default)]
@@ -12,7 +12,15 @@ pub(crate) struct Tally {
     pub(crate) failed: u64,
     /// What the engines of `cargo x laws` report.
     pub(crate) laws: Vec<String>,
+    /// What failed, in the words of its program: told again at the end of a long run, whose
+    /// beginning may have been cut off.
+    pub(crate) failures: Vec<String>,
+    /// So many lines of a failed test's output are still to be kept.
+    quoting: usize,
 }
+
+/// Lines that are kept of a failed test's output.
+const QUOTED: usize = 30;
 
 impl Tally {
     /// Adds what is no summary of a program.
@@ -24,6 +32,7 @@ impl Tally {
     /// Counts `test result: ok. 3 passed; 0 failed; ..` of cargo and `--- PASS: TestName` of
     /// `go test -v`, whose subtests are indented and belong to their test.
     fn count(&mut self, line: &str) {
+        self.quote(line.trim_end());
         if let Some(summary) = line.strip_prefix("test result: ") {
             let number_before = |word: &str| {
                 let words: Vec<&str> = summary.split([' ', ';']).collect();
@@ -38,6 +47,24 @@ impl Tally {
             self.passed += 1;
         } else if line.starts_with("--- FAIL: ") {
             self.failed += 1;
+        }
+    }
+
+    /// Keeps the line if it tells of a failure: the output of a failed test as libtest repeats it,
+    /// a program that did not end by itself, a failed test of Go.
+    fn quote(&mut self, line: &str) {
+        if line.starts_with("---- ") && line.ends_with(" stdout ----") {
+            self.quoting = QUOTED;
+        } else if line == "failures:" {
+            self.quoting = 0;
+        }
+        let told = ["error", "--- FAIL: "]
+            .iter()
+            .any(|it| line.starts_with(it))
+            || line.contains("process didn't exit successfully");
+        if self.quoting > 0 || told {
+            self.quoting = self.quoting.saturating_sub(1);
+            self.failures.push(line.to_owned());
         }
     }
 }
@@ -79,26 +106,31 @@ pub(crate) fn run_in(
         format!("cd {folder} && ")
     };
     println!("$ {cd}{shown}");
-    let mut child = Command::new(program)
+    // One pipe for both, so that an error stands where it was told.
+    let (output, errors) = std::io::pipe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command
         .args(words)
         .envs(env.iter().copied())
         .current_dir(root().join(folder))
-        .stdout(Stdio::piped())
+        .stderr(errors.try_clone().map_err(|error| error.to_string())?)
+        .stdout(errors);
+    let mut child = command
         .spawn()
         .map_err(|error| format!("{program} cannot be started: {error}"))?;
-    if let Some(output) = child.stdout.take() {
-        let mut output = BufReader::new(output);
-        let mut line = Vec::new();
-        // Bytes and not `lines()`: a test may print what is not UTF-8.
-        while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-            let mut stdout = std::io::stdout().lock();
-            stdout
-                .write_all(&line)
-                .and_then(|()| stdout.flush())
-                .map_err(|e| e.to_string())?;
-            tally.count(&String::from_utf8_lossy(&line));
-            line.clear();
-        }
+    // It holds the pipe's other end, which would never end.
+    drop(command);
+    let mut output = BufReader::new(output);
+    let mut line = Vec::new();
+    // Bytes and not `lines()`: a test may print what is not UTF-8.
+    while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+        let mut stdout = std::io::stdout().lock();
+        stdout
+            .write_all(&line)
+            .and_then(|()| stdout.flush())
+            .map_err(|e| e.to_string())?;
+        tally.count(&String::from_utf8_lossy(&line));
+        line.clear();
     }
     let status = child
         .wait()
@@ -137,6 +169,32 @@ mod tests {
             tally.count(line);
         }
         assert_eq!((tally.passed, tally.failed), (16, 3));
+    }
+
+    #[test]
+    fn what_failed_is_kept_to_be_told_again() {
+        let mut tally = Tally::default();
+        for line in [
+            "test fine ... ok\n",
+            "failures:\n",
+            "---- wrong stdout ----\n",
+            "assertion failed\n",
+            "failures:\n",
+            "    wrong\n",
+            "error: test failed, to rerun pass `--test it`\n",
+            "  process didn't exit successfully: `it` (signal: 6, SIGABRT)\n",
+        ] {
+            tally.count(line);
+        }
+        assert_eq!(
+            tally.failures,
+            [
+                "---- wrong stdout ----",
+                "assertion failed",
+                "error: test failed, to rerun pass `--test it`",
+                "  process didn't exit successfully: `it` (signal: 6, SIGABRT)",
+            ]
+        );
     }
 
     #[test]

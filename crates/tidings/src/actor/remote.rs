@@ -128,11 +128,6 @@ pub(crate) fn dropping<R>(why: CallError, f: impl FnOnce() -> R) -> R {
     leaving(why, f)
 }
 
-/// A reference that does not keep the actor alive, whatever its messages are.
-pub(crate) fn any_of<I: Send + 'static>(recipient: &Recipient<I>) -> AnyRef {
-    recipient.any()
-}
-
 impl<I: Send + 'static> Recipient<I> {
     /// Does a full mailbox refuse messages, rather than have senders wait?
     pub(crate) fn rejects(&self) -> bool {

@@ -183,6 +183,15 @@ impl Pool {
     }
 }
 
+/// One worker, who takes `all`, beside the thread that does `push`.
+fn one_worker(pool: Arc<Pool>, all: usize, push: impl FnOnce(&Pool)) {
+    let worker = Arc::clone(&pool);
+    let worker = fork(move || worker.work(0, all));
+    push(&pool);
+    worker.join().unwrap();
+    assert!(pool.idle.all(0), "nobody searches or sleeps");
+}
+
 #[test]
 fn a_push_wakes_a_worker_that_falls_asleep() {
     const OUTCOMES: &[&str] = &[
@@ -191,12 +200,7 @@ fn a_push_wakes_a_worker_that_falls_asleep() {
         "nobody needs to be woken",
     ];
     explore("idle", OUTCOMES, || {
-        let pool = Pool::new();
-        let worker = Arc::clone(&pool);
-        let worker = fork(move || worker.work(0, 1));
-        pool.push(0);
-        worker.join().unwrap();
-        assert!(pool.idle.all(0), "nobody searches or sleeps");
+        one_worker(Pool::new(), 1, |pool| pool.push(0));
     });
 }
 
@@ -246,12 +250,7 @@ fn a_push_for_one_worker_wakes_it() {
         "nobody needs to be woken",
     ];
     explore("idle/for one", OUTCOMES, || {
-        let pool = Pool::new();
-        let worker = Arc::clone(&pool);
-        let worker = fork(move || worker.work(0, 1));
-        pool.push_for(0);
-        worker.join().unwrap();
-        assert!(pool.idle.all(0), "nobody searches or sleeps");
+        one_worker(Pool::new(), 1, |pool| pool.push_for(0));
     });
 }
 
@@ -263,12 +262,7 @@ fn a_push_wakes_a_worker_that_sleeps_in_the_poller() {
         "nobody needs to be woken",
     ];
     explore("idle/poller", OUTCOMES, || {
-        let pool = Pool::with_sockets(usize::MAX);
-        let worker = Arc::clone(&pool);
-        let worker = fork(move || worker.work(0, 1));
-        pool.push(0);
-        worker.join().unwrap();
-        assert!(pool.idle.all(0), "nobody searches or sleeps");
+        one_worker(Pool::with_sockets(usize::MAX), 1, |pool| pool.push(0));
     });
 }
 
@@ -276,15 +270,12 @@ fn a_push_wakes_a_worker_that_sleeps_in_the_poller() {
 fn a_push_and_an_edge_are_both_taken() {
     const OUTCOMES: &[&str] = &["woken in the poller", "heard of an edge"];
     explore("idle/edge", OUTCOMES, || {
-        let pool = Pool::with_sockets(usize::MAX);
-        let worker = Arc::clone(&pool);
-        let worker = fork(move || worker.work(0, 2));
-        if let Some((_, poller)) = &pool.sockets {
-            poller.edge();
-        }
-        pool.push(0);
-        worker.join().unwrap();
-        assert!(pool.idle.all(0), "nobody searches or sleeps");
+        one_worker(Pool::with_sockets(usize::MAX), 2, |pool| {
+            if let Some((_, poller)) = &pool.sockets {
+                poller.edge();
+            }
+            pool.push(0);
+        });
     });
 }
 

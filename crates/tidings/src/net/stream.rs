@@ -94,9 +94,33 @@ fn poll_budget(cx: &Context<'_>) -> Poll<()> {
     Poll::Pending
 }
 
-/// Implements the traits of `futures-io` for a stream and for references to it.
+/// What every stream does by its [`Bytes`]: the traits of `futures-io`, for it and for references to
+/// it, and the methods that do not wait.
 macro_rules! async_bytes {
     ($stream:ty) => {
+        impl $stream {
+            /// Reads what is there, without waiting; 0 at the end.
+            ///
+            /// # Errors
+            /// As std's; [`WouldBlock`](io::ErrorKind::WouldBlock) if there is nothing.
+            pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+                Bytes::try_read(self, &mut [IoSliceMut::new(buffer)])
+            }
+
+            /// Writes what there is room for, without waiting.
+            ///
+            /// # Errors
+            /// As std's; [`WouldBlock`](io::ErrorKind::WouldBlock) if there is no room.
+            pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
+                Bytes::try_write(self, &[IoSlice::new(bytes)])
+            }
+
+            /// Two halves, for two tasks.
+            pub fn into_split(self) -> ($crate::net::ReadHalf<Self>, $crate::net::WriteHalf<Self>) {
+                $crate::net::stream::split(self)
+            }
+        }
+
         async_bytes!($stream: $stream);
         async_bytes!($stream: &$stream);
     };

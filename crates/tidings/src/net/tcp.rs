@@ -17,7 +17,7 @@ use super::io::Io;
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
-use super::stream::{Bytes, ReadHalf, WriteHalf, async_bytes, split};
+use super::stream::{Bytes, async_bytes};
 use crate::primitive::Mutex;
 use crate::sched;
 
@@ -159,27 +159,6 @@ impl TcpStream {
     /// Waits until a write is worth a try: an event.
     pub fn writable(&self) -> Ready<'_> {
         Ready::new(self.readiness(), Direction::Write)
-    }
-
-    /// Reads what is there, without waiting; 0 at the end.
-    ///
-    /// # Errors
-    /// As std's; [`WouldBlock`](ErrorKind::WouldBlock) if there is nothing.
-    pub fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        Bytes::try_read(self, &mut [IoSliceMut::new(buffer)])
-    }
-
-    /// Writes what there is room for, without waiting.
-    ///
-    /// # Errors
-    /// As std's; [`WouldBlock`](ErrorKind::WouldBlock) if there is no room.
-    pub fn try_write(&self, bytes: &[u8]) -> io::Result<usize> {
-        Bytes::try_write(self, &[IoSlice::new(bytes)])
-    }
-
-    /// Two halves, for two tasks.
-    pub fn into_split(self) -> (ReadHalf<Self>, WriteHalf<Self>) {
-        split(self)
     }
 }
 

@@ -399,17 +399,21 @@ struct Elements<'r, 'b> {
     counted: bool,
 }
 
-impl Elements<'_, '_> {
+impl<'b> Elements<'_, 'b> {
+    /// The next element, or the next key of a map.
     #[inline]
-    fn next(&mut self, size: usize) -> Result<bool, Malformed> {
+    fn next_seeded<S: DeserializeSeed<'b>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Malformed> {
         if self.left == 0 {
-            return Ok(false);
+            return Ok(None);
         }
         if std::mem::take(&mut self.counted) {
-            self.pay(size)?;
+            self.pay(size_of::<S::Value>())?;
         }
         self.left -= 1;
-        Ok(true)
+        seed.deserialize(&mut *self.reader).map(Some)
     }
 
     /// Pays for all elements, of this size, before the first.
@@ -433,10 +437,7 @@ impl<'b> de::SeqAccess<'b> for Elements<'_, 'b> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Malformed> {
-        if !self.next(size_of::<S::Value>())? {
-            return Ok(None);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
+        self.next_seeded(seed)
     }
     fn size_hint(&self) -> Option<usize> {
         self.hint()
@@ -450,10 +451,7 @@ impl<'b> de::MapAccess<'b> for Elements<'_, 'b> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, Malformed> {
-        if !self.next(size_of::<S::Value>())? {
-            return Ok(None);
-        }
-        seed.deserialize(&mut *self.reader).map(Some)
+        self.next_seeded(seed)
     }
     fn next_value_seed<S: DeserializeSeed<'b>>(&mut self, seed: S) -> Result<S::Value, Malformed> {
         self.reader.costs(size_of::<S::Value>())?;

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::port::{Call, Outcome, with};
 use super::proxy::refused;
 use super::{Interface, Malformed, Remote, codec, interface};
-use crate::actor::remote::{Answers, AtEnd, any_of, drop_unsent};
+use crate::actor::remote::{Answers, AtEnd, drop_unsent};
 use crate::actor::{CallError, Exit, Recipient, Reference, Reply, SendError};
 use crate::channel::TryRecvError;
 use crate::channel::bell::Door;
@@ -61,7 +61,7 @@ impl<R: Reference<Message: Remote>> Exported<R> {
         key: u32,
     ) -> Self {
         Self {
-            _at_end: AtEnd::new(any_of(&recipient), move || door.gone(key)),
+            _at_end: AtEnd::new(recipient.any(), move || door.gone(key)),
             reference,
             recipient,
             interface: interface::<R::Message>(),
