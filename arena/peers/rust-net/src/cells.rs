@@ -3,41 +3,18 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use peer_protocol::net::{Paced, Transport};
 pub(crate) use peer_protocol::{Counts, Fault, within};
 use tokio::runtime::Runtime;
 
-use crate::drive::{Clients, Latencies};
+use crate::drive::Clients;
 use crate::{bare, codec, mux, remoc_link, tarpc_link, tonic_link};
-
-/// A client's end of a pair. The reply is verified by who calls.
-pub(crate) trait End: Send + 'static {
-    fn echo(&mut self, number: i64) -> impl Future<Output = Result<i64, Fault>> + Send;
-}
-
-/// How a system makes its pairs.
-pub(crate) trait Transport: 'static {
-    type End: End;
-
-    /// Serves until the runtime ends; gives the address.
-    fn serve(pairs: usize) -> impl Future<Output = Result<SocketAddr, Fault>> + Send;
-
-    /// Connects all clients.
-    fn connect(
-        addr: SocketAddr,
-        pairs: usize,
-    ) -> impl Future<Output = Result<Vec<Self::End>, Fault>> + Send;
-}
 
 /// Clients that are connected, whatever they are connected by.
 pub(crate) trait Driver {
     fn ready(&self) -> Duration;
     fn run(&mut self, runtime: &Runtime, inner: i64) -> Result<(Duration, Counts), Fault>;
-    fn paced(
-        &mut self,
-        runtime: &Runtime,
-        rate: i64,
-        secs: i64,
-    ) -> Result<(Duration, Counts, Latencies), Fault>;
+    fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault>;
 }
 
 /// Makes a server; inside the runtime.

@@ -4,12 +4,13 @@ use std::net::SocketAddr;
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use futures::{SinkExt, StreamExt};
+use peer_protocol::net::{End, Parcel, Transport};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::codec::{Framed, FramedRead, FramedWrite, LengthDelimitedCodec};
 
-use crate::cells::{End, Fault, Transport};
-use crate::mux::{Parcel, Parcels};
+use crate::cells::Fault;
+use crate::mux::Parcels;
 use crate::tcp;
 
 /// A connection per client.

@@ -4,35 +4,18 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use peer_protocol::net::{End, Latencies, Paced, Transport, due_at, pair, verified};
 use tokio::runtime::Runtime;
 use tokio::sync::{Barrier, mpsc};
 
-use crate::cells::{Counts, Driver, End, Fault, Transport, within};
-use peer_protocol::Histogram;
-
-/// From the time requests were due, and from the time they were written.
-#[derive(Debug, Default)]
-pub(crate) struct Latencies {
-    pub(crate) due: Histogram,
-    pub(crate) sent: Histogram,
-}
+use crate::cells::{Counts, Driver, Fault, within};
+use crate::tcp::at_once;
 
 /// All clients of a cell, connected.
 pub(crate) struct Clients<E> {
     ends: Vec<E>,
     requests: i64,
     ready: Duration,
-}
-
-async fn verified(end: &mut impl End, number: i64) -> Result<i64, Fault> {
-    let answer = end.echo(number).await?;
-    if answer == number {
-        Ok(answer)
-    } else {
-        Err(Fault::Bug(format!(
-            "asked {number}, the answer is {answer}"
-        )))
-    }
 }
 
 impl<E: End> Clients<E> {
@@ -44,16 +27,9 @@ impl<E: End> Clients<E> {
     ) -> Result<Self, Fault> {
         let begin = Instant::now();
         let ends = T::connect(addr, pairs).await?;
-        let first = ends
-            .into_iter()
-            .map(|mut end| tokio::spawn(async move { verified(&mut end, -1).await.map(|_| end) }));
-        let tasks: Vec<_> = first.collect();
-        let mut ends = Vec::with_capacity(pairs);
-        for task in tasks {
-            ends.push(task.await??);
-        }
+        let first = |mut end: E| async move { verified(&mut end, -1).await.map(|_| end) };
         Ok(Self {
-            ends,
+            ends: at_once(ends.into_iter().map(first)).await?,
             requests,
             ready: begin.elapsed(),
         })
@@ -68,10 +44,7 @@ impl<E: End> Clients<E> {
             tokio::spawn(async move {
                 gates.0.wait().await;
                 gates.1.wait().await;
-                let mut counts = Counts {
-                    units: 2, // itself and its server
-                    ..Counts::default()
-                };
+                let mut counts = pair();
                 for number in 0..requests {
                     counts.check += verified(&mut end, number).await?;
                     counts.msgs += 2;
@@ -93,11 +66,7 @@ impl<E: End> Clients<E> {
     }
 
     /// Requests 0 .. `rate * secs`, request k by client k mod N and due at k / rate.
-    async fn scheduled(
-        ends: Vec<E>,
-        rate: i64,
-        secs: i64,
-    ) -> Result<(Duration, Counts, Latencies, Vec<E>), Fault> {
+    async fn scheduled(ends: Vec<E>, rate: i64, secs: i64) -> Result<(Paced, Vec<E>), Fault> {
         let (mut queues, mut tasks) = (Vec::new(), Vec::new());
         let requests = rate * secs;
         let each = requests as usize / ends.len() + 1;
@@ -107,10 +76,7 @@ impl<E: End> Clients<E> {
             queues.push(queue);
             tasks.push(tokio::spawn(async move {
                 let mut seen = Vec::with_capacity(each);
-                let mut counts = Counts {
-                    units: 2,
-                    ..Counts::default()
-                };
+                let mut counts = pair();
                 while let Some(k) = due_now.recv().await {
                     let due = start + due_at(k, rate);
                     let sent = Instant::now();
@@ -139,13 +105,13 @@ impl<E: End> Clients<E> {
             latencies.due.add(due);
             latencies.sent.add(sent);
         }
-        Ok((time, counts, latencies, ends))
+        let paced = Paced {
+            time,
+            counts,
+            latencies,
+        };
+        Ok((paced, ends))
     }
-}
-
-fn due_at(k: i64, rate: i64) -> Duration {
-    Duration::from_secs((k / rate) as u64)
-        + Duration::from_nanos((k % rate * 1_000_000_000 / rate) as u64)
 }
 
 /// Gives each client its requests as they fall due. A thread of its own: tokio's timers have a resolution of 1 ms.
@@ -182,17 +148,11 @@ impl<E: End> Driver for Clients<E> {
         Ok((time, total))
     }
 
-    fn paced(
-        &mut self,
-        runtime: &Runtime,
-        rate: i64,
-        secs: i64,
-    ) -> Result<(Duration, Counts, Latencies), Fault> {
+    fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault> {
         within(&[("rate", rate, 100_000_000), ("secs", secs, 10_000)])?;
         let scheduled = Self::scheduled(std::mem::take(&mut self.ends), rate, secs);
-        let (time, counts, latencies, ends) =
-            runtime.block_on(async { tokio::spawn(scheduled).await? })?;
+        let (paced, ends) = runtime.block_on(async { tokio::spawn(scheduled).await? })?;
         self.ends = ends;
-        Ok((time, counts, latencies))
+        Ok(paced)
     }
 }

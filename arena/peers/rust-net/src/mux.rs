@@ -4,21 +4,12 @@
 use std::marker::PhantomData;
 use std::net::SocketAddr;
 
+use peer_protocol::net::{End, Parcel, Transport};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::cells::{End, Fault, Transport};
+use crate::cells::Fault;
 use crate::tcp;
-
-/// Parcels in one write.
-const BATCH: usize = 4096;
-
-/// What one frame holds.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Parcel {
-    pub(crate) pair: u32,
-    pub(crate) number: i64,
-}
 
 /// How parcels are put on a connection.
 pub(crate) trait Parcels: Send + 'static {
@@ -43,8 +34,8 @@ async fn write_all<P: Parcels>(
     mut writer: P::Writer,
     mut parcels: UnboundedReceiver<Parcel>,
 ) -> Result<(), Fault> {
-    let mut batch = Vec::with_capacity(BATCH);
-    while parcels.recv_many(&mut batch, BATCH).await > 0 {
+    let mut batch = Vec::with_capacity(Parcel::BATCH);
+    while parcels.recv_many(&mut batch, Parcel::BATCH).await > 0 {
         P::write(&mut writer, &batch).await?;
         batch.clear();
     }

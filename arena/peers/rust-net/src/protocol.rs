@@ -139,14 +139,7 @@ impl peer_protocol::Peer for Peer {
         };
         if words.number("hist", 0)? == 1 {
             let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
-            let (time, counts, seen) = clients.paced(runtime, rate, secs)?;
-            let (due, sent) = (seen.due.json(), seen.sent.json());
-            return Ok(Sampled {
-                inner: 1,
-                time,
-                counts,
-                more: format!(",\"hist\":{due},\"hist_service\":{sent}"),
-            });
+            return Ok(clients.paced(runtime, rate, secs)?.into());
         }
         let inner = words.inner()?;
         let (time, counts) = clients.run(runtime, inner)?;

@@ -3,11 +3,12 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use peer_protocol::net::{End, Transport};
 use remoc::prelude::*;
 use remoc::rch::base;
 use tokio::net::TcpStream;
 
-use crate::cells::{End, Fault, Transport};
+use crate::cells::Fault;
 use crate::tcp;
 
 #[remoc::rtc::remote]

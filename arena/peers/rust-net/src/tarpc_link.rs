@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 
 use futures::StreamExt;
+use peer_protocol::net::{End, Transport};
 use tarpc::server::{self, Channel};
 use tarpc::{client, context, serde_transport};
 use tokio::net::TcpStream;
 use tokio_serde::formats::Bincode;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-use crate::cells::{End, Fault, Transport};
+use crate::cells::Fault;
 use crate::tcp;
 
 #[tarpc::service]

@@ -1,10 +1,28 @@
 //! Sockets: all without delay, and a task for each connection of a server.
 
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use peer_protocol::net::{Read, Write};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 use crate::cells::Fault;
+
+/// A stream, or a half of one.
+pub(crate) struct Stream<S>(pub(crate) S);
+
+impl<S: AsyncRead + Unpin + Send + 'static> Read for Stream<S> {
+    async fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        self.0.read(to).await
+    }
+}
+
+impl<S: AsyncWrite + Unpin + Send + 'static> Write for Stream<S> {
+    async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.write_all(bytes).await
+    }
+}
 
 /// Listens where the system likes. tokio's own backlog is 1,024: with more clients at once some would wait a second to try
 /// again.
@@ -64,15 +82,23 @@ where
     F: Future<Output = Result<E, Fault>> + Send + 'static,
     M: Fn(TcpStream) -> F + Clone + Send + Sync + 'static,
 {
-    let tasks: Vec<_> = (0..pairs)
-        .map(|_| {
-            let make = make.clone();
-            tokio::spawn(async move { make(connect(addr).await?).await })
-        })
-        .collect();
-    let mut ends = Vec::with_capacity(pairs);
+    let end = |_| {
+        let make = make.clone();
+        async move { make(connect(addr).await?).await }
+    };
+    at_once((0..pairs).map(end)).await
+}
+
+/// Does all of it at once, each in a task of its own. What each gives, in order.
+pub(crate) async fn at_once<F, T>(futures: impl Iterator<Item = F>) -> Result<Vec<T>, Fault>
+where
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
+    T: Send + 'static,
+{
+    let tasks: Vec<_> = futures.map(tokio::spawn).collect();
+    let mut done = Vec::with_capacity(tasks.len());
     for task in tasks {
-        ends.push(task.await??);
+        done.push(task.await??);
     }
-    Ok(ends)
+    Ok(done)
 }

@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
+use peer_protocol::net::{End, Transport};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::TcpListenerStream;
 use tonic::transport::{Channel, Endpoint, Server};
 use tonic::{Request, Response, Status};
 
-use crate::cells::{End, Fault, Transport};
+use crate::cells::Fault;
 use crate::tcp;
 
 mod generated {
@@ -101,15 +102,11 @@ impl Transport for Each {
     }
 
     async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<TonicEnd>, Fault> {
-        let connecting: Vec<_> = (0..pairs)
-            .map(|_| tokio::spawn(async move { channel(addr).await }))
-            .collect();
-        let mut ends = Vec::with_capacity(pairs);
-        for task in connecting {
-            let client = EchoClient::new(task.await??);
-            ends.push(TonicEnd { client, pair: 0 });
-        }
-        Ok(ends)
+        let end = |_| async move {
+            let client = EchoClient::new(channel(addr).await?);
+            Ok(TonicEnd { client, pair: 0 })
+        };
+        tcp::at_once((0..pairs).map(end)).await
     }
 }
 

@@ -6,7 +6,8 @@ use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use peer_protocol::alloc;
-pub(crate) use peer_protocol::{Counts, Fault, Histogram, Outcome, Params, Role, within};
+use peer_protocol::net::Paced;
+pub(crate) use peer_protocol::{Counts, Fault, Outcome, Params, Role, within};
 use tidings::Runtime;
 
 use crate::{chain, counter, fan, net, pingpong, savina, select, skynet, spawn};
@@ -72,20 +73,6 @@ pub(crate) trait Driver {
 
     /// Requests on a schedule: so many a second, for so many seconds.
     fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault>;
-}
-
-/// What a sample on a schedule was like.
-pub(crate) struct Paced {
-    pub(crate) time: Duration,
-    pub(crate) counts: Counts,
-    pub(crate) latencies: Latencies,
-}
-
-/// From the time requests were due, and from the time they were written.
-#[derive(Debug, Default)]
-pub(crate) struct Latencies {
-    pub(crate) due: Histogram,
-    pub(crate) sent: Histogram,
 }
 
 /// A cell: what is not timed (`make`, on the runtime's main thread), and the runtime it wants.

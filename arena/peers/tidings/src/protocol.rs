@@ -126,14 +126,7 @@ impl peer_protocol::Peer for Peer {
             && words.number("hist", 0)? == 1
         {
             let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
-            let paced = clients.paced(runtime, rate, secs)?;
-            let (due, sent) = (paced.latencies.due.json(), paced.latencies.sent.json());
-            return Ok(Sampled {
-                inner: 1,
-                time: paced.time,
-                counts: paced.counts,
-                more: format!(",\"hist\":{due},\"hist_service\":{sent}"),
-            });
+            return Ok(clients.paced(runtime, rate, secs)?.into());
         }
         let inner = words.inner()?;
         let watch = Watch {

@@ -1,9 +1,11 @@
-//! What the Rust peers of the arena share: the protocol (`PROTOCOL.md`), and an allocator that counts.
+//! What the Rust peers of the arena share: the protocol (`PROTOCOL.md`), what of the workload `net` is the same on every
+//! runtime, and an allocator that counts.
 //!
 //! A peer makes a `Hello`, implements `Peer`, and calls `serve`. `trial` is the other side, for its tests.
 
 pub mod alloc;
 mod histogram;
+pub mod net;
 mod serve;
 pub mod trial;
 mod words;

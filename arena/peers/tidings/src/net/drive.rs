@@ -4,37 +4,19 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use peer_protocol::net::{End, Latencies, Paced, Transport, due_at, pair, verified};
 use peer_protocol::{Counts, Fault, Outcome, within};
 use tidings::channel::ivar::IVar;
 use tidings::{Runtime, time, unbounded};
 
-use super::{End, Transport};
-use crate::cell::{Driver, Latencies, Paced};
+use super::at_once;
+use crate::cell::Driver;
 
 /// All clients of a cell, connected.
 pub(crate) struct Clients<E> {
     ends: Vec<E>,
     requests: i64,
     ready: Duration,
-}
-
-async fn verified(end: &mut impl End, number: i64) -> Result<i64, Fault> {
-    let answer = end.echo(number).await?;
-    if answer == number {
-        Ok(answer)
-    } else {
-        Err(Fault::Bug(format!(
-            "asked {number}, the answer is {answer}"
-        )))
-    }
-}
-
-/// A client has done nothing yet; it and its server are counted.
-fn pair() -> Counts {
-    Counts {
-        units: 2,
-        ..Counts::default()
-    }
 }
 
 impl<E: End> Clients<E> {
@@ -46,15 +28,9 @@ impl<E: End> Clients<E> {
     ) -> Result<Self, Fault> {
         let begin = Instant::now();
         let ends = T::connect(addr, pairs).await?;
-        let first =
-            |mut end: E| tidings::spawn(async move { verified(&mut end, -1).await.map(|_| end) });
-        let tasks: Vec<_> = ends.into_iter().map(first).collect();
-        let mut ends = Vec::with_capacity(pairs);
-        for task in tasks {
-            ends.push(task.await??);
-        }
+        let first = |mut end: E| async move { verified(&mut end, -1).await.map(|_| end) };
         Ok(Self {
-            ends,
+            ends: at_once(ends.into_iter().map(first)).await?,
             requests,
             ready: begin.elapsed(),
         })
@@ -132,11 +108,6 @@ impl<E: End> Clients<E> {
         };
         Ok((paced, ends))
     }
-}
-
-fn due_at(k: i64, rate: i64) -> Duration {
-    Duration::from_secs((k / rate) as u64)
-        + Duration::from_nanos((k % rate * 1_000_000_000 / rate) as u64)
 }
 
 impl<E: End> Driver for Clients<E> {

@@ -3,10 +3,11 @@
 
 use std::net::SocketAddr;
 
+use peer_protocol::net::{End, Transport};
 use tidings::actor;
 use tidings_link::{Connector, Exports, Link, Listener, Options};
 
-use super::{End, Transport};
+use super::at_once;
 use crate::cell::{Cells, Fault};
 
 #[tidings::interface(remote)]
@@ -61,10 +62,10 @@ async fn connect(addr: SocketAddr) -> Result<Link, Fault> {
     Ok(connector.options(Options::new("client")).connect().await?)
 }
 
-/// A link for each client.
-struct Each;
+/// A link for each client, or one for all.
+struct Links<const EACH: bool>;
 
-impl Transport for Each {
+impl<const EACH: bool> Transport for Links<EACH> {
     type End = LinkEnd;
 
     async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
@@ -72,41 +73,25 @@ impl Transport for Each {
     }
 
     async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<LinkEnd>, Fault> {
-        let end = |pair| async move {
-            let link = connect(addr).await?;
-            let echo = link.get(&name(pair)).await?;
-            Ok::<_, Fault>(LinkEnd { echo })
+        let shared = match EACH {
+            true => None,
+            false => Some(connect(addr).await?),
         };
-        let tasks: Vec<_> = (0..pairs).map(|pair| tidings::spawn(end(pair))).collect();
-        let mut ends = Vec::with_capacity(pairs);
-        for task in tasks {
-            ends.push(task.await??);
-        }
-        Ok(ends)
-    }
-}
-
-/// One link for all.
-struct Shared;
-
-impl Transport for Shared {
-    type End = LinkEnd;
-
-    async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
-        serve(pairs).await
-    }
-
-    async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<LinkEnd>, Fault> {
-        let link = connect(addr).await?;
-        let mut ends = Vec::with_capacity(pairs);
-        for pair in 0..pairs {
-            let echo = link.get(&name(pair)).await?;
-            ends.push(LinkEnd { echo });
-        }
-        Ok(ends)
+        let end = |pair| {
+            let shared = shared.clone();
+            async move {
+                let link = match shared {
+                    Some(link) => link,
+                    None => connect(addr).await?,
+                };
+                let echo = link.get(&name(pair)).await?;
+                Ok(LinkEnd { echo })
+            }
+        };
+        at_once((0..pairs).map(end)).await
     }
 }
 
 pub(crate) fn cells() -> Cells {
-    super::over::<Each, Shared>()
+    super::over::<Links<true>, Links<false>>()
 }

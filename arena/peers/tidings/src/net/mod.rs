@@ -16,28 +16,24 @@ mod mux;
 
 use std::net::SocketAddr;
 
+use peer_protocol::net::Transport;
 use tidings::Runtime;
 
 use crate::cell::{Cell, Cells, Fault, Make, Params, Role, Sample, sums_fit, within};
 pub(crate) use drive::Clients;
 
-/// A client's end of a pair. The answer is verified by who calls.
-pub(crate) trait End: Send + 'static {
-    fn echo(&mut self, number: i64) -> impl Future<Output = Result<i64, Fault>> + Send;
-}
-
-/// How pairs are made.
-pub(crate) trait Transport: 'static {
-    type End: End;
-
-    /// Serves until the runtime ends; gives the address.
-    fn serve(pairs: usize) -> impl Future<Output = Result<SocketAddr, Fault>> + Send;
-
-    /// Connects all clients.
-    fn connect(
-        addr: SocketAddr,
-        pairs: usize,
-    ) -> impl Future<Output = Result<Vec<Self::End>, Fault>> + Send;
+/// Does all of it at once, each in a task of its own. What each gives, in order.
+async fn at_once<F, T>(futures: impl Iterator<Item = F>) -> Result<Vec<T>, Fault>
+where
+    F: Future<Output = Result<T, Fault>> + Send + 'static,
+    T: Send + 'static,
+{
+    let tasks: Vec<_> = futures.map(tidings::spawn).collect();
+    let mut done = Vec::with_capacity(tasks.len());
+    for task in tasks {
+        done.push(task.await??);
+    }
+    Ok(done)
 }
 
 fn sizes(params: Params) -> Result<usize, Fault> {

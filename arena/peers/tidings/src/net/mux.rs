@@ -3,56 +3,35 @@
 
 use std::net::SocketAddr;
 
-use futures::AsyncWriteExt as _;
+use peer_protocol::net::{Buffer, End, Parcel, Transport, Write as _};
 use tidings::net::{ReadHalf, TcpStream, WriteHalf};
 use tidings::{Receiver, Sender, unbounded};
 
-use super::frames::{Buffer, connect, number, serve};
-use super::{End, Transport};
+use super::frames::{Stream, connect, serve};
 use crate::cell::Fault;
 
-const FRAME: usize = 4 + 4 + 8;
-/// Parcels in one write.
-const BATCH: usize = 4096;
-
-/// What one frame holds.
-#[derive(Clone, Copy, Debug)]
-struct Parcel {
-    pair: u32,
-    number: i64,
-}
-
-async fn write_all(mut to: WriteHalf<TcpStream>, parcels: Receiver<Parcel>) -> Result<(), Fault> {
-    let (mut batch, mut bytes) = (Vec::with_capacity(BATCH), Vec::new());
-    while parcels.recv_many(&mut batch, BATCH).await > 0 {
+async fn write_all(to: WriteHalf<TcpStream>, parcels: Receiver<Parcel>) -> Result<(), Fault> {
+    let mut to = Stream(to);
+    let (mut batch, mut bytes) = (Vec::with_capacity(Parcel::BATCH), Vec::new());
+    while parcels.recv_many(&mut batch, Parcel::BATCH).await > 0 {
         bytes.clear();
-        for Parcel { pair, number } in batch.drain(..) {
-            bytes.extend_from_slice(&12_u32.to_be_bytes());
-            bytes.extend_from_slice(&pair.to_be_bytes());
-            bytes.extend_from_slice(&number.to_be_bytes());
-        }
+        batch.drain(..).for_each(|parcel| parcel.put(&mut bytes));
         to.write_all(&bytes).await?;
     }
     Ok(())
 }
 
-async fn route(mut from: ReadHalf<TcpStream>, pairs: Vec<Sender<i64>>) -> Result<(), Fault> {
-    let mut buffer = Buffer::<65_536>::new();
-    loop {
-        while let Some(frame) = buffer.frame::<FRAME>()? {
-            let [_, _, _, _, a, b, c, d, ..] = frame;
-            let pair = u32::from_be_bytes([a, b, c, d]);
-            let Some(queue) = pairs.get(pair as usize) else {
-                return Err(Fault::Bug(format!("pair {pair} of {}", pairs.len())));
-            };
-            queue
-                .try_send(number(&frame))
-                .map_err(|_| Fault::Bug(format!("pair {pair} is gone")))?;
-        }
-        if !buffer.fill(&mut from).await? {
-            return Ok(());
-        }
+async fn route(from: ReadHalf<TcpStream>, pairs: Vec<Sender<i64>>) -> Result<(), Fault> {
+    let (mut from, mut buffer) = (Stream(from), Buffer::default());
+    while let Some(Parcel { pair, number }) = Parcel::next(&mut buffer, &mut from).await? {
+        let Some(queue) = pairs.get(pair as usize) else {
+            return Err(Fault::Bug(format!("pair {pair} of {}", pairs.len())));
+        };
+        queue
+            .try_send(number)
+            .map_err(|_| Fault::Bug(format!("pair {pair} is gone")))?;
     }
+    Ok(())
 }
 
 async fn serve_pairs(stream: TcpStream, pairs: usize) -> Result<(), Fault> {
