@@ -2,7 +2,14 @@
 //!
 //! `cargo bench -p tidings-link --bench mux [-- CALLERS SECONDS BYTES]`: 1000 callers, 2 seconds, 32
 //! bytes if nothing is said. Each of the two servers is a process of its own, over TCP on this machine;
-//! the passes alternate. `-- memory` runs both ends in this process over a pipe, for callgrind.
+//! the passes alternate.
+//!
+//! | `--` | what |
+//! |---|---|
+//! | `alone` | the round trip of a caller that is alone, beside a bare echo of tokio's |
+//! | `tls` | the same 1000 callers over a link with mutual TLS, beside one without |
+//! | `links N` | what N idle links take at each end, 10,000 if nothing is said: `ulimit -n` must allow it |
+//! | `memory CALLERS CALLS` | both ends in this process over a pipe, for callgrind |
 //!
 //! tokio's loop is the least that does this: a request is `u32 length | u32 id | bytes`, callers wait
 //! at a oneshot each, one task writes what has gathered, one reads; there is no schema, no credit, no
@@ -11,12 +18,13 @@
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tidings::actor;
 use tidings::remote::Bytes;
-use tidings_link::{Exports, Link, Listener, Options, link, memory};
+use tidings_link::{Connector, Exports, Limits, Link, Listener, Options, Tls, link, memory};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 #[tidings::interface(remote)]
@@ -42,31 +50,161 @@ fn main() {
         given.unwrap_or(usual)
     };
     match arguments.first().map(String::as_str) {
-        Some("serve-tidings") => serve_tidings(),
+        Some("serve-tidings") => serve_tidings("tcp://127.0.0.1:0"),
+        Some("serve-tls") => serve_tidings("tls://127.0.0.1:0"),
         Some("serve-tokio") => serve_tokio(),
+        Some("alone") => alone(number(1, 32) as usize),
+        Some("tls") => tls(number(1, 1000), number(2, 2), number(3, 32) as usize),
+        Some("links") => links(number(1, 10_000)),
         Some("memory") => in_memory(number(1, 1000), number(2, 100)),
         _ => compare(number(0, 1000), number(1, 2), number(2, 32) as usize),
     }
 }
 
+const PASSES: u32 = 3;
+
 fn compare(callers: u64, seconds: u64, bytes: usize) {
     println!("{callers} callers, {bytes} bytes, one connection, two processes: requests a second");
     let time = Duration::from_secs(seconds);
+    alternate(
+        ["tidings", "tokio's loop"],
+        || {
+            with_server("serve-tidings", |at| {
+                tidings_client(at, callers, time, bytes)
+            })
+        },
+        || with_server("serve-tokio", |at| tokio_client(at, callers, time, bytes)),
+    );
+}
+
+/// Figures of two by turns, and the ratio of their sums.
+fn alternate(names: [&str; 2], first: impl Fn() -> f64, second: impl Fn() -> f64) {
     let mut sums = [0.0; 2];
-    const PASSES: u32 = 3;
     for pass in 1..=PASSES {
-        let ours = with_server("serve-tidings", |at| {
-            tidings_client(at, callers, time, bytes)
-        });
-        let theirs = with_server("serve-tokio", |at| tokio_client(at, callers, time, bytes));
+        let figures = [first(), second()];
         println!(
-            "pass {pass}: tidings {ours:9.0}   tokio's loop {theirs:9.0}   ratio {:.2}",
-            ours / theirs
+            "pass {pass}: {} {:9.1}   {} {:9.1}   ratio {:.2}",
+            names[0],
+            figures[0],
+            names[1],
+            figures[1],
+            figures[0] / figures[1]
         );
-        sums[0] += ours;
-        sums[1] += theirs;
+        sums[0] += figures[0];
+        sums[1] += figures[1];
     }
     println!("all:    ratio {:.2}", sums[0] / sums[1]);
+}
+
+fn tls(callers: u64, seconds: u64, bytes: usize) {
+    println!("{callers} callers, {bytes} bytes, one link, two processes: requests a second");
+    let time = Duration::from_secs(seconds);
+    let passes = |kind| with_server(kind, |at| tidings_client(at, callers, time, bytes));
+    alternate(
+        ["TLS", "plain"],
+        || passes("serve-tls"),
+        || passes("serve-tidings"),
+    );
+}
+
+/// Round trips that are timed, one by one.
+const TRIPS: usize = 20_000;
+
+fn alone(bytes: usize) {
+    println!("one caller, {bytes} bytes, two processes: the median round trip in microseconds");
+    let median = |mut times: Vec<Duration>| {
+        times.sort_unstable();
+        times[times.len() / 2].as_secs_f64() * 1e6
+    };
+    let ours = |at: String| {
+        tidings::Runtime::new().unwrap().block_on(async move {
+            let (_link, echo) = connect(&at).await;
+            // As a task: this is another thread.
+            let trips = tidings::spawn(async move {
+                let sent = Bytes(vec![7; bytes]);
+                let mut times = Vec::with_capacity(TRIPS);
+                for _ in 0..TRIPS {
+                    let begin = Instant::now();
+                    assert_eq!(echo.echo(sent.clone()).await.unwrap(), sent);
+                    times.push(begin.elapsed());
+                }
+                times
+            });
+            median(trips.await.unwrap())
+        })
+    };
+    let theirs = |at: String| {
+        on_tokio(async move {
+            let trips = tokio::spawn(async move {
+                let mut stream = tokio::net::TcpStream::connect(at).await.unwrap();
+                stream.set_nodelay(true).unwrap();
+                let mut frame = vec![7; 4 + bytes];
+                frame[..4].copy_from_slice(&(bytes as u32).to_le_bytes());
+                let mut times = Vec::with_capacity(TRIPS);
+                for _ in 0..TRIPS {
+                    let begin = Instant::now();
+                    stream.write_all(&frame).await.unwrap();
+                    stream.read_exact(&mut frame).await.unwrap();
+                    times.push(begin.elapsed());
+                }
+                times
+            });
+            median(trips.await.unwrap())
+        })
+    };
+    alternate(
+        ["tidings", "tokio's echo"],
+        || with_server("serve-tidings", ours),
+        || with_server("serve-tokio", theirs),
+    );
+}
+
+/// Idle links, each of which has carried a call.
+fn links(n: u64) {
+    let resident = |process: &str| {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmRSS:"));
+        let kib: u64 = line
+            .unwrap()
+            .split_whitespace()
+            .nth(1)
+            .unwrap()
+            .parse()
+            .unwrap();
+        kib as f64 / 1024.0
+    };
+    let kept = with_server_process("serve-tidings", |at, server| {
+        tidings::Runtime::new().unwrap().block_on(async {
+            let before = [resident("self"), resident(&server.to_string())];
+            let mut all = tidings::JoinSet::new();
+            let mut kept = Vec::new();
+            for _ in 0..n {
+                let at = at.clone();
+                all.spawn(async move {
+                    let (link, echo) = connect(&at).await;
+                    echo.echo(Bytes(vec![7; 32])).await.unwrap();
+                    (link, echo)
+                });
+                // No more at a time than a server lets in.
+                while all.len() >= 64 {
+                    kept.extend(all.join_next().await.unwrap());
+                }
+            }
+            while let Some(link) = all.join_next().await {
+                kept.push(link.unwrap());
+            }
+            for moment in ["at once", "after two heartbeats"] {
+                let after = [resident("self"), resident(&server.to_string())];
+                let [client, server] = [after[0] - before[0], after[1] - before[1]];
+                println!("{n} links {moment}: {client:.1} MiB here, {server:.1} MiB at the server");
+                tidings::after(2 * HEARTBEAT + HEARTBEAT / 2).await;
+            }
+            let ended = kept.iter().filter(|(link, _)| link.exit().is_some());
+            assert_eq!(ended.count(), 0, "all are still up");
+            kept.len()
+        })
+    });
+    println!("{kept} links were up");
 }
 
 struct Reaped(Child);
@@ -78,10 +216,22 @@ impl Drop for Reaped {
     }
 }
 
-fn with_server(kind: &str, f: impl FnOnce(String) -> f64) -> f64 {
+fn with_server<R>(kind: &str, f: impl FnOnce(String) -> R) -> R {
+    with_server_process(kind, |at, _| f(at))
+}
+
+/// Where the pair of processes finds the texts of its certificates.
+const PEM: [&str; 3] = [
+    "TIDINGS_MUX_AUTHORITY",
+    "TIDINGS_MUX_CERTIFICATE",
+    "TIDINGS_MUX_KEY",
+];
+
+fn with_server_process<R>(kind: &str, f: impl FnOnce(String, u32) -> R) -> R {
     let this = std::env::current_exe().unwrap();
     let child = Command::new(this)
         .arg(kind)
+        .envs(PEM.into_iter().zip(certificates()))
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -90,26 +240,69 @@ fn with_server(kind: &str, f: impl FnOnce(String) -> f64) -> f64 {
     BufReader::new(child.0.stdout.take().unwrap())
         .read_line(&mut line)
         .unwrap();
-    f(line.trim().to_owned())
+    let process = child.0.id();
+    f(line.trim().to_owned(), process)
 }
 
-fn serve_tidings() {
+/// An authority, and a certificate for both ends with its key: made once in a process.
+fn certificates() -> &'static [String; 3] {
+    static MADE: OnceLock<[String; 3]> = OnceLock::new();
+    MADE.get_or_init(|| {
+        if let [Ok(authority), Ok(certificate), Ok(key)] = PEM.map(std::env::var) {
+            return [authority, certificate, key];
+        }
+        let mut params = CertificateParams::new(Vec::<String>::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["bench".to_owned()]).unwrap();
+        let certificate = params.signed_by(&key, &authority).unwrap();
+        [authority.pem(), certificate.pem(), key.serialize_pem()]
+    })
+}
+
+fn identity() -> Tls {
+    static IDENTITY: OnceLock<Tls> = OnceLock::new();
+    let made = IDENTITY.get_or_init(|| {
+        let [authority, certificate, key] = certificates().each_ref().map(|text| text.as_bytes());
+        Tls::from_pem(authority, certificate, key).unwrap()
+    });
+    made.clone()
+}
+
+/// So that an idle link is one soon.
+const HEARTBEAT: Duration = Duration::from_secs(2);
+
+fn options() -> Options {
+    let limits = Limits {
+        idle: HEARTBEAT,
+        ..Limits::default()
+    };
+    Options::new("bench").limits(limits)
+}
+
+fn serve_tidings(at: &str) {
     tidings::Runtime::new().unwrap().block_on(async {
         let mirror: EchoRef = actor::start(Mirror);
-        let options = Options::new("server").exports(Exports::new().add("echo", &mirror));
-        let server = Listener::bind("tcp://127.0.0.1:0", options)
-            .await
-            .unwrap()
-            .serve();
+        let options = options().exports(Exports::new().add("echo", &mirror));
+        let server = Listener::bind(at, options).await.unwrap();
+        let server = server.links(usize::MAX).tls(identity()).serve();
         println!("{}", server.address());
         std::future::pending::<()>().await;
     });
 }
 
+async fn connect(at: &str) -> (Link, EchoRef) {
+    let connector = Connector::new(at).unwrap().options(options());
+    let connector = connector.node("bench").tls(identity());
+    let link = connector.connect().await.unwrap();
+    let echo = link.get("echo").await.unwrap();
+    (link, echo)
+}
+
 fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize) -> f64 {
     tidings::Runtime::new().unwrap().block_on(async move {
-        let link = Link::connect(&at).await.unwrap();
-        let echo: EchoRef = link.get("echo").await.unwrap();
+        let (_link, echo) = connect(&at).await;
         let (stop, count) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicU64::new(0)),

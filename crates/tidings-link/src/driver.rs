@@ -1,14 +1,15 @@
 //! What moves a link: one future, which reads, handles, and writes. It runs under any executor.
 //!
-//! One turn does all that is there: what others have left, what has come, what is to go. It yields
-//! once after it was woken by others, so that all who have something for the link put it in before
-//! it is written: a write takes many messages under load, and one when there is one.
+//! One turn does all that is there: what others have left, what has come, what is to go. While more
+//! than one call is under way it yields once after it was woken by others, so that all who have
+//! something for the link put it in before it is written: a write takes many messages under load,
+//! and one, at once, when there is one.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker};
 
 use futures_io::{AsyncRead, AsyncWrite};
 use tidings::time::{Instant, at};
@@ -19,8 +20,13 @@ use crate::link::{Link, Options, State};
 use crate::session::{Incoming, Session};
 use crate::shared::{Letters, Shared};
 
-/// Rounds of one poll, after which other tasks have their turn.
-const ROUNDS: usize = 8;
+/// Reads of one poll, after which other tasks have their turn.
+const READS: usize = 8;
+
+/// Messages handled at a time. Then the tasks that they woke have their turn, and what those have to
+/// say is written, while more is being handled: so that both ends of a link are at work, and neither
+/// waits for all that the other does at once.
+const MESSAGES: usize = 32;
 
 /// Room for what comes: at first and when nothing has come for a while, and at most.
 const ROOM: (usize, usize) = (4 << 10, 128 << 10);
@@ -38,9 +44,13 @@ pub struct Driver<S> {
     input: Vec<u8>,
     /// What of it has come, and is not handled.
     filled: (usize, usize),
+    /// There may be whole messages in it.
+    more: bool,
     flushed: bool,
     yielded: bool,
-    timer: Option<Timer>,
+    /// When it is due, and what wakes `waker` then.
+    timer: Option<(Instant, Timer)>,
+    waker: Waker,
 }
 
 /// A link over a stream of bytes, and what moves it: a future for any executor.
@@ -97,9 +107,11 @@ where
         letters: Letters::default(),
         input: Vec::new(),
         filled: (0, 0),
+        more: false,
         flushed: true,
         yielded: false,
         timer: None,
+        waker: Waker::noop().clone(),
     };
     (link, driver)
 }
@@ -119,22 +131,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         result
     }
 
-    fn turn(&mut self, cx: &mut Context<'_>) -> Poll<Broken> {
-        self.hub().now = Instant::now();
-        for _ in 0..ROUNDS {
-            match self.round(cx) {
-                Err(broken) => return Poll::Ready(broken),
-                Ok(true) => {}
-                Ok(false) => return Poll::Pending,
-            }
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
-    }
-
-    /// Does what there is to do. `false`: nothing more, until something wakes it.
-    fn round(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
+    /// Does all there is to do. What others leave from here on wakes it.
+    fn turn(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
         self.time(cx)?;
+        self.hub().session.begin_turn();
         self.shared.take(&mut self.letters, cx.waker());
         if !self.letters.is_empty() {
             let mut letters = std::mem::take(&mut self.letters);
@@ -142,32 +142,52 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             self.letters = letters;
             done?;
         }
-        let read = self.read(cx)?;
-        let wrote = self.write(cx)?;
-        if wrote {
-            self.with_hub(Hub::resume)?;
-        }
-        self.is_over()?;
-        Ok(read || wrote)
-    }
-
-    fn is_over(&mut self) -> Result<(), Broken> {
-        let hub = self.hub.as_mut().expect("it is put back");
-        if hub.session.is_draining() {
-            hub.session.drain();
-            if hub.is_drained() {
+        for _ in 0..READS {
+            let read = self.read(cx)?;
+            if self.timer.is_none() {
+                self.time(cx)?;
+            }
+            self.drain_if_unused();
+            while self.write(cx)? {
+                self.with_hub(Hub::resume)?;
+            }
+            if self.hub().is_drained() {
                 return Err(Broken::Drained);
             }
-        } else if self.shared.lock().handles == 0 && hub.is_idle() {
+            if !read {
+                return Ok(());
+            }
+            if self.more {
+                break;
+            }
+        }
+        self.yielded = true;
+        cx.waker().wake_by_ref();
+        Ok(())
+    }
+
+    /// The link ends in order when the peer wishes so, and when nobody uses it any more.
+    fn drain_if_unused(&mut self) {
+        let hub = self.hub.as_mut().expect("it is put back");
+        if hub.session.is_draining() || hub.is_idle() && self.shared.lock().handles == 0 {
             hub.session.drain();
         }
-        Ok(())
     }
 
     /// The time: heartbeats, and limits of what is waited for.
     fn time(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
+        let now = Instant::now();
+        self.hub().now = now;
+        // A timer keeps the waker that it was polled with.
+        if let Some((due, _)) = &self.timer
+            && now < *due
+            && self.waker.will_wake(cx.waker())
+        {
+            return Ok(());
+        }
+        self.waker.clone_from(cx.waker());
         loop {
-            if let Some(timer) = &mut self.timer {
+            if let Some((_, timer)) = &mut self.timer {
                 if timer.as_mut().poll(cx).is_pending() {
                     return Ok(());
                 }
@@ -179,12 +199,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             }
             let hub = self.hub();
             let next = hub.session.tick(hub.now)?;
-            self.timer = Some(Box::pin(at(next).into_future()));
+            self.timer = Some((next, Box::pin(at(next).into_future())));
         }
     }
 
-    /// Reads once, and handles what has come. `false`: nothing has.
+    /// Handles what has come; reads if all of that is handled. `false`: nothing has.
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
+        if !self.more && !self.fill(cx)? {
+            return Ok(false);
+        }
+        // The buffer is apart from the hub while its messages are handled.
+        let input = std::mem::take(&mut self.input);
+        let handled = self.handle(&input);
+        self.input = input;
+        if self.filled.0 == self.filled.1 {
+            self.filled = (0, 0);
+        }
+        handled.map(|()| true)
+    }
+
+    /// Reads once. `false`: there was nothing.
+    fn fill(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let (start, end) = self.filled;
         if end == self.input.len() {
             self.input.copy_within(start..end, 0);
@@ -201,29 +236,27 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             Poll::Ready(Ok(n)) => n,
             Poll::Ready(Err(error)) => return Err(error.into()),
         };
-        self.filled = (start, end + n);
+        let end = end + n;
+        self.filled = (start, end);
+        if end == self.input.len() && end < ROOM.1 {
+            // Room grows with what comes.
+            self.input.resize(2 * end, 0);
+        }
         let hub = self.hub();
         let now = hub.now;
         hub.session.heard(n, now);
-        // The buffer is apart from the hub while its messages are handled.
-        let input = std::mem::take(&mut self.input);
-        let handled = self.handle(&input, now);
-        self.input = input;
-        if end + n == self.input.len() && end + n < ROOM.1 {
-            // Room grows with what comes.
-            self.input.resize(2 * (end + n), 0);
-        }
-        if self.filled.0 == self.filled.1 {
-            self.filled = (0, 0);
-        }
-        handled.map(|()| true)
+        Ok(true)
     }
 
-    fn handle(&mut self, input: &[u8], now: Instant) -> Result<(), Broken> {
-        loop {
+    /// Handles what has come, as much as is handled at a time.
+    fn handle(&mut self, input: &[u8]) -> Result<(), Broken> {
+        self.more = true;
+        for _ in 0..MESSAGES {
             let (start, end) = self.filled;
-            let received = self.hub().session.receive(&input[start..end], now)?;
-            let Some((taken, incoming)) = received else {
+            let hub = self.hub();
+            let now = hub.now;
+            let Some((taken, incoming)) = hub.session.receive(&input[start..end], now)? else {
+                self.more = false;
                 break;
             };
             self.filled.0 += taken;
@@ -241,7 +274,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         let peer = self.hub().session.peer().cloned();
         let peer = peer.expect("the handshake is done");
         let _ = self.state.up.fill(Ok(peer));
-        // What it waits for from here on is another.
+        // The time that it waits for from here on is another.
         self.timer = None;
     }
 
@@ -312,13 +345,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Future for Driver<S> {
             let down = this.state.down.try_read();
             return Poll::Ready(down.cloned().unwrap_or(Broken::Dropped));
         }
-        if !this.yielded && this.shared.is_rung() {
+        if !this.yielded && this.hub().session.is_crowded() && this.shared.is_rung() {
             this.yielded = true;
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }
         this.yielded = false;
-        let mut broken = ready!(this.turn(cx));
+        let Err(mut broken) = this.turn(cx) else {
+            return Poll::Pending;
+        };
         if matches!(broken, Broken::Closed | Broken::Io(..)) {
             broken = this.last_words(cx).unwrap_or(broken);
         }

@@ -65,6 +65,10 @@ impl Numbers {
         }
     }
 
+    pub(crate) fn len(&self) -> u32 {
+        self.count
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }

@@ -40,6 +40,9 @@ impl Queue {
     /// Moves frames until `to` has a chunk.
     fn fill(&mut self, to: &mut Vec<u8>) {
         let waiting = &self.bytes[self.taken..];
+        if waiting.is_empty() {
+            return;
+        }
         let room = CHUNK.saturating_sub(to.len());
         let mut length = waiting.len();
         if length > room {

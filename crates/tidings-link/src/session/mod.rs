@@ -124,6 +124,8 @@ pub struct Session {
     /// Calls of the peer's.
     served: Numbers,
     parts: [Option<Parts>; 2],
+    /// One-way messages were sent in this turn of the driver.
+    told: bool,
     heard: Instant,
     pinged: bool,
     /// Since when nothing could be written.
@@ -167,6 +169,7 @@ impl Session {
             calls: Numbers::new(u32::MAX),
             served: Numbers::new(limits.calls),
             parts: [None, None],
+            told: false,
             heard: now,
             pinged: false,
             stalled: None,
@@ -247,6 +250,17 @@ impl Session {
         self.out.len() >= self.limits.outgoing
     }
 
+    /// A turn of the driver begins.
+    pub(crate) fn begin_turn(&mut self) {
+        self.told = false;
+    }
+
+    /// Is more than one call under way, or did the last turn send messages that nobody waits for?
+    /// Then more are likely to go out soon.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.told || self.calls.len() + self.served.len() > 1
+    }
+
     /// May a request be sent to this actor?
     pub(crate) fn may_send(&self, target: u32) -> May {
         if self.peer.is_none() || self.calls.is_full() || self.is_congested() {
@@ -290,6 +304,7 @@ impl Session {
     /// Sends a one-way message.
     pub fn tell(&mut self, target: u32, method: u32, carried: Vec<Carried>, body: &[u8]) {
         self.stats.tells_out += 1;
+        self.told = true;
         self.purse.spend(target, body.len());
         let head = TellHead {
             target,
