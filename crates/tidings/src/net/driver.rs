@@ -5,7 +5,6 @@
 //! others wait at their parkers. A busy one looks in now and then (sched/sockets.rs). Whom an
 //! event concerns is woken by the worker that saw it, on that worker.
 
-use std::collections::HashMap;
 use std::io;
 use std::os::fd::RawFd;
 use std::sync::TryLockError;
@@ -23,8 +22,11 @@ use crate::task::wake_all;
 /// The poller's own: somebody wakes the worker that waits in it, and its alarm.
 const WAKE: Token = Token(0);
 const ALARM: Token = Token(1);
-/// Descriptors have the numbers from here on, none of them twice.
+/// Places have the numbers from here on.
 const FIRST: usize = 2;
+/// A token has the place in its lower half, and in the upper how many have had the place before: an
+/// event that was fetched before its descriptor was closed is not its successor's.
+const HALF: u32 = usize::BITS / 2;
 /// Events taken at once.
 const BATCH: usize = 256;
 
@@ -46,11 +48,52 @@ pub(crate) struct Turn {
     alarm: crate::primitive::Alarm,
 }
 
-#[derive(Debug)]
+/// The descriptors, each at a place of its own.
+#[derive(Debug, Default)]
 struct Sources {
-    next: usize,
-    known: HashMap<usize, Arc<Readiness>>,
+    places: Vec<Place>,
+    free: Vec<usize>,
     closed: bool,
+}
+
+#[derive(Debug)]
+struct Place {
+    token: Token,
+    source: Option<Arc<Readiness>>,
+}
+
+impl Sources {
+    fn insert(&mut self, source: Arc<Readiness>) -> Token {
+        if let Some(index) = self.free.pop() {
+            let place = &mut self.places[index];
+            place.source = Some(source);
+            return place.token;
+        }
+        let token = Token(FIRST + self.places.len());
+        self.places.push(Place {
+            token,
+            source: Some(source),
+        });
+        token
+    }
+
+    fn get(&self, token: Token) -> Option<&Arc<Readiness>> {
+        let place = self.places.get(index(token)?)?;
+        place.source.as_ref().filter(|_| place.token == token)
+    }
+
+    fn remove(&mut self, token: Token) -> Option<Arc<Readiness>> {
+        let index = index(token)?;
+        let place = &mut self.places[index];
+        place.token = Token(token.0.wrapping_add(1 << HALF));
+        self.free.push(index);
+        place.source.take()
+    }
+}
+
+/// The place of a descriptor, which the poller's own have not.
+fn index(token: Token) -> Option<usize> {
+    (token.0 & ((1 << HALF) - 1)).checked_sub(FIRST)
 }
 
 impl Driver {
@@ -75,11 +118,7 @@ impl Driver {
             registry,
             waker,
             turn: Mutex::new(turn),
-            sources: Mutex::new(Sources {
-                next: FIRST,
-                known: HashMap::new(),
-                closed: false,
-            }),
+            sources: Mutex::default(),
         })
     }
 
@@ -112,34 +151,32 @@ impl Driver {
         }
         let sources = lock(&self.sources);
         for event in &turn.events {
-            if let Some(readiness) = sources.known.get(&event.token().0) {
+            if let Some(readiness) = sources.get(event.token()) {
                 note(event, readiness, wakers);
             }
         }
     }
 
-    /// Tells `readiness` from here on what becomes of the descriptor; gives its number here.
+    /// Tells `readiness` from here on what becomes of the descriptor; gives its token.
     pub(super) fn register(
         &self,
         descriptor: RawFd,
         readiness: &Arc<Readiness>,
-    ) -> io::Result<usize> {
+    ) -> io::Result<Token> {
         let mut sources = lock(&self.sources);
         if sources.closed {
             return Err(io::Error::other("the runtime has ended"));
         }
-        let number = sources.next;
-        sources.next += 1;
-        sources.known.insert(number, Arc::clone(readiness));
+        let token = sources.insert(Arc::clone(readiness));
         drop(sources);
         let both = Interest::READABLE | Interest::WRITABLE;
         let registered = self
             .registry
-            .register(&mut SourceFd(&descriptor), Token(number), both);
+            .register(&mut SourceFd(&descriptor), token, both);
         match registered {
-            Ok(()) => Ok(number),
+            Ok(()) => Ok(token),
             Err(error) => {
-                let gone = lock(&self.sources).known.remove(&number);
+                let gone = lock(&self.sources).remove(token);
                 drop(gone);
                 Err(error)
             }
@@ -147,8 +184,8 @@ impl Driver {
     }
 
     /// The descriptor, which is still open, concerns nobody any more.
-    pub(super) fn deregister(&self, descriptor: RawFd, number: usize) {
-        let gone = lock(&self.sources).known.remove(&number);
+    pub(super) fn deregister(&self, descriptor: RawFd, token: Token) {
+        let gone = lock(&self.sources).remove(token);
         // It fails if the descriptor was closed: then it is deregistered.
         let _ = self.registry.deregister(&mut SourceFd(&descriptor));
         drop(gone);
@@ -159,7 +196,11 @@ impl Driver {
         let mut wakers = Vec::new();
         let mut sources = lock(&self.sources);
         sources.closed = true;
-        for readiness in sources.known.values() {
+        for readiness in sources
+            .places
+            .iter()
+            .filter_map(|place| place.source.as_ref())
+        {
             readiness.abandon(&mut wakers);
         }
         drop(sources);

@@ -45,7 +45,7 @@ struct Registration {
     driver: Arc<Driver>,
     readiness: Arc<Readiness>,
     descriptor: RawFd,
-    number: usize,
+    token: mio::Token,
 }
 
 impl<T: AsFd> Io<T> {
@@ -69,12 +69,12 @@ impl<T: AsFd> Io<T> {
     pub(super) fn with(driver: &Arc<Driver>, inner: T) -> io::Result<Self> {
         let readiness = Arc::new(Readiness::new());
         let descriptor = inner.as_fd().as_raw_fd();
-        let number = driver.register(descriptor, &readiness)?;
+        let token = driver.register(descriptor, &readiness)?;
         let registration = Registration {
             driver: Arc::clone(driver),
             readiness,
             descriptor,
-            number,
+            token,
         };
         Ok(Self {
             registration,
@@ -133,7 +133,7 @@ impl<T: AsFd> Io<T> {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        self.driver.deregister(self.descriptor, self.number);
+        self.driver.deregister(self.descriptor, self.token);
     }
 }
 
