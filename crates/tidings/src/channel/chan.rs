@@ -533,6 +533,11 @@ impl<T> State<T> {
         !self.receivers.is_empty()
     }
 
+    /// Does somebody wait to send one?
+    pub(crate) fn is_offered(&self) -> bool {
+        !self.senders.is_empty()
+    }
+
     /// Ends a receiver's wait without a value.
     pub(crate) fn nudge(&mut self) -> Option<Waker> {
         let claimed = self.receivers.claim()?;

@@ -20,6 +20,7 @@ pub(crate) mod bell;
 pub mod broadcast;
 pub(crate) mod chan;
 mod closed;
+mod counts;
 mod error;
 pub mod ivar;
 pub mod mvar;
@@ -39,6 +40,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub use broadcast::broadcast;
 use chan::Chan;
 pub use closed::Closed;
+pub use counts::ChannelCounts;
 pub use error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };

@@ -560,3 +560,38 @@ fn handles_dropped_on_many_threads_at_once_free_the_channel_once() {
         assert_eq!(ledger.alive(), 0);
     }
 }
+
+#[test]
+fn a_channel_counts_what_it_took_and_what_left_it() {
+    let (tx, rx) = bounded(1);
+    tx.try_send(1).unwrap();
+    let mut waits = pinned(tx.send(2));
+    assert!(poll(waits.as_mut()).is_pending());
+    let counts = rx.counts();
+    assert_eq!((counts.sent, counts.received, counts.queued), (1, 0, 1));
+    assert!(counts.sender_waits && !counts.receiver_waits);
+
+    // The first leaves, and the second takes its place.
+    assert_eq!(rx.try_recv(), Ok(1));
+    let counts = tx.counts();
+    assert_eq!((counts.sent, counts.received, counts.queued), (2, 1, 1));
+    assert!(!counts.sender_waits);
+
+    // A receive that got a value and is dropped before it looked gives it back.
+    assert_eq!(rx.try_recv(), Ok(2));
+    {
+        let mut taken = pinned(rx.recv());
+        assert!(poll(taken.as_mut()).is_pending());
+        assert!(rx.counts().receiver_waits);
+        tx.try_send(3).unwrap();
+        assert_eq!((rx.counts().received, rx.counts().queued), (3, 0));
+    }
+    let counts = rx.counts();
+    assert_eq!((counts.sent, counts.received, counts.queued), (3, 2, 1));
+
+    let other = tx.clone();
+    assert_eq!((rx.counts().senders, rx.counts().receivers), (2, 1));
+    drop((other, rx));
+    let counts = tx.counts();
+    assert_eq!((counts.sent, counts.received, counts.receivers), (3, 3, 0));
+}

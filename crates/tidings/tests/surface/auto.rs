@@ -175,6 +175,7 @@ fn plain() -> Vec<Row> {
         "tidings::actor::Exit": actor::Exit => "SYU";
         "tidings::actor::Overflow": actor::Overflow => "SYU";
         "tidings::actor::Stop": actor::Stop => "SYU";
+        "tidings::channel::ChannelCounts": channel::ChannelCounts => "SYU";
         "tidings::channel::RecvError": channel::RecvError => "SYU";
         "tidings::channel::TryRecvError": channel::TryRecvError => "SYU";
         "tidings::channel::RecvTimeoutError": channel::RecvTimeoutError => "SYU";
