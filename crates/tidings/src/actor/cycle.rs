@@ -27,7 +27,8 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{BuildHasherDefault, DefaultHasher};
+
+use rustc_hash::FxBuildHasher;
 
 use super::life::{Life, Overflow};
 use super::roll::{Entry, Peer};
@@ -36,49 +37,39 @@ use crate::primitive::explored::{Mutex, MutexGuard, lock};
 use crate::primitive::{Arc, thread_local};
 use crate::task::here::{FOREIGN, GAVE, HELD, PASSED, TOOK, Verdict, here};
 
-/// Whom an actor waits for, from the end of one poll to the beginning of the next.
-struct Note {
-    /// No other note of the actor has it.
+/// Whom an actor waits for, from the end of one poll to the beginning of the next. It lies in the
+/// actor's `Life`, under its lock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Note {
+    /// No other wait of the actor has it.
     number: u64,
-    callee: u64,
-    /// How many messages had come to the callee before the request.
-    ticket: u64,
+    wait: Option<Wait>,
     /// What the actor has done with the message it handles: bits of `task::here`.
     hands: u8,
-    actor: Entry,
+    /// It is among the `CALLERS`.
+    listed: bool,
 }
 
-/// The notes of a part of all actors, by their numbers.
-struct Notes {
-    all: HashMap<u64, Note, BuildHasherDefault<DefaultHasher>>,
-    next: u64,
-}
-
-impl Notes {
-    const fn new() -> Self {
-        Self {
-            all: HashMap::with_hasher(BuildHasherDefault::new()),
-            next: 0,
-        }
-    }
-}
+/// A part of the actors that have waited for a call in their present life, by their numbers: how a
+/// walk finds the next note.
+type Callers = Mutex<HashMap<u64, Entry, FxBuildHasher>>;
 
 #[cfg(not(loom))]
-static NOTES: [Mutex<Notes>; 64] = [const { Mutex::new(Notes::new()) }; 64];
+static CALLERS: [Callers; 64] = [const { Mutex::new(HashMap::with_hasher(FxBuildHasher)) }; 64];
 #[cfg(loom)]
 loom::lazy_static! {
-    static ref NOTES: [Mutex<Notes>; 1] = [Mutex::new(Notes::new())];
+    static ref CALLERS: [Callers; 1] = [Mutex::new(HashMap::default())];
 }
 
-/// The notes among which an actor's are. Of two who make theirs and then look for the other's, at
-/// least one finds it: each locks both.
-fn notes(id: u64) -> MutexGuard<'static, Notes> {
+/// The part in which an actor is. Of two who make their notes, and then look for the other's, at
+/// least one finds it: each locks what both have locked, this list or the note.
+fn callers(id: u64) -> MutexGuard<'static, HashMap<u64, Entry, FxBuildHasher>> {
     // The remainder is an index.
-    lock(&NOTES[(id % NOTES.len() as u64) as usize])
+    lock(&CALLERS[(id % CALLERS.len() as u64) as usize])
 }
 
 /// The call that an actor waits for.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) callee: u64,
     /// As a note's; that of a request which is held back is higher than any.
@@ -86,33 +77,26 @@ pub(super) struct Wait {
 }
 
 /// The actor has a note from here on.
-fn publish(actor: Entry, Wait { callee, ticket }: Wait) {
-    let (id, hands) = (actor.peer().life().id, actor.peer().life().hands());
-    actor.peer().life().set_waiting(true);
-    let before = {
-        let mut notes = notes(id);
-        notes.next += 1;
-        let number = notes.next;
-        let note = Note {
-            number,
-            callee,
-            ticket,
-            hands,
-            actor,
-        };
-        notes.all.insert(id, note)
-    };
-    // Not under the lock: its mailbox may end with it.
-    drop(before);
+fn publish(me: &dyn Peer, entry: &dyn Fn() -> Entry, wait: Wait) {
+    let life = me.life();
+    let hands = life.hands();
+    life.set_waiting(true);
+    let listed = life.with_note(|note| {
+        note.number += 1;
+        note.wait = Some(wait);
+        note.hands = hands;
+        std::mem::replace(&mut note.listed, true)
+    });
+    if !listed {
+        let entry = entry();
+        callers(life.id).insert(life.id, entry);
+    }
 }
 
 /// Its note does not hold any more.
-#[cold]
 fn clear(life: &Life) {
     life.set_waiting(false);
-    let note = notes(life.id).all.remove(&life.id);
-    // Not under the lock, as above.
-    drop(note);
+    life.with_note(|note| note.wait = None);
 }
 
 /// A life is over: it waits for nobody, and what it held it holds no more.
@@ -121,12 +105,17 @@ pub(super) fn life_over(life: &Life) {
         clear(life);
     }
     life.set_hands(GAVE);
+    if life.note().is_some_and(|note| note.listed) {
+        life.with_note(|note| note.listed = false);
+        let entry = callers(life.id).remove(&life.id);
+        // Not under the lock: its mailbox may end with it.
+        drop(entry);
+    }
 }
 
 /// Whom an actor waits for.
 pub(super) fn callee(life: &Life) -> Option<u64> {
-    life.is_waiting()
-        .then(|| notes(life.id).all.get(&life.id).map(|note| note.callee))?
+    Some(life.note()?.wait?.callee)
 }
 
 /// An actor on a walk, with its note.
@@ -141,15 +130,21 @@ struct Step {
 }
 
 fn step(id: u64) -> Option<Step> {
-    let notes = notes(id);
-    let note = notes.all.get(&id)?;
-    let peer = note.actor.peer();
+    let (actor, note, wait) = {
+        let callers = callers(id);
+        let actor = callers.get(&id)?;
+        let note = actor.peer().life().note()?;
+        (actor.clone(), note, note.wait?)
+    };
+    // Its mailbox is looked at later than its note: that the note was there all the time is what a
+    // walk makes sure of at its end (`is_certain`).
+    let peer = actor.peer();
     Some(Step {
         id,
         name: peer.life().name(),
         number: note.number,
-        callee: note.callee,
-        ticket: note.ticket,
+        callee: wait.callee,
+        ticket: wait.ticket,
         hands: note.hands,
         mailbox: Seen::of(peer, note.hands),
     })
@@ -314,11 +309,11 @@ pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool
         life.set_hands(hands);
         if alone { here.callee.get() } else { 0 }
     });
-    pending && waits_for != 0 && look(Entry::new(actor.downgrade()))
+    pending && waits_for != 0 && look(&**actor, &|| Entry::new(actor.downgrade()))
 }
 
 /// The poll of an actor has left a call waiting. `true`: that has something to do.
-fn look(actor: Entry) -> bool {
+fn look(me: &dyn Peer, entry: &dyn Fn() -> Entry) -> bool {
     let (wait, held_back, alone) = here(|here| {
         let wait = Wait {
             callee: here.callee.get(),
@@ -327,7 +322,7 @@ fn look(actor: Entry) -> bool {
         let alone = here.waits.get() == 1 && here.hands.get() & FOREIGN == 0;
         (wait, here.held_back.get(), alone)
     });
-    let cycle = alone.then(|| settle(actor, wait, held_back)).flatten();
+    let cycle = alone.then(|| settle(me, entry, wait, held_back)).flatten();
     let verdict = match (cycle, held_back) {
         (Some(cycle), _) => {
             REFUSED.with(|refused| *refused.borrow_mut() = Some(cycle));
@@ -341,12 +336,17 @@ fn look(actor: Entry) -> bool {
 }
 
 /// The actor waits for this call and nothing else: makes its note, if the request is sent, and gives
-/// the cycle that the call closes.
-pub(super) fn settle(actor: Entry, wait: Wait, held_back: bool) -> Option<Cycle> {
+/// the cycle that the call closes. `entry`: another reference to it.
+pub(super) fn settle(
+    me: &dyn Peer,
+    entry: &dyn Fn() -> Entry,
+    wait: Wait,
+    held_back: bool,
+) -> Option<Cycle> {
     if !held_back {
-        publish(actor.clone(), wait);
+        publish(me, entry, wait);
     }
-    let (me, life) = (actor.peer(), actor.peer().life());
+    let life = me.life();
     if wait.callee == life.id {
         return (!is_away(life, life.hands())).then(|| Cycle::new(life, &[]));
     }

@@ -10,6 +10,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 
+use super::cycle::Note;
 use super::exit::Exit;
 use super::roll::{self, Place};
 use super::ties::Ties;
@@ -108,6 +109,7 @@ pub(crate) struct Rare {
     /// What is to be done at its end, by the keys of those who want it.
     leaving: Vec<(u64, Leave)>,
     pub(super) ties: Option<Box<Ties>>,
+    note: Note,
 }
 
 /// Something to be done at an actor's end: ours, not a user's.
@@ -209,6 +211,16 @@ impl Life {
     pub(super) fn set_waiting(&self, waiting: bool) {
         // RELAXED: as above.
         self.waiting.store(waiting, Ordering::Relaxed);
+    }
+
+    /// Whom it waits for; `None` if it never has.
+    pub(super) fn note(&self) -> Option<Note> {
+        self.chan()
+            .locked(|state| state.rare.as_ref().map(|rare| rare.note))
+    }
+
+    pub(super) fn with_note<R>(&self, f: impl FnOnce(&mut Note) -> R) -> R {
+        self.chan().locked(|state| f(&mut state.rare().note))
     }
 
     /// The number of the actor that has started it or whose child it is, or 0.

@@ -167,7 +167,8 @@ impl<'a, M: Send + 'static> Waiting<'a, M> {
             callee: callee.id(),
             ticket: 0,
         };
-        cycle::settle(roll::Entry::new(self.0.downgrade()), wait, false).is_some()
+        let entry = || roll::Entry::new(self.0.downgrade());
+        cycle::settle(&**self.0, &entry, wait, false).is_some()
     }
 
     /// The actor runs again.

@@ -25,8 +25,10 @@ use crate::sched::inbox::Inbox;
 use crate::task::Task;
 use crate::time::Timers;
 
-/// Turns in a row that `next` may go first.
-const STREAK: u32 = 64;
+/// Turns in a row that `next` may go first (tokio's number, too). Enough for a question, its answer
+/// and what follows. With 64, actors that ask an arbiter until he says yes asked 2.3 times as often:
+/// who held what they wanted stood still meanwhile.
+const STREAK: u32 = 3;
 /// Every so many turns the oldest go first. A prime, so that it falls in step with nothing.
 const OLDEST: u32 = 61;
 /// Turns with woken tasks left over before some are shared, at first and at most.
