@@ -8,7 +8,7 @@ use crate::command::{Tally, run_at_root, target};
 /// verbs of their own.
 pub(crate) const RUNNING: &str = "--lib --test it --test upstream --test linear";
 /// How long each stress test runs when nobody says.
-pub(crate) const STRESS_SECS: u32 = 5;
+pub(crate) const STRESS_SECS: u32 = 3;
 
 /// Runs tests of which there must be some: a filter that matches nothing proves nothing.
 pub(crate) fn run_tests(env: &[(&str, &str)], line: &str, tally: &mut Tally) -> Result<(), String> {

@@ -6,7 +6,7 @@
 use std::fs;
 
 use crate::command::{Tally, root, run_at_root, run_in, target};
-use crate::sanitizers::{HOST, NIGHTLY};
+use crate::sanitizers::{ADDRESS, HOST, NIGHTLY};
 use crate::tools;
 
 /// How long each target runs when nobody says.
@@ -54,14 +54,12 @@ pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<()
     Ok(())
 }
 
-/// Runs the inputs in the repository once each, built without the tool that seeks new ones.
+/// Runs the inputs in the repository once each, built without the tool that seeks new ones, and
+/// beside the tests under AddressSanitizer, whose dependencies are the same.
 pub(crate) fn replay(tally: &mut Tally) -> Result<(), String> {
-    let built = target("fuzz-replay");
-    let env: [(&str, &str); 2] = [
-        ("RUSTFLAGS", "--cfg fuzzing -Zsanitizer=address"),
-        ("CARGO_TARGET_DIR", &built),
-    ];
-    let line = format!("cargo {NIGHTLY} build --release --target {HOST}");
+    let built = target("asan");
+    let env: [(&str, &str); 2] = [("RUSTFLAGS", ADDRESS), ("CARGO_TARGET_DIR", &built)];
+    let line = format!("cargo {NIGHTLY} build --target {HOST}");
     run_in("fuzz", &env, &line, tally)?;
     for name in targets()? {
         let inputs = fs::read_dir(root().join("fuzz/corpus").join(&name));
@@ -69,7 +67,7 @@ pub(crate) fn replay(tally: &mut Tally) -> Result<(), String> {
         if inputs == 0 {
             return Err(format!("fuzz/corpus/{name} has no inputs"));
         }
-        let program = format!("{built}/{HOST}/release/{name}");
+        let program = format!("{built}/{HOST}/debug/{name}");
         run_in(
             "fuzz",
             &[],

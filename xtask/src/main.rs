@@ -46,12 +46,12 @@ cargo x <verb>
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   peers                    installs and builds every peer of the arena, as root, and checks its cells
-  stress [--secs N]        the stress tests, N seconds each (5)
+  stress [--secs N]        the stress tests, N seconds each (3)
   mutants [--missing | --short N | --list | FILTER]
                            seeded bugs in a copy of the library: each must be killed by a test
   mutants --engine NAME [FILTER]
                            what one engine (it, unit, loom, linear, laws, stress) kills by itself
-  mutants --generated [--missing [--near | --only PART]] [FILE..]
+  mutants --generated [--missing] [--near] [--only PART] [FILE..]
                            the same with what cargo-mutants makes of the files: --missing goes on
                            where it was cut off, --near tries the nearest tests only, --only runs
                            those with PART in their names

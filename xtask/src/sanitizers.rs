@@ -8,18 +8,24 @@ use crate::engines::{RUNNING, run_tests};
 pub(crate) const NIGHTLY: &str = "+nightly";
 /// Sanitizers are told the target, so that proc macros and build scripts are built without them.
 pub(crate) const HOST: &str = "x86_64-unknown-linux-gnu";
-/// How long each stress test runs here: a sanitizer makes it 2 to 20 times slower.
-const STRESS: (&str, &str) = ("TIDINGS_STRESS_SECS", "3");
+/// The flags of AddressSanitizer.
+pub(crate) const ADDRESS: &str = "-Zsanitizer=address";
+/// How long each stress test runs here.
+const STRESS: &str = "TIDINGS_STRESS_SECS";
 
 /// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
 /// `full` the laws, too.
 pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
-    let laws = if full { " --test laws" } else { "" };
+    let (laws, secs) = if full {
+        (" --test laws", "5")
+    } else {
+        ("", "1")
+    };
     run_tests(
         &[
-            ("RUSTFLAGS", "-Zsanitizer=address"),
+            ("RUSTFLAGS", ADDRESS),
             ("CARGO_TARGET_DIR", &target("asan")),
-            STRESS,
+            (STRESS, secs),
         ],
         &format!(
             "cargo {NIGHTLY} test -p tidings {RUNNING} --test stress{laws} --no-fail-fast --target {HOST}"
@@ -43,7 +49,7 @@ pub(crate) fn thread(tally: &mut Tally) -> Result<(), String> {
             ),
             ("CARGO_TARGET_DIR", &target("tsan")),
             ("TSAN_OPTIONS", &options),
-            STRESS,
+            (STRESS, "3"),
         ],
         &format!("cargo {NIGHTLY} test -p tidings --test stress --target {HOST}"),
         tally,

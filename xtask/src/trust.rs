@@ -16,7 +16,8 @@ type Run = fn(&mut Tally) -> Result<(), String>;
 struct Engine {
     name: &'static str,
     what: &'static str,
-    /// For every change; most are stages of continuous integration.
+    /// For every change, below five minutes in all when nothing is to be built; most are stages of
+    /// continuous integration.
     short: Option<Run>,
     /// For a release: hours in all.
     long: Run,
@@ -25,9 +26,9 @@ struct Engine {
 const ENGINES: &[Engine] = &[
     Engine {
         name: "tests",
-        what: "known bugs, upstream suites, linearizability, differential runs, optimized",
-        short: Some(tests),
-        long: tests,
+        what: "known bugs, upstream suites, linearizability, differential runs; in full optimized",
+        short: Some(|tally| tests("--workspace", tally)),
+        long: |tally| tests("--release -p tidings", tally),
     },
     Engine {
         name: "loom",
@@ -68,7 +69,7 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "soak",
         what: "rounds of mixed load, all counters back to zero",
-        short: Some(|tally| soak::run(20, tally)),
+        short: Some(|tally| soak::run(10, tally)),
         long: |tally| soak::run(soak::SECS, tally),
     },
     Engine {
@@ -80,7 +81,7 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "mutants",
         what: "seeded bugs: each must be found by one of the above",
-        short: Some(|tally| verdict(mutants::run(&["--short", "10"], tally))),
+        short: Some(|tally| verdict(mutants::run(&["--short", "20"], tally))),
         long: |tally| verdict(mutants::run(&[], tally)),
     },
     Engine {
@@ -106,8 +107,9 @@ const ENGINES: &[Engine] = &[
     },
 ];
 
-fn tests(tally: &mut Tally) -> Result<(), String> {
-    let line = format!("cargo test --release -p tidings {RUNNING} --no-fail-fast");
+/// In short as `cargo test --workspace` builds them, which has usually been run.
+fn tests(build: &str, tally: &mut Tally) -> Result<(), String> {
+    let line = format!("cargo test {build} {RUNNING} --no-fail-fast");
     run_at_root(&[], &line, tally)
 }
 

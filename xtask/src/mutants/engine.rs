@@ -17,7 +17,7 @@ pub(super) struct Engine {
     /// The arguments of `cargo test`.
     build: &'static str,
     /// For the build and for the run.
-    env: &'static [(&'static str, &'static str)],
+    pub(super) env: &'static [(&'static str, &'static str)],
     /// Where it is built: a folder for each set of compiler flags.
     target: &'static str,
     /// The tests it runs when nobody names some.
@@ -33,13 +33,7 @@ pub(super) const ENGINES: &[Engine] = &[
         target: "build",
         tests: "",
     },
-    Engine {
-        name: "unit",
-        build: "-p tidings --lib",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
+    UNIT,
     Engine {
         name: "upstream",
         build: "-p tidings --test upstream",
@@ -85,6 +79,15 @@ pub(super) const ENGINES: &[Engine] = &[
     },
 ];
 
+/// The tests within the library.
+pub(super) const UNIT: Engine = Engine {
+    name: "unit",
+    build: "-p tidings --lib",
+    env: &[],
+    target: "build",
+    tests: "",
+};
+
 /// The concurrency models, as `cargo x loom` runs them.
 pub(super) const LOOM: Engine = Engine {
     name: "loom",
@@ -111,6 +114,7 @@ pub(super) struct Program {
     path: PathBuf,
     folder: PathBuf,
     limit: Duration,
+    proved: bool,
 }
 
 /// What a run says.
@@ -122,10 +126,14 @@ pub(super) enum Verdict {
 }
 
 impl Engine {
+    /// Each tree its own: cargo would take a program of another for one that is up to date.
+    pub(super) fn target(&self, tree: &Tree) -> PathBuf {
+        tree.root.join("target").join(self.target)
+    }
+
     /// Builds the program. An error of the compiler is one of whoever wrote the mutant.
     pub(super) fn build(&'static self, tree: &Tree) -> Result<Program, String> {
-        // Each tree its own: cargo would take a program of another for one that is up to date.
-        let target = tree.root.join("target").join(self.target);
+        let target = self.target(tree);
         let line = format!("test {} --no-run", self.build);
         println!("$ cd {} && cargo {line}", tree.root.display());
         let output = Command::new("cargo")
@@ -150,6 +158,7 @@ impl Engine {
             path: tree.root.join(program),
             folder: tree.root.join("crates/tidings"),
             limit: PATIENCE_UNMUTATED,
+            proved: false,
         })
     }
 }
@@ -158,12 +167,16 @@ impl Program {
     /// Runs everything unmutated, which must be green, and learns how long silences are. What an
     /// earlier session learnt of the same tree is believed.
     pub(super) fn prove(&mut self, fingerprint: &str) -> Result<(), String> {
+        if std::mem::replace(&mut self.proved, true) {
+            return Ok(());
+        }
         let at = PathBuf::from(target("mutants")).join(format!("proved-{}", self.engine.name));
         let known = fs::read_to_string(&at).unwrap_or_default();
         let known = known.strip_prefix(fingerprint).map(str::trim);
-        let millis = if let Some(millis) = known.and_then(|known| known.parse().ok()) {
-            millis
+        let silence = if let Some(millis) = known.and_then(|known| known.parse().ok()) {
+            Duration::from_millis(millis)
         } else {
+            self.limit = PATIENCE_UNMUTATED;
             let start = Instant::now();
             match self.run(None, &[])? {
                 Verdict::Killed(test) => {
@@ -176,20 +189,24 @@ impl Program {
                         self.engine.name,
                         start.elapsed().as_secs_f64()
                     );
-                    let millis = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
-                    fs::write(&at, format!("{fingerprint} {millis}\n"))
+                    fs::write(&at, format!("{fingerprint} {}\n", silence.as_millis()))
                         .map_err(|error| format!("{}: {error}", at.display()))?;
-                    millis
+                    silence
                 }
             }
         };
-        self.limit = (Duration::from_millis(millis) * PATIENCE).max(PATIENCE_MIN);
+        self.expect(silence);
         Ok(())
     }
 
-    /// The names of all its tests.
+    /// A silence that is much longer than this one means that it hangs.
+    pub(super) fn expect(&mut self, silence: Duration) {
+        self.limit = (silence * PATIENCE).max(PATIENCE_MIN);
+    }
+
+    /// The names of all its tests that the engine runs.
     pub(super) fn tests(&self) -> Result<Vec<String>, String> {
-        let listed = self.command().arg("--list").output();
+        let listed = self.command().args([self.engine.tests, "--list"]).output();
         let listed = listed.map_err(|error| format!("{}: {error}", self.path.display()))?;
         Ok(names(&listed.stdout))
     }

@@ -4,11 +4,13 @@
 //! |---|---|
 //! | `list/` | seeded bugs, one short entry each; `entry.rs` says how they are written |
 //! | `engine.rs` | what is to kill them: a table of test programs |
+//! | `drawn.rs` | a few of them, each against the test that is known to find it |
 //! | `orderings.rs` | every explicit memory ordering, weakened by one step |
 //! | `generated/` | what cargo-mutants makes of the files |
 //! | `tree.rs` | the copy of the work tree that is changed |
 //! | `table.rs` | results, in `docs/trust` |
 
+mod drawn;
 mod engine;
 mod entry;
 mod generated;
@@ -17,8 +19,9 @@ mod sites;
 mod table;
 mod tree;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use crate::command::Tally;
@@ -29,10 +32,11 @@ use tree::Tree;
 pub(crate) use orderings::run as orderings;
 
 const TABLE: &str = "docs/trust/mutants.md";
+/// The library's root file.
+const ROOT: &str = "crates/tidings/src/lib.rs";
 
-/// Puts `code` at the end of the library's root file.
+/// Puts `code` at the end of the root file.
 fn append_to_root(texts: &mut BTreeMap<String, String>, code: &str) -> Result<(), String> {
-    const ROOT: &str = "crates/tidings/src/lib.rs";
     let text = match texts.remove(ROOT) {
         Some(text) => text,
         None => std::fs::read_to_string(crate::command::root().join(ROOT))
@@ -102,17 +106,23 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     if numbers.is_empty() {
         return Err("no mutant is meant".to_owned());
     }
+    let drawn = matches!(chosen, Chosen::Some(..));
+    let left = if drawn {
+        drawn::left(&mut session, &entries, &numbers, &rows)?
+    } else {
+        numbers.clone()
+    };
     let mut survivors = Vec::new();
-    for &n in &numbers {
+    for n in left {
         let entry = &entries[n];
         let start = Instant::now();
         let killed = session.kill(entry, n + 1)?;
         let seconds = start.elapsed().as_secs_f64();
         let (engine, test) = match &killed {
-            Some((engine, test)) => (format!("killed by {engine}"), test.as_str()),
-            None => ("SURVIVES".to_owned(), ""),
+            Some((engine, test)) => (engine.as_str(), test.as_str()),
+            None => ("SURVIVES", ""),
         };
-        println!("{:<34} {engine:<17} {test} ({seconds:.1} s)", entry.name);
+        println!("{:<34} {engine:<8} {test} ({seconds:.1} s)", entry.name);
         match killed {
             Some((engine, test)) => {
                 let test = test.replace('|', "/");
@@ -120,7 +130,7 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             }
             None => survivors.push(entry.name.as_str()),
         }
-        if !matches!(chosen, Chosen::Some(..)) {
+        if !drawn {
             table::write(TABLE, &text(&entries, &rows, &survivors))?;
         }
     }
@@ -198,18 +208,24 @@ impl Session {
         })
     }
 
-    /// The program of an engine, built and seen to be green when no mutant is switched on.
-    fn program(&mut self, engine: &str) -> Result<&Program, String> {
+    /// The program of an engine.
+    fn built(&mut self, engine: &str) -> Result<&mut Program, String> {
         let engine = ENGINES
             .iter()
             .find(|known| known.name == engine)
             .ok_or_else(|| format!("there is no engine `{engine}`"))?;
-        if !self.programs.contains_key(engine.name) {
-            let mut program = engine.build(&self.tree)?;
-            program.prove(&self.tree.fingerprint)?;
-            self.programs.insert(engine.name, program);
+        match self.programs.entry(engine.name) {
+            btree_map::Entry::Occupied(program) => Ok(program.into_mut()),
+            btree_map::Entry::Vacant(place) => Ok(place.insert(engine.build(&self.tree)?)),
         }
-        Ok(&self.programs[engine.name])
+    }
+
+    /// The same, seen to be green when no mutant is switched on.
+    fn program(&mut self, engine: &str) -> Result<&Program, String> {
+        let fingerprint = self.tree.fingerprint.clone();
+        let program = self.built(engine)?;
+        program.prove(&fingerprint)?;
+        Ok(program)
     }
 
     /// The engine that kills the mutant, and the test. First the expected one, then all.
@@ -235,6 +251,21 @@ impl Session {
         }
         Ok(None)
     }
+}
+
+/// Runs `work` on so many threads; the first error is the result.
+fn in_parallel(threads: usize, work: impl Fn() -> Result<(), String> + Sync) -> Result<(), String> {
+    let first: Mutex<Result<(), String>> = Mutex::new(Ok(()));
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                if let (Err(error), Ok(mut first)) = (work(), first.lock()) {
+                    *first = Err(error);
+                }
+            });
+        }
+    });
+    first.into_inner().map_err(|error| error.to_string())?
 }
 
 /// The page.

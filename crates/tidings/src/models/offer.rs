@@ -363,3 +363,29 @@ fn three_choices_in_a_ring_commit_in_pairs() {
         ledger.balance();
     });
 }
+
+#[test]
+fn a_choice_that_sends_from_a_place_sends_once() {
+    explore("offer/place", &["at once", "later"], || {
+        let ledger = Ledger::default();
+        let (give, take) = channel::<Value>();
+        let (open, nothing) = channel::<Value>();
+        let mut place = Some(ledger.value(1));
+        let receiver = fork(move || assert_eq!(block_on(take.recv()).unwrap().id(), 1));
+        {
+            let send = give.send_from(&mut place).map(Result::unwrap);
+            let choice = send.or(nothing.recv().map(|_| unreachable!("nobody sends")));
+            let mut choice = pin!(choice.into_future());
+            if poll_once(choice.as_mut()).is_some() {
+                seen("at once");
+            } else {
+                block_on_pinned(choice);
+                seen("later");
+            }
+        }
+        assert!(place.is_none());
+        receiver.join().unwrap();
+        drop(open);
+        ledger.balance();
+    });
+}

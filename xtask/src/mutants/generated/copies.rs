@@ -9,11 +9,15 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
 
+use super::super::engine::{Engine, LOOM, UNIT};
 use super::super::sites::{SOURCES, blanked, block_end};
 use super::super::tree::{Fingerprint, Tree};
+use super::super::{ROOT, append_to_root};
 use super::list::Mutant;
 use crate::command::{root, target};
 
+/// What would be refused only when the programs are built, and is a panic at run time.
+const ALLOWED: &str = "#![allow(arithmetic_overflow, unconditional_panic)]\n";
 /// The variables: the number of the mutant that is on, and a file to tell which functions were called.
 pub(super) const SWITCH: &str = "TIDINGS_GENERATED";
 pub(super) const CALLED: &str = "TIDINGS_CALLED";
@@ -59,7 +63,10 @@ impl Copies {
             let out: BTreeSet<usize> = unviable.union(&fixed).copied().collect();
             let (texts, origins) = switched(mutants, &functions, &out)?;
             let tree = Tree::copy("generated", &texts)?;
-            let refused = refused(&tree)?;
+            let mut refused = refused(&tree, &UNIT)?;
+            if refused.is_empty() {
+                refused = self::refused(&tree, &LOOM)?;
+            }
             if refused.is_empty() {
                 break tree;
             }
@@ -128,16 +135,32 @@ fn functions(mutants: &[Mutant]) -> Result<BTreeMap<String, Vec<Function>>, Stri
         // The mutants come in the order of their places, so that a function's own comes before
         // those of a function within it.
         let signature = mutant.function.start;
-        let open = code.1[signature..].find('{').map(|at| signature + at + 1);
-        let (Some(open), Some(close)) = (open, block_end(&code.1, signature)) else {
+        let open = body_start(&code.1[signature..]).map(|at| signature + at);
+        let close = open.and_then(|open| block_end(&code.1, open));
+        let (Some(open), Some(close)) = (open, close) else {
             return Err(format!("{}: its function has no body", mutant.name));
         };
         known.push(Function {
-            body: open..close,
+            body: open + 1..close,
             mutants: n..n + 1,
         });
     }
     Ok(functions)
+}
+
+/// The brace that opens the body of the function with which the code begins: patterns of arguments
+/// may have braces, too.
+fn body_start(code: &str) -> Option<usize> {
+    let mut depth = 0;
+    for (at, c) in code.char_indices() {
+        match c {
+            '(' | '[' => depth += 1,
+            ')' | ']' => depth -= 1,
+            '{' if depth == 0 => return Some(at),
+            _ => {}
+        }
+    }
+    None
 }
 
 type Texts = BTreeMap<String, String>;
@@ -158,7 +181,10 @@ fn switched(
         all_origins.insert(file.clone(), origins);
     }
     let code = CODE.replace("SWITCH", SWITCH).replace("CALLED", CALLED);
-    super::super::append_to_root(&mut texts, &code)?;
+    append_to_root(&mut texts, &code)?;
+    if let Some(root) = texts.get_mut(ROOT) {
+        root.insert_str(0, ALLOWED);
+    }
     Ok((texts, all_origins))
 }
 
@@ -204,13 +230,19 @@ fn switched_file(
     (new, origins)
 }
 
-/// The places at which the compiler refuses the library, as files below `src` and lines.
-fn refused(tree: &Tree) -> Result<Vec<(String, usize)>, String> {
+/// The places at which the compiler refuses the library as an engine builds it, as files below
+/// `src` and lines.
+fn refused(tree: &Tree, engine: &Engine) -> Result<Vec<(String, usize)>, String> {
     let line = "check --package tidings --lib --message-format short";
-    println!("$ cd {} && cargo {line}", tree.root.display());
+    println!(
+        "$ cd {} && cargo {line} # {}",
+        tree.root.display(),
+        engine.name
+    );
     let output = Command::new("cargo")
         .args(line.split(' '))
-        .env("CARGO_TARGET_DIR", tree.root.join("target/build"))
+        .envs(engine.env.iter().copied())
+        .env("CARGO_TARGET_DIR", engine.target(tree))
         .current_dir(&tree.root)
         .output()
         .map_err(|error| format!("cargo cannot be started: {error}"))?;
@@ -293,8 +325,15 @@ pub(crate) fn generated(from: u32, to: u32) -> u32 {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Function, switched_file};
+    use super::{Function, body_start, switched_file};
     use crate::mutants::generated::list::Mutant;
+
+    #[test]
+    fn a_body_begins_behind_the_arguments() {
+        let code = "#[cold]\nfn f(P { a, .. }: P, b: [u8; 2]) -> u8 {";
+        assert_eq!(body_start(code), Some(code.len() - 1));
+        assert_eq!(body_start("fn f();"), None);
+    }
 
     #[test]
     fn a_function_has_a_body_for_each_mutant_and_one_for_none() {

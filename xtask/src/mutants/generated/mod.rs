@@ -1,4 +1,4 @@
-//! `cargo x mutants --generated [--missing [--near | --only PART]] [FILE..]`: what cargo-mutants makes of the files.
+//! `cargo x mutants --generated [--missing] [--near] [--only PART] [FILE..]`: what cargo-mutants makes of the files.
 //!
 //! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
 //! library and its tests anew for each change, a minute every time; so it only makes the list
@@ -16,7 +16,6 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ use reach::Reach;
 /// The parts whose mutants have all been killed or argued: what is run when no file is named.
 const THROUGH: &[&str] = &["event/", "channel/", "sync/", "cancel.rs", "scope/"];
 /// Cheapest first.
-const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear"];
+const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear", "loom"];
 /// So many at a time: those that hang cost nothing.
 const PARALLEL: usize = 4;
 /// A program that says nothing for so many times as long as its slowest test took hangs.
@@ -45,15 +44,26 @@ type Seen = BTreeMap<String, (String, String)>;
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
 pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
-    let mut only = "";
-    let (missing, near, filters) = match options {
-        ["--missing", "--near", filters @ ..] => (true, true, filters),
-        ["--missing", "--only", name, filters @ ..] => {
-            only = name;
-            (true, false, filters)
-        }
-        ["--missing", filters @ ..] => (true, false, filters),
-        filters => (false, false, filters),
+    let (mut missing, mut near, mut only, mut filters) = (false, false, "", options);
+    let filters = loop {
+        filters = match filters {
+            ["--missing", rest @ ..] => {
+                missing = true;
+                rest
+            }
+            ["--near", rest @ ..] => {
+                near = true;
+                rest
+            }
+            ["--only", part, rest @ ..] => {
+                only = part;
+                rest
+            }
+            [flag, ..] if flag.starts_with('-') => {
+                return Err(format!("mutants --generated: what is `{flag}`?"));
+            }
+            files => break files,
+        };
     };
     let filters = if filters.is_empty() { THROUGH } else { filters };
     let mutants = list::all(filters)?;
@@ -78,7 +88,7 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     if !numbers.is_empty() {
         let programs = programs(&copies)?;
         let next = AtomicUsize::new(0);
-        in_parallel(|| {
+        super::in_parallel(PARALLEL, || {
             while let Some(&n) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
                 kill(&mutants[n], n, &copies, &programs, &seen, near)?;
             }
@@ -222,19 +232,4 @@ fn note(mutant: &Mutant, (program, test): &(String, String)) -> Result<(), Strin
 
 fn memory() -> PathBuf {
     PathBuf::from(target("mutants")).join("generated-seen")
-}
-
-/// Runs `work` on so many threads; the first error is the result.
-fn in_parallel(work: impl Fn() -> Result<(), String> + Sync) -> Result<(), String> {
-    let first: Mutex<Result<(), String>> = Mutex::new(Ok(()));
-    std::thread::scope(|scope| {
-        for _ in 0..PARALLEL {
-            scope.spawn(|| {
-                if let (Err(error), Ok(mut first)) = (work(), first.lock()) {
-                    *first = Err(error);
-                }
-            });
-        }
-    });
-    first.into_inner().map_err(|error| error.to_string())?
 }

@@ -82,7 +82,7 @@ fn called(program: &Program, name: &str) -> Result<Vec<Test>, String> {
     let (next, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let found = Mutex::new(BTreeMap::new());
     let folder = PathBuf::from(target("mutants"));
-    super::in_parallel(|| {
+    super::super::in_parallel(super::PARALLEL, || {
         while let Some(test) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
             let at = folder.join(format!("{name}-{:?}", std::thread::current().id()));
             let filter = ["--exact".to_owned(), test.clone()];

@@ -1,0 +1,114 @@
+//! `cargo x mutants --short N`: a few seeded bugs, drawn anew whenever the code changes, each
+//! against the one test that the table says finds it.
+//!
+//! That takes seconds once all is built. One that its test does not find any more meets all the
+//! others, as in the long form.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::engine::Verdict;
+use super::entry::{Entry, SWITCH};
+use super::{Session, table};
+
+/// So many at a time: those that hang cost nothing.
+const PARALLEL: usize = 4;
+
+/// The engine and the test of a row, in which a program that hung or ended names the test it was at.
+fn known(cells: &[String]) -> Option<(&str, &str)> {
+    let [.., engine, test, _] = cells else {
+        return None;
+    };
+    let engine = engine.strip_prefix("killed by ").unwrap_or(engine);
+    let test = test.trim_matches('`');
+    let test = match test.strip_prefix("abort (") {
+        Some(ended) => ended.split_once("): ")?.1,
+        None => test.strip_prefix("hang: ").unwrap_or(test),
+    };
+    let test = test.split(" or ").next()?;
+    (!test.is_empty() && !test.contains(' ')).then_some((engine, test))
+}
+
+/// Those of `numbers` that the tests of the table have not found.
+pub(super) fn left(
+    session: &mut Session,
+    entries: &[Entry],
+    numbers: &[usize],
+    rows: &table::Rows,
+) -> Result<Vec<usize>, String> {
+    let mut tests: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut meant: Vec<(usize, &str, &str)> = Vec::new();
+    let mut left = Vec::new();
+    for &n in numbers {
+        match rows.get(&entries[n].name).and_then(|cells| known(cells)) {
+            Some((engine, test)) => {
+                tests.entry(engine).or_default().insert(test);
+                meant.push((n, engine, test));
+            }
+            None => left.push(n),
+        }
+    }
+    // Without a mutant they are green: else their failure would say nothing.
+    for (engine, tests) in tests {
+        let filter: Vec<String> = std::iter::once("--exact")
+            .chain(tests.iter().copied())
+            .map(str::to_owned)
+            .collect();
+        let program = session.built(engine)?;
+        match program.run(Some(&filter), &[])? {
+            Verdict::Killed(test) => {
+                return Err(format!("{engine} is not green without a mutant: {test}"));
+            }
+            // Which test there is no more is not known: the long way finds out.
+            Verdict::Green(n, _) if n < tests.len() => {
+                left.extend(meant.iter().filter(|of| of.1 == engine).map(|of| of.0));
+                meant.retain(|of| of.1 != engine);
+            }
+            Verdict::Green(_, silence) => program.expect(silence),
+        }
+    }
+    let (next, missed) = (AtomicUsize::new(0), Mutex::new(left));
+    let programs = &session.programs;
+    super::in_parallel(PARALLEL, || {
+        while let Some(&(n, engine, test)) = meant.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let filter = ["--exact".to_owned(), test.to_owned()];
+            let switch = (n + 1).to_string();
+            let program = &programs[engine];
+            match program.run(Some(&filter), &[(SWITCH, &switch)])? {
+                Verdict::Killed(how) => println!("{:<34} {engine:<8} {how}", entries[n].name),
+                Verdict::Green(..) => missed.lock().map_err(|e| e.to_string())?.push(n),
+            }
+        }
+        Ok(())
+    })?;
+    let mut left = missed.into_inner().map_err(|error| error.to_string())?;
+    left.sort_unstable();
+    Ok(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::known;
+
+    #[test]
+    fn the_test_of_a_row_is_read_however_it_ended() {
+        let row = |test: &str| {
+            vec![
+                "bug".to_owned(),
+                "killed by it".to_owned(),
+                test.to_owned(),
+                "id".to_owned(),
+            ]
+        };
+        let read = |test| known(&row(test)).map(|(engine, test)| format!("{engine} {test}"));
+        assert_eq!(read("`a::b`").as_deref(), Some("it a::b"));
+        assert_eq!(
+            read("`hang: a::b or 2 after it`").as_deref(),
+            Some("it a::b")
+        );
+        let aborted = "`abort (signal: 6 (SIGABRT)): a::b`";
+        assert_eq!(read(aborted).as_deref(), Some("it a::b"));
+        assert_eq!(read("`abort (signal: 6 (SIGABRT)): after all tests`"), None);
+    }
+}
