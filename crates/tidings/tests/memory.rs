@@ -285,6 +285,28 @@ fn messages_and_calls_allocate_nothing() {
 }
 
 #[test]
+fn what_was_linked_and_unlinked_leaves_nothing_behind() {
+    /// Bytes of an actor that was linked to so many that have ended, and that it outlives.
+    async fn links(n: usize) -> i64 {
+        let old = actor::spawn(count);
+        let before = ALLOCATED.get().bytes;
+        for _ in 0..n {
+            let young = actor::spawn(count);
+            young.link(&old.any());
+            young.unlink(&old.any());
+            young.stop();
+            young.down().await;
+        }
+        ALLOCATED.get().bytes - before
+    }
+    alone(async {
+        // What the first one makes stays.
+        links(1).await;
+        assert_eq!(links(1000).await, links(1).await);
+    });
+}
+
+#[test]
 fn the_allocator_counts() {
     let before = ALLOCATED.get();
     let some = std::hint::black_box(vec![0_u8; 1000]);

@@ -134,7 +134,8 @@ fn step(id: u64) -> Option<Step> {
         let callers = callers(id);
         let actor = callers.get(&id)?;
         let note = actor.peer().life().note()?;
-        (actor.clone(), note, note.wait?)
+        let wait = note.wait?;
+        (actor.clone(), note, wait)
     };
     // Its mailbox is looked at later than its note: that the note was there all the time is what a
     // walk makes sure of at its end (`is_certain`).
@@ -345,10 +346,6 @@ pub(super) fn settle(
 ) -> Option<Cycle> {
     if !held_back {
         publish(me, entry, wait);
-    }
-    let life = me.life();
-    if wait.callee == life.id {
-        return (!is_away(life, life.hands())).then(|| Cycle::new(life, &[]));
     }
     walk(me, wait)
 }

@@ -3,11 +3,11 @@
 use std::future::IntoFuture;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::{block_on, explore, fork, seen};
 use crate::primitive::UnsafeCell;
+use crate::primitive::atomic::{AtomicUsize, Ordering};
 use crate::{CancellationToken, Event};
 
 #[test]

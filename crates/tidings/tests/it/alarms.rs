@@ -93,6 +93,12 @@ fn timers_fire_once_are_replaced_and_go_on() {
         clock.every("tick", MILLI).await.unwrap();
         assert_eq!(fired(&clock, 3).await, ["soon", "tick", "tick"]);
         assert!(!clock.cancel("tick").await.unwrap());
+        // What was replaced does not fire when its own time comes.
+        clock.set("anew", 2 * MILLI).await.unwrap();
+        clock.set("anew", MILLI).await.unwrap();
+        assert_eq!(fired(&clock, 4).await[3..], ["anew"]);
+        clock.set("end", 2 * MILLI).await.unwrap();
+        assert_eq!(fired(&clock, 5).await[3..], ["anew", "end"]);
     });
 }
 

@@ -10,7 +10,7 @@ use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Pool, Recipient,
     RegisterError, Registry, Reply, Routing, Strategy, Supervisor,
 };
-use tidings::{Event, always};
+use tidings::{Event, always, oneshot};
 
 /// Takes messages until it is to end.
 fn sink() -> ActorRef<u32> {
@@ -42,6 +42,25 @@ fn a_name_is_claimed_by_one_and_ends_with_its_actor() {
         names.register("a", &second).unwrap();
         assert_eq!(names.register("c", &first), Err(RegisterError::Ended));
         assert_eq!(names.names(), ["a".into()]);
+    });
+}
+
+#[test]
+fn a_name_that_was_given_back_is_not_taken_from_the_next_who_has_it() {
+    on_all(|| async {
+        let names = Registry::new();
+        let (open, gate) = oneshot::<()>();
+        let first = actor::spawn(|_mailbox: Mailbox<u32>| async move { gate.await.unwrap() });
+        names.register("a", &first).unwrap();
+        let end = first.any();
+        // It lives on; but nobody reaches it any more, to tell it that it has no name.
+        drop(first);
+        assert!(names.unregister("a"));
+        let second = sink();
+        names.register("a", &second).unwrap();
+        open.send(()).unwrap();
+        end.down().await;
+        assert_eq!(names.whereis::<ActorRef<u32>>("a"), Some(second));
     });
 }
 

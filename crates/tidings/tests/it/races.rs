@@ -11,7 +11,7 @@ use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Mailbox, Reply, Restart, Shutdown, Strategy,
     Supervisor,
 };
-use tidings::{Event, yield_now};
+use tidings::{Event, unbounded, yield_now};
 
 /// Runs `body` many times, with the number of the round.
 fn storm<F>(body: impl Fn(u64) -> F)
@@ -87,6 +87,47 @@ fn an_actor_that_kills_itself_in_its_first_poll_has_been_killed() {
             std::future::pending::<()>().await;
         });
         assert!(matches!(actor.down().await, Exit::Killed));
+    });
+}
+
+#[test]
+fn a_kill_before_the_actor_has_a_task_is_heard() {
+    storm(|_| async {
+        let actor = actor::spawn(|mailbox: Mailbox<()>| {
+            mailbox.this().any().kill();
+            async move {
+                let _mailbox = mailbox;
+                std::future::pending::<()>().await;
+            }
+        });
+        assert!(matches!(actor.down().await, Exit::Killed));
+    });
+}
+
+#[test]
+fn what_was_to_end_a_life_that_ended_of_itself_does_not_end_the_next_one() {
+    storm(|_| async {
+        let (tell, told) = unbounded::<()>();
+        let child = Child::new(move |mut mailbox: Mailbox<Reply<u64>>| {
+            let told = told.clone();
+            async move {
+                while let Ok(reply) = mailbox.recv().await {
+                    reply.send(mailbox.incarnation()).unwrap();
+                    if mailbox.incarnation() == 1 {
+                        // It does not listen to its mailbox any more.
+                        told.recv().await.unwrap();
+                        crash();
+                    }
+                }
+            }
+        });
+        let actor = child.actor_ref();
+        let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 1);
+        actor.fail("too late");
+        tell.send(()).await.unwrap();
+        assert_eq!(actor.restarted(1).await.unwrap(), 2);
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 2);
     });
 }
 

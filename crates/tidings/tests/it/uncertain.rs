@@ -1,7 +1,9 @@
 //! Calls that look as if they closed a cycle, and are not refused: what was asked of reentrant
 //! handlers, stashed, dropped, handed on, or asked by a life that is over.
 
+use std::future::{Future, IntoFuture, poll_fn};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 
 use crate::both::on_all;
 use tidings::actor::{
@@ -242,5 +244,32 @@ fn a_call_of_a_life_that_is_over_closes_no_cycle() {
         }
         a.kill();
         assert!(ends.down().await.is_orderly(), "{:?}", ends.exit());
+    });
+}
+
+#[test]
+fn what_was_decided_of_a_call_that_is_given_up_is_not_decided_of_the_next() {
+    on_all(|| async {
+        let other = actor::spawn(answer);
+        let actor = actor::spawn(move |mut mailbox: Mailbox<Plain>| async move {
+            let this = mailbox.this().upgrade().unwrap();
+            let reply = mailbox.recv().await.unwrap();
+            {
+                // Of oneself: it will be refused; but there is one poll of it only.
+                let mut own = Box::pin(this.call(|reply| reply).into_future());
+                let mut polled = false;
+                poll_fn(|cx| {
+                    if std::mem::replace(&mut polled, true) {
+                        return Poll::Ready(());
+                    }
+                    assert!(own.as_mut().poll(cx).is_pending());
+                    Poll::Pending
+                })
+                .await;
+            }
+            let answer = other.call(|reply| reply).await;
+            reply.send(answer.unwrap()).unwrap();
+        });
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), PLAIN);
     });
 }
