@@ -211,12 +211,13 @@ impl Hub {
             }
         };
         hub.leftovers();
-        match (waits, hub.exports.get_mut(&target)) {
-            (Some(wait), Some(out)) => {
-                out.waits = Some((size, wait));
-                hub.due.push(Due::Place(target));
-            }
-            _ => hub.session.taken(target, size),
+        if let Some(wait) = waits
+            && let Some(out) = hub.exports.get_mut(&target)
+        {
+            out.waits = Some((size, wait));
+            hub.due.push(Due::Place(target));
+        } else {
+            hub.session.taken(target, size);
         }
         match hub.broken.take() {
             Some(broken) => (hub, Err(broken)),

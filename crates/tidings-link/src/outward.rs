@@ -36,24 +36,25 @@ impl Hub {
 
     /// Polls what is due, until nothing is.
     pub(crate) fn poll_due(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
-        let mut due = std::mem::take(&mut self.due);
-        for due in due.drain(..) {
-            match due {
-                Due::Proxy(target, turn) => self = self.poll_proxy(target, turn),
-                Due::Place(target) => {
-                    let result;
-                    (self, result) = self.place(target);
-                    if result.is_err() {
-                        return (self, result);
+        while !self.due.is_empty() {
+            let mut due = std::mem::take(&mut self.due);
+            for due in due.drain(..) {
+                match due {
+                    Due::Proxy(target, turn) => self = self.poll_proxy(target, turn),
+                    Due::Place(target) => {
+                        let result;
+                        (self, result) = self.place(target);
+                        if result.is_err() {
+                            return (self, result);
+                        }
                     }
                 }
             }
+            if self.due.is_empty() {
+                self.due = due;
+            }
         }
-        if self.due.is_empty() {
-            self.due = due;
-            return (self, Ok(()));
-        }
-        self.poll_due()
+        (self, Ok(()))
     }
 
     /// Sends what a proxy has.
