@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     /// How long it stands still before that is a deadlock, if it watches.
     pub(super) patience: Option<(Duration, Watching)>,
     pub(super) sockets: Sockets,
+    /// How often somebody was woken from outside, by sockets or by the time.
+    pub(super) heard: AtomicU32,
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
     pub(super) foreign: Foreign,
@@ -91,6 +93,7 @@ impl Shared {
                 .patience
                 .map(|patience| (patience, Watching::start())),
             sockets: std::mem::take(&mut builder.sockets),
+            heard: AtomicU32::new(0),
             recorder: builder.recorded.map(|kept| Recorder::new(kept, workers)),
             foreign: std::mem::take(&mut builder.foreign),
             closing: AtomicBool::new(false),

@@ -108,6 +108,9 @@ impl Worker {
             self.parker.come_back();
         }
         let woken = !wakers.is_empty();
+        if woken {
+            self.hear();
+        }
         let _ = wake_each(wakers.drain(..));
         self.due.replace(due);
         Some(woken)

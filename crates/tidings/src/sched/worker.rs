@@ -70,9 +70,8 @@ pub(crate) struct Worker {
     watched: RefCell<Vec<(u32, Instant)>>,
     /// Scratch for the wakers of expired and cancelled timers, and of sockets.
     pub(super) due: RefCell<(Vec<Waker>, Vec<Waker>)>,
-    /// The last time that it had nothing to do was ended by a socket. Then it does not spin: an
-    /// answer over a socket takes longer, and who is to give it may need the core.
-    heard: Cell<bool>,
+    /// What its runtime had heard from outside when it had nothing to do.
+    heard: Cell<u32>,
     pub(super) seam: Option<RefCell<Box<dyn Seam>>>,
 }
 
@@ -104,7 +103,7 @@ impl Worker {
             turn: Cell::new(0),
             watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
             due: RefCell::default(),
-            heard: Cell::new(false),
+            heard: Cell::new(0),
             seam: seam.map(RefCell::new),
         }
     }
@@ -373,6 +372,9 @@ impl Worker {
             local.timers.next()
         });
         due.1.clear();
+        if !due.0.is_empty() {
+            self.hear();
+        }
         let _ = wake_each(due.0.drain(..));
         self.due.replace(due);
         next
@@ -429,18 +431,30 @@ impl Worker {
         }
     }
 
-    /// Looks around for a while. Ends a searcher.
+    /// Somebody was woken from outside of the runtime: by a socket, or by the time.
+    pub(super) fn hear(&self) {
+        // RELAXED: a hint.
+        self.shared.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Was somebody woken from outside since we asked last?
+    fn has_heard(&self) -> bool {
+        // RELAXED: a hint.
+        let heard = self.shared.heard.load(Ordering::Relaxed);
+        heard != self.heard.replace(heard)
+    }
+
+    /// Looks around for a while. Not if the runtime waits for what is outside: that takes longer,
+    /// and who is to send it may need the core. Ends a searcher.
     fn search(&self) -> Found {
         for spin in 0..SPINS {
             if let Some(task) = self.steal() {
-                self.heard.set(false);
                 return Found::Task(task);
             }
             if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
-                self.heard.set(true);
                 return Found::Own;
             }
-            if self.heard.get() || self.shared.is_closing() {
+            if self.has_heard() || self.shared.is_closing() {
                 return Found::Nothing;
             }
             for _ in 0..16 {
@@ -458,6 +472,7 @@ impl Worker {
         }
         let idle = &self.shared.idle;
         let mut watch = STUCK;
+        let mut due = false;
         idle.fall_asleep(self.index);
         loop {
             let sent = !self.remote().sent.is_empty();
@@ -466,7 +481,8 @@ impl Worker {
             }
             let others_busy = !idle.all(self.shared.remotes.len());
             let until_timer = next.map(|next| next.saturating_since(Instant::now()));
-            if until_timer.is_some_and(|left| left.is_zero()) {
+            due = until_timer.is_some_and(|left| left.is_zero());
+            if due {
                 break;
             }
             let wait = match (until_timer, others_busy) {
@@ -474,9 +490,7 @@ impl Worker {
                 (None, true) => Some(watch),
                 (left, false) => left,
             };
-            let heard = self.rest(wait);
-            self.heard.set(heard);
-            if heard || !idle.is_sleeping(self.index) {
+            if self.rest(wait) || !idle.is_sleeping(self.index) {
                 break;
             }
             if others_busy {
@@ -487,6 +501,10 @@ impl Worker {
             }
         }
         idle.stand_up(self.index);
+        if due {
+            // At once, and not after a search.
+            self.refresh_timers();
+        }
     }
 
     /// Takes the private work of neighbours that have been in one poll for too long. `true`:
