@@ -2,8 +2,7 @@
 //!
 //! On a worker of a tidings runtime a deadline is kept by that worker; anywhere else (another
 //! executor, a plain thread) by one small thread of ours. Deadlines are never early. They are
-//! late by a quarter of a millisecond of granularity, and by however long the thread that
-//! keeps them is busy.
+//! late by up to 16 us of granularity, and by however long the thread that keeps them is busy.
 
 mod clock;
 mod interval;

@@ -30,8 +30,9 @@ const FIRED: u32 = 1;
 const ORPHANED: u32 = 2;
 const CANCELLED: u32 = 3;
 
-/// One tick of the wheel: 2^18 ns, about a quarter of a millisecond.
-const TICK_BITS: u32 = 18;
+/// One tick of the wheel: 2^14 ns, 16 us. Whoever waits is woken up to so much late, for all of a tick
+/// at once; shorter than a wake-up takes it need not be.
+const TICK_BITS: u32 = 14;
 /// Nodes kept for reuse.
 const CACHE: usize = 256;
 
