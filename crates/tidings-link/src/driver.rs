@@ -23,10 +23,11 @@ use crate::shared::{Letters, Shared};
 /// Reads of one poll, after which other tasks have their turn.
 const READS: usize = 8;
 
-/// Messages handled at a time. Then the tasks that they woke have their turn, and what those have to
-/// say is written, while more is being handled: so that both ends of a link are at work, and neither
-/// waits for all that the other does at once.
-const MESSAGES: usize = 32;
+/// How many parts the calls of a crowd are handled in, and how many messages a part has at least. When
+/// a part is handled its callers have their turn, and what they ask next is written: so that the peer
+/// is at work while the next part is handled, and neither waits for all that the other does.
+const PARTS: usize = 4;
+const PART: usize = 32;
 
 /// Room for what comes: at first and when nothing has come for a while, and at most.
 const ROOM: (usize, usize) = (4 << 10, 128 << 10);
@@ -248,10 +249,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         Ok(true)
     }
 
-    /// Handles what has come, as much as is handled at a time.
+    /// Handles what has come; a part of it, if it is answers.
     fn handle(&mut self, input: &[u8]) -> Result<(), Broken> {
+        let most = match self.hub().session.calls() {
+            // Its answers wait for nobody: the tasks that give them have their turn when all is read.
+            0 => usize::MAX,
+            calls => PART.max(calls / PARTS),
+        };
         self.more = true;
-        for _ in 0..MESSAGES {
+        for _ in 0..most {
             let (start, end) = self.filled;
             let hub = self.hub();
             let now = hub.now;

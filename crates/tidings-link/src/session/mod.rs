@@ -250,6 +250,11 @@ impl Session {
         self.out.len() >= self.limits.outgoing
     }
 
+    /// Calls of ours under way.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.len() as usize
+    }
+
     /// A turn of the driver begins.
     pub(crate) fn begin_turn(&mut self) {
         self.told = false;
