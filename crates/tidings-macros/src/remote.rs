@@ -29,9 +29,10 @@ pub(crate) fn interface(
     let described = methods.iter().map(|method| {
         let name = method.name.unraw().to_string();
         let arguments = arguments(method);
+        let known = method.arguments.iter().map(|(name, _)| name.unraw().to_string());
         match &method.reply {
-            None => quote!(methods.one_way::<#arguments>(#name);),
-            Some(reply) => quote!(methods.call::<#arguments, #reply>(#name);),
+            None => quote!(methods.one_way::<#arguments>(#name, &[#(#known),*]);),
+            Some(reply) => quote!(methods.call::<#arguments, #reply>(#name, &[#(#known),*]);),
         }
     });
     let sent = methods.iter().enumerate().map(|(place, method)| {
@@ -94,8 +95,7 @@ pub(crate) fn interface(
 
         impl #parameters #remote::Schema for #reference #types #condition {
             fn describe(to: &mut #remote::Describe) {
-                to.word("@");
-                to.word(#name);
+                to.reference::<#message #types>();
             }
         }
 
@@ -146,7 +146,7 @@ fn derive(item: &DeriveInput) -> Result<TokenStream> {
             const NAME: &'static str = #name;
 
             fn describe(methods: &mut #tidings::remote::Methods) {
-                methods.one_way::<(Self,)>("send");
+                methods.one_way::<(Self,)>("send", &["message"]);
             }
 
             fn send(self, way: &mut #tidings::remote::Outgoing) {

@@ -329,10 +329,11 @@ impl Session {
         self.out.requests.passed()
     }
 
-    /// The caller of a call of ours has gone.
+    /// The caller of a call of ours has gone. It goes behind all requests: before its own, nobody
+    /// would know what it is about.
     pub fn nack(&mut self, call: u32) {
         self.stats.nacks_out += 1;
-        frame::write(self.out.control.end(), kind::NACK, &call);
+        frame::write(self.out.requests.end(), kind::NACK, &call);
     }
 
     /// A message for an actor was taken: the peer is given credit for it.

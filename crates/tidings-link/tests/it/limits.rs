@@ -228,6 +228,19 @@ fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
 }
 
 #[test]
+fn a_nack_comes_behind_the_call_that_it_is_about() {
+    let (mut one, mut other) = pair(Limits::default());
+    let now = Instant::now();
+    // In several frames, none of which is written when its caller goes.
+    let call = one.begin_call().unwrap();
+    one.call(call, 1, 1, None, vec![], &[0; 100_000]);
+    one.nack(call);
+    let bytes = output(&mut one);
+    let seen = feed(&mut other, &bytes, now).unwrap();
+    assert_eq!(seen, ["call 0: true", "Nack(0)"]);
+}
+
+#[test]
 fn a_peer_that_is_silent_is_asked_and_then_given_up() {
     let (mut one, mut other) = pair(Limits::default());
     let start = Instant::now();

@@ -37,7 +37,7 @@ mod reference;
 mod schema;
 
 use std::any::TypeId;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
 #[doc(hidden)]
@@ -88,25 +88,53 @@ pub trait Remote: Send + Sized + 'static {
 pub struct Methods {
     interface: &'static str,
     all: Vec<Method>,
+    refers: Vec<schema::Refers>,
 }
 
 impl Methods {
-    /// A one-way method, with the tuple of its arguments.
-    pub fn one_way<A: Schema>(&mut self, name: &'static str) {
+    fn of(interface: &'static str, describe: fn(&mut Self)) -> Self {
+        let mut methods = Self {
+            interface,
+            all: Vec::new(),
+            refers: Vec::new(),
+        };
+        describe(&mut methods);
+        methods
+    }
+
+    /// A one-way method, with the tuple of its arguments, and their names.
+    pub fn one_way<A: Schema>(
+        &mut self,
+        name: &'static str,
+        arguments: &'static [&'static str],
+    ) {
         let shape = schema::method::<A>(self.interface, name);
-        self.add(name, shape);
+        self.add(name, arguments, shape);
     }
 
     /// A method with an answer.
-    pub fn call<A: Schema, R: Schema>(&mut self, name: &'static str) {
-        let arguments = schema::method::<A>(self.interface, name);
-        self.add(name, format!("{arguments}->{}", schema::shape::<R>()));
+    pub fn call<A: Schema, R: Schema>(
+        &mut self,
+        name: &'static str,
+        arguments: &'static [&'static str],
+    ) {
+        let mut shape = schema::method::<A>(self.interface, name);
+        schema::answer::<R>(&mut shape);
+        self.add(name, arguments, shape);
     }
 
-    fn add(&mut self, name: &'static str, shape: String) {
+    fn add(
+        &mut self,
+        name: &'static str,
+        arguments: &'static [&'static str],
+        mut described: Describe,
+    ) {
+        self.refers.append(&mut described.refers);
+        let shape = described.to_string();
         let number = schema::number(&shape);
         self.all.push(Method {
             name,
+            arguments,
             shape,
             number,
         });
@@ -117,6 +145,7 @@ impl Methods {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Method {
     name: &'static str,
+    arguments: &'static [&'static str],
     shape: String,
     number: u32,
 }
@@ -126,6 +155,12 @@ impl Method {
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The names of its arguments. Nobody has to agree on them.
+    #[must_use]
+    pub fn arguments(&self) -> &[&'static str] {
+        self.arguments
     }
 
     /// Its arguments and answer in the words of PROTOCOL.md: what both sides must agree on.
@@ -192,12 +227,7 @@ pub fn interface<M: Remote>() -> &'static Interface {
     if let Some(known) = lock(all).get(&TypeId::of::<M>()) {
         return known;
     }
-    let mut methods = Methods {
-        interface: M::NAME,
-        all: Vec::new(),
-    };
-    M::describe(&mut methods);
-    let methods = methods.all;
+    let methods = Methods::of(M::NAME, M::describe).all;
     for (place, method) in methods.iter().enumerate() {
         let twin = methods[..place].iter().find(|m| m.number == method.number);
         if let Some(twin) = twin {
@@ -212,4 +242,53 @@ pub fn interface<M: Remote>() -> &'static Interface {
     lock(all)
         .entry(TypeId::of::<M>())
         .or_insert_with(|| Box::leak(Box::new(interface)))
+}
+
+/// The interface whose messages are `M` and all that it refers to, as JSON: what clients in other
+/// languages are generated from. For each method its name, the names of its arguments, its shape in
+/// the words of PROTOCOL.md, and its number.
+///
+/// ```
+/// #[tidings::interface(remote)]
+/// trait Counter {
+///     async fn add(&mut self, n: i64);
+/// }
+/// let schema = tidings::remote::schema::<CounterMessage>();
+/// assert!(schema.contains(r#""arguments": ["n"], "shape": "Counter.add(i64)""#));
+/// ```
+#[must_use]
+pub fn schema<M: Remote>() -> String {
+    let mut known = BTreeMap::new();
+    let mut next: Vec<schema::Refers> = vec![(M::NAME, M::describe)];
+    while let Some((name, describe)) = next.pop() {
+        if !known.contains_key(name) {
+            let methods = Methods::of(name, describe);
+            next.extend(methods.refers);
+            known.insert(name, methods.all);
+        }
+    }
+    let interfaces = known.iter().map(|(name, methods)| {
+        let methods = methods.iter().map(|method| {
+            let arguments = method.arguments.iter().copied().map(quoted);
+            format!(
+                "      {{\"name\": {}, \"arguments\": [{}], \"shape\": {}, \"number\": {}}}",
+                quoted(method.name),
+                arguments.collect::<Vec<_>>().join(", "),
+                quoted(&method.shape),
+                method.number,
+            )
+        });
+        let methods = methods.collect::<Vec<_>>().join(",\n");
+        format!(
+            "    {{\"name\": {}, \"methods\": [\n{methods}\n    ]}}",
+            quoted(name)
+        )
+    });
+    let interfaces = interfaces.collect::<Vec<_>>().join(",\n");
+    format!("{{\n  \"interfaces\": [\n{interfaces}\n  ]\n}}\n")
+}
+
+/// A string of JSON. There is nothing in names and shapes that needs more.
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }

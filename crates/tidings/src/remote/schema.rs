@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use super::{Bytes, Remote};
+use super::{Bytes, Methods, Remote};
 use crate::actor::{ActorRef, Recipient, Reply};
 use crate::primitive::Arc;
 
@@ -44,7 +44,12 @@ pub trait Schema: 'static {
 pub struct Describe {
     text: String,
     begun: Vec<TypeId>,
+    /// The interfaces that it refers to.
+    pub(super) refers: Vec<Refers>,
 }
+
+/// An interface that another refers to: its name, and what names its methods.
+pub(super) type Refers = (&'static str, fn(&mut Methods));
 
 /// What stands before a part, and what writes it.
 type Part<'a> = (&'a str, fn(&mut Describe));
@@ -53,7 +58,9 @@ impl Describe {
     /// The shape of a type.
     #[must_use]
     pub fn text<T: Schema>() -> String {
-        shape::<T>()
+        let mut describe = Self::default();
+        T::describe(&mut describe);
+        describe.text
     }
 
     /// Text that stands as it is.
@@ -68,6 +75,13 @@ impl Describe {
             self.begun.push(TypeId::of::<T>());
             rest(self);
         }
+    }
+
+    /// A reference to an interface, given by its messages.
+    pub fn reference<M: Remote>(&mut self) {
+        self.word("@");
+        self.word(M::NAME);
+        self.refers.push((M::NAME, M::describe));
     }
 
     /// Several parts, in brackets.
@@ -90,15 +104,21 @@ impl fmt::Display for Describe {
     }
 }
 
-pub(super) fn shape<T: Schema>() -> String {
+/// `Counter.add(i64)`; the arguments are a tuple, so its brackets are those of the call.
+pub(super) fn method<A: Schema>(interface: &str, name: &str) -> Describe {
     let mut describe = Describe::default();
-    T::describe(&mut describe);
-    describe.text
+    describe.word(interface);
+    describe.word(".");
+    describe.word(name);
+    A::describe(&mut describe);
+    describe
 }
 
-/// `Counter.add(i64)`; the arguments are a tuple, so its brackets are those of the call.
-pub(super) fn method<A: Schema>(interface: &str, name: &str) -> String {
-    format!("{interface}.{name}{}", shape::<A>())
+/// `->i64`: a shape of its own, behind that of the method.
+pub(super) fn answer<R: Schema>(describe: &mut Describe) {
+    describe.word("->");
+    describe.begun.clear();
+    R::describe(describe);
 }
 
 /// FNV-1a, 32 bits.
@@ -202,8 +222,7 @@ tuples!(
 
 impl<M: Remote> Schema for ActorRef<M> {
     fn describe(to: &mut Describe) {
-        to.word("@");
-        to.word(M::NAME);
+        to.reference::<M>();
     }
 }
 

@@ -1,0 +1,361 @@
+"""Calls, references, replies, and actors of this side.
+
+A reference is an instance of its interface's class, whether its actor is here or elsewhere: it has a
+target, here a `LocalTarget` or the link's. An actor of this side is an object whose methods are the
+handlers; it has a thread, which handles one message after the other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import Future, InvalidStateError
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+from . import errors, shape
+from .codec import Codec
+
+T = TypeVar("T")
+Self = TypeVar("Self", bound="Reference")
+
+_log = logging.getLogger("tidings_client")
+
+STOPPED = errors.Stopped()
+
+# Messages of callers of this side that may wait at an actor; those of a peer have their window.
+MAILBOX = 1024
+
+
+class Call(Future[T], Generic[T]):
+    """The answer of a call, now or later: `call.result()` waits for it, and so does `await call`.
+
+    `cancel` gives it up: its handler can know.
+    """
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return asyncio.wrap_future(self).__await__()
+
+    def settle(self, outcome: Any) -> None:
+        """Ends it with a value or an exception, if it has not ended."""
+        # It was cancelled meanwhile.
+        with contextlib.suppress(InvalidStateError):
+            if isinstance(outcome, BaseException):
+                self.set_exception(outcome)
+            else:
+                self.set_result(outcome)
+
+
+class Reply(Generic[T]):
+    """The place of an answer. Dropped without one, its call ends with `NoReply`."""
+
+    def __init__(self, answer: Callable[[Any], None], abandon: Callable[[], None]) -> None:
+        self._answer: Callable[[Any], None] | None = answer
+        self._abandon = abandon
+        self._call: Call[T] | None = None
+
+    @classmethod
+    def pair(cls) -> tuple[Reply[T], Call[T]]:
+        """A reply to be sent in a message, and the call that is answered by it."""
+        call: Call[T] = Call()
+        reply = cls(call.settle, lambda: call.settle(errors.NoReply()))
+        reply._call = call
+        return reply, call
+
+    def send(self, value: T) -> None:
+        """Answers. Once: after that it is nobody's."""
+        self._take()(value)
+
+    def fail(self, why: errors.CallFailed) -> None:
+        """Answers that there will be none."""
+        self._take()(why)
+
+    def as_call(self) -> Call[T]:
+        """The call that is answered by it, which takes its place."""
+        answer = self._take()
+        if self._call is not None:
+            return self._call
+        call: Call[T] = Call()
+        call.add_done_callback(lambda done: answer(outcome_of(done)))
+        return call
+
+    def _take(self) -> Callable[[Any], None]:
+        answer, self._answer = self._answer, None
+        if answer is None:
+            raise ValueError("the reply has been used")
+        return answer
+
+    def __del__(self) -> None:
+        if self._answer is not None:
+            self._abandon()
+
+
+def outcome_of(done: Future[Any]) -> Any:
+    """The value of a future that is done, or why there is none."""
+    if done.cancelled():
+        return errors.NoReply()
+    why = done.exception()
+    if why is None:
+        return done.result()
+    return why if isinstance(why, errors.CallFailed) else errors.RefusedCall(errors.short(why))
+
+
+class Method:
+    """A method of an interface, with its codecs."""
+
+    def __init__(self, name: str, text: str, classes: Mapping[str, Any]) -> None:
+        parsed = shape.parse_method(text)
+        # As Python has it: `from` is `from_`.
+        self.name = name
+        self.shape = text
+        self.wire_name = parsed.name
+        self.number = parsed.number.to_bytes(4, "little")
+        arguments = shape.Tuple(parsed.arguments) if parsed.arguments else shape.Word("()")
+        self.arguments = Codec(arguments, classes)
+        self.empty = not parsed.arguments
+        self.answer = Codec(parsed.answer, classes) if parsed.answer else None
+
+
+class Request:
+    """What a handler can know of the request in its hands: `tidings_client.current()`."""
+
+    def __init__(self, deadline: float | None = None) -> None:
+        # As of `time.monotonic`; `None`: for ever.
+        self.deadline = deadline
+        # Has its caller gone?
+        self.gone = False
+
+    def is_late(self) -> bool:
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+
+_handled = threading.local()
+
+
+def current() -> Request | None:
+    """The request that this thread handles."""
+    found: Request | None = getattr(_handled, "request", None)
+    return found
+
+
+class Target(Protocol):
+    """An actor, here or elsewhere."""
+
+    @property
+    def end(self) -> errors.End | None: ...
+
+    def request(
+        self, method: Method, arguments: tuple[Any, ...], deadline: float | None
+    ) -> Call[Any] | None: ...
+
+    def watch(self, told: Callable[[errors.End], None]) -> None: ...
+
+    def stop(self) -> None: ...
+
+
+class Reference:
+    """What all references have. Their classes are generated, or made by `define`."""
+
+    NAME: ClassVar[str] = ""
+    METHODS: ClassVar[dict[str, Method]] = {}
+
+    __slots__ = ("_limit", "_target")
+    __match_args__ = ()
+
+    def __init__(self, target: Target, limit: float | None = None) -> None:
+        self._target = target
+        self._limit = limit
+
+    def within(self: Self, seconds: float) -> Self:
+        """The same actor, whose calls may take so long: after that they fail with `Timeout`."""
+        return type(self)(self._target, seconds)
+
+    def down(self) -> Call[errors.End]:
+        """Tells, once, why the actor has ended, or that its link has."""
+        call: Call[errors.End] = Call()
+        self._target.watch(call.settle)
+        return call
+
+    def stop(self) -> None:
+        """Ends an actor of this side, behind the messages that it has."""
+        self._target.stop()
+
+    @classmethod
+    def _start(cls: type[Self], handler: Any) -> Self:
+        return cls(LocalTarget(handler))
+
+    def _call(self, method: str, *arguments: Any) -> Call[Any]:
+        limit = self._limit
+        deadline = None if limit is None else time.monotonic() + limit
+        call = self._target.request(self.METHODS[method], arguments, deadline)
+        assert call is not None
+        return call
+
+    def _tell(self, method: str, *arguments: Any) -> None:
+        self._target.request(self.METHODS[method], arguments, None)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and self._target is other._target
+
+    def __hash__(self) -> int:
+        return hash(id(self._target))
+
+    def __repr__(self) -> str:
+        return f"<{self.NAME}: {self._target!r}>"
+
+
+def define(classes: Mapping[str, Any], methods: Mapping[type[Reference], Mapping[str, str]]) -> None:
+    """Gives interfaces their methods: the shape of each, by its name in Python."""
+    known = {**classes, **{"@" + cls.NAME: cls for cls in methods}}
+    for cls, shapes in methods.items():
+        cls.METHODS = {name: Method(name, text, known) for name, text in shapes.items()}
+
+
+class Message:
+    """A request on its way to a handler."""
+
+    def __init__(
+        self,
+        method: Method,
+        arguments: tuple[Any, ...],
+        request: Request,
+        answer: Callable[[Any], None] | None,
+        taken: Callable[[], None],
+    ) -> None:
+        self.method = method
+        self.arguments = arguments
+        self.request = request
+        self.answer = answer
+        self.taken = taken
+
+    def refuse(self, why: errors.CallFailed) -> None:
+        self.taken()
+        if self.answer is not None:
+            self.answer(why)
+
+
+class _Mailbox:
+    """What a thread handles; it does not keep the actor's references alive."""
+
+    def __init__(self, handler: Any) -> None:
+        self.handler = handler
+        self.messages: queue.SimpleQueue[Message | errors.End] = queue.SimpleQueue()
+        self.places = threading.BoundedSemaphore(MAILBOX)
+        self.lock = threading.Lock()
+        self.end: errors.End | None = None
+        self.watchers: list[Callable[[errors.End], None]] = []
+
+    def run(self) -> None:
+        end = None
+        while end is None:
+            end = self.step()
+        self.handler = None
+        with self.lock:
+            self.end = end
+            watchers, self.watchers = self.watchers, []
+        while not self.messages.empty():
+            message = self.messages.get()
+            if isinstance(message, Message):
+                message.refuse(errors.NotExecuted(end))
+        for told in watchers:
+            told(end)
+
+    def step(self) -> errors.End | None:
+        # No message is kept while the next is waited for: it may hold the last reference.
+        message = self.messages.get()
+        return self.handle(message) if isinstance(message, Message) else message
+
+    def handle(self, message: Message) -> errors.End | None:
+        request, answer = message.request, message.answer
+        handler = getattr(self.handler, message.method.name, None)
+        if handler is None:
+            message.refuse(errors.NoSuchMethod())
+            return None
+        if request.is_late():
+            message.refuse(errors.Timeout())
+            return None
+        message.taken()
+        if request.gone:
+            return None
+        _handled.request = request
+        try:
+            value = handler(*message.arguments)
+        except Exception as why:
+            _log.exception("an actor ends: its handler %s has raised", message.method.name)
+            end = errors.Panicked(errors.short(f"{type(why).__name__}: {why}"))
+            if answer is not None:
+                answer(errors.Ended(end))
+            return end
+        finally:
+            _handled.request = None
+        if answer is not None:
+            if isinstance(value, Future):
+                value.add_done_callback(lambda done: answer(outcome_of(done)))
+            else:
+                answer(value)
+        return None
+
+
+class LocalTarget:
+    """An actor of this side. It ends when nobody refers to it, when it is stopped, or by an exception
+    of its handler."""
+
+    def __init__(self, handler: Any) -> None:
+        self._box = _Mailbox(handler)
+        name = f"tidings actor {type(handler).__name__}"
+        threading.Thread(target=self._box.run, name=name, daemon=True).start()
+
+    @property
+    def end(self) -> errors.End | None:
+        return self._box.end
+
+    def put(self, message: Message) -> None:
+        """A message, if need be beyond the places."""
+        box = self._box
+        with box.lock:
+            end = box.end
+            if end is None:
+                box.messages.put(message)
+        if end is not None:
+            message.refuse(errors.NotExecuted(end))
+
+    def request(self, method: Method, arguments: tuple[Any, ...], deadline: float | None) -> Call[Any] | None:
+        box = self._box
+        wait = None if deadline is None else max(0.0, deadline - time.monotonic())
+        if not box.places.acquire(timeout=wait):
+            raise errors.Full
+        call: Call[Any] | None = Call() if method.answer else None
+        request = Request(deadline)
+        answer = None if call is None else call.settle
+        if call is not None:
+            # Whoever has given it up, or has its answer, waits no more.
+            call.add_done_callback(lambda _: setattr(request, "gone", True))
+            if wait is not None:
+                timer = threading.Timer(wait, call.settle, [errors.Timeout()])
+                timer.daemon = True
+                call.add_done_callback(lambda _: timer.cancel())
+                timer.start()
+        self.put(Message(method, arguments, request, answer, box.places.release))
+        return call
+
+    def watch(self, told: Callable[[errors.End], None]) -> None:
+        box = self._box
+        with box.lock:
+            end = box.end
+            if end is None:
+                box.watchers.append(told)
+        if end is not None:
+            told(end)
+
+    def stop(self, end: errors.End = STOPPED) -> None:
+        self._box.messages.put(end)
+
+    def __del__(self) -> None:
+        self._box.messages.put(errors.Normal())
+
+    def __repr__(self) -> str:
+        return f"actor {type(self._box.handler).__name__}"

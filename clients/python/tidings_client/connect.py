@@ -1,0 +1,99 @@
+"""Links to nodes at addresses: connecting, once or until it succeeds."""
+
+from __future__ import annotations
+
+import random
+import socket
+import ssl
+import time
+from collections.abc import Mapping
+
+from . import stream
+from .actor import Reference
+from .errors import LinkDown, TooManyLinks
+from .hub import Export
+from .link import Link
+from .session import Limits
+
+
+def connect(
+    address: str,
+    *,
+    node: str = "",
+    cluster: str = "",
+    exports: Mapping[str, Reference | Export] | None = None,
+    limits: Limits | None = None,
+    tls: ssl.SSLContext | None = None,
+    to: str | None = None,
+    insecure: bool = False,
+) -> Link:
+    """Connects to `tcp://host:port`, `tls://host:port` or `unix:/path`, and waits for the handshake.
+
+    `node` is our name, `exports` what the peer can ask for; `to` is the node that the peer's
+    certificate must be for, if it is not the address's host. `LinkDown` if it will not speak with us,
+    `OSError` if nobody can be reached.
+    """
+    limits = limits or Limits()
+    sock, names = stream.dial(address, tls, to, limits.handshake, insecure=insecure)
+    link = over(sock, node=node, cluster=cluster, exports=exports, limits=limits, expect=names)
+    link.up()
+    return link
+
+
+def over(
+    sock: socket.socket,
+    *,
+    node: str = "",
+    cluster: str = "",
+    exports: Mapping[str, Reference | Export] | None = None,
+    limits: Limits | None = None,
+    expect: list[str] | None = None,
+) -> Link:
+    """A link over a connected socket of the caller's; the peer may only be one of the expected."""
+    return Link(
+        stream.Stream(sock),
+        node=node,
+        cluster=cluster,
+        exports=exports,
+        limits=limits,
+        expect=expect,
+    )
+
+
+def connect_until_up(
+    address: str,
+    *,
+    first: float = 0.1,
+    longest: float = 30.0,
+    node: str = "",
+    cluster: str = "",
+    exports: Mapping[str, Reference | Export] | None = None,
+    limits: Limits | None = None,
+    tls: ssl.SSLContext | None = None,
+    to: str | None = None,
+    insecure: bool = False,
+) -> Link:
+    """As `connect`, again and again until it succeeds, after a time between nothing and a limit that
+    doubles from `first` to `longest` seconds. What waiting cannot help is raised."""
+    limit = first
+    while True:
+        try:
+            return connect(
+                address,
+                node=node,
+                cluster=cluster,
+                exports=exports,
+                limits=limits,
+                tls=tls,
+                to=to,
+                insecure=insecure,
+            )
+        except ssl.SSLCertVerificationError:
+            raise
+        except LinkDown as why:
+            if why.refusal is not None and not isinstance(why.refusal, TooManyLinks):
+                raise
+        except OSError:
+            pass
+        time.sleep(random.uniform(0, limit))
+        limit = min(2 * limit, longest)

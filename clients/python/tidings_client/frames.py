@@ -1,0 +1,154 @@
+"""Frames: their kinds, their headers, and bodies in parts. PROTOCOL.md is their definition.
+
+A header is a tuple of its fields; the codecs are made of shapes, as those of bodies are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from . import errors
+from .codec import Codec, Reader
+
+MAGIC = b"tidings\n"
+VERSIONS = (1, 1)
+CODEC = "postcard"
+
+# A longer body goes in parts.
+FRAGMENT = 32 << 10
+LONGEST = FRAGMENT + (16 << 10)
+LONGEST_HELLO = 4 << 10
+MORE = 0x80
+
+(
+    HELLO, REFUSED, CALL, TELL, ANSWER, REST, CREDIT, NACK,
+    DOWN, RELEASE, BIND, BOUND, PING, PONG, BYE,
+) = range(1, 16)  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class Mine:
+    """An actor of the sender."""
+
+    target: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Yours:
+    """An actor of the receiver."""
+
+    target: int
+
+
+@dataclasses.dataclass(frozen=True)
+class ReplyFor:
+    """A reply: the answer of the sender's call."""
+
+    call: int
+    # Microseconds that the caller waits; 0: for ever.
+    left: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Gone:
+    """An actor that has ended."""
+
+
+Carried = Mine | Yours | ReplyFor | Gone
+
+CLASSES = {
+    "Carried.Mine": Mine,
+    "Carried.Yours": Yours,
+    "Carried.Reply": ReplyFor,
+    "Carried.Gone": Gone,
+    **errors.FAILURES,
+    **errors.ENDS,
+    **errors.UNBOUND,
+    **errors.REFUSALS,
+}
+
+_GRANT = "(u32,u32)"
+_CARRIED = "[Carried<Mine(u32)|Yours(u32)|Reply(u32,u64)|Gone>]"
+_END = "End<Normal|Stopped|Killed|Panicked(str)|Failed(str)|Linked(str,str)|NoSuchActor|Disconnected(str)>"
+_FAILURE = (
+    f"Failure<Full|NotExecuted({_END})|Ended(End)|NoReply|Refused(str)|Cycle(str)|Timeout|Overloaded"
+    "|NoSuchMethod|Malformed(str)>"
+)
+_UNBOUND = "Unbound<NoSuchName|OtherInterface(str)|Schema(str)|TooMany>"
+
+HEADERS = {
+    kind: Codec(shape, CLASSES)
+    for kind, shape in {
+        HELLO: f"([u8;8],(u16,u16),str,u64,str,str,u32,u32,{_GRANT},{_GRANT})",
+        REFUSED: "Refusal<Version(u16,u16)|Cluster(str)|Codec(str)|Node(str)|Overloaded>",
+        CALL: f"(u32,u32,[u8;4],u64,{_CARRIED})",
+        TELL: f"(u32,[u8;4],{_CARRIED})",
+        ANSWER: f"(u32,Result<{_CARRIED}|{_FAILURE}>)",
+        REST: "u8",
+        CREDIT: f"(u32,{_GRANT})",
+        NACK: "u32",
+        DOWN: f"(u32,{_END})",
+        RELEASE: "(u32,u32)",
+        BIND: "(u32,str,[u8],str,[(str,[u8;4])])",
+        BOUND: f"(u32,Result<u32|{_UNBOUND}>)",
+        PING: "()",
+        PONG: "()",
+        BYE: "()",
+    }.items()
+}
+
+
+def frame(kind: int, header: Any, body: bytes | bytearray | memoryview = b"") -> bytes:
+    """A message: one frame, or several."""
+    out = bytearray()
+    rest = memoryview(body)
+    first, rest = rest[:FRAGMENT], rest[FRAGMENT:]
+    _append(out, kind, header, first, more=bool(rest))
+    while rest:
+        first, rest = rest[:FRAGMENT], rest[FRAGMENT:]
+        _append(out, REST, kind, first, more=bool(rest))
+    return bytes(out)
+
+
+def _append(out: bytearray, kind: int, header: Any, body: memoryview, *, more: bool) -> None:
+    start = len(out)
+    out += bytes(4)
+    out.append(kind | MORE if more else kind)
+    HEADERS[kind].encode(header, out)
+    out += body
+    out[start : start + 4] = (len(out) - start - 4).to_bytes(4, "little")
+
+
+@dataclasses.dataclass(frozen=True)
+class Frame:
+    """A frame as it was read."""
+
+    kind: int
+    # The rest of its body follows.
+    more: bool
+    header: Any
+    body: bytes
+
+
+def parse(data: bytearray, longest: int) -> tuple[int, Frame] | None:
+    """The first frame of the bytes, with its length; `None`: it has not come whole."""
+    if len(data) < 4:
+        return None
+    length = int.from_bytes(data[:4], "little")
+    if length > longest:
+        raise errors.LinkDown("frame-too-large")
+    if length == 0:
+        raise errors.LinkDown("protocol", "an empty frame")
+    if len(data) < 4 + length:
+        return None
+    kind = data[4] & ~MORE
+    codec = HEADERS.get(kind)
+    if codec is None:
+        raise errors.LinkDown("protocol", "a frame of unknown kind")
+    reader = Reader(memoryview(data)[5 : 4 + length])
+    try:
+        header = codec.read(reader)
+    except errors.Malformed as why:
+        raise errors.LinkDown("protocol", f"a header is malformed: {why}") from None
+    return 4 + length, Frame(kind, bool(data[4] & MORE), header, reader.rest())

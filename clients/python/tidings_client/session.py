@@ -1,0 +1,470 @@
+"""A link without sockets and threads: bytes and the time go in, frames and bytes come out.
+
+It knows the handshake, credit, numbers of calls, limits and heartbeats; what targets and bodies mean
+is the link's. Whatever breaks the rules ends it: `LinkDown`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections import Counter, deque
+from typing import Any
+
+from . import errors, frames
+from .frames import Frame
+
+Grant = tuple[int, int]
+
+INCARNATION = secrets.randbits(64)
+
+# So much is written at a time: what is urgent waits for no more.
+CHUNK = 64 << 10
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What the peer is allowed, and how many seconds it is waited for."""
+
+    # The largest body, in bytes.
+    message: int = 1 << 20
+    # Calls of the peer's under way.
+    calls: int = 1 << 16
+    # Actors that are exported to the peer, and those of the peer's that are referred to.
+    exports: int = 1 << 16
+    # Messages and bytes that the peer may send to one actor before it has taken them, and to all.
+    window: Grant = (1 << 10, 256 << 10)
+    link_window: Grant = (1 << 14, 4 << 20)
+    # Bytes that may wait to be written before requests wait for room.
+    outgoing: int = 4 << 20
+    # Control frames a second, beyond one for each request and answer.
+    control: int = 10_000
+    handshake: float = 5.0
+    idle: float = 5.0
+    silence: float = 15.0
+    stall: float = 10.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Peer:
+    """Who the peer says it is, and what it takes."""
+
+    node: str
+    incarnation: int
+    message: int
+    calls: int
+
+
+class Numbers:
+    """Numbers of calls: the lowest that is free, or was given back last."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.used: set[int] = set()
+        self.free: list[int] = []
+
+    def take(self) -> int:
+        number = self.free.pop() if self.free else len(self.used)
+        self.used.add(number)
+        return number
+
+    def is_full(self) -> bool:
+        return len(self.used) >= self.limit
+
+    def give_back(self, number: int) -> bool:
+        if number not in self.used:
+            return False
+        self.used.remove(number)
+        self.free.append(number)
+        return True
+
+
+class Purse:
+    """What we may send: a window for each target, and one for the link."""
+
+    def __init__(self, window: Grant, link: Grant) -> None:
+        self.window = window
+        self.link = list(link)
+        # Those that are not whole.
+        self.targets: dict[int, list[int]] = {}
+
+    def may_send(self, target: int) -> bool:
+        return min(self.link) > 0 and min(self.targets.get(target, self.window)) > 0
+
+    def spend(self, target: int, size: int) -> None:
+        for left in (self.link, self.targets.setdefault(target, list(self.window))):
+            left[0] -= 1
+            left[1] -= size
+
+    def add(self, target: int, grant: Grant) -> None:
+        left = self.targets.get(target)
+        if left is None:
+            raise errors.LinkDown("protocol", "credit for what was not sent")
+        for one in (self.link, left):
+            one[0] += grant[0]
+            one[1] += grant[1]
+        if left[0] > self.window[0] or left[1] > self.window[1]:
+            raise errors.LinkDown("protocol", "credit for what was not sent")
+        if tuple(left) == self.window:
+            del self.targets[target]
+
+
+class Ledger:
+    """What the peer has sent and has no credit back for, and how much of it is owed."""
+
+    def __init__(self, window: Grant, link: Grant) -> None:
+        self.window = window
+        self.link_window = link
+        self.link = [0, 0]
+        self.owed_by_link = [0, 0]
+        self.targets: dict[int, list[int]] = {}
+        self.owed: dict[int, list[int]] = {}
+        # Actors that the peer has given up: what is owed for them is given at once.
+        self.closed: set[int] = set()
+
+    def check(self, target: int) -> None:
+        for spent, window in (
+            (self.link, self.link_window),
+            (self.targets.get(target, (0, 0)), self.window),
+        ):
+            if spent[0] >= window[0] or spent[1] >= window[1]:
+                raise errors.LinkDown("credit")
+
+    def spend(self, target: int, size: int) -> None:
+        for spent in (self.link, self.targets.setdefault(target, [0, 0])):
+            spent[0] += 1
+            spent[1] += size
+
+    def taken(self, target: int, size: int) -> list[tuple[int, Grant]]:
+        """A message has been taken. Gives what the peer is to be given."""
+        for owed in (self.owed_by_link, self.owed.setdefault(target, [0, 0])):
+            owed[0] += 1
+            owed[1] += size
+        if _is_due(self.owed_by_link, self.link_window):
+            return [self.settle(target) for target in list(self.owed)]
+        if target in self.closed or _is_due(self.owed[target], self.window):
+            return [self.settle(target)]
+        return []
+
+    def close(self, target: int) -> list[tuple[int, Grant]]:
+        """The actor is forgotten: nothing is to be owed for it."""
+        if target in self.targets:
+            self.closed.add(target)
+        return [self.settle(target)] if target in self.owed else []
+
+    def settle(self, target: int) -> tuple[int, Grant]:
+        owed = self.owed.pop(target)
+        spent = self.targets[target]
+        for left in (self.link, self.owed_by_link, spent):
+            left[0] -= owed[0]
+            left[1] -= owed[1]
+        if spent[0] == 0:
+            del self.targets[target]
+            self.closed.discard(target)
+        return target, (owed[0], owed[1])
+
+
+def _is_due(owed: list[int], window: Grant) -> bool:
+    return owed[0] >= -(-window[0] // 4) or owed[1] >= -(-window[1] // 4)
+
+
+class Queued:
+    """A frame that waits to be written; it can be asked whether it still does."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.begun = False
+
+
+class Session:
+    """One end of a link."""
+
+    def __init__(
+        self,
+        node: str,
+        cluster: str,
+        limits: Limits,
+        now: float,
+        expect: list[str] | None = None,
+        incarnation: int = INCARNATION,
+    ) -> None:
+        self.cluster = cluster
+        self.limits = limits
+        # The names that the peer may have; any if there are none.
+        self.expect = expect
+        self.peer: Peer | None = None
+        self.begun = self.heard = now
+        self.stats: Counter[str] = Counter()
+        self.calls = Numbers(0)
+        self.served: set[int] = set()
+        self.drains = self.peer_drains = False
+        self.stalled: float | None = None
+        # Control, answers, requests: what is urgent first.
+        self.queues: tuple[deque[Queued], ...] = (deque(), deque(), deque())
+        self.waiting = 0
+        self._input = bytearray()
+        self._parts: dict[int, tuple[Frame, bytearray]] = {}
+        self._control = (now, 0)
+        self._pinged = False
+        self._purse = Purse((0, 0), (0, 0))
+        self._ledger = Ledger(limits.window, limits.link_window)
+        self._send(
+            frames.HELLO,
+            (
+                frames.MAGIC,
+                frames.VERSIONS,
+                node,
+                incarnation,
+                cluster,
+                frames.CODEC,
+                limits.message,
+                limits.calls,
+                limits.window,
+                limits.link_window,
+            ),
+        )
+
+    # What goes.
+
+    def _send(self, kind: int, header: Any, body: bytes | bytearray = b"", queue: int = 0) -> Queued:
+        queued = Queued(frames.frame(kind, header, body))
+        self.queues[queue].append(queued)
+        self.waiting += len(queued.data)
+        return queued
+
+    def output(self) -> bytes:
+        """What is to be written next; nothing if it is empty."""
+        chunk = bytearray()
+        for queue in self.queues:
+            # Before the handshake is done the greeting goes, or a refusal, and nothing else.
+            if self.peer is None and queue is not self.queues[0]:
+                break
+            while queue and len(chunk) < CHUNK:
+                queued = queue.popleft()
+                queued.begun = True
+                chunk += queued.data
+        self.waiting -= len(chunk)
+        return bytes(chunk)
+
+    def may_send(self, target: int) -> bool:
+        """May a request be sent to this actor?"""
+        return (
+            self.peer is not None
+            and not self.calls.is_full()
+            and self.waiting < self.limits.outgoing
+            and self._purse.may_send(target)
+        )
+
+    def call(
+        self, call: int, target: int, method: bytes, left: int, carried: list[Any], body: bytearray
+    ) -> Queued:
+        self.stats["calls_out"] += 1
+        self._purse.spend(target, len(body))
+        return self._send(frames.CALL, (call, target, method, left, carried), body, 2)
+
+    def tell(self, target: int, method: bytes, carried: list[Any], body: bytearray) -> Queued:
+        self.stats["tells_out"] += 1
+        self._purse.spend(target, len(body))
+        return self._send(frames.TELL, (target, method, carried), body, 2)
+
+    def answer(self, call: int, outcome: Any, body: bytes | bytearray = b"") -> None:
+        self.served.discard(call)
+        self._send(frames.ANSWER, (call, outcome), body, 1)
+
+    def nack(self, call: int) -> None:
+        self.stats["nacks_out"] += 1
+        # Behind its request: before it, nobody would know what it is about.
+        self._send(frames.NACK, call, queue=2)
+
+    def down(self, target: int, end: errors.End) -> None:
+        """An actor of ours has ended: behind all answers, and behind all requests."""
+        for queue in (1, 2):
+            self._send(frames.DOWN, (target, end), queue=queue)
+
+    def release(self, target: int, count: int) -> None:
+        self._send(frames.RELEASE, (target, count), queue=2)
+
+    def bind(self, number: int, name: str, token: bytes, interface: str, methods: Any) -> None:
+        self._send(frames.BIND, (number, name, token, interface, methods))
+
+    def bound(self, number: int, outcome: Any) -> None:
+        self._send(frames.BOUND, (number, outcome))
+
+    def drain(self) -> None:
+        """Begins no more calls."""
+        if not self.drains:
+            self.drains = True
+            self._send(frames.BYE, None, queue=2)
+
+    def is_drained(self) -> bool:
+        """Is all done, on both sides?"""
+        busy = self.calls.used or self.served or self.waiting
+        return self.drains and self.peer_drains and not busy
+
+    def taken(self, target: int, size: int) -> None:
+        """A request has been taken, or refused: it is the peer's credit again."""
+        for number, grant in self._ledger.taken(target, size):
+            self._send(frames.CREDIT, (number, grant))
+
+    def forget(self, target: int) -> None:
+        """An actor of ours is no longer exported."""
+        for number, grant in self._ledger.close(target):
+            self._send(frames.CREDIT, (number, grant))
+
+    def serve(self, call: int) -> bool:
+        """The peer's call is under way. `False`: there are too many."""
+        if call in self.served:
+            raise errors.LinkDown("protocol", "a call whose number is in use")
+        if len(self.served) >= self.limits.calls or call >= self.limits.calls:
+            self.stats["overloaded"] += 1
+            return False
+        self.served.add(call)
+        return True
+
+    # What comes.
+
+    def receive(self, data: bytes, now: float) -> list[Frame]:
+        """Takes bytes; gives the messages that are whole, the peer's greeting first."""
+        self.heard = now
+        self._pinged = False
+        self._input += data
+        found: list[Frame] = []
+        while True:
+            longest = frames.LONGEST_HELLO if self.peer is None else frames.LONGEST
+            parsed = frames.parse(self._input, longest)
+            if parsed is None:
+                return found
+            length, frame = parsed
+            del self._input[:length]
+            message = self._greeting(frame) if self.peer is None else self._frame(frame, now)
+            if message is not None:
+                found.append(message)
+
+    def _greeting(self, frame: Frame) -> Frame:
+        if frame.kind == frames.REFUSED:
+            raise errors.LinkDown("refused-by-peer", str(frame.header), frame.header)
+        if frame.kind != frames.HELLO or frame.more or frame.header[0] != frames.MAGIC:
+            raise errors.LinkDown("protocol", "it does not begin with a greeting")
+        _, versions, node, incarnation, cluster, codec, message, calls, window, link = frame.header
+        why = self._objection(versions, node, cluster, codec)
+        if why is not None:
+            self._send(frames.REFUSED, why)
+            raise errors.LinkDown("refused", str(why), why)
+        self._purse = Purse(window, link)
+        self.calls = Numbers(min(calls, 1 << 20))
+        self.peer = Peer(node, incarnation, message, calls)
+        return frame
+
+    def _objection(
+        self, versions: tuple[int, int], node: str, cluster: str, codec: str
+    ) -> errors.Refused | None:
+        first, last = frames.VERSIONS
+        if versions[1] < first or versions[0] > last:
+            return errors.OtherVersion(first, last)
+        if cluster != self.cluster:
+            return errors.OtherCluster(self.cluster)
+        if codec != frames.CODEC:
+            return errors.OtherCodec(frames.CODEC)
+        if self.expect is not None and node not in self.expect:
+            return errors.OtherNode(node)
+        return None
+
+    def _frame(self, frame: Frame, now: float) -> Frame | None:
+        if frame.kind in (frames.CALL, frames.TELL, frames.ANSWER):
+            return self._message(frame)
+        if frame.kind == frames.REST:
+            return self._rest(frame)
+        if frame.more:
+            raise errors.LinkDown("protocol", "only bodies come in parts")
+        self._count_control(now)
+        match frame.kind:
+            case frames.CREDIT:
+                self._purse.add(*frame.header)
+            case frames.PING:
+                self._send(frames.PONG, None)
+            case frames.BYE:
+                self.peer_drains = True
+            case frames.REFUSED:
+                raise errors.LinkDown("refused-by-peer", str(frame.header), frame.header)
+            case frames.HELLO:
+                raise errors.LinkDown("protocol", "a second greeting")
+        return frame
+
+    def _count_control(self, now: float) -> None:
+        since, count = self._control
+        if now - since >= 1:
+            since, count = now, 0
+        self._control = (since, count + 1)
+        if count >= self.limits.control:
+            raise errors.LinkDown("flood")
+
+    def _message(self, frame: Frame) -> Frame | None:
+        since, count = self._control
+        self._control = (since, max(0, count - 1))
+        if frame.kind != frames.ANSWER:
+            self._ledger.check(target_of(frame))
+        self._check_size(len(frame.body))
+        if not frame.more:
+            return self._complete(frame)
+        slot = int(frame.kind == frames.ANSWER)
+        if slot in self._parts:
+            raise errors.LinkDown("protocol", "a message within another")
+        self._parts[slot] = (frame, bytearray(frame.body))
+        return None
+
+    def _rest(self, frame: Frame) -> Frame | None:
+        slot = int(frame.header == frames.ANSWER)
+        first, body = self._parts.get(slot, (None, bytearray()))
+        if first is None or first.kind != frame.header:
+            raise errors.LinkDown("protocol", "a part of no message")
+        if not frame.body:
+            raise errors.LinkDown("protocol", "an empty part")
+        body += frame.body
+        self._check_size(len(body))
+        if frame.more:
+            return None
+        del self._parts[slot]
+        return self._complete(dataclasses.replace(first, more=False, body=bytes(body)))
+
+    def _check_size(self, size: int) -> None:
+        if size > self.limits.message:
+            raise errors.LinkDown("message-too-large")
+
+    def _complete(self, frame: Frame) -> Frame:
+        if frame.kind == frames.ANSWER:
+            if not self.calls.give_back(frame.header[0]):
+                raise errors.LinkDown("protocol", "an answer to no call")
+        else:
+            self._ledger.spend(target_of(frame), len(frame.body))
+            self.stats["calls_in" if frame.kind == frames.CALL else "tells_in"] += 1
+        return frame
+
+    # The time.
+
+    def tick(self, now: float) -> float:
+        """Looks at the time; gives when it is to be looked at again."""
+        limits = self.limits
+        if self.peer is None:
+            due = self.begun + limits.handshake
+            if now >= due:
+                raise errors.LinkDown("handshake")
+            return due
+        if now >= self.heard + limits.silence:
+            raise errors.LinkDown("silent")
+        due = self.heard + limits.silence
+        if self.stalled is not None:
+            if now >= self.stalled + limits.stall:
+                raise errors.LinkDown("slow-peer")
+            due = min(due, self.stalled + limits.stall)
+        if now < self.heard + limits.idle:
+            return min(due, self.heard + limits.idle)
+        if not self._pinged:
+            self._pinged = True
+            self.stats["pings"] += 1
+            self._send(frames.PING, None)
+        return due
+
+
+def target_of(frame: Frame) -> int:
+    """The actor that a request is for."""
+    return int(frame.header[1] if frame.kind == frames.CALL else frame.header[0])

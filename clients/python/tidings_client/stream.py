@@ -1,0 +1,92 @@
+"""Sockets that do not block, with TLS or without, and how they are made of an address."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from typing import Any
+
+CHUNK = 64 << 10
+
+
+class Stream:
+    """A connected socket; the link's thread alone uses it."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._socket = sock
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def has_more(self) -> bool:
+        """Is there something that the selector does not see?"""
+        return isinstance(self._socket, ssl.SSLSocket) and self._socket.pending() > 0
+
+    def receive(self) -> bytes | None:
+        """What has come; nothing at the end; `None`: it has not come yet."""
+        try:
+            return self._socket.recv(CHUNK)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except ssl.SSLEOFError:
+            return b""
+
+    def send(self, data: memoryview) -> int:
+        """How many bytes were taken."""
+        try:
+            return self._socket.send(data)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return 0
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def tls(ca: str, certificate: str, key: str) -> ssl.SSLContext:
+    """Who we are, for `tls://`, and which authority vouches for others: files in PEM."""
+    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH, cafile=ca)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+class Insecure(ValueError):
+    """TCP without TLS stays on this machine, unless it is said to be insecure."""
+
+
+def dial(
+    address: str, context: ssl.SSLContext | None, node: str | None, timeout: float, *, insecure: bool
+) -> tuple[socket.socket, list[str] | None]:
+    """Connects to an address, and gives the names of the peer's certificate, if it has one."""
+    kind, found, rest = address.partition(":")
+    if kind == "unix" and found and rest:
+        sock = socket.socket(socket.AF_UNIX)
+        sock.settimeout(timeout)
+        try:
+            sock.connect(rest)
+        except OSError:
+            sock.close()
+            raise
+        return sock, None
+    host, _, port = rest.removeprefix("//").rpartition(":")
+    if kind not in ("tcp", "tls") or not rest.startswith("//") or not host or not port.isdigit():
+        raise ValueError(f"no address: {address!r}")
+    host = host.removeprefix("[").removesuffix("]")
+    if kind == "tls" and context is None:
+        raise Insecure("tls:// needs an identity")
+    sock = socket.create_connection((host, int(port)), timeout)
+    try:
+        peer = sock.getpeername()[0]
+        if kind == "tcp" and not insecure and not (peer.startswith("127.") or peer == "::1"):
+            raise Insecure(f"{address} leaves this machine without TLS")
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if context is None or kind == "tcp":
+            return sock, None
+        secured = context.wrap_socket(sock, server_hostname=node or host)
+        names = secured.getpeercert() or {}
+        alternatives: Any = names.get("subjectAltName", ())
+        return secured, [name for _, name in alternatives]
+    except BaseException:
+        sock.close()
+        raise
