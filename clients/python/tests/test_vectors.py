@@ -29,6 +29,9 @@ def plain(value, top=None):
     if isinstance(value, (codec.Ok, codec.Err)):
         (inner,) = (getattr(value, field) for field in value.__match_args__)
         return {type(value).__name__: plain(inner)}
+    if isinstance(value, codec.Some):
+        # JSON has one null for both.
+        return plain(value.value)
     if isinstance(value, enum.Enum):
         return value.name
     if type(value) in VARIANTS:

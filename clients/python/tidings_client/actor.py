@@ -13,6 +13,7 @@ import logging
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
@@ -306,6 +307,8 @@ class LocalTarget:
 
     def __init__(self, handler: Any) -> None:
         self._box = _Mailbox(handler)
+        # As a callback, and not as `__del__`: then no one can have it back any more.
+        weakref.finalize(self, self._box.messages.put, errors.Normal()).atexit = False
         name = f"tidings actor {type(handler).__name__}"
         threading.Thread(target=self._box.run, name=name, daemon=True).start()
 
@@ -353,9 +356,6 @@ class LocalTarget:
 
     def stop(self, end: errors.End = STOPPED) -> None:
         self._box.messages.put(end)
-
-    def __del__(self) -> None:
-        self._box.messages.put(errors.Normal())
 
     def __repr__(self) -> str:
         return f"actor {type(self._box.handler).__name__}"

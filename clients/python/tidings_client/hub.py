@@ -62,8 +62,6 @@ class RemoteTarget:
     def __init__(self, hub: Hub, number: int) -> None:
         self.hub = hub
         self.number = number
-        # How often the reference has come.
-        self.received = 0
         self.end: errors.End | None = None
         self.watchers: list[Callable[[errors.End], None]] = []
 
@@ -81,14 +79,19 @@ class RemoteTarget:
     def stop(self) -> None:
         raise TypeError("an actor elsewhere is stopped by what its interface has")
 
-    def __del__(self) -> None:
-        # No lock: it may be held by this very thread.
-        hub, number, received = self.hub, self.number, self.received
-        if received:
-            hub.leave(lambda: hub.release(number, received))
-
     def __repr__(self) -> str:
         return f"actor {self.number} of {self.hub!r}"
+
+
+class Imported:
+    """What the peer is owed for an actor of its: all is given back when nobody refers to it here."""
+
+    def __init__(self, target: RemoteTarget) -> None:
+        # How often the reference has come.
+        self.received = 0
+        hub, number = target.hub, target.number
+        # As a callback, and not as `__del__`: then no one can have the target back any more.
+        self.target = weakref.ref(target, lambda _: hub.leave(lambda: hub.release(number, self)))
 
 
 class Forward:
@@ -121,7 +124,7 @@ class Hub:
         self.exports: dict[int, Exported] = {}
         self.by_target: dict[tuple[int, str], int] = {}
         self.next_export = itertools.count()
-        self.imports: dict[int, weakref.ref[RemoteTarget]] = {}
+        self.imports: dict[int, Imported] = {}
         # Actors that have ended, references to which may still be on their way.
         self.ended: dict[int, errors.End] = {}
         self.calls: dict[int, Waiting] = {}
@@ -366,23 +369,23 @@ class Hub:
             self.session.forget(number)
 
     def import_(self, number: int) -> RemoteTarget:
-        known = self.imports.get(number)
-        target = known() if known is not None else None
-        if target is None:
+        imported = self.imports.get(number)
+        target = imported.target() if imported is not None else None
+        if imported is None or target is None:
             target = RemoteTarget(self, number)
             target.end = self.ended.get(number)
+            imported = Imported(target)
             if len(self.imports) >= self.session.limits.exports:
-                target.received = 1
+                imported.received = 1
                 raise errors.Malformed("too many actors are imported")
-            self.imports[number] = weakref.ref(target)
-        target.received += 1
+            self.imports[number] = imported
+        imported.received += 1
         return target
 
-    def release(self, number: int, count: int) -> None:
+    def release(self, number: int, imported: Imported) -> None:
         """The last reference to an actor of the peer's is gone here."""
-        self.session.release(number, count)
-        known = self.imports.get(number)
-        if known is not None and known() is None:
+        self.session.release(number, imported.received)
+        if self.imports.get(number) is imported:
             del self.imports[number]
 
     def forward(self, reference: Reference, target: RemoteTarget) -> LocalTarget:
@@ -420,7 +423,7 @@ class Hub:
             unsent = queued is not None and not queued.begun
             self.settle(waiting, errors.NotExecuted(end) if unsent else errors.Ended(end))
         for known in self.imports.values():
-            target = known()
+            target = known.target()
             if target is not None:
                 self.target_ended(target, end)
         for _, done in self.binds.values():

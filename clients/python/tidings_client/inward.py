@@ -137,7 +137,7 @@ class Inward(Hub):
             raise errors.LinkDown("protocol", "too many actors end")
         self.ended[number] = end
         known = self.imports.get(number)
-        target = known() if known is not None else None
+        target = known.target() if known is not None else None
         if target is not None:
             self.target_ended(target, end)
 

@@ -304,6 +304,7 @@ fn bodies() -> Vec<Value> {
         one(&"h\u{e9}llo".to_owned()),
         one(&vec![1_u8, 2, 255]),
         one(&Some(7_u32)),
+        one(&Some(None::<u32>)),
         one(&None::<u32>),
         one(&(1_u32, "a".to_owned())),
         one(&[1_u16, 500]),
@@ -324,6 +325,54 @@ fn bodies() -> Vec<Value> {
     ]
 }
 
+/// Bytes that are no value of a shape, and must be refused.
+fn malformed() -> Vec<Value> {
+    #[derive(Debug, serde::Deserialize, tidings::Schema)]
+    enum Tree {
+        Leaf,
+        Node(Box<Self>),
+    }
+    fn one<T: serde::de::DeserializeOwned + Schema>(why: &str, bytes: &[u8]) -> Value {
+        let read = tidings::remote::decode::<T>(bytes, tidings::remote::Limits::default());
+        assert!(read.is_err(), "{why}");
+        json!({
+            "why": why,
+            "shape": tidings::remote::Describe::text::<T>(),
+            "bytes": hex(bytes),
+        })
+    }
+    assert!(matches!(
+        tidings::remote::decode(&[1, 0], tidings::remote::Limits::default()),
+        Ok(Tree::Node(leaf)) if matches!(*leaf, Tree::Leaf)
+    ));
+    vec![
+        one::<u32>("it ends too early", &[0x80]),
+        one::<u64>("there is nothing", &[]),
+        one::<u8>("bytes are left", &[1, 2]),
+        one::<u16>("the number has 17 bits", &[0xff, 0xff, 0x07]),
+        one::<u32>(
+            "the number has six bytes",
+            &[0x80, 0x80, 0x80, 0x80, 0x80, 0],
+        ),
+        one::<bool>("a bool is 0 or 1", &[2]),
+        one::<Option<u8>>("an option is 0 or 1", &[2, 0]),
+        one::<Result<u8, u8>>("there is no third variant", &[2, 0]),
+        one::<Tree>("there is no third variant", &[2]),
+        one::<Tree>("a variant beyond 32 bits", &[0xff, 0xff, 0xff, 0xff, 0x1f]),
+        one::<String>("a string is UTF-8", &[1, 0xff]),
+        one::<String>("a string that is longer than the bytes", &[5, b'a']),
+        one::<char>("a char is one", &[2, b'a', b'b']),
+        one::<char>("a char is one", &[0]),
+        one::<Vec<u64>>("a length beyond all bytes", &[0xff, 0xff, 0xff, 0xff, 0x0f]),
+        one::<Vec<()>>(
+            "elements that take no byte",
+            &[0xff, 0xff, 0xff, 0xff, 0x07],
+        ),
+        one::<[u16; 2]>("an array that is too short", &[1]),
+        one::<Tree>("values lie too deep", &[1; 10_000]),
+    ]
+}
+
 fn methods() -> Vec<Value> {
     let shapes = [
         "Counter.add(i64)",
@@ -337,7 +386,12 @@ fn methods() -> Vec<Value> {
 
 #[test]
 fn the_vectors_are_what_the_code_writes_and_reads() {
-    let all = json!({ "methods": methods(), "bodies": bodies(), "frames": frames() });
+    let all = json!({
+        "methods": methods(),
+        "bodies": bodies(),
+        "malformed": malformed(),
+        "frames": frames(),
+    });
     let text = format!("{}\n", serde_json::to_string_pretty(&all).unwrap());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors.json");
     if std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -29,7 +29,10 @@ pub(crate) fn interface(
     let described = methods.iter().map(|method| {
         let name = method.name.unraw().to_string();
         let arguments = arguments(method);
-        let known = method.arguments.iter().map(|(name, _)| name.unraw().to_string());
+        let known = method
+            .arguments
+            .iter()
+            .map(|(name, _)| name.unraw().to_string());
         match &method.reply {
             None => quote!(methods.one_way::<#arguments>(#name, &[#(#known),*]);),
             Some(reply) => quote!(methods.call::<#arguments, #reply>(#name, &[#(#known),*]);),

@@ -6,5 +6,6 @@ mod codec;
 mod faults;
 mod help;
 mod limits;
+mod python;
 mod sockets;
 mod travel;

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::date_time_ymd;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tidings::{Event, JoinSet, actor};
 use tidings_link::{
     Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Tls,
@@ -149,23 +150,41 @@ async fn who_connects_until_it_is_up_waits_for_the_other_and_a_node_that_returns
     assert!(before.get().await.is_err());
 }
 
+/// What a certificate for a node says. Without a name of its own it would look self-signed.
+fn params(node: &str) -> CertificateParams {
+    let mut params = CertificateParams::new(vec![node.to_owned()]).unwrap();
+    params.distinguished_name.push(DnType::CommonName, node);
+    params
+}
+
 /// An authority that signs certificates.
-struct Authority(CertifiedIssuer<'static, KeyPair>);
+pub(crate) struct Authority(CertifiedIssuer<'static, KeyPair>);
 
 impl Authority {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let mut params = CertificateParams::new(vec![]).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
-    fn identity(&self, node: &str, expired: bool) -> Tls {
+    pub(crate) fn pem(&self) -> String {
+        self.0.pem()
+    }
+
+    /// A certificate for a node, and its key, in PEM.
+    pub(crate) fn signed(&self, node: &str) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let certificate = params(node).signed_by(&key, &self.0).unwrap();
+        (certificate.pem(), key.serialize_pem())
+    }
+
+    pub(crate) fn identity(&self, node: &str, expired: bool) -> Tls {
         self.trusting(self, node, expired)
     }
 
     /// An identity of this authority, which trusts those of another.
     fn trusting(&self, other: &Self, node: &str, expired: bool) -> Tls {
-        let mut params = CertificateParams::new(vec![node.to_owned()]).unwrap();
+        let mut params = params(node);
         if expired {
             params.not_before = date_time_ymd(2000, 1, 1);
             params.not_after = date_time_ymd(2001, 1, 1);

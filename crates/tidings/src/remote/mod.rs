@@ -103,11 +103,7 @@ impl Methods {
     }
 
     /// A one-way method, with the tuple of its arguments, and their names.
-    pub fn one_way<A: Schema>(
-        &mut self,
-        name: &'static str,
-        arguments: &'static [&'static str],
-    ) {
+    pub fn one_way<A: Schema>(&mut self, name: &'static str, arguments: &'static [&'static str]) {
         let shape = schema::method::<A>(self.interface, name);
         self.add(name, arguments, shape);
     }
