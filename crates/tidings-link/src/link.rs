@@ -160,7 +160,7 @@ impl Link {
         let done: Bound = Box::new(move |hub, outcome| {
             let reference = outcome.and_then(|target| {
                 let same = remote::import::<R>(hub, target);
-                same.map_err(|_| GetError::Refused(Unbound::NoSuchName))
+                same.map_err(|_| GetError::Refused(Unbound::TooMany))
             });
             let _ = done.send(reference);
         });

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tidings::actor::{CallError, Exit, SendError};
-use tidings::{Event, select};
-use tidings_link::{Broken, Exports, GetError, Unbound};
+use tidings::actor::{self, CallError, Exit, SendError};
+use tidings::{Event, JoinSet, select};
+use tidings_link::{Broken, Exports, GetError, Limits, Options, Unbound, link, memory};
 
-use crate::help::{CounterRef, LONG, counter, pair};
+use crate::help::{CounterRef, LONG, Tally, counter, pair};
 
 #[tidings::test]
 async fn an_actor_elsewhere_is_called_by_the_same_reference() {
@@ -209,6 +209,73 @@ async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_o
     let refused = newer.subtract(1).await.unwrap_err();
     assert!(matches!(refused, CallError::Refused(_)), "{refused}");
     assert_eq!(server.stats().await.unwrap().no_such_method, 1);
+}
+
+#[tidings::test]
+async fn more_actors_than_are_allowed_are_refused_on_either_side_and_given_up_ones_count_no_more() {
+    let few = Limits {
+        exports: 2,
+        ..Limits::default()
+    };
+    let counters: Vec<CounterRef> = (0..3).map(|_| actor::start(Tally::default())).collect();
+    let exports = || {
+        let named = ["a", "b", "c"].into_iter().zip(&counters);
+        named.fold(Exports::new(), |all, (name, counter)| {
+            all.add(name, counter)
+        })
+    };
+    for (ours, theirs) in [(few, Limits::default()), (Limits::default(), few)] {
+        let (here, there) = memory::pipe();
+        let options = Options::new("server").exports(exports()).limits(ours);
+        let (server, driver) = link(here, options);
+        tidings::spawn(driver);
+        let (client, driver) = link(there, Options::new("client").limits(theirs));
+        tidings::spawn(driver);
+        let a: CounterRef = client.get("a").await.unwrap();
+        let b: CounterRef = client.get("b").await.unwrap();
+        let refused = client.get::<CounterRef>("c").await.unwrap_err();
+        assert_eq!(refused, GetError::Refused(Unbound::TooMany));
+        let counted = server.stats().await.unwrap().refused_names;
+        assert_eq!(counted, u64::from(ours == few));
+        drop(a);
+        // The link hears of it when it has its turn.
+        while client.get::<CounterRef>("c").await.is_err() {
+            tidings::yield_now().await;
+        }
+        assert_eq!(b.get().await.unwrap(), 0);
+    }
+}
+
+#[tidings::test]
+async fn two_nodes_that_fill_the_stream_from_both_ends_both_get_through() {
+    let one: CounterRef = actor::start(Tally::default());
+    let other: CounterRef = actor::start(Tally::default());
+    let (here, there) = memory::pipe();
+    let (first, driver) = link(
+        here,
+        Options::new("one").exports(Exports::new().add("counter", &one)),
+    );
+    tidings::spawn(driver);
+    let (second, driver) = link(
+        there,
+        Options::new("other").exports(Exports::new().add("counter", &other)),
+    );
+    tidings::spawn(driver);
+    let mut callers = JoinSet::new();
+    for link in [first, second] {
+        let counter: CounterRef = link.get("counter").await.unwrap();
+        // Twenty times what the pipe takes, in each direction, and as much in answers.
+        for n in 0..10 {
+            let counter = counter.clone();
+            callers.spawn(async move {
+                let bytes = vec![n; 500_000];
+                assert!(counter.echo(bytes.clone()).await.unwrap() == bytes);
+            });
+        }
+    }
+    while let Some(caller) = callers.join_next().await {
+        caller.unwrap();
+    }
 }
 
 #[tidings::test]

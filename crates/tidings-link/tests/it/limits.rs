@@ -228,6 +228,20 @@ fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
 }
 
 #[test]
+fn what_waits_to_be_written_is_bounded_and_requests_wait() {
+    let small = Limits {
+        outgoing: 10_000,
+        ..Limits::default()
+    };
+    let (mut one, _) = pair(small);
+    assert!(!one.is_congested());
+    one.tell(1, 1, vec![], &[0; 10_000]);
+    assert!(one.is_congested());
+    output(&mut one);
+    assert!(!one.is_congested());
+}
+
+#[test]
 fn a_nack_comes_behind_the_call_that_it_is_about() {
     let (mut one, mut other) = pair(Limits::default());
     let now = Instant::now();

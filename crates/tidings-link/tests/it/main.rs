@@ -2,6 +2,8 @@
 
 mod anywhere;
 mod calls;
+#[cfg(target_os = "linux")]
+mod children;
 mod codec;
 mod faults;
 mod help;

@@ -1,0 +1,316 @@
+//! Nodes that are killed, stopped and continued, and that return: processes of their own.
+//!
+//! The other process is this test program again, told by its environment to be the server.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tidings::actor::{self, CallError, Exit};
+use tidings::{Event, JoinSet, Runtime};
+use tidings_link::{Broken, Connector, Exports, Limits, Link, Listener, Options};
+
+use crate::help::LONG;
+
+/// Where the child is to listen, and where it writes what it has executed.
+const ADDRESS: &str = "TIDINGS_TEST_CHILD_ADDRESS";
+const RECORD: &str = "TIDINGS_TEST_CHILD_RECORD";
+
+#[tidings::interface(remote)]
+trait Book {
+    /// Writes the number down, and says how many there are.
+    async fn enter(&mut self, n: u64) -> u64;
+}
+
+struct Ledger {
+    record: std::fs::File,
+    count: u64,
+}
+
+impl Book for Ledger {
+    async fn enter(&mut self, n: u64) -> u64 {
+        // In the system's hands when the answer goes: a kill does not take it back.
+        self.record.write_all(&n.to_le_bytes()).unwrap();
+        self.count += 1;
+        self.count
+    }
+}
+
+/// The server's process. It does something only there.
+#[test]
+fn the_child_serves_until_it_is_killed() {
+    let Ok(address) = std::env::var(ADDRESS) else {
+        return;
+    };
+    let record = std::fs::File::create(std::env::var_os(RECORD).unwrap()).unwrap();
+    Runtime::new().unwrap().block_on(async {
+        let book: BookRef = actor::start(Ledger { record, count: 0 });
+        let options = Options::new("child").exports(Exports::new().add("book", &book));
+        let listener = Listener::bind(&address, options).await.unwrap();
+        println!("address {}", listener.address());
+        let server = listener.links(4000).serve();
+        loop {
+            drop(server.next().await);
+        }
+    });
+}
+
+/// A node in another process, which is killed when it is dropped.
+struct Node {
+    child: Child,
+    address: String,
+    record: PathBuf,
+}
+
+impl Node {
+    fn start(address: &str) -> Self {
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("tidings-child-{}-{number}", std::process::id());
+        let record = std::env::temp_dir().join(name);
+        let this = [
+            "children::the_child_serves_until_it_is_killed",
+            "--exact",
+            "--nocapture",
+        ];
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(this)
+            .env(ADDRESS, address)
+            .env(RECORD, &record)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let address = lines
+            .map_while(Result::ok)
+            .find_map(|line| Some(line.split_once("address ")?.1.to_owned()));
+        Self {
+            child,
+            address: address.expect("the child listens"),
+            record,
+        }
+    }
+
+    fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// `STOP` or `CONT`.
+    fn signal(&self, name: &str) {
+        let pid = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// What it has executed, in its order.
+    fn executed(&self) -> Vec<u64> {
+        let bytes = std::fs::read(&self.record).unwrap();
+        let (numbers, _) = bytes.as_chunks::<8>();
+        numbers.iter().map(|n| u64::from_le_bytes(*n)).collect()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = std::fs::remove_file(&self.record);
+    }
+}
+
+/// How calls have ended, by their numbers.
+#[derive(Default)]
+struct Outcomes {
+    done: BTreeSet<u64>,
+    not_executed: BTreeSet<u64>,
+    unknown: BTreeSet<u64>,
+}
+
+#[test]
+fn a_server_that_is_killed_ends_each_call_once_and_has_executed_none_twice() {
+    let mut node = Node::start("tcp://127.0.0.1:0");
+    let runtime = Runtime::new().unwrap();
+    let outcomes = Arc::new(Mutex::new(Outcomes::default()));
+    let answers = Arc::new(AtomicU64::new(0));
+    let (all, link, book) = runtime.block_on(async {
+        let link = Link::connect(&node.address).await.unwrap();
+        let book: BookRef = link.get("book").await.unwrap();
+        let mut callers = JoinSet::new();
+        for caller in 0..50 {
+            let (book, outcomes, answers) = (book.clone(), outcomes.clone(), answers.clone());
+            callers.spawn(async move {
+                for n in (caller << 32).. {
+                    let ended = book.enter(n).await;
+                    let mut all = outcomes.lock().unwrap();
+                    match ended {
+                        Ok(_) => {
+                            answers.fetch_add(1, Ordering::Relaxed);
+                            all.done.insert(n);
+                            continue;
+                        }
+                        Err(CallError::NotExecuted(Exit::Disconnected(_))) => {
+                            all.not_executed.insert(n);
+                        }
+                        Err(CallError::Ended(Exit::Disconnected(_))) => {
+                            all.unknown.insert(n);
+                        }
+                        Err(other) => panic!("{other}"),
+                    }
+                    return;
+                }
+            });
+        }
+        (callers, link, book)
+    });
+    while answers.load(Ordering::Relaxed) < 1000 {
+        std::thread::yield_now();
+    }
+    node.kill();
+    runtime.block_on(async {
+        let mut all = all;
+        while let Some(caller) = all.join_next().await {
+            caller.unwrap();
+        }
+        assert_eq!(link.down().timeout(LONG).await.unwrap(), Broken::Closed);
+        assert!(matches!(book.down().await, Exit::Disconnected(_)));
+        // What came over the link is dead.
+        let after = book.enter(0).await;
+        assert!(matches!(after, Err(CallError::NotExecuted(_))), "{after:?}");
+    });
+    let outcomes = outcomes.lock().unwrap();
+    assert_eq!(outcomes.not_executed.len() + outcomes.unknown.len(), 50);
+    let executed = node.executed();
+    let once: BTreeSet<u64> = executed.iter().copied().collect();
+    assert_eq!(once.len(), executed.len(), "one was executed twice");
+    assert!(outcomes.done.is_subset(&once));
+    assert!(outcomes.not_executed.is_disjoint(&once));
+    let known: BTreeSet<u64> = &outcomes.done | &outcomes.unknown;
+    assert!(once.is_subset(&known));
+    // Each sender's in their order.
+    for caller in 0..50 {
+        let of_one: Vec<u64> = executed
+            .iter()
+            .copied()
+            .filter(|n| n >> 32 == caller)
+            .collect();
+        assert!(
+            of_one
+                .iter()
+                .zip(caller << 32..)
+                .all(|(n, next)| *n == next)
+        );
+    }
+}
+
+#[test]
+fn a_server_that_returns_is_another_node_and_old_references_stay_dead() {
+    let mut node = Node::start("tcp://127.0.0.1:0");
+    let runtime = Runtime::new().unwrap();
+    let address = node.address.clone();
+    let (before, old) = runtime.block_on(async {
+        let link = Link::connect(&address).await.unwrap();
+        let book: BookRef = link.get("book").await.unwrap();
+        assert_eq!(book.enter(1).await.unwrap(), 1);
+        (link, book)
+    });
+    node.kill();
+    let _again = Node::start(&address);
+    runtime.block_on(async {
+        before.down().timeout(LONG).await.unwrap();
+        let link = Connector::new(&address)
+            .unwrap()
+            .connect_until_up()
+            .await
+            .unwrap();
+        let (was, is) = (before.up().await.unwrap(), link.up().await.unwrap());
+        assert_eq!(was.node, is.node);
+        assert_ne!(was.incarnation, is.incarnation);
+        let book: BookRef = link.get("book").await.unwrap();
+        assert_eq!(book.enter(2).await.unwrap(), 1);
+        assert_ne!(book, old);
+        let stale = old.enter(3).await;
+        assert!(matches!(
+            stale,
+            Err(CallError::NotExecuted(Exit::Disconnected(_)))
+        ));
+        assert_eq!(book.enter(4).await.unwrap(), 2);
+    });
+}
+
+#[test]
+fn a_server_that_is_stopped_too_long_is_given_up_and_one_that_goes_on_in_time_is_not() {
+    let node = Node::start("tcp://127.0.0.1:0");
+    Runtime::new().unwrap().block_on(async {
+        let patient = Link::connect(&node.address).await.unwrap();
+        let waits: BookRef = patient.get("book").await.unwrap();
+        let limits = Limits {
+            idle: Duration::from_millis(50),
+            silence: Duration::from_millis(200),
+            ..Limits::default()
+        };
+        let connector = Connector::new(&node.address).unwrap();
+        let connector = connector.options(Options::new("hasty").limits(limits));
+        let hasty = connector.connect().await.unwrap();
+        let book: BookRef = hasty.get("book").await.unwrap();
+        assert_eq!(book.enter(1).await.unwrap(), 1);
+        node.signal("STOP");
+        // It is neither refused nor closed: nothing comes.
+        let error = book.enter(2).await.unwrap_err();
+        assert!(
+            matches!(error, CallError::Ended(Exit::Disconnected(_))),
+            "{error}"
+        );
+        assert_eq!(hasty.down().timeout(LONG).await.unwrap(), Broken::Silent);
+        let call = tidings::spawn({
+            let waits = waits.clone();
+            async move { waits.enter(3).await }
+        });
+        node.signal("CONT");
+        // Who was patient notices nothing but the time; the unknown outcome was an execution.
+        assert!(call.await.unwrap().is_ok());
+        let again = connector.connect_until_up().await.unwrap();
+        let fresh: BookRef = again.get("book").await.unwrap();
+        assert!(fresh.enter(4).await.is_ok());
+        // The same node, and yet what came over the old link stays dead.
+        assert!(matches!(
+            book.enter(5).await,
+            Err(CallError::NotExecuted(_))
+        ));
+    });
+    let executed = node.executed();
+    assert!(!executed.contains(&5));
+    assert_eq!(
+        executed.iter().filter(|n| **n == 2).count(),
+        1,
+        "{executed:?}"
+    );
+}
+
+#[test]
+fn a_thousand_clients_that_come_at_once_are_all_served_and_go() {
+    let node = Node::start("tcp://127.0.0.1:0");
+    Runtime::new().unwrap().block_on(async {
+        let mut clients = JoinSet::new();
+        for n in 0..1000 {
+            let connector = Connector::new(&node.address).unwrap();
+            clients.spawn(async move {
+                let link = connector.connect_until_up().await.unwrap();
+                let book: BookRef = link.get("book").await.unwrap();
+                book.enter(n).await.unwrap();
+                link.drain();
+                assert_eq!(link.down().timeout(LONG).await.unwrap(), Broken::Drained);
+            });
+        }
+        while let Some(client) = clients.join_next().await {
+            client.unwrap();
+        }
+    });
+    let executed: BTreeSet<u64> = node.executed().into_iter().collect();
+    assert_eq!(executed.len(), 1000);
+}
