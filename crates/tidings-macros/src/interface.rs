@@ -58,7 +58,7 @@ fn interface(tidings: &Path, remote: bool, item: &ItemTrait) -> Result<TokenStre
         false => None,
     };
     let declaration = declaration(item, &methods);
-    let message = message(tidings, item, &methods);
+    let message = message(tidings, remote, item, &methods);
     let reference = reference(tidings, item, &methods);
     Ok(quote!(#declaration #message #reference #wire))
 }
@@ -274,7 +274,7 @@ pub(crate) fn message_name(item: &ItemTrait) -> Ident {
     format_ident!("{}Message", item.ident)
 }
 
-fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream {
+fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let ItemTrait { vis, ident, .. } = item;
     let name = message_name(item);
     let generics = travelling(&item.generics);
@@ -295,11 +295,12 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
     });
     let unused = Unused::of(&generics);
     let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
+    let in_time = remote.then(|| quote!(#tidings::remote::in_time));
     let (reentrant, exclusive): (Vec<_>, Vec<_>) =
         methods.iter().partition(|method| method.reentrant);
     let arms = exclusive
         .iter()
-        .map(|method| arm(ident, method, &quote!(actor)));
+        .map(|method| arm(ident, method, &quote!(actor), in_time.as_ref()));
     let refused_arms = reentrant.iter().map(|method| {
         let (configured, variant) = (method.configured(), &method.variant);
         let text = format!(
@@ -315,7 +316,7 @@ fn message(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStream 
         });
         let arms = reentrant
             .iter()
-            .map(|method| arm(ident, method, &quote!(this)));
+            .map(|method| arm(ident, method, &quote!(this), in_time.as_ref()));
         quote! {
             const REENTRANT: bool = true;
             fn is_reentrant(&self) -> bool {
@@ -395,8 +396,14 @@ fn travels(generics: &Generics, methods: &[Method]) -> TokenStream {
     }
 }
 
-/// Takes a message apart and hands it to its method; `first` is the state, or a way to it.
-fn arm(interface: &Ident, method: &Method, first: &TokenStream) -> TokenStream {
+/// Takes a message apart and hands it to its method; `first` is the state, or a way to it. What
+/// `in_time` takes the reply of is not handed to it.
+fn arm(
+    interface: &Ident,
+    method: &Method,
+    first: &TokenStream,
+    in_time: Option<&TokenStream>,
+) -> TokenStream {
     let (name, variant) = (&method.name, &method.variant);
     let configured = method.configured();
     let arguments: Vec<_> = (0..method.arguments.len())
@@ -414,6 +421,12 @@ fn arm(interface: &Ident, method: &Method, first: &TokenStream) -> TokenStream {
         }
     } else {
         quote!(#interface::#name(#first, #(#arguments,)*).await;)
+    };
+    let call = match in_time.filter(|_| method.reply.is_some()) {
+        Some(in_time) => {
+            quote!(if let ::core::option::Option::Some(reply) = #in_time(reply) { #call })
+        }
+        None => call,
     };
     quote!(#(#configured)* Self::#variant(#(#fields),*) => { #call })
 }

@@ -328,6 +328,32 @@ fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
 }
 
 #[test]
+fn a_request_whose_time_passes_in_the_mailbox_never_reaches_its_handler() {
+    run(7, || async {
+        let (ours, theirs) = memory::pipe();
+        let (open, gate) = tidings::oneshot();
+        let late = actor::spawn(|mut mailbox: actor::Mailbox<CounterMessage>| async move {
+            let () = gate.await.unwrap();
+            actor::serve(Tally::default(), &mut mailbox).await;
+        });
+        let here = CounterRef::from(&late);
+        let exports = Exports::new().add("late", &here);
+        let (_server, driver) = link(ours, Options::new("server").exports(exports));
+        tidings::spawn(driver);
+        let (client, driver) = link(theirs, Options::new("client"));
+        tidings::spawn(driver);
+        let there: CounterRef = client.get("late").await.unwrap();
+        // From either side: its handler would be the actor's end.
+        for counter in [&there, &here] {
+            let late = counter.panics().timeout(Duration::from_secs(1)).await;
+            assert!(matches!(late, Err(CallError::Timeout)));
+        }
+        open.send(()).unwrap();
+        assert_eq!(there.get().timeout(LONG).await.unwrap(), 0);
+    });
+}
+
+#[test]
 fn the_same_calls_hold_under_a_hundred_schedules() {
     for seed in 0..100 {
         run(seed, || async move {

@@ -61,7 +61,9 @@ pub use schema::{Describe, Schema};
 #[doc(hidden)]
 pub use crate::channel::bell::Door;
 
+use crate::actor::{CallError, Reply};
 use crate::primitive::{Mutex, OnceLock, lock};
+use crate::time::Instant;
 
 /// Messages that can cross a link. `#[tidings::interface(remote)]` implements it for the messages of
 /// an interface, and `#[derive(tidings::Remote)]` for any type that serde knows and that has a
@@ -282,6 +284,17 @@ pub fn schema<M: Remote>() -> String {
     });
     let interfaces = interfaces.collect::<Vec<_>>().join(",\n");
     format!("{{\n  \"interfaces\": [\n{interfaces}\n  ]\n}}\n")
+}
+
+/// The place of the answer of a request that is in time. Of one that is too late the caller is told
+/// so: its handler does not get it.
+#[doc(hidden)]
+pub fn in_time<R: 'static>(reply: Reply<R>) -> Option<Reply<R>> {
+    if reply.deadline().is_some_and(|due| Instant::now() >= due) {
+        reply.fail(CallError::Timeout);
+        return None;
+    }
+    Some(reply)
 }
 
 /// A string of JSON. There is nothing in names and shapes that needs more.

@@ -1,0 +1,30 @@
+//! What `Schema` cannot describe: what serde's attributes change, what borrows, and unions.
+
+#[derive(tidings::Schema)]
+struct Renamed {
+    #[serde(rename = "other")]
+    name: String,
+}
+
+#[derive(tidings::Schema)]
+#[serde(untagged)]
+enum Untagged {
+    A(u8),
+}
+
+#[derive(tidings::Schema)]
+struct Borrowed<'a> {
+    text: &'a str,
+}
+
+#[derive(tidings::Schema)]
+union Both {
+    a: u8,
+    b: i8,
+}
+
+#[derive(tidings::Schema)]
+#[schema(path = tidings)]
+struct Misspelt;
+
+fn main() {}
