@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tidings::net::{TcpListener, UnixListener};
 use tidings::sync::Semaphore;
+use tidings::time::Instant;
 
 use crate::address::{Address, resolve};
 use crate::connect::{ConnectError, before, is_here, start};
@@ -52,6 +54,7 @@ pub struct Listener {
     address: Address,
     options: Options,
     links: usize,
+    rate: u32,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -113,6 +116,7 @@ impl Listener {
             address,
             options,
             links: 1024,
+            rate: u32::MAX,
             #[cfg(feature = "tls")]
             tls: None,
         })
@@ -130,6 +134,14 @@ impl Listener {
     #[must_use]
     pub fn links(mut self, links: usize) -> Self {
         self.links = links;
+        self
+    }
+
+    /// How many may begin in one second: any number if nobody says otherwise, of which 64 are in their
+    /// handshakes at a time. Others wait in the system's queue.
+    #[must_use]
+    pub fn rate(mut self, begin: u32) -> Self {
+        self.rate = begin;
         self
     }
 
@@ -202,7 +214,12 @@ impl Served {
     }
 
     async fn run(self: Arc<Self>) {
+        let mut rate = Rate::new(self.listener.rate, Instant::now());
         loop {
+            if let Some(later) = rate.next(Instant::now()) {
+                tidings::time::at(later).await;
+                continue;
+            }
             // Whoever comes waits in the system's queue while there are too many handshakes.
             let Ok(permit) = self.handshakes.acquire(1).await else {
                 return;
@@ -214,7 +231,7 @@ impl Served {
                     drop(tidings::spawn(async move { this.arrive(stream).await }));
                 }
                 // It broke off before; or there are no descriptors: others will be closed.
-                Err(_) => tidings::after(std::time::Duration::from_millis(10)).await,
+                Err(_) => tidings::after(Duration::from_millis(10)).await,
             }
         }
     }
@@ -265,6 +282,35 @@ impl Served {
     }
 }
 
+/// How many begin in a second.
+struct Rate {
+    limit: u32,
+    since: Instant,
+    begun: u32,
+}
+
+impl Rate {
+    fn new(limit: u32, now: Instant) -> Self {
+        Self {
+            limit: limit.max(1),
+            since: now,
+            begun: 0,
+        }
+    }
+
+    /// One begins; or none may before the time that it gives.
+    fn next(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.since + Duration::from_secs(1);
+        if now >= due {
+            (self.since, self.begun) = (now, 0);
+        } else if self.begun == self.limit {
+            return Some(due);
+        }
+        self.begun += 1;
+        None
+    }
+}
+
 /// Tells a peer that there are too many.
 async fn refuse(mut stream: Stream, options: &Options) {
     use futures_io::AsyncWrite;
@@ -309,7 +355,7 @@ impl Server {
 
     /// Lets nobody in any more, and ends the links in order ([`Link::drain`]); those that have not
     /// ended after this time, at once.
-    pub async fn drain(self, limit: std::time::Duration) {
+    pub async fn drain(self, limit: Duration) {
         self.task.abort();
         let links = self.served.lock().clone();
         for link in &links {
@@ -348,5 +394,27 @@ impl fmt::Debug for Server {
             .field("at", &self.address)
             .field("links", &self.count())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_begin_in_a_second_than_may_and_the_next_can_go_on() {
+        let start = Instant::now();
+        let millis = |n| start + Duration::from_millis(n);
+        let mut rate = Rate::new(3, start);
+        for n in [0, 10, 999] {
+            assert_eq!(rate.next(millis(n)), None);
+        }
+        assert_eq!(rate.next(millis(999)), Some(millis(1000)));
+        for n in [1000, 1000, 1999] {
+            assert_eq!(rate.next(millis(n)), None);
+        }
+        assert_eq!(rate.next(millis(1999)), Some(millis(2000)));
+        let mut any = Rate::new(u32::MAX, start);
+        assert!((0..100_000).all(|_| any.next(start).is_none()));
     }
 }
