@@ -235,7 +235,7 @@ class Links(unittest.TestCase):
         tally, here, server, client, there = counter()
         tally.this = here
         for _ in range(300):
-            there.echo(b"x").result(LONG)
+            there.within(LONG).echo(b"x").result(LONG)
             there.join(g.Listener.start(Ear())).result(LONG)
             there.hang().cancel()
         tally.listeners.clear()
@@ -244,6 +244,7 @@ class Links(unittest.TestCase):
 
         def is_empty():
             tables = (server._hub.imports, server._hub.served, client._hub.exports, client._hub.calls)
+            assert len(client._hub.deadlines) < 100
             return not any(tables) and len(server._hub.exports) == len(client._hub.imports) == 1
 
         self.assertTrue(eventually(is_empty))

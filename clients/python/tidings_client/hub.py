@@ -187,6 +187,7 @@ class Hub:
                 if deadline is not None:
                     entry = (deadline, next(self.tie), waiting, number)
                     heapq.heappush(self.deadlines, entry)
+                    self.forget_deadlines()
         self.ring()
         return call
 
@@ -236,6 +237,13 @@ class Hub:
                 waiting = self.calls.pop(carried.call)
                 self.session.calls.give_back(carried.call)
                 self.settle(waiting, errors.RefusedCall("its message was not sent"))
+
+    def forget_deadlines(self) -> None:
+        """Deadlines of calls that have ended are forgotten before they are more than the others."""
+        if len(self.deadlines) > 64 + 2 * len(self.calls):
+            alive = [entry for entry in self.deadlines if self.calls.get(entry[3]) is entry[2]]
+            heapq.heapify(alive)
+            self.deadlines = alive
 
     def settle(self, waiting: Waiting, outcome: Any) -> None:
         call = waiting.call
