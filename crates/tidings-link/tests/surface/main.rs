@@ -73,13 +73,14 @@ fn all() -> Vec<(&'static str, [bool; 3])> {
     all.to_vec()
 }
 
+type Moves = Driver<memory::Pipe>;
+
 #[test]
 fn links_and_all_about_them_move_between_threads_and_are_shared() {
     for (name, found) in all() {
         assert_eq!(found, [true; 3], "{name} is not Send, Sync and Unpin");
     }
     // One future has it: it moves, and is not shared.
-    type Moves = Driver<memory::Pipe>;
     assert_eq!(
         [is!(Moves, Send), is!(Moves, Sync), is!(Moves, Unpin)],
         [true, false, true]
