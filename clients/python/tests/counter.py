@@ -18,6 +18,7 @@ METHODS = {
     "Counter.hang()->u32": [],
     "Counter.fails()->u32": [],
     "Counter.later([Ask{n:u32,reply:!u32}])": ["asks"],
+    "Counter.last()->@Listener": [],
     "Listener.heard(Event<Opened|Sold(str,u32)|Named{name:str?}>)": ["event"],
     "Listener.from()->Kind<Tea|Cake>": [],
 }
@@ -86,6 +87,9 @@ class Tally:
 
     def fails(self):
         raise ValueError("the counter breaks")
+
+    def last(self):
+        return self.listeners[-1]
 
     def later(self, asks):
         for ask in asks:

@@ -222,6 +222,103 @@ class Links(unittest.TestCase):
         here.stop()
         self.assertEqual(down.result(LONG), errors.Stopped())
 
+    def test_a_reference_that_comes_home_is_the_same_and_one_that_has_ended_is_known(self):
+        tally, here, _, _, there = counter()
+        tally.this = here
+        listener = g.Listener.start(Ear())
+        there.join(listener).result(LONG)
+        home = there.last().result(LONG)
+        self.assertEqual((home, hash(home)), (listener, hash(listener)))
+        self.assertIn("Listener", repr(home) + repr(there))
+        listener.stop()
+        listener.down().result(LONG)
+        tally.join = lambda other: tally.listeners.append(other) or here
+        there.join(listener).result(LONG)
+        # It may have gone out before its end was known, or after.
+        end = tally.listeners[-1].down().result(LONG)
+        self.assertIn(end, (errors.Stopped(), errors.NoSuchActor()))
+        with self.assertRaises(t.NotExecuted):
+            tally.listeners[-1].heard(g.EventOpened())
+        with self.assertRaises(TypeError):
+            there.stop()
+
+    def test_a_reply_is_passed_on_to_another_node(self):
+        tally, _, _, _, there = counter()
+        second = Tally()
+        _, client = pair({"second": g.Counter.start(second)})
+        far = client.get(g.Counter, "second")
+        tally.later = lambda asks: far.later([g.Ask(ask.n + 1, ask.reply) for ask in asks])
+        pairs = [t.Reply.pair() for _ in range(2)]
+        there.later([g.Ask(n, reply) for n, (reply, _) in enumerate(pairs)])
+        self.assertEqual(pairs[1][1].result(LONG), 20)
+        with self.assertRaises(t.NoReply):
+            pairs[0][1].result(LONG)
+
+    def test_too_many_actors_and_too_many_in_one_message_are_refused_and_the_link_stays(self):
+        here = [g.Counter.start(Tally()) for _ in range(3)]
+        names = dict(zip("abc", here))
+        server, client = pair(names, limits=t.Limits(exports=2))
+        found = [client.get(g.Counter, name) for name in "ab"]
+        with self.assertRaises(errors.TooMany):
+            client.get(g.Counter, "c")
+        replies = [t.Reply.pair()[0] for _ in range(1100)]
+        with self.assertRaises(errors.Malformed):
+            found[0].later([g.Ask(0, reply) for reply in replies])
+        with self.assertRaises(errors.Malformed):
+            found[0].later([g.Ask(0, "no reply")])
+        with self.assertRaises(errors.Malformed):
+            found[0].join(found[1])
+        found.pop()
+        gc.collect()
+        self.assertTrue(eventually(lambda: len(server._hub.exports) == 1))
+        self.assertEqual(client.get(g.Counter, "c").get().result(LONG), 0)
+        self.assertEqual(client._hub.session.calls.used, set())
+
+    def test_an_answer_that_is_too_large_is_refused(self):
+        tally = Tally()
+        a, b = socket.socketpair()
+        server = t.over(a, exports={"counter": g.Counter.start(tally)})
+        client = t.over(b, limits=t.Limits(message=500))
+        self.addCleanup(server.close)
+        self.addCleanup(client.close)
+        there = client.get(g.Counter, "counter")
+        with self.assertRaises(errors.RefusedCall):
+            there.echo(bytes(900)).result(LONG)
+        tally.get = lambda: "no number"
+        with self.assertRaises(errors.RefusedCall):
+            there.get().result(LONG)
+        self.assertEqual(there.echo(b"x").result(LONG), b"x")
+
+    def test_an_actor_of_this_side_is_called_with_the_same_limits(self):
+        tally = Tally()
+        gate = threading.Event()
+        tally.add = lambda _: gate.wait()
+        here = g.Counter.start(tally)
+        here.add(1)
+        with self.assertRaises(t.Timeout):
+            here.within(0.01).hang().result(LONG)
+        waiting = here.get()
+        for _ in range(1022):
+            here.add(1)
+        with self.assertRaises(errors.Full):
+            here.within(0.01).get()
+        here.stop()
+        last = here.fails
+        gate.set()
+        self.assertEqual(waiting.result(LONG), 0)
+        self.assertEqual(here.down().result(LONG), errors.Stopped())
+        # Its time had passed when it was taken.
+        self.assertEqual(tally.hung, [])
+        with self.assertRaises(t.NotExecuted):
+            last().result(LONG)
+
+    def test_a_handler_that_lacks_a_method_says_so_and_lives(self):
+        here = g.Counter.start(object())
+        with self.assertRaises(errors.NoSuchMethod):
+            here.get().result(LONG)
+        with self.assertRaises(errors.NoSuchMethod):
+            here.hang().result(LONG)
+
     def test_a_call_can_be_awaited(self):
         _, _, _, _, there = counter()
 
@@ -263,8 +360,12 @@ class Hostile(unittest.TestCase):
         return link
 
     def greet(self, **change):
-        session = Session("mallory", change.get("cluster", ""), t.Limits(), 0.0)
-        return session.output()
+        hello = ["versions", "node", "incarnation", "cluster", "codec"]
+        usual = [(1, 1), "mallory", 1, "", "postcard"]
+        said = [change.get(name, value) for name, value in zip(hello, usual)]
+        limits = t.Limits()
+        sizes = [limits.message, limits.calls, limits.window, limits.link_window]
+        return frames.frame(frames.HELLO, (frames.MAGIC, *said, *sizes))
 
     def test_each_broken_rule_has_its_reason(self):
         def frame(kind, rest):
@@ -272,6 +373,7 @@ class Hostile(unittest.TestCase):
 
         big = frames.frame(frames.TELL, (0, b"xxxx", []), bytes(100_000))
         tell = frames.frame(frames.TELL, (0, b"xxxx", []), b"")
+        first = big[: 4 + int.from_bytes(big[:4], "little")]
         hang = g.Counter.METHODS["hang"].number
         call = frames.frame(frames.CALL, (1, 0, hang, 0, []), b"")
         bind = frames.frame(frames.BIND, (1, "counter", b"", "Counter", []))
@@ -290,6 +392,14 @@ class Hostile(unittest.TestCase):
             (big, True, "message-too-large", {"message": 90_000}),
             (tell * 9, True, "credit", {"window": (8, 1000), "link_window": (8, 1000)}),
             (frames.frame(frames.PONG, None) * 11, True, "flood", {"control": 10}),
+            (frame(frames.PING | frames.MORE, b""), True, "protocol", {}),
+            (self.greet(), True, "protocol", {}),
+            (first + first, True, "protocol", {}),
+            (first + frame(frames.REST, bytes([frames.TELL])), True, "protocol", {}),
+            (frames.frame(frames.REFUSED, errors.TooManyLinks()), False, "refused-by-peer", {}),
+            (frames.frame(frames.REFUSED, errors.TooManyLinks()), True, "refused-by-peer", {}),
+            (self.greet(versions=(7, 9)), False, "refused", {}),
+            (self.greet(codec="json"), False, "refused", {}),
             (bind + call * 2, True, "protocol", {}),
         ]
         for data, greeted, kind, limits in cases:
@@ -316,6 +426,47 @@ class Hostile(unittest.TestCase):
         length, _ = frames.parse(data, frames.LONGEST)
         _, refused = frames.parse(data[length:], frames.LONGEST)
         self.assertIsInstance(refused.header, errors.OtherCluster)
+
+    def frames_of(self, count):
+        """The next frames that the link writes."""
+        data, found = bytearray(), []
+        while len(found) < count:
+            while (parsed := frames.parse(data, frames.LONGEST)) is None:
+                data += self.theirs.recv(4096)
+            del data[: parsed[0]]
+            found.append(parsed[1])
+        return found
+
+    def test_what_a_message_carries_that_cannot_be_read_is_accounted_for(self):
+        link = self.victim()
+        later = g.Counter.METHODS["later"].number
+        carried = [frames.Mine(5), frames.ReplyFor(3, 0), frames.Gone()]
+        self.theirs.sendall(self.greet())
+        self.theirs.sendall(frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
+        self.theirs.sendall(frames.frame(frames.TELL, (0, later, carried), b"\xff"))
+        self.theirs.sendall(frames.frame(frames.PING, None))
+        seen = {frame.kind: frame.header for frame in self.frames_of(5)}
+        self.assertEqual(seen[frames.RELEASE], (5, 1))
+        number, outcome = seen[frames.ANSWER]
+        self.assertEqual(number, 3)
+        self.assertEqual(outcome.error.end, errors.NoSuchActor())
+        self.assertIn(frames.PONG, seen)
+        self.assertEqual(link.stats()["Malformed"], 1)
+
+    def test_a_request_for_what_is_not_there_has_its_error(self):
+        self.victim()
+        add, get = g.Counter.METHODS["add"].number, g.Counter.METHODS["get"].number
+        self.theirs.sendall(self.greet())
+        self.theirs.sendall(frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
+        for number, (target, method) in enumerate([(7, get), (0, b"none"), (0, add)]):
+            self.theirs.sendall(frames.frame(frames.CALL, (number, target, method, 0, [])))
+        # One that has an answer, and is not called.
+        self.theirs.sendall(frames.frame(frames.TELL, (0, get, [])))
+        self.theirs.sendall(frames.frame(frames.CALL, (4, 0, get, 0, [])))
+        answers = [frame for frame in self.frames_of(6) if frame.kind == frames.ANSWER]
+        found = [type(getattr(a.header[1], "error", None)) for a in answers]
+        nothing = type(None)
+        self.assertEqual(found, [errors.NotExecuted, errors.NoSuchMethod, errors.RefusedCall, nothing])
 
     def test_silence_and_a_handshake_that_does_not_come_end_the_link(self):
         link = self.victim(handshake=0.05)
