@@ -18,6 +18,10 @@ struct Item {
     tags: Vec<String>,
     kind: Kind,
     code: [u8; 4],
+    #[expect(
+        clippy::option_option,
+        reason = "both are told apart on the other side, too"
+    )]
     note: Option<Option<String>>,
 }
 

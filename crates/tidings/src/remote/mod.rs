@@ -289,6 +289,7 @@ pub fn schema<M: Remote>() -> String {
 /// The place of the answer of a request that is in time. Of one that is too late the caller is told
 /// so: its handler does not get it.
 #[doc(hidden)]
+#[must_use]
 pub fn in_time<R: 'static>(reply: Reply<R>) -> Option<Reply<R>> {
     if reply.deadline().is_some_and(|due| Instant::now() >= due) {
         reply.fail(CallError::Timeout);
