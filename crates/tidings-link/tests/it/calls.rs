@@ -39,7 +39,7 @@ async fn messages_of_one_sender_keep_their_order() {
 #[tidings::test]
 async fn many_callers_share_a_link() {
     let (_here, _server, _client, there) = counter().await;
-    let mut callers = tidings::JoinSet::new();
+    let mut callers = JoinSet::new();
     for caller in 0..100_u8 {
         let there = there.clone();
         callers.spawn(async move {

@@ -39,7 +39,7 @@ enum News {
         who: String,
         after: std::time::Duration,
     },
-    Both(Vec<News>),
+    Both(Vec<Self>),
 }
 
 /// A value of most shapes.
