@@ -341,7 +341,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         .params
         .push(parse_quote!(TidingsActor: #ident #item_types));
     let (dispatch_parameters, _, dispatch_condition) = dispatch.split_for_impl();
-    let travels = travels(&generics, methods);
+    let travels = travels(tidings, remote, &generics, methods);
     quote! {
         #[doc = #doc]
         #vis enum #name #parameters #condition {
@@ -375,7 +375,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
 }
 
 /// Nothing that runs: if a type cannot travel, one of the errors stands at that type.
-fn travels(generics: &Generics, methods: &[Method]) -> TokenStream {
+fn travels(tidings: &Path, remote: bool, generics: &Generics, methods: &[Method]) -> TokenStream {
     let (parameters, _, condition) = generics.split_for_impl();
     let lines = methods.iter().flat_map(|method| {
         let kinds = method.arguments.iter().map(|(_, kind)| kind);
@@ -385,9 +385,13 @@ fn travels(generics: &Generics, methods: &[Method]) -> TokenStream {
             quote!(#(#configured)* #line)
         })
     });
+    let crosses = remote.then(|| {
+        let remote = quote!(#tidings::remote);
+        quote!(+ #remote::Schema + #remote::serde::Serialize + #remote::serde::de::DeserializeOwned)
+    });
     quote! {
         const _: () = {
-            fn travels<T: ::core::marker::Send + 'static>() {}
+            fn travels<T: ::core::marker::Send #crosses + 'static>() {}
             #[allow(dead_code)]
             fn all #parameters() #condition {
                 #(#lines)*

@@ -1,12 +1,12 @@
 //! What `Schema` cannot describe: what serde's attributes change, what borrows, and unions.
 
-#[derive(tidings::Schema)]
+#[derive(serde::Serialize, tidings::Schema)]
 struct Renamed {
     #[serde(rename = "other")]
     name: String,
 }
 
-#[derive(tidings::Schema)]
+#[derive(serde::Serialize, tidings::Schema)]
 #[serde(untagged)]
 enum Untagged {
     A(u8),
