@@ -45,7 +45,7 @@ type Laws = fn(&[(&str, &str)], bool, &mut Tally) -> Result<(), String>;
 pub(crate) const LAWS: &[(Laws, &[&str])] = &[
     (
         |env, _, tally| laws(env, "--nocapture", tally),
-        &["threads", "seeded"],
+        &["threads", "sim"],
     ),
     (
         |env, full, tally| {

@@ -34,8 +34,8 @@ cargo x <verb>
                            change, with --full for a release (hours)
   loom [--full] [FILTER]   the concurrency models: 2 preemptions, with --full 3
   laws [--full] [--seed N] [FILTER]
-                           programs of every primitive under loom, shuttle, real threads and the
-                           seeded scheduler; FILTER is a part of `engine/primitive`
+                           programs of every primitive under loom, shuttle, real threads and in a
+                           simulation; FILTER is a part of `engine/primitive`
   asan                     the tests of tidings under AddressSanitizer (nightly)
   tsan                     the stress tests under ThreadSanitizer (nightly)
   memcheck                 some tests under valgrind

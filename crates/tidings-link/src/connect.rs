@@ -207,10 +207,8 @@ pub(crate) async fn before<F: Future>(limit: Duration, f: F) -> Option<F::Output
 
 /// A number from 0 to 1.
 fn chance() -> f64 {
-    use std::hash::{BuildHasher, RandomState};
-    let bits = RandomState::new().hash_one(tidings::time::Instant::now().elapsed());
-    // The upper 53 bits, which a float holds.
-    (bits >> 11) as f64 / (1_u64 << 53) as f64
+    const PARTS: usize = 1 << 32;
+    tidings::sched::random(PARTS) as f64 / PARTS as f64
 }
 
 impl Link {

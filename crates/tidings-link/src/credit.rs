@@ -5,7 +5,7 @@
 //! window. Whoever takes messages gives the credit back in portions, a quarter of a window each.
 
 use crate::limits::{Broken, Grant};
-use crate::numbers::ByNumber;
+use crate::numbers::{ByNumber, in_order};
 
 /// What is left of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,8 +162,7 @@ impl Ledger {
             spent.owed_bytes = spent.owed_bytes.saturating_add(bytes);
         }
         if due(&self.link, self.link_window) {
-            let targets = std::mem::take(&mut self.targets);
-            for (target, mut spent) in targets {
+            for (target, mut spent) in in_order(&mut self.targets) {
                 if let Some(grant) = settle(&mut spent, &mut self.link) {
                     give(target, grant);
                 }

@@ -51,6 +51,8 @@ pub struct Driver<S> {
     yielded: bool,
     /// When it is due, and what wakes `waker` then.
     timer: Option<(Instant, Timer)>,
+    /// The timer was polled in an earlier turn, too.
+    armed: bool,
     waker: Waker,
 }
 
@@ -112,6 +114,7 @@ where
         flushed: true,
         yielded: false,
         timer: None,
+        armed: false,
         waker: Waker::noop().clone(),
     };
     (link, driver)
@@ -179,14 +182,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     fn time(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
         let now = Instant::now();
         self.hub().now = now;
-        // A timer keeps the waker that it was polled with.
+        // A timer keeps the waker that it was polled with. One that is new may have let others run
+        // instead, and waits only after its next poll.
         if let Some((due, _)) = &self.timer
+            && self.armed
             && now < *due
             && self.waker.will_wake(cx.waker())
         {
             return Ok(());
         }
         self.waker.clone_from(cx.waker());
+        self.armed = true;
         loop {
             if let Some((_, timer)) = &mut self.timer {
                 if timer.as_mut().poll(cx).is_pending() {
@@ -201,6 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             let hub = self.hub();
             let next = hub.session.tick(hub.now)?;
             self.timer = Some((next, Box::pin(at(next).into_future())));
+            self.armed = false;
         }
     }
 

@@ -5,7 +5,7 @@
 //! `inward.rs` handles what comes, `outward.rs` what goes; here are the tables, and what serde asks.
 
 use std::any::{Any, TypeId};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -119,7 +119,7 @@ pub(crate) struct Hub {
     pub(crate) calls: Vec<Call>,
     /// Calls whose number the session has given out, or taken, for what is decoded now.
     pub(crate) reserved: Option<u32>,
-    pub(crate) binds: HashMap<u32, Bound>,
+    pub(crate) binds: BTreeMap<u32, Bound>,
     next_bind: u32,
     /// What the message carries that is encoded, and that is decoded.
     pub(crate) carries: Vec<Carried>,
@@ -152,7 +152,7 @@ impl Hub {
             pending: Vec::new(),
             calls: Vec::new(),
             reserved: None,
-            binds: HashMap::new(),
+            binds: BTreeMap::new(),
             next_bind: 0,
             carries: Vec::new(),
             carried: Vec::new(),

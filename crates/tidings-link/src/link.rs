@@ -34,13 +34,13 @@ impl Default for Options {
 impl Options {
     /// A node of this name, which exports nothing.
     ///
-    /// Its incarnation is drawn at random, once in a process.
+    /// Its incarnation is that of [`tidings::sched::incarnation`].
     #[must_use]
     pub fn new(node: impl Into<String>) -> Self {
         Self {
             identity: Identity {
                 node: node.into(),
-                incarnation: incarnation(),
+                incarnation: tidings::sched::incarnation(),
                 cluster: String::new(),
             },
             exports: Exports::default(),
@@ -79,13 +79,6 @@ impl Options {
 }
 
 /// A number for this process that is unlikely to be another's.
-fn incarnation() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    use std::sync::OnceLock;
-    static NUMBER: OnceLock<u64> = OnceLock::new();
-    *NUMBER.get_or_init(|| RandomState::new().hash_one(std::process::id()))
-}
-
 /// What a link is at the moment, and at last.
 #[derive(Debug)]
 pub(crate) struct State {

@@ -27,6 +27,14 @@ impl BuildHasher for Multiply {
     }
 }
 
+/// Empties a table, in the order of the numbers: a table's own differs from run to run, and what is
+/// done in it would.
+pub(crate) fn in_order<T>(table: &mut ByNumber<T>) -> Vec<(u32, T)> {
+    let mut all: Vec<_> = table.drain().collect();
+    all.sort_unstable_by_key(|(number, _)| *number);
+    all
+}
+
 pub(crate) struct Product(u64);
 
 impl Hasher for Product {

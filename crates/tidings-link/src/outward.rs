@@ -10,6 +10,7 @@ use crate::GetError;
 use crate::frame::Failure;
 use crate::hub::{Call, Command, Hub, Out};
 use crate::limits::Broken;
+use crate::numbers::in_order;
 use crate::shared::{Due, Key, Letters};
 
 impl Hub {
@@ -205,12 +206,12 @@ impl Hub {
                 false => CallError::Ended(exit.clone()),
             }));
         }
-        for (_, known) in std::mem::take(&mut self.imports) {
+        for (_, known) in in_order(&mut self.imports) {
             for imported in known.proxies.into_iter().filter_map(|proxy| proxy.imported) {
                 imported.end(exit.clone());
             }
         }
         self.calls.clear();
-        self.exports.clear();
+        drop(in_order(&mut self.exports));
     }
 }

@@ -23,6 +23,8 @@ pub enum Kind {
     Liveness,
     /// It ended, and left something behind.
     Left,
+    /// A channel has lost or doubled a value: a bug of tidings.
+    Lost,
     /// The same decisions made another run.
     Nondeterminism,
 }
@@ -37,6 +39,7 @@ impl fmt::Display for Kind {
             Self::Invariant => "invariant broken",
             Self::Liveness => "liveness broken",
             Self::Left => "left behind",
+            Self::Lost => "lost or doubled",
             Self::Nondeterminism => "not deterministic",
         })
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use tidings::sched::{Ledger, keep_books};
 use tidings::{JoinHandle, Runtime};
 
 use crate::chart::{Chart, Drawing};
@@ -15,7 +16,7 @@ use crate::failure::{Kind, Trouble};
 use crate::nodes::Order;
 use crate::panics::{self, Panicked};
 use crate::socket::NodeNetwork;
-use crate::world::World;
+use crate::world::{NodeSeam, World};
 
 /// The program under test, made anew for each run.
 pub(crate) type Program<'a> = dyn Fn() -> Body + 'a;
@@ -29,6 +30,8 @@ pub(crate) struct Rules {
     pub(crate) steps: usize,
     /// The longest time a poll takes.
     pub(crate) busy: Duration,
+    /// Tasks may let others run before a communication.
+    pub(crate) interrupts: bool,
     /// Nothing may be left at the end.
     pub(crate) settles: bool,
 }
@@ -42,6 +45,7 @@ pub(crate) struct Ran {
     pub(crate) panics: Vec<Panicked>,
     pub(crate) steps: usize,
     pub(crate) time: Duration,
+    pub(crate) messages: Ledger,
     /// If it was watched.
     pub(crate) chart: Chart,
 }
@@ -57,7 +61,7 @@ pub(crate) fn run(
     watched: bool,
 ) -> Ran {
     let world = World::new(rules.seed, decisions);
-    let ((trouble, steps, drawing), panics) = panics::catching(|| {
+    let inside = || {
         world.enter(|| {
             let mut run = Run {
                 world: &world,
@@ -76,20 +80,18 @@ pub(crate) fn run(
             }
             let (steps, drawing) = (run.steps, run.drawing.take());
             drop(run);
-            (trouble, steps, drawing)
+            let (decisions, time) = world.end();
+            (trouble, steps, drawing, decisions, time)
         })
-    });
-    let mut engine = world.lock();
-    let decisions = std::mem::replace(&mut engine.decisions, Decisions::new(Vec::new(), None));
-    let time = engine.now;
-    // They refer to the world, perhaps.
-    let left = (
-        std::mem::take(&mut engine.checks),
-        std::mem::take(&mut engine.nodes),
-        std::mem::take(&mut engine.net),
-    );
-    drop(engine);
-    drop(left);
+    };
+    let ((ended, messages, wrong), panics) = panics::catching(|| keep_books(inside));
+    let (mut trouble, steps, drawing, decisions, time) = ended;
+    if trouble.is_none() {
+        trouble = wrong.map(|wrong| {
+            let text = format!("what went into a channel is not what came out or died: {wrong}");
+            Trouble::new(Kind::Lost, text)
+        });
+    }
     let (trace, asked, diverged) = decisions.end();
     let end = trouble.as_ref().map_or(String::new(), Trouble::to_string);
     Ran {
@@ -101,6 +103,7 @@ pub(crate) fn run(
         panics,
         steps,
         time,
+        messages,
     }
 }
 
@@ -143,7 +146,12 @@ impl Run<'_> {
             node,
         };
         let mut builder = Runtime::builder()
-            .seam(self.world.seam(node))
+            .seam(NodeSeam {
+                world: self.world.clone(),
+                node,
+                life: self.started,
+                interrupts: self.rules.interrupts,
+            })
             .network(Arc::new(network));
         if self.drawing.is_some() {
             builder = builder
@@ -384,6 +392,10 @@ impl Run<'_> {
                     Kind::Left,
                     format!("the program has ended, and {left} tasks are left{waits}"),
                 ));
+            }
+            if self.lives[0].runtime.wake_timers().is_some() {
+                let text = "no task is left, and a timer is";
+                return Some(Trouble::new(Kind::Left, text.to_owned()));
             }
         }
         self.world.look(true)

@@ -40,6 +40,9 @@ pub struct Sim {
     origin: Origin,
 }
 
+/// So many polls the runs may take that look for a shorter one: not all runs are short.
+const SHRINKING: usize = 10_000_000;
+
 /// What a simulated program may give: `()`, nothing ever, or a `Result` whose error is a failure.
 pub trait Outcome {
     /// The error, in words.
@@ -94,6 +97,10 @@ pub struct Summary {
     pub decisions: u64,
     /// Virtual time, over all schedules.
     pub time: Duration,
+    /// Values that went into channels, over all schedules.
+    pub sent: u64,
+    /// Those of them that no receiver was left for.
+    pub dead: u64,
     /// [`Strategy::Exhaustive`] has seen every run within its bound.
     pub complete: bool,
 }
@@ -109,6 +116,7 @@ impl Sim {
                 seed,
                 steps: 1_000_000,
                 busy: Duration::ZERO,
+                interrupts: true,
                 settles: false,
             },
             twice: true,
@@ -157,7 +165,15 @@ impl Sim {
         self
     }
 
-    /// When the program has ended, all its tasks must end by themselves: what is left fails the run.
+    /// A task runs on until it waits, as tasks on one thread do. By default it may let others run before
+    /// each communication, as those on several threads do.
+    pub fn cooperative(mut self) -> Self {
+        self.rules.interrupts = false;
+        self
+    }
+
+    /// When the program has ended, all its tasks must end by themselves: a task or a timer that is left
+    /// fails the run.
     /// By default they are cancelled, as at the end of any runtime.
     pub fn settles(mut self) -> Self {
         self.rules.settles = true;
@@ -267,6 +283,8 @@ impl Sim {
         summary.polls += ran.steps as u64;
         summary.decisions += ran.asked.len() as u64;
         summary.time += ran.time;
+        summary.sent += ran.messages.sent;
+        summary.dead += ran.messages.dead;
         if self.twice || ran.trouble.is_some() {
             let decisions = Decisions::again(ran.trace.clone(), ran.asked.clone());
             let again = run(program, &rules, decisions, false);
@@ -304,8 +322,13 @@ impl Sim {
         if trouble.kind == Kind::Nondeterminism {
             return failure;
         }
+        let mut polls = 0;
         let fails = |trace: &[u8]| {
+            if polls > SHRINKING {
+                return None;
+            }
             let ran = run(program, rules, Decisions::new(trace.to_vec(), None), false);
+            polls += ran.steps;
             let same = ran.trouble.is_some_and(|other| other.is_as(&trouble));
             same.then_some(ran.trace)
         };

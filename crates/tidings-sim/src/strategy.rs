@@ -83,6 +83,9 @@ struct Pct {
 const HIGH: u64 = 1 << 32;
 /// So often in a row the highest may run.
 const STREAK: usize = 100;
+/// After so many steps any task is as likely as any other: two that keep each other going, one that
+/// waits for what a third is to do, keep the third out for ever (Coyote's fair PCT).
+const UNFAIR: usize = 5_000;
 
 impl Chooser {
     pub(crate) fn new(strategy: Strategy, seed: u64) -> Self {
@@ -147,6 +150,10 @@ impl Pct {
     }
 
     fn pick(&mut self, tasks: &[u64], dice: &mut Dice) -> usize {
+        self.step += 1;
+        if self.step > UNFAIR {
+            return dice.below(tasks.len());
+        }
         let mut best = (0, 0);
         for (index, &task) in tasks.iter().enumerate() {
             let priority = match self
@@ -169,7 +176,7 @@ impl Pct {
             (last, n) if last == task => (task, n + 1),
             _ => (task, 1),
         };
-        let due = self.changes.last().is_some_and(|&at| at <= self.step);
+        let due = self.changes.last().is_some_and(|&at| at < self.step);
         if due || self.streak.1 >= STREAK {
             if due {
                 self.changes.pop();
@@ -183,7 +190,6 @@ impl Pct {
             }
             self.streak = (u64::MAX, 0);
         }
-        self.step += 1;
         best.1
     }
 }
@@ -211,6 +217,11 @@ mod tests {
         let mut chooser = Chooser::new(Strategy::Pct { depth: 1 }, 1);
         let picks: Vec<usize> = (0..1000).map(|_| chooser.task(3, &[0, 1, 2])).collect();
         assert!((0..3).all(|task| picks.contains(&task)));
+        for seed in 0..20 {
+            // Two that run in turn, whatever their priorities are, and one beside them.
+            let mut chooser = Chooser::new(Strategy::Pct { depth: 1 }, seed);
+            assert!((0..20_000).any(|n| chooser.task(2, &[n % 2, 2]) == 1));
+        }
     }
 
     #[test]

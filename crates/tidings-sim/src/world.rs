@@ -7,7 +7,7 @@ use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidings::sched::{Choice, Seam};
+use tidings::sched::{Choice, Ledger, Seam};
 
 use crate::decisions::{About, Decisions};
 use crate::failure::{Kind, Trouble};
@@ -93,6 +93,22 @@ impl World {
         }
     }
 
+    /// The run has ended: what was decided, and how late it is.
+    pub(crate) fn end(&self) -> (Decisions, Duration) {
+        let mut engine = self.lock();
+        let decisions = std::mem::replace(&mut engine.decisions, Decisions::new(Vec::new(), None));
+        let time = engine.now;
+        // They refer to the world, perhaps.
+        let left = (
+            std::mem::take(&mut engine.checks),
+            std::mem::take(&mut engine.nodes),
+            std::mem::take(&mut engine.net),
+        );
+        drop(engine);
+        drop(left);
+        (decisions, time)
+    }
+
     /// Runs `f` with this as the world of the thread.
     pub(crate) fn enter<R>(&self, f: impl FnOnce() -> R) -> R {
         struct Leave(Option<World>);
@@ -109,12 +125,6 @@ impl World {
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Engine> {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The seam of a node's runtime.
-    pub(crate) fn seam(&self, node: usize) -> impl Seam + 'static {
-        let world = self.clone();
-        NodeSeam { world, node }
     }
 
     /// Does something in the network, and wakes whom that concerns.
@@ -150,6 +160,25 @@ impl World {
         self.lock().now
     }
 
+    /// How many values went into channels so far, and what became of them. That none is lost or doubled
+    /// inside of a channel is checked in every run; that none should die is for the program to say.
+    ///
+    /// ```
+    /// use tidings_sim::{Sim, world};
+    /// Sim::new(0).seeds(20).run(|| async {
+    ///     let (tx, rx) = tidings::unbounded();
+    ///     tidings::spawn(async move { tx.send("tea").await }).await.unwrap().unwrap();
+    ///     assert_eq!(rx.recv().await, Ok("tea"));
+    ///     drop(rx);
+    ///     let ledger = world().messages();
+    ///     assert_eq!((ledger.sent, ledger.received, ledger.dead), (1, 1, 0));
+    /// });
+    /// ```
+    #[must_use]
+    pub fn messages(&self) -> Ledger {
+        tidings::sched::ledger().unwrap_or_default()
+    }
+
     /// One of `n` alternatives, as the seed decides: 0 is the one that a shrunk run has.
     ///
     /// # Panics
@@ -158,6 +187,24 @@ impl World {
     pub fn choose(&self, n: usize) -> usize {
         assert!(n > 0, "none of no alternatives can be chosen");
         self.lock().decisions.choose(About::Random, n)
+    }
+
+    /// Some of these, as the seed decides, and none in a shrunk run: swarm testing. A run that has only
+    /// some kinds of operations or faults goes deeper into those than one that has all (Groce and others,
+    /// 2012).
+    ///
+    /// ```
+    /// use tidings_sim::{Sim, world};
+    /// Sim::new(0).seeds(20).run(|| async {
+    ///     let faults = world().swarm(&["crash", "partition", "slow"]);
+    ///     assert!(faults.len() <= 3);
+    /// });
+    /// ```
+    #[must_use]
+    pub fn swarm<T: Clone>(&self, all: &[T]) -> Vec<T> {
+        let mut some = all.to_vec();
+        some.retain(|_| self.choose(2) == 1);
+        some
     }
 
     /// An invariant: the run fails if it does not hold after a step of any task.
@@ -278,9 +325,13 @@ impl fmt::Debug for World {
     }
 }
 
-struct NodeSeam {
-    world: World,
-    node: usize,
+/// The seam of a node's runtime.
+pub(crate) struct NodeSeam {
+    pub(crate) world: World,
+    pub(crate) node: usize,
+    /// Among all lives of all nodes.
+    pub(crate) life: u32,
+    pub(crate) interrupts: bool,
 }
 
 impl Seam for NodeSeam {
@@ -298,7 +349,11 @@ impl Seam for NodeSeam {
     }
 
     fn interrupts(&self) -> bool {
-        true
+        self.interrupts
+    }
+
+    fn incarnation(&self) -> Option<u64> {
+        Some(self.life.into())
     }
 
     fn fault(&mut self, at: &'static Location<'static>) -> bool {

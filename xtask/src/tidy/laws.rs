@@ -75,7 +75,7 @@ pub(super) fn laws(tree: &Tree, problems: &mut Vec<String>) {
         .copied()
         .filter(|law| failing.contains(&format!("\"{law}\"")))
         .collect();
-    let engines: BTreeSet<_> = ["loom", "shuttle", "threads", "seeded"]
+    let engines: BTreeSet<_> = ["loom", "shuttle", "threads", "sim"]
         .into_iter()
         .filter(|engine| {
             let path = format!("{FOLDER}/engines/{engine}.rs");
@@ -142,7 +142,7 @@ mod tests {
 
     const PAGE: &str = "**S-01** A. `law:order`, `law:mercy`\n\n## The laws\n\n| law | says |\n|---|---|\n\
         | `order` | x |\n| `thrift` | y |\n\n### Which laws hold of what\n\n| p | l | e |\n|---|---|---|\n\
-        | `channel` | order, grace | seeded, dreams |\n| `tube` | order | seeded |\n";
+        | `channel` | order, grace | sim, dreams |\n| `tube` | order | sim |\n";
 
     #[test]
     fn the_table_is_read() {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!((rows.len(), rows[0].primitive), (2, "channel"));
         assert_eq!(
             (&rows[0].laws[..], &rows[1].engines[..]),
-            (&["order", "grace"][..], &["seeded"][..])
+            (&["order", "grace"][..], &["sim"][..])
         );
     }
 
@@ -167,10 +167,7 @@ mod tests {
                 "crates/tidings/tests/laws/programs/mod.rs",
                 "name: \"channel\", name: \"Mutex\"",
             ),
-            (
-                "crates/tidings/tests/laws/engines/seeded.rs",
-                "drive(\"seeded\")",
-            ),
+            ("crates/tidings/tests/laws/engines/sim.rs", "drive(\"sim\")"),
             (
                 "crates/tidings/tests/laws/engines/loom.rs",
                 "drive(\"loom\")",

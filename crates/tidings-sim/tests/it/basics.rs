@@ -1,6 +1,8 @@
 //! What a run of a program is like when nothing goes wrong.
 
 use std::collections::HashSet;
+use std::future::{IntoFuture, poll_fn};
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -145,6 +147,25 @@ fn unlikely_things_happen_in_some_runs() {
 }
 
 #[test]
+fn who_tries_several_things_anew_in_each_poll_gets_to_the_last() {
+    // At every communication the task lets others run first.
+    let sim = Sim::new(0).strategy(Strategy::Pct { depth: 1 });
+    sim.polls(1_000).run(|| async {
+        let (tx, rx) = unbounded();
+        let (_never, nothing) = unbounded::<()>();
+        tx.send(7).await.unwrap();
+        let got = poll_fn(|cx| {
+            for _ in 0..3 {
+                let polled = pin!(nothing.recv().into_future()).poll(cx);
+                assert!(polled.is_pending(), "nobody sends");
+            }
+            pin!(rx.recv().into_future()).poll(cx)
+        });
+        assert_eq!(got.await, Ok(7));
+    });
+}
+
+#[test]
 fn there_is_a_world_inside_only() {
     assert!(try_world().is_none());
     Sim::new(9).run(|| async { assert_eq!(world().seed(), 9) });
@@ -167,4 +188,30 @@ async fn a_test_may_give_a_result() -> Result<(), String> {
         .await
         .map_err(|error| error.to_string())?;
     Ok(())
+}
+
+#[test]
+fn a_cooperative_task_runs_until_it_waits() {
+    let firsts = |sim: Sim| {
+        let seen = Arc::new(Mutex::new(HashSet::new()));
+        let all = Arc::clone(&seen);
+        sim.seeds(100).run(move || {
+            let all = Arc::clone(&all);
+            async move {
+                let (tx, rx) = unbounded();
+                for id in 0..2 {
+                    let tx = tx.clone();
+                    drop(tidings::spawn(async move {
+                        tx.send(id).await.unwrap();
+                        tx.send(id).await.unwrap();
+                    }));
+                }
+                let (one, two) = (rx.recv().await.unwrap(), rx.recv().await.unwrap());
+                all.lock().unwrap().insert(one == two);
+            }
+        });
+        seen.lock().unwrap().len()
+    };
+    assert_eq!(firsts(Sim::new(0).cooperative()), 1);
+    assert_eq!(firsts(Sim::new(0)), 2);
 }

@@ -3,4 +3,5 @@
 mod basics;
 mod failing;
 mod gallery;
+mod links;
 mod nodes;

@@ -23,11 +23,11 @@ use std::task::Waker;
 use super::queue::Queue;
 use super::refs::{ReceiverRef, Ref, SenderRef};
 use super::source::{Lists, Side, Source, value_of};
-use crate::event::Attempt;
 use crate::event::offer::{Claimed, Waiters};
+use crate::event::{Attempt, waits};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
-use crate::sched::record;
+use crate::sched::{books, record};
 use crate::task::{go_on, here};
 
 /// Senders, receivers and others that keep the memory, in one word.
@@ -123,6 +123,10 @@ impl<T, X> Chan<T, X> {
     /// # Safety
     /// The caller holds the last reference and gives it up.
     unsafe fn free(chan: *const Self) {
+        if waits::recorded() {
+            // SAFETY: nobody refers to it any more.
+            unsafe { (*chan).locked(|state| books::ended(state.address(), state.queue.len())) };
+        }
         // SAFETY: it came from `alloc`, and nobody refers to it any more.
         unsafe {
             chan.cast_mut().drop_in_place();
@@ -259,6 +263,9 @@ impl<T, X> Chan<T, X> {
         let mut dead = self.locked(|state| {
             state.closed = true;
             state.left += state.queue.len() as u64;
+            if waits::recorded() {
+                books::died(state.address(), state.queue.len());
+            }
             std::mem::replace(&mut state.queue, Queue::new())
         });
         super::count_dead(dead.len());
@@ -290,11 +297,13 @@ impl<T, X> Chan<T, X> {
     /// Puts back a value whose receive was dropped before it looked: to the next who waits, or
     /// to the front of the queue. The receive has borrowed a receiver, so one is left.
     pub(crate) fn give_back(&self, value: T) {
-        let waker = self.locked(|state| match state.receivers.claim() {
+        let waker = self.locked(|state| match state.claim_for_returned() {
             Some(claimed) => {
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
                 *unsafe { value_of(&claimed) } = Some(value);
-                Some(claimed.commit(false))
+                let waker = Some(claimed.commit(false));
+                record::passed::<T>(state.address(), waker.as_ref());
+                waker
             }
             None => {
                 state.left -= 1;
@@ -462,7 +471,7 @@ impl<T> State<T> {
             let before = into.len();
             self.queue.take(into, limit);
             self.left += (into.len() - before) as u64;
-            if crate::event::waits::recorded() {
+            if waits::recorded() {
                 (before..into.len()).for_each(|_| record::received::<T>(self.address(), None));
             }
             return false;
@@ -515,6 +524,9 @@ impl<T> State<T> {
     pub(crate) fn pop_oldest(&mut self) -> Option<T> {
         let oldest = self.queue.pop_front();
         self.left += u64::from(oldest.is_some());
+        if waits::recorded() {
+            books::died(self.address(), usize::from(oldest.is_some()));
+        }
         oldest
     }
 
@@ -542,6 +554,14 @@ impl<T> State<T> {
     pub(crate) fn nudge(&mut self) -> Option<Waker> {
         let claimed = self.receivers.claim()?;
         Some(claimed.commit(true))
+    }
+
+    /// A value has come back. Who waits for one?
+    fn claim_for_returned(&mut self) -> Option<Claimed> {
+        if waits::recorded() {
+            books::returned(self.address());
+        }
+        self.receivers.claim()
     }
 
     fn claim_for_close(&mut self) -> Option<Claimed> {

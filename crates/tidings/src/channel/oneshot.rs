@@ -158,14 +158,14 @@ impl<T> Sender<T> {
                     *unsafe { value_of(&claimed) } = value.take();
                     let waker = Some(claimed.commit(closed));
                     if !closed {
-                        record::sent::<T>(Source::number_around(state), waker.as_ref());
+                        record::put::<T>(Source::number_around(state), waker.as_ref());
                     }
                     waker
                 }
                 None => {
                     state.value = value.take();
                     if state.value.is_some() {
-                        record::sent::<T>(Source::number_around(state), None);
+                        record::put::<T>(Source::number_around(state), None);
                     }
                     None
                 }
@@ -424,7 +424,7 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
             state.sender_gone
         });
         if place.is_some() {
-            record::received::<T>(this.receiver.chan().number(), None);
+            record::taken::<T>(this.receiver.chan().number());
         }
         happened.then_some(0)
     }

@@ -87,7 +87,7 @@ fn is_last(n: usize, asked: usize) -> bool {
 
 /// A stream that is always ready lets others run now and then.
 fn poll_budget(cx: &Context<'_>) -> Poll<()> {
-    if sched::spend_budget() {
+    if sched::spend_polled() {
         return Poll::Ready(());
     }
     cx.waker().wake_by_ref();

@@ -12,6 +12,7 @@
 //! | `deadlock.rs` | who waits for what when nothing can happen any more |
 //! | `long.rs` | polls that take long |
 //! | `record.rs` | the flight recorder: the last communications |
+//! | `books.rs` | how many values went which way, for a simulation |
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
 //! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
@@ -24,6 +25,7 @@
 //! take half of a neighbour's inbox. A wake costs no lock on a worker, one elsewhere.
 
 mod blocking;
+pub(crate) mod books;
 mod builder;
 mod current;
 mod deadlock;
@@ -50,6 +52,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+pub use books::{Ledger, keep_books, ledger};
 pub use builder::Builder;
 #[cfg(all(test, loom))]
 pub(crate) use idle::Idle;
@@ -59,7 +62,7 @@ pub use long::LongPoll;
 pub use record::{Communication, Happened, Party};
 pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
-pub use seam::{Choice, Seam, Seeded, buggify, random};
+pub use seam::{Choice, Seam, Seeded, buggify, incarnation, random};
 
 use crate::primitive::{ANYBODY, Arc, Parker};
 use crate::task::{JoinHandle, Task, here};
@@ -179,6 +182,14 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 #[inline(always)]
 pub(crate) fn spend_budget() -> bool {
     current::worker().is_none_or(|worker| worker.spend() || worker.goes_on())
+}
+
+/// As `spend_budget`, for what is tried anew at every poll: a seam is not asked, who could otherwise
+/// say at every poll that the last of several is to wait.
+#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[inline(always)]
+pub(crate) fn spend_polled() -> bool {
+    current::worker().is_none_or(|worker| worker.spend() || worker.is_asking())
 }
 
 /// Which of `n` branches is tried first.

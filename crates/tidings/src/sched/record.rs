@@ -13,7 +13,7 @@ use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::{Shared, current};
+use super::{Shared, books, current};
 use crate::event::waits::{self, Recording};
 use crate::primitive::{Mutex, lock};
 use crate::task::{self, Task};
@@ -148,6 +148,7 @@ impl Drop for Line {
 #[inline(always)]
 pub(crate) fn sent<T>(channel: usize, to: Option<&Waker>) {
     if waits::recorded() {
+        books::sent(channel, to.is_some());
         met::<T>(Happened::Sent, channel, to);
     }
 }
@@ -156,7 +157,24 @@ pub(crate) fn sent<T>(channel: usize, to: Option<&Waker>) {
 #[inline(always)]
 pub(crate) fn received<T>(channel: usize, from: Option<&Waker>) {
     if waits::recorded() {
+        books::received(channel, from.is_some());
         met::<T>(Happened::Received, channel, from);
+    }
+}
+
+/// As `sent`, of what takes one value only: no books are kept of it.
+#[inline(always)]
+pub(crate) fn put<T>(channel: usize, to: Option<&Waker>) {
+    if waits::recorded() {
+        met::<T>(Happened::Sent, channel, to);
+    }
+}
+
+/// As `received`, of what took one value only.
+#[inline(always)]
+pub(crate) fn taken<T>(channel: usize) {
+    if waits::recorded() {
+        met::<T>(Happened::Received, channel, None);
     }
 }
 
@@ -169,6 +187,7 @@ fn met<T>(happened: Happened, channel: usize, with: Option<&Waker>) {
 #[inline(always)]
 pub(crate) fn entered<T>(channel: usize, sender: Option<&Waker>) {
     if waits::recorded() {
+        books::sent(channel, false);
         note_of::<T>(sender.and_then(party), Happened::Sent, channel, None);
     }
 }
@@ -177,6 +196,7 @@ pub(crate) fn entered<T>(channel: usize, sender: Option<&Waker>) {
 #[inline(always)]
 pub(crate) fn passed<T>(channel: usize, receiver: Option<&Waker>) {
     if waits::recorded() {
+        books::received(channel, false);
         note_of::<T>(receiver.and_then(party), Happened::Received, channel, None);
     }
 }
@@ -260,6 +280,9 @@ pub(super) fn last_of(shared: &Shared, task: Option<usize>) -> String {
     };
     let all: Vec<_> = recorder.all(false).into_iter().filter(concerns).collect();
     let last = &all[all.len().saturating_sub(SHOWN)..];
+    if last.is_empty() {
+        return String::new();
+    }
     let mut text = format!("\n  the last {} communications:", last.len());
     for one in last {
         text.push_str(&format!("\n    {one}"));

@@ -7,7 +7,9 @@
 //! simulator owns the seam.
 
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::panic::Location;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// What a choice is about, for traces and for exploration strategies.
@@ -44,10 +46,66 @@ pub trait Seam: Send {
         false
     }
 
+    /// The [`incarnation`] of the node that this runtime is; `None`: that of the process.
+    fn incarnation(&self) -> Option<u64> {
+        None
+    }
+
     /// Is the fault at this line of the program to happen now ([`buggify`])? By default none does.
     fn fault(&mut self, at: &'static Location<'static>) -> bool {
         let _ = at;
         false
+    }
+}
+
+/// The tasks that have let others run before an operation, and have not come back to it.
+#[derive(Default)]
+pub(super) struct Yielded(Vec<Yields>);
+
+/// A task's, poll after poll.
+struct Yields {
+    task: u32,
+    times: u32,
+    /// It is back, in the poll that goes on.
+    back: bool,
+}
+
+impl Yielded {
+    /// A poll begins. Who was back in the last one, and has not yielded again, waits for something.
+    pub(super) fn begin(&mut self) {
+        self.0.retain(|yields| !yields.back);
+    }
+
+    /// May the operation, of those in this poll the one after `before`, go on unasked? It may if it was
+    /// asked already and the task is back. What that was is not known: it is taken for the first of the
+    /// poll, and, if the task yields in poll after poll, perhaps because it tries several anew in each,
+    /// for more and more of them.
+    pub(super) fn may_pass(&mut self, task: u32, before: u32) -> bool {
+        const PATIENCE: u32 = 16;
+        let Some(at) = self.0.iter().position(|yields| yields.task == task) else {
+            return false;
+        };
+        let yields = &mut self.0[at];
+        yields.back = true;
+        before <= yields.times / PATIENCE
+    }
+
+    /// The operation goes on, or lets others run first.
+    pub(super) fn note(&mut self, task: u32, goes_on: bool) {
+        let at = self.0.iter().position(|yields| yields.task == task);
+        match (at, goes_on) {
+            (Some(at), true) => drop(self.0.swap_remove(at)),
+            (Some(at), false) => {
+                let yields = &mut self.0[at];
+                (yields.times, yields.back) = (yields.times + 1, false);
+            }
+            (None, true) => {}
+            (None, false) => self.0.push(Yields {
+                task,
+                times: 0,
+                back: false,
+            }),
+        }
     }
 }
 
@@ -67,6 +125,21 @@ pub fn random(n: usize) -> usize {
         "a random number is below 1 to 2^32, not {n}"
     );
     super::random_below(n)
+}
+
+/// The number of this life of the program: drawn at random, once in a process; in a simulation each
+/// start of a node has its own. By it others tell a node that has come back from the one they knew
+/// (Erlang's creation).
+///
+/// ```
+/// assert_eq!(tidings::sched::incarnation(), tidings::sched::incarnation());
+/// ```
+#[must_use]
+pub fn incarnation() -> u64 {
+    static DRAWN: OnceLock<u64> = OnceLock::new();
+    let simulated = super::current::worker().and_then(super::worker::Worker::seam_incarnation);
+    simulated
+        .unwrap_or_else(|| *DRAWN.get_or_init(|| RandomState::new().hash_one(std::process::id())))
 }
 
 /// Is something unlikely to happen here? `false`, but in a simulation, which tries it now and then:

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::current::xorshift_below;
 use super::local::Local;
-use super::seam::{Choice, Seam};
+use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
@@ -63,7 +63,7 @@ pub(crate) struct Worker {
     /// Operations for which the seam was asked in this poll; `None`: it is not.
     asked: Cell<Option<u32>>,
     /// The tasks that have let others run before an operation, and have not come back to it.
-    yielded: RefCell<Vec<u32>>,
+    yielded: RefCell<Yielded>,
     random: Cell<u64>,
     turn: Cell<u32>,
     /// For each neighbour: its turn when we last looked, and when that was.
@@ -136,6 +136,7 @@ impl Worker {
         if self.asked.get().is_some() {
             self.budget.set(0);
             self.asked.set(Some(0));
+            self.yielded.borrow_mut().begin();
         }
     }
 
@@ -150,18 +151,18 @@ impl Worker {
         self.asked.set(Some(asked + 1));
         let task = self.id.get();
         let mut yielded = self.yielded.borrow_mut();
-        // It was asked before this one already, and is back.
-        if asked == 0
-            && let Some(at) = yielded.iter().position(|&other| other == task)
-        {
-            yielded.swap_remove(at);
-            return true;
+        yielded.may_pass(task, asked) || {
+            let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
+            yielded.note(task, goes_on);
+            goes_on
         }
-        let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
-        if !goes_on {
-            yielded.push(task);
-        }
-        goes_on
+    }
+
+    /// Is a seam asked before each operation?
+    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    #[cold]
+    pub(super) fn is_asking(&self) -> bool {
+        self.asked.get().is_some()
     }
 
     #[inline(always)]
@@ -249,6 +250,10 @@ impl Worker {
 
     pub(super) fn seam_now(&self) -> Option<Duration> {
         self.seam.as_ref().map(|seam| seam.borrow_mut().now())
+    }
+
+    pub(super) fn seam_incarnation(&self) -> Option<u64> {
+        self.seam.as_ref()?.borrow().incarnation()
     }
 
     pub(super) fn seam_fault(&self, at: &'static Location<'static>) -> bool {

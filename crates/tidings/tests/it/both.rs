@@ -1,10 +1,11 @@
-//! Runs one body on real threads and on the seeded scheduler, under a watchdog.
+//! Runs one body on real threads and in a simulation, under a watchdog.
 
 use std::sync::mpsc;
 use std::time::Duration;
 use tidings::sched::{Runtime, Seeded};
+use tidings_sim::Sim;
 
-/// Seeds for each body on the seeded scheduler.
+/// Seeds for each body in a simulation.
 const SEEDS: u64 = 20;
 /// A test that takes longer hangs: nothing here takes a second.
 const HANG: Duration = Duration::from_secs(120);
@@ -58,14 +59,13 @@ where
     }
 }
 
-/// On the pools, and on the seeded scheduler under some seeds.
+/// On the pools, and in a simulation under some seeds.
 pub(crate) fn on_all<F>(body: impl Fn() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
     on_pools(&body);
     let _watchdog = watchdog();
-    for seed in 0..SEEDS {
-        run(&seeded(seed), body());
-    }
+    // Many of them poll by hand, and a poll is to try.
+    Sim::new(0).seeds(SEEDS).cooperative().run(body);
 }

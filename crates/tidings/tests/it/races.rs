@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::books::{Books, Entry};
-use crate::both::{pool, run, seeded, watchdog};
+use crate::both::{pool, run, watchdog};
 use crate::letter::Ledger;
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Mailbox, Reply, Restart, Shutdown, Strategy,
     Supervisor,
 };
 use tidings::{Event, unbounded, yield_now};
+use tidings_sim::{Sim, world};
 
 /// Runs `body` many times, with the number of the round.
 fn storm<F>(body: impl Fn(u64) -> F)
@@ -23,7 +24,7 @@ where
         let rt = pool(workers);
         (0..150).for_each(|round| run(&rt, body(round)));
     }
-    (0..150).for_each(|seed| run(&seeded(seed), body(seed)));
+    Sim::new(0).seeds(150).run(|| body(world().seed()));
 }
 
 /// Lets the others run a little, more or less, by round.

@@ -1,6 +1,6 @@
 //! The flight recorder.
 
-use tidings::sched::{Communication, Happened, Party, Runtime, Seeded};
+use tidings::sched::{Communication, Happened, Party, Runtime, Seeded, keep_books};
 use tidings::sync::Notify;
 use tidings::{Event, actor, bounded, channel, oneshot, unbounded, yield_now};
 
@@ -139,4 +139,91 @@ fn the_last_ones_are_kept_and_only_where_it_is_on() {
     on.block_on(program());
     assert!(off.flight_record().is_empty());
     assert_eq!(words(&on.flight_record(), "u8"), ["took"; 4]);
+}
+
+/// What becomes of `n` values that are sent in some way.
+fn books<F: Future<Output = ()>>(way: impl FnOnce() -> F) -> [u64; 4] {
+    let runtime = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
+    let ((), ledger, wrong) = keep_books(|| runtime.block_on(async { way().await }));
+    assert_eq!(wrong, None);
+    [ledger.sent, ledger.received, ledger.returned, ledger.dead]
+}
+
+#[test]
+fn what_goes_into_a_channel_comes_out_or_dies() {
+    let through = books(|| async {
+        let (tx, rx) = bounded(2);
+        let sends = tidings::spawn(async move {
+            for n in 0..5 {
+                tx.send(n).await.unwrap();
+            }
+            tx.reserve().await.unwrap().send(5);
+        });
+        let mut some = Vec::new();
+        while rx.recv_many(&mut some, 4).await > 0 {}
+        assert_eq!(some, [0, 1, 2, 3, 4, 5]);
+        sends.await.unwrap();
+    });
+    assert_eq!(through, [6, 6, 0, 0]);
+    let met = books(|| async {
+        let (tx, rx) = channel();
+        let receives =
+            tidings::spawn(async move { rx.recv().await.unwrap() + rx.recv().await.unwrap() });
+        tx.send(1).await.unwrap();
+        tx.send(2).await.unwrap();
+        assert_eq!(receives.await.unwrap(), 3);
+    });
+    assert_eq!(met, [2, 2, 0, 0]);
+    let unread = books(|| async {
+        let (tx, rx) = unbounded();
+        for n in 0..3 {
+            tx.send(n).await.unwrap();
+        }
+        assert_eq!(rx.recv().await, Ok(0));
+        drop(rx);
+        assert_eq!(tx.send(3).await.unwrap_err().0, 3);
+    });
+    assert_eq!(unread, [3, 1, 0, 2]);
+}
+
+#[test]
+fn what_comes_back_from_a_receive_that_is_dropped_is_on_the_books() {
+    let back = books(|| async {
+        let (tx, rx) = unbounded();
+        let mut dropped = Box::pin(rx.recv().into_future());
+        assert!(futures::poll!(dropped.as_mut()).is_pending());
+        tx.send(1).await.unwrap();
+        drop(dropped);
+        assert_eq!(rx.recv().await, Ok(1));
+        // To the next who waits.
+        let mut one = Box::pin(rx.recv().into_future());
+        let mut two = Box::pin(rx.recv().into_future());
+        assert!(futures::poll!(one.as_mut()).is_pending());
+        assert!(futures::poll!(two.as_mut()).is_pending());
+        tx.send(2).await.unwrap();
+        drop(one);
+        assert_eq!(two.await, Ok(2));
+    });
+    assert_eq!(back, [2, 4, 2, 0]);
+}
+
+#[test]
+fn a_mailbox_that_drops_its_oldest_has_it_on_the_books() {
+    let dropped = books(|| async {
+        let (open, gate) = tidings::oneshot::<()>();
+        let actor = actor::Builder::new()
+            .capacity(2)
+            .overflow(actor::Overflow::DropOldest)
+            .spawn(|mut mailbox: actor::Mailbox<u32>| async move {
+                gate.await.unwrap();
+                while mailbox.recv().await.is_ok() {}
+            });
+        for n in 0..5 {
+            actor.send(n).await.unwrap();
+        }
+        open.send(()).unwrap();
+        actor.stop();
+        actor.down().await;
+    });
+    assert_eq!(dropped, [5, 2, 0, 3]);
 }

@@ -2,10 +2,10 @@
 
 #[cfg(loom)]
 mod loom;
-#[cfg(not(any(loom, shuttle)))]
-mod seeded;
 #[cfg(shuttle)]
 mod shuttle;
+#[cfg(not(any(loom, shuttle)))]
+mod sim;
 #[cfg(not(any(loom, shuttle)))]
 mod threads;
 #[cfg(not(any(loom, shuttle)))]
