@@ -9,6 +9,7 @@ mod ci;
 mod command;
 mod engines;
 mod fuzz;
+mod hooks;
 mod laws;
 mod mutants;
 mod sanitizers;
@@ -41,6 +42,7 @@ cargo x <verb>
   memcheck                 some tests under valgrind
   fuzz [--secs N] [TARGET] random programs, N seconds for each target (60) (nightly)
   fuzz --keep              takes what was found into the repository, as few inputs as do
+  hooks                    what the hooks of the simulator and the recorder cost, by callgrind
   soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
   api [--update]           the public API against its snapshot (nightly)
   deny                     licences, bans and sources of the dependencies
@@ -106,6 +108,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             };
             fuzz::run(secs, target, &mut Tally::default())?;
         }
+        ["hooks"] => hooks::run()?,
         ["soak"] => soak::run(soak::SECS, &mut Tally::default())?,
         ["soak", "--secs", n] => soak::run(secs(n)?, &mut Tally::default())?,
         ["api"] => surface::api(false)?,

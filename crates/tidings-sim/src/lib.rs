@@ -25,6 +25,59 @@
 //!
 //! To use it: `tidings-sim` beside `tidings`, in `[dev-dependencies]`.
 //!
+//! # A bug, found
+//!
+//! A guest looks whether the door is open, and then waits for the bell. The host opens the door and rings.
+//! On real threads it works, nearly always:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::sync::atomic::{AtomicBool, Ordering};
+//! use tidings::sync::Notify;
+//! use tidings_sim::{Kind, Sim};
+//!
+//! async fn guest_and_host() {
+//!     let (open, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+//!     let (opened, rings) = (Arc::clone(&open), Arc::clone(&bell));
+//!     drop(tidings::spawn(async move {
+//!         opened.store(true, Ordering::SeqCst);
+//!         rings.notify_waiters();
+//!     }));
+//!     if !open.load(Ordering::SeqCst) {
+//!         bell.notified().await;
+//!     }
+//! }
+//!
+//! let failure = Sim::new(0).seeds(1_000).check(guest_and_host).unwrap_err();
+//! assert_eq!(failure.kind, Kind::Deadlock);
+//! println!("{failure}");
+//! ```
+//!
+//! What it prints, here of `examples/lost_wakeup.rs`, which notes its steps in a channel:
+//!
+//! ```text
+//! lost_wakeup: seed 2: deadlock: nothing can run, and no time is waited for
+//!   the program waits for Notified of 0x55c1, at crates/tidings-sim/examples/lost_wakeup.rs:23:25
+//!   again:     TIDINGS_SEED=2 cargo run -p tidings-sim --example lost_wakeup
+//!   shortest:  3 polls, 2 decisions that are not the first alternative (found with 4 and 3; 29 runs)
+//!              TIDINGS_TRACE=target/tidings-sim/lost_wakeup-2.trace cargo run -p tidings-sim --example lost_wakeup
+//!   picture:   target/tidings-sim/lost_wakeup-2.svg
+//!      0: main             1: lost_wakeup.rs…
+//!    0 ●┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▶│
+//!    1 ● puts &str into c1 │  lost_wakeup.rs:21
+//!    x deadlock: nothing can run, and no time is waited for
+//! ```
+//!
+//! The line after `again` runs that seed, the one with `TIDINGS_TRACE` the shortest run: under a debugger,
+//! or with more output. The gallery in `examples/` has four more such bugs.
+//!
+//! # What fails a run
+//!
+//! A panic, an error, a deadlock, a run without end, an invariant ([`World::always`]), a state that comes
+//! too late or stays too long ([`World::eventually`], [`World::not_hot_for`]), tasks and timers that are
+//! left ([`Sim::settles`]), a channel that loses or doubles a value, and a program that is not a function
+//! of its seed: one that uses threads, the system's clock, or the order of a `HashMap`.
+//!
 //! | start here | for |
 //! |---|---|
 //! | `#[tidings::test(sim)]`, [`Sim`] | running a program under seeds |

@@ -64,6 +64,13 @@ pub(super) const ENGINES: &[Engine] = &[
         tests: "",
     },
     Engine {
+        name: "links",
+        build: "-p tidings-link --test it",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
         name: "sim",
         build: "-p tidings-sim --test it",
         env: &[],

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! == name-of-the-mutant
-//! in: channel/chan.rs
+//! in: channel/chan.rs          below crates/tidings/src; or tidings-link/hub.rs: below that crate's
 //! bug: what is wrong with it
 //! like: the bug of another library that it resembles        (optional)
 //! try: it cancel::        the engine expected to kill it, and which of its tests   (optional)
@@ -44,6 +44,14 @@ impl Entry {
     /// Is it among those that a filter means?
     pub(super) fn is_meant(&self, filter: &str) -> bool {
         self.name.contains(filter) || self.file.contains(filter)
+    }
+
+    /// The file in the tree.
+    fn path(&self) -> String {
+        match self.file.strip_prefix("tidings-link/") {
+            Some(file) => format!("crates/tidings-link/src/{file}"),
+            None => format!("{SOURCES}/{}", self.file),
+        }
     }
 
     /// Changes when the mutant does: what was seen of the old one says nothing of the new.
@@ -160,7 +168,7 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
     let mut by_file: BTreeMap<String, Vec<(usize, usize)>> = BTreeMap::new();
     let mut texts = BTreeMap::new();
     for (index, entry) in entries.iter().enumerate() {
-        let path = format!("{SOURCES}/{}", entry.file);
+        let path = entry.path();
         if !texts.contains_key(&path) {
             let text = fs::read_to_string(root().join(&path));
             let text = text.map_err(|error| format!("{}: {path}: {error}", entry.name))?;
@@ -190,7 +198,10 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
         lines.for_each(|line| new += &format!("{line}\n"));
         texts.insert(path, new);
     }
-    super::append_to_root(&mut texts, &SWITCH_CODE.replace("SWITCH", SWITCH))?;
+    for root in [super::ROOT, "crates/tidings-link/src/lib.rs"] {
+        let code = SWITCH_CODE.replace("SWITCH", SWITCH);
+        super::append_to_root(root, &mut texts, &code)?;
+    }
     Ok(texts)
 }
 

@@ -5,6 +5,7 @@
 //! | `list/` | seeded bugs, one short entry each; `entry.rs` says how they are written |
 //! | `engine.rs` | what is to kill them: a table of test programs |
 //! | `drawn.rs` | a few of them, each against the test that is known to find it |
+//! | `matrix.rs` | which engine kills which of them, by itself |
 //! | `orderings.rs` | every explicit memory ordering, weakened by one step |
 //! | `generated/` | what cargo-mutants makes of the files |
 //! | `tree.rs` | the copy of the work tree that is changed |
@@ -14,6 +15,7 @@ mod drawn;
 mod engine;
 mod entry;
 mod generated;
+mod matrix;
 mod orderings;
 mod sites;
 mod table;
@@ -35,14 +37,18 @@ const TABLE: &str = "docs/trust/mutants.md";
 /// The library's root file.
 const ROOT: &str = "crates/tidings/src/lib.rs";
 
-/// Puts `code` at the end of the root file.
-fn append_to_root(texts: &mut BTreeMap<String, String>, code: &str) -> Result<(), String> {
-    let text = match texts.remove(ROOT) {
+/// Puts `code` at the end of a library's root file.
+fn append_to_root(
+    root: &str,
+    texts: &mut BTreeMap<String, String>,
+    code: &str,
+) -> Result<(), String> {
+    let text = match texts.remove(root) {
         Some(text) => text,
-        None => std::fs::read_to_string(crate::command::root().join(ROOT))
-            .map_err(|error| format!("{ROOT}: {error}"))?,
+        None => std::fs::read_to_string(crate::command::root().join(root))
+            .map_err(|error| format!("{root}: {error}"))?,
     };
-    texts.insert(ROOT.to_owned(), text + code);
+    texts.insert(root.to_owned(), text + code);
     Ok(())
 }
 
@@ -68,8 +74,8 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             return Ok(ExitCode::SUCCESS);
         }
         ["--generated", files @ ..] => return generated::run(files, tally),
-        ["--engine", engine] => return alone(&entries, engine, ""),
-        ["--engine", engine, filter] => return alone(&entries, engine, filter),
+        ["--engine", engine] => return matrix::alone(&entries, engine, ""),
+        ["--engine", engine, filter] => return matrix::alone(&entries, engine, filter),
         [] => Chosen::All,
         ["--missing"] => Chosen::Missing,
         ["--short", n] => Chosen::Some(number(n)?, None),
@@ -145,30 +151,6 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
         Ok(ExitCode::SUCCESS)
     } else {
         Err(format!("mutants: {} survive", survivors.join(", ")))
-    }
-}
-
-/// What one engine kills by itself, whatever the others do: is it awake? Leaves the table alone.
-fn alone(entries: &[Entry], engine: &str, filter: &str) -> Result<ExitCode, String> {
-    let mut session = Session::new(entries)?;
-    let (mut all, mut killed) = (0, 0);
-    let meant = entries.iter().enumerate();
-    for (n, entry) in meant.filter(|(_, entry)| entry.is_meant(filter)) {
-        let program = session.program(engine)?;
-        let switch = (n + 1).to_string();
-        all += 1;
-        match program.run(None, &[(SWITCH, &switch)])? {
-            Verdict::Killed(test) => {
-                killed += 1;
-                println!("{:<34} killed by {test}", entry.name);
-            }
-            Verdict::Green(..) => println!("{:<34} -", entry.name),
-        }
-    }
-    println!("{engine} alone kills {killed} of {all}");
-    match killed {
-        0 => Err(format!("mutants: {engine} kills nothing")),
-        _ => Ok(ExitCode::SUCCESS),
     }
 }
 

@@ -211,7 +211,7 @@ pub(super) fn switched(sites: &[Site]) -> Result<BTreeMap<String, String>, Strin
         }
         text.replace_range(start..end, &new);
     }
-    super::append_to_root(&mut texts, CODE)?;
+    super::append_to_root(super::ROOT, &mut texts, CODE)?;
     Ok(texts)
 }
 

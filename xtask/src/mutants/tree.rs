@@ -31,7 +31,11 @@ impl Tree {
                 Some(text) => text.clone().into_bytes(),
                 None => fs::read(&at).map_err(|error| format!("{}: {error}", at.display()))?,
             };
-            let library = ["crates/tidings/", "crates/tidings-sim/"];
+            let library = [
+                "crates/tidings/",
+                "crates/tidings-link/",
+                "crates/tidings-sim/",
+            ];
             if library.iter().any(|folder| path.starts_with(folder)) || path == "Cargo.lock" {
                 print.add(path.as_bytes());
                 print.add(&content);

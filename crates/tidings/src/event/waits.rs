@@ -118,22 +118,26 @@ impl Drop for Watching {
     }
 }
 
+/// `false` in a library without the hooks, which is built with `--cfg tidings_bare` to measure what they
+/// cost (`benches/hooks.rs`).
+pub(crate) const HOOKS: bool = cfg!(not(tidings_bare));
+
 /// Does anybody watch?
 #[inline(always)]
 pub(crate) fn watched() -> bool {
-    OBSERVERS.load(Ordering::Relaxed) & WATCHERS != 0
+    HOOKS && OBSERVERS.load(Ordering::Relaxed) & WATCHERS != 0
 }
 
 /// Does anybody record communications (`sched/record.rs`)?
 #[inline(always)]
 pub(crate) fn recorded() -> bool {
-    OBSERVERS.load(Ordering::Relaxed) >= RECORDER
+    HOOKS && OBSERVERS.load(Ordering::Relaxed) >= RECORDER
 }
 
 /// Either.
 #[inline(always)]
 pub(crate) fn observed() -> bool {
-    OBSERVERS.load(Ordering::Relaxed) != 0
+    HOOKS && OBSERVERS.load(Ordering::Relaxed) != 0
 }
 
 /// Counts a runtime that records, while it lives.

@@ -13,6 +13,7 @@ use super::current::xorshift_below;
 use super::local::Local;
 use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
+use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
 use crate::task::{Header, Task, wake_each};
@@ -241,15 +242,20 @@ impl Worker {
     }
 
     #[inline(always)]
+    fn seam(&self) -> Option<&RefCell<Box<dyn Seam>>> {
+        self.seam.as_ref().filter(|_| HOOKS)
+    }
+
+    #[inline(always)]
     pub(super) fn choose(&self, choice: Choice, n: usize) -> usize {
-        match &self.seam {
+        match self.seam() {
             None => xorshift_below(&self.random, n),
             Some(seam) => seam.borrow_mut().choose(choice, n),
         }
     }
 
     pub(super) fn seam_now(&self) -> Option<Duration> {
-        self.seam.as_ref().map(|seam| seam.borrow_mut().now())
+        self.seam().map(|seam| seam.borrow_mut().now())
     }
 
     pub(super) fn seam_incarnation(&self) -> Option<u64> {

@@ -192,6 +192,7 @@ fn plain() -> Vec<Row> {
         "tidings::sched::Choice": sched::Choice => "SYU";
         "tidings::sched::Communication": sched::Communication => "SYU";
         "tidings::sched::Happened": sched::Happened => "SYU";
+        "tidings::sched::Ledger": sched::Ledger => "SYU";
         "tidings::sched::Party": sched::Party => "SYU";
         "tidings::sched::Seeded": sched::Seeded => "SYU";
         "tidings::net::TcpListener": net::TcpListener => "SYU";

@@ -182,7 +182,7 @@ fn switched(
         all_origins.insert(file.clone(), origins);
     }
     let code = CODE.replace("SWITCH", SWITCH).replace("CALLED", CALLED);
-    append_to_root(&mut texts, &code)?;
+    append_to_root(ROOT, &mut texts, &code)?;
     if let Some(root) = texts.get_mut(ROOT) {
         root.insert_str(0, ALLOWED);
     }
