@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         .map(String::as_str)
         .filter(|word| !word.is_empty() && !word.starts_with('-'))
         .collect();
-    if let [program, messages, rest @ ..] = words[..] {
+    if let [program, messages, rest @ ..] = &words[..] {
         let messages = messages.parse().unwrap_or(MESSAGES);
         let recorded = rest == ["recorded"];
         return match play(&runtime(recorded), program, messages) {

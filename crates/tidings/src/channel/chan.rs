@@ -123,12 +123,11 @@ impl<T, X> Chan<T, X> {
     /// # Safety
     /// The caller holds the last reference and gives it up.
     unsafe fn free(chan: *const Self) {
-        if waits::recorded() {
-            // SAFETY: nobody refers to it any more.
-            unsafe { (*chan).locked(|state| books::ended(state.address(), state.queue.len())) };
-        }
         // SAFETY: it came from `alloc`, and nobody refers to it any more.
         unsafe {
+            if waits::recorded() {
+                (*chan).locked(|state| books::ended(state.address(), state.queue.len()));
+            }
             chan.cast_mut().drop_in_place();
             slab::free(NonNull::new_unchecked(chan.cast_mut()).cast(), Self::CLASS);
         }
@@ -263,9 +262,7 @@ impl<T, X> Chan<T, X> {
         let mut dead = self.locked(|state| {
             state.closed = true;
             state.left += state.queue.len() as u64;
-            if waits::recorded() {
-                books::died(state.address(), state.queue.len());
-            }
+            books::died(state.address(), state.queue.len());
             std::mem::replace(&mut state.queue, Queue::new())
         });
         super::count_dead(dead.len());
@@ -297,16 +294,15 @@ impl<T, X> Chan<T, X> {
     /// Puts back a value whose receive was dropped before it looked: to the next who waits, or
     /// to the front of the queue. The receive has borrowed a receiver, so one is left.
     pub(crate) fn give_back(&self, value: T) {
-        let waker = self.locked(|state| match state.claim_for_returned() {
+        let waker = self.locked(|state| match state.receivers.claim() {
             Some(claimed) => {
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
                 *unsafe { value_of(&claimed) } = Some(value);
-                let waker = Some(claimed.commit(false));
-                record::passed::<T>(state.address(), waker.as_ref());
-                waker
+                Some(claimed.commit(false))
             }
             None => {
                 state.left -= 1;
+                books::returned(state.address());
                 state.queue.push_front(value);
                 None
             }
@@ -524,9 +520,7 @@ impl<T> State<T> {
     pub(crate) fn pop_oldest(&mut self) -> Option<T> {
         let oldest = self.queue.pop_front();
         self.left += u64::from(oldest.is_some());
-        if waits::recorded() {
-            books::died(self.address(), usize::from(oldest.is_some()));
-        }
+        books::died(self.address(), usize::from(oldest.is_some()));
         oldest
     }
 
@@ -554,14 +548,6 @@ impl<T> State<T> {
     pub(crate) fn nudge(&mut self) -> Option<Waker> {
         let claimed = self.receivers.claim()?;
         Some(claimed.commit(true))
-    }
-
-    /// A value has come back. Who waits for one?
-    fn claim_for_returned(&mut self) -> Option<Claimed> {
-        if waits::recorded() {
-            books::returned(self.address());
-        }
-        self.receivers.claim()
     }
 
     fn claim_for_close(&mut self) -> Option<Claimed> {

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use crate::event::waits::Recording;
+use crate::event::waits::{self, Recording};
 
 thread_local! {
     static BOOKS: RefCell<Option<Books>> = const { RefCell::new(None) };
@@ -23,7 +23,7 @@ pub struct Ledger {
     pub sent: u64,
     /// Out of it, to a receiver.
     pub received: u64,
-    /// Back into it, because the receive was dropped before it looked.
+    /// Back into it, because the receive was dropped before it looked, and nobody else waited.
     pub returned: u64,
     /// Nowhere: the channel or its last receiver was dropped, or a full mailbox drops its oldest.
     pub dead: u64,
@@ -72,6 +72,7 @@ pub fn ledger() -> Option<Ledger> {
     BOOKS.with_borrow(|books| Some(books.as_ref()?.all))
 }
 
+#[cold]
 fn note(channel: usize, note: impl Fn(&mut Ledger)) {
     // A channel may be dropped when the thread's own variables are.
     let _ = BOOKS.try_with(|books| {
@@ -101,21 +102,25 @@ pub(crate) fn received(channel: usize, sent: bool) {
 }
 
 /// What had come out went back in.
-#[cold]
+#[inline(always)]
 pub(crate) fn returned(channel: usize) {
-    note(channel, |ledger| ledger.returned += 1);
+    if waits::recorded() {
+        note(channel, |ledger| ledger.returned += 1);
+    }
 }
 
 /// So many values will never come out.
-#[cold]
+#[inline(always)]
 pub(crate) fn died(channel: usize, values: usize) {
-    note(channel, |ledger| ledger.dead += values as u64);
+    if waits::recorded() {
+        note(channel, |ledger| ledger.dead += values as u64);
+    }
 }
 
 /// The channel is no more, with so many values in it.
 #[cold]
 pub(crate) fn ended(channel: usize, values: usize) {
-    died(channel, values);
+    note(channel, |ledger| ledger.dead += values as u64);
     let _ = BOOKS.try_with(|books| {
         if let Some(books) = &mut *books.borrow_mut()
             && let Some(ledger) = books.open.remove(&channel)
