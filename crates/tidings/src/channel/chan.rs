@@ -186,7 +186,8 @@ impl<T, X> Chan<T, X> {
         // RELAXED: the caller's own reference keeps everything alive.
         let before = self.refs.0.fetch_add(side.unit(), Ordering::Relaxed);
         if side.count(before) >= side.max() / 2 {
-            too_many();
+            // As `Arc` does: a count that overflows would free memory in use.
+            std::process::abort();
         }
     }
 
@@ -311,12 +312,6 @@ impl<T, X> Chan<T, X> {
             crate::task::wake_now(waker);
         }
     }
-}
-
-#[cold]
-fn too_many() -> ! {
-    // As `Arc` does: a count that overflows would free memory in use.
-    std::process::abort()
 }
 
 impl<T> State<T> {
