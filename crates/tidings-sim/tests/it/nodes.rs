@@ -145,6 +145,40 @@ fn what_a_crash_leaves_is_what_the_program_captured() {
 }
 
 #[test]
+fn the_tasks_of_a_node_that_ends_end_in_the_order_of_their_starts() {
+    struct Last(u32, Arc<Mutex<Vec<u32>>>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.1.lock().unwrap().push(self.0);
+        }
+    }
+    // Tasks of other runs have lain where these lie, and ended in another order.
+    Sim::new(0).seeds(20).run(|| async {
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        let all = Arc::clone(&ended);
+        let _node = world().node("many", move || {
+            let all = Arc::clone(&all);
+            async move {
+                for n in 0..8 {
+                    let last = Last(n, Arc::clone(&all));
+                    drop(tidings::spawn(async move {
+                        sleep(Duration::from_millis(tidings::sched::random(3) as u64)).await;
+                        if n % 2 == 0 {
+                            std::future::pending::<()>().await;
+                        }
+                        drop(last);
+                    }));
+                }
+                sleep(Duration::from_millis(5)).await;
+                all.lock().unwrap().clear();
+            }
+        });
+        sleep(Duration::from_millis(10)).await;
+        assert_eq!(*ended.lock().unwrap(), [0, 2, 4, 6]);
+    });
+}
+
+#[test]
 fn what_is_sent_across_a_partition_arrives_when_it_is_healed() {
     Sim::new(0).seeds(20).run(|| async {
         let (node, here) = (echoing().await, world().program());

@@ -239,6 +239,8 @@ impl Shared {
             }
             // Tasks that are alive and not ours to run are on their way: a waker on another
             // thread is about to push them, and refers to this runtime until it has.
+            // Under a seam in the order of their starts: where a task lies is not the seam's choice.
+            tasks.sort_by_key(Task::ran_on);
             tasks.into_iter().for_each(Task::cancel);
             relax(&mut step);
         }
