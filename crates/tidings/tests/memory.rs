@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tidings::actor::{self, ActorRef, Ended, Mailbox, Recipient, Reply};
-use tidings::{Runtime, after, select, task};
+use tidings::task::AbortHandle;
+use tidings::{JoinHandle, Runtime, after, select, task};
 
 /// What one thread has allocated.
 #[derive(Clone, Copy, Default)]
@@ -303,6 +304,42 @@ fn what_was_linked_and_unlinked_leaves_nothing_behind() {
         // What the first one makes stays.
         links(1).await;
         assert_eq!(links(1000).await, links(1).await);
+    });
+}
+
+#[test]
+fn tasks_leave_no_slot_behind_whichever_handle_goes_last() {
+    /// Ends tasks and drops their handles; gives the bytes that are free then.
+    async fn ended(n: usize, last: fn(JoinHandle<u64>, AbortHandle)) -> usize {
+        task::trim();
+        let tasks: Vec<_> = (0..n as u64)
+            .map(|n| tidings::spawn(async move { n }))
+            .collect();
+        while !tasks.iter().all(JoinHandle::is_finished) {
+            tidings::yield_now().await;
+        }
+        for task in tasks {
+            let abort = task.abort_handle();
+            last(task, abort);
+        }
+        task::trim()
+    }
+    alone(async {
+        let orders: [fn(JoinHandle<u64>, AbortHandle); 2] = [
+            |join, abort| {
+                drop(join);
+                drop(abort);
+            },
+            |join, abort| {
+                drop(abort);
+                drop(join);
+            },
+        ];
+        for last in orders {
+            let free = ended(ACTORS, last).await;
+            // At least a line of the cache each, less chunks that are only begun.
+            assert!(free + 2 * CHUNK > ACTORS * 64, "{free} bytes");
+        }
     });
 }
 

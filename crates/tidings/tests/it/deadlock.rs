@@ -176,6 +176,26 @@ fn a_choice_says_all_that_it_waits_for_however_it_was_built() {
 }
 
 #[test]
+fn an_end_of_a_task_in_a_choice_is_named() {
+    let found = reports(|| async {
+        let (open, gate) = channel::<u32>();
+        let mut task = tidings::spawn(async move { gate.recv().await });
+        let (_open, nothing) = unbounded::<u8>();
+        let ended = task.join().map(drop);
+        ended.or(nothing.recv().map(drop)).await;
+        drop(open);
+    });
+    for report in found {
+        let words = [
+            "the end of the task started at crates/tidings/tests/it/deadlock.rs:",
+            "Recv<u8> of 0x",
+            "waits for Recv<u32> of 0x",
+        ];
+        says(&report, &words);
+    }
+}
+
+#[test]
 fn what_is_over_is_not_in_a_report() {
     let found = reports(|| async {
         let (to_done, done) = unbounded::<u8>();

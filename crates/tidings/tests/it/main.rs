@@ -19,6 +19,7 @@ mod hands;
 mod help;
 mod inspect;
 mod interface;
+mod join;
 mod known;
 mod letter;
 mod lifecycle;
