@@ -30,6 +30,7 @@ fn a_dropped_wait_leaves_the_output() {
     let (tx, rx) = oneshot::<()>();
     rt.block_on(async { drop(set.spawn(async move { rx.await.is_ok() })) });
     poll_and_drop(set.join_next());
+    assert!(!set.is_empty());
     {
         let mut wait = pin!(set.join_next().into_future());
         assert!(poll(wait.as_mut()).is_pending());

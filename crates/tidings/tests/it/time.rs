@@ -35,6 +35,30 @@ fn a_timer_is_never_early() {
 }
 
 #[test]
+fn between_an_instant_and_an_earlier_one_there_is_no_time() {
+    run(&seeded(1), async {
+        let first = Instant::now();
+        sleep(3 * MS).await;
+        let later = Instant::now();
+        assert!(later - first >= 3 * MS);
+        assert_eq!(later - (later - first), first);
+        assert_eq!(first - later, Duration::ZERO);
+    });
+}
+
+#[test]
+fn an_interval_that_has_missed_more_ticks_than_it_can_count_goes_on() {
+    run(&seeded(1), async {
+        let mut ticks = interval(Duration::from_nanos(1)).missed_ticks(MissedTicks::Skip);
+        ticks.tick().await;
+        sleep(Duration::from_secs(10)).await;
+        let late = ticks.tick().await;
+        let skipped = Duration::from_nanos(u32::MAX.into());
+        assert_eq!(ticks.tick().await - late, skipped);
+    });
+}
+
+#[test]
 fn timers_fire_in_the_order_of_their_deadlines() {
     // In simulated time only: on a busy machine two deadlines can be over at the same look.
     for seed in 0..20 {

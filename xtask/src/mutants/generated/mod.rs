@@ -29,7 +29,7 @@ use reach::Reach;
 /// The parts whose mutants have all been killed or argued: what is run when no file is named.
 const THROUGH: &[&str] = &["event/", "channel/", "sync/", "cancel.rs", "scope/"];
 /// Cheapest first.
-const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear", "loom"];
+const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear", "sim", "memory", "loom"];
 /// So many at a time: those that hang cost nothing.
 const PARALLEL: usize = 4;
 /// A program that says nothing for so many times as long as its slowest test took hangs.
