@@ -312,11 +312,10 @@ fn tasks_leave_no_slot_behind_whichever_handle_goes_last() {
     /// Ends tasks and drops their handles; gives the bytes that are free then.
     async fn ended(n: usize, last: fn(JoinHandle<u64>, AbortHandle)) -> usize {
         task::trim();
-        let tasks: Vec<_> = (0..n as u64)
-            .map(|n| tidings::spawn(async move { n }))
-            .collect();
-        while !tasks.iter().all(JoinHandle::is_finished) {
-            tidings::yield_now().await;
+        let spawn = |n| tidings::spawn(async move { n });
+        let mut tasks: Vec<_> = (0..n as u64).map(spawn).collect();
+        while let Some(task) = tasks.iter_mut().find(|task| !task.is_finished()) {
+            task.join().await.unwrap();
         }
         for task in tasks {
             let abort = task.abort_handle();
