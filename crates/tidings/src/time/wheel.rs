@@ -443,6 +443,7 @@ mod tests {
             .collect();
         assert_eq!(advanced(&mut wheel, 5).len(), keys.len());
         assert!(wheel.entries.capacity() < 2 * KEEP);
+        assert!(wheel.links.capacity() < super::HEADS as usize + 2 * KEEP);
         let fresh = wheel.insert(9, 7);
         assert!(keys.iter().all(|&key| wheel.remove(key).is_none()));
         assert_eq!(wheel.remove(fresh), Some(7));

@@ -1,11 +1,10 @@
-//! The end of a task as an event, and what its handles keep.
+//! The end of a task as an event.
 
 use std::sync::Arc;
 use std::task::Poll;
 
 use crate::both::{on_all, run, seeded};
 use crate::hands::{Wakes, pinned, poll_with};
-use crate::letter::Ledger;
 use tidings::channel::oneshot::Sender;
 use tidings::{Event, JoinHandle, oneshot, unbounded, yield_now};
 
@@ -69,25 +68,5 @@ fn a_join_can_happen_at_once_when_the_task_has_ended() {
             yield_now().await;
         }
         task.join().try_now().unwrap().unwrap();
-    });
-}
-
-#[test]
-fn an_output_goes_with_its_join_handle() {
-    on_all(|| async {
-        let ledger = Ledger::default();
-        for keep in [false, true] {
-            let letter = ledger.letter(1);
-            let task = tidings::spawn(async move { letter });
-            while !task.is_finished() {
-                yield_now().await;
-            }
-            assert_eq!(ledger.alive(), 1);
-            // It keeps the task's memory, not its output.
-            let abort = keep.then(|| task.abort_handle());
-            drop(task);
-            assert_eq!(ledger.alive(), 0, "keep: {keep}");
-            drop(abort);
-        }
     });
 }

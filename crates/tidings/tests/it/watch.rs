@@ -57,6 +57,19 @@ fn modify_from_many_threads_loses_no_change() {
 }
 
 #[test]
+fn a_change_that_comes_during_another_is_not_overwritten() {
+    let (tx, rx) = watch(0);
+    let mut first = true;
+    tx.send_modify(|n| {
+        if std::mem::take(&mut first) {
+            tx.send_modify(|n| *n += 10);
+        }
+        *n += 1;
+    });
+    assert_eq!((*rx.get(), tx.version()), (11, 2));
+}
+
+#[test]
 fn a_panic_in_modify_changes_nothing() {
     let (tx, mut rx) = watch(1);
     let modify = || tx.send_modify(|_| panic!("no"));

@@ -92,7 +92,9 @@ fn text(rows: &table::Rows, arguments: &BTreeMap<String, String>) -> String {
          the tests that call\nthe function. Written by `cargo x mutants --generated [--missing] [FILE..]`, \
          which keeps the rows of other files.\n\
          Unviable: the compiler refuses it. Fixed: there cannot be two bodies of its function in one \
-         build (`const fn`, a\ntype without a name). What is left out at all stands in `.cargo/mutants.toml`; a\nfile that has no row has not been gone through.\n\n\
+         build (`const fn`, a\ntype without a name). Survive: of all tests that call the function, or (`--near`) of those \
+         nearest to it, none finds it.\nWhat is left out at all stands in `.cargo/mutants.toml`; a file that has no row has \
+         not been gone through.\n\n\
          | file | {} |\n|---|{}\n",
         COLUMNS.join(" | "),
         "--:|".repeat(COLUMNS.len()),
