@@ -3,7 +3,7 @@
 //!
 //! An interface that is `remote` has arguments and answers that serde knows and that have a
 //! [`Schema`]. Its references are the same type whether the actor is here or elsewhere, and they,
-//! [`Reply`](crate::actor::Reply)s and references to one-way interfaces (observers) may stand inside
+//! [`Reply`]s and references to one-way interfaces (observers) may stand inside
 //! of arguments and answers: serde meets them while a link encodes or decodes a message, and the link
 //! (the [`Port`] of that moment) exports the actor, or makes a proxy of it.
 //!
