@@ -27,7 +27,8 @@
 //!
 //! # A bug, found
 //!
-//! A guest looks whether the door is open, and then waits for the bell. The host opens the door and rings.
+//! A guest looks whether the door is open, notes what it saw, and waits for the bell. The host opens the door
+//! and rings.
 //! On real threads it works, nearly always:
 //!
 //! ```
@@ -38,12 +39,14 @@
 //!
 //! async fn guest_and_host() {
 //!     let (open, bell) = (Arc::new(AtomicBool::new(false)), Arc::new(Notify::new()));
+//!     let (diary, _pages) = tidings::unbounded();
 //!     let (opened, rings) = (Arc::clone(&open), Arc::clone(&bell));
 //!     drop(tidings::spawn(async move {
 //!         opened.store(true, Ordering::SeqCst);
 //!         rings.notify_waiters();
 //!     }));
 //!     if !open.load(Ordering::SeqCst) {
+//!         diary.send("nobody there yet").await.unwrap();
 //!         bell.notified().await;
 //!     }
 //! }
@@ -53,7 +56,7 @@
 //! println!("{failure}");
 //! ```
 //!
-//! What it prints, here of `examples/lost_wakeup.rs`, which notes its steps in a channel:
+//! What it prints, here of `examples/lost_wakeup.rs`:
 //!
 //! ```text
 //! lost_wakeup: seed 2: deadlock: nothing can run, and no time is waited for
