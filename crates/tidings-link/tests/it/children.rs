@@ -108,6 +108,20 @@ impl Node {
         assert!(sent.unwrap().success());
     }
 
+    /// Stops it. The signal is heard by one of its threads; the others run on for a moment.
+    fn stop(&self) {
+        self.signal("STOP");
+        let threads = format!("/proc/{}/task", self.child.id());
+        let stands = |thread: std::io::Result<std::fs::DirEntry>| {
+            let stat = std::fs::read_to_string(thread.unwrap().path().join("stat"));
+            // One that ends meanwhile is not there at the next look.
+            stat.is_ok_and(|stat| stat.rsplit(") ").next().unwrap().starts_with('T'))
+        };
+        while !std::fs::read_dir(&threads).unwrap().all(stands) {
+            std::thread::yield_now();
+        }
+    }
+
     /// What it has executed, in its order.
     fn executed(&self) -> Vec<u64> {
         let bytes = std::fs::read(&self.record).unwrap();
@@ -259,7 +273,7 @@ fn a_server_that_is_stopped_too_long_is_given_up_and_one_that_goes_on_in_time_is
         let hasty = connector.connect().await.unwrap();
         let book: BookRef = hasty.get("book").await.unwrap();
         assert_eq!(book.enter(1).await.unwrap(), 1);
-        node.signal("STOP");
+        node.stop();
         // It is neither refused nor closed: nothing comes.
         let error = book.enter(2).await.unwrap_err();
         assert!(
