@@ -11,13 +11,16 @@ import ssl
 import threading
 import unittest
 from concurrent.futures import Future
+from functools import partial
 
+import patience
 import shop as g
 
 import tidings_client as t
 from tidings_client import errors
 
 LONG = 30
+eventually = partial(patience.eventually, LONG)
 FOLDER = pathlib.Path(os.environ["TIDINGS_FOLDER"])
 
 ITEM = g.Item("tea \N{SNOWMAN}", 3, ["hot", ""], g.Kind.Cake, b"\x00\x01\xfe\xff", t.Some("note"))
@@ -50,15 +53,6 @@ class Ear:
     def hang(self):
         self.hung.set_result(t.current())
         return Future()
-
-
-def eventually(holds):
-    turn = threading.Event()
-    for _ in range(100 * LONG):
-        if holds():
-            return True
-        turn.wait(0.01)
-    return False
 
 
 class Live:

@@ -6,7 +6,9 @@ import logging
 import socket
 import threading
 import unittest
+from functools import partial
 
+import patience
 from counter import Ear, Tally, close_all, counter, g, pair
 
 import tidings_client as t
@@ -14,16 +16,7 @@ from tidings_client import errors, frames
 from tidings_client.session import Session
 
 LONG = 20
-
-
-def eventually(holds):
-    """Waits until it does. Each look gives the link's thread its turn."""
-    turn = threading.Event()
-    for _ in range(100 * LONG):
-        if holds():
-            return True
-        turn.wait(0.01)
-    return False
+eventually = partial(patience.eventually, LONG)
 
 
 class Links(unittest.TestCase):

@@ -138,6 +138,13 @@ impl Engine {
         tree.root.join("target").join(self.target)
     }
 
+    /// Are these among the tests that it runs when nobody names some, and is proved by?
+    pub(super) fn runs(&self, tests: &str) -> bool {
+        tests
+            .split_whitespace()
+            .all(|test| test.starts_with(self.tests))
+    }
+
     /// Builds the program. An error of the compiler is one of whoever wrote the mutant.
     pub(super) fn build(&'static self, tree: &Tree) -> Result<Program, String> {
         let target = self.target(tree);
@@ -351,7 +358,14 @@ fn result_of(line: &str) -> Option<(String, bool)> {
 
 #[cfg(test)]
 mod tests {
-    use super::result_of;
+    use super::{LOOM, result_of};
+
+    #[test]
+    fn what_an_engine_is_not_proved_by_is_not_tried() {
+        assert!(LOOM.runs("models::actor models::offer"));
+        // It would match tests beside the models, too.
+        assert!(!LOOM.runs("actor"));
+    }
 
     #[test]
     fn results_of_tests_are_read() {

@@ -18,6 +18,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use super::engine::ENGINES;
 use super::tree::Fingerprint;
 use crate::command::root;
 
@@ -108,6 +109,16 @@ pub(super) fn all() -> Result<Vec<Entry>, String> {
         for entry in parse(&text)? {
             if entries.iter().any(|known| known.name == entry.name) {
                 return Err(format!("{}: there are two of this name", entry.name));
+            }
+            if let Some((engine, Some(tests))) = &entry.first
+                && let Some(engine) = ENGINES.iter().find(|known| known.name == engine)
+                && !engine.runs(tests)
+            {
+                // They were never seen green without a mutant: their failure would say nothing.
+                return Err(format!(
+                    "{}: {} does not run {tests}",
+                    entry.name, engine.name
+                ));
             }
             entries.push(entry);
         }

@@ -28,8 +28,8 @@ use crate::time::Timers;
 /// Turns in a row that the new children of `next` may go first.
 const STREAK: u32 = 64;
 /// What a turn of its own counts among these: it has 3 (tokio's number, too), enough for a question,
-/// its answer and what follows. With 64, actors that ask an arbiter until he says yes asked 2.3 times
-/// as often: who held what they wanted stood still meanwhile.
+/// its answer and what follows. With 64, Savina's philosophers, who ask an arbitrator until he says
+/// yes, took 2.9 times the instructions: who held what they wanted stood still meanwhile.
 const OWN_TURN: u32 = 22;
 /// Every so many turns the oldest go first. A prime, so that it falls in step with nothing.
 const OLDEST: u32 = 61;
