@@ -141,9 +141,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         self.hub().session.begin_turn();
         self.shared.take(&mut self.letters, cx.waker());
         if !self.letters.is_empty() {
-            let mut letters = std::mem::take(&mut self.letters);
-            let done = self.with_hub(|hub| hub.letters(&mut letters));
-            self.letters = letters;
+            let hub = self.hub.take().expect("it is put back");
+            let (hub, done) = hub.letters(&mut self.letters);
+            self.hub = Some(hub);
             done?;
         }
         for _ in 0..READS {
@@ -152,7 +152,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 self.time(cx)?;
             }
             self.drain_if_unused();
-            while self.write(cx)? {
+            while self.write(cx)? && self.hub().is_held_up() {
                 self.with_hub(Hub::resume)?;
             }
             if self.hub().is_drained() {

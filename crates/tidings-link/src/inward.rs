@@ -102,6 +102,11 @@ impl Hub {
         self.admit(target, request)
     }
 
+    /// Does anything wait for room in what is to be written?
+    pub(crate) fn is_held_up(&self) -> bool {
+        !self.blocked.is_empty() || !self.held.is_empty()
+    }
+
     /// There is room: what waited for it goes on.
     pub(crate) fn resume(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
         if self.session.is_congested() {

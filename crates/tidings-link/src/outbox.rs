@@ -43,6 +43,10 @@ impl Queue {
         if waiting.is_empty() {
             return;
         }
+        if to.is_empty() && waiting.len() <= CHUNK && self.taken == 0 {
+            self.passed += waiting.len() as u64;
+            return std::mem::swap(to, &mut self.bytes);
+        }
         let room = CHUNK.saturating_sub(to.len());
         let mut length = waiting.len();
         if length > room {
@@ -83,7 +87,11 @@ impl Outbox {
     /// What is to be written next.
     pub(crate) fn next(&mut self) -> &[u8] {
         if self.written == self.wire.len() {
+            if self.len() == 0 {
+                return &[];
+            }
             self.wire.clear();
+            self.wire.shrink_to(KEPT);
             self.written = 0;
             for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
                 queue.fill(&mut self.wire);

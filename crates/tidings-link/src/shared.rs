@@ -109,10 +109,11 @@ impl Shared {
     /// Takes what is there, in exchange for room; from here on `waker` is woken.
     pub(crate) fn take(&self, room: &mut Letters, waker: &Waker) {
         let mut letters = self.lock();
-        std::mem::swap(&mut letters.keys, &mut room.keys);
-        std::mem::swap(&mut letters.due, &mut room.due);
-        std::mem::swap(&mut letters.commands, &mut room.commands);
-        letters.rung = false;
+        if std::mem::take(&mut letters.rung) {
+            std::mem::swap(&mut letters.keys, &mut room.keys);
+            std::mem::swap(&mut letters.due, &mut room.due);
+            std::mem::swap(&mut letters.commands, &mut room.commands);
+        }
         if !letters
             .driver
             .as_ref()

@@ -72,7 +72,9 @@ impl Readiness {
         side.edge = side.edge.wrapping_add(1);
         side.ready = true;
         side.closed |= closed;
-        wakers.extend(side.waiting.drain(..).map(|(_, waker)| waker));
+        while let Some((_, waker)) = side.waiting.pop() {
+            wakers.push(waker);
+        }
     }
 
     /// As `set`, and wakes them.
@@ -99,9 +101,15 @@ impl Readiness {
     /// As `look`; if not, `waker` is woken when that has changed, in the place of the one that
     /// waited at this `place` before.
     pub(super) fn poll(&self, direction: Direction, place: usize, waker: &Waker) -> Poll<Edge> {
-        if let Some(edge) = self.look(direction) {
+        let side = self.side(direction).lock();
+        if let Some(edge) = side.is_open() {
             return Poll::Ready(edge);
         }
+        let mut waiting = side.waiting.iter();
+        if waiting.any(|(at, old)| *at == place && old.will_wake(waker)) {
+            return Poll::Pending;
+        }
+        drop(side);
         // Also for one of ours, this tells those who look for deadlocks that somebody else may
         // wake the task. A foreign waker is cloned and dropped outside of the lock.
         let waker = waker.clone();

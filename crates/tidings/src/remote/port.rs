@@ -6,6 +6,7 @@
 
 use std::any::{Any, TypeId};
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
@@ -137,16 +138,20 @@ pub trait Port: Any + Send {
 }
 
 thread_local! {
-    static PORT: RefCell<Option<Box<dyn Port>>> = const { RefCell::new(None) };
+    // Nothing is there when the thread ends: `enter` takes it out. Without a destructor every access
+    // is a plain one.
+    static PORT: ManuallyDrop<RefCell<Option<Box<dyn Port>>>> =
+        const { ManuallyDrop::new(RefCell::new(None)) };
 }
 
 /// Runs `f`, in which references and replies are those of this link. Gives the link back, with the
 /// message of a panic in `f`.
 pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result<R, String>) {
-    let outer = PORT.replace(Some(port));
+    let outer = PORT.with(|place| place.replace(Some(port)));
     // What it can leave half done is a message, which is not sent, or refused.
     let result = catch_unwind(AssertUnwindSafe(f));
-    let port = PORT.replace(outer).expect("`with` leaves it there");
+    let port = PORT.with(|place| place.replace(outer));
+    let port = port.expect("`with` leaves it there");
     let port = port.into_any().downcast().expect("it is the one");
     (
         port,
@@ -156,7 +161,7 @@ pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result
 
 /// The link of this moment.
 pub(super) fn with<R>(f: impl FnOnce(&mut dyn Port) -> R) -> Result<R, Malformed> {
-    PORT.with_borrow_mut(|port| match port {
+    PORT.with(|place| match &mut *place.borrow_mut() {
         Some(port) => Ok(f(&mut **port)),
         None => Err(Malformed::new(
             "references and replies travel in messages of a link, and nowhere else",

@@ -17,6 +17,7 @@
 //! (they are likely independent), woken ones only when some have been left over for
 //! [`PATIENCE`] turns in a row (more, while sharing splits tasks that talk to each other), because a lone woken task is likely the hot partner of the one
 //! that runs, and taking it to another core costs both 3 to 10 times what it brings.
+//! Of a batch that sockets or timers have woken half is shared at once: its tasks are likely independent.
 //! What is stuck here behind a long poll is taken by `rescue` (worker.rs).
 
 use std::collections::VecDeque;
@@ -36,6 +37,8 @@ const OLDEST: u32 = 61;
 /// Turns with woken tasks left over before some are shared, at first and at most.
 const PATIENCE: u32 = 64;
 const PATIENCE_MAX: u32 = 4096;
+/// So many tasks, woken from outside at one moment, are a batch: two workers are faster with it than one.
+const BATCH: usize = 4;
 /// Woken tasks that had run on another worker, between two sharings, that say: the tasks we
 /// share talk to those we keep. (One is the partner of a task that came to us: a pair that moves.)
 const CROSSED: u32 = 1;
@@ -162,6 +165,15 @@ impl Local {
         let n = self.woken.len().div_ceil(2);
         let tasks = self.spawned.drain(..).chain(self.woken.drain(..n));
         hand_over(inbox, tasks)
+    }
+
+    /// As `share`, of tasks that were woken from outside at one moment.
+    pub(crate) fn share_batch(&mut self, inbox: &Inbox) -> bool {
+        if self.len() < BATCH {
+            return false;
+        }
+        let n = self.woken.len().div_ceil(2);
+        hand_over(inbox, self.woken.drain(..n))
     }
 
     /// Tasks that talk to each other were found on different workers.

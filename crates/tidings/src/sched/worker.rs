@@ -423,18 +423,22 @@ impl Worker {
     fn idle(&self) {
         let idle = &self.shared.idle;
         idle.start_search();
-        let found = match self.search() {
+        let (found, heard) = match self.search() {
             Found::Nothing => {
-                self.sleep();
-                self.steal()
+                let heard = self.sleep();
+                (self.steal(), heard)
             }
-            Found::Own => None,
-            Found::Task(task) => Some(task),
+            Found::Own => (None, true),
+            Found::Task(task) => (Some(task), false),
         };
         idle.found();
         self.shared.set_alarm();
+        // While we are busy with what came from outside, another takes half, and our place there.
+        let shared = heard
+            && idle.has_sleepers()
+            && self.local(|local| local.share_batch(&self.remote().inbox));
         // What was pushed while we searched was left to us: it may need one more.
-        if self.shared.has_public_work() {
+        if shared || self.shared.has_public_work() {
             self.shared.notify();
         }
         if let Some(task) = found {
@@ -475,15 +479,16 @@ impl Worker {
         Found::Nothing
     }
 
-    /// Sleeps until woken, or until a timer or a look at busy neighbours is due.
-    fn sleep(&self) {
+    /// Sleeps until woken, or until a timer or a look at busy neighbours is due. `true`: it has woken
+    /// who waits for sockets or for the time.
+    fn sleep(&self) -> bool {
         let next = self.refresh_timers();
         if !self.local(|local| local.is_empty()) {
-            return;
+            return true;
         }
         let idle = &self.shared.idle;
         let mut watch = STUCK;
-        let mut due = false;
+        let (mut due, mut heard) = (false, false);
         idle.fall_asleep(self.index);
         loop {
             let sent = !self.remote().sent.is_empty();
@@ -501,7 +506,8 @@ impl Worker {
                 (None, true) => Some(watch),
                 (left, false) => left,
             };
-            if self.rest(wait) || !idle.is_sleeping(self.index) {
+            heard = self.rest(wait);
+            if heard || !idle.is_sleeping(self.index) {
                 break;
             }
             if others_busy {
@@ -516,6 +522,7 @@ impl Worker {
             // At once, and not after a search.
             self.refresh_timers();
         }
+        heard || due
     }
 
     /// Takes the private work of neighbours that have been in one poll for too long. `true`:
