@@ -305,6 +305,45 @@ async fn a_drain_lets_calls_under_way_finish_and_begins_no_more() {
 }
 
 #[tidings::test]
+async fn a_link_that_drains_begins_no_more_whichever_side_began() {
+    for ours in [true, false] {
+        let (here, server, client, there) = counter().await;
+        // Until it has its answer the link stays.
+        let held = tidings::spawn({
+            let there = there.clone();
+            async move { there.wait().await }
+        });
+        while server.stats().await.unwrap().calls_in == 0 {
+            tidings::yield_now().await;
+        }
+        if ours { &client } else { &server }.drain();
+        let refused = tidings::time::timeout(LONG, async {
+            loop {
+                match there.get().await {
+                    // The peer's wish comes when it comes; our own holds at once.
+                    Ok(0) if !ours => {}
+                    other => break other.unwrap_err(),
+                }
+            }
+        });
+        let refused = refused.await.unwrap();
+        let CallError::NotExecuted(Exit::Disconnected(why)) = refused else {
+            panic!("{refused}");
+        };
+        assert_eq!(*why, *Broken::Drained.to_string());
+        // A message without an answer is not sent either.
+        there.add(1).await.unwrap();
+        assert!(there.get().await.is_err());
+        assert_eq!(server.stats().await.unwrap().tells_in, 0);
+        assert_eq!(here.get().await.unwrap(), 0);
+        here.stop();
+        assert!(held.await.unwrap().is_err());
+        assert_eq!(client.down().timeout(LONG).await.unwrap(), Broken::Drained);
+        assert_eq!(server.down().timeout(LONG).await.unwrap(), Broken::Drained);
+    }
+}
+
+#[tidings::test]
 async fn a_link_that_nobody_uses_ends() {
     let (_here, server, client, there) = counter().await;
     drop(server);

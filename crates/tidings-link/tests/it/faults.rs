@@ -298,6 +298,122 @@ fn a_slow_actor_stops_those_who_send_to_it_and_nobody_else() {
     });
 }
 
+#[tidings::interface(remote)]
+trait Log {
+    async fn note(&mut self, n: u64);
+    async fn noted(&mut self) -> Vec<u64>;
+}
+
+#[derive(Default)]
+struct Lines(Vec<u64>);
+
+impl Log for Lines {
+    async fn note(&mut self, n: u64) {
+        self.0.push(n);
+    }
+    async fn noted(&mut self) -> Vec<u64> {
+        self.0.clone()
+    }
+}
+
+#[test]
+fn what_waits_for_a_place_in_a_mailbox_keeps_its_order_and_its_messages() {
+    run(8, || async {
+        let (ours, theirs) = memory::pipe();
+        let (open, gate) = tidings::oneshot();
+        let late = actor::Builder::new().capacity(1).spawn(
+            |mut mailbox: actor::Mailbox<LogMessage>| async move {
+                let () = gate.await.unwrap();
+                actor::serve(Lines::default(), &mut mailbox).await;
+            },
+        );
+        let exports = Exports::new().add("log", &LogRef::from(&late));
+        let (server, driver) = link(ours, Options::new("server").exports(exports));
+        tidings::spawn(driver);
+        let (client, driver) = link(theirs, Options::new("client"));
+        tidings::spawn(driver);
+        let there: LogRef = client.get("log").await.unwrap();
+        for n in 0..100 {
+            there.note(n).await.unwrap();
+        }
+        while server.stats().await.unwrap().tells_in < 100 {
+            tidings::yield_now().await;
+        }
+        open.send(()).unwrap();
+        for n in 100..200 {
+            there.note(n).await.unwrap();
+        }
+        assert!(there.noted().await.unwrap().into_iter().eq(0..200));
+    });
+}
+
+#[tidings::interface(remote)]
+trait Keeper {
+    async fn keep(&mut self, it: CounterRef);
+}
+
+struct Shelf(tidings::Sender<CounterRef>);
+
+impl Keeper for Shelf {
+    async fn keep(&mut self, it: CounterRef) {
+        self.0.send(it).await.unwrap();
+    }
+}
+
+#[test]
+fn a_reference_that_comes_after_the_end_of_its_actor_hears_of_the_end() {
+    run(9, || async {
+        let (ours, theirs) = memory::pipe();
+        let (shelf, kept) = tidings::unbounded();
+        let keeper: KeeperRef = actor::start(Shelf(shelf));
+        let tally: CounterRef = actor::start(Tally::default());
+        let exports = Exports::new().add("keeper", &keeper).add("tally", &tally);
+        let (_server, driver) = link(ours, Options::new("server").exports(exports));
+        tidings::spawn(driver);
+        let fault = Arc::new(Fault::none());
+        let theirs = Faulty {
+            pipe: theirs,
+            fault: Arc::clone(&fault),
+        };
+        let (client, driver) = link(theirs, Options::new("client"));
+        tidings::spawn(driver);
+        let keeper: KeeperRef = client.get("keeper").await.unwrap();
+        let tally: CounterRef = client.get("tally").await.unwrap();
+        let counter: CounterRef = actor::start(Tally::default());
+        keeper.keep(counter.clone()).await.unwrap();
+        let early = kept.recv().await.unwrap();
+        // The reference lies behind more than is written at once when the end comes, which is told
+        // before requests.
+        fault.stalled.store(true, Ordering::Relaxed);
+        let large = tidings::spawn({
+            let tally = tally.clone();
+            async move { tally.echo(vec![0; 300_000]).await }
+        });
+        while client.stats().await.unwrap().calls_out < 1 {
+            tidings::yield_now().await;
+        }
+        keeper.keep(counter.clone()).await.unwrap();
+        while client.stats().await.unwrap().tells_out < 2 {
+            tidings::yield_now().await;
+        }
+        counter.stop();
+        counter.down().await;
+        client.stats().await.unwrap();
+        fault.stalled.store(false, Ordering::Relaxed);
+        client.stats().await.unwrap();
+        assert!(matches!(early.down().await, Exit::Stopped));
+        let late = kept.recv().await.unwrap();
+        let exit = late.down().timeout(LONG).await;
+        assert!(matches!(exit, Ok(Exit::Stopped)), "{exit:?}");
+        let error = late.get().await.unwrap_err();
+        assert!(
+            matches!(error, CallError::NotExecuted(Exit::Stopped)),
+            "{error}"
+        );
+        assert_eq!(large.await.unwrap().unwrap().len(), 300_000);
+    });
+}
+
 #[test]
 fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
     run(6, || async {

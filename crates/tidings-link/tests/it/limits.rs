@@ -255,6 +255,39 @@ fn a_nack_comes_behind_the_call_that_it_is_about() {
 }
 
 #[test]
+fn an_answer_overtakes_a_request_of_which_half_is_written() {
+    let (mut one, mut other) = pair(Limits::default());
+    let now = Instant::now();
+    let call = other.begin_call().unwrap();
+    other.call(call, 1, 1, None, vec![], &[]);
+    assert_eq!(
+        feed(&mut one, &output(&mut other), now).unwrap(),
+        ["call 0: true"]
+    );
+    one.tell(1, 1, vec![], &[7; 300_000]);
+    let mut bytes = one.output().to_vec();
+    assert!(bytes.len() < 200_000);
+    one.written(bytes.len());
+    one.answer(call, Ok(vec![]), &[9; 100_000]);
+    bytes.extend(output(&mut one));
+    other.heard(bytes.len(), now);
+    let mut bodies = Vec::new();
+    let mut rest = &bytes[..];
+    while let Some((taken, incoming)) = other.receive(rest, now).unwrap() {
+        rest = &rest[taken..];
+        match incoming {
+            Some(Incoming::Request { body, .. }) => bodies.push(("request", body.into_owned())),
+            Some(Incoming::Answer { body, .. }) => bodies.push(("answer", body.into_owned())),
+            Some(incoming) => panic!("{incoming:?}"),
+            None => {}
+        }
+    }
+    // Each whole, and none with a piece of the other.
+    let expected = [("answer", vec![9; 100_000]), ("request", vec![7; 300_000])];
+    assert!(bodies == expected);
+}
+
+#[test]
 fn a_peer_that_is_silent_is_asked_and_then_given_up() {
     let (mut one, mut other) = pair(Limits::default());
     let start = Instant::now();

@@ -11,3 +11,4 @@ mod limits;
 mod python;
 mod sockets;
 mod travel;
+mod turns;

@@ -1,4 +1,5 @@
-//! `cargo x mutants --generated [--missing] [--near] [--only PART] [FILE..]`: what cargo-mutants makes of the files.
+//! `cargo x mutants --generated [--missing] [--near] [--only PART] [--by PROGRAMS] [FILE..]`: what cargo-mutants
+//! makes of the files; against these programs only, if some are named (`it,unit`).
 //!
 //! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
 //! library and its tests anew for each change, a minute every time; so it only makes the list
@@ -45,6 +46,7 @@ type Seen = BTreeMap<String, (String, String)>;
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
 pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
     let (mut missing, mut near, mut only, mut filters) = (false, false, "", options);
+    let mut by = PROGRAMS.to_vec();
     let filters = loop {
         filters = match filters {
             ["--missing", rest @ ..] => {
@@ -57,6 +59,10 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             }
             ["--only", part, rest @ ..] => {
                 only = part;
+                rest
+            }
+            ["--by", names, rest @ ..] => {
+                by = names.split(',').collect();
                 rest
             }
             [flag, ..] if flag.starts_with('-') => {
@@ -86,7 +92,7 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
         numbers.len()
     );
     if !numbers.is_empty() {
-        let programs = programs(&copies)?;
+        let programs = programs(&copies, &by)?;
         let next = AtomicUsize::new(0);
         super::in_parallel(PARALLEL, || {
             while let Some(&n) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -138,13 +144,15 @@ fn near_to(fingerprint: &str) -> String {
 }
 
 /// The test programs with all mutants in them, and their tests by the functions they call.
-fn programs(copies: &Copies) -> Result<Vec<(&'static str, Program, Reach)>, String> {
-    let engines = PROGRAMS.iter().filter_map(|name| {
-        let engine = ENGINES.iter().find(|engine| engine.name == *name);
-        engine.map(|engine| (*name, engine))
-    });
+fn programs(
+    copies: &Copies,
+    names: &[&str],
+) -> Result<Vec<(&'static str, Program, Reach)>, String> {
     let mut programs = Vec::new();
-    for (name, engine) in engines {
+    for name in names {
+        let engine = ENGINES.iter().find(|engine| engine.name == *name);
+        let engine = engine.ok_or_else(|| format!("there is no engine `{name}`"))?;
+        let name = engine.name;
         let program = engine.build(&copies.tree)?;
         let reach = Reach::learn(&program, name, &copies.tree.fingerprint)?;
         programs.push((name, program, reach));

@@ -1,0 +1,269 @@
+//! What one turn of a link does, moved by hand: no runtime, no other thread. The peer is a session.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+
+use futures::io::{AsyncRead, AsyncWrite};
+use tidings::actor::CallError;
+use tidings::time::Instant;
+use tidings_link::memory::{self, Pipe};
+use tidings_link::{Driver, Identity, Incoming, Limits, Link, Options, Session, link};
+
+use crate::help::CounterRef;
+
+/// The other end.
+struct Peer {
+    session: Session,
+    pipe: Pipe,
+}
+
+impl Peer {
+    fn new(pipe: Pipe) -> Self {
+        let identity = Identity {
+            node: "peer".to_owned(),
+            incarnation: 1,
+            cluster: String::new(),
+        };
+        let session = Session::new(&identity, Limits::default(), Instant::now());
+        Self { session, pipe }
+    }
+
+    /// Hears all that has been written so far, and gives the calls in it.
+    fn hear(&mut self) -> Vec<u32> {
+        let mut cx = Context::from_waker(Waker::noop());
+        let (mut bytes, mut room) = (Vec::new(), [0; 1 << 16]);
+        while let Poll::Ready(n) = Pin::new(&mut self.pipe).poll_read(&mut cx, &mut room) {
+            bytes.extend_from_slice(&room[..n.unwrap()]);
+        }
+        let (mut rest, mut calls) = (&bytes[..], Vec::new());
+        while let Some((taken, incoming)) = self.session.receive(rest, Instant::now()).unwrap() {
+            rest = &rest[taken..];
+            match incoming {
+                Some(Incoming::Request { call, .. }) => {
+                    let call = call.unwrap();
+                    assert!(self.session.serve(call).unwrap());
+                    calls.push(call);
+                }
+                Some(Incoming::Bind(bind)) => self.session.bound(bind.id, Ok(0)),
+                _ => {}
+            }
+        }
+        assert!(rest.is_empty());
+        calls
+    }
+
+    /// Says all that it has to say.
+    fn say(&mut self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        loop {
+            let output = self.session.output();
+            if output.is_empty() {
+                return;
+            }
+            let polled = Pin::new(&mut self.pipe).poll_write(&mut cx, output);
+            let Poll::Ready(n) = polled else {
+                panic!("the pipe is full");
+            };
+            self.session.written(n.unwrap());
+        }
+    }
+
+    fn answer(&mut self, calls: &[u32]) {
+        for call in calls {
+            self.session.answer(*call, Ok(vec![]), &[0]);
+        }
+        self.say();
+    }
+}
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A driver that is polled when the test says so.
+struct Moved<S> {
+    driver: Driver<S>,
+    woken: Arc<Woken>,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Moved<S> {
+    fn new(stream: S) -> (Link, Self) {
+        let (link, driver) = link(stream, Options::new("client"));
+        let woken = Arc::default();
+        (link, Self { driver, woken })
+    }
+
+    /// One turn. Does it want another?
+    fn turn(&mut self) -> bool {
+        self.woken.0.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&self.woken));
+        let polled = Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker));
+        assert_eq!(polled, Poll::Pending);
+        self.woken.0.load(Ordering::Relaxed)
+    }
+
+    fn turns(&mut self) {
+        while self.turn() {}
+    }
+}
+
+type Call = Pin<Box<dyn Future<Output = Result<i64, CallError>>>>;
+
+fn poll(call: &mut Call) -> bool {
+    let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+    polled.map(Result::unwrap).is_ready()
+}
+
+/// So many calls that wait to be sent.
+fn calls(there: &CounterRef, n: usize) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    calls.resize_with(n, || {
+        let there = there.clone();
+        Box::pin(async move { there.get().await })
+    });
+    assert!(!calls.iter_mut().any(poll));
+    calls
+}
+
+/// A link that is up, and a reference.
+fn up() -> (Peer, Moved<Pipe>, Link, CounterRef) {
+    let (ours, theirs) = memory::pipe();
+    let mut peer = Peer::new(theirs);
+    let (link, mut moved) = Moved::new(ours);
+    let mut get = Box::pin(link.get::<CounterRef>("counter"));
+    for _ in 0..2 {
+        moved.turns();
+        peer.hear();
+        peer.say();
+    }
+    moved.turns();
+    let got = get
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+        .map(Result::unwrap);
+    let Poll::Ready(there) = got else {
+        panic!("the name has been answered");
+    };
+    (peer, moved, link, there)
+}
+
+#[test]
+fn a_crowd_is_answered_in_parts_and_those_who_were_go_on_before_the_next() {
+    let (mut peer, mut moved, _link, there) = up();
+    let mut waiting = calls(&there, 200);
+    moved.turns();
+    let begun = peer.hear();
+    assert_eq!(begun.len(), 200);
+    peer.answer(&begun);
+    // All of it can be read at once. A quarter is handled, and the driver asks for another turn.
+    assert!(moved.turn());
+    waiting.retain_mut(|call| !poll(call));
+    assert_eq!(waiting.len(), 150);
+    // What they ask next is written before the rest is handled.
+    let mut next = calls(&there, 50);
+    assert!(moved.turn());
+    assert_eq!(peer.hear().len(), 50);
+    waiting.retain_mut(|call| !poll(call));
+    assert_eq!(waiting.len(), 100);
+    moved.turns();
+    assert!(waiting.iter_mut().all(poll));
+    assert!(!next.iter_mut().any(poll));
+}
+
+#[test]
+fn a_few_are_answered_at_once() {
+    let (mut peer, mut moved, _link, there) = up();
+    let mut waiting = calls(&there, 30);
+    moved.turns();
+    let begun = peer.hear();
+    peer.answer(&begun);
+    moved.turn();
+    assert!(waiting.iter_mut().all(poll));
+}
+
+#[test]
+fn who_asks_while_others_wait_is_written_with_whoever_asks_beside_him() {
+    let (mut peer, mut moved, _link, there) = up();
+    // Alone, at once.
+    let _first = calls(&there, 1);
+    assert!(!moved.turn());
+    assert_eq!(peer.hear().len(), 1);
+    let _second = calls(&there, 1);
+    moved.turns();
+    assert_eq!(peer.hear().len(), 1);
+    // Two are under way: whoever comes now waits until the others have had their turn, once.
+    let _third = calls(&there, 1);
+    assert!(moved.turn());
+    assert!(peer.hear().is_empty());
+    let _fourth = calls(&there, 1);
+    assert!(!moved.turn());
+    assert_eq!(peer.hear().len(), 2);
+}
+
+/// A peer that never stops to speak, and hears nothing.
+struct Endless {
+    greeting: Vec<u8>,
+    word: Vec<u8>,
+    read: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Endless {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        to: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        let read = self.read.fetch_add(to.len(), Ordering::Relaxed);
+        let words = self.greeting.iter().chain(self.word.iter().cycle());
+        for (to, byte) in to.iter_mut().zip(words.skip(read)) {
+            *to = *byte;
+        }
+        Poll::Ready(Ok(to.len()))
+    }
+}
+
+impl AsyncWrite for Endless {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Poll::Ready(Ok(from.len()))
+    }
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[test]
+fn a_peer_that_never_stops_lets_others_have_their_turn() {
+    let mut peer = Peer::new(memory::pipe().0);
+    let greeting = peer.session.output().to_vec();
+    peer.session.written(greeting.len());
+    peer.session.tell(7, 1, vec![], &[1]);
+    let word = peer.session.output().to_vec();
+    let read = Arc::<AtomicUsize>::default();
+    let stream = Endless {
+        greeting,
+        word,
+        read: Arc::clone(&read),
+    };
+    let (_link, mut moved) = Moved::new(stream);
+    for _ in 0..5 {
+        let before = read.load(Ordering::Relaxed);
+        assert!(moved.turn());
+        assert!(read.load(Ordering::Relaxed) > before);
+    }
+}
