@@ -83,16 +83,7 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
         [filter] if !filter.starts_with('-') => Chosen::Named(filter),
         _ => return Err(format!("mutants: what is `{}`?", options.join(" "))),
     };
-    let mut rows = table::read(TABLE);
-    rows.retain(|name, cells| {
-        let entry = entries.iter().find(|entry| entry.name == *name);
-        // Without a test it has not been killed.
-        let killed = cells
-            .iter()
-            .nth_back(1)
-            .is_some_and(|test| !test.is_empty());
-        killed && entry.is_some_and(|entry| cells.last() == Some(&entry.id()))
-    });
+    let mut rows = killed(&entries);
     let mut session = Session::new(&entries)?;
     let numbers: Vec<usize> = match chosen {
         Chosen::All => (0..entries.len()).collect(),
@@ -152,6 +143,19 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     } else {
         Err(format!("mutants: {} survive", survivors.join(", ")))
     }
+}
+
+/// What the table says of those that have been killed as they are now.
+fn killed(entries: &[Entry]) -> table::Rows {
+    let mut rows = table::read(TABLE);
+    rows.retain(|name, cells| {
+        let entry = entries.iter().find(|entry| entry.name == *name);
+        // Without a test it has not been killed.
+        let test = cells.iter().nth_back(1);
+        test.is_some_and(|test| !test.is_empty())
+            && entry.is_some_and(|entry| cells.last() == Some(&entry.id()))
+    });
+    rows
 }
 
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
@@ -288,7 +292,20 @@ fn text(entries: &[Entry], rows: &table::Rows, survivors: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::some;
+    use super::{entry, killed, some};
+
+    #[test]
+    fn the_table_has_every_seeded_bug_as_it_is_now_and_none_survives() {
+        let entries = entry::all().unwrap();
+        let killed = killed(&entries);
+        let mut others: Vec<&str> = entries.iter().map(|entry| &*entry.name).collect();
+        others.retain(|name| !killed.contains_key(*name));
+        assert!(
+            others.is_empty(),
+            "`cargo x mutants --missing` has not run, or not killed: {}",
+            others.join(", ")
+        );
+    }
 
     #[test]
     fn a_seed_chooses_the_same_again_and_each_once() {

@@ -195,3 +195,27 @@ fn text(known: &BTreeSet<String>, rows: &table::Rows) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{PAGE, sites, table};
+
+    #[test]
+    fn the_table_has_every_ordering_of_the_library() {
+        let rows = table::read(PAGE);
+        let mut missing = Vec::new();
+        for site in sites::all().unwrap() {
+            let weaker = site.weaker.iter();
+            let names = weaker.map(|weaker| format!("{} {} -> {weaker}", site.file, site.name));
+            missing.extend(names.filter(|name| {
+                let result = rows.get(name).and_then(|cells| cells.first());
+                result.is_none_or(|result| result == "not yet run")
+            }));
+        }
+        assert!(
+            missing.is_empty(),
+            "`cargo x orderings` has not run:\n{}",
+            missing.join("\n")
+        );
+    }
+}

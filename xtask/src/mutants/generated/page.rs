@@ -40,7 +40,7 @@ pub(super) fn write(fates: &[(&Mutant, Fate)], filters: &[&str]) -> Result<Vec<S
         counts[0] += 1;
         counts[column] += 1;
     }
-    let mut rows = table::read(PAGE);
+    let mut rows = files();
     // A file that is gone, or has no mutants any more.
     rows.retain(|file, _| !is_meant(file, filters));
     for (file, counts) in counts {
@@ -49,6 +49,13 @@ pub(super) fn write(fates: &[(&Mutant, Fate)], filters: &[&str]) -> Result<Vec<S
     }
     table::write(PAGE, &text(&rows, &arguments))?;
     Ok(problems(fates, &arguments, filters))
+}
+
+/// The rows of the files; those of the arguments begin with the name of a mutant.
+fn files() -> table::Rows {
+    let mut rows = table::read(PAGE);
+    rows.retain(|file, _| file.ends_with(".rs"));
+    rows
 }
 
 fn is_meant(file: &str, filters: &[&str]) -> bool {
@@ -108,4 +115,25 @@ fn text(rows: &table::Rows, arguments: &BTreeMap<String, String>) -> String {
         text += &table::row(name, std::slice::from_ref(why));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::THROUGH;
+    use super::{COLUMNS, files, is_meant};
+
+    #[test]
+    fn nothing_survives_in_what_has_been_gone_through() {
+        let rows = files();
+        for part in THROUGH {
+            assert!(rows.keys().any(|file| is_meant(file, &[part])), "{part}");
+        }
+        for (file, cells) in rows {
+            let survive = cells.get(COLUMNS.len() - 1).map(String::as_str);
+            assert!(
+                !is_meant(&file, THROUGH) || survive == Some("0"),
+                "{file}: {survive:?} mutants survive"
+            );
+        }
+    }
 }
