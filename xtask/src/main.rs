@@ -45,6 +45,7 @@ cargo x <verb>
   hooks                    what the hooks of the simulator and the recorder cost, by callgrind
   soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
   api [--update]           the public API against its snapshot (nightly)
+  semver [REVISION]        what would break users of that revision, or of the last release
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   peers                    installs and builds every peer of the arena, as root, and checks its cells
@@ -113,6 +114,10 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         ["soak", "--secs", n] => soak::run(secs(n)?, &mut Tally::default())?,
         ["api"] => surface::api(false)?,
         ["api", "--update"] => surface::api(true)?,
+        ["semver"] => surface::semver(None, &mut Tally::default())?,
+        ["semver", revision] if !revision.starts_with('-') => {
+            surface::semver(Some(revision), &mut Tally::default())?;
+        }
         ["deny"] => surface::deny(&mut Tally::default())?,
         ["stress"] => ci::stage("stress")?,
         ["stress", "--secs", n] => engines::stress(secs(n)?, &mut Tally::default())?,

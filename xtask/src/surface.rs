@@ -1,5 +1,5 @@
 //! What users of the library see, and what the library depends on: the public API against its
-//! snapshot, and `cargo-deny`.
+//! snapshot and against another revision, and `cargo-deny`.
 
 use std::fs;
 use std::process::Command;
@@ -9,7 +9,7 @@ use crate::sanitizers::NIGHTLY;
 use crate::tools;
 
 /// The libraries, each with its snapshot in its folder.
-const LIBRARIES: &[&str] = &["tidings", "tidings-link"];
+const LIBRARIES: &[&str] = &["tidings", "tidings-link", "tidings-sim"];
 
 /// The public APIs are those in the snapshots; with `update` they become so.
 pub(crate) fn api(update: bool) -> Result<(), String> {
@@ -66,6 +66,38 @@ fn changes(before: &str, now: &str) -> Vec<String> {
     let mut changes = missing(before, now, "-");
     changes.extend(missing(now, before, "+"));
     changes
+}
+
+/// What would break users that had the libraries of another revision, by `cargo-semver-checks`:
+/// those of the last release, if nobody names one.
+///
+/// The snapshot shows every change, this says which of them ask for a new major version; also
+/// those of behaviour that no signature shows: a type that is not `Send` any more, a trait that
+/// can be implemented no more.
+pub(crate) fn semver(revision: Option<&str>, tally: &mut Tally) -> Result<(), String> {
+    let revision = match revision {
+        Some(revision) => revision.to_owned(),
+        None => last_release()?,
+    };
+    let tool = tools::SEMVER.get()?;
+    let packages = LIBRARIES.join(" -p ");
+    let line = format!("{tool} semver-checks -p {packages} --baseline-rev {revision}");
+    run_at_root(&[], &line, tally)
+}
+
+/// The newest tag of a release.
+fn last_release() -> Result<String, String> {
+    let arguments = ["describe", "--tags", "--abbrev=0", "--match", "v[0-9]*"];
+    let output = Command::new("git")
+        .args(arguments)
+        .current_dir(root())
+        .output()
+        .map_err(|error| format!("git cannot be started: {error}"))?;
+    let tag = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    if tag.is_empty() {
+        return Err("there is no release yet: `cargo x semver REVISION`".to_owned());
+    }
+    Ok(tag)
 }
 
 /// Licences, bans and sources of every dependency. Advisories need a database from the network:

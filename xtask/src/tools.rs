@@ -16,6 +16,10 @@ pub(crate) const PUBLIC_API: Tool = Tool {
     name: "cargo-public-api",
     version: "0.52.0",
 };
+pub(crate) const SEMVER: Tool = Tool {
+    name: "cargo-semver-checks",
+    version: "0.51.0",
+};
 pub(crate) const DENY: Tool = Tool {
     name: "cargo-deny",
     version: "0.20.2",

@@ -7,6 +7,7 @@ mod children;
 mod codec;
 mod faults;
 mod help;
+mod known;
 mod limits;
 mod python;
 mod sockets;

@@ -1,5 +1,8 @@
 //! What the types promise: which of them may move between threads, and what must not compile.
 
+#[macro_use]
+mod probe;
+
 mod auto;
 
 #[test]
