@@ -44,11 +44,7 @@ type Laws = fn(&[(&str, &str)], bool, &mut Tally) -> Result<(), String>;
 /// The builds for `cargo x laws`, with the engines in each.
 pub(crate) const LAWS: &[(Laws, &[&str])] = &[
     (
-        |env, full, tally| {
-            // In short as `cargo test --workspace` builds it, which has usually been run.
-            let build = if full { RELEASE } else { "--workspace" };
-            laws(env, build, "--nocapture", tally)
-        },
+        |env, _, tally| laws(env, "--nocapture", tally),
         &["threads", "sim"],
     ),
     (
@@ -59,7 +55,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("LOOM_MAX_PREEMPTIONS", bound),
                 ("CARGO_TARGET_DIR", &target("loom")),
             ];
-            laws(&[env, &own].concat(), RELEASE, "engines --nocapture", tally)
+            laws(&[env, &own].concat(), "engines --nocapture", tally)
         },
         &["loom"],
     ),
@@ -69,18 +65,18 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("RUSTFLAGS", "--cfg shuttle"),
                 ("CARGO_TARGET_DIR", &target("shuttle")),
             ];
-            laws(&[env, &own].concat(), RELEASE, "engines --nocapture", tally)
+            laws(&[env, &own].concat(), "engines --nocapture", tally)
         },
         &["shuttle"],
     ),
 ];
 
-/// Exploring takes the tests' time.
-const RELEASE: &str = "--release -p tidings";
-
-fn laws(env: &[(&str, &str)], build: &str, tests: &str, tally: &mut Tally) -> Result<(), String> {
-    let line = format!("cargo test {build} --test laws -- {tests}");
-    run_tests(env, &line, tally)
+fn laws(env: &[(&str, &str)], tests: &str, tally: &mut Tally) -> Result<(), String> {
+    run_tests(
+        env,
+        &format!("cargo test -p tidings --release --test laws -- {tests}"),
+        tally,
+    )
 }
 
 /// A bundle of the arena is enough on a machine without a network: takes minutes.

@@ -2,7 +2,7 @@
 //! valgrind.
 
 use crate::command::{Tally, root, target};
-use crate::engines::{RUNNING, run_tests};
+use crate::engines::run_tests;
 
 /// The only place that names the toolchain the sanitizers need.
 pub(crate) const NIGHTLY: &str = "+nightly";
@@ -14,10 +14,10 @@ pub(crate) const ADDRESS: &str = "-Zsanitizer=address";
 const STRESS: &str = "TIDINGS_STRESS_SECS";
 
 /// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
-/// `full` the laws, too.
+/// `full` histories and laws, too, which do the same as the others, often.
 pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
-    let (laws, secs) = if full {
-        (" --test laws", "5")
+    let (more, secs) = if full {
+        (" --test linear --test laws", "5")
     } else {
         ("", "1")
     };
@@ -28,7 +28,8 @@ pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
             (STRESS, secs),
         ],
         &format!(
-            "cargo {NIGHTLY} test -p tidings {RUNNING} --test stress{laws} --no-fail-fast --target {HOST}"
+            "cargo {NIGHTLY} test -p tidings --lib --test it --test upstream --test stress{more} \
+             --no-fail-fast --target {HOST}"
         ),
         tally,
     )

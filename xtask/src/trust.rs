@@ -98,8 +98,8 @@ const ENGINES: &[Engine] = &[
     },
     Engine {
         name: "surface",
-        what: "public API, licences, bans, sources",
-        short: None,
+        what: "public API, licences, bans, sources; in short the API",
+        short: Some(|_| surface::api(false)),
         long: |tally| {
             surface::api(false)?;
             surface::deny(tally)

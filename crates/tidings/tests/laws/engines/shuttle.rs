@@ -17,7 +17,7 @@ use crate::waits::Powers;
 
 const AMOUNT: Amount = Amount {
     quick: 60,
-    short: 200,
+    short: 100,
     full: 2_000,
 };
 
