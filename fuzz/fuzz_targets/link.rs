@@ -24,6 +24,7 @@ fn session(node: &str) -> Session {
         node: node.to_owned(),
         incarnation: 1,
         cluster: String::new(),
+        codec: "postcard".to_owned(),
     };
     Session::new(&identity, Limits::default(), Instant::now())
 }

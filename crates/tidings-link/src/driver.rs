@@ -100,7 +100,8 @@ where
         session.expect(nodes);
     }
     let shared = Arc::new(Shared::default());
-    let hub = Hub::new(session, Arc::clone(&shared), options.exports, now);
+    let (exports, format) = (options.exports, options.format);
+    let hub = Hub::new(session, Arc::clone(&shared), exports, format, now);
     let link = Link::new(Arc::clone(&shared));
     let driver = Driver {
         stream,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use tidings::actor::{CallError, Exit};
-use tidings::remote::{Carried, Door, Export, Identity, Imported, Limits, Malformed, Pending};
+use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malformed, Pending};
 use tidings::remote::{Port, Request, Served, Wait};
 use tidings::time::Instant;
 
@@ -107,6 +107,7 @@ pub(crate) struct Hub {
     pub(crate) session: Session,
     pub(crate) shared: Arc<Shared>,
     pub(crate) names: Exports,
+    format: Format,
     pub(crate) exports: ByNumber<Out>,
     next_export: u32,
     by_identity: HashMap<Identity, u32>,
@@ -137,11 +138,19 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(session: Session, shared: Arc<Shared>, names: Exports, now: Instant) -> Self {
+    pub(crate) fn new(
+        session: Session,
+        shared: Arc<Shared>,
+        names: Exports,
+        format: Format,
+        now: Instant,
+    ) -> Self {
+        let format = format.limits(session.limits().decode);
         Self {
             session,
             shared,
             names,
+            format,
             exports: ByNumber::default(),
             next_export: 0,
             by_identity: HashMap::new(),
@@ -476,8 +485,8 @@ impl Port for Hub {
         }
     }
 
-    fn limits(&self) -> Limits {
-        self.session.limits().decode
+    fn format(&self) -> Format {
+        self.format.clone()
     }
 
     fn room(&mut self) -> Vec<u8> {

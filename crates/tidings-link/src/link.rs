@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use tidings::actor::Reference;
 use tidings::channel::ivar::IVar;
-use tidings::remote::{self, Remote, interface};
+use tidings::remote::{self, Codec, Format, Remote, interface};
 use tidings::{Event, oneshot};
 
 use crate::exports::Exports;
@@ -23,6 +23,7 @@ pub struct Options {
     pub(crate) exports: Exports,
     pub(crate) limits: Limits,
     pub(crate) expected: Option<Vec<String>>,
+    pub(crate) format: Format,
 }
 
 impl Default for Options {
@@ -37,15 +38,18 @@ impl Options {
     /// Its incarnation is that of [`tidings::sched::incarnation`].
     #[must_use]
     pub fn new(node: impl Into<String>) -> Self {
+        let format = Format::default();
         Self {
             identity: Identity {
                 node: node.into(),
                 incarnation: tidings::sched::incarnation(),
                 cluster: String::new(),
+                codec: format.name().to_owned(),
             },
             exports: Exports::default(),
             limits: Limits::default(),
             expected: None,
+            format,
         }
     }
 
@@ -53,6 +57,14 @@ impl Options {
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Self {
         self.identity.cluster = name.into();
+        self
+    }
+
+    /// Bodies are written and read by this codec, not by postcard. The peer must have the same.
+    #[must_use]
+    pub fn codec(mut self, codec: impl Codec) -> Self {
+        codec.name().clone_into(&mut self.identity.codec);
+        self.format = Format::new(codec, remote::Limits::default());
         self
     }
 
@@ -78,7 +90,6 @@ impl Options {
     }
 }
 
-/// A number for this process that is unlikely to be another's.
 /// What a link is at the moment, and at last.
 #[derive(Debug)]
 pub(crate) struct State {

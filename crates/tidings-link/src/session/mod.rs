@@ -30,6 +30,8 @@ pub struct Identity {
     pub incarnation: u64,
     /// Only nodes of one cluster speak with each other.
     pub cluster: String,
+    /// The format of its bodies: [`tidings::remote::Format::name`].
+    pub codec: String,
 }
 
 /// Who the peer says it is.
@@ -110,8 +112,8 @@ pub struct Bind {
 #[derive(Debug)]
 pub struct Session {
     limits: Limits,
-    /// The cluster.
     cluster: String,
+    codec: String,
     /// The names that the peer may have; any if there are none.
     expected: Option<Vec<String>>,
     begun: Instant,
@@ -137,9 +139,6 @@ pub struct Session {
     stats: Stats,
 }
 
-/// The format of bodies.
-const CODEC: &str = "postcard";
-
 impl Session {
     /// Begins a session: the greeting is to be written at once.
     #[must_use]
@@ -151,7 +150,7 @@ impl Session {
             node: identity.node.clone(),
             incarnation: identity.incarnation,
             cluster: identity.cluster.clone(),
-            codec: CODEC.to_owned(),
+            codec: identity.codec.clone(),
             message: limits.message,
             calls: limits.calls,
             window: limits.window,
@@ -160,6 +159,7 @@ impl Session {
         frame::write(out.control.end(), kind::HELLO, &hello);
         Self {
             cluster: hello.cluster,
+            codec: hello.codec,
             expected: None,
             begun: now,
             peer: None,

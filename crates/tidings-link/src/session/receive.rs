@@ -7,7 +7,7 @@ use std::time::Duration;
 use tidings::remote::Carried;
 use tidings::time::Instant;
 
-use super::{Bind, CODEC, Incoming, Peer, Session};
+use super::{Bind, Incoming, Peer, Session};
 use crate::credit::Purse;
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, Frame};
 use crate::frame::{Hello, ReleaseHead, TellHead, header, kind};
@@ -103,8 +103,8 @@ impl Session {
         if hello.cluster != self.cluster {
             return Some(Refusal::Cluster(self.cluster.clone()));
         }
-        if hello.codec != CODEC {
-            return Some(Refusal::Codec(CODEC.to_owned()));
+        if hello.codec != self.codec {
+            return Some(Refusal::Codec(self.codec.clone()));
         }
         let expected = self.expected.as_ref();
         if expected.is_some_and(|names| !names.contains(&hello.node)) {

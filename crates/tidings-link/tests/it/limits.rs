@@ -10,6 +10,7 @@ fn identity(node: &str) -> Identity {
         node: node.to_owned(),
         incarnation: 1,
         cluster: "test".to_owned(),
+        codec: "postcard".to_owned(),
     }
 }
 

@@ -6,6 +6,7 @@ mod calls;
 mod children;
 mod codec;
 mod faults;
+mod formats;
 mod help;
 mod known;
 mod limits;

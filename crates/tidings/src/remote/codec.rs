@@ -5,66 +5,13 @@
 //! follows a megabyte of nesting until the stack ends, which no one can catch, and makes two thousand
 //! million `()` of five bytes.
 
-use std::error::Error;
 use std::fmt;
 
 use postcard::ser_flavors::Flavor;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
 use serde::{Serialize, ser};
 
-/// What a body may cost that is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// How deep values may lie in values.
-    pub depth: u32,
-    /// How many elements there may be beyond the number of bytes: those that take no byte.
-    pub elements: usize,
-    /// How many bytes of memory each byte may become, beyond the first 64 KiB.
-    pub growth: usize,
-}
-
-impl Default for Limits {
-    /// 64 deep, 1024 elements of no size, 8 bytes for each.
-    fn default() -> Self {
-        Self {
-            depth: 64,
-            elements: 1024,
-            growth: 8,
-        }
-    }
-}
-
-/// A body that cannot be read, or a value that cannot be written, with the reason.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Malformed(Box<str>);
-
-impl Malformed {
-    /// For this reason.
-    #[must_use]
-    pub fn new(why: impl Into<Box<str>>) -> Self {
-        Self(why.into())
-    }
-}
-
-impl fmt::Display for Malformed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl Error for Malformed {}
-
-impl de::Error for Malformed {
-    fn custom<T: fmt::Display>(why: T) -> Self {
-        Self::new(why.to_string())
-    }
-}
-
-impl ser::Error for Malformed {
-    fn custom<T: fmt::Display>(why: T) -> Self {
-        Self::new(why.to_string())
-    }
-}
+use super::limits::{Budget, Limits, Malformed};
 
 /// Where postcard writes to.
 struct Grows<'a>(&'a mut Vec<u8>);
@@ -94,7 +41,7 @@ impl Flavor for Grows<'_> {
 #[inline]
 pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
     postcard::serialize_with_flavor(value, Grows(to))
-        .map_err(|error| Malformed::new(error.to_string()))
+        .map_err(Malformed::because)
 }
 
 /// Reads a value, which takes all of the bytes.
@@ -136,9 +83,7 @@ pub fn decode_part<'b, T: serde::Deserialize<'b>>(
 
 struct Reader<'b> {
     rest: &'b [u8],
-    depth: u32,
-    elements: usize,
-    memory: usize,
+    budget: Budget,
 }
 
 impl<'b> Reader<'b> {
@@ -146,12 +91,7 @@ impl<'b> Reader<'b> {
     fn new(bytes: &'b [u8], limits: Limits) -> Self {
         Self {
             rest: bytes,
-            depth: limits.depth,
-            elements: bytes.len().saturating_add(limits.elements),
-            memory: bytes
-                .len()
-                .saturating_mul(limits.growth)
-                .saturating_add(1 << 16),
+            budget: Budget::new(bytes.len(), limits),
         }
     }
 
@@ -195,20 +135,12 @@ impl<'b> Reader<'b> {
     fn bytes(&mut self) -> Result<&'b [u8], Malformed> {
         let length = self.length()?;
         let bytes = self.take(length)?;
-        self.costs(length)?;
+        self.budget.costs(length)?;
         Ok(bytes)
     }
 
     fn text(&mut self) -> Result<&'b str, Malformed> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed::new("a string is not UTF-8"))
-    }
-
-    fn costs(&mut self, memory: usize) -> Result<(), Malformed> {
-        self.memory = self
-            .memory
-            .checked_sub(memory)
-            .ok_or_else(|| Malformed::new("it takes too much memory"))?;
-        Ok(())
     }
 
     /// One level down.
@@ -217,12 +149,9 @@ impl<'b> Reader<'b> {
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, Malformed>,
     ) -> Result<T, Malformed> {
-        self.depth = self
-            .depth
-            .checked_sub(1)
-            .ok_or_else(|| Malformed::new("values lie too deep"))?;
+        self.budget.down()?;
         let value = f(self);
-        self.depth += 1;
+        self.budget.up();
         value
     }
 }
@@ -410,17 +339,13 @@ impl<'b> Elements<'_, 'b> {
             return Ok(None);
         }
         if std::mem::take(&mut self.counted) {
-            self.pay(size_of::<S::Value>())?;
+            // For all of them, before the first.
+            self.reader
+                .budget
+                .elements(self.left, size_of::<S::Value>())?;
         }
         self.left -= 1;
         seed.deserialize(&mut *self.reader).map(Some)
-    }
-
-    /// Pays for all elements, of this size, before the first.
-    fn pay(&mut self, size: usize) -> Result<(), Malformed> {
-        let elements = self.reader.elements.checked_sub(self.left);
-        self.reader.elements = elements.ok_or_else(|| Malformed::new("too many elements"))?;
-        self.reader.costs(self.left.saturating_mul(size))
     }
 
     /// How many there can be: each takes a byte, or no memory.
@@ -454,7 +379,7 @@ impl<'b> de::MapAccess<'b> for Elements<'_, 'b> {
         self.next_seeded(seed)
     }
     fn next_value_seed<S: DeserializeSeed<'b>>(&mut self, seed: S) -> Result<S::Value, Malformed> {
-        self.reader.costs(size_of::<S::Value>())?;
+        self.reader.budget.costs(size_of::<S::Value>())?;
         seed.deserialize(&mut *self.reader)
     }
     fn size_hint(&self) -> Option<usize> {

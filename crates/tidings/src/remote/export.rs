@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::port::{Call, Outcome, with};
 use super::proxy::refused;
-use super::{Interface, Malformed, Remote, codec, interface};
+use super::{Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Answers, AtEnd, drop_unsent};
 use crate::actor::{CallError, Exit, Recipient, Reference, Reply, SendError};
 use crate::channel::TryRecvError;
@@ -133,7 +133,11 @@ impl<R: Serialize + Send + 'static> Served for Answering<R> {
             Err(TryRecvError::Closed) => return Some(Err(CallError::NoReply)),
             Err(TryRecvError::Empty) => return None,
         };
-        let encoded = with(|port| port.begin()).and_then(|()| codec::encode(&answer, to));
+        let format = with(|port| {
+            port.begin();
+            port.format()
+        });
+        let encoded = format.and_then(|format| format.encode(&answer, to));
         Some(encoded.map_err(|malformed| {
             let _ = with(|port| port.undo());
             refused(malformed)
@@ -166,8 +170,7 @@ impl<'a> Incoming<'a> {
     /// # Errors
     /// If the bytes are none.
     pub fn arguments<A: DeserializeOwned>(&mut self) -> Result<A, Malformed> {
-        let limits = with(|port| port.limits())?;
-        codec::decode(self.body, limits)
+        with(|port| port.format())?.decode(self.body)
     }
 
     /// The place of the answer; after the arguments.

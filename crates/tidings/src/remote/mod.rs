@@ -10,7 +10,8 @@
 //! | file | what |
 //! |---|---|
 //! | `schema.rs` | the shapes of types, and the numbers of methods made of them |
-//! | `codec.rs` | bodies: postcard, read with limits |
+//! | `format.rs` | the format of bodies: postcard, or a [`Codec`] of the user's |
+//! | `codec.rs`, `bounded.rs`, `limits.rs` | postcard, and any other, read with limits |
 //! | `port.rs` | the link that encodes or decodes on this thread |
 //! | `reference.rs` | references and replies as serde sees them |
 //! | `proxy.rs` | messages on their way out |
@@ -29,8 +30,11 @@
 //! assert_eq!(counter.methods()[1].shape(), "Counter.get_and_reset()->i64");
 //! ```
 
+mod bounded;
 mod codec;
 mod export;
+mod format;
+mod limits;
 mod port;
 mod proxy;
 mod reference;
@@ -45,8 +49,10 @@ pub use serde;
 
 #[doc(hidden)]
 pub use codec::decode_part;
-pub use codec::{Bytes, Limits, Malformed, decode, encode};
+pub use codec::{Bytes, decode, encode};
 pub use export::Incoming;
+pub use format::{Codec, Format, Slot, Value};
+pub use limits::{Limits, Malformed};
 #[doc(hidden)]
 pub use export::{Export, Served, Wait};
 #[doc(hidden)]

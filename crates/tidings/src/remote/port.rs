@@ -11,8 +11,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::{Deserialize, Serialize};
 
-use super::codec::{Limits, Malformed};
 use super::export::{Export, Served};
+use super::format::Format;
+use super::limits::Malformed;
 use super::proxy::{Imported, Pending};
 use crate::actor::CallError;
 use crate::channel::bell::Door;
@@ -124,8 +125,8 @@ pub trait Port: Any + Send {
     /// The message that was encoded is not sent: what it carried stays here.
     fn undo(&mut self);
 
-    /// Limits of what is decoded.
-    fn limits(&self) -> Limits;
+    /// How bodies are written and read.
+    fn format(&self) -> Format;
 
     /// Room for a body; `keep` gives it back.
     fn room(&mut self) -> Vec<u8>;

@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::port::{Outcome, Port, Request, with};
-use super::{Interface, Malformed, Remote, codec, interface};
+use super::{Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Proxy, dropping};
 use crate::actor::{CallError, Exit, Mailbox, Reference, Reply};
 use crate::channel::bell::Door;
@@ -59,8 +59,8 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
                 return Ok(());
             }
         };
-        let limits = with(|port| port.limits())?;
-        match codec::decode(body, limits) {
+        let format = with(|port| port.format())?;
+        match format.decode(body) {
             Ok(answer) => {
                 // The caller may have gone.
                 let _ = self.0.send(answer);
@@ -127,14 +127,14 @@ impl Outgoing {
     {
         let begun = with(|port| {
             port.begin();
-            port.room()
+            (port.room(), port.format())
         });
-        let mut body = match begun {
-            Ok(body) => body,
+        let (mut body, format) = match begun {
+            Ok(begun) => begun,
             Err(outside) => return Err((outside, reply)),
         };
         // No borrow of the link here: what the arguments carry asks it.
-        let encoded = codec::encode(arguments, &mut body);
+        let encoded = format.encode(arguments, &mut body);
         let deadline = reply.as_ref().and_then(Reply::deadline);
         let request = Request {
             target: self.target,

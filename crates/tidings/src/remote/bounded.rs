@@ -1,0 +1,269 @@
+//! A deserializer within limits, around that of a codec of the user's: each part of a value that serde
+//! asks for is paid for here. Postcard's reader (`codec.rs`) counts for itself.
+
+use std::fmt;
+
+use serde::de::{
+    DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
+};
+
+use super::limits::Budget;
+
+/// What reads, or is read, within a budget.
+pub(super) struct Bounded<'l, T> {
+    inner: T,
+    budget: &'l mut Budget,
+    /// How many elements there are the body says, not the type.
+    counted: bool,
+}
+
+impl<'l, T> Bounded<'l, T> {
+    pub(super) fn new(inner: T, budget: &'l mut Budget) -> Self {
+        Self {
+            inner,
+            budget,
+            counted: true,
+        }
+    }
+
+    /// As above, of what has as many parts as its type says: they are no elements.
+    fn fixed(inner: T, budget: &'l mut Budget) -> Self {
+        Self {
+            inner,
+            budget,
+            counted: false,
+        }
+    }
+}
+
+macro_rules! deserialize {
+    ($($method:ident ($($name:ident: $type:ty),*) $counted:literal;)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
+            let Self { inner, budget, .. } = self;
+            inner.$method($($name,)* Bounded { inner: visitor, budget, counted: $counted })
+        }
+    )*};
+}
+
+impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bounded<'_, D> {
+    type Error = D::Error;
+
+    deserialize! {
+        deserialize_any () true;
+        deserialize_ignored_any () true;
+        deserialize_bool () true;
+        deserialize_i8 () true;
+        deserialize_i16 () true;
+        deserialize_i32 () true;
+        deserialize_i64 () true;
+        deserialize_i128 () true;
+        deserialize_u8 () true;
+        deserialize_u16 () true;
+        deserialize_u32 () true;
+        deserialize_u64 () true;
+        deserialize_u128 () true;
+        deserialize_f32 () true;
+        deserialize_f64 () true;
+        deserialize_char () true;
+        deserialize_str () true;
+        deserialize_string () true;
+        deserialize_bytes () true;
+        deserialize_byte_buf () true;
+        deserialize_option () true;
+        deserialize_unit () true;
+        deserialize_identifier () true;
+        deserialize_seq () true;
+        deserialize_map () true;
+        deserialize_unit_struct (name: &'static str) false;
+        deserialize_newtype_struct (name: &'static str) false;
+        deserialize_tuple (length: usize) false;
+        deserialize_tuple_struct (name: &'static str, length: usize) false;
+        deserialize_struct (name: &'static str, fields: &'static [&'static str]) false;
+        deserialize_enum (name: &'static str, variants: &'static [&'static str]) false;
+    }
+
+    fn is_human_readable(&self) -> bool {
+        self.inner.is_human_readable()
+    }
+}
+
+macro_rules! visit {
+    ($($method:ident $type:ty;)*) => {$(
+        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.inner.$method(value)
+        }
+    )*};
+}
+
+/// What may take memory of its own.
+macro_rules! visit_long {
+    ($($method:ident $type:ty;)*) => {$(
+        fn $method<E: Error>(self, value: $type) -> Result<V::Value, E> {
+            self.budget.costs(value.len()).map_err(E::custom)?;
+            self.inner.$method(value)
+        }
+    )*};
+}
+
+/// What has values in it: one level down.
+macro_rules! visit_within {
+    ($($method:ident $bound:ident;)*) => {$(
+        fn $method<A: $bound<'de>>(self, parts: A) -> Result<V::Value, A::Error> {
+            let Self { inner, budget, counted } = self;
+            budget.down().map_err(A::Error::custom)?;
+            let value = inner.$method(Bounded { inner: parts, budget: &mut *budget, counted });
+            budget.up();
+            value
+        }
+    )*};
+}
+
+impl<'de, V: Visitor<'de>> Visitor<'de> for Bounded<'_, V> {
+    type Value = V::Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.inner.expecting(f)
+    }
+
+    visit! {
+        visit_bool bool;
+        visit_i8 i8;
+        visit_i16 i16;
+        visit_i32 i32;
+        visit_i64 i64;
+        visit_i128 i128;
+        visit_u8 u8;
+        visit_u16 u16;
+        visit_u32 u32;
+        visit_u64 u64;
+        visit_u128 u128;
+        visit_f32 f32;
+        visit_f64 f64;
+        visit_char char;
+    }
+
+    visit_long! {
+        visit_str &str;
+        visit_borrowed_str &'de str;
+        visit_string String;
+        visit_bytes &[u8];
+        visit_borrowed_bytes &'de [u8];
+        visit_byte_buf Vec<u8>;
+    }
+
+    visit_within! {
+        visit_some Deserializer;
+        visit_newtype_struct Deserializer;
+        visit_seq SeqAccess;
+        visit_map MapAccess;
+        visit_enum EnumAccess;
+    }
+
+    fn visit_none<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_none()
+    }
+    fn visit_unit<E: Error>(self) -> Result<V::Value, E> {
+        self.inner.visit_unit()
+    }
+}
+
+impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bounded<'_, S> {
+    type Value = S::Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
+        let Self { inner, budget, .. } = self;
+        inner.deserialize(Bounded::new(from, budget))
+    }
+}
+
+impl<T> Bounded<'_, T> {
+    /// An element of this size comes, if there is one. Paid for before it is read: of those that are
+    /// refused there is none.
+    fn element<E: Error>(&mut self, size: usize) -> Result<(), E> {
+        match self.counted {
+            true => self.budget.elements(1, size).map_err(E::custom),
+            false => Ok(()),
+        }
+    }
+
+    fn part<S>(&mut self, seed: S) -> (Bounded<'_, S>, &mut T) {
+        (Bounded::new(seed, self.budget), &mut self.inner)
+    }
+}
+
+impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bounded<'_, A> {
+    type Error = A::Error;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        self.element(size_of::<S::Value>())?;
+        let (seed, inner) = self.part(seed);
+        inner.next_element_seed(seed)
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, A::Error> {
+        self.element(size_of::<S::Value>())?;
+        let (seed, inner) = self.part(seed);
+        inner.next_key_seed(seed)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
+        if self.counted {
+            let size = size_of::<S::Value>();
+            self.budget.costs(size).map_err(A::Error::custom)?;
+        }
+        let (seed, inner) = self.part(seed);
+        inner.next_value_seed(seed)
+    }
+}
+
+impl<'l, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Bounded<'l, A> {
+    type Error = A::Error;
+    type Variant = Bounded<'l, A::Variant>;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(
+        self,
+        seed: S,
+    ) -> Result<(S::Value, Self::Variant), A::Error> {
+        let Self { inner, budget, .. } = self;
+        let (value, variant) = inner.variant_seed(Bounded::new(seed, &mut *budget))?;
+        Ok((value, Bounded::new(variant, budget)))
+    }
+}
+
+impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bounded<'_, A> {
+    type Error = A::Error;
+
+    fn unit_variant(self) -> Result<(), A::Error> {
+        self.inner.unit_variant()
+    }
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
+        let Self { inner, budget, .. } = self;
+        inner.newtype_variant_seed(Bounded::new(seed, budget))
+    }
+    fn tuple_variant<V: Visitor<'de>>(
+        self,
+        length: usize,
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        let Self { inner, budget, .. } = self;
+        inner.tuple_variant(length, Bounded::fixed(visitor, budget))
+    }
+    fn struct_variant<V: Visitor<'de>>(
+        self,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, A::Error> {
+        let Self { inner, budget, .. } = self;
+        inner.struct_variant(fields, Bounded::fixed(visitor, budget))
+    }
+}

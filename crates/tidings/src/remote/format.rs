@@ -1,0 +1,178 @@
+//! The format of a link's bodies: postcard, or a codec of the user's.
+
+use std::fmt;
+
+use serde::de::{DeserializeOwned, Deserializer};
+use serde::{Serialize, Serializer};
+
+use super::bounded::Bounded;
+use super::codec;
+use super::limits::{Budget, Limits, Malformed};
+use crate::primitive::Arc;
+
+/// A format for the bodies of messages, in place of postcard: whatever serde can write and read.
+///
+/// Both sides of a link must have one of the same name, or there is no link. Headers, and with them
+/// references, replies and their limits, stay as they are: a body says where in the header's table
+/// they stand. What is read is bounded in depth, elements and memory as with postcard; what a codec
+/// itself takes before it hands a value over, or skips, it has to bound. Each value costs a dynamic
+/// call for every part of it, which postcard does without.
+///
+/// ```
+/// use tidings::remote::{Codec, Format, Limits, Malformed, Slot, Value};
+///
+/// struct Json;
+/// impl Codec for Json {
+///     fn name(&self) -> &str {
+///         "json"
+///     }
+///     fn encode(&self, value: &Value<'_>, to: &mut Vec<u8>) -> Result<(), Malformed> {
+///         serde_json::to_writer(to, value).map_err(Malformed::because)
+///     }
+///     fn decode(&self, bytes: &[u8], slot: Slot<'_>) -> Result<(), Malformed> {
+///         let mut json = serde_json::Deserializer::from_slice(bytes);
+///         slot.fill(&mut json)?;
+///         json.end().map_err(Malformed::because)
+///     }
+/// }
+///
+/// let format = Format::new(Json, Limits::default());
+/// let mut body = Vec::new();
+/// format.encode(&(1, "one"), &mut body).unwrap();
+/// assert_eq!(body, br#"[1,"one"]"#);
+/// assert_eq!(format.decode::<(u8, String)>(&body).unwrap().1, "one");
+/// ```
+pub trait Codec: Send + Sync + 'static {
+    /// Its name, at most a few hundred bytes.
+    fn name(&self) -> &str;
+
+    /// Appends a value.
+    ///
+    /// # Errors
+    /// If it cannot be written in this format: its call, or its message, is not sent.
+    fn encode(&self, value: &Value<'_>, to: &mut Vec<u8>) -> Result<(), Malformed>;
+
+    /// Reads a value that takes all of the bytes, which are a peer's, into its place.
+    ///
+    /// # Errors
+    /// If they are none.
+    fn decode(&self, bytes: &[u8], slot: Slot<'_>) -> Result<(), Malformed>;
+}
+
+/// A value that a [`Codec`] is to write.
+pub struct Value<'a>(&'a dyn erased_serde::Serialize);
+
+impl Serialize for Value<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl fmt::Debug for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Value")
+    }
+}
+
+type Fill<'a> =
+    dyn FnMut(&mut dyn erased_serde::Deserializer<'_>) -> Result<(), erased_serde::Error> + 'a;
+
+/// The place of a value that a [`Codec`] is to read.
+pub struct Slot<'a>(&'a mut Fill<'a>);
+
+impl Slot<'_> {
+    /// Takes the value from there.
+    ///
+    /// # Errors
+    /// If there is none, or one that costs more than the limits allow.
+    pub fn fill<'de, D: Deserializer<'de>>(self, from: D) -> Result<(), Malformed> {
+        let mut from = <dyn erased_serde::Deserializer<'_>>::erase(from);
+        (self.0)(&mut from).map_err(Malformed::because)
+    }
+}
+
+impl fmt::Debug for Slot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Slot")
+    }
+}
+
+/// How the bodies of a link are written and read.
+#[derive(Clone, Default)]
+pub struct Format {
+    /// `None`: postcard.
+    codec: Option<Arc<dyn Codec>>,
+    limits: Limits,
+}
+
+impl Format {
+    /// By a codec.
+    #[must_use]
+    pub fn new(codec: impl Codec, limits: Limits) -> Self {
+        Self {
+            codec: Some(Arc::new(codec)),
+            limits,
+        }
+    }
+
+    /// With other limits.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The name that both sides must have in common.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.codec.as_ref().map_or("postcard", |codec| codec.name())
+    }
+
+    /// Appends a value. After an error there may be a part of it.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    #[inline]
+    pub fn encode<T: Serialize>(&self, value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
+        match &self.codec {
+            None => codec::encode(value, to),
+            Some(codec) => codec.encode(&Value(value), to),
+        }
+    }
+
+    /// Reads a value, which takes all of the bytes.
+    ///
+    /// # Errors
+    /// If they are no such value, or cost more than the limits allow.
+    #[inline]
+    pub fn decode<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, Malformed> {
+        match &self.codec {
+            None => codec::decode(bytes, self.limits),
+            Some(codec) => self.decode_by(&**codec, bytes),
+        }
+    }
+
+    fn decode_by<T: DeserializeOwned>(
+        &self,
+        codec: &dyn Codec,
+        bytes: &[u8],
+    ) -> Result<T, Malformed> {
+        let mut budget = Budget::new(bytes.len(), self.limits);
+        let mut value = None;
+        let mut fill = |from: &mut dyn erased_serde::Deserializer<'_>| {
+            value = Some(T::deserialize(Bounded::new(from, &mut budget))?);
+            Ok(())
+        };
+        codec.decode(bytes, Slot(&mut fill))?;
+        value.ok_or_else(|| Malformed::new("the codec has read nothing"))
+    }
+}
+
+impl fmt::Debug for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Format")
+            .field("name", &self.name())
+            .field("limits", &self.limits)
+            .finish()
+    }
+}
