@@ -19,6 +19,8 @@ METHODS = {
     "Counter.fails()->u32": [],
     "Counter.later([Ask{n:u32,reply:!u32}])": ["asks"],
     "Counter.last()->@Listener": [],
+    "Counter.count(u32)->*u32": ["to"],
+    "Counter.total(*u32)->u32": ["numbers"],
     "Listener.heard(Event<Opened|Sold(str,u32)|Named{name:str?}>)": ["event"],
     "Listener.from()->Kind<Tea|Cake>": [],
 }
@@ -66,6 +68,7 @@ class Tally:
         self.this = None
         self.listeners = []
         self.asks = []
+        self.left = Future()
 
     def add(self, n):
         self.sum += n
@@ -90,6 +93,21 @@ class Tally:
 
     def last(self):
         return self.listeners[-1]
+
+    def count(self, to):
+        return t.Streaming(self.counted(to))
+
+    def counted(self, to):
+        try:
+            for n in range(to):
+                if n == 500:
+                    raise ValueError("it is too much")
+                yield n
+        finally:
+            self.left.set_result(n)
+
+    def total(self, numbers):
+        return sum(numbers)
 
     def later(self, asks):
         for ask in asks:

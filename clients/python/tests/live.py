@@ -132,6 +132,23 @@ class Live:
         request = ear.hung.result(LONG)
         self.assertTrue(eventually(lambda: request.gone))
 
+    def test_streams_come_and_go_and_are_left(self):
+        self.assertEqual(list(self.shop.count(1000).result(LONG)), list(range(1000)))
+        self.assertEqual(self.shop.total(t.Streaming(range(1001))).result(LONG), t.Ok(500500))
+        branch = self.shop.branch().result(LONG)
+        numbers = branch.count(2**31).result(LONG)
+        self.assertEqual([next(iter(numbers)) for _ in range(200)], list(range(200)))
+        del numbers
+        gc.collect()
+        self.assertTrue(eventually(lambda: branch.left().result(LONG) == 1))
+
+        def breaks():
+            yield 1
+            raise ValueError("there is no more")
+
+        failed = self.shop.total(t.Streaming(breaks())).result(LONG)
+        self.assertIn("there is no more", failed.error)
+
     def test_replies_travel(self):
         pairs = [t.Reply.pair() for _ in range(3)]
         self.shop.later([g.Ask(n, reply) for n, (reply, _) in enumerate(pairs)])

@@ -6,6 +6,7 @@ import logging
 import socket
 import threading
 import unittest
+from concurrent.futures import Future
 from functools import partial
 
 import patience
@@ -71,6 +72,25 @@ class Links(unittest.TestCase):
         tally.listeners.clear()
         self.assertEqual(ended.result(LONG), errors.Normal())
         self.assertTrue(eventually(lambda: not client._hub.exports))
+
+    def test_streams_travel_both_ways_and_say_why_they_break_off(self):
+        tally, _, _, _, there = counter()
+        self.assertEqual(list(there.count(200).result(LONG)), list(range(200)))
+        tally.left = Future()
+        self.assertEqual(there.total(t.Streaming(range(101))).result(LONG), 5050)
+        taken = []
+        with self.assertRaises(t.Ended) as raised:
+            for n in there.count(1000).result(LONG):
+                taken.append(n)
+        self.assertEqual(taken, list(range(500)))
+        self.assertIn("too much", str(raised.exception.end))
+        # Who fills one that is dropped hears of it, and has been asked for no more than was taken.
+        tally.left = Future()
+        numbers = there.count(400).result(LONG)
+        self.assertEqual([next(iter(numbers)) for _ in range(3)], [0, 1, 2])
+        del numbers
+        gc.collect()
+        self.assertLessEqual(tally.left.result(LONG), 4)
 
     def test_replies_travel_and_are_answered_or_known_to_be_dropped(self):
         tally, _, server, _, there = counter()

@@ -5,7 +5,7 @@ classes of interfaces are generated: `python -m tidings_client.generate schema.j
 """
 
 from . import errors
-from .actor import Call, Method, Reference, Reply, Request, current, define
+from .actor import Call, Method, Reference, Reply, Request, Streaming, current, define
 from .codec import Codec, Err, Ok, Some
 from .connect import connect, connect_until_up, over
 from .errors import (
@@ -46,6 +46,7 @@ __all__ = [
     "Reply",
     "Request",
     "Some",
+    "Streaming",
     "TidingsError",
     "Timeout",
     "connect",

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import queue
 import threading
 import time
 import weakref
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -214,6 +215,41 @@ def define(classes: Mapping[str, Any], methods: Mapping[type[Reference], Mapping
     known = {**classes, **{"@" + cls.NAME: cls for cls in methods}}
     for cls, shapes in methods.items():
         cls.METHODS = {name: Method(name, text, known) for name, text in shapes.items()}
+
+
+class Streaming(Generic[T]):
+    """An answer of many parts, or an argument: `for item in stream` takes them as they come.
+
+    One that is sent is made of anything that can be iterated: `Streaming([1, 2, 3])`. Whoever sends it
+    iterates only when the other side asks for more. It raises, at its end, why it has broken off.
+    """
+
+    def __init__(self, items: Iterable[T]) -> None:
+        self._items = iter(items)
+
+    def __iter__(self) -> Iterator[T]:
+        return self._items
+
+    def next(self, _most: int) -> list[T]:
+        """What the peer asks for: an item, or nothing at the end."""
+        return list(itertools.islice(self._items, 1))
+
+
+# Items that are asked for at a time.
+ITEMS = 64
+
+
+def streaming(items: Codec) -> type[Reference]:
+    """What a stream is on the wire: an actor that is asked for items, whose codec is that of the list."""
+    method = Method("next", "Streaming.next(u32)->[T]", {})
+    method.answer = items
+    return type("Source", (Reference,), {"NAME": "Streaming", "METHODS": {"next": method}, "__slots__": ()})
+
+
+def pull(source: Reference) -> Iterator[Any]:
+    """The items of a stream of the peer's."""
+    while items := source._call("next", ITEMS).result():
+        yield from items
 
 
 class Message:

@@ -12,7 +12,7 @@ A hostile body costs no more than its size: nesting and elements without a size 
 | enum | the class of the variant; a member of an `enum.Enum` if none holds anything |
 | result | `Ok`, `Err` |
 | option of an option, or of `()` | `Some`, or `None` |
-| reference, reply | the link's |
+| reference, reply, stream | the link's |
 """
 
 from __future__ import annotations
@@ -59,8 +59,10 @@ class Port(Protocol):
 
     def send_reference(self, reference: Any, interface: str) -> int: ...
     def send_reply(self, reply: Any, of: Codec) -> int: ...
+    def send_stream(self, stream: Any, items: Codec) -> int: ...
     def take_reference(self, place: int, cls: Any) -> Any: ...
     def take_reply(self, place: int, of: Codec) -> Any: ...
+    def take_stream(self, place: int, items: Codec) -> Any: ...
 
 
 class NoPort:
@@ -69,7 +71,8 @@ class NoPort:
     def _none(self, *_: Any) -> Any:
         raise Malformed("a reference outside of a message")
 
-    send_reference = send_reply = take_reference = take_reply = _none
+    send_reference = send_reply = send_stream = _none
+    take_reference = take_reply = take_stream = _none
 
 
 class Reader:
@@ -220,6 +223,12 @@ class _Maker:
                 return (
                     lambda v, out, port: write_varint(port.send_reply(v, codec), out),
                     lambda r: r.port.take_reply(r.varint(32), codec),
+                )
+            case shapes.StreamOf(of):
+                items = Codec.of(_sequence(self.pair(of)))
+                return (
+                    lambda v, out, port: write_varint(port.send_stream(v, items), out),
+                    lambda r: r.port.take_stream(r.varint(32), items),
                 )
 
     def fields(self, fields: shapes.Fields) -> list[Pair]:

@@ -225,12 +225,17 @@ class TooManyLinks(Refused):
     """The peer has as many links as it takes."""
 
 
+class LinkedAlready(Refused):
+    """The peer keeps to one link for each node, and has one to this, or connects to it itself."""
+
+
 REFUSALS = {
     "Refusal.Version": OtherVersion,
     "Refusal.Cluster": OtherCluster,
     "Refusal.Codec": OtherCodec,
     "Refusal.Node": OtherNode,
     "Refusal.Overloaded": TooManyLinks,
+    "Refusal.Linked": LinkedAlready,
 }
 
 

@@ -81,7 +81,7 @@ HEADERS = {
     kind: Codec(shape, CLASSES)
     for kind, shape in {
         HELLO: f"([u8;8],(u16,u16),str,u64,str,str,u32,u32,{_GRANT},{_GRANT})",
-        REFUSED: "Refusal<Version(u16,u16)|Cluster(str)|Codec(str)|Node(str)|Overloaded>",
+        REFUSED: "Refusal<Version(u16,u16)|Cluster(str)|Codec(str)|Node(str)|Overloaded|Linked>",
         CALL: f"(u32,u32,[u8;4],u64,{_CARRIED})",
         TELL: f"(u32,[u8;4],{_CARRIED})",
         ANSWER: f"(u32,Result<{_CARRIED}|{_FAILURE}>)",

@@ -25,7 +25,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
-from tidings_client import Call, Err, Ok, Reference, Reply, Some, define
+from tidings_client import Call, Err, Ok, Reference, Reply, Some, Streaming, define
 
 __all__ = [{names}]
 '''
@@ -127,6 +127,8 @@ class Module:
                 return interface if interface in self.interfaces else "Any"
             case shapes.ReplyTo(of):
                 return f"Reply[{self.type(of)}]"
+            case shapes.StreamOf(of):
+                return f"Streaming[{self.type(of)}]"
             case shapes.Again(name):
                 return name
             case shapes.Struct(name) | shapes.Enum(name):

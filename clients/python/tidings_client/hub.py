@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any
 
 from . import errors, frames
-from .actor import Call, LocalTarget, Method, Reference, Reply, Request
+from .actor import Call, LocalTarget, Method, Reference, Reply, Request, Streaming, pull, streaming
 from .codec import Codec, Err, Ok
 from .session import Peer, Queued, Session
 
@@ -296,6 +296,19 @@ class Hub:
             raise errors.Full
         number = self.wait_for(Waiting(reply.as_call(), of))
         return self.carry(frames.ReplyFor(number, 0))
+
+    def send_stream(self, stream: Any, items: Codec) -> int:
+        if not isinstance(stream, Streaming):
+            raise TypeError("it is no stream")
+        number = self.export(streaming(items)._start(stream))
+        assert number is not None
+        return self.carry(frames.Mine(number))
+
+    def take_stream(self, place: int, items: Codec) -> Any:
+        match self.take(place):
+            case frames.Mine(number):
+                return Streaming(pull(streaming(items)(self.import_(number))))
+        raise errors.Malformed("no such stream")
 
     def take_reference(self, place: int, cls: Any) -> Any:
         match self.take(place):

@@ -94,17 +94,24 @@ class ReplyTo:
 
 
 @dataclass(frozen=True)
+class StreamOf:
+    of: Shape
+
+
+@dataclass(frozen=True)
 class Again:
     """A named type that has been begun already."""
 
     name: str
 
 
-Shape = Union[Word, Sequence, Array, Option, Map, Tuple, Struct, Enum, Result, Reference, ReplyTo, Again]
+Shape = Union[
+    Word, Sequence, Array, Option, Map, Tuple, Struct, Enum, Result, Reference, ReplyTo, StreamOf, Again
+]
 
 NOTHING = Fields((), named=False)
 
-TOKEN = re.compile(r"\(\)|\w+|[\[\](){}<>|,;:?@!]")
+TOKEN = re.compile(r"\(\)|\w+|[\[\](){}<>|,;:?@!*]")
 
 
 class Parser:
@@ -162,6 +169,9 @@ class Parser:
         if token == "!":
             self.take()
             return ReplyTo(self.shape())
+        if token == "*":
+            self.take()
+            return StreamOf(self.shape())
         return self.named()
 
     def sequence(self) -> Shape:

@@ -12,9 +12,10 @@ use std::time::Duration;
 use tidings::net::{TcpStream, UnixStream};
 
 use crate::address::{Address, AddressError, resolve};
-use crate::driver::link;
-use crate::limits::Broken;
+use crate::driver::link_to;
+use crate::limits::{Broken, Refusal};
 use crate::link::{Link, Options};
+use crate::peers::Peers;
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -36,6 +37,7 @@ pub struct Connector {
     insecure: bool,
     backoff: (Duration, Duration),
     node: Option<String>,
+    peers: Option<Peers>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -52,6 +54,7 @@ impl Connector {
             insecure: false,
             backoff: (Duration::from_millis(100), Duration::from_secs(30)),
             node: None,
+            peers: None,
             #[cfg(feature = "tls")]
             tls: None,
         })
@@ -80,6 +83,14 @@ impl Connector {
         self
     }
 
+    /// To this node, to which there is one link at most: that in the table is given, if there is one,
+    /// and if that node connects to us at the same time, both get the same ([`Peers`]).
+    #[must_use]
+    pub fn peer(mut self, name: impl Into<String>, peers: &Peers) -> Self {
+        self.peers = Some(peers.clone());
+        self.node(name)
+    }
+
     /// Whether TCP without TLS may leave this machine. Who reads or alters such a link is not known.
     #[must_use]
     pub fn insecure(mut self, insecure: bool) -> Self {
@@ -103,13 +114,42 @@ impl Connector {
     /// # Panics
     /// Outside of a runtime.
     pub async fn connect(&self) -> Result<Link, ConnectError> {
+        let (Some(peers), Some(node)) = (&self.peers, &self.node) else {
+            return self.dial().await;
+        };
+        let turn = peers.turn(node);
+        let _turn = turn.acquire(1).await;
+        let link = match peers.dial(node) {
+            Ok(dialing) => {
+                let dialed = self.dial().await;
+                drop(dialing);
+                match dialed {
+                    Err(ConnectError::Broken(ref why)) if why.is_linked() => {}
+                    done => return done,
+                }
+                let limit = self.options.limits.handshake;
+                before(limit, peers.arrival(node)).await
+            }
+            Err(link) => Some(link),
+        };
+        let link = link.ok_or(ConnectError::Broken(Broken::RefusedByPeer(Refusal::Linked)))?;
+        let up = link.up().await;
+        up.map(|_| link).map_err(ConnectError::Broken)
+    }
+
+    /// A new link.
+    async fn dial(&self) -> Result<Link, ConnectError> {
         let within = self.options.limits.handshake;
         let (stream, names) = before(within, self.stream())
             .await
             .ok_or(ConnectError::Late)??;
         let mut options = self.options.clone();
         options.expected = names.or(options.expected);
-        start(stream, options).await
+        let peers = self.peers.as_ref();
+        if let (Some(_), Some(node), None) = (peers, &self.node, &options.expected) {
+            options.expected = Some(vec![node.clone()]);
+        }
+        start(stream, options, peers.map(|peers| (peers, true))).await
     }
 
     /// As [`connect`](Self::connect), again and again until it succeeds, after a time between
@@ -187,8 +227,12 @@ pub(crate) fn is_here(address: SocketAddr) -> bool {
 }
 
 /// Puts a link on a stream, in a task of its own, and waits for the handshake.
-pub(crate) async fn start(stream: Stream, options: Options) -> Result<Link, ConnectError> {
-    let (link, driver) = link(stream, options);
+pub(crate) async fn start(
+    stream: Stream,
+    options: Options,
+    peers: Option<(&Peers, bool)>,
+) -> Result<Link, ConnectError> {
+    let (link, driver) = link_to(stream, options, peers);
     drop(tidings::spawn(driver));
     let up = link.up().await;
     up.map(|_| link).map_err(ConnectError::Broken)
@@ -251,10 +295,8 @@ impl ConnectError {
             Self::Io(error) => !matches!(error.kind(), InvalidData | InvalidInput),
             Self::Late => true,
             Self::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)) => {
-                matches!(
-                    self,
-                    Self::Broken(Broken::RefusedByPeer(crate::Refusal::Overloaded))
-                )
+                let passes = [Refusal::Overloaded, Refusal::Linked].map(Broken::RefusedByPeer);
+                matches!(self, Self::Broken(broken) if passes.contains(broken))
             }
             Self::Broken(_) => true,
         }

@@ -17,6 +17,7 @@ use tidings::time::{Instant, at};
 use crate::hub::Hub;
 use crate::limits::Broken;
 use crate::link::{Link, Options, State};
+use crate::peers::{Peers, Seat};
 use crate::session::{Incoming, Session};
 use crate::shared::{Letters, Shared};
 
@@ -94,15 +95,31 @@ pub fn link<S>(stream: S, options: Options) -> (Link, Driver<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
+    link_to(stream, options, None)
+}
+
+/// As [`link`]; with the table in which it is to have a place, and whether we have connected.
+pub(crate) fn link_to<S>(
+    stream: S,
+    options: Options,
+    peers: Option<(&Peers, bool)>,
+) -> (Link, Driver<S>)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let now = Instant::now();
     let mut session = Session::new(&options.identity, options.limits, now);
     if let Some(nodes) = options.expected {
         session.expect(nodes);
     }
     let shared = Arc::new(Shared::default());
+    let link = Link::new(Arc::clone(&shared));
+    if let Some((peers, dialed)) = peers {
+        let us = &options.identity.node;
+        session.seat(Seat::new(peers.clone(), us, dialed, &link));
+    }
     let (exports, format) = (options.exports, options.format);
     let hub = Hub::new(session, Arc::clone(&shared), exports, format, now);
-    let link = Link::new(Arc::clone(&shared));
     let driver = Driver {
         stream,
         hub: Some(Box::new(hub)),

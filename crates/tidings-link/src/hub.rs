@@ -417,7 +417,11 @@ impl Port for Hub {
         match self.session.may_send(target) {
             May::Send => return true,
             May::WaitForTarget => known.blocked = true,
-            May::WaitForLink => self.blocked.push(Due::Proxy(target, turn)),
+            May::WaitForLink => {
+                let congested = self.session.is_congested();
+                self.session.stats_mut().congested += u64::from(congested);
+                self.blocked.push(Due::Proxy(target, turn));
+            }
         }
         false
     }
@@ -462,27 +466,14 @@ impl Port for Hub {
     }
 
     fn begin(&mut self) {
-        self.carries.clear();
+        if !self.carries.is_empty() {
+            self.take_back();
+        }
     }
 
     fn undo(&mut self) {
         self.session.stats_mut().unsendable += 1;
-        for carried in std::mem::take(&mut self.carries) {
-            match carried {
-                Carried::Mine(target) => {
-                    // It was counted when it was put in.
-                    let _ = self.given_up(target, 1);
-                }
-                Carried::Reply(call, _) => {
-                    let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
-                    self.session.undo_call(call);
-                    if let Some(pending) = waiting.and_then(|waiting| waiting.pending) {
-                        let _ = pending.answer(Err(refused("its message was not sent")));
-                    }
-                }
-                Carried::Yours(_) | Carried::Gone => {}
-            }
-        }
+        self.take_back();
     }
 
     fn format(&self) -> Format {
@@ -501,5 +492,27 @@ impl Port for Hub {
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
+    }
+}
+
+impl Hub {
+    /// What the message carries that is not sent stays here.
+    fn take_back(&mut self) {
+        for carried in std::mem::take(&mut self.carries) {
+            match carried {
+                Carried::Mine(target) => {
+                    // It was counted when it was put in.
+                    let _ = self.given_up(target, 1);
+                }
+                Carried::Reply(call, _) => {
+                    let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
+                    self.session.undo_call(call);
+                    if let Some(pending) = waiting.and_then(|waiting| waiting.pending) {
+                        let _ = pending.answer(Err(refused("its message was not sent")));
+                    }
+                }
+                Carried::Yours(_) | Carried::Gone => {}
+            }
+        }
     }
 }

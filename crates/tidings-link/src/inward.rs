@@ -96,6 +96,7 @@ impl Hub {
             }
         }
         if self.session.is_congested() || !self.held.is_empty() {
+            self.session.stats_mut().congested += 1;
             self.held.push_back((target, request.queued()));
             return (self, Ok(()));
         }

@@ -21,6 +21,7 @@
 //! | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 //! | `memory.rs` | streams in memory |
 //! | `connect.rs`, `listen.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
+//! | `peers.rs` | one link for each peer |
 
 #![forbid(unsafe_code)]
 
@@ -40,6 +41,7 @@ pub mod memory;
 mod numbers;
 mod outbox;
 mod outward;
+mod peers;
 mod session;
 mod shared;
 mod stream;
@@ -56,6 +58,7 @@ pub use frame::{End, Failure, Unbound};
 pub use limits::{Broken, Grant, Limits, Refusal, Stats};
 pub use link::{GetError, Link, Options};
 pub use listen::{Listener, Server};
+pub use peers::Peers;
 pub use session::{Bind, Identity, Incoming, Peer, Session};
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};

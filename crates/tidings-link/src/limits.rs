@@ -128,6 +128,8 @@ counts! {
     refused_names,
     /// Pings sent.
     pings,
+    /// How often a request had to wait because so much was to be written ([`Limits::outgoing`]).
+    congested,
 }
 
 /// Why a link has ended.
@@ -162,6 +164,16 @@ pub enum Broken {
     Refused(Refusal),
     /// The peer will not speak with us, for this reason.
     RefusedByPeer(Refusal),
+}
+
+impl Broken {
+    /// Is there another link to the same node?
+    pub(crate) fn is_linked(&self) -> bool {
+        let (Self::Refused(why) | Self::RefusedByPeer(why)) = self else {
+            return false;
+        };
+        *why == Refusal::Linked
+    }
 }
 
 impl fmt::Display for Broken {
@@ -211,6 +223,8 @@ pub enum Refusal {
     Node(String),
     /// It has as many links as it takes.
     Overloaded,
+    /// There is a link between the two, or one is about to be.
+    Linked,
 }
 
 impl fmt::Display for Refusal {
@@ -221,6 +235,7 @@ impl fmt::Display for Refusal {
             Self::Codec(name) => write!(f, "codec {name:?}"),
             Self::Node(name) => write!(f, "the certificate is not for node {name:?}"),
             Self::Overloaded => f.write_str("too many links"),
+            Self::Linked => f.write_str("there is a link already"),
         }
     }
 }

@@ -119,6 +119,12 @@ impl Link {
         }
     }
 
+    /// Another handle of it.
+    pub(crate) fn again(shared: Arc<Shared>, state: Arc<State>) -> Self {
+        shared.lock().handles += 1;
+        Self { shared, state }
+    }
+
     /// Waits for the end of the handshake; gives the peer: an event.
     ///
     /// # Errors
@@ -220,11 +226,7 @@ impl Link {
 
 impl Clone for Link {
     fn clone(&self) -> Self {
-        self.shared.lock().handles += 1;
-        Self {
-            shared: Arc::clone(&self.shared),
-            state: Arc::clone(&self.state),
-        }
+        Self::again(Arc::clone(&self.shared), Arc::clone(&self.state))
     }
 }
 

@@ -14,6 +14,7 @@ use crate::connect::{ConnectError, before, is_here, start};
 use crate::frame::write_refusal;
 use crate::limits::Refusal;
 use crate::link::{Link, Options};
+use crate::peers::Peers;
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -55,6 +56,7 @@ pub struct Listener {
     options: Options,
     links: usize,
     rate: u32,
+    peers: Option<Peers>,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -117,6 +119,7 @@ impl Listener {
             options,
             links: 1024,
             rate: u32::MAX,
+            peers: None,
             #[cfg(feature = "tls")]
             tls: None,
         })
@@ -142,6 +145,13 @@ impl Listener {
     #[must_use]
     pub fn rate(mut self, begin: u32) -> Self {
         self.rate = begin;
+        self
+    }
+
+    /// There may be one link to each node, and it has its place in this table.
+    #[must_use]
+    pub fn peers(mut self, peers: &Peers) -> Self {
+        self.peers = Some(peers.clone());
         self
     }
 
@@ -250,7 +260,8 @@ impl Served {
         if self.lock().len() >= self.listener.links {
             return refuse(stream, &options).await;
         }
-        let Ok(link) = start(stream, options).await else {
+        let peers = self.listener.peers.as_ref().map(|peers| (peers, false));
+        let Ok(link) = start(stream, options, peers).await else {
             return;
         };
         self.lock().push(link.clone());

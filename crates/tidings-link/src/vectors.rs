@@ -126,6 +126,7 @@ fn frames() -> Vec<Value> {
             &Refusal::Overloaded,
             &[],
         ),
+        vector("refused, linked", kind::REFUSED, &Refusal::Linked, &[]),
         vector("bind", kind::BIND, &bind, &[]),
         vector(
             "bound",
@@ -153,6 +154,24 @@ fn frames() -> Vec<Value> {
             kind::ANSWER,
             &answer(7, Ok(vec![])),
             &body(&-5_i64),
+        ),
+        vector(
+            "call, the next items of a stream of strings, 64 at most",
+            kind::CALL,
+            &call(8, "Streaming.next(u32)->[T]", 0, vec![]),
+            &body(&(64_u32,)),
+        ),
+        vector(
+            "answer, two items of that stream",
+            kind::ANSWER,
+            &answer(8, Ok(vec![])),
+            &body(&["a", "b"].as_slice()),
+        ),
+        vector(
+            "answer, that stream is complete",
+            kind::ANSWER,
+            &answer(8, Ok(vec![])),
+            &body(&Vec::<String>::new()),
         ),
         vector("nack", kind::NACK, &7_u32, &[]),
         vector(
@@ -379,6 +398,8 @@ fn methods() -> Vec<Value> {
         "Counter.get_and_reset()->i64",
         "Room.join(@Listener)->@Room",
         "Room.later([Ask{n:u32,reply:!u32}])",
+        "Room.lines(*str)->*str",
+        "Streaming.next(u32)->[T]",
     ];
     let number = |shape| json!({ "shape": shape, "number": format!("{:08x}", number(shape)) });
     shapes.map(number).to_vec()

@@ -19,6 +19,7 @@ use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Broken, Grant, Limits, Refusal, Stats};
 use crate::numbers::Numbers;
 use crate::outbox::Outbox;
+use crate::peers::Seat;
 use receive::Parts;
 
 /// Who we are, for the peer.
@@ -116,6 +117,10 @@ pub struct Session {
     codec: String,
     /// The names that the peer may have; any if there are none.
     expected: Option<Vec<String>>,
+    /// The place of the link among those of this node.
+    seat: Option<Seat>,
+    /// Our greeting, if it waits for the peer's.
+    greeting: Vec<u8>,
     begun: Instant,
     peer: Option<Peer>,
     out: Outbox,
@@ -161,6 +166,8 @@ impl Session {
             cluster: hello.cluster,
             codec: hello.codec,
             expected: None,
+            seat: None,
+            greeting: Vec::new(),
             begun: now,
             peer: None,
             out,
@@ -184,6 +191,15 @@ impl Session {
     /// The peer may only be one of these nodes: its certificate says so.
     pub fn expect(&mut self, nodes: Vec<String>) {
         self.expected = Some(nodes);
+    }
+
+    /// There may be one link to the peer: this, if the place is free. We wait for the greeting of who
+    /// has connected to us, so that it hears one thing: that there is a link, or that there is none.
+    pub(crate) fn seat(&mut self, seat: Seat) {
+        if !seat.dialed {
+            self.greeting = std::mem::take(self.out.control.end());
+        }
+        self.seat = Some(seat);
     }
 
     /// The peer, once it has said who it is.

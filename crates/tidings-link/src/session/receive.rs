@@ -84,6 +84,11 @@ impl Session {
             self.refuse(&why);
             return Err(Broken::Refused(why));
         }
+        if !self.greeting.is_empty() {
+            // Before all that was put in meanwhile.
+            self.greeting.append(self.out.control.end());
+            *self.out.control.end() = std::mem::take(&mut self.greeting);
+        }
         self.purse = Purse::new(hello.window, hello.link_window);
         self.calls = Numbers::new(hello.calls.min(1 << 20));
         self.peer = Some(Peer {
@@ -95,7 +100,7 @@ impl Session {
         Ok(Incoming::Up)
     }
 
-    fn objection(&self, hello: &Hello) -> Option<Refusal> {
+    fn objection(&mut self, hello: &Hello) -> Option<Refusal> {
         let (min, max) = frame::VERSIONS;
         if hello.versions.1 < min || hello.versions.0 > max {
             return Some(Refusal::Version(min, max));
@@ -110,7 +115,8 @@ impl Session {
         if expected.is_some_and(|names| !names.contains(&hello.node)) {
             return Some(Refusal::Node(hello.node.clone()));
         }
-        None
+        let seat = self.seat.as_mut()?;
+        seat.take(&hello.node, hello.incarnation).err()
     }
 
     fn frame<'a>(

@@ -112,7 +112,7 @@ fn pair(fault: Fault, limits: Limits) -> (CounterRef, Link, Link, Arc<Fault>) {
     (counter, server, client, fault)
 }
 
-fn run<F: Future>(seed: u64, f: impl FnOnce() -> F) -> F::Output {
+pub(crate) fn run<F: Future>(seed: u64, f: impl FnOnce() -> F) -> F::Output {
     let runtime = Runtime::builder().seam(Seeded::new(seed)).build().unwrap();
     runtime.block_on(async { f().await })
 }
@@ -507,4 +507,22 @@ fn the_same_calls_hold_under_a_hundred_schedules() {
             }
         });
     }
+}
+
+#[test]
+fn a_request_that_waits_because_too_much_is_to_be_written_is_counted() {
+    run(7, || async {
+        let narrow = Limits {
+            outgoing: 1,
+            ..Limits::default()
+        };
+        let (_counter, _server, client, _) = pair(Fault::none(), narrow);
+        let there: CounterRef = client.get("counter").await.unwrap();
+        assert_eq!(client.stats().await.unwrap().congested, 0);
+        for n in 0..3 {
+            there.add(n).await.unwrap();
+        }
+        assert_eq!(there.get().await.unwrap(), 3);
+        assert!(client.stats().await.unwrap().congested > 0);
+    });
 }

@@ -12,5 +12,6 @@ mod known;
 mod limits;
 mod python;
 mod sockets;
+mod streams;
 mod travel;
 mod turns;

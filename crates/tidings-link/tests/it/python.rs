@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde::{Deserialize, Serialize};
-use tidings::actor::{self, Mailbox, Reply};
+use tidings::actor::{self, Mailbox, Reply, Streaming};
 use tidings::{Runtime, Schema};
 use tidings_link::{Exports, Limits, Listener, Options, Server, Tls};
 
@@ -88,6 +88,10 @@ trait Shop {
     async fn large(&self, size: u32) -> Vec<u8>;
     async fn branch(&mut self) -> ShopRef;
     async fn panics(&mut self) -> ();
+    async fn count(&self, to: u32) -> Streaming<u32>;
+    async fn total(&self, numbers: Streaming<u32>) -> Result<u64, String>;
+    /// How many streams were left by who took their items.
+    async fn left(&self) -> u32;
 }
 
 #[derive(Default)]
@@ -96,6 +100,7 @@ struct Counter {
     this: Option<actor::WeakActorRef<ShopMessage>>,
     listeners: Vec<EarRef>,
     hung: Vec<Reply<u32>>,
+    left: std::sync::Arc<std::sync::atomic::AtomicU32>,
 }
 
 impl Shop for Counter {
@@ -158,6 +163,30 @@ impl Shop for Counter {
     }
     async fn panics(&mut self) -> () {
         panic!("the shop breaks");
+    }
+    async fn count(&self, to: u32) -> Streaming<u32> {
+        let (replies, numbers) = actor::streaming(8);
+        let left = std::sync::Arc::clone(&self.left);
+        tidings::spawn(async move {
+            for n in 0..to {
+                if replies.send(n).await.is_err() {
+                    left.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    return;
+                }
+            }
+            replies.finish();
+        });
+        numbers
+    }
+    async fn total(&self, mut numbers: Streaming<u32>) -> Result<u64, String> {
+        let mut sum = 0;
+        while let Some(n) = numbers.recv().await {
+            sum += u64::from(n.map_err(|why| why.to_string())?);
+        }
+        Ok(sum)
+    }
+    async fn left(&self) -> u32 {
+        self.left.load(std::sync::atomic::Ordering::Relaxed)
     }
 }
 

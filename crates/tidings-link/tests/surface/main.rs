@@ -3,7 +3,7 @@
 
 use tidings_link::{
     Address, AddressError, Bind, Broken, ConnectError, Connector, Driver, End, Exports, Failure,
-    GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Refusal, Server,
+    GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Peers, Refusal, Server,
     Session, Stats, Tls, TlsError, Unbound, memory,
 };
 
@@ -40,6 +40,7 @@ fn all() -> Vec<Row> {
         "Listener": Listener => "SYU";
         "Options": Options => "SYU";
         "Peer": Peer => "SYU";
+        "Peers": Peers => "SYU";
         "Refusal": Refusal => "SYU";
         "Server": Server => "SYU";
         "Session": Session => "SYU";

@@ -5,3 +5,4 @@ mod failing;
 mod gallery;
 mod links;
 mod nodes;
+mod peers;

@@ -133,7 +133,7 @@ pub const CAPACITY: usize = 256;
 static LAST_ID: AtomicU64 = AtomicU64::new(0);
 
 /// A number for an actor.
-fn next_id() -> u64 {
+pub(crate) fn next_id() -> u64 {
     // RELAXED: only its being unique counts.
     1 + LAST_ID.fetch_add(1, Ordering::Relaxed)
 }

@@ -123,6 +123,12 @@ impl<T> Replies<T> {
         let inner = self.inner.take();
         *lock(&inner.end) = End::Finished;
     }
+
+    /// The stream breaks off, for this reason.
+    #[cfg(feature = "remote")]
+    pub(crate) fn fail(self, why: CallError) {
+        self.inner.take().answer(why);
+    }
 }
 
 impl<T> Answer for Inner<T> {
@@ -189,6 +195,21 @@ impl<T> Streaming<T> {
             items: self.receiver.into_stream(),
             end: self.end,
         }
+    }
+
+    /// A second end of the same stream, which is to take its place.
+    #[cfg(feature = "remote")]
+    pub(crate) fn twin(&self) -> Self {
+        Self {
+            receiver: self.receiver.clone(),
+            end: Arc::clone(&self.end),
+        }
+    }
+
+    /// An item that is there.
+    #[cfg(feature = "remote")]
+    pub(crate) fn try_recv(&mut self) -> Option<T> {
+        self.receiver.try_recv().ok()
     }
 }
 

@@ -178,10 +178,18 @@ impl<'a> Incoming<'a> {
     /// # Errors
     /// If nobody waits for one.
     pub fn reply<R: Serialize + Send + 'static>(&mut self) -> Result<Reply<R>, Malformed> {
-        let call = self.call.take();
-        let call = call.ok_or_else(|| Malformed::new("the method is a call"))?;
+        let call = self.caller()?;
         let (reply, answers) = Reply::pair(call.deadline);
         with(|port| port.serve(call.id, Box::new(Answering::new(answers))))??;
         Ok(reply)
+    }
+
+    /// Who waits for an answer.
+    ///
+    /// # Errors
+    /// If nobody does.
+    pub(super) fn caller(&mut self) -> Result<Call, Malformed> {
+        let call = self.call.take();
+        call.ok_or_else(|| Malformed::new("the method is a call"))
     }
 }

@@ -16,6 +16,7 @@
 //! | `reference.rs` | references and replies as serde sees them |
 //! | `proxy.rs` | messages on their way out |
 //! | `export.rs` | messages on their way in |
+//! | `streaming.rs` | answers of many parts |
 //!
 //! ```
 //! use tidings::remote::{Remote, interface};
@@ -39,6 +40,7 @@ mod port;
 mod proxy;
 mod reference;
 mod schema;
+mod streaming;
 
 use std::any::TypeId;
 use std::collections::{BTreeMap, HashMap};

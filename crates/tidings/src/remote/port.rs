@@ -119,7 +119,8 @@ pub trait Port: Any + Send {
     /// Sends a request of a proxy, with what was carried since `begin`.
     fn request(&mut self, request: Request<'_>, pending: Option<Box<dyn Pending>>);
 
-    /// A message is encoded from here on: it carries nothing yet.
+    /// A message is encoded from here on: it carries nothing yet. What one carried that was begun and
+    /// not sent stays here.
     fn begin(&mut self);
 
     /// The message that was encoded is not sent: what it carried stays here.

@@ -94,6 +94,10 @@ pub struct Outgoing {
 }
 
 impl Outgoing {
+    pub(super) fn new(target: u32, interface: &'static Interface) -> Self {
+        Self { target, interface }
+    }
+
     /// A one-way message: the place of its method, and its arguments.
     pub fn tell<A: Serialize>(&mut self, method: usize, arguments: &A) {
         // Nobody waits for it: a message that cannot be written is as if it were lost on the way.
@@ -170,6 +174,14 @@ pub struct Imported {
 }
 
 impl Imported {
+    /// One to which there is no other reference.
+    pub(super) fn alone(proxy: Proxy) -> Self {
+        Self {
+            proxy,
+            again: Box::new(|| None),
+        }
+    }
+
     /// Sends what is in its mailbox, as far as the link has credit. Ready when it has ended.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         self.proxy.poll(cx)
@@ -237,20 +249,22 @@ where
 
 /// The life of a proxy.
 async fn forward<M: Remote>(mut mailbox: Mailbox<M>, target: u32, turn: u64) {
-    let mut way = Outgoing {
-        target,
-        interface: interface::<M>(),
-    };
-    let may_send = |_: &mut Context<'_>| match with(|port| port.may_send(target, turn)) {
-        Ok(true) => Poll::Ready(()),
-        _ => Poll::Pending,
-    };
+    let mut way = Outgoing::new(target, interface::<M>());
     loop {
         // First the credit, so that what has to wait waits in the mailbox.
-        poll_fn(may_send).await;
+        credit(target, turn).await;
         let Ok(message) = mailbox.recv().await else {
             return;
         };
         dropping(CallError::NoReply, || message.send(&mut way));
     }
+}
+
+/// Waits until a request may be sent there.
+pub(super) async fn credit(target: u32, turn: u64) {
+    poll_fn(|_| match with(|port| port.may_send(target, turn)) {
+        Ok(true) => Poll::Ready(()),
+        _ => Poll::Pending,
+    })
+    .await;
 }

@@ -1,0 +1,252 @@
+//! One link for each peer, whichever of two nodes connects, and when both do at once: the table of
+//! nodes that link to each other. Used by connectors and listeners that share one.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use tidings::channel::oneshot;
+use tidings::sync::Semaphore;
+
+use crate::limits::Refusal;
+use crate::link::{Link, State};
+use crate::shared::Shared;
+
+/// The links of a node to others, one for each: shared by its [`Listener`](crate::Listener::peers)
+/// and its [`Connector`](crate::Connector::peer)s. Clones are the same table.
+///
+/// Whoever connects to a node to which there is a link gets that one. If two nodes connect to each
+/// other at once, the connection of the one whose name is greater stays (as between nodes of
+/// Erlang), and both get it. A node that comes anew, with another incarnation, takes the place of
+/// what it was before, whose link ends.
+///
+/// Names are as good as certificates make them: without TLS, whoever says a name has its place.
+///
+/// ```
+/// use tidings_link::{Connector, Listener, Options, Peers};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// # async fn node(name: &str) -> (Peers, tidings_link::Server) {
+/// let peers = Peers::new();
+/// let listener = Listener::bind("tcp://127.0.0.1:0", Options::new(name)).await.unwrap();
+/// let server = listener.peers(&peers).serve();
+/// # (peers, server)
+/// # }
+/// # let (alice, first) = node("alice").await;
+/// # let (bob, second) = node("bob").await;
+/// # async fn to(node: &str, at: &tidings_link::Server, peers: &Peers, us: &str) {
+/// let connector = Connector::new(&at.address().to_string()).unwrap();
+/// let connector = connector.options(Options::new(us)).peer(node, peers);
+/// let link = connector.connect().await.unwrap();
+/// assert_eq!(link.up().await.unwrap().node, node);
+/// # }
+/// # let both = (to("bob", &second, &alice, "alice"), to("alice", &first, &bob, "bob"));
+/// # futures::future::join(both.0, both.1).await;
+/// # assert_eq!(first.count() + second.count(), 1);
+/// # });
+/// ```
+#[derive(Clone, Default)]
+pub struct Peers {
+    table: Arc<Mutex<HashMap<String, Known>>>,
+}
+
+/// What is known of a node.
+struct Known {
+    /// Its incarnation, and the link to it.
+    link: Option<(u64, Weak<Shared>, Weak<State>)>,
+    /// One of this side connects to it.
+    dialing: bool,
+    /// So that one does at a time.
+    turn: Arc<Semaphore>,
+    /// Those who wait for a link that comes from there.
+    waiting: Vec<oneshot::Sender<()>>,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            link: None,
+            dialing: false,
+            turn: Arc::new(Semaphore::new(1)),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl Known {
+    /// What the link consists of, if it lives, and the incarnation of who is there. Not the link
+    /// itself: its drop wakes its driver, and the table is locked.
+    fn live(&self) -> Option<(u64, Arc<Shared>, Arc<State>)> {
+        let (incarnation, shared, state) = self.link.as_ref()?;
+        let (shared, state) = (shared.upgrade()?, state.upgrade()?);
+        let lives = state.down.try_read().is_none();
+        lives.then_some((*incarnation, shared, state))
+    }
+}
+
+impl Peers {
+    /// No links.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The link to this node, if there is one.
+    #[must_use]
+    pub fn get(&self, node: &str) -> Option<Link> {
+        let live = self.lock().get(node)?.live();
+        live.map(|(_, shared, state)| Link::again(shared, state))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The turn to connect there.
+    pub(crate) fn turn(&self, node: &str) -> Arc<Semaphore> {
+        let mut table = self.lock();
+        Arc::clone(&table.entry(node.to_owned()).or_default().turn)
+    }
+
+    /// Connects from here on; or gives the link that there is.
+    pub(crate) fn dial<'a>(&'a self, node: &'a str) -> Result<Dialing<'a>, Link> {
+        let live = {
+            let mut table = self.lock();
+            let known = table.entry(node.to_owned()).or_default();
+            let live = known.live();
+            known.dialing |= live.is_none();
+            live
+        };
+        match live {
+            Some((_, shared, state)) => Err(Link::again(shared, state)),
+            None => Ok(Dialing { peers: self, node }),
+        }
+    }
+
+    /// The link that there is, or the one that comes next.
+    pub(crate) async fn arrival(&self, node: &str) -> Link {
+        loop {
+            let (came, comes) = tidings::oneshot();
+            let live = {
+                let mut table = self.lock();
+                let known = table.entry(node.to_owned()).or_default();
+                known.waiting.retain(|came| !came.is_closed());
+                known.waiting.push(came);
+                known.live()
+            };
+            if let Some((_, shared, state)) = live {
+                return Link::again(shared, state);
+            }
+            let _ = comes.await;
+        }
+    }
+
+    /// Forgets a node of which there is nothing to know.
+    fn forget(&self, node: &str) {
+        let mut table = self.lock();
+        let idle = |known: &Known| {
+            let nobody = !known.dialing && Arc::strong_count(&known.turn) == 1;
+            let waits = |came: &oneshot::Sender<()>| !came.is_closed();
+            nobody && known.link.is_none() && !known.waiting.iter().any(waits)
+        };
+        if table.get(node).is_some_and(idle) {
+            table.remove(node);
+        }
+    }
+}
+
+impl fmt::Debug for Peers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.lock().keys()).finish()
+    }
+}
+
+/// One of this side connects, until this is dropped.
+pub(crate) struct Dialing<'a> {
+    peers: &'a Peers,
+    node: &'a str,
+}
+
+impl Drop for Dialing<'_> {
+    fn drop(&mut self) {
+        if let Some(known) = self.peers.lock().get_mut(self.node) {
+            known.dialing = false;
+        }
+        self.peers.forget(self.node);
+    }
+}
+
+/// The place that a link has in the table, or is to have.
+pub(crate) struct Seat {
+    peers: Peers,
+    us: String,
+    /// We have connected; otherwise the peer has.
+    pub(crate) dialed: bool,
+    link: (Weak<Shared>, Weak<State>),
+    taken: Option<String>,
+}
+
+impl Seat {
+    pub(crate) fn new(peers: Peers, us: &str, dialed: bool, link: &Link) -> Self {
+        Self {
+            peers,
+            us: us.to_owned(),
+            dialed,
+            link: (Arc::downgrade(&link.shared), Arc::downgrade(&link.state)),
+            taken: None,
+        }
+    }
+
+    /// The peer says who it is.
+    ///
+    /// # Errors
+    /// If there is another link to it, or is to be.
+    pub(crate) fn take(&mut self, node: &str, incarnation: u64) -> Result<(), Refusal> {
+        let (live, waiting) = {
+            let mut table = self.peers.lock();
+            let known = table.entry(node.to_owned()).or_default();
+            let live = known.live();
+            let free = match &live {
+                Some((there, ..)) => *there != incarnation,
+                // Both connect: the other does the same, from its side.
+                None => self.dialed || !known.dialing || node > &*self.us,
+            };
+            let waiting = free.then(|| {
+                let (shared, state) = self.link.clone();
+                known.link = Some((incarnation, shared, state));
+                std::mem::take(&mut known.waiting)
+            });
+            (live, waiting)
+        };
+        let waiting = waiting.ok_or(Refusal::Linked)?;
+        self.taken = Some(node.to_owned());
+        if let Some((_, shared, state)) = live {
+            // What it was before.
+            Link::again(shared, state).close();
+        }
+        for came in waiting {
+            let _ = came.send(());
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        let Some(node) = &self.taken else {
+            return;
+        };
+        if let Some(known) = self.peers.lock().get_mut(node) {
+            known.link.take_if(|link| link.1.ptr_eq(&self.link.0));
+        }
+        self.peers.forget(node);
+    }
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat")
+            .field("dialed", &self.dialed)
+            .field("taken", &self.taken)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,142 @@
+//! Nodes that keep to one link between them, and connect to each other whenever there is none: also
+//! both at once, and while the network and machines fail.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use tidings::Event;
+use tidings::actor;
+use tidings::sched::random;
+use tidings::time::sleep;
+use tidings_link::{Connector, Exports, Link, Listener, Options, Peers};
+use tidings_sim::{Node, Sim, world};
+
+#[tidings::interface(remote)]
+trait Clerk {
+    async fn who(&self) -> String;
+}
+
+struct Desk(&'static str);
+
+impl Clerk for Desk {
+    async fn who(&self) -> String {
+        self.0.to_owned()
+    }
+}
+
+/// Where a node is, once it is there.
+type Place = Arc<OnceLock<SocketAddr>>;
+
+/// What each node says of itself: how often it had a link, and how many there are that were made to it.
+type Book = Arc<Mutex<BTreeMap<&'static str, (usize, usize)>>>;
+
+/// A node that has a link to the other whenever it can.
+fn node(us: &'static str, them: &'static str, place: &Place, book: &Book) -> Node {
+    let (place, book) = (Arc::clone(place), Arc::clone(book));
+    world().node(us, move || {
+        let (place, book) = (Arc::clone(&place), Arc::clone(&book));
+        async move {
+            let clerk: ClerkRef = actor::start(Desk(us));
+            let options = Options::new(us).exports(Exports::new().add("clerk", &clerk));
+            let listener = Listener::bind_insecure("tcp://0.0.0.0:7", options.clone()).await;
+            let peers = Peers::new();
+            let server = listener.unwrap().peers(&peers).serve();
+            let there = format!("tcp://{}", place.get().unwrap());
+            let connector = Connector::new(&there).unwrap().insecure(true);
+            let connector = connector
+                .options(options)
+                .backoff(Duration::from_millis(10), Duration::from_secs(1))
+                .peer(them, &peers);
+            for round in 0.. {
+                if random(2) == 0 {
+                    sleep(Duration::from_millis(random(6) as u64)).await;
+                }
+                // Two of this side at once: they get the same.
+                let (link, same) = futures::future::join(
+                    connector.connect_until_up(),
+                    connector.connect_until_up(),
+                )
+                .await;
+                drop(same.unwrap());
+                let link = link.unwrap();
+                let said = talk(&link, them).await;
+                if said && round < ROUNDS && random(3) == 0 {
+                    link.close();
+                }
+                loop {
+                    book.lock().unwrap().insert(us, (round, server.count()));
+                    let spell = Duration::from_secs(1 + random(3) as u64);
+                    if link.down().timeout(spell).await.is_ok() || round < ROUNDS {
+                        break;
+                    }
+                }
+            }
+        }
+    })
+}
+
+/// So often a node ends its link, perhaps; then it keeps it.
+const ROUNDS: usize = 4;
+
+/// Does the link lead where it should? `false`: it has ended.
+async fn talk(link: &Link, them: &str) -> bool {
+    let Ok(clerk) = link.get::<ClerkRef>("clerk").await else {
+        return false;
+    };
+    match clerk.who().await {
+        Ok(name) => {
+            assert_eq!(name, them);
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+async fn both(faults: bool) {
+    let (first, second) = (Place::default(), Place::default());
+    let book = Book::default();
+    let alice = node("alice", "bob", &second, &book);
+    let bob = node("bob", "alice", &first, &book);
+    first.set(alice.address(7)).unwrap();
+    second.set(bob.address(7)).unwrap();
+    if faults {
+        for _ in 0..4 {
+            sleep(Duration::from_millis(random(2_000) as u64)).await;
+            break_something(&alice, &bob).await;
+        }
+    }
+    // Longer than all that a link and a connector wait for.
+    sleep(Duration::from_secs(120)).await;
+    let book = book.lock().unwrap();
+    assert!(book.values().all(|(rounds, _)| *rounds >= ROUNDS), "{book:?}");
+    assert_eq!(book.values().map(|(_, links)| links).sum::<usize>(), 1, "{book:?}");
+}
+
+async fn break_something(alice: &Node, bob: &Node) {
+    let spell = Duration::from_millis([5, 500, 20_000][random(3)]);
+    match random(3) {
+        0 => alice.sever(bob),
+        1 => {
+            alice.partition(bob);
+            sleep(spell).await;
+            alice.heal(bob);
+        }
+        _ => {
+            bob.crash();
+            sleep(spell).await;
+            bob.restart();
+        }
+    }
+}
+
+#[test]
+fn two_nodes_that_connect_to_each_other_at_once_have_one_link() {
+    Sim::new(0).seeds(100).run(|| both(false));
+}
+
+#[test]
+fn nodes_keep_to_one_link_while_they_crash_come_back_and_are_cut_off() {
+    Sim::new(0).seeds(60).run(|| both(true));
+}

@@ -1,0 +1,247 @@
+//! Streams that travel: a stream is an actor of the side where it is filled, which the other asks for
+//! the next items whenever it has room. So a slow taker slows the filler down, and a stream that is
+//! dropped, breaks off, or whose link ends is what an actor is.
+
+use std::any::{Any, TypeId};
+
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::export::{Export, Incoming, Served, Wait};
+use super::port::{Carried, Identity, Outcome, with};
+use super::proxy::{Imported, Outgoing, credit, refused};
+use super::schema::{self, Describe, Schema};
+use super::{Interface, Malformed, Method};
+use crate::actor::remote::Proxy;
+use crate::actor::{self, CallError, Exit, Mailbox, Replies, Reply, Streaming, next_id};
+use crate::channel::TryRecvError;
+use crate::channel::bell::Door;
+use crate::channel::oneshot::{self, oneshot};
+use crate::event::{Either, Event};
+use crate::primitive::{Arc, Mutex, OnceLock, lock};
+
+/// How many items are asked for at a time, and how many wait for who takes them.
+const ITEMS: u32 = 64;
+
+/// No more are given at a time, whatever is asked for.
+const MOST: u32 = 1 << 10;
+
+/// An answer that is larger has one item.
+const LARGE: usize = 32 << 10;
+
+/// What a stream can be asked. What its items are, the method says that it came by.
+fn interface() -> &'static Interface {
+    static STREAMING: OnceLock<Interface> = OnceLock::new();
+    STREAMING.get_or_init(|| {
+        let shape = "Streaming.next(u32)->[T]";
+        let next = Method {
+            name: "next",
+            arguments: &["most"],
+            shape: shape.to_owned(),
+            number: schema::number(shape),
+        };
+        Interface {
+            name: "Streaming",
+            methods: vec![next],
+        }
+    })
+}
+
+impl<T: Schema> Schema for Streaming<T> {
+    fn describe(to: &mut Describe) {
+        to.parts("*", &[("", T::describe)], "");
+    }
+}
+
+/// The stream that travels has the items; this one, which stays, has none any more.
+impl<T: Serialize + Send + 'static> Serialize for Streaming<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let identity = Identity {
+            actor: next_id(),
+            kind: TypeId::of::<Self>(),
+        };
+        let place = with(|port| {
+            port.export(identity, &mut |_, _| {
+                Arc::new(Source(Arc::new(Mutex::new(State {
+                    items: Some(self.twin()),
+                    taken: Vec::new(),
+                }))))
+            })
+        });
+        serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
+    }
+}
+
+impl<'de, T: DeserializeOwned + Send + 'static> Deserialize<'de> for Streaming<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let place = u32::deserialize(deserializer)?;
+        let found = with(|port| match port.carried(place) {
+            Some(Carried::Mine(target)) => {
+                port.import(target, TypeId::of::<Self>(), &mut |target, turn| {
+                    let (replies, items) = actor::streaming::<T>(ITEMS as usize);
+                    let (_, proxy) = Proxy::new("Streaming", 1, |_: Mailbox<()>| {
+                        pull(replies, target, turn)
+                    });
+                    (Box::new(items), Imported::alone(proxy))
+                })
+            }
+            _ => Err(Malformed::new("it carries no such stream")),
+        });
+        let found = found.flatten().map_err(D::Error::custom)?;
+        let found = found.downcast::<Self>();
+        found
+            .map(|found| *found)
+            .map_err(|_| D::Error::custom("it is of another type"))
+    }
+}
+
+/// Asks for items until there are no more, or nobody takes them.
+async fn pull<T: DeserializeOwned + Send + 'static>(replies: Replies<T>, target: u32, turn: u64) {
+    let mut way = Outgoing::new(target, interface());
+    loop {
+        credit(target, turn).await;
+        let (reply, mut answers) = Reply::<Vec<T>>::pair(None);
+        way.call(0, &(ITEMS,), reply);
+        let answer = answers.recv().either(replies.closed()).biased().await;
+        let Either::Left(answer, ()) = answer else {
+            return;
+        };
+        let items = match answer {
+            Ok(Ok(items)) if items.is_empty() => return replies.finish(),
+            Ok(Ok(items)) => items,
+            Ok(Err(why)) => return replies.fail(*why),
+            Err(_) => return replies.fail(CallError::NoReply),
+        };
+        for item in items {
+            if replies.send(item).await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// A stream that is filled here, for the peer.
+struct Source<T>(Arc<Mutex<State<T>>>);
+
+struct State<T> {
+    /// Not there while the next item is waited for.
+    items: Option<Streaming<T>>,
+    /// Items that have been taken, and not been sent.
+    taken: Vec<T>,
+}
+
+impl<T: Serialize + Send + 'static> Export for Source<T> {
+    fn interface(&self) -> &'static Interface {
+        interface()
+    }
+
+    fn deliver(&self, mut incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed> {
+        let (most,) = incoming.arguments::<(u32,)>()?;
+        let call = incoming.caller()?;
+        let (ready, answer) = oneshot();
+        let (held, written) = oneshot::<()>();
+        let batch = Batch {
+            answer,
+            state: Arc::clone(&self.0),
+            _held: held,
+        };
+        with(|port| port.serve(call.id, Box::new(batch)))??;
+        let state = Arc::clone(&self.0);
+        Ok(Some(Box::pin(async move {
+            take(&state, most.clamp(1, MOST) as usize, ready).await;
+            // The next is asked for when these have been written.
+            let _ = written.await;
+        })))
+    }
+
+    fn reference(&self) -> &dyn Any {
+        &()
+    }
+
+    fn exit(&self) -> Option<Exit> {
+        None
+    }
+}
+
+/// Waits for an item, takes those behind it that are there, and says that it has.
+async fn take<T: Send>(
+    state: &Mutex<State<T>>,
+    most: usize,
+    ready: oneshot::Sender<Result<(), CallError>>,
+) {
+    let (items, mut taken) = {
+        let mut state = lock(state);
+        (state.items.take(), std::mem::take(&mut state.taken))
+    };
+    let mut items = items.expect("one after the other waits for items");
+    let mut outcome = Ok(());
+    if taken.is_empty() {
+        match items.recv().either(ready.closed()).biased().await {
+            Either::Left(Some(Ok(item)), ()) => taken.push(item),
+            Either::Left(Some(Err(why)), ()) => outcome = Err(why),
+            // It is complete, or nobody wants it any more.
+            Either::Left(None, ()) | Either::Right(_, ()) => {}
+        }
+    }
+    while (1..most).contains(&taken.len())
+        && let Some(item) = items.try_recv()
+    {
+        taken.push(item);
+    }
+    {
+        let mut state = lock(state);
+        (state.items, state.taken) = (Some(items), taken);
+    }
+    let _ = ready.send(outcome);
+}
+
+/// What the peer gets who has asked for the next items.
+struct Batch<T> {
+    answer: oneshot::Receiver<Result<(), CallError>>,
+    state: Arc<Mutex<State<T>>>,
+    /// Dropped when the items have been written.
+    _held: oneshot::Sender<()>,
+}
+
+impl<T: Serialize + Send + 'static> Served for Batch<T> {
+    fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>> {
+        match self.answer.try_recv() {
+            Ok(Ok(())) => Some(self.write(to).map_err(refused)),
+            Ok(Err(why)) => Some(Err(why)),
+            Err(TryRecvError::Closed) => Some(Err(CallError::NoReply)),
+            Err(TryRecvError::Empty) => None,
+        }
+    }
+
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
+        self.answer.hang_bell(door, key);
+    }
+}
+
+impl<T: Serialize> Batch<T> {
+    /// As many as make an answer that is not large, or one.
+    fn write(&self, to: &mut Vec<u8>) -> Result<(), Malformed> {
+        let mut items = std::mem::take(&mut lock(&self.state).taken);
+        let (start, mut count) = (to.len(), items.len());
+        loop {
+            let format = with(|port| {
+                port.begin();
+                port.format()
+            })?;
+            let written = format.encode(&&items[..count], to);
+            if let Err(malformed) = written {
+                with(|port| port.undo())?;
+                return Err(malformed);
+            }
+            if count <= 1 || to.len() - start <= LARGE {
+                break;
+            }
+            to.truncate(start);
+            count /= 2;
+        }
+        items.drain(..count);
+        lock(&self.state).taken = items;
+        Ok(())
+    }
+}
