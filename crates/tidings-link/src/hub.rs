@@ -55,8 +55,9 @@ pub(crate) struct Out {
     identity: Identity,
     /// How often its reference has been sent, and not been given up.
     pub(crate) sent: u32,
-    /// A message that waits for a place in its mailbox, and the size of its body.
-    pub(crate) waits: Option<(usize, Wait)>,
+    /// A message that waits for a place in its mailbox, and the size of its body, for which there is
+    /// credit to give.
+    pub(crate) waits: Option<(Option<usize>, Wait)>,
     /// Those behind that.
     pub(crate) queue: VecDeque<Queued>,
     /// The peer knows that it has ended.

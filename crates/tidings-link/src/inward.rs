@@ -188,6 +188,7 @@ impl Hub {
         self.carried.extend(carried.into_iter().map(Some));
         self.reserved = call;
         let caller = call.map(|id| Caller { id, deadline });
+        let takes_at_once = export.takes_at_once();
         let (mut hub, delivered) = enter(self, || export.deliver(Parts::new(place, &body, caller)));
         // A message without an answer that was called, or one that could not be decoded.
         let unanswered = hub.reserved.take();
@@ -217,12 +218,15 @@ impl Hub {
             }
         };
         hub.leftovers();
+        let mut owed = Some(size);
         if let Some(wait) = waits
             && let Some(out) = hub.exports.get_mut(&target)
         {
-            out.waits = Some((size, wait));
+            let later = owed.take_if(|_| !takes_at_once);
+            out.waits = Some((later, wait));
             hub.due.push(Due::Place(target));
-        } else {
+        }
+        if let Some(size) = owed {
             hub.session.taken(target, size);
         }
         match hub.broken.take() {
@@ -274,7 +278,9 @@ impl Hub {
                 }
                 let size = *size;
                 out.waits = None;
-                self.session.taken(target, size);
+                if let Some(size) = size {
+                    self.session.taken(target, size);
+                }
                 continue;
             }
             let Some(next) = out.queue.pop_front() else {

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tidings::actor::{self, CallError, Exit, Replies, Streaming, streaming};
 use tidings::Event;
-use tidings_link::{Broken, Exports, Link, Options, link, memory};
+use tidings::actor::{self, CallError, Exit, Replies, Streaming, streaming};
+use tidings_link::{Broken, Exports, Grant, Limits, Link, Options, link, memory};
 
 use crate::faults::run;
 use crate::formats::Json;
@@ -32,7 +32,10 @@ struct Topic {
     left: tidings::Sender<u32>,
 }
 
-fn filled<T: Send + 'static>(room: usize, items: impl Iterator<Item = T> + Send + 'static) -> Streaming<T> {
+fn filled<T: Send + 'static>(
+    room: usize,
+    items: impl Iterator<Item = T> + Send + 'static,
+) -> Streaming<T> {
     let (replies, stream) = streaming(room);
     tidings::spawn(async move {
         for item in items {
@@ -136,7 +139,7 @@ fn a_stream_comes_whole_and_in_order_under_a_hundred_schedules_in_any_format() {
     for seed in 0..100 {
         run(seed, || async move {
             let json = |node: &str| Options::new(node).codec(Json);
-            let options = if seed % 4 == 0 { json } else { plain };
+            let options: fn(&str) -> Options = if seed % 4 == 0 { json } else { plain };
             let (feed, ..) = there(options).await;
             for (to, room) in [(0, 1), (1, 1), (300, 1), (300, 3), (500, 1000)] {
                 let numbers = feed.count(to, room).await.unwrap();
@@ -184,7 +187,10 @@ fn items_that_are_large_go_one_by_one() {
         let (feed, _, server, _client) = there(plain).await;
         let sizes = [10, 40_000, 1_000_000, 20_000, 20_000, 1_000_000, 1, 2];
         let items = all(feed.large(sizes.to_vec()).await.unwrap()).await;
-        assert_eq!(items.iter().map(Vec::len).collect::<Vec<_>>(), sizes.map(|size| size as usize));
+        assert_eq!(
+            items.iter().map(Vec::len).collect::<Vec<_>>(),
+            sizes.map(|size| size as usize)
+        );
         // What had to be written anew was sent once.
         let stats = server.stats().await.unwrap();
         assert_eq!(stats.unsendable, 0);
@@ -229,6 +235,32 @@ fn who_fills_a_stream_waits_for_who_takes_its_items_and_hears_that_he_has_gone()
 }
 
 #[test]
+fn streams_that_nothing_comes_from_take_no_credit() {
+    run(5, || async {
+        let few = |node: &str| {
+            Options::new(node).limits(Limits {
+                link_window: Grant {
+                    messages: 4,
+                    bytes: 1000,
+                },
+                ..Limits::default()
+            })
+        };
+        let (feed, ..) = there(few).await;
+        let mut streams = Vec::new();
+        for _ in 0..20 {
+            streams.push(feed.subscribe().timeout(LONG).await.unwrap());
+        }
+        let all = feed.publish("news".to_owned()).timeout(LONG).await;
+        assert_eq!(all.unwrap(), 20);
+        for stream in &mut streams {
+            let item = stream.recv().timeout(LONG).await.unwrap().unwrap();
+            assert_eq!(item.unwrap(), "news");
+        }
+    });
+}
+
+#[test]
 fn a_stream_that_breaks_off_says_why_also_when_the_link_does() {
     run(4, || async {
         let (feed, _, server, _client) = there(plain).await;
@@ -236,9 +268,15 @@ fn a_stream_that_breaks_off_says_why_also_when_the_link_does() {
         feed.publish("last".to_owned()).await.unwrap();
         feed.fail().await.unwrap();
         assert_eq!(panicked.recv().await.unwrap().unwrap(), "last");
-        let why = panicked.recv().timeout(LONG).await.unwrap().unwrap().unwrap_err();
+        let why = panicked
+            .recv()
+            .timeout(LONG)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap_err();
         assert!(
-            matches!(&why, CallError::Ended(Exit::Panicked(text)) if &**text == "the feed breaks"),
+            matches!(&why, CallError::Ended(Exit::Panicked(text)) if text.to_string() == "the feed breaks"),
             "{why:?}"
         );
         assert!(panicked.recv().await.is_none());
@@ -248,15 +286,27 @@ fn a_stream_that_breaks_off_says_why_also_when_the_link_does() {
         let mut waits = feed.subscribe().await.unwrap();
         assert_eq!(cut.recv().await.unwrap().unwrap(), 0);
         server_of_other.close();
-        let why = waits.recv().timeout(LONG).await.unwrap().unwrap().unwrap_err();
-        assert!(matches!(&why, CallError::Ended(Exit::Disconnected(_))), "{why:?}");
+        let why = waits
+            .recv()
+            .timeout(LONG)
+            .await
+            .unwrap()
+            .unwrap()
+            .unwrap_err();
+        assert!(
+            matches!(&why, CallError::Ended(Exit::Disconnected(_))),
+            "{why:?}"
+        );
         let last = loop {
             match cut.recv().timeout(LONG).await.unwrap().unwrap() {
                 Ok(_) => {}
                 Err(why) => break why,
             }
         };
-        assert!(matches!(&last, CallError::Ended(Exit::Disconnected(_))), "{last:?}");
+        assert!(
+            matches!(&last, CallError::Ended(Exit::Disconnected(_))),
+            "{last:?}"
+        );
         // Who filled it hears of it.
         left.recv().timeout(LONG).await.unwrap().unwrap();
         drop(server);

@@ -3,8 +3,8 @@
 
 use tidings_link::{
     Address, AddressError, Bind, Broken, ConnectError, Connector, Driver, End, Exports, Failure,
-    GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Peers, Refusal, Server,
-    Session, Stats, Tls, TlsError, Unbound, memory,
+    GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Peers, Refusal,
+    Server, Session, Stats, Tls, TlsError, Unbound, memory,
 };
 
 use probe::{No, Row};

@@ -110,8 +110,15 @@ async fn both(faults: bool) {
     // Longer than all that a link and a connector wait for.
     sleep(Duration::from_secs(120)).await;
     let book = book.lock().unwrap();
-    assert!(book.values().all(|(rounds, _)| *rounds >= ROUNDS), "{book:?}");
-    assert_eq!(book.values().map(|(_, links)| links).sum::<usize>(), 1, "{book:?}");
+    assert!(
+        book.values().all(|(rounds, _)| *rounds >= ROUNDS),
+        "{book:?}"
+    );
+    assert_eq!(
+        book.values().map(|(_, links)| links).sum::<usize>(),
+        1,
+        "{book:?}"
+    );
 }
 
 async fn break_something(alice: &Node, bob: &Node) {

@@ -171,23 +171,29 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bounded<'_, S> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<S::Value, D::Error> {
-        let Self { inner, budget, .. } = self;
+        let Self {
+            inner,
+            budget,
+            counted,
+        } = self;
+        if counted {
+            // An element, which is there.
+            let paid = budget.elements(1, size_of::<S::Value>());
+            paid.map_err(D::Error::custom)?;
+        }
         inner.deserialize(Bounded::new(from, budget))
     }
 }
 
 impl<T> Bounded<'_, T> {
-    /// An element of this size comes, if there is one. Paid for before it is read: of those that are
-    /// refused there is none.
-    fn element<E: Error>(&mut self, size: usize) -> Result<(), E> {
-        match self.counted {
-            true => self.budget.elements(1, size).map_err(E::custom),
-            false => Ok(()),
-        }
-    }
-
-    fn part<S>(&mut self, seed: S) -> (Bounded<'_, S>, &mut T) {
-        (Bounded::new(seed, self.budget), &mut self.inner)
+    /// The next element, which is paid for if there is one.
+    fn element<S>(&mut self, seed: S) -> (Bounded<'_, S>, &mut T) {
+        let element = Bounded {
+            inner: seed,
+            budget: &mut *self.budget,
+            counted: self.counted,
+        };
+        (element, &mut self.inner)
     }
 }
 
@@ -198,8 +204,7 @@ impl<'de, A: SeqAccess<'de>> SeqAccess<'de> for Bounded<'_, A> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.element(size_of::<S::Value>())?;
-        let (seed, inner) = self.part(seed);
+        let (seed, inner) = self.element(seed);
         inner.next_element_seed(seed)
     }
 }
@@ -211,8 +216,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, A::Error> {
-        self.element(size_of::<S::Value>())?;
-        let (seed, inner) = self.part(seed);
+        let (seed, inner) = self.element(seed);
         inner.next_key_seed(seed)
     }
 
@@ -221,8 +225,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
             let size = size_of::<S::Value>();
             self.budget.costs(size).map_err(A::Error::custom)?;
         }
-        let (seed, inner) = self.part(seed);
-        inner.next_value_seed(seed)
+        let Self { inner, budget, .. } = self;
+        inner.next_value_seed(Bounded::fixed(seed, budget))
     }
 }
 
@@ -235,7 +239,7 @@ impl<'l, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Bounded<'l, A> {
         seed: S,
     ) -> Result<(S::Value, Self::Variant), A::Error> {
         let Self { inner, budget, .. } = self;
-        let (value, variant) = inner.variant_seed(Bounded::new(seed, &mut *budget))?;
+        let (value, variant) = inner.variant_seed(Bounded::fixed(seed, &mut *budget))?;
         Ok((value, Bounded::new(variant, budget)))
     }
 }
@@ -248,7 +252,7 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bounded<'_, A> {
     }
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
         let Self { inner, budget, .. } = self;
-        inner.newtype_variant_seed(Bounded::new(seed, budget))
+        inner.newtype_variant_seed(Bounded::fixed(seed, budget))
     }
     fn tuple_variant<V: Visitor<'de>>(
         self,

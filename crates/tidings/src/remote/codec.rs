@@ -40,8 +40,7 @@ impl Flavor for Grows<'_> {
 /// If the type has a way to fail, or cannot be written in this format (a sequence of unknown length).
 #[inline]
 pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
-    postcard::serialize_with_flavor(value, Grows(to))
-        .map_err(Malformed::because)
+    postcard::serialize_with_flavor(value, Grows(to)).map_err(Malformed::because)
 }
 
 /// Reads a value, which takes all of the bytes.

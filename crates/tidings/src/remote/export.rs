@@ -32,6 +32,12 @@ pub trait Export: Send + Sync {
     /// If it is none of the actor's: the caller has not heard of it.
     fn deliver(&self, incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed>;
 
+    /// Does a message count as taken while what `deliver` has given is waited for? A stream has taken
+    /// what asks it for items, and answers when there are some.
+    fn takes_at_once(&self) -> bool {
+        false
+    }
+
     /// A reference to it, of the type as which it was exported.
     fn reference(&self) -> &dyn Any;
 

@@ -78,9 +78,7 @@ impl Budget {
         Self {
             depth: limits.depth,
             elements: bytes.saturating_add(limits.elements),
-            memory: bytes
-                .saturating_mul(limits.growth)
-                .saturating_add(1 << 16),
+            memory: bytes.saturating_mul(limits.growth).saturating_add(1 << 16),
         }
     }
 

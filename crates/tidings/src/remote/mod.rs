@@ -53,10 +53,10 @@ pub use serde;
 pub use codec::decode_part;
 pub use codec::{Bytes, decode, encode};
 pub use export::Incoming;
-pub use format::{Codec, Format, Slot, Value};
-pub use limits::{Limits, Malformed};
 #[doc(hidden)]
 pub use export::{Export, Served, Wait};
+pub use format::{Codec, Format, Slot, Value};
+pub use limits::{Limits, Malformed};
 #[doc(hidden)]
 pub use port::{Call, Carried, Identity, Outcome, Port, Request, enter};
 pub use proxy::Outgoing;

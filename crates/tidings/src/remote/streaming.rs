@@ -80,9 +80,8 @@ impl<'de, T: DeserializeOwned + Send + 'static> Deserialize<'de> for Streaming<T
             Some(Carried::Mine(target)) => {
                 port.import(target, TypeId::of::<Self>(), &mut |target, turn| {
                     let (replies, items) = actor::streaming::<T>(ITEMS as usize);
-                    let (_, proxy) = Proxy::new("Streaming", 1, |_: Mailbox<()>| {
-                        pull(replies, target, turn)
-                    });
+                    let (_, proxy) =
+                        Proxy::new("Streaming", 1, |_: Mailbox<()>| pull(replies, target, turn));
                     (Box::new(items), Imported::alone(proxy))
                 })
             }
@@ -153,6 +152,10 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
             // The next is asked for when these have been written.
             let _ = written.await;
         })))
+    }
+
+    fn takes_at_once(&self) -> bool {
+        true
     }
 
     fn reference(&self) -> &dyn Any {
