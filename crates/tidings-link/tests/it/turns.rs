@@ -27,6 +27,7 @@ impl Peer {
             node: "peer".to_owned(),
             incarnation: 1,
             cluster: String::new(),
+            codec: "postcard".to_owned(),
         };
         let session = Session::new(&identity, Limits::default(), Instant::now());
         Self { session, pipe }
