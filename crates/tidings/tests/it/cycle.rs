@@ -149,6 +149,7 @@ enum How {
     AnswerByChannel,
     AnswerBySecondCall,
     AnswerBeside,
+    AnswerBefore,
     Timeout,
     Choice,
     Poll,
@@ -193,6 +194,8 @@ async fn obey(
                 assert_eq!(outcome(call.await), "plain");
             }
             How::AnswerByTask => {
+                // One more thing that leaves takes nothing back.
+                tidings::spawn(async {});
                 tidings::spawn(async move {
                     for _ in 0..5 {
                         yield_now().await;
@@ -209,12 +212,17 @@ async fn obey(
                 keeper.send(reply).await.unwrap();
                 assert_eq!(outcome(call.await), "plain");
             }
-            How::AnswerBeside => {
+            How::AnswerBeside | How::AnswerBefore => {
                 let answer = async {
                     yield_now().await;
                     reply.send("beside".into()).unwrap();
                 };
-                let (back, ()) = futures::join!(call.into_future(), answer);
+                // Whichever of the two waits first.
+                let back = if how == How::AnswerBeside {
+                    futures::join!(call.into_future(), answer).0
+                } else {
+                    futures::join!(answer, call.into_future()).1
+                };
                 assert_eq!(outcome(back), "plain");
             }
             How::Timeout => {
@@ -275,6 +283,7 @@ fn in_a_mailbox_loop_what_another_may_answer_is_not_refused() {
             (How::AnswerByChannel, "by channel"),
             (How::AnswerBySecondCall, "by keeper"),
             (How::AnswerBeside, "beside"),
+            (How::AnswerBefore, "beside"),
             (How::Timeout, "timeout"),
             (How::Choice, "chosen"),
             (How::Plainly, "cycle"),

@@ -7,7 +7,8 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
-use tidings::{Event, after, channel, oneshot, unbounded, yield_now};
+use tidings::sched::Seeded;
+use tidings::{Event, Runtime, after, channel, oneshot, unbounded, yield_now};
 
 /// Long enough for anything that is not stuck.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -465,4 +466,41 @@ fn a_burst_of_tasks_meets_on_all_workers() {
         }
         assert_eq!(sum, 5_000 * 4_999 / 2);
     });
+}
+
+#[test]
+fn a_runtime_that_is_run_step_by_step_numbers_its_tasks_and_runs_the_one_that_is_picked() {
+    let rt = Runtime::builder().seam(Seeded::new(3)).build().unwrap();
+    let numbers = || {
+        let mut numbers = Vec::new();
+        rt.ready_numbers(&mut numbers);
+        numbers
+    };
+    let twice = || drop(rt.spawn(yield_now()));
+    (0..3).for_each(|_| twice());
+    assert_eq!(
+        (rt.ready(), rt.tasks(), numbers()),
+        (3, 3, vec![0, 1, 2]),
+        "by their spawns, which they have not begun"
+    );
+    assert_eq!(rt.step(3), None, "there is no fourth");
+    let mut polls = [0; 3];
+    for pick in [1, 2, 0, 1, 1, 0] {
+        let meant = numbers()[pick];
+        assert_eq!(rt.step(pick), Some(meant));
+        polls[meant as usize] += 1;
+    }
+    assert_eq!(polls, [2; 3], "each keeps its number");
+    assert_eq!((rt.ready(), rt.tasks()), (0, 0));
+    // The next number, though a task may lie where one of those lay.
+    twice();
+    assert_eq!(numbers(), [3]);
+    assert_eq!((rt.step(0), rt.step(0)), (Some(3), Some(3)));
+    let late = rt.spawn(async { after(Duration::from_millis(5)).await });
+    assert_eq!(rt.step(0), Some(4));
+    assert!(rt.wake_timers().is_some());
+    assert!(rt.ready() == 0 && !late.is_finished());
+    rt.block_on(async { after(Duration::from_millis(10)).await });
+    assert!(late.is_finished());
+    assert_eq!(rt.wake_timers(), None);
 }

@@ -1,13 +1,14 @@
 //! Tasks: join, panic, abort, detach, and what is dropped when.
 
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
 
 use crate::both::{on_all, pool, run, seeded, watchdog};
 use crate::hands::{Bomb, Wakes, poll, poll_with};
 use crate::letter::{Ledger, Letter};
-use tidings::{Event, oneshot, unbounded, yield_now};
+use tidings::sched::Seeded;
+use tidings::{Event, Runtime, oneshot, unbounded, yield_now};
 
 #[test]
 fn a_join_gives_the_output() {
@@ -439,4 +440,36 @@ fn a_joiner_that_goes_takes_its_waker_with_it() {
         }
         assert_eq!(wakes.count(), 0);
     });
+}
+
+/// Of a size that tasks of no other test have: the memory of its class is this test's alone.
+async fn roomy(told: mpsc::Sender<usize>) {
+    let room = [0_u8; 70_000];
+    told.send(room.as_ptr().addr()).unwrap();
+    yield_now().await;
+    std::hint::black_box(&room);
+}
+
+#[test]
+fn the_memory_of_a_task_is_used_again_when_its_last_handle_is_gone_and_given_back_when_asked() {
+    let rt = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
+    let (told, places) = mpsc::channel();
+    let ended = || {
+        let task = rt.spawn(roomy(told.clone()));
+        while rt.ready() > 0 {
+            rt.step(0);
+        }
+        (places.recv().unwrap(), task.abort_handle())
+    };
+    let (first, handle) = ended();
+    drop(handle);
+    let (second, handle) = ended();
+    assert_eq!(second, first);
+    let (third, _) = ended();
+    assert_ne!(third, second, "the handle keeps the place");
+    drop(handle);
+    let bytes = tidings::task::trim();
+    assert_eq!(bytes % 4096, 0);
+    // Both places, which lie in one chunk.
+    assert!(bytes >= 140_000 || !cfg!(target_os = "linux"), "{bytes}");
 }

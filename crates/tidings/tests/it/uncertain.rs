@@ -200,6 +200,29 @@ fn who_has_given_its_mailbox_to_a_task_closes_no_cycle() {
     });
 }
 
+/// A loop calls when its dispatch has answered, and whom it calls asks who has got that answer, and
+/// has not looked at it yet.
+#[test]
+fn who_was_answered_by_a_dispatch_closes_no_cycle() {
+    on_all(|| async {
+        let (tell, other_is) = oneshot::<AskRef>();
+        let asks: AskRef = actor::start(Asked);
+        let a = actor::spawn(move |mut mailbox| async move {
+            let other = other_is.await.unwrap();
+            let first: AskMessage = mailbox.recv().await.unwrap();
+            actor::Dispatch::dispatch(first, &mut Asked).await;
+            assert_eq!(asks.ask(vec![other]).await.unwrap(), "asked");
+        });
+        let to = AskRef::from(&a);
+        let other = actor::spawn(move |mut mailbox| async move {
+            assert_eq!(to.ask(Vec::new()).await.unwrap(), "asked");
+            actor::serve(Asked, &mut mailbox).await;
+        });
+        tell.send(AskRef::from(&other)).unwrap();
+        assert!(a.down().await.is_orderly(), "{:?}", a.exit());
+    });
+}
+
 /// A life that is over waits for nobody: a call to its actor waits for the next life.
 #[test]
 fn a_call_of_a_life_that_is_over_closes_no_cycle() {

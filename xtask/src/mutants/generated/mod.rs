@@ -188,12 +188,13 @@ fn kill(
         }
         batches
     });
-    let all_or_near = if near {
-        "near"
+    let fingerprint = &copies.tree.fingerprint;
+    let tried = if near {
+        near_to(fingerprint)
     } else {
-        &*copies.tree.fingerprint
+        fingerprint.clone()
     };
-    let mut end = (SURVIVES.to_owned(), all_or_near.to_owned());
+    let mut end = (SURVIVES.to_owned(), tried);
     let mut run = 0;
     for ((name, program, _), tests) in known.chain(all) {
         let Some(longest) = tests.iter().map(|test| test.millis).max() else {
