@@ -177,7 +177,7 @@ fn kill(
         Some((program, vec![program.2.named(test)?]))
     });
     let all = programs.iter().flat_map(|program| {
-        let mut tests = program.2.of(function);
+        let mut tests = program.2.of(function, &mutant.file);
         let mut batches = Vec::new();
         for first in FIRST {
             let rest = tests.split_off(tests.len().min(*first));

@@ -45,11 +45,21 @@ impl Reach {
         Ok(Self { tests })
     }
 
-    /// The tests that call the function; first those that are quick, and call little else.
-    pub(super) fn of(&self, function: usize) -> Vec<&Test> {
+    /// The tests that call the function, of this file; first those that have a name of its path
+    /// (`time::..`), then those that are quick, and call little else.
+    pub(super) fn of(&self, function: usize, file: &str) -> Vec<&Test> {
         let calls = |test: &&Test| test.called.binary_search(&function).is_ok();
+        let other = |test: &Test| {
+            let path = file.trim_end_matches(".rs");
+            !path
+                .split('/')
+                .any(|name| test.name.split("::").any(|part| part == name))
+        };
         let mut tests: Vec<&Test> = self.tests.iter().filter(calls).collect();
-        tests.sort_by_key(|test| (test.millis / 512, test.called.len() / 8, test.millis));
+        tests.sort_by_key(|test| {
+            let (called, millis) = (test.called.len(), test.millis);
+            (other(test), millis / 512, called / 8, millis)
+        });
         tests
     }
 
@@ -141,15 +151,17 @@ mod tests {
     }
 
     #[test]
-    fn tests_that_call_little_else_come_first() {
+    fn tests_of_the_files_name_come_first_and_then_those_that_call_little_else() {
         let wide: Vec<usize> = (0..40).collect();
         let tests = vec![
             test("wide", 1, &wide),
             test("near", 9, &[3]),
             test("other", 1, &[4]),
+            test("it::time::wide", 9, &wide),
         ];
         let reach = Reach { tests };
-        let names: Vec<&str> = reach.of(3).iter().map(|test| &*test.name).collect();
-        assert_eq!(names, ["near", "wide"]);
+        let of = reach.of(3, "time/wheel.rs");
+        let names: Vec<&str> = of.iter().map(|test| &*test.name).collect();
+        assert_eq!(names, ["it::time::wide", "near", "wide"]);
     }
 }
