@@ -265,7 +265,7 @@ fn a_seeded_runtime_hears_threads_outside_wherever_it_runs() {
 #[test]
 fn work_that_blocks_runs_beside_the_workers() {
     let _watchdog = watchdog();
-    let rt = tidings::Runtime::builder()
+    let rt = Runtime::builder()
         .workers(1)
         .blocking_threads(3)
         .build()
@@ -334,11 +334,7 @@ fn switches_of_threads(name: &str) -> u64 {
 #[cfg(target_os = "linux")]
 fn an_idle_runtime_uses_no_cpu() {
     let _watchdog = watchdog();
-    let rt = tidings::Runtime::builder()
-        .workers(8)
-        .name("quiet")
-        .build()
-        .unwrap();
+    let rt = Runtime::builder().workers(8).name("quiet").build().unwrap();
     let (_tx, rx) = unbounded::<u8>();
     drop(rt.spawn(async move { rx.recv().await }));
     let far = rt.spawn(async { after(Duration::from_secs(3600)).await });

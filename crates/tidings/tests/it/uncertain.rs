@@ -214,7 +214,7 @@ fn who_was_answered_by_a_dispatch_closes_no_cycle() {
             assert_eq!(asks.ask(vec![other]).await.unwrap(), "asked");
         });
         let to = AskRef::from(&a);
-        let other = actor::spawn(move |mut mailbox| async move {
+        let other = actor::spawn(move |mut mailbox: Mailbox<AskMessage>| async move {
             assert_eq!(to.ask(Vec::new()).await.unwrap(), "asked");
             actor::serve(Asked, &mut mailbox).await;
         });
