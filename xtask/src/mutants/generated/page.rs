@@ -116,24 +116,3 @@ fn text(rows: &table::Rows, arguments: &BTreeMap<String, String>) -> String {
     }
     text
 }
-
-#[cfg(test)]
-mod tests {
-    use super::super::THROUGH;
-    use super::{COLUMNS, files, is_meant};
-
-    #[test]
-    fn nothing_survives_in_what_has_been_gone_through() {
-        let rows = files();
-        for part in THROUGH {
-            assert!(rows.keys().any(|file| is_meant(file, &[part])), "{part}");
-        }
-        for (file, cells) in rows {
-            let survive = cells.get(COLUMNS.len() - 1).map(String::as_str);
-            assert!(
-                !is_meant(&file, THROUGH) || survive == Some("0"),
-                "{file}: {survive:?} mutants survive"
-            );
-        }
-    }
-}
