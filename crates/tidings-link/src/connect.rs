@@ -121,14 +121,13 @@ impl Connector {
         let _turn = turn.acquire(1).await;
         let link = match peers.dial(node) {
             Ok(dialing) => {
-                let dialed = self.dial().await;
-                drop(dialing);
-                match dialed {
+                match self.dial().await {
                     Err(ConnectError::Broken(ref why)) if why.is_linked() => {}
                     done => return done,
                 }
                 let limit = self.options.limits.handshake;
-                before(limit, peers.arrival(node)).await
+                let comes = dialing.refused().into_future();
+                before(limit, comes).await.and_then(Result::ok)
             }
             Err(link) => Some(link),
         };

@@ -56,8 +56,8 @@ struct Known {
     dialing: bool,
     /// So that one does at a time.
     turn: Arc<Semaphore>,
-    /// Those who wait for a link that comes from there.
-    waiting: Vec<oneshot::Sender<()>>,
+    /// Who connects there is given the link that comes from there meanwhile.
+    came: Option<oneshot::Sender<Link>>,
 }
 
 impl Default for Known {
@@ -66,7 +66,7 @@ impl Default for Known {
             link: None,
             dialing: false,
             turn: Arc::new(Semaphore::new(1)),
-            waiting: Vec::new(),
+            came: None,
         }
     }
 }
@@ -108,34 +108,24 @@ impl Peers {
 
     /// Connects from here on; or gives the link that there is.
     pub(crate) fn dial<'a>(&'a self, node: &'a str) -> Result<Dialing<'a>, Link> {
+        let (came, comes) = oneshot();
         let live = {
             let mut table = self.lock();
             let known = table.entry(node.to_owned()).or_default();
             let live = known.live();
-            known.dialing |= live.is_none();
+            if live.is_none() {
+                known.dialing = true;
+                known.came = Some(came);
+            }
             live
         };
         match live {
             Some((_, shared, state)) => Err(Link::again(shared, state)),
-            None => Ok(Dialing { peers: self, node }),
-        }
-    }
-
-    /// The link that there is, or the one that comes next.
-    pub(crate) async fn arrival(&self, node: &str) -> Link {
-        loop {
-            let (came, comes) = oneshot();
-            let live = {
-                let mut table = self.lock();
-                let known = table.entry(node.to_owned()).or_default();
-                known.waiting.retain(|came| !came.is_closed());
-                known.waiting.push(came);
-                known.live()
-            };
-            if let Some((_, shared, state)) = live {
-                return Link::again(shared, state);
-            }
-            let _ = comes.await;
+            None => Ok(Dialing {
+                peers: self,
+                node,
+                comes: Some(comes),
+            }),
         }
     }
 
@@ -144,8 +134,8 @@ impl Peers {
         let mut table = self.lock();
         let idle = |known: &Known| {
             let nobody = !known.dialing && Arc::strong_count(&known.turn) == 1;
-            let waits = |came: &oneshot::Sender<()>| !came.is_closed();
-            nobody && known.link.is_none() && !known.waiting.iter().any(waits)
+            let waits = |came: &oneshot::Sender<Link>| !came.is_closed();
+            nobody && known.link.is_none() && !known.came.as_ref().is_some_and(waits)
         };
         if table.get(node).is_some_and(idle) {
             table.remove(node);
@@ -163,6 +153,15 @@ impl fmt::Debug for Peers {
 pub(crate) struct Dialing<'a> {
     peers: &'a Peers,
     node: &'a str,
+    comes: Option<oneshot::Receiver<Link>>,
+}
+
+impl Dialing<'_> {
+    /// We do not connect any more. Gives the link that has come from there meanwhile, or will come: it
+    /// is kept until it is asked for, even if nobody uses it.
+    pub(crate) fn refused(mut self) -> oneshot::Receiver<Link> {
+        self.comes.take().expect("this takes it, and ends it")
+    }
 }
 
 impl Drop for Dialing<'_> {
@@ -200,7 +199,7 @@ impl Seat {
     /// # Errors
     /// If there is another link to it, or is to be.
     pub(crate) fn take(&mut self, node: &str, incarnation: u64) -> Result<(), Refusal> {
-        let (live, waiting) = {
+        let (live, came) = {
             let mut table = self.peers.lock();
             let known = table.entry(node.to_owned()).or_default();
             let live = known.live();
@@ -209,21 +208,22 @@ impl Seat {
                 // Both connect: the other does the same, from its side.
                 None => self.dialed || !known.dialing || node > &*self.us,
             };
-            let waiting = free.then(|| {
+            let came = free.then(|| {
                 let (shared, state) = self.link.clone();
                 known.link = Some((incarnation, shared, state));
-                std::mem::take(&mut known.waiting)
+                known.came.take()
             });
-            (live, waiting)
+            (live, came)
         };
-        let waiting = waiting.ok_or(Refusal::Linked)?;
+        let came = came.ok_or(Refusal::Linked)?;
         self.taken = Some(node.to_owned());
         if let Some((_, shared, state)) = live {
             // What it was before.
             Link::again(shared, state).close();
         }
-        for came in waiting {
-            let _ = came.send(());
+        let (shared, state) = &self.link;
+        if let (Some(came), Some(shared), Some(state)) = (came, shared.upgrade(), state.upgrade()) {
+            let _ = came.send(Link::again(shared, state));
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use tidings::Event;
 use tidings::actor;
 use tidings::sched::random;
 use tidings::time::sleep;
-use tidings_link::{Connector, Exports, Link, Listener, Options, Peers};
+use tidings_link::{Connector, Exports, Link, Listener, Options, Peers, Server};
 use tidings_sim::{Node, Sim, world};
 
 #[tidings::interface(remote)]
@@ -32,23 +32,29 @@ type Place = Arc<OnceLock<SocketAddr>>;
 /// What each node says of itself: how often it had a link, and how many there are that were made to it.
 type Book = Arc<Mutex<BTreeMap<&'static str, (usize, usize)>>>;
 
+/// What a node has: a server, and what connects to the other.
+async fn set_up(us: &'static str, them: &str, place: &Place) -> (Server, Connector) {
+    let clerk: ClerkRef = actor::start(Desk(us));
+    let options = Options::new(us).exports(Exports::new().add("clerk", &clerk));
+    let listener = Listener::bind_insecure("tcp://0.0.0.0:7", options.clone()).await;
+    let peers = Peers::new();
+    let server = listener.unwrap().peers(&peers).serve();
+    let there = format!("tcp://{}", place.get().unwrap());
+    let connector = Connector::new(&there).unwrap().insecure(true);
+    let connector = connector
+        .options(options)
+        .backoff(Duration::from_millis(10), Duration::from_secs(1))
+        .peer(them, &peers);
+    (server, connector)
+}
+
 /// A node that has a link to the other whenever it can.
 fn node(us: &'static str, them: &'static str, place: &Place, book: &Book) -> Node {
     let (place, book) = (Arc::clone(place), Arc::clone(book));
     world().node(us, move || {
         let (place, book) = (Arc::clone(&place), Arc::clone(&book));
         async move {
-            let clerk: ClerkRef = actor::start(Desk(us));
-            let options = Options::new(us).exports(Exports::new().add("clerk", &clerk));
-            let listener = Listener::bind_insecure("tcp://0.0.0.0:7", options.clone()).await;
-            let peers = Peers::new();
-            let server = listener.unwrap().peers(&peers).serve();
-            let there = format!("tcp://{}", place.get().unwrap());
-            let connector = Connector::new(&there).unwrap().insecure(true);
-            let connector = connector
-                .options(options)
-                .backoff(Duration::from_millis(10), Duration::from_secs(1))
-                .peer(them, &peers);
+            let (server, connector) = set_up(us, them, &place).await;
             for round in 0.. {
                 if random(2) == 0 {
                     sleep(Duration::from_millis(random(6) as u64)).await;
@@ -73,6 +79,32 @@ fn node(us: &'static str, them: &'static str, place: &Place, book: &Book) -> Nod
                     }
                 }
             }
+        }
+    })
+}
+
+/// A node that connects once, at about the same time as the other, and does not try again.
+fn once(us: &'static str, them: &'static str, place: &Place, book: &Book) -> Node {
+    let (place, book) = (Arc::clone(place), Arc::clone(book));
+    world().node(us, move || {
+        let (place, book) = (Arc::clone(&place), Arc::clone(&book));
+        async move {
+            let (server, connector) = set_up(us, them, &place).await;
+            sleep(Duration::from_millis(5 + random(4) as u64)).await;
+            let link = connector.connect().await.unwrap();
+            if random(2) == 0 {
+                // Nobody here uses it: it ends, if the other does not use it either, and also for
+                // who only just waits for it.
+                drop(link);
+                book.lock().unwrap().insert(us, (0, 0));
+            } else {
+                let said = talk(&link, them).await;
+                sleep(Duration::from_secs(20)).await;
+                let kept = 1 + usize::from(said);
+                book.lock().unwrap().insert(us, (kept, server.count()));
+                link.down().await;
+            }
+            std::future::pending::<()>().await;
         }
     })
 }
@@ -136,6 +168,27 @@ async fn break_something(alice: &Node, bob: &Node) {
             bob.restart();
         }
     }
+}
+
+#[test]
+fn who_connects_gets_the_link_whoever_has_made_it() {
+    Sim::new(0).seeds(300).run(|| async {
+        world().latency(Duration::from_micros(500)..=Duration::from_millis(2));
+        let (first, second) = (Place::default(), Place::default());
+        let book = Book::default();
+        let alice = once("alice", "bob", &second, &book);
+        let bob = once("bob", "alice", &first, &book);
+        first.set(alice.address(7)).unwrap();
+        second.set(bob.address(7)).unwrap();
+        sleep(Duration::from_secs(60)).await;
+        let book = book.lock().unwrap();
+        assert_eq!(book.len(), 2, "each has had its link: {book:?}");
+        if book.values().all(|(kept, _)| *kept > 0) {
+            assert!(book.values().all(|(kept, _)| *kept == 2), "{book:?}");
+            let links: usize = book.values().map(|(_, links)| links).sum();
+            assert_eq!(links, 1, "{book:?}");
+        }
+    });
 }
 
 #[test]
