@@ -39,6 +39,7 @@ mod shutdown;
 mod signal;
 mod sim;
 mod streaming;
+mod supervisor;
 mod sync;
 mod task;
 mod time;

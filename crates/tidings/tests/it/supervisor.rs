@@ -1,0 +1,183 @@
+//! What a supervisor does with the time between two lives, and with commands that come meanwhile.
+//! What OTP's own suite says of supervisors is in `tests/upstream`.
+
+use std::future::Future;
+use std::time::Duration;
+
+use crate::both::{on_all, run, seeded, watchdog};
+use tidings::actor::{
+    ActorRef, Backoff, Child, ChildCount, Exit, Mailbox, Shutdown, Strategy, Supervisor,
+    SupervisorRef,
+};
+use tidings::time::Instant;
+use tidings::{after, yield_now};
+
+const fn secs(n: u64) -> Duration {
+    Duration::from_secs(n)
+}
+
+/// Under some seeds, by a clock that stands while anything runs.
+fn each_seed<F: Future<Output = ()> + Send + 'static>(body: impl Fn() -> F) {
+    let _watchdog = watchdog();
+    for seed in 0..10 {
+        run(&seeded(seed), body());
+    }
+}
+
+/// Crashes at each message.
+fn worker() -> (ActorRef<()>, Child<()>) {
+    let child = Child::new(|mut mailbox: Mailbox<()>| async move {
+        if mailbox.recv().await.is_ok() {
+            std::panic::resume_unwind(Box::new("told to"));
+        }
+    });
+    (child.actor_ref(), child)
+}
+
+/// Restarts as often as may be, after these waits.
+fn patient(strategy: Strategy, first: u64, limit: u64) -> Supervisor {
+    Supervisor::new(strategy)
+        .intensity(usize::MAX, secs(1))
+        .backoff(Backoff::new(secs(first), secs(limit)).jitter(0.0))
+}
+
+/// Lets it crash, and gives how many seconds pass before its next life.
+async fn waits(actor: &ActorRef<()>) -> u64 {
+    let before = actor.incarnation();
+    let start = Instant::now();
+    actor.send(()).await.unwrap();
+    actor.restarted(before).await.unwrap();
+    start.elapsed().as_secs()
+}
+
+/// Lets the child crash that has this place, and waits until the supervisor knows.
+async fn crashes(supervisor: &SupervisorRef, place: usize, actor: &ActorRef<()>) {
+    actor.send(()).await.unwrap();
+    while supervisor.which_children().await.unwrap()[place].active {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn a_restart_waits_under_every_strategy() {
+    let strategies = [
+        (Strategy::OneForOne, 1),
+        (Strategy::OneForAll, 2),
+        (Strategy::RestForOne, 2),
+        (Strategy::Dynamic, 1),
+    ];
+    for (strategy, life) in strategies {
+        each_seed(|| async move {
+            let ((first, one), (second, two)) = (worker(), worker());
+            let supervisor = patient(strategy, 10, 10).child(one).child(two).start();
+            supervisor.started().await.unwrap().unwrap();
+            assert_eq!(waits(&first).await, 10);
+            // Who ended with it begins after it.
+            second.restarted(life - 1).await.unwrap();
+            assert_eq!(second.incarnation(), life);
+        });
+    }
+}
+
+#[test]
+fn a_life_as_long_as_the_limit_ends_the_row_of_failures() {
+    each_seed(|| async {
+        let (actor, child) = worker();
+        let supervisor = patient(Strategy::OneForOne, 1, 8).child(child).start();
+        supervisor.started().await.unwrap().unwrap();
+        assert_eq!((waits(&actor).await, waits(&actor).await), (1, 2));
+        after(secs(7)).await;
+        assert_eq!(waits(&actor).await, 4);
+        after(secs(8)).await;
+        assert_eq!((waits(&actor).await, waits(&actor).await), (1, 2));
+    });
+}
+
+#[test]
+fn a_child_that_waits_for_its_restart_keeps_no_other_waiting_and_can_be_started_at_once() {
+    each_seed(|| async {
+        let ((first, one), (second, two)) = (worker(), worker());
+        let strategy = patient(Strategy::OneForOne, 1, 100);
+        let supervisor = strategy.child(one).child(two).start();
+        supervisor.started().await.unwrap().unwrap();
+        for wait in [1, 2, 4] {
+            assert_eq!(waits(&first).await, wait);
+        }
+        crashes(&supervisor, 0, &first).await;
+        assert_eq!(waits(&second).await, 1);
+        assert_eq!(first.incarnation(), 4);
+        let start = Instant::now();
+        assert!(supervisor.restart_child(first.id()).await.unwrap());
+        assert_eq!(first.restarted(4).await.unwrap(), 5);
+        assert_eq!(start.elapsed().as_secs(), 0);
+        // The wait that was cut short is over: nothing comes of it later.
+        after(secs(20)).await;
+        assert_eq!(first.incarnation(), 5);
+    });
+}
+
+#[test]
+fn a_child_that_never_takes_messages_is_not_waited_for_once_it_was_ended() {
+    on_all(|| async {
+        let (_actor, child) = worker();
+        let hangs = Child::new(|mailbox: Mailbox<()>| async move {
+            std::future::pending::<()>().await;
+            drop(mailbox);
+        });
+        let hangs = hangs.shutdown(Shutdown::Kill);
+        let hanging = hangs.actor_ref();
+        let top = Supervisor::new(Strategy::Dynamic).child(hangs).child(child);
+        let supervisor = top.start();
+        hanging.restarted(0).await.unwrap();
+        let up = tidings::spawn({
+            let supervisor = supervisor.clone();
+            async move { supervisor.started().await.unwrap() }
+        });
+        assert!(supervisor.terminate_child(hanging.id()).await.unwrap());
+        up.await.unwrap().unwrap();
+        assert!(matches!(hanging.exit(), Some(Exit::Killed)));
+    });
+}
+
+#[test]
+fn children_are_counted_by_what_they_are_and_do() {
+    on_all(|| async {
+        let ((crashed, one), (_second, two)) = (worker(), worker());
+        let inner = Supervisor::new(Strategy::Dynamic).into_child();
+        let top = patient(Strategy::OneForOne, 3600, 3600);
+        let supervisor = top.child(one).child(two).child(inner).start();
+        supervisor.started().await.unwrap().unwrap();
+        crashes(&supervisor, 0, &crashed).await;
+        let counted = supervisor.count_children().await.unwrap();
+        let ChildCount {
+            specs,
+            active,
+            supervisors,
+            workers,
+            ..
+        } = counted;
+        assert_eq!((specs, active, supervisors, workers), (3, 2, 1, 2));
+    });
+}
+
+#[test]
+fn a_supervisor_that_returns_starts_what_was_not_ended_by_hand() {
+    on_all(|| async {
+        let ((ended, one), (again, two)) = (worker(), worker());
+        let inner = Supervisor::new(Strategy::OneForOne).child(one).child(two);
+        let inner = inner.into_child();
+        let supervisor: SupervisorRef = inner.reference();
+        let top = Supervisor::new(Strategy::OneForOne).child(inner).start();
+        supervisor.started().await.unwrap().unwrap();
+        assert!(supervisor.terminate_child(ended.id()).await.unwrap());
+        assert!(supervisor.restart_child(again.id()).await.unwrap());
+        assert_eq!(again.restarted(1).await.unwrap(), 2);
+        supervisor.kill();
+        assert_eq!(supervisor.restarted(1).await.unwrap(), 2);
+        assert_eq!(again.restarted(2).await.unwrap(), 3);
+        supervisor.started().await.unwrap().unwrap();
+        assert!(matches!(ended.down().await, Exit::Stopped));
+        assert_eq!(supervisor.count_children().await.unwrap().specs, 1);
+        drop(top);
+    });
+}
