@@ -54,6 +54,8 @@ fn test(tally: &mut Tally) -> Result<Outcome, String> {
     let features =
         "cargo test -p tidings --features serde,tracing,tokio --test features --test tokio";
     let own = run_at_root(&[], features, tally).and(own);
+    let traced = "cargo test -p tidings-link --features tracing --test trace";
+    let own = run_at_root(&[], traced, tally).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
     done(run_in("arena/peers/shared/savina", &[], shared, tally).and(own))
 }

@@ -93,6 +93,22 @@ class Links(unittest.TestCase):
         gc.collect()
         self.assertLessEqual(tally.left.result(LONG), 4)
 
+    def test_a_call_is_handled_as_a_part_of_its_callers_trace(self):
+        tally, here, _, _, there = counter()
+        trace = t.Trace.parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        for one in (here, there):
+            one.traced(trace).within(LONG).hang()
+            one.hang()
+            self.assertTrue(eventually(lambda: len(tally.hung) == 2))
+            self.assertEqual([request.trace for request in tally.hung], [trace, None])
+            tally.hung.clear()
+        self.assertEqual(str(trace), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
+        for wrong in ("", str(trace)[:-1], str(trace) + "-x", "ff" + str(trace)[2:], str(trace).upper()):
+            with self.assertRaises(ValueError):
+                t.Trace.parse(wrong)
+        with self.assertRaises(ValueError):
+            t.Trace.parse("00-" + "0" * 32 + "-b7ad6b7169203331-01")
+
     def test_replies_travel_and_are_answered_or_known_to_be_dropped(self):
         tally, _, server, _, there = counter()
         pairs = [t.Reply.pair() for _ in range(3)]

@@ -23,6 +23,7 @@ from .hub import Export
 from .link import Link
 from .session import Limits, Peer
 from .stream import Insecure, tls
+from .trace import Trace
 
 __all__ = [
     "Call",
@@ -49,6 +50,7 @@ __all__ = [
     "Streaming",
     "TidingsError",
     "Timeout",
+    "Trace",
     "connect",
     "connect_until_up",
     "current",

@@ -21,6 +21,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from . import errors, shape
 from .codec import Codec
+from .trace import Trace
 
 T = TypeVar("T")
 Self = TypeVar("Self", bound="Reference")
@@ -125,7 +126,9 @@ class Method:
 class Request:
     """What a handler can know of the request in its hands: `tidings_client.current()`."""
 
-    def __init__(self, deadline: float | None = None) -> None:
+    def __init__(self, deadline: float | None = None, trace: Trace | None = None) -> None:
+        # What its caller asks as a part of.
+        self.trace = trace
         # As of `time.monotonic`; `None`: for ever.
         self.deadline = deadline
         # Has its caller gone?
@@ -151,7 +154,7 @@ class Target(Protocol):
     def end(self) -> errors.End | None: ...
 
     def request(
-        self, method: Method, arguments: tuple[Any, ...], deadline: float | None
+        self, method: Method, arguments: tuple[Any, ...], deadline: float | None, trace: Trace | None
     ) -> Call[Any] | None: ...
 
     def watch(self, told: Callable[[errors.End], None]) -> None: ...
@@ -165,16 +168,21 @@ class Reference:
     NAME: ClassVar[str] = ""
     METHODS: ClassVar[dict[str, Method]] = {}
 
-    __slots__ = ("_limit", "_target")
+    __slots__ = ("_limit", "_target", "_trace")
     __match_args__ = ()
 
-    def __init__(self, target: Target, limit: float | None = None) -> None:
+    def __init__(self, target: Target, limit: float | None = None, trace: Trace | None = None) -> None:
         self._target = target
         self._limit = limit
+        self._trace = trace
 
     def within(self: Self, seconds: float) -> Self:
         """The same actor, whose calls may take so long: after that they fail with `Timeout`."""
-        return type(self)(self._target, seconds)
+        return type(self)(self._target, seconds, self._trace)
+
+    def traced(self: Self, trace: Trace | None) -> Self:
+        """The same actor, whose calls are a part of this trace: their handler can know."""
+        return type(self)(self._target, self._limit, trace)
 
     def down(self) -> Call[errors.End]:
         """Tells, once, why the actor has ended, or that its link has."""
@@ -193,12 +201,12 @@ class Reference:
     def _call(self, method: str, *arguments: Any) -> Call[Any]:
         limit = self._limit
         deadline = None if limit is None else time.monotonic() + limit
-        call = self._target.request(self.METHODS[method], arguments, deadline)
+        call = self._target.request(self.METHODS[method], arguments, deadline, self._trace)
         assert call is not None
         return call
 
     def _tell(self, method: str, *arguments: Any) -> None:
-        self._target.request(self.METHODS[method], arguments, None)
+        self._target.request(self.METHODS[method], arguments, None, None)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._target is other._target
@@ -362,13 +370,15 @@ class LocalTarget:
         if end is not None:
             message.refuse(errors.NotExecuted(end))
 
-    def request(self, method: Method, arguments: tuple[Any, ...], deadline: float | None) -> Call[Any] | None:
+    def request(
+        self, method: Method, arguments: tuple[Any, ...], deadline: float | None, trace: Trace | None
+    ) -> Call[Any] | None:
         box = self._box
         wait = None if deadline is None else max(0.0, deadline - time.monotonic())
         if not box.places.acquire(timeout=wait):
             raise errors.Full
         call: Call[Any] | None = Call() if method.answer else None
-        request = Request(deadline)
+        request = Request(deadline, trace)
         answer = None if call is None else call.settle
         if call is not None:
             # Whoever has given it up, or has its answer, waits no more.

@@ -10,6 +10,7 @@ from typing import Any
 
 from . import errors
 from .codec import Codec, Reader
+from .trace import Trace
 
 MAGIC = b"tidings\n"
 VERSIONS = (1, 1)
@@ -55,13 +56,22 @@ class Gone:
     """An actor that has ended."""
 
 
-Carried = Mine | Yours | ReplyFor | Gone
+@dataclasses.dataclass(frozen=True)
+class Traced:
+    """Nothing that the body refers to: what the message is a part of."""
+
+    trace: Trace
+
+
+Carried = Mine | Yours | ReplyFor | Gone | Traced
 
 CLASSES = {
     "Carried.Mine": Mine,
     "Carried.Yours": Yours,
     "Carried.Reply": ReplyFor,
     "Carried.Gone": Gone,
+    "Carried.Trace": Traced,
+    "Trace": Trace,
     **errors.FAILURES,
     **errors.ENDS,
     **errors.UNBOUND,
@@ -69,7 +79,7 @@ CLASSES = {
 }
 
 _GRANT = "(u32,u32)"
-_CARRIED = "[Carried<Mine(u32)|Yours(u32)|Reply(u32,u64)|Gone>]"
+_CARRIED = "[Carried<Mine(u32)|Yours(u32)|Reply(u32,u64)|Gone|Trace(Trace{id:[u8;16],parent:[u8;8],flags:u8})>]"
 _END = "End<Normal|Stopped|Killed|Panicked(str)|Failed(str)|Linked(str,str)|NoSuchActor|Disconnected(str)>"
 _FAILURE = (
     f"Failure<Full|NotExecuted({_END})|Ended(End)|NoReply|Refused(str)|Cycle(str)|Timeout|Overloaded"

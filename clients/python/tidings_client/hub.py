@@ -23,6 +23,7 @@ from . import errors, frames
 from .actor import Call, LocalTarget, Method, Reference, Reply, Request, Streaming, pull, streaming
 from .codec import Codec, Err, Ok
 from .session import Peer, Queued, Session
+from .trace import Trace
 
 # No message carries more references and replies.
 CARRIED = 1024
@@ -65,8 +66,10 @@ class RemoteTarget:
         self.end: errors.End | None = None
         self.watchers: list[Callable[[errors.End], None]] = []
 
-    def request(self, method: Method, arguments: tuple[Any, ...], deadline: float | None) -> Call[Any] | None:
-        return self.hub.request(self, method, arguments, deadline)
+    def request(
+        self, method: Method, arguments: tuple[Any, ...], deadline: float | None, trace: Trace | None
+    ) -> Call[Any] | None:
+        return self.hub.request(self, method, arguments, deadline, trace)
 
     def watch(self, told: Callable[[errors.End], None]) -> None:
         with self.hub.lock:
@@ -151,7 +154,12 @@ class Hub:
     # Requests.
 
     def request(
-        self, to: RemoteTarget, method: Method, arguments: tuple[Any, ...], deadline: float | None
+        self,
+        to: RemoteTarget,
+        method: Method,
+        arguments: tuple[Any, ...],
+        deadline: float | None,
+        trace: Trace | None,
     ) -> Call[Any] | None:
         values = None if method.empty else arguments
         with self.lock:
@@ -177,6 +185,8 @@ class Hub:
                 self.ring()
                 raise
             carried, self.carries = self.carries, []
+            if trace is not None:
+                carried.append(frames.Traced(trace))
             if call is None:
                 self.session.tell(to.number, method.number, carried, body)
             else:

@@ -54,6 +54,8 @@ class Inward(Hub):
             self.leftovers()
             session.taken(target, size)
             return
+        traced = (one.trace for one in self.carried if isinstance(one, frames.Traced))
+        request.trace = next((trace for trace in traced if trace.is_valid()), None)
         served = request
         try:
             message = self.message(target, frame, number, served)

@@ -433,6 +433,7 @@ impl Port for Hub {
             number,
             body,
             deadline,
+            trace,
         } = request;
         let left = deadline.map(|deadline| deadline.saturating_since(Instant::now()));
         let refusal = if self.session.is_too_large(body.len()) {
@@ -459,7 +460,8 @@ impl Port for Hub {
             },
             None => None,
         };
-        let carried = std::mem::take(&mut self.carries);
+        let mut carried = std::mem::take(&mut self.carries);
+        carried.extend(trace.map(Carried::Trace));
         match call {
             Some(call) => self.session.call(call, target, number, left, carried, body),
             None => self.session.tell(target, number, carried, body),
@@ -512,7 +514,7 @@ impl Hub {
                         let _ = pending.answer(Err(refused("its message was not sent")));
                     }
                 }
-                Carried::Yours(_) | Carried::Gone => {}
+                Carried::Yours(_) | Carried::Gone | Carried::Trace(_) => {}
             }
         }
     }

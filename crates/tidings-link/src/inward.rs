@@ -184,10 +184,18 @@ impl Hub {
                 return (self, Ok(()));
             }
         };
+        let trace = carried.iter().find_map(|carried| match carried {
+            Carried::Trace(trace) if trace.is_valid() => Some(*trace),
+            _ => None,
+        });
         self.carried.clear();
         self.carried.extend(carried.into_iter().map(Some));
         self.reserved = call;
-        let caller = call.map(|id| Caller { id, deadline });
+        let caller = call.map(|id| Caller {
+            id,
+            deadline,
+            trace,
+        });
         let takes_at_once = export.takes_at_once();
         let (mut hub, delivered) = enter(self, || export.deliver(Parts::new(place, &body, caller)));
         // A message without an answer that was called, or one that could not be decoded.
@@ -260,7 +268,7 @@ impl Hub {
                     }
                     Err(broken) => self.broken = Some(broken),
                 },
-                Carried::Yours(_) | Carried::Gone => {}
+                Carried::Yours(_) | Carried::Gone | Carried::Trace(_) => {}
             }
         }
     }

@@ -150,6 +150,21 @@ fn frames() -> Vec<Value> {
             &body(&()),
         ),
         vector(
+            "call as a part of a trace",
+            kind::CALL,
+            &call(
+                7,
+                "Counter.get_and_reset()->i64",
+                0,
+                vec![Carried::Trace(
+                    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+                        .parse()
+                        .unwrap(),
+                )],
+            ),
+            &body(&()),
+        ),
+        vector(
             "answer, -5",
             kind::ANSWER,
             &answer(7, Ok(vec![])),

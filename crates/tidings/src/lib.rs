@@ -52,6 +52,8 @@ mod signal;
 pub mod sync;
 pub mod task;
 pub mod time;
+#[cfg(any(feature = "remote", feature = "tracing"))]
+pub mod trace;
 
 pub use cancel::{CancellationToken, Cancelled, DropGuard};
 pub use channel::{

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::Value;
 use tidings::actor::{self, Builder, Child, Mailbox, Strategy, Supervisor};
 use tidings::sched::{Runtime, Seeded};
+use tidings::trace::Trace;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
@@ -29,6 +30,8 @@ struct Book {
     spans: Vec<(String, usize)>,
     entered: Vec<usize>,
     lines: Vec<String>,
+    /// What was recorded of traces.
+    traces: Vec<String>,
 }
 
 /// The fields `name` and `message`.
@@ -61,7 +64,20 @@ impl Subscriber for Recorder {
         Id::from_u64(book.spans.len() as u64)
     }
 
-    fn record(&self, _: &Id, _: &Record<'_>) {}
+    fn record(&self, span: &Id, record: &Record<'_>) {
+        struct Traces(Vec<String>);
+        impl Visit for Traces {
+            fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+                assert_eq!(field.name(), "trace");
+                self.0.push(format!("{value:?}"));
+            }
+        }
+        let mut traces = Traces(Vec::new());
+        record.record(&mut traces);
+        let mut book = self.0.lock().unwrap();
+        assert_eq!(book.spans[place(span)].0, "message");
+        book.traces.append(&mut traces.0);
+    }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
@@ -155,6 +171,77 @@ fn an_actor_runs_in_its_span_and_handles_each_message_in_one_of_its_own() {
     );
     let open = book.spans.iter().filter(|(_, holders)| *holders > 0);
     assert_eq!(open.count(), 0, "spans that were not closed");
+}
+
+#[tidings::interface]
+trait Relay {
+    async fn tell(&mut self);
+    async fn ask(&mut self) -> Vec<Option<Trace>>;
+    async fn later(&mut self, reply: actor::Reply<Option<Trace>>);
+}
+
+/// Says as a part of what it and the next were asked.
+struct Station(Option<RelayRef>, tidings::Sender<Option<Trace>>);
+
+impl Relay for Station {
+    async fn tell(&mut self) {
+        self.1.send(Trace::current()).await.unwrap();
+    }
+    async fn ask(&mut self) -> Vec<Option<Trace>> {
+        tidings::yield_now().await;
+        let mut all = vec![Trace::current()];
+        if let Some(next) = &self.0 {
+            let next = async { next.ask().await.unwrap() };
+            all.extend(match Trace::current() {
+                Some(own) => own.with_parent(7).scope(next).await,
+                None => next.await,
+            });
+        }
+        assert_eq!(all.first(), Some(&Trace::current()));
+        all
+    }
+    async fn later(&mut self, reply: actor::Reply<Option<Trace>>) {
+        let trace = reply.trace();
+        reply.send(trace).unwrap();
+    }
+}
+
+#[test]
+fn a_call_is_handled_as_a_part_of_its_callers_trace_and_so_are_the_calls_of_its_handler() {
+    let _one = ONE.lock();
+    let recorder = Recorder::default();
+    let trace = Trace::new(0xabc, 0xdef, 1);
+    tracing::subscriber::with_default(recorder.clone(), || {
+        seeded().block_on(async {
+            let (told, heard) = tidings::unbounded();
+            let last: RelayRef = actor::start(Station(None, told.clone()));
+            let first: RelayRef = actor::start(Station(Some(last), told));
+            let seen = trace.scope(async {
+                // It stays across waits, and others do not see it.
+                tidings::spawn(async { assert_eq!(Trace::current(), None) })
+                    .await
+                    .unwrap();
+                first.tell().await.unwrap();
+                let own = Trace::current();
+                (own, first.ask().await.unwrap(), first.later().await.unwrap())
+            });
+            let (own, asked, later) = seen.await;
+            let own = own.unwrap();
+            assert_eq!(own, trace);
+            // The relay's own call, seen from its own span.
+            assert_eq!(asked, [Some(trace), Some(trace.with_parent(7))]);
+            assert_eq!(later, Some(trace));
+            assert_eq!(Trace::current(), None);
+            assert_eq!(first.ask().await.unwrap(), [None, None]);
+            // One-way messages have none.
+            assert_eq!(heard.recv().await.unwrap(), None);
+        });
+    });
+    let book = recorder.0.lock().unwrap();
+    assert_eq!(
+        book.traces,
+        [trace.to_string(), trace.with_parent(7).to_string()]
+    );
 }
 
 #[test]

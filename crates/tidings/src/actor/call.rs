@@ -202,6 +202,10 @@ impl<I, R> Event for Call<'_, I, R> {
         if self.timeout.is_some() {
             self.as_mut().tell_deadline();
         }
+        #[cfg(feature = "tracing")]
+        if let Some(trace) = crate::trace::Trace::current() {
+            self.as_mut().project().answer.set_trace(trace);
+        }
         if here::actor() != 0 {
             // Decided of a call that was answered before it heard: not of this one.
             cycle::verdict();

@@ -334,7 +334,10 @@ where
 #[inline(always)]
 pub(super) fn in_span(handled: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
     #[cfg(feature = "tracing")]
-    let handled = tracing::Instrument::instrument(handled, tracing::info_span!("message"));
+    let handled = {
+        let span = tracing::info_span!("message", trace = tracing::field::Empty);
+        crate::trace::Scope::new(None, tracing::Instrument::instrument(handled, span))
+    };
     handled
 }
 

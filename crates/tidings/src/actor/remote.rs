@@ -18,18 +18,34 @@ use crate::channel::bell::Door;
 use crate::channel::oneshot;
 use crate::primitive::Arc;
 use crate::time::Instant;
+use crate::trace::Trace;
 
 /// The caller's end of a reply.
 pub(crate) type Answers<R> = oneshot::Receiver<Result<R, Box<CallError>>>;
 
 impl<R: 'static> Reply<R> {
     /// A reply, and what its caller waits at.
-    pub(crate) fn pair(deadline: Option<Instant>) -> (Self, Answers<R>) {
+    pub(crate) fn pair(deadline: Option<Instant>, trace: Option<Trace>) -> (Self, Answers<R>) {
         let (sender, receiver) = oneshot();
+        #[cfg(feature = "tracing")]
+        if let Some(trace) = trace {
+            receiver.set_trace(trace);
+        }
+        #[cfg(not(feature = "tracing"))]
+        let _ = trace;
         if let Some(deadline) = deadline {
             receiver.set_deadline(deadline);
         }
         (Self::new(sender), receiver)
+    }
+
+    /// What its caller asks as a part of, if that is known.
+    pub(crate) fn part_of(&self) -> Option<Trace> {
+        #[cfg(feature = "tracing")]
+        let trace = self.trace();
+        #[cfg(not(feature = "tracing"))]
+        let trace = None;
+        trace
     }
 
     /// A second one for the same caller: of the two, the first that is used or dropped is as if it

@@ -37,6 +37,8 @@ impl<R> Reply<R> {
     #[doc(hidden)]
     #[inline(always)]
     pub fn is_held(&self) {
+        #[cfg(feature = "tracing")]
+        crate::trace::handles(self.trace());
         here::note(here::HELD);
     }
 
@@ -83,6 +85,14 @@ impl<R> Reply<R> {
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.sender().deadline()
+    }
+
+    /// What the caller asks as a part of (feature `tracing`): in a handler that answers by what it
+    /// returns that is [`Trace::current`](crate::trace::Trace::current), too.
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn trace(&self) -> Option<crate::trace::Trace> {
+        self.sender().trace()
     }
 
     /// Waits until the caller has gone elsewhere, or given up: an event (CML's nack).

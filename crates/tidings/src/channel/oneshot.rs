@@ -23,6 +23,8 @@ use crate::primitive::slab;
 use crate::sched::record;
 use crate::task::here;
 use crate::time::Instant;
+#[cfg(feature = "tracing")]
+use crate::trace::Trace;
 
 /// A channel for one value.
 ///
@@ -40,6 +42,8 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
         receiver: Waiters::new(),
         observer: Waiters::new(),
         deadline: None,
+        #[cfg(feature = "tracing")]
+        trace: None,
         bell: Bell::new(),
         sender_gone: false,
         receiver_gone: false,
@@ -75,6 +79,9 @@ struct State<T> {
     observer: Waiters,
     /// By when the receiver wants the value, if it said so.
     deadline: Option<Instant>,
+    /// What the receiver asks for it as a part of.
+    #[cfg(feature = "tracing")]
+    trace: Option<Trace>,
     bell: Bell,
     sender_gone: bool,
     receiver_gone: bool,
@@ -230,6 +237,12 @@ impl<T> Sender<T> {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.chan().locked(|state| state.deadline)
     }
+
+    /// What the value is asked for as a part of.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn trace(&self) -> Option<Trace> {
+        self.chan().locked(|state| state.trace)
+    }
 }
 
 impl<T> Drop for Sender<T> {
@@ -316,6 +329,12 @@ impl<T> Receiver<T> {
     /// Lets the sender know by when the value is wanted.
     pub(crate) fn set_deadline(&self, deadline: Instant) {
         self.chan().locked(|state| state.deadline = Some(deadline));
+    }
+
+    /// Lets the sender know what the value is asked for as a part of.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn set_trace(&self, trace: Trace) {
+        self.chan().locked(|state| state.trace = Some(trace));
     }
 
     /// As awaiting it, on a plain thread, which waits.
@@ -445,6 +464,12 @@ impl<T> Recv<Receiver<T>, T> {
     /// Lets the sender know by when the value is wanted.
     pub(crate) fn set_deadline(self: Pin<&mut Self>, deadline: Instant) {
         self.project().receiver.set_deadline(deadline);
+    }
+
+    /// Lets the sender know what the value is asked for as a part of.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn set_trace(self: Pin<&mut Self>, trace: Trace) {
+        self.project().receiver.set_trace(trace);
     }
 }
 

@@ -185,7 +185,7 @@ impl<'a> Incoming<'a> {
     /// If nobody waits for one.
     pub fn reply<R: Serialize + Send + 'static>(&mut self) -> Result<Reply<R>, Malformed> {
         let call = self.caller()?;
-        let (reply, answers) = Reply::pair(call.deadline);
+        let (reply, answers) = Reply::pair(call.deadline, call.trace);
         with(|port| port.serve(call.id, Box::new(Answering::new(answers))))??;
         Ok(reply)
     }

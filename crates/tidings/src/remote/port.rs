@@ -19,6 +19,7 @@ use crate::actor::CallError;
 use crate::channel::bell::Door;
 use crate::primitive::Arc;
 use crate::time::Instant;
+use crate::trace::Trace;
 
 /// A reference or a reply beside a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,6 +32,8 @@ pub enum Carried {
     Reply(u32, u64),
     /// An actor of the sender that has ended.
     Gone,
+    /// Nothing that the body refers to: what the message is a part of.
+    Trace(Trace),
 }
 
 /// Which actor a reference stands for, and as what.
@@ -53,6 +56,8 @@ pub struct Request<'a> {
     pub body: &'a [u8],
     /// By when the caller wants the answer.
     pub deadline: Option<Instant>,
+    /// What the caller asks as a part of.
+    pub trace: Option<Trace>,
 }
 
 /// A call that came in.
@@ -62,6 +67,8 @@ pub struct Call {
     pub id: u32,
     /// By when the caller wants the answer.
     pub deadline: Option<Instant>,
+    /// What the caller asks as a part of.
+    pub trace: Option<Trace>,
 }
 
 /// How a call has ended.

@@ -145,6 +145,7 @@ impl Outgoing {
             number: self.interface.methods()[method].number(),
             body: &body,
             deadline,
+            trace: reply.as_ref().and_then(Reply::part_of),
         };
         let mut reply = reply;
         let sent = with(|port| {

@@ -113,7 +113,7 @@ impl<'de, R: Serialize + Send + 'static> Deserialize<'de> for Reply<R> {
         let reply = with(|port| match port.carried(place) {
             Some(Carried::Reply(call, left)) => {
                 let deadline = (left > 0).then(|| Instant::now() + Duration::from_micros(left));
-                let (reply, answers) = Self::pair(deadline);
+                let (reply, answers) = Self::pair(deadline, None);
                 port.serve(call, Box::new(Answering::new(answers)))?;
                 Ok(reply)
             }

@@ -100,7 +100,7 @@ async fn pull<T: DeserializeOwned + Send + 'static>(replies: Replies<T>, target:
     let mut way = Outgoing::new(target, interface());
     loop {
         credit(target, turn).await;
-        let (reply, mut answers) = Reply::<Vec<T>>::pair(None);
+        let (reply, mut answers) = Reply::<Vec<T>>::pair(None, None);
         way.call(0, &(ITEMS,), reply);
         let answer = answers.recv().either(replies.closed()).biased().await;
         let Either::Left(answer, ()) = answer else {
