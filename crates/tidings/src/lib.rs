@@ -29,6 +29,7 @@
 //! | `net` (Unix, the feature `net`) | sockets, polled by the workers |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
+//! | `trace` (feature `tracing`) | the trace context of calls |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
 //!
 //! What is promised, and the tests that hold it: `SEMANTICS.md`.
