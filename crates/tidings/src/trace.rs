@@ -115,7 +115,11 @@ impl FromStr for Trace {
             }
             _ => return Err(TraceError),
         };
-        if parsed.is_valid() { Ok(parsed) } else { Err(TraceError) }
+        if parsed.is_valid() {
+            Ok(parsed)
+        } else {
+            Err(TraceError)
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use tidings::trace::Trace;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Metadata, Subscriber};
+use tracing_core::span::Current;
 
 /// One test at a time: whether a span is wanted is remembered for the whole process.
 static ONE: Mutex<()> = Mutex::new(());
@@ -28,6 +29,7 @@ struct Recorder(Arc<Mutex<Book>>);
 struct Book {
     /// Name and holders of each span; its number is the place and one.
     spans: Vec<(String, usize)>,
+    kinds: Vec<&'static Metadata<'static>>,
     entered: Vec<usize>,
     lines: Vec<String>,
     /// What was recorded of traces.
@@ -59,6 +61,7 @@ impl Subscriber for Recorder {
         let mut words = Words::default();
         span.record(&mut words);
         let mut book = self.0.lock().unwrap();
+        book.kinds.push(span.metadata());
         book.spans
             .push((format!("{}{}", span.metadata().name(), words.0), 1));
         Id::from_u64(book.spans.len() as u64)
@@ -88,6 +91,14 @@ impl Subscriber for Recorder {
         let around = book.entered.iter().map(|&at| book.spans[at].0.clone());
         let around = around.collect::<Vec<_>>().join(" > ");
         book.lines.push(format!("{around}:{}", words.0));
+    }
+
+    fn current_span(&self) -> Current {
+        let book = self.0.lock().unwrap();
+        match book.entered.last() {
+            Some(&at) => Current::new(Id::from_u64(at as u64 + 1), book.kinds[at]),
+            None => Current::none(),
+        }
     }
 
     fn enter(&self, span: &Id) {
@@ -223,7 +234,11 @@ fn a_call_is_handled_as_a_part_of_its_callers_trace_and_so_are_the_calls_of_its_
                     .unwrap();
                 first.tell().await.unwrap();
                 let own = Trace::current();
-                (own, first.ask().await.unwrap(), first.later().await.unwrap())
+                (
+                    own,
+                    first.ask().await.unwrap(),
+                    first.later().await.unwrap(),
+                )
             });
             let (own, asked, later) = seen.await;
             let own = own.unwrap();
