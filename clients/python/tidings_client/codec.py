@@ -225,10 +225,10 @@ class _Maker:
                     lambda r: r.port.take_reply(r.varint(32), codec),
                 )
             case shapes.StreamOf(of):
-                items = Codec.of(_sequence(self.pair(of)))
+                next_items = Codec.of(_sequence(self.pair(of)))
                 return (
-                    lambda v, out, port: write_varint(port.send_stream(v, items), out),
-                    lambda r: r.port.take_stream(r.varint(32), items),
+                    lambda v, out, port: write_varint(port.send_stream(v, next_items), out),
+                    lambda r: r.port.take_stream(r.varint(32), next_items),
                 )
 
     def fields(self, fields: shapes.Fields) -> list[Pair]:
