@@ -76,6 +76,7 @@ fn a_hundred_thousand_calls_leave_nothing_behind() {
         let before = resident();
         work(&there, calls / 50).await;
         let after = resident();
+        println!("{before} KiB, and {after} KiB after {calls} calls more");
         // A leak of 40 bytes a call would be 4,000.
         assert!(after < before + 3000, "{before} KiB, then {after} KiB");
     });
