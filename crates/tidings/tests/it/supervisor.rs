@@ -117,6 +117,24 @@ fn a_child_that_waits_for_its_restart_keeps_no_other_waiting_and_can_be_started_
 }
 
 #[test]
+fn each_child_that_waits_has_a_time_of_its_own() {
+    for strategy in [Strategy::OneForOne, Strategy::Dynamic] {
+        each_seed(|| async move {
+            let ((first, one), (second, two)) = (worker(), worker());
+            let strategy = patient(strategy, 1, 100);
+            let supervisor = strategy.child(one).child(two).start();
+            supervisor.started().await.unwrap().unwrap();
+            assert_eq!((waits(&first).await, waits(&first).await), (1, 2));
+            let start = Instant::now();
+            crashes(&supervisor, 0, &first).await;
+            assert_eq!(waits(&second).await, 1);
+            first.restarted(3).await.unwrap();
+            assert_eq!(start.elapsed().as_secs(), 4);
+        });
+    }
+}
+
+#[test]
 fn a_child_that_never_takes_messages_is_not_waited_for_once_it_was_ended() {
     on_all(|| async {
         let (_actor, child) = worker();
