@@ -104,6 +104,9 @@ mod tests {
         let delays: Vec<_> = [1, 2, 3, 4, 40, u32::MAX].map(|n| exact.delay(n)).into();
         assert_eq!(delays, [1, 2, 4, 5, 5, 5].map(secs));
         assert_eq!(Backoff::default().delay(9), Duration::ZERO);
+        // To the last nanosecond, which a factor would not keep.
+        let longest = Backoff::new(Duration::MAX, Duration::MAX).jitter(0.0);
+        assert_eq!(longest.delay(1), Duration::MAX);
     }
 
     #[test]
