@@ -212,6 +212,10 @@ fn who_was_answered_by_a_dispatch_closes_no_cycle() {
             let first: AskMessage = mailbox.recv().await.unwrap();
             actor::Dispatch::dispatch(first, &mut Asked).await;
             assert_eq!(asks.ask(vec![other]).await.unwrap(), "asked");
+            // It has its mailbox still: nobody else could answer.
+            let this = AskRef::from(&mailbox.this().upgrade().unwrap());
+            let own = this.ask(Vec::new()).await;
+            assert!(matches!(own, Err(CallError::Cycle(_))), "{own:?}");
         });
         let to = AskRef::from(&a);
         let other = actor::spawn(move |mut mailbox: Mailbox<AskMessage>| async move {
