@@ -6,7 +6,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use crate::command::{Tally, root, run_at_root, run_in};
-use crate::{tidy, trust};
+use crate::{tidy, tools, trust};
 
 /// A stage says `Skipped` only where a tool that is optional is not on the machine.
 enum Outcome {
@@ -46,6 +46,7 @@ const STAGES: &[(&str, Stage)] = &[
         cargo(&[], "run --release -- arena smoke", tally)
     }),
     ("go", go),
+    ("nats", nats),
 ];
 
 /// The workspace's tests, and those of the crate that it shares with peers outside of it.
@@ -77,6 +78,18 @@ fn go(tally: &mut Tally) -> Result<Outcome, String> {
     let env = [("GOTOOLCHAIN", "local")];
     run_in("arena/peers/go", &env, "go vet ./...", tally)?;
     done(run_in("arena/peers/go", &env, "go test -v ./...", tally))
+}
+
+/// The cluster's tests with a nats-server, which the stage `test` may be without.
+fn nats(tally: &mut Tally) -> Result<Outcome, String> {
+    if Command::new("go").arg("version").output().is_err() {
+        return Ok(Outcome::Skipped(
+            "there is no go on this machine to install nats-server with",
+        ));
+    }
+    let server = tools::nats(tally)?;
+    let env = [("TIDINGS_NEED_NATS", "1"), ("TIDINGS_NATS_SERVER", &server)];
+    done(run_at_root(&env, "cargo test -p tidings-nats", tally))
 }
 
 /// Prints the names of the stages.

@@ -48,6 +48,7 @@ cargo x <verb>
   semver [REVISION]        what would break users of that revision, or of the last release
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
+  nats                     installs nats-server for the tests of tidings-nats, by go
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (3)
   mutants [--missing | --short N | --list | FILTER]
@@ -95,6 +96,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         ["mutants", options @ ..] => return mutants::run(options, &mut Tally::default()),
         ["orderings", options @ ..] => return mutants::orderings(options, &mut Tally::default()),
         ["bundle"] => engines::bundle(&mut Tally::default())?,
+        ["nats"] => println!("{}", tools::nats(&mut Tally::default())?),
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["tsan"] => sanitizers::thread(&mut Tally::default())?,
         ["memcheck"] => sanitizers::memory(&mut Tally::default())?,

@@ -1,4 +1,5 @@
-//! Cargo's plug-ins that the verbs use, each at one version, in a folder of their own.
+//! Programs that the verbs use, each at one version, in a folder of their own: Cargo's plug-ins, and
+//! nats-server for the tests of `tidings-nats`.
 
 use crate::command::{Tally, run_at_root, target};
 
@@ -49,4 +50,15 @@ impl Tool {
         run_at_root(&[], &install, &mut Tally::default())?;
         Ok(program)
     }
+}
+
+/// The Go module of nats-server.
+const NATS: &str = "github.com/nats-io/nats-server/v2@v2.15.2";
+
+/// Installs nats-server where the tests of `tidings-nats` look for it, and says where; go does nothing
+/// when it is there.
+pub(crate) fn nats(tally: &mut Tally) -> Result<String, String> {
+    let folder = target("tools/nats");
+    run_at_root(&[("GOBIN", &folder)], &format!("go install {NATS}"), tally)?;
+    Ok(format!("{folder}/nats-server"))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use tidings::actor::Reference;
 use tidings::remote::{self, Interface, Malformed, Port, Remote, interface};
@@ -11,7 +11,8 @@ use crate::frame::Unbound;
 use crate::session::Bind;
 
 /// Names, and the actors that they give a peer: its capabilities. What is not among them, nor was
-/// sent to it in a message, a peer cannot reach.
+/// sent to it in a message, a peer cannot reach. Clones are the same exports: what is added to one, or
+/// taken from it, links that are there see when they are asked next.
 ///
 /// ```
 /// use tidings::actor;
@@ -37,7 +38,7 @@ use crate::session::Bind;
 /// ```
 #[derive(Clone, Default)]
 pub struct Exports {
-    names: Arc<HashMap<String, Named>>,
+    names: Arc<RwLock<HashMap<String, Named>>>,
 }
 
 type Give = Arc<dyn Fn(&mut dyn Port) -> Result<u32, Malformed> + Send + Sync>;
@@ -68,7 +69,7 @@ impl Exports {
     /// An actor, under a name that only who has the token can ask for.
     #[must_use]
     pub fn add_with_token<R>(
-        mut self,
+        self,
         name: impl Into<String>,
         token: impl Into<Vec<u8>>,
         reference: &R,
@@ -82,13 +83,26 @@ impl Exports {
             interface: interface::<R::Message>(),
             give: Arc::new(move |port| remote::export(port, &reference)),
         };
-        Arc::make_mut(&mut self.names).insert(name.into(), named);
+        let before = self.write(|names| names.insert(name.into(), named));
+        // What it exported may end by that, and does so outside of the lock.
+        drop(before);
         self
+    }
+
+    /// Takes a name back. References that a peer has by it stay good.
+    pub fn remove(&self, name: &str) {
+        let gone = self.write(|names| names.remove(name));
+        drop(gone);
+    }
+
+    fn write<R>(&self, change: impl FnOnce(&mut HashMap<String, Named>) -> R) -> R {
+        change(&mut self.names.write().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// What a peer gets that asks so.
     pub(crate) fn find(&self, bind: &Bind) -> Result<Give, Unbound> {
-        let named = self.names.get(&bind.name);
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        let named = names.get(&bind.name);
         let named = named.filter(|named| same(&named.token, &bind.token));
         let named = named.ok_or(Unbound::NoSuchName)?;
         if named.interface.name() != bind.interface {
@@ -115,6 +129,7 @@ fn same(token: &[u8], given: &[u8]) -> bool {
 
 impl fmt::Debug for Exports {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_set().entries(self.names.keys()).finish()
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        f.debug_set().entries(names.keys()).finish()
     }
 }

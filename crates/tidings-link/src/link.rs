@@ -53,6 +53,13 @@ impl Options {
         }
     }
 
+    /// This life of the node has that number, which none of its others may have.
+    #[must_use]
+    pub fn incarnation(mut self, number: u64) -> Self {
+        self.identity.incarnation = number;
+        self
+    }
+
     /// Only nodes of the same cluster speak with each other.
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Self {

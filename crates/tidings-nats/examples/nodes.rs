@@ -1,0 +1,175 @@
+//! Three nodes on one nats-server, each a process: `cargo x nats` once, and then
+//! `cargo run -p tidings-nats --example nodes`.
+//!
+//! Each node has a worker, and asks one of all workers every second. Kill one (`kill -9`, or `kill -STOP`
+//! and `-CONT`; the numbers are printed) and see what the others say; start a fourth in another terminal
+//! by `cargo run -p tidings-nats --example nodes -- four`. With `NATS_URL` set, no server is started.
+//! Ctrl-C ends them in order.
+
+use std::error::Error;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::Duration;
+
+use futures_util::future::{Either, select};
+use tidings::{Event, actor};
+use tidings_nats::{Change, Cluster, Ended, Options};
+
+const URL: &str = "nats://127.0.0.1:4333";
+
+#[tidings::interface(remote)]
+trait Worker {
+    async fn greet(&mut self, who: String) -> String;
+}
+
+struct Greeter {
+    node: String,
+    greeted: u32,
+}
+
+impl Worker for Greeter {
+    async fn greet(&mut self, who: String) -> String {
+        self.greeted += 1;
+        format!(
+            "hello {who}, from {} for the {}. time",
+            self.node, self.greeted
+        )
+    }
+}
+
+fn url() -> String {
+    std::env::var("NATS_URL").unwrap_or_else(|_| URL.to_owned())
+}
+
+/// One node, until ctrl-C; in one life after the other, if it has to be.
+async fn node(name: &str) -> Result<(), Box<dyn Error>> {
+    loop {
+        let options = Options::new("example", name)
+            .listen("tcp://127.0.0.1:0")
+            .lease(Duration::from_secs(3))
+            .patience(Duration::from_secs(30));
+        let cluster = Cluster::join(&url(), options).await?;
+        println!("{name}: joined, as process {}", std::process::id());
+        let worker: WorkerRef = actor::start(Greeter {
+            node: name.to_owned(),
+            greeted: 0,
+        });
+        let _name = cluster.join_group("workers", &worker).await?;
+        let told = tidings::spawn(tell(name.to_owned(), cluster.clone()));
+        let asked = tidings::spawn(ask(name.to_owned(), cluster.clone()));
+        let ctrl_c = std::pin::pin!(tidings::ctrl_c()?.into_future());
+        let ended = std::pin::pin!(cluster.ended().into_future());
+        let why = match select(ended, ctrl_c).await {
+            Either::Left((why, _)) => Some(why),
+            Either::Right(_) => None,
+        };
+        told.abort();
+        asked.abort();
+        match why {
+            Some(why @ (Ended::Replaced | Ended::Left)) => return Err(why.to_string().into()),
+            Some(why) => println!("{name}: {why}; joining anew"),
+            None => {
+                cluster.leave(Duration::from_secs(5)).await;
+                println!("{name}: has left");
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Says who comes and goes.
+async fn tell(name: String, cluster: Cluster) {
+    let changes = cluster.changes();
+    while let Ok(change) = changes.recv().await {
+        match change {
+            Change::Up(member) => println!("{name}: {} is here", member.node()),
+            Change::Down(member, why) => println!("{name}: {} is gone: {why}", member.node()),
+        }
+    }
+}
+
+/// Asks one of the workers every second.
+async fn ask(name: String, cluster: Cluster) {
+    loop {
+        let answer = match cluster.pick::<WorkerRef>("workers").await {
+            Ok(worker) => {
+                let call = worker
+                    .greet(name.clone())
+                    .timeout(Duration::from_secs(2))
+                    .await;
+                match call {
+                    Ok(answer) => answer,
+                    Err(error) => error.to_string(),
+                }
+            }
+            Err(error) => error.to_string(),
+        };
+        println!("{name}: {answer}");
+        tidings::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// What is started here ends with this.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn nats() -> Result<Option<Process>, Box<dyn Error>> {
+    if std::env::var_os("NATS_URL").is_some() {
+        return Ok(None);
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target"),
+        PathBuf::from,
+    );
+    let program = target.join("tools/nats/nats-server");
+    if !program.exists() {
+        return Err("there is no nats-server: `cargo x nats` installs it".into());
+    }
+    let folder = std::env::temp_dir().join("tidings-example-nats");
+    let server = Command::new(program)
+        .args([
+            "-a",
+            "127.0.0.1",
+            "-p",
+            "4333",
+            "-js",
+            "-l",
+            "/dev/null",
+            "-sd",
+        ])
+        .arg(folder)
+        // It is not for ctrl-C: the nodes leave first.
+        .process_group(0)
+        .spawn()?;
+    Ok(Some(Process(server)))
+}
+
+/// The server and three nodes, until they have ended.
+fn all() -> Result<(), Box<dyn Error>> {
+    let _server = nats()?;
+    let program = std::env::current_exe()?;
+    let start = |name| Command::new(&program).arg(name).spawn();
+    let nodes: Result<Vec<Child>, _> = ["one", "two", "three"].into_iter().map(start).collect();
+    let nodes: Vec<Process> = nodes?.into_iter().map(Process).collect();
+    // They hear ctrl-C as well.
+    let pressed = tidings::ctrl_c()?;
+    pressed.wait();
+    for mut node in nodes {
+        node.0.wait()?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    match std::env::args().nth(1) {
+        Some(name) => tidings::Runtime::new()?.block_on(node(&name)),
+        None => all(),
+    }
+}

@@ -1,0 +1,585 @@
+//! A node's membership: its lease, what it sees of the others, and the end of both.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{self, Either};
+use tidings::channel::ivar::IVar;
+use tidings::sync::Notify;
+use tidings::time::Instant;
+use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
+use tidings_link::{Exports, Server};
+
+use crate::engine::{Engine, EngineError, Expect, Subscription};
+use crate::links::{Links, number, serve, within};
+use crate::names::Held;
+use crate::options::{JoinError, Options};
+use crate::route;
+use crate::view::{Change, Condemned, Down, Effect, Ended, Member, Owner, Record, View};
+use crate::view::{json, node_key};
+
+/// A node's place in a cluster: one life of it. Clones are the same membership.
+///
+/// It ends when the node [leaves](Self::leave), when the last clone is dropped, and when the others
+/// have not heard of it for a lease: then it is down for them for good, and joins anew as another life.
+///
+/// ```
+/// use tidings::actor;
+/// use tidings_nats::memory::Server;
+/// use tidings_nats::{Cluster, Options};
+///
+/// #[tidings::interface(remote)]
+/// trait Counter {
+///     async fn add(&mut self, n: u64) -> u64;
+/// }
+/// # #[derive(Default)]
+/// # struct Tally(u64);
+/// # impl Counter for Tally {
+/// #     async fn add(&mut self, n: u64) -> u64 {
+/// #         self.0 += n;
+/// #         self.0
+/// #     }
+/// # }
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// // In production: `Cluster::join("nats://nats.example:4222", options)`.
+/// let server = Server::new();
+/// let one = Cluster::join_on(server.connect(), Options::new("shop", "one")).await.unwrap();
+/// let other = Cluster::join_on(server.connect(), Options::new("shop", "other")).await.unwrap();
+///
+/// let counter: CounterRef = actor::start(Tally::default());
+/// let _name = one.register("counter", &counter).await.unwrap();
+///
+/// let counter: CounterRef = other.lookup("counter").await.unwrap();
+/// assert_eq!(counter.add(7).await.unwrap(), 7);
+/// # });
+/// ```
+#[derive(Clone)]
+pub struct Cluster {
+    pub(crate) inner: Arc<Inner>,
+    // The last clone ends the membership.
+    _guard: Arc<DropGuard>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) engine: Arc<dyn Engine>,
+    options: Options,
+    pub(crate) me: Owner,
+    record: Record,
+    pub(crate) exports: Exports,
+    pub(crate) links: Links,
+    state: Mutex<State>,
+    /// Names are to be asserted or freed.
+    pub(crate) beat: Notify,
+    /// Another watch is to begin.
+    anew: Notify,
+    joined: IVar<()>,
+    ended: IVar<Ended>,
+    over: CancellationToken,
+    turns: AtomicUsize,
+}
+
+/// What was found, by the type of its reference and by its name.
+type Found = BTreeMap<TypeId, BTreeMap<String, Box<dyn Any + Send + Sync>>>;
+
+pub(crate) struct State {
+    pub(crate) view: View,
+    /// Of our record.
+    revision: u64,
+    pub(crate) held: BTreeMap<String, Held>,
+    /// Names that were given back, and are still written as ours.
+    pub(crate) free: Vec<String>,
+    pub(crate) found: Found,
+    listeners: Vec<Sender<Change>>,
+    /// What has changed, for those who listened then, in its order.
+    untold: VecDeque<(Change, Vec<Sender<Change>>)>,
+    /// Somebody tells it.
+    telling: bool,
+    /// Our membership has ended: nothing changes any more.
+    over: bool,
+}
+
+impl State {
+    /// What follows from a change of the view. What listeners are to hear is kept for them; the rest is
+    /// given back.
+    fn note(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
+        let mut rest = Vec::new();
+        for effect in effects {
+            match effect {
+                Effect::Tell(change) => self.untold.push_back((change, self.listeners.clone())),
+                effect => rest.push(effect),
+            }
+        }
+        rest
+    }
+}
+
+impl Cluster {
+    /// Joins a cluster by the NATS servers at `url` (several with commas).
+    ///
+    /// If none can be reached it is tried again, after times that grow, for as long as
+    /// [`Options::patience`] says.
+    ///
+    /// # Errors
+    /// If it is not reached by then; at once, if it refuses us or a name is malformed.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    #[cfg(feature = "nats")]
+    pub async fn join(url: &str, options: Options) -> Result<Self, JoinError> {
+        use crate::nats::{Bucket, Nats};
+        options.check()?;
+        let until = Instant::now() + options.patience;
+        let mut pause = Duration::from_millis(100);
+        loop {
+            let bucket = format!("tidings-{}", options.cluster);
+            let bucket = Bucket::new(bucket).replicas(options.replicas);
+            let error = match Nats::connect(url, options.nats.clone(), bucket).await {
+                Ok(engine) => return Self::join_on(engine, options).await,
+                Err(error) => error,
+            };
+            if matches!(error, EngineError::Refused(_)) || Instant::now() + pause > until {
+                return Err(error.into());
+            }
+            tidings::after(pause).await;
+            pause *= 2;
+        }
+    }
+
+    /// Joins a cluster by an engine that is there.
+    ///
+    /// # Errors
+    /// If the engine cannot be reached in time, or refuses; or if a name is malformed.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn join_on(engine: impl Engine, options: Options) -> Result<Self, JoinError> {
+        options.check()?;
+        let engine: Arc<dyn Engine> = Arc::new(engine);
+        let me = Owner {
+            node: options.node.clone(),
+            incarnation: number(),
+        };
+        let exports = Exports::new();
+        let link = tidings_link::Options::new(&me.node)
+            .incarnation(me.incarnation)
+            .cluster(&options.cluster)
+            .exports(exports.clone())
+            .limits(options.limits);
+        let server = serve(&options, link.clone()).await?;
+        let advertise = options.advertise.clone();
+        let record = Record {
+            incarnation: me.incarnation,
+            address: advertise.or_else(|| Some(server.as_ref()?.address().to_string())),
+            down: None,
+        };
+        let inbox = route::inbox(&options.cluster, &me.node, me.incarnation);
+        let inbox = engine.subscribe(&inbox, None).await?;
+        let over = CancellationToken::new();
+        let inner = Arc::new(Inner {
+            links: Links::new(Arc::clone(&engine), options.clone(), link),
+            state: Mutex::new(State {
+                view: View::new(me.clone(), options.lease),
+                revision: 0,
+                held: BTreeMap::new(),
+                free: Vec::new(),
+                found: BTreeMap::new(),
+                listeners: Vec::new(),
+                untold: VecDeque::new(),
+                telling: false,
+                over: false,
+            }),
+            engine,
+            me,
+            record,
+            exports,
+            options,
+            beat: Notify::new(),
+            anew: Notify::new(),
+            joined: IVar::new(),
+            ended: IVar::new(),
+            over: over.clone(),
+            turns: AtomicUsize::new(0),
+        });
+        let cluster = Self {
+            inner: Arc::clone(&inner),
+            _guard: Arc::new(over.drop_guard()),
+        };
+        inner.enter().await?;
+        inner.start(inbox, server);
+        let joined = within(inner.options.patience, inner.joined.read().into_future());
+        match (joined.await, inner.alive()) {
+            (Some(()), Ok(())) => Ok(cluster),
+            (_, Err(_)) => Err(JoinError::Replaced),
+            (None, Ok(())) => Err(EngineError::Timeout.into()),
+        }
+    }
+
+    /// Our name among the nodes, and our number among its lives.
+    #[must_use]
+    pub fn me(&self) -> (&str, u64) {
+        (&self.inner.me.node, self.inner.me.incarnation)
+    }
+
+    /// The members, ourselves among them, by their names.
+    #[must_use]
+    pub fn members(&self) -> Vec<Member> {
+        self.inner.lock().view.members().cloned().collect()
+    }
+
+    /// The members, and then who comes and goes. Of each life it tells that it is up, and after that,
+    /// once, that it is down; if our membership ends, of all. Then it closes.
+    #[must_use]
+    pub fn changes(&self) -> Receiver<Change> {
+        let (tell, changes) = tidings::unbounded();
+        let mut state = self.inner.lock();
+        for member in state.view.members() {
+            // Nobody waits for it yet, so nobody is woken under the lock.
+            let _ = tell.try_send(Change::Up(member.clone()));
+        }
+        if !state.over {
+            state.listeners.push(tell);
+        }
+        drop(state);
+        changes
+    }
+
+    /// Whether our own record comes back from the engine: if not, nobody is declared down here, names
+    /// cannot be claimed, and references that are there work on. For health checks.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.inner.alive().is_ok() && !self.inner.lock().view.is_blind(Instant::now())
+    }
+
+    /// The end of our membership: an event.
+    pub fn ended(&self) -> impl Event<Output = Ended, Lost = ()> + Send + '_ {
+        self.inner.ended.read().map(|&ended| ended)
+    }
+
+    /// Leaves: gives all names back, tells the others, and ends the links in order: calls that are under
+    /// way have so long to end.
+    pub async fn leave(&self, limit: Duration) {
+        let inner = &self.inner;
+        let held: Vec<String> = inner.lock().held.keys().cloned().collect();
+        for name in held {
+            // What cannot be freed is nobody's once we are down.
+            inner.release(&name).await;
+        }
+        within(limit, inner.links.drain()).await;
+        // Its revision changes while the lease is kept.
+        for _ in 0..3 {
+            let revision = inner.lock().revision;
+            let us = Condemned {
+                node: inner.me.node.clone(),
+                incarnation: inner.me.incarnation,
+                revision,
+            };
+            if inner.condemn(&us, Down::Left).await {
+                break;
+            }
+        }
+        inner.end(Ended::Left);
+    }
+}
+
+impl Inner {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn alive(&self) -> Result<(), Ended> {
+        match self.ended.try_read() {
+            None => Ok(()),
+            Some(&ended) => Err(ended),
+        }
+    }
+
+    pub(crate) fn turn(&self) -> usize {
+        self.turns.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Writes our record, whatever was there: we take the place of a life before.
+    async fn enter(&self) -> Result<(), EngineError> {
+        let key = node_key(&self.me.node);
+        let until = Instant::now() + self.options.patience;
+        loop {
+            let there = async {
+                let there = self.engine.read(&key).await?;
+                let expect = there.map_or(Expect::Absent, |e| Expect::Revision(e.revision));
+                let lease = Some(self.options.lease);
+                let record = json(&self.record);
+                self.engine.write(&key, record, expect, lease).await
+            };
+            match there.await {
+                Ok(revision) => {
+                    self.lock().revision = revision;
+                    return Ok(());
+                }
+                Err(error @ EngineError::Refused(_)) => return Err(error),
+                Err(error) if Instant::now() >= until => return Err(error),
+                Err(_) => tidings::after(Duration::from_millis(50)).await,
+            }
+        }
+    }
+
+    /// Starts the tasks of this membership, which end with it.
+    fn start(self: &Arc<Self>, inbox: Subscription, server: Option<Server>) {
+        let this = Arc::clone(self);
+        self.spawn(async move { this.follow().await });
+        let this = Arc::clone(self);
+        self.spawn(async move { this.keep().await });
+        let this = Arc::clone(self);
+        self.spawn(async move { this.answer(inbox).await });
+        if let Some(server) = server {
+            let this = Arc::clone(self);
+            self.spawn(async move {
+                loop {
+                    let link = server.next().await;
+                    this.links.arrived(link, |life| this.is_dead(life)).await;
+                }
+            });
+        }
+        let this = Arc::clone(self);
+        drop(tidings::spawn(async move {
+            this.over.cancelled().await;
+            this.end(Ended::Left);
+        }));
+    }
+
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let over = self.over.clone();
+        drop(tidings::spawn(async move {
+            let over = std::pin::pin!(over.cancelled().into_future());
+            future::select(std::pin::pin!(work), over).await;
+        }));
+    }
+
+    fn is_dead(&self, life: &Owner) -> bool {
+        self.lock().view.is_dead(life)
+    }
+
+    /// Nodes that cannot reach us ask for streams through the engine.
+    async fn answer(self: &Arc<Self>, mut inbox: Subscription) {
+        while let Some(message) = inbox.next().await {
+            let this = Arc::clone(self);
+            self.spawn(async move {
+                this.links.asked(&message, |life| this.is_dead(life)).await;
+            });
+        }
+    }
+
+    /// Follows what the engine tells, for ever.
+    async fn follow(self: &Arc<Self>) {
+        loop {
+            if let Ok(mut watch) = self.engine.watch().await {
+                self.lock().view.begin();
+                loop {
+                    let anew = std::pin::pin!(self.anew.notified().into_future());
+                    let next = std::pin::pin!(watch.next());
+                    let Either::Left((Some(entry), _)) = future::select(next, anew).await else {
+                        break;
+                    };
+                    let effects = {
+                        let mut state = self.lock();
+                        if state.over {
+                            return;
+                        }
+                        let effects = state.view.apply(&entry, Instant::now());
+                        state.note(effects)
+                    };
+                    self.tell();
+                    for effect in effects {
+                        self.effect(effect);
+                    }
+                    if entry.key == node_key(&self.me.node) {
+                        let _ = self.joined.fill(());
+                    }
+                }
+            }
+            tidings::after(self.options.lease / 12).await;
+        }
+    }
+
+    fn effect(self: &Arc<Self>, effect: Effect) {
+        match effect {
+            Effect::Tell(_) => unreachable!("it was kept for those who listen"),
+            Effect::Named(name) => {
+                let mut state = self.lock();
+                let gone: Vec<_> = state
+                    .found
+                    .values_mut()
+                    .map(|of| of.remove(&name))
+                    .collect();
+                drop(state);
+                drop(gone);
+            }
+            Effect::Condemn(condemned) => {
+                let this = Arc::clone(self);
+                self.spawn(async move {
+                    this.condemn(&condemned, Down::Expired).await;
+                });
+            }
+            Effect::Ended(ended) => self.end(ended),
+        }
+    }
+
+    /// Tells what is untold. One at a time does, so that all hear all in its order.
+    fn tell(&self) {
+        if std::mem::replace(&mut self.lock().telling, true) {
+            return;
+        }
+        loop {
+            let (change, listeners) = {
+                let mut state = self.lock();
+                let Some(next) = state.untold.pop_front() else {
+                    state.telling = false;
+                    break;
+                };
+                next
+            };
+            change.happen();
+            if let Change::Down(member, down) = &change {
+                self.links.end(&member.id(), *down);
+            }
+            for listener in listeners {
+                // Who does not listen any more is left out below.
+                let _ = listener.try_send(change.clone());
+            }
+        }
+        let gone: Vec<_> = {
+            let mut state = self.lock();
+            state.listeners.extract_if(.., |l| l.is_closed()).collect()
+        };
+        drop(gone);
+    }
+
+    /// Our membership is over.
+    fn end(&self, ended: Ended) {
+        if self.ended.fill(ended).is_err() {
+            return;
+        }
+        let (held, found, listeners) = {
+            let mut state = self.lock();
+            let effects = state.view.end();
+            state.note(effects);
+            state.over = true;
+            let listeners = std::mem::take(&mut state.listeners);
+            let held = std::mem::take(&mut state.held);
+            (held, std::mem::take(&mut state.found), listeners)
+        };
+        self.links.close();
+        for (name, held) in held {
+            self.exports.remove(&name);
+            let _ = held.lost.fill(());
+        }
+        drop(found);
+        self.tell();
+        drop(listeners);
+        let _ = self.joined.fill(());
+        self.over.cancel();
+    }
+
+    /// Keeps our lease, our names, and the others' under watch, for ever.
+    async fn keep(self: &Arc<Self>) {
+        let beat = self.lock().view.beat();
+        let mut next = Instant::now() + beat;
+        loop {
+            self.beat.notified().or(tidings::at(next)).await;
+            // Who gave a name back need not wait for the beat; nor is our record written for it.
+            if Instant::now() >= next {
+                next = match self.renew().await {
+                    true => Instant::now() + beat,
+                    false => Instant::now() + beat / 4,
+                };
+            }
+            self.assert().await;
+            let silent = self.lock().view.silent(Instant::now());
+            for condemned in silent {
+                self.condemn(&condemned, Down::Expired).await;
+            }
+            if self.lock().view.is_blind(Instant::now()) {
+                self.anew.notify_one();
+            }
+        }
+    }
+
+    /// Writes our record anew. `false`: try again soon.
+    async fn renew(&self) -> bool {
+        let key = node_key(&self.me.node);
+        let lease = Some(self.options.lease);
+        let expect = Expect::Revision(self.lock().revision);
+        let mut written = self
+            .engine
+            .write(&key, json(&self.record), expect, lease)
+            .await;
+        if written == Err(EngineError::Conflict) {
+            let expect = match self.engine.read(&key).await {
+                Ok(None) => {
+                    // It has expired; or all keys are lost, and the watch may not know.
+                    self.anew.notify_one();
+                    Expect::Absent
+                }
+                Ok(Some(there)) => {
+                    let record = there.value.as_deref().map(serde_json::from_slice::<Record>);
+                    match record {
+                        // The answer to a write of ours was lost.
+                        Some(Ok(record)) if record == self.record => {
+                            Expect::Revision(there.revision)
+                        }
+                        Some(Ok(record)) if record.incarnation == self.me.incarnation => {
+                            self.end(Ended::Expired);
+                            return false;
+                        }
+                        _ => {
+                            self.end(Ended::Replaced);
+                            return false;
+                        }
+                    }
+                }
+                Err(_) => return false,
+            };
+            written = self
+                .engine
+                .write(&key, json(&self.record), expect, lease)
+                .await;
+        }
+        let Ok(revision) = written else { return false };
+        self.lock().revision = revision;
+        true
+    }
+
+    /// Writes down that a life is over, unless its node has written meanwhile: `false`.
+    async fn condemn(&self, condemned: &Condemned, down: Down) -> bool {
+        let key = node_key(&condemned.node);
+        let record = Record {
+            incarnation: condemned.incarnation,
+            address: None,
+            down: Some(down),
+        };
+        let lease = Some(self.options.lease);
+        let expect = Expect::Revision(condemned.revision);
+        let mut written = self.engine.write(&key, json(&record), expect, lease).await;
+        if written == Err(EngineError::Conflict) && matches!(self.engine.read(&key).await, Ok(None))
+        {
+            // Its record has expired by itself. Another that was faster says the same.
+            let absent = self
+                .engine
+                .write(&key, json(&record), Expect::Absent, lease);
+            written = absent.await;
+        }
+        written.is_ok()
+    }
+}
+
+impl fmt::Debug for Cluster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster")
+            .field("name", &self.inner.options.cluster)
+            .field("me", &self.inner.me)
+            .field("ended", &self.inner.ended.try_read())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,91 @@
+//! A cluster of tidings nodes on an engine that operators already run: NATS.
+//!
+//! When one process is not enough, nodes join a [`Cluster`]: they see each other come and go, give
+//! actors names, and find them by name as the same typed references as in one process. Messages go over
+//! links of `tidings-link`: direct where the two can reach each other, else through NATS.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use tidings::actor;
+//! use tidings_nats::{Change, Cluster, Options};
+//!
+//! #[tidings::interface(remote)]
+//! trait Counter {
+//!     async fn add(&mut self, n: u64) -> u64;
+//! }
+//! # #[derive(Default)]
+//! # struct Tally(u64);
+//! # impl Counter for Tally {
+//! #     async fn add(&mut self, n: u64) -> u64 {
+//! #         self.0 += n;
+//! #         self.0
+//! #     }
+//! # }
+//!
+//! #[tidings::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let options = Options::new("shop", "till-1").listen("tcp://127.0.0.1:0");
+//!     let cluster = Cluster::join("nats://127.0.0.1:4222", options).await?;
+//!
+//!     let counter: CounterRef = actor::start(Tally::default());
+//!     let _name = cluster.register("counter", &counter).await?;
+//!
+//!     let changes = cluster.changes();
+//!     while let Ok(change) = changes.recv().await {
+//!         match change {
+//!             Change::Up(member) => println!("{} is here", member.node()),
+//!             Change::Down(member, why) => println!("{} is gone: {why}", member.node()),
+//!         }
+//!     }
+//!     cluster.leave(Duration::from_secs(5)).await;
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # What it is not
+//!
+//! It is no consensus, and a name is no lock: see [`Cluster::register`]. It stores nothing but leases and
+//! names. A message is delivered at most once, as on any link; one that goes through NATS is not more
+//! durable than one that does not. A request that timed out may still be done, unless its deadline has
+//! passed when it arrives: then it is not.
+//!
+//! A cluster's nodes trust each other: each can call every name. Who may connect is decided by NATS'
+//! credentials, and by mutual TLS on direct links; a link through NATS is as safe as NATS is.
+//!
+//! # What happens when
+//!
+//! | | |
+//! |---|---|
+//! | a process ends, stands still, or cannot reach NATS | it is [`Down`] for all after a lease, once; its names are free; it hears of it when it is back, and joins as another life |
+//! | NATS cannot be reached by anybody | nobody is declared down; direct links and what was found work on; links through NATS end if messages were lost |
+//! | NATS lost its keys | they are written anew within a lease or two |
+//! | a process joins under the name of another | the one before has [`Ended`]: so a restarted node need not wait for its lease |
+//!
+//! | file | what |
+//! |---|---|
+//! | `engine.rs` | what is asked of an engine |
+//! | `memory.rs`, `nats.rs` | the engine in memory, which fails on demand; NATS |
+//! | `view.rs` | what a node sees of its cluster |
+//! | `cluster.rs`, `names.rs` | the membership; names and groups |
+//! | `links.rs`, `route.rs` | links to other nodes; links through the engine |
+
+#![forbid(unsafe_code)]
+
+mod cluster;
+mod engine;
+mod links;
+pub mod memory;
+mod names;
+#[cfg(feature = "nats")]
+pub mod nats;
+mod options;
+mod route;
+mod view;
+
+pub use cluster::Cluster;
+pub use engine::{
+    Answer, Arrivals, Engine, EngineError, Entry, Expect, Message, Subscription, Watch,
+};
+pub use names::{LookupError, Name, NameError};
+pub use options::{JoinError, Options};
+pub use view::{Change, Down, Ended, Member};

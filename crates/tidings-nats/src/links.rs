@@ -1,0 +1,275 @@
+//! Links to the other nodes: one to each life of a node, made when it is first needed, direct if the
+//! node can be reached, through the engine (`route.rs`) if not.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{self, Either};
+use tidings::{JoinHandle, sync};
+use tidings_link::{ConnectError, Connector, Link, Listener, Server, link};
+
+use crate::engine::Engine;
+use crate::names::LookupError;
+use crate::options::{JoinError, Options};
+use crate::route;
+use crate::view::{Down, Member, Owner};
+
+/// All links of a node.
+#[derive(Debug)]
+pub(crate) struct Links {
+    engine: Arc<dyn Engine>,
+    options: Options,
+    /// Who we are, and what we export.
+    me: tidings_link::Options,
+    outward: Mutex<BTreeMap<(String, u64), Arc<Outward>>>,
+    inward: Mutex<Vec<Inward>>,
+    /// What moves the bytes of links through the engine.
+    streams: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// The link to one life of a node.
+#[derive(Debug, Default)]
+struct Outward {
+    /// Held by who makes it.
+    making: sync::Mutex<()>,
+    link: Mutex<Option<Link>>,
+}
+
+/// A link that a life of a node has made to us.
+#[derive(Debug)]
+struct Inward {
+    life: (String, u64),
+    link: Link,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// `None`: it took longer.
+pub(crate) async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
+    let late = std::pin::pin!(tidings::after(limit).into_future());
+    match future::select(std::pin::pin!(work), late).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
+    }
+}
+
+/// A number that is unlikely to be anybody else's.
+pub(crate) fn number() -> u64 {
+    const HALF: usize = 1 << 32;
+    let half = || tidings::sched::random(HALF) as u64;
+    half() << 32 | half()
+}
+
+/// Listens for links of others, if we are to.
+pub(crate) async fn serve(
+    options: &Options,
+    link: tidings_link::Options,
+) -> Result<Option<Server>, JoinError> {
+    let Some(address) = &options.listen else {
+        return Ok(None);
+    };
+    let listener = match options.insecure {
+        true => Listener::bind_insecure(address, link).await,
+        false => Listener::bind(address, link).await,
+    };
+    let listener = listener.map_err(JoinError::Listen)?;
+    #[cfg(feature = "tls")]
+    let listener = match &options.tls {
+        Some(tls) => listener.tls(tls.clone()),
+        None => listener,
+    };
+    Ok(Some(listener.serve()))
+}
+
+impl Links {
+    pub(crate) fn new(
+        engine: Arc<dyn Engine>,
+        options: Options,
+        me: tidings_link::Options,
+    ) -> Self {
+        Self {
+            engine,
+            options,
+            me,
+            outward: Mutex::default(),
+            inward: Mutex::default(),
+            streams: Mutex::default(),
+        }
+    }
+
+    /// The link to a member: the one that is there, or a new one.
+    pub(crate) async fn to(&self, member: &Member) -> Result<Link, LookupError> {
+        let outward = Arc::clone(lock(&self.outward).entry(member.id()).or_default());
+        let _making = outward.making.lock().await;
+        if let Some(link) = lock(&outward.link).clone()
+            && link.exit().is_none()
+        {
+            return Ok(link);
+        }
+        let made = self.make(member).await?;
+        let before = lock(&outward.link).replace(made.clone());
+        drop(before);
+        // Who ends all links of a member has told of its end before.
+        match member.exit() {
+            None => Ok(made),
+            Some(down) => {
+                self.end(&member.id(), down);
+                Err(LookupError::Down(down))
+            }
+        }
+    }
+
+    async fn make(&self, member: &Member) -> Result<Link, LookupError> {
+        let patience = self.options.patience;
+        let direct = match member.address() {
+            Some(address) => within(patience / 2, self.direct(member, address)).await,
+            None => None,
+        };
+        let made = match direct {
+            Some(Ok(link)) => link,
+            // Who can be reached and will not speak with us will not through the engine.
+            Some(Err(error @ ConnectError::Broken(_))) if !error.may_pass() => {
+                return Err(LookupError::Link(error));
+            }
+            _ => within(patience, self.routed(member))
+                .await
+                .unwrap_or(Err(LookupError::Link(ConnectError::Late)))?,
+        };
+        let peer = made.up().await;
+        let is_it = |peer: &tidings_link::Peer| {
+            (&*peer.node, peer.incarnation) == (member.node(), member.incarnation())
+        };
+        if peer.as_ref().is_ok_and(is_it) {
+            return Ok(made);
+        }
+        made.close();
+        Err(LookupError::Link(match peer {
+            Err(broken) => ConnectError::Broken(broken),
+            // Another life of it is there: this one will be down soon.
+            Ok(_) => ConnectError::Late,
+        }))
+    }
+
+    fn to_member(&self, member: &Member) -> tidings_link::Options {
+        self.me.clone().expect([member.node()])
+    }
+
+    async fn direct(&self, member: &Member, address: &str) -> Result<Link, ConnectError> {
+        let connector = Connector::new(address)?
+            .options(self.to_member(member))
+            .node(member.node())
+            .insecure(self.options.insecure);
+        #[cfg(feature = "tls")]
+        let connector = match &self.options.tls {
+            Some(tls) => connector.tls(tls.clone()),
+            None => connector,
+        };
+        connector.connect().await
+    }
+
+    async fn routed(&self, member: &Member) -> Result<Link, LookupError> {
+        let cluster = &self.options.cluster;
+        let inbox = route::inbox(cluster, member.node(), member.incarnation());
+        let patience = self.options.patience;
+        let stream = route::open(&self.engine, cluster, &inbox, number(), patience).await;
+        let made = self.over(stream?, self.to_member(member));
+        let up = made.up().await.map_err(ConnectError::Broken);
+        up.map(|_| made).map_err(LookupError::Link)
+    }
+
+    /// A node asks for a link through the engine.
+    pub(crate) async fn asked(
+        &self,
+        message: &crate::engine::Message,
+        is_dead: impl Fn(&Owner) -> bool,
+    ) {
+        if let Ok(stream) = route::accept(&self.engine, message).await {
+            self.arrived(self.over(stream, self.me.clone()), is_dead)
+                .await;
+        }
+    }
+
+    /// A link over a stream through the engine.
+    fn over(&self, stream: route::Stream, options: tidings_link::Options) -> Link {
+        let (made, driver) = link(stream.pipe, options);
+        drop(tidings::spawn(driver));
+        let mut streams = lock(&self.streams);
+        streams.retain(|stream| !stream.is_finished());
+        streams.push(stream.moved);
+        made
+    }
+
+    /// A node has made a link to us.
+    pub(crate) async fn arrived(&self, link: Link, is_dead: impl Fn(&Owner) -> bool) {
+        let Ok(peer) = link.up().await else { return };
+        let life = Owner {
+            node: peer.node,
+            incarnation: peer.incarnation,
+        };
+        let inward = Inward {
+            life: (life.node.clone(), life.incarnation),
+            link: link.clone(),
+        };
+        let ended = {
+            let mut all = lock(&self.inward);
+            let ended: Vec<_> = all.extract_if(.., |i| i.link.exit().is_some()).collect();
+            all.push(inward);
+            ended
+        };
+        drop(ended);
+        // Who ends all links of a life has taken it for dead before.
+        if is_dead(&life) {
+            link.close();
+        }
+    }
+
+    /// Ends all links with a life of a node: at once, or in order if that has left in order.
+    pub(crate) fn end(&self, life: &(String, u64), down: Down) {
+        let outward = lock(&self.outward).remove(life);
+        let link = outward.and_then(|outward| lock(&outward.link).take());
+        let inward: Vec<_> = lock(&self.inward)
+            .extract_if(.., |inward| inward.life == *life)
+            .collect();
+        for link in inward.into_iter().map(|inward| inward.link).chain(link) {
+            match down {
+                Down::Left => link.drain(),
+                _ => link.close(),
+            }
+        }
+    }
+
+    /// Ends all that there are, in order, and waits until what they said is with the engine.
+    pub(crate) async fn drain(&self) {
+        let links = self.all();
+        for link in &links {
+            link.drain();
+        }
+        for link in &links {
+            link.down().await;
+        }
+        let streams = std::mem::take(&mut *lock(&self.streams));
+        for stream in streams {
+            let _ = stream.await;
+        }
+    }
+
+    /// Ends all that there are, at once.
+    pub(crate) fn close(&self) {
+        for link in self.all() {
+            link.close();
+        }
+    }
+
+    fn all(&self) -> Vec<Link> {
+        let outward = lock(&self.outward).values().cloned().collect::<Vec<_>>();
+        let outward = outward
+            .iter()
+            .filter_map(|outward| lock(&outward.link).clone());
+        let mut all: Vec<Link> = outward.collect();
+        all.extend(lock(&self.inward).iter().map(|inward| inward.link.clone()));
+        all
+    }
+}

@@ -1,0 +1,443 @@
+//! Names of actors in the cluster: claimed, found, lost; and groups, which are the names below one.
+
+use std::any::{Any, TypeId};
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+use tidings::Event;
+use tidings::actor::Reference;
+use tidings::channel::ivar::IVar;
+use tidings::remote::Remote;
+use tidings_link::{ConnectError, GetError};
+
+use crate::cluster::{Cluster, Inner};
+use crate::engine::{EngineError, Expect};
+use crate::view::{Down, Ended, Owner, Record, json, name_key, node_key};
+
+/// What is under a name of ours.
+pub(crate) struct Held {
+    pub(crate) lost: Arc<IVar<()>>,
+    /// The reference, for those who ask here.
+    local: Box<dyn Any + Send + Sync>,
+}
+
+/// A name that is ours: [`Cluster::register`]. Dropped, it is given back.
+pub struct Name {
+    cluster: Cluster,
+    name: String,
+    lost: Arc<IVar<()>>,
+}
+
+impl Name {
+    /// The name.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.name
+    }
+
+    /// The name has become another's, or our membership has ended: an event.
+    ///
+    /// The first happens when the engine has lost its keys and another node was faster, and when the
+    /// others took us for down.
+    pub fn lost(&self) -> impl Event<Output = (), Lost = ()> + Send + '_ {
+        self.lost.read().map(|&()| ())
+    }
+
+    /// Whether it is ours, as far as we know.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.lost.is_full()
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        self.cluster.inner.give_back(&self.name, &self.lost);
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Name").field(&self.name).finish()
+    }
+}
+
+/// Why a name was not given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NameError {
+    /// It is none: letters, digits and `-_./=`, and no `.` at an end.
+    Malformed,
+    /// It is this node's.
+    Taken(String),
+    /// The engine could not be reached, or refused.
+    Engine(EngineError),
+    /// We are no member any more.
+    Ended(Ended),
+}
+
+impl fmt::Display for NameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed => f.write_str("it is no name"),
+            Self::Taken(node) => write!(f, "the name is node {node:?}'s"),
+            Self::Engine(error) => error.fmt(f),
+            Self::Ended(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Error for NameError {}
+
+/// Why a name gave no reference. Nothing was sent to the actor.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LookupError {
+    /// No member has this name.
+    NoSuchName,
+    /// It is the name of an actor of another interface, or of one whose methods have other shapes; or
+    /// the link ended.
+    Get(GetError),
+    /// There is no way to its node: neither direct nor through the engine.
+    Link(ConnectError),
+    /// The engine could not be asked.
+    Engine(EngineError),
+    /// Its node has gone down.
+    Down(Down),
+    /// We are no member any more.
+    Ended(Ended),
+}
+
+impl fmt::Display for LookupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoSuchName => f.write_str("no member has this name"),
+            Self::Get(error) => error.fmt(f),
+            Self::Link(error) => error.fmt(f),
+            Self::Engine(error) => error.fmt(f),
+            Self::Down(why) => why.fmt(f),
+            Self::Ended(why) => why.fmt(f),
+        }
+    }
+}
+
+impl Error for LookupError {}
+
+impl From<EngineError> for LookupError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
+    !name.is_empty()
+        && name.chars().all(good)
+        && !name.starts_with('.')
+        && !name.ends_with('.')
+        && !name.contains("..")
+}
+
+impl Cluster {
+    /// Gives an actor a name, by which every member finds it. It is kept alive by that, until the
+    /// [`Name`] is dropped or lost.
+    ///
+    /// A name is one member's at a time. It is written down until it is given back, and nobody's when
+    /// its node is down: then who asks first takes it over. If the engine loses it, it is claimed anew
+    /// within a lease. While the engine is cut in two, or a node stands still, two nodes may
+    /// think for a lease that it is theirs: it is no lock.
+    ///
+    /// # Errors
+    /// If it is taken, by another node or by this one.
+    pub async fn register<R>(&self, name: &str, reference: &R) -> Result<Name, NameError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        if !is_name(name) {
+            return Err(NameError::Malformed);
+        }
+        let lost = Arc::new(IVar::new());
+        let held = Held {
+            lost: Arc::clone(&lost),
+            local: Box::new(reference.clone()),
+        };
+        let inner = &self.inner;
+        inner.hold(name, held)?;
+        // Who finds the name is to find the actor.
+        drop(inner.exports.clone().add(name, reference));
+        let guard = Name {
+            cluster: self.clone(),
+            name: name.to_owned(),
+            lost,
+        };
+        inner.claim(name).await.map(|()| guard)
+    }
+
+    /// The actor of this name: on whichever node it is, as the same reference.
+    ///
+    /// What was found is kept, and is found again without asking anybody until it ends or the name
+    /// becomes another's.
+    ///
+    /// # Errors
+    /// If there is none, or no way to it.
+    pub async fn lookup<R>(&self, name: &str) -> Result<R, LookupError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        match self.inner.known(name) {
+            Some(known) => Ok(known),
+            None => self.inner.find(name).await,
+        }
+    }
+
+    /// Takes an actor into a group, under a name of its own.
+    ///
+    /// # Errors
+    /// As for [`register`](Self::register).
+    pub async fn join_group<R>(&self, group: &str, reference: &R) -> Result<Name, NameError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        let name = format!(
+            "{group}/{}.{:x}.{}",
+            self.inner.me.node,
+            self.inner.me.incarnation,
+            reference.recipient().id()
+        );
+        self.register(&name, reference).await
+    }
+
+    /// The members of a group that can be reached, in the order of their names: every actor whose name
+    /// is below the group's.
+    pub async fn group<R>(&self, group: &str) -> Vec<R>
+    where
+        R: Reference<Message: Remote>,
+    {
+        let mut members = Vec::new();
+        for name in self.inner.below(group) {
+            // Who is gone by now is none.
+            if let Ok(member) = self.lookup(&name).await {
+                members.push(member);
+            }
+        }
+        members
+    }
+
+    /// A member of a group, one after the other: a pool of workers, on whichever nodes they are.
+    ///
+    /// # Errors
+    /// If none can be reached.
+    pub async fn pick<R>(&self, group: &str) -> Result<R, LookupError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        let names = self.inner.below(group);
+        let first = self.inner.turn();
+        let mut last = LookupError::NoSuchName;
+        for n in 0..names.len() {
+            match self
+                .lookup(&names[first.wrapping_add(n) % names.len()])
+                .await
+            {
+                Ok(member) => return Ok(member),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    /// Sends a copy of a message to every member of a group that can be reached; gives how many took
+    /// one into their mailboxes, here or on the way to them.
+    pub async fn broadcast<R>(&self, group: &str, message: R::Message) -> usize
+    where
+        R: Reference<Message: Remote + Clone>,
+    {
+        let mut sent = 0;
+        for member in self.group::<R>(group).await {
+            sent += usize::from(member.recipient().send(message.clone()).await.is_ok());
+        }
+        sent
+    }
+}
+
+impl Inner {
+    fn hold(&self, name: &str, held: Held) -> Result<(), NameError> {
+        self.alive().map_err(NameError::Ended)?;
+        let mut state = self.lock();
+        if state.held.contains_key(name) {
+            return Err(NameError::Taken(self.me.node.clone()));
+        }
+        state.held.insert(name.to_owned(), held);
+        Ok(())
+    }
+
+    /// A [`Name`] was dropped.
+    fn give_back(&self, name: &str, lost: &Arc<IVar<()>>) {
+        let gone = {
+            let mut state = self.lock();
+            let is_it = |held: &Held| Arc::ptr_eq(&held.lost, lost);
+            match state.held.get(name).is_some_and(is_it) {
+                true => {
+                    state.free.push(name.to_owned());
+                    state.held.remove(name)
+                }
+                false => None,
+            }
+        };
+        if gone.is_some() {
+            self.exports.remove(name);
+            self.beat.notify_one();
+        }
+    }
+
+    /// Writes a name down as ours.
+    async fn claim(&self, name: &str) -> Result<(), NameError> {
+        let key = name_key(name);
+        let mut expect = Expect::Absent;
+        loop {
+            let written = self.engine.write(&key, json(&self.me), expect, None).await;
+            match written {
+                Ok(_) => return Ok(()),
+                Err(EngineError::Conflict) => {}
+                Err(error) => return Err(NameError::Engine(error)),
+            }
+            let there = self.engine.read(&key).await.map_err(NameError::Engine)?;
+            expect = match there {
+                None => Expect::Absent,
+                Some(there) => {
+                    let owner = there.value.as_deref().map(serde_json::from_slice::<Owner>);
+                    match owner {
+                        Some(Ok(owner)) if owner == self.me => return Ok(()),
+                        Some(Ok(owner)) if self.lives(&owner).await? => {
+                            return Err(NameError::Taken(owner.node));
+                        }
+                        _ => Expect::Revision(there.revision),
+                    }
+                }
+            };
+        }
+    }
+
+    /// Is it a member? The engine knows of those that we have not heard of yet.
+    async fn lives(&self, owner: &Owner) -> Result<bool, NameError> {
+        {
+            let state = self.lock();
+            if state.view.is_dead(owner) {
+                return Ok(false);
+            }
+            if state.view.living(owner).is_some() {
+                return Ok(true);
+            }
+        }
+        let there = self.engine.read(&node_key(&owner.node)).await;
+        let there = there.map_err(NameError::Engine)?.and_then(|e| e.value);
+        let record = there.map(|value| serde_json::from_slice::<Record>(&value));
+        let same =
+            |record: Record| record.incarnation == owner.incarnation && record.down.is_none();
+        Ok(record.is_some_and(|record| record.is_ok_and(same)))
+    }
+
+    /// Claims what is ours and is not written so; frees what was given back.
+    pub(crate) async fn assert(&self) {
+        let (free, missing): (Vec<String>, Vec<String>) = {
+            let mut state = self.lock();
+            let free = std::mem::take(&mut state.free);
+            let missing = state.held.keys().filter(|name| {
+                let owner = state.view.owner(name);
+                owner != Some(&self.me)
+            });
+            (free, missing.cloned().collect())
+        };
+        for name in free {
+            if !self.lock().held.contains_key(&name) && !self.release(&name).await {
+                self.lock().free.push(name);
+            }
+        }
+        for name in missing {
+            if let Err(NameError::Taken(_)) = self.claim(&name).await {
+                self.lose(&name);
+            }
+        }
+    }
+
+    /// Removes a name that is ours. `false`: try again.
+    pub(crate) async fn release(&self, name: &str) -> bool {
+        let key = name_key(name);
+        let Ok(there) = self.engine.read(&key).await else {
+            return false;
+        };
+        let Some(there) = there else { return true };
+        let owner = there.value.as_deref().map(serde_json::from_slice::<Owner>);
+        if !matches!(owner, Some(Ok(owner)) if owner == self.me) {
+            return true;
+        }
+        let removed = self.engine.remove(&key, there.revision).await;
+        matches!(removed, Ok(()) | Err(EngineError::Conflict))
+    }
+
+    /// A name is another's.
+    fn lose(&self, name: &str) {
+        let held = self.lock().held.remove(name);
+        if let Some(held) = held {
+            self.exports.remove(name);
+            let _ = held.lost.fill(());
+        }
+    }
+
+    /// What was found before, or is here.
+    fn known<R: Reference>(&self, name: &str) -> Option<R> {
+        let state = self.lock();
+        let kept = state
+            .found
+            .get(&TypeId::of::<R>())
+            .and_then(|of| of.get(name));
+        let here = || state.held.get(name).map(|held| &held.local);
+        let known: &R = kept.or_else(here)?.downcast_ref()?;
+        let known = known.clone();
+        drop(state);
+        known.recipient().exit().is_none().then_some(known)
+    }
+
+    async fn find<R>(&self, name: &str) -> Result<R, LookupError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        self.alive().map_err(LookupError::Ended)?;
+        let seen = self.lock().view.owner(name).cloned();
+        let owner = match seen {
+            Some(owner) => owner,
+            // It may have been claimed a moment ago.
+            None => {
+                let there = self.engine.read(&name_key(name)).await?;
+                let owner = there.and_then(|there| there.value);
+                let owner = owner.and_then(|value| serde_json::from_slice(&value).ok());
+                owner.ok_or(LookupError::NoSuchName)?
+            }
+        };
+        let member = self.lock().view.living(&owner).cloned();
+        let member = member.ok_or(LookupError::NoSuchName)?;
+        let link = self.links.to(&member).await?;
+        let found: R = link.get(name).await.map_err(LookupError::Get)?;
+        let before = {
+            let mut state = self.lock();
+            // It may have become another's meanwhile.
+            match state.view.owner(name) == Some(&owner) {
+                true => {
+                    let of = state.found.entry(TypeId::of::<R>()).or_default();
+                    of.insert(name.to_owned(), Box::new(found.clone()))
+                }
+                false => None,
+            }
+        };
+        drop(before);
+        Ok(found)
+    }
+
+    /// The names of a group.
+    fn below(&self, group: &str) -> Vec<String> {
+        let state = self.lock();
+        let prefix = format!("{group}/");
+        state.view.names(&prefix).map(str::to_owned).collect()
+    }
+}

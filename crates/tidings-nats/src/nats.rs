@@ -1,0 +1,430 @@
+//! The engine of production: NATS with JetStream, by `async-nats`, whose tokio lives on a thread of
+//! its own beside our scheduler.
+//!
+//! Messages go from our tasks straight into the client's queue and out of its subscriptions; what
+//! needs tokio's time (requests, keys) is done by a task on that thread.
+//!
+//! Keys lie in one JetStream key-value bucket, in the servers' memory: leases and names are asserted
+//! anew by those who hold them, and are not worth a disk. JetStream says that a write is done before it
+//! is on a disk, and has lost such writes when machines lost power (Jepsen, NATS 2.12.1, December
+//! 2025): do not keep anything else there.
+
+use std::fmt;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+pub use async_nats::ConnectOptions;
+use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_TTL};
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::kv::{self, Operation, Store, UpdateErrorKind};
+use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, HeaderMap, Request, RequestErrorKind};
+use bytes::Bytes;
+use futures_util::{StreamExt, future};
+use tokio::runtime::{Handle, Runtime};
+
+use crate::engine::{
+    Answer, Arrivals, Engine, EngineError, Entry, Expect, Message, Subscription, Watch,
+};
+
+/// So long an operation on keys waits for the server.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// So long it is told that a key is gone.
+const MARKER: Duration = Duration::from_secs(60);
+
+/// Changes that wait for who watches.
+const CHANGES: usize = 1 << 10;
+
+/// A connection to NATS, and the bucket of its keys. Clones are the same connection.
+///
+/// It needs nats-server 2.11 or later with JetStream, for keys that expire one by one. A connection
+/// that breaks is made anew, for as long as the engine lives.
+///
+/// ```no_run
+/// use tidings_nats::nats::{Bucket, ConnectOptions, Nats};
+/// use tidings_nats::{Engine, Expect};
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let options = ConnectOptions::new().credentials_file("node.creds").await?;
+/// let engine = Nats::connect("tls://nats.example:4222", options, Bucket::new("shop")).await?;
+/// engine.write("leader", "me".into(), Expect::Absent, None).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Nats {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    client: Client,
+    context: Context,
+    store: Store,
+    bucket: Bucket,
+    lost: Arc<AtomicU64>,
+    tokio: Tokio,
+}
+
+/// A runtime of tokio's, which ends without waiting: also on a worker, which must not wait.
+struct Tokio(Option<Runtime>);
+
+impl Tokio {
+    fn new() -> Result<Self, EngineError> {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let builder = builder.worker_threads(1).thread_name("tidings-nats");
+        let runtime = builder.enable_all().build();
+        let runtime = runtime.map_err(|error| EngineError::Unreachable(error.to_string()))?;
+        Ok(Self(Some(runtime)))
+    }
+
+    fn handle(&self) -> &Handle {
+        self.0
+            .as_ref()
+            .expect("it lives until it is dropped")
+            .handle()
+    }
+
+    /// Does something there.
+    async fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T, EngineError>> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let done = self.handle().spawn(work).await;
+        done.unwrap_or_else(|error| Err(EngineError::Unreachable(error.to_string())))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let Some(runtime) = self.tokio.0.take() else {
+            return;
+        };
+        let client = self.client.clone();
+        let handle = runtime.handle().clone();
+        drop(handle.spawn(async move {
+            // What was published is written before the end.
+            let _ = tokio::time::timeout(PATIENCE, client.flush()).await;
+            runtime.shutdown_background();
+        }));
+    }
+}
+
+impl Drop for Tokio {
+    fn drop(&mut self) {
+        // There is no connection yet.
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// Where the keys lie.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    name: String,
+    replicas: usize,
+}
+
+impl Bucket {
+    /// A bucket of this name, on one server.
+    #[must_use]
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            replicas: 1,
+        }
+    }
+
+    /// On so many servers of NATS' own cluster: 3, if there are three, so that one can fail. It counts
+    /// when the bucket is made, by the first who connects.
+    #[must_use]
+    pub fn replicas(mut self, servers: usize) -> Self {
+        self.replicas = servers;
+        self
+    }
+}
+
+impl Nats {
+    /// Connects, and opens the bucket, which it makes if it is not there.
+    ///
+    /// `options` are those of `async-nats`: TLS, credentials, nkeys. Their event callback and the
+    /// capacity of subscriptions are set by this.
+    ///
+    /// # Errors
+    /// If no server answers, or one refuses; it is not tried again.
+    pub async fn connect(
+        url: &str,
+        options: ConnectOptions,
+        bucket: Bucket,
+    ) -> Result<Self, EngineError> {
+        let tokio = Tokio::new()?;
+        let lost = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&lost);
+        let options = options.event_callback(move |event| {
+            if matches!(event, async_nats::Event::SlowConsumer(_)) {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            future::ready(())
+        });
+        let asked = bucket.clone();
+        let url: Vec<String> = url.split(',').map(str::to_owned).collect();
+        let (client, context, store) = tokio
+            .run(async move {
+                let client = options.connect(url).await.map_err(|error| {
+                    let why = error.to_string();
+                    match error.kind() {
+                        async_nats::ConnectErrorKind::Authentication
+                        | async_nats::ConnectErrorKind::AuthorizationViolation
+                        | async_nats::ConnectErrorKind::ServerParse
+                        | async_nats::ConnectErrorKind::Tls => EngineError::Refused(why),
+                        _ => EngineError::Unreachable(why),
+                    }
+                })?;
+                let context = jetstream::new(client.clone());
+                let store = in_time(open(&context, &asked)).await?;
+                Ok((client, context, store))
+            })
+            .await?;
+        let inner = Inner {
+            client,
+            context,
+            store,
+            bucket,
+            lost,
+            tokio,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+
+    /// How often messages were lost because a subscription did not keep up.
+    #[must_use]
+    pub fn lost(&self) -> u64 {
+        self.inner.lost.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the server has handled all that was sent before.
+    async fn round_trip(client: &Client) -> Result<(), EngineError> {
+        let nobody = client.new_inbox();
+        let request = Request::new().timeout(Some(PATIENCE));
+        match client.send_request(nobody, request).await {
+            Err(error) if error.kind() != RequestErrorKind::NoResponders => {
+                Err(EngineError::Unreachable(error.to_string()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+async fn open(context: &Context, bucket: &Bucket) -> Result<Store, EngineError> {
+    let config = kv::Config {
+        bucket: bucket.name.clone(),
+        description: "leases and names of a cluster of tidings nodes".to_owned(),
+        history: 1,
+        storage: StorageType::Memory,
+        num_replicas: bucket.replicas,
+        limit_markers: Some(MARKER),
+        ..kv::Config::default()
+    };
+    let made = match context.create_key_value(config).await {
+        Ok(store) => return Ok(store),
+        Err(error) => error.to_string(),
+    };
+    // It may be there with other settings, which are its operator's.
+    let there = context.get_key_value(&bucket.name).await;
+    there.map_err(|_| EngineError::Unreachable(format!("no bucket for keys: {made}")))
+}
+
+async fn in_time<T>(work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
+    let done = tokio::time::timeout(PATIENCE, work).await;
+    done.unwrap_or_else(|_| Err(EngineError::Unreachable("no answer".to_owned())))
+}
+
+fn unreachable(error: impl fmt::Display) -> EngineError {
+    EngineError::Unreachable(error.to_string())
+}
+
+async fn entry(store: &Store, key: &str) -> Result<Option<kv::Entry>, EngineError> {
+    store.entry(key).await.map_err(unreachable)
+}
+
+/// Writes, if the last revision under the key is this one.
+async fn write_after(
+    context: &Context,
+    subject: String,
+    value: Bytes,
+    last: u64,
+    ttl: Option<Duration>,
+) -> Result<u64, EngineError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, last.to_string());
+    if let Some(ttl) = ttl {
+        let secs = ttl.as_millis().div_ceil(1000).max(1);
+        headers.insert(NATS_MESSAGE_TTL, format!("{secs}s"));
+    }
+    let refused = |error: PublishError| match error.kind() {
+        PublishErrorKind::WrongLastSequence => EngineError::Conflict,
+        PublishErrorKind::StreamNotFound => EngineError::NoResponders,
+        PublishErrorKind::MaxPayloadExceeded => EngineError::Refused(error.to_string()),
+        _ => unreachable(error),
+    };
+    let sent = context.publish_with_headers(subject, headers, value).await;
+    let written = sent.map_err(refused)?.await.map_err(refused)?;
+    Ok(written.sequence)
+}
+
+impl Engine for Nats {
+    fn publish<'a>(&'a self, subject: &'a str, payload: Bytes) -> Answer<'a, ()> {
+        Box::pin(async move {
+            let sent = self.inner.client.publish(subject.to_owned(), payload).await;
+            sent.map_err(|error| EngineError::Refused(error.to_string()))
+        })
+    }
+
+    fn request<'a>(
+        &'a self,
+        subject: &'a str,
+        payload: Bytes,
+        within: Duration,
+    ) -> Answer<'a, Bytes> {
+        let client = self.inner.client.clone();
+        let subject = subject.to_owned();
+        Box::pin(self.inner.tokio.run(async move {
+            let request = Request::new().payload(payload).timeout(Some(within));
+            let answer = client.send_request(subject, request).await;
+            let message = answer.map_err(|error| match error.kind() {
+                RequestErrorKind::NoResponders => EngineError::NoResponders,
+                RequestErrorKind::TimedOut => EngineError::Timeout,
+                RequestErrorKind::InvalidSubject | RequestErrorKind::MaxPayloadExceeded => {
+                    EngineError::Refused(error.to_string())
+                }
+                _ => unreachable(error),
+            })?;
+            Ok(message.payload)
+        }))
+    }
+
+    fn subscribe<'a>(
+        &'a self,
+        subject: &'a str,
+        group: Option<&'a str>,
+    ) -> Answer<'a, Subscription> {
+        let client = self.inner.client.clone();
+        let (subject, group) = (subject.to_owned(), group.map(str::to_owned));
+        Box::pin(self.inner.tokio.run(async move {
+            let subscriber = match group {
+                None => client.subscribe(subject).await,
+                Some(group) => client.queue_subscribe(subject, group).await,
+            };
+            let subscriber = subscriber.map_err(|error| EngineError::Refused(error.to_string()))?;
+            Self::round_trip(&client).await?;
+            Ok(Arrivals::new(subscriber.map(|message| Message {
+                subject: message.subject.into_string(),
+                reply: message.reply.map(async_nats::Subject::into_string),
+                payload: message.payload,
+            })))
+        }))
+    }
+
+    fn read<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>> {
+        let (store, key) = (self.inner.store.clone(), key.to_owned());
+        Box::pin(self.inner.tokio.run(in_time(async move {
+            let there = entry(&store, &key).await?;
+            Ok(there.and_then(|there| {
+                let entry = heard(there);
+                entry.value.is_some().then_some(entry)
+            }))
+        })))
+    }
+
+    fn write<'a>(
+        &'a self,
+        key: &'a str,
+        value: Bytes,
+        expect: Expect,
+        ttl: Option<Duration>,
+    ) -> Answer<'a, u64> {
+        let (context, store) = (self.inner.context.clone(), self.inner.store.clone());
+        let (key, bucket) = (key.to_owned(), self.inner.bucket.clone());
+        Box::pin(self.inner.tokio.run(in_time(async move {
+            let subject = format!("{}{key}", store.prefix);
+            let last = match expect {
+                Expect::Revision(last) => last,
+                Expect::Absent => 0,
+            };
+            let write =
+                async |last| write_after(&context, subject.clone(), value.clone(), last, ttl).await;
+            let mut first = write(last).await;
+            if first == Err(EngineError::NoResponders) {
+                // A server that was started anew has no bucket any more.
+                open(&context, &bucket).await?;
+                first = write(last).await;
+            }
+            if expect != Expect::Absent || first != Err(EngineError::Conflict) {
+                return first;
+            }
+            // What says that nothing is there any more has a revision, too.
+            match entry(&store, &key).await? {
+                Some(there) if there.operation != Operation::Put => write(there.revision).await,
+                _ => Err(EngineError::Conflict),
+            }
+        })))
+    }
+
+    fn remove<'a>(&'a self, key: &'a str, revision: u64) -> Answer<'a, ()> {
+        let (store, key) = (self.inner.store.clone(), key.to_owned());
+        Box::pin(self.inner.tokio.run(in_time(async move {
+            let removed = store.purge_expect_revision_with_ttl(key, revision, MARKER);
+            removed.await.map_err(|error| match error.kind() {
+                UpdateErrorKind::WrongLastRevision => EngineError::Conflict,
+                _ => unreachable(error),
+            })
+        })))
+    }
+
+    fn watch(&self) -> Answer<'_, Watch> {
+        let store = self.inner.store.clone();
+        let handle = self.inner.tokio.handle().clone();
+        Box::pin(self.inner.tokio.run(async move {
+            let watch = in_time(async { store.watch_with_history(">").await.map_err(unreachable) });
+            let mut watch = watch.await?;
+            let (tell, changes) = tidings::bounded(CHANGES);
+            drop(handle.spawn(async move {
+                loop {
+                    let nobody = pin!(tell.closed().into_future());
+                    let next = match future::select(watch.next(), nobody).await {
+                        future::Either::Left((Some(Ok(entry)), _)) => heard(entry),
+                        _ => return,
+                    };
+                    if tell.send(next).await.is_err() {
+                        return;
+                    }
+                }
+            }));
+            Ok(Arrivals::new(changes.into_stream()))
+        }))
+    }
+}
+
+fn heard(entry: kv::Entry) -> Entry {
+    let value = (entry.operation == Operation::Put).then_some(entry.value);
+    Entry {
+        key: entry.key,
+        revision: entry.revision,
+        value,
+    }
+}
+
+impl fmt::Debug for Nats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Nats")
+            .field("bucket", &self.inner.store.name)
+            .field("state", &self.inner.client.connection_state())
+            .finish_non_exhaustive()
+    }
+}

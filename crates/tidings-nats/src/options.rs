@@ -1,0 +1,172 @@
+//! How a node joins a cluster, and why it does not.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use tidings_link::{ConnectError, Limits};
+
+use crate::engine::EngineError;
+
+/// Who a node is, and how others reach it.
+///
+/// ```
+/// use std::time::Duration;
+/// use tidings_nats::Options;
+///
+/// let options = Options::new("shop", "till-1")
+///     .listen("tcp://127.0.0.1:0")
+///     .lease(Duration::from_secs(5));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub(crate) cluster: String,
+    pub(crate) node: String,
+    pub(crate) lease: Duration,
+    pub(crate) patience: Duration,
+    pub(crate) listen: Option<String>,
+    pub(crate) advertise: Option<String>,
+    pub(crate) insecure: bool,
+    pub(crate) limits: Limits,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<tidings_link::Tls>,
+    #[cfg(feature = "nats")]
+    pub(crate) nats: crate::nats::ConnectOptions,
+    #[cfg(feature = "nats")]
+    pub(crate) replicas: usize,
+}
+
+impl Options {
+    /// A node of this name in this cluster. Both are of letters, digits, `-` and `_`. A node that joins
+    /// under the name of another takes its place: one process each.
+    #[must_use]
+    pub fn new(cluster: impl Into<String>, node: impl Into<String>) -> Self {
+        Self {
+            cluster: cluster.into(),
+            node: node.into(),
+            lease: Duration::from_secs(10),
+            patience: Duration::from_secs(10),
+            listen: None,
+            advertise: None,
+            insecure: false,
+            limits: Limits::default(),
+            #[cfg(feature = "tls")]
+            tls: None,
+            #[cfg(feature = "nats")]
+            nats: crate::nats::ConnectOptions::new(),
+            #[cfg(feature = "nats")]
+            replicas: 1,
+        }
+    }
+
+    /// A node of which nothing has been heard for so long is down: 10 s, if nobody says otherwise, and
+    /// at least 1 s. All nodes of a cluster should say the same.
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(Duration::from_secs(1));
+        self
+    }
+
+    /// So long it is tried to reach the engine, and another node: 10 s, if nobody says otherwise.
+    #[must_use]
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// Lets other nodes link to this one at an address, as [`Listener::bind`](tidings_link::Listener::bind)
+    /// has them. Without it, and where it cannot be reached, links go through the engine.
+    #[must_use]
+    pub fn listen(mut self, address: impl Into<String>) -> Self {
+        self.listen = Some(address.into());
+        self
+    }
+
+    /// The address that others are told, if it is another than it listens at.
+    #[must_use]
+    pub fn advertise(mut self, address: impl Into<String>) -> Self {
+        self.advertise = Some(address.into());
+        self
+    }
+
+    /// Whether links without TLS may leave this machine. Who reads or alters them is not known.
+    #[must_use]
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
+    }
+
+    /// What peers are allowed on a link.
+    #[must_use]
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// By this identity, on `tls://` links. The certificates of nodes are for their names.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: tidings_link::Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// How NATS is connected to: TLS, credentials, nkeys.
+    #[cfg(feature = "nats")]
+    #[must_use]
+    pub fn nats(mut self, options: crate::nats::ConnectOptions) -> Self {
+        self.nats = options;
+        self
+    }
+
+    /// On how many servers of NATS' own cluster the keys lie: one, if nobody says otherwise.
+    #[cfg(feature = "nats")]
+    #[must_use]
+    pub fn replicas(mut self, servers: usize) -> Self {
+        self.replicas = servers;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), JoinError> {
+        for name in [&self.cluster, &self.node] {
+            let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+            if name.is_empty() || !name.chars().all(good) {
+                return Err(JoinError::Name(name.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why a node has not joined.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum JoinError {
+    /// The name of the cluster or the node is none.
+    Name(String),
+    /// The engine could not be reached in time, or refused.
+    Engine(EngineError),
+    /// It cannot listen at its address.
+    Listen(ConnectError),
+    /// Another process joined under the same name meanwhile.
+    Replaced,
+}
+
+impl fmt::Display for JoinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => write!(f, "{name:?} is no name of a cluster or node"),
+            Self::Engine(error) => error.fmt(f),
+            Self::Listen(error) => write!(f, "cannot listen: {error}"),
+            Self::Replaced => f.write_str("another process joined under the same name"),
+        }
+    }
+}
+
+impl Error for JoinError {}
+
+impl From<EngineError> for JoinError {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
+    }
+}

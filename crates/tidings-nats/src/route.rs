@@ -1,0 +1,262 @@
+//! A link between two nodes that cannot reach each other: over a stream of bytes that is made of the
+//! engine's messages. What a link does (schema, deadlines, credit, order), it does over this, too.
+//!
+//! The engine loses messages, and may double them; so they are numbered. What comes twice is left
+//! out; where one is missing the stream ends, and the link with it, as if a socket had been reset. So
+//! many may be under way at a time that no subscription overflows: the receiver counts what it has
+//! taken out, and says so.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use futures_util::future::{self, Either};
+use futures_util::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use serde::{Deserialize, Serialize};
+use tidings::JoinHandle;
+use tidings::sync::Semaphore;
+use tidings_link::memory::{Pipe, pipe};
+
+use crate::engine::{Engine, EngineError, Message, Subscription};
+use crate::view::json;
+
+/// Messages under way in one direction.
+const WINDOW: u64 = 64;
+
+/// Bytes of one message. NATS takes up to a mebibyte, if nobody has set it otherwise.
+const FRAGMENT: usize = 32 << 10;
+
+/// What a message is.
+const DATA: u8 = 0;
+const TAKEN: u8 = 1;
+const END: u8 = 2;
+
+/// Asks a node for a stream.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Opening {
+    /// Where the one who asks hears.
+    to: String,
+    /// Where it will speak.
+    from: String,
+}
+
+/// One end of a stream.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) pipe: Pipe,
+    /// What moves its bytes. It ends when all that was written before the pipe was closed is with the
+    /// engine.
+    pub(crate) moved: JoinHandle<()>,
+}
+
+/// Where a life of a node is asked for streams.
+pub(crate) fn inbox(cluster: &str, node: &str, incarnation: u64) -> String {
+    format!("tidings.{cluster}.node.{node}.{incarnation:x}")
+}
+
+/// Opens a stream to a node that serves at this inbox. `id` is a number that no other stream has.
+pub(crate) async fn open(
+    engine: &Arc<dyn Engine>,
+    cluster: &str,
+    inbox: &str,
+    id: u64,
+    within: Duration,
+) -> Result<Stream, EngineError> {
+    let opening = Opening {
+        to: format!("tidings.{cluster}.stream.{id:x}.back"),
+        from: format!("tidings.{cluster}.stream.{id:x}.forth"),
+    };
+    let heard = engine.subscribe(&opening.to, None).await?;
+    engine.request(inbox, json(&opening), within).await?;
+    Ok(start(engine, heard, opening.from))
+}
+
+/// The other end of a stream that somebody asks for.
+pub(crate) async fn accept(
+    engine: &Arc<dyn Engine>,
+    message: &Message,
+) -> Result<Stream, EngineError> {
+    let malformed = || EngineError::Refused("it asks for no stream".to_owned());
+    let opening: Opening = serde_json::from_slice(&message.payload).map_err(|_| malformed())?;
+    let reply = message.reply.as_ref().ok_or_else(malformed)?;
+    let heard = engine.subscribe(&opening.from, None).await?;
+    engine.publish(reply, Bytes::new()).await?;
+    Ok(start(engine, heard, opening.to))
+}
+
+/// Moves bytes between a pipe and the engine, until one of them ends.
+fn start(engine: &Arc<dyn Engine>, heard: Subscription, to: String) -> Stream {
+    let (ours, theirs) = pipe();
+    let engine = Arc::clone(engine);
+    let moved = tidings::spawn(async move {
+        let (read, write) = ours.split();
+        let free = Semaphore::new(WINDOW as usize);
+        let out = std::pin::pin!(send(&*engine, &to, read, &free));
+        let back = std::pin::pin!(receive(&*engine, &to, heard, write, &free));
+        if let Either::Left(_) = future::select(out, back).await {
+            // The link here has ended: the other end is to hear of it.
+            let _ = engine.publish(&to, Bytes::from_static(&[END])).await;
+        }
+    });
+    Stream {
+        pipe: theirs,
+        moved,
+    }
+}
+
+async fn send(
+    engine: &dyn Engine,
+    to: &str,
+    mut from: impl AsyncRead + Unpin,
+    free: &Semaphore,
+) -> Option<()> {
+    let mut fragment = vec![0; FRAGMENT];
+    for number in 0_u64.. {
+        free.acquire(1).await.ok()?.forget();
+        let n = from.read(&mut fragment).await.ok().filter(|&n| n > 0)?;
+        let mut message = BytesMut::with_capacity(9 + n);
+        message.put_u8(DATA);
+        message.put_u64_le(number);
+        message.put_slice(&fragment[..n]);
+        engine.publish(to, message.freeze()).await.ok()?;
+    }
+    None
+}
+
+async fn receive(
+    engine: &dyn Engine,
+    to: &str,
+    mut heard: Subscription,
+    mut into: impl AsyncWrite + Unpin,
+    free: &Semaphore,
+) -> Option<()> {
+    // Taken here; taken there of what we sent.
+    let (mut here, mut there) = (0, 0);
+    loop {
+        let message = heard.next().await?.payload;
+        let (&kind, rest) = message.split_first()?;
+        if kind == END {
+            return None;
+        }
+        let (number, bytes) = rest.split_first_chunk()?;
+        let number = u64::from_le_bytes(*number);
+        match kind {
+            DATA if number < here => {}
+            DATA if number == here => {
+                into.write_all(bytes).await.ok()?;
+                here += 1;
+                if here % (WINDOW / 4) == 0 {
+                    let mut taken = BytesMut::with_capacity(9);
+                    taken.put_u8(TAKEN);
+                    taken.put_u64_le(here);
+                    engine.publish(to, taken.freeze()).await.ok()?;
+                }
+            }
+            // Counts only grow; one that is late says nothing new.
+            TAKEN if number <= there => {}
+            TAKEN if number - there <= WINDOW => {
+                free.add_permits(usize::try_from(number - there).ok()?);
+                there = number;
+            }
+            // A message is missing; or it is none.
+            _ => return None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::{Faults, Server};
+    use tidings_sim::Sim;
+
+    /// Two ends of a stream over a server, once it is open.
+    async fn two_ends(server: &Server) -> (Pipe, Pipe) {
+        let one: Arc<dyn Engine> = Arc::new(server.connect());
+        let other: Arc<dyn Engine> = Arc::new(server.connect());
+        let at = inbox("c", "n", 1);
+        let mut asked = other.subscribe(&at, None).await.unwrap();
+        let accepted = tidings::spawn(async move {
+            let message = asked.next().await.unwrap();
+            accept(&other, &message).await.unwrap().pipe
+        });
+        let within = Duration::from_secs(5);
+        let here = open(&one, "c", &at, 7, within).await.unwrap();
+        (here.pipe, accepted.await.unwrap())
+    }
+
+    fn bytes(n: usize) -> Vec<u8> {
+        (0..n).map(|n| (n % 251) as u8).collect()
+    }
+
+    #[test]
+    fn all_bytes_come_in_their_order_though_messages_are_doubled_and_more_than_a_window() {
+        Sim::new(0).seeds(10).run(|| async {
+            let server = Server::new();
+            server.set_faults(Faults {
+                delay: Duration::ZERO..=Duration::from_millis(3),
+                double: 3,
+                ..Faults::default()
+            });
+            let (mut here, mut there) = two_ends(&server).await;
+            let sent = bytes(3 * WINDOW as usize * FRAGMENT / 2);
+            let expected = sent.clone();
+            let sender = tidings::spawn(async move {
+                here.write_all(&sent).await.unwrap();
+                here
+            });
+            let mut got = vec![0; expected.len()];
+            there.read_exact(&mut got).await.unwrap();
+            assert!(got == expected);
+            drop(sender.await.unwrap());
+            assert_eq!(there.read(&mut got).await.unwrap(), 0, "and then the end");
+        });
+    }
+
+    #[test]
+    fn a_stream_of_which_a_message_is_lost_ends_and_gives_nothing_that_came_after_it() {
+        Sim::new(0).seeds(30).run(|| async {
+            let server = Server::new();
+            let (mut here, mut there) = two_ends(&server).await;
+            server.set_faults(Faults {
+                lose: 8,
+                ..Faults::default()
+            });
+            let sent = bytes(20 * FRAGMENT);
+            let expected = sent.clone();
+            drop(tidings::spawn(async move {
+                // Its end is heard of where something comes after what was lost.
+                let _ = here.write_all(&sent).await;
+                tidings::after(Duration::from_secs(1)).await;
+            }));
+            let mut got = Vec::new();
+            let read = there.read_to_end(&mut got);
+            let late = tidings::after(Duration::from_secs(5)).into_future();
+            let _ = future::select(std::pin::pin!(read), std::pin::pin!(late)).await;
+            assert!(expected.starts_with(&got));
+        });
+    }
+
+    #[test]
+    fn who_does_not_read_gets_no_more_than_a_window() {
+        Sim::new(0).seeds(5).run(|| async {
+            let server = Server::new();
+            let (mut here, there) = two_ends(&server).await;
+            let written = Arc::new(std::sync::atomic::AtomicUsize::new(0));
+            let count = Arc::clone(&written);
+            let writer = tidings::spawn(async move {
+                let block = bytes(FRAGMENT);
+                loop {
+                    here.write_all(&block).await.unwrap();
+                    count.fetch_add(block.len(), std::sync::atomic::Ordering::Relaxed);
+                }
+            });
+            tidings::after(Duration::from_secs(60)).await;
+            let written = written.load(std::sync::atomic::Ordering::Relaxed);
+            // A window, and the two pipes of 256 KiB.
+            assert!(written <= (WINDOW as usize + 20) * FRAGMENT, "{written}");
+            writer.abort();
+            drop(there);
+        });
+    }
+}

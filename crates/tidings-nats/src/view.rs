@@ -1,0 +1,407 @@
+//! What a node sees of its cluster, made of what the engine's watch tells: without tasks and I/O.
+//!
+//! A member is down when that is *written*: by itself when it leaves, by another that has not heard of
+//! it for a lease, by a process that takes its place. Each of these is a compare-and-set of its one
+//! record; so no two nodes are of two minds about it, and a node that the engine cannot be seen from
+//! declares nobody down.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tidings::Event;
+use tidings::channel::ivar::IVar;
+use tidings::time::Instant;
+
+use crate::engine::Entry;
+
+/// So many lives that are over are known to be.
+const DEAD: usize = 1 << 10;
+
+/// A node's record, under `node.` and its name: JSON, for the eyes of operators.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) incarnation: u64,
+    pub(crate) address: Option<String>,
+    /// It is over.
+    pub(crate) down: Option<Down>,
+}
+
+/// Whose a name is, under `name.` and the name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+}
+
+pub(crate) fn node_key(node: &str) -> String {
+    format!("node.{node}")
+}
+
+pub(crate) fn name_key(name: &str) -> String {
+    format!("name.{name}")
+}
+
+pub(crate) fn json<T: Serialize>(value: &T) -> bytes::Bytes {
+    serde_json::to_vec(value).expect("it has no maps").into()
+}
+
+/// Why a member is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum Down {
+    /// It has left.
+    Left,
+    /// Nothing was heard of it for a lease: it has ended, stands still, or cannot reach the engine.
+    Expired,
+    /// Another process has joined under its name.
+    Replaced,
+    /// We are no member any more, and see nothing of the others.
+    Unseen,
+}
+
+impl fmt::Display for Down {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Left => "it has left",
+            Self::Expired => "nothing was heard of it for a lease",
+            Self::Replaced => "another process has its name",
+            Self::Unseen => "we are no member any more",
+        })
+    }
+}
+
+/// A node in one of its lives. Clones are the same member.
+#[derive(Clone)]
+pub struct Member {
+    node: Arc<str>,
+    incarnation: u64,
+    address: Option<Arc<str>>,
+    down: Arc<IVar<Down>>,
+}
+
+impl Member {
+    /// The name of the node.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Which of its lives this is.
+    #[must_use]
+    pub fn incarnation(&self) -> u64 {
+        self.incarnation
+    }
+
+    /// Where it can be linked to; `None`: through the engine only.
+    #[must_use]
+    pub fn address(&self) -> Option<&str> {
+        self.address.as_deref()
+    }
+
+    /// The end of this life: an event, at once if it is over. Links with it end then.
+    pub fn down(&self) -> impl Event<Output = Down, Lost = ()> + Send + '_ {
+        self.down.read().map(|&down| down)
+    }
+
+    /// Why this life is over; `None` while it is not.
+    #[must_use]
+    pub fn exit(&self) -> Option<Down> {
+        self.down.try_read().copied()
+    }
+
+    pub(crate) fn id(&self) -> (String, u64) {
+        (self.node.to_string(), self.incarnation)
+    }
+}
+
+impl PartialEq for Member {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.node, self.incarnation) == (&other.node, other.incarnation)
+    }
+}
+
+impl Eq for Member {}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{:x}", self.node, self.incarnation)
+    }
+}
+
+/// What has become of whom: [`Cluster::changes`](crate::Cluster::changes).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// A member that was not there before.
+    Up(Member),
+    /// Its end. It is the only one of this life, and the last that is told of it.
+    Down(Member, Down),
+}
+
+/// How a membership has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ended {
+    /// We have left.
+    Left,
+    /// The others have not heard of us for a lease: we stood still, or could not reach the engine.
+    /// They have given up this life; another can [`join`](crate::Cluster::join).
+    Expired,
+    /// Another process has joined under our name.
+    Replaced,
+}
+
+impl fmt::Display for Ended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Left => "we have left",
+            Self::Expired => "the others have not heard of us for a lease",
+            Self::Replaced => "another process has joined under our name",
+        })
+    }
+}
+
+/// What follows from a change.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Tell(Change),
+    /// That name is another's, or nobody's.
+    Named(String),
+    /// This life is over, and its record is to say so.
+    Condemn(Condemned),
+    Ended(Ended),
+}
+
+/// A record that is to say that its node is down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Condemned {
+    pub(crate) node: String,
+    pub(crate) incarnation: u64,
+    pub(crate) revision: u64,
+}
+
+#[derive(Debug)]
+struct Known {
+    member: Member,
+    revision: u64,
+    heard: Instant,
+}
+
+/// The cluster, as one node sees it.
+#[derive(Debug)]
+pub(crate) struct View {
+    me: Owner,
+    lease: Duration,
+    members: BTreeMap<String, Known>,
+    /// The last lives that were over.
+    dead: VecDeque<(String, u64)>,
+    names: BTreeMap<String, Owner>,
+    /// When our own record came back last; `None`: not for most of a lease.
+    seen: Option<Instant>,
+}
+
+impl View {
+    pub(crate) fn new(me: Owner, lease: Duration) -> Self {
+        Self {
+            me,
+            lease,
+            members: BTreeMap::new(),
+            dead: VecDeque::new(),
+            names: BTreeMap::new(),
+            seen: None,
+        }
+    }
+
+    /// Records are written anew this often.
+    pub(crate) fn beat(&self) -> Duration {
+        self.lease / 3
+    }
+
+    /// Everything comes anew: another watch has begun.
+    pub(crate) fn begin(&mut self) {
+        self.names.clear();
+        self.seen = None;
+    }
+
+    pub(crate) fn member(&self, node: &str) -> Option<&Member> {
+        self.members.get(node).map(|known| &known.member)
+    }
+
+    /// The members, ourselves among them, by their names.
+    pub(crate) fn members(&self) -> impl Iterator<Item = &Member> {
+        self.members.values().map(|known| &known.member)
+    }
+
+    pub(crate) fn owner(&self, name: &str) -> Option<&Owner> {
+        self.names.get(name)
+    }
+
+    /// The names that begin so, in their order.
+    pub(crate) fn names<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        let from = self
+            .names
+            .range(prefix.to_owned()..)
+            .map(|(name, _)| name.as_str());
+        from.take_while(move |name| name.starts_with(prefix))
+    }
+
+    /// The owner of a name, if it is a member.
+    pub(crate) fn living(&self, owner: &Owner) -> Option<&Member> {
+        let member = self.member(&owner.node)?;
+        (member.incarnation == owner.incarnation).then_some(member)
+    }
+
+    pub(crate) fn is_dead(&self, owner: &Owner) -> bool {
+        self.dead.contains(&(owner.node.clone(), owner.incarnation))
+    }
+
+    /// Does our own record come back? If not, the engine cannot be reached, or has forgotten us.
+    pub(crate) fn is_blind(&self, now: Instant) -> bool {
+        self.seen.is_none_or(|seen| now - seen > 2 * self.beat())
+    }
+
+    pub(crate) fn apply(&mut self, entry: &Entry, now: Instant) -> Vec<Effect> {
+        let mut effects = Vec::new();
+        if let Some(node) = entry.key.strip_prefix("node.") {
+            // What expires says nothing: who has heard nothing for a lease knows by then.
+            let record = entry
+                .value
+                .as_ref()
+                .map(|value| serde_json::from_slice(value));
+            if let Some(Ok(record)) = record {
+                self.node(node, &record, entry.revision, now, &mut effects);
+            }
+        } else if let Some(name) = entry.key.strip_prefix("name.") {
+            let owner = entry
+                .value
+                .as_ref()
+                .map(|value| serde_json::from_slice(value));
+            let before = match owner {
+                Some(Ok(owner)) => self.names.insert(name.to_owned(), owner),
+                _ => self.names.remove(name),
+            };
+            if before.as_ref() != self.names.get(name) {
+                effects.push(Effect::Named(name.to_owned()));
+            }
+        }
+        effects
+    }
+
+    fn node(
+        &mut self,
+        node: &str,
+        record: &Record,
+        revision: u64,
+        now: Instant,
+        effects: &mut Vec<Effect>,
+    ) {
+        if node == self.me.node {
+            match (record.incarnation == self.me.incarnation, record.down) {
+                (false, None) => return effects.push(Effect::Ended(Ended::Replaced)),
+                (true, Some(Down::Left)) => return effects.push(Effect::Ended(Ended::Left)),
+                (true, Some(_)) => return effects.push(Effect::Ended(Ended::Expired)),
+                // The end of a life before ours.
+                (false, Some(_)) => return,
+                (true, None) => self.see(now),
+            }
+        }
+        let life = (node.to_owned(), record.incarnation);
+        if let Some(down) = record.down {
+            self.bury(&life, down, effects);
+            return;
+        }
+        if self.dead.contains(&life) {
+            let (node, incarnation) = life;
+            return effects.push(Effect::Condemn(Condemned {
+                node,
+                incarnation,
+                revision,
+            }));
+        }
+        match self.members.get_mut(node) {
+            Some(known) if known.member.incarnation == record.incarnation => {
+                known.heard = now;
+                known.revision = revision;
+                return;
+            }
+            Some(known) => {
+                let before = known.member.id();
+                self.bury(&before, Down::Replaced, effects);
+            }
+            None => {}
+        }
+        let member = Member {
+            node: node.into(),
+            incarnation: record.incarnation,
+            address: record.address.as_deref().map(Into::into),
+            down: Arc::default(),
+        };
+        effects.push(Effect::Tell(Change::Up(member.clone())));
+        let known = Known {
+            member,
+            revision,
+            heard: now,
+        };
+        self.members.insert(node.to_owned(), known);
+    }
+
+    /// Our own record came back. After a time in which we saw nothing, the others have one lease to be
+    /// heard.
+    fn see(&mut self, now: Instant) {
+        if self.is_blind(now) {
+            for known in self.members.values_mut() {
+                known.heard = now;
+            }
+        }
+        self.seen = Some(now);
+    }
+
+    fn bury(&mut self, life: &(String, u64), down: Down, effects: &mut Vec<Effect>) {
+        if !self.dead.contains(life) {
+            self.dead.push_back(life.clone());
+            if self.dead.len() > DEAD {
+                self.dead.pop_front();
+            }
+        }
+        let is_it = |known: &Known| known.member.incarnation == life.1;
+        if self.members.get(&life.0).is_some_and(is_it) {
+            let known = self.members.remove(&life.0).expect("it was found");
+            effects.push(Effect::Tell(Change::Down(known.member, down)));
+        }
+    }
+
+    /// Of whom nothing has been heard for a lease.
+    pub(crate) fn silent(&self, now: Instant) -> Vec<Condemned> {
+        if self.is_blind(now) {
+            return Vec::new();
+        }
+        let silent =
+            |known: &&Known| now - known.heard > self.lease && *known.member.node != *self.me.node;
+        let condemned = self.members.values().filter(silent).map(|known| Condemned {
+            node: known.member.node.to_string(),
+            incarnation: known.member.incarnation,
+            revision: known.revision,
+        });
+        condemned.collect()
+    }
+
+    /// We are no member any more.
+    pub(crate) fn end(&mut self) -> Vec<Effect> {
+        self.names.clear();
+        let members = std::mem::take(&mut self.members);
+        let down = |known: Known| Effect::Tell(Change::Down(known.member, Down::Unseen));
+        members.into_values().map(down).collect()
+    }
+}
+
+impl Change {
+    /// Those who wait for the end hear of it.
+    pub(crate) fn happen(&self) {
+        if let Self::Down(member, down) = self {
+            // One end each: a life that is dead has left the view.
+            let _ = member.down.fill(*down);
+        }
+    }
+}

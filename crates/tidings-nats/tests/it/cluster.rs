@@ -1,0 +1,364 @@
+//! Clusters in a simulation: an engine that fails, on virtual time.
+
+use std::time::Duration;
+
+use tidings::Receiver;
+use tidings::actor::{self, CallError};
+use tidings::time::{Instant, sleep};
+use tidings_link::{GetError, Unbound};
+use tidings_nats::memory::{Faults, Memory, Server};
+use tidings_nats::{Change, Cluster, Down, Ended, JoinError, LookupError, NameError, Options};
+
+use crate::counter::{CounterRef, OtherRef, Tally};
+
+const LEASE: Duration = Duration::from_secs(6);
+
+/// A server that takes some milliseconds for everything.
+fn server() -> Server {
+    let server = Server::new();
+    server.set_faults(Faults {
+        delay: Duration::from_micros(100)..=Duration::from_millis(5),
+        ..Faults::default()
+    });
+    server
+}
+
+async fn join(engine: &Memory, node: &str) -> Cluster {
+    let options = Options::new("test", node).lease(LEASE);
+    Cluster::join_on(engine.clone(), options).await.unwrap()
+}
+
+async fn node(server: &Server, name: &str) -> (Memory, Cluster) {
+    let engine = server.connect();
+    let cluster = join(&engine, name).await;
+    (engine, cluster)
+}
+
+fn names(cluster: &Cluster) -> Vec<String> {
+    cluster
+        .members()
+        .iter()
+        .map(|m| m.node().to_owned())
+        .collect()
+}
+
+/// What is told next, as words.
+async fn next(changes: &Receiver<Change>) -> String {
+    match changes.recv().await.unwrap() {
+        Change::Up(member) => format!("{} up", member.node()),
+        Change::Down(member, down) => format!("{} down: {down:?}", member.node()),
+    }
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn an_actor_is_called_by_its_name_from_another_node() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, other) = node(&server, "other").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = one.register("counter", &counter).await.unwrap();
+    assert!(name.is_held());
+    let there: CounterRef = other.lookup("counter").await.unwrap();
+    for n in 1..=10 {
+        there.add(n).await.unwrap();
+    }
+    assert_eq!(there.get().await.unwrap(), 55);
+    // Here it is the actor itself.
+    let here: CounterRef = one.lookup("counter").await.unwrap();
+    assert_eq!(here, counter);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn a_name_is_one_nodes_until_that_gives_it_back() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, other) = node(&server, "other").await;
+    let (a, b): (CounterRef, CounterRef) = (
+        actor::start(Tally::default()),
+        actor::start(Tally::default()),
+    );
+    let both = futures_util::future::join(one.register("n", &a), other.register("n", &b));
+    let (held, taken, winner, loser, theirs) = match both.await {
+        (Ok(held), Err(taken)) => (held, taken, &one, &other, &b),
+        (Err(taken), Ok(held)) => (held, taken, &other, &one, &a),
+        both => panic!("one of {both:?} should have it"),
+    };
+    assert_eq!(taken, NameError::Taken(winner.me().0.to_owned()));
+    let again = winner.register("n", theirs).await;
+    assert_eq!(
+        again.unwrap_err(),
+        NameError::Taken(winner.me().0.to_owned())
+    );
+    drop(held);
+    loop {
+        match loser.register("n", theirs).await {
+            Ok(_) => break,
+            Err(NameError::Taken(_)) => sleep(Duration::from_millis(1)).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let malformed = one.register("a name", &a).await.unwrap_err();
+    assert_eq!(malformed, NameError::Malformed);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn what_is_no_name_or_another_interface_is_refused_before_a_message_is_sent() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, other) = node(&server, "other").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = one.register("counter", &counter).await.unwrap();
+    let nobody = other.lookup::<CounterRef>("nobody").await;
+    assert!(matches!(nobody, Err(LookupError::NoSuchName)));
+    let wrong = other.lookup::<OtherRef>("counter").await;
+    let Err(LookupError::Get(GetError::Refused(Unbound::OtherInterface(name)))) = wrong else {
+        panic!("it is another interface: {wrong:?}");
+    };
+    assert_eq!(name, "Counter");
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn another_cluster_on_the_same_engine_is_not_spoken_with() {
+    let server = server();
+    let (engine, one) = node(&server, "one").await;
+    let options = Options::new("elsewhere", "two");
+    // The engine's keys are one cluster's: what another writes there must not be linked to.
+    let two = Cluster::join_on(engine.clone(), options).await.unwrap();
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = one.register("counter", &counter).await.unwrap();
+    let refused = two.lookup::<CounterRef>("counter").await;
+    assert!(
+        matches!(refused, Err(LookupError::Engine(_))),
+        "{refused:?}"
+    );
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn a_node_that_is_cut_off_is_down_once_for_all_and_hears_of_it_when_it_is_back() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let (line, three) = node(&server, "three").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = three.register("counter", &counter).await.unwrap();
+    let there: CounterRef = one.lookup("counter").await.unwrap();
+    let told = [one.changes(), two.changes()];
+    let theirs = three.changes();
+    for changes in &told {
+        for name in ["one", "three", "two"] {
+            assert_eq!(next(changes).await, format!("{name} up"));
+        }
+    }
+    let member = one.members()[1].clone();
+    let since = Instant::now();
+    line.cut();
+    for changes in &told {
+        assert_eq!(next(changes).await, "three down: Expired");
+    }
+    // The lease, and what lies between two looks.
+    assert!(since.elapsed() < 2 * LEASE);
+    assert_eq!(member.down().await, Down::Expired);
+    assert_eq!(names(&one), ["one", "two"]);
+    assert!(matches!(there.get().await, Err(CallError::NotExecuted(_))));
+    // Its name is free.
+    let other: CounterRef = actor::start(Tally::default());
+    let _taken = two.register("counter", &other).await.unwrap();
+    assert!(!three.is_connected());
+    line.heal();
+    assert_eq!(three.ended().await, Ended::Expired);
+    name.lost().await;
+    // It sees nobody any more, and is told so.
+    assert_eq!(names(&three), [""; 0]);
+    assert!(three.changes().recv().await.is_err());
+    let mut heard = Vec::new();
+    while let Ok(change) = theirs.recv().await {
+        heard.push(change);
+    }
+    let ups = |change: &&Change| matches!(change, Change::Up(_));
+    assert_eq!((heard.len(), heard.iter().filter(ups).count()), (6, 3));
+    let again = join(&line, "three").await;
+    assert_ne!(again.me(), three.me());
+    for changes in &told {
+        assert_eq!(next(changes).await, "three up");
+    }
+    let found: CounterRef = again.lookup("counter").await.unwrap();
+    found.add(1).await.unwrap();
+    assert_eq!(found.get().await.unwrap(), 1);
+    assert_eq!(other.get().await.unwrap(), 1);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn an_engine_that_nobody_reaches_for_long_takes_nobody_down() {
+    let server = server();
+    let (line_one, one) = node(&server, "one").await;
+    let (line_two, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = one.register("counter", &counter).await.unwrap();
+    let changes = two.changes();
+    assert_eq!(next(&changes).await, "one up");
+    assert_eq!(next(&changes).await, "two up");
+    line_one.cut();
+    line_two.cut();
+    sleep(10 * LEASE).await;
+    assert!(!one.is_connected() && !two.is_connected());
+    assert_eq!(names(&two), ["one", "two"]);
+    line_one.heal();
+    line_two.heal();
+    while !(one.is_connected() && two.is_connected()) {
+        sleep(Duration::from_millis(10)).await;
+    }
+    sleep(3 * LEASE).await;
+    assert!(changes.is_empty() && name.is_held());
+    let there: CounterRef = two.lookup("counter").await.unwrap();
+    there.add(3).await.unwrap();
+    assert_eq!(there.get().await.unwrap(), 3);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn an_engine_that_forgets_everything_is_told_anew_within_two_leases() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = one.register("counter", &counter).await.unwrap();
+    let changes = two.changes();
+    server.forget();
+    sleep(2 * LEASE).await;
+    assert!(one.is_connected() && two.is_connected() && name.is_held());
+    // Who joins now sees what was there before.
+    let (_, three) = node(&server, "three").await;
+    assert_eq!(names(&three), ["one", "three", "two"]);
+    let there: CounterRef = three.lookup("counter").await.unwrap();
+    there.add(1).await.unwrap();
+    assert_eq!(there.get().await.unwrap(), 1);
+    for name in ["one", "two", "three"] {
+        assert_eq!(next(&changes).await, format!("{name} up"));
+    }
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_joins_under_the_name_of_another_takes_its_place() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let changes = one.changes();
+    assert_eq!(next(&changes).await, "one up");
+    assert_eq!(next(&changes).await, "two up");
+    let (_, again) = node(&server, "two").await;
+    assert_eq!(two.ended().await, Ended::Replaced);
+    assert_eq!(next(&changes).await, "two down: Replaced");
+    assert_eq!(next(&changes).await, "two up");
+    assert_eq!(names(&again), ["one", "two"]);
+    assert!(again.is_connected() && !two.is_connected());
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_leaves_is_down_at_once_and_its_names_are_free() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = two.register("counter", &counter).await.unwrap();
+    let there: CounterRef = one.lookup("counter").await.unwrap();
+    let waiting = tidings::spawn(async move { there.slow().await });
+    while !counter.is_waiting().await.unwrap() {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let changes = one.changes();
+    let since = Instant::now();
+    two.leave(Duration::from_secs(3)).await;
+    // The call that was under way had its time, and was answered.
+    assert_eq!(waiting.await.unwrap().unwrap(), 7);
+    name.lost().await;
+    assert_eq!(next(&changes).await, "one up");
+    assert_eq!(next(&changes).await, "two up");
+    assert_eq!(next(&changes).await, "two down: Left");
+    assert!(since.elapsed() < Duration::from_secs(4));
+    let _mine = one.register("counter", &counter).await.unwrap();
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn a_group_is_reached_together_and_one_after_the_other() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counters: Vec<CounterRef> = (0..3).map(|_| actor::start(Tally::default())).collect();
+    let first = one.join_group("workers", &counters[0]).await.unwrap();
+    let _second = two.join_group("workers", &counters[1]).await.unwrap();
+    let _third = two.join_group("workers", &counters[2]).await.unwrap();
+    while one.group::<CounterRef>("workers").await.len() < 3 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    for _ in 0..6 {
+        let worker: CounterRef = one.pick("workers").await.unwrap();
+        worker.add(1).await.unwrap();
+        worker.get().await.unwrap();
+    }
+    for counter in &counters {
+        assert_eq!(counter.get().await.unwrap(), 2, "each had its turns");
+    }
+    drop(first);
+    while one.group::<CounterRef>("workers").await.len() > 2 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let nobody = one.pick::<CounterRef>("idlers").await;
+    assert!(matches!(nobody, Err(LookupError::NoSuchName)));
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn what_was_found_is_found_again_without_the_engine() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (line, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = one.register("counter", &counter).await.unwrap();
+    let found: CounterRef = two.lookup("counter").await.unwrap();
+    line.cut();
+    let since = Instant::now();
+    let again: CounterRef = two.lookup("counter").await.unwrap();
+    assert_eq!((again, since.elapsed()), (found, Duration::ZERO));
+}
+
+#[tidings::test(sim, seeds = 10)]
+async fn without_an_engine_joining_fails_in_time_and_says_why() {
+    let server = server();
+    let engine = server.connect();
+    engine.cut();
+    let since = Instant::now();
+    let options = Options::new("test", "one").patience(Duration::from_secs(5));
+    let error = Cluster::join_on(engine, options).await.unwrap_err();
+    assert!(error.to_string().contains("cannot be reached"), "{error}");
+    assert!(since.elapsed() < Duration::from_secs(8));
+    let options = Options::new("test", "no node");
+    let error = Cluster::join_on(server.connect(), options).await;
+    assert!(matches!(error, Err(JoinError::Name(name)) if name == "no node"));
+}
+
+/// What is lost and doubled on the way must not double a call, nor take anybody down for good.
+#[tidings::test(sim, seeds = 40)]
+async fn calls_through_an_engine_that_loses_and_doubles_are_done_at_most_once() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = one.register("counter", &counter).await.unwrap();
+    let there: CounterRef = two.lookup("counter").await.unwrap();
+    server.set_faults(Faults {
+        delay: Duration::from_micros(100)..=Duration::from_millis(5),
+        lose: 200,
+        double: 4,
+    });
+    let (mut answered, mut unknown) = (0, 0);
+    for _ in 0..100 {
+        match there.inc().timeout(Duration::from_secs(30)).await {
+            Ok(_) => answered += 1,
+            Err(CallError::NotExecuted(_)) => {}
+            _ => unknown += 1,
+        }
+    }
+    let done = counter.get().await.unwrap();
+    assert!(
+        (answered..=answered + unknown).contains(&done),
+        "{answered} {done} {unknown}"
+    );
+}

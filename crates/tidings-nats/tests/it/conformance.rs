@@ -1,0 +1,303 @@
+//! What an engine is to do, asked of each: of the one in memory in a simulation, of NATS itself.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tidings_nats::{Engine, EngineError, Expect, Watch};
+
+/// Two connections to one server.
+struct Two {
+    one: Arc<dyn Engine>,
+    other: Arc<dyn Engine>,
+}
+
+const LONG: Duration = Duration::from_secs(20);
+const SHORT: Duration = Duration::from_millis(200);
+
+macro_rules! conformance {
+    ($($name:ident),+ $(,)?) => {
+        mod memory {
+            use super::*;
+            use tidings_nats::memory::{Faults, Server};
+
+            fn two() -> Two {
+                let server = Server::new();
+                let delay = Duration::ZERO..=Duration::from_millis(5);
+                server.set_faults(Faults { delay, ..Faults::default() });
+                Two { one: Arc::new(server.connect()), other: Arc::new(server.connect()) }
+            }
+
+            $(
+                #[tidings::test(sim, seeds = 20)]
+                async fn $name() {
+                    super::$name(two()).await;
+                }
+            )+
+        }
+
+        #[cfg(feature = "nats")]
+        mod nats {
+            use super::*;
+            use crate::server::NatsServer;
+            use tidings_nats::nats::{Bucket, ConnectOptions, Nats};
+
+            async fn connect(server: &NatsServer) -> Nats {
+                let bucket = Bucket::new("test");
+                Nats::connect(&server.url(), ConnectOptions::new(), bucket).await.unwrap()
+            }
+
+            $(
+                // What happens on tokio's thread, nobody here knows of.
+                #[tidings::test(deadlocks = false)]
+                async fn $name() {
+                    let Some(server) = NatsServer::start() else { return };
+                    let (one, other) = (connect(&server).await, connect(&server).await);
+                    let two = Two { one: Arc::new(one), other: Arc::new(other) };
+                    super::$name(two).await;
+                }
+            )+
+        }
+    };
+}
+
+conformance!(
+    messages_come_in_the_order_of_their_publisher,
+    a_message_goes_to_every_subscriber_and_to_one_of_each_group,
+    who_unsubscribes_is_no_responder_any_more,
+    a_request_gets_the_first_answer,
+    a_request_that_nobody_hears_fails_at_once_and_one_that_is_not_answered_late,
+    a_key_is_created_by_one,
+    a_write_needs_the_revision_that_is_there,
+    a_removed_key_can_be_created_again_and_not_removed_twice,
+    a_watch_tells_what_is_there_and_what_changes_in_the_order_of_revisions,
+    what_expires_is_gone_is_told_and_can_be_created_again,
+    a_key_that_is_written_anew_in_time_does_not_expire,
+);
+
+async fn messages_come_in_the_order_of_their_publisher(Two { one, other }: Two) {
+    let mut heard = other.subscribe("order", None).await.unwrap();
+    for n in 0..100_u8 {
+        one.publish("order", Bytes::copy_from_slice(&[n]))
+            .await
+            .unwrap();
+    }
+    for n in 0..100_u8 {
+        let message = heard.next().await.unwrap();
+        assert_eq!((message.payload.as_ref(), message.reply), (&[n][..], None));
+        assert_eq!(message.subject, "order");
+    }
+}
+
+async fn a_message_goes_to_every_subscriber_and_to_one_of_each_group(Two { one, other }: Two) {
+    let mut all = [
+        one.subscribe("news", None).await.unwrap(),
+        other.subscribe("news", None).await.unwrap(),
+    ];
+    let mut pool = [
+        one.subscribe("news", Some("pool")).await.unwrap(),
+        other.subscribe("news", Some("pool")).await.unwrap(),
+    ];
+    for n in 0..50_u8 {
+        one.publish("news", Bytes::copy_from_slice(&[n]))
+            .await
+            .unwrap();
+    }
+    for subscription in &mut all {
+        for n in 0..50_u8 {
+            assert_eq!(subscription.next().await.unwrap().payload[0], n);
+        }
+    }
+    let [a, b] = &mut pool;
+    let mut seen = Vec::new();
+    for _ in 0..50 {
+        let (a, b) = (std::pin::pin!(a.next()), std::pin::pin!(b.next()));
+        let message = futures_util::future::select(a, b).await.factor_first().0;
+        seen.push(message.unwrap().payload[0]);
+    }
+    seen.sort_unstable();
+    assert!(seen.into_iter().eq(0..50), "each once");
+}
+
+async fn who_unsubscribes_is_no_responder_any_more(Two { one, other }: Two) {
+    let heard = other.subscribe("leaving", None).await.unwrap();
+    drop(heard);
+    // What other has done is done once it has an answer.
+    let done = other.request("nobody", Bytes::new(), LONG).await;
+    assert_eq!(done, Err(EngineError::NoResponders));
+    let asked = one.request("leaving", Bytes::new(), LONG).await;
+    assert_eq!(asked, Err(EngineError::NoResponders));
+}
+
+async fn a_request_gets_the_first_answer(Two { one, other }: Two) {
+    let mut asked = other.subscribe("double", None).await.unwrap();
+    let answers = tidings::spawn(async move {
+        for _ in 0..10 {
+            let message = asked.next().await.unwrap();
+            let answer = Bytes::copy_from_slice(&[2 * message.payload[0]]);
+            let reply = message.reply.unwrap();
+            other.publish(&reply, answer).await.unwrap();
+            other
+                .publish(&reply, Bytes::from_static(b"late"))
+                .await
+                .unwrap();
+        }
+    });
+    for n in 0..10_u8 {
+        let answer = one
+            .request("double", Bytes::copy_from_slice(&[n]), LONG)
+            .await;
+        assert_eq!(answer.unwrap().as_ref(), [2 * n]);
+    }
+    answers.await.unwrap();
+}
+
+async fn a_request_that_nobody_hears_fails_at_once_and_one_that_is_not_answered_late(
+    Two { one, other }: Two,
+) {
+    let nobody = one.request("silence", Bytes::new(), LONG).await;
+    assert_eq!(nobody, Err(EngineError::NoResponders));
+    let mut heard = other.subscribe("silence", None).await.unwrap();
+    let late = one
+        .request("silence", Bytes::from_static(b"?"), SHORT)
+        .await;
+    assert_eq!(late, Err(EngineError::Timeout));
+    assert_eq!(heard.next().await.unwrap().payload, "?");
+}
+
+async fn a_key_is_created_by_one(Two { one, other }: Two) {
+    let ours = one.write("leader", "one".into(), Expect::Absent, None);
+    let theirs = other.write("leader", "other".into(), Expect::Absent, None);
+    let (ours, theirs) = futures_util::future::join(ours, theirs).await;
+    let winner = match (&ours, &theirs) {
+        (Ok(_), Err(EngineError::Conflict)) => "one",
+        (Err(EngineError::Conflict), Ok(_)) => "other",
+        both => panic!("one of {both:?} should be a conflict"),
+    };
+    let there = one.read("leader").await.unwrap().unwrap();
+    assert_eq!(there.value.unwrap(), winner);
+    assert_eq!(Ok(there.revision), ours.or(theirs));
+    assert_eq!(one.read("nothing").await, Ok(None));
+}
+
+async fn a_write_needs_the_revision_that_is_there(Two { one, other }: Two) {
+    let conflict = Err(EngineError::Conflict);
+    let absent = one.write("k", "0".into(), Expect::Revision(7), None).await;
+    assert_eq!(absent, conflict);
+    let first = one
+        .write("k", "1".into(), Expect::Absent, None)
+        .await
+        .unwrap();
+    let second = other
+        .write("k", "2".into(), Expect::Revision(first), None)
+        .await
+        .unwrap();
+    assert!(second > first);
+    let stale = one
+        .write("k", "3".into(), Expect::Revision(first), None)
+        .await;
+    assert_eq!(stale, conflict);
+    assert_eq!(one.remove("k", first).await, Err(EngineError::Conflict));
+    let there = one.read("k").await.unwrap().unwrap();
+    assert_eq!((there.revision, there.value.unwrap()), (second, "2".into()));
+}
+
+async fn a_removed_key_can_be_created_again_and_not_removed_twice(Two { one, other }: Two) {
+    let first = one
+        .write("k", "1".into(), Expect::Absent, None)
+        .await
+        .unwrap();
+    other.remove("k", first).await.unwrap();
+    assert_eq!(one.read("k").await, Ok(None));
+    assert_eq!(one.remove("k", first).await, Err(EngineError::Conflict));
+    let stale = one
+        .write("k", "2".into(), Expect::Revision(first), None)
+        .await;
+    assert_eq!(stale, Err(EngineError::Conflict));
+    let second = one
+        .write("k", "2".into(), Expect::Absent, None)
+        .await
+        .unwrap();
+    assert!(second > first);
+}
+
+/// The next change, as its key and value.
+async fn change(watch: &mut Watch) -> (String, Option<Bytes>) {
+    let entry = watch.next().await.expect("the watch goes on");
+    (entry.key, entry.value)
+}
+
+fn put(key: &str, value: &str) -> (String, Option<Bytes>) {
+    (
+        key.to_owned(),
+        Some(Bytes::copy_from_slice(value.as_bytes())),
+    )
+}
+
+async fn a_watch_tells_what_is_there_and_what_changes_in_the_order_of_revisions(
+    Two { one, other }: Two,
+) {
+    let z = one
+        .write("z", "1".into(), Expect::Absent, None)
+        .await
+        .unwrap();
+    one.write("a", "1".into(), Expect::Absent, None)
+        .await
+        .unwrap();
+    let mut watch = other.watch().await.unwrap();
+    assert_eq!(change(&mut watch).await, put("z", "1"));
+    assert_eq!(change(&mut watch).await, put("a", "1"));
+    let z = one
+        .write("z", "2".into(), Expect::Revision(z), None)
+        .await
+        .unwrap();
+    assert_eq!(change(&mut watch).await, put("z", "2"));
+    one.remove("z", z).await.unwrap();
+    assert_eq!(change(&mut watch).await, ("z".to_owned(), None));
+    let written = one.write("z", "3".into(), Expect::Absent, None).await;
+    assert_eq!(watch.next().await.unwrap().revision, written.unwrap());
+}
+
+async fn what_expires_is_gone_is_told_and_can_be_created_again(Two { one, other }: Two) {
+    let mut watch = other.watch().await.unwrap();
+    let second = Some(Duration::from_secs(1));
+    one.write("lease", "1".into(), Expect::Absent, second)
+        .await
+        .unwrap();
+    one.write("name", "1".into(), Expect::Absent, None)
+        .await
+        .unwrap();
+    assert_eq!(change(&mut watch).await, put("lease", "1"));
+    assert_eq!(change(&mut watch).await, put("name", "1"));
+    assert_eq!(change(&mut watch).await, ("lease".to_owned(), None));
+    assert_eq!(one.read("lease").await, Ok(None));
+    other
+        .write("lease", "2".into(), Expect::Absent, second)
+        .await
+        .unwrap();
+    assert_eq!(change(&mut watch).await, put("lease", "2"));
+    assert!(one.read("name").await.unwrap().is_some());
+}
+
+async fn a_key_that_is_written_anew_in_time_does_not_expire(Two { one, other }: Two) {
+    let ttl = Some(Duration::from_secs(2));
+    let mut watch = other.watch().await.unwrap();
+    let mut revision = one
+        .write("lease", "0".into(), Expect::Absent, ttl)
+        .await
+        .unwrap();
+    assert_eq!(change(&mut watch).await, put("lease", "0"));
+    for n in 1..6 {
+        tidings::after(Duration::from_millis(500))
+            .into_future()
+            .await;
+        let value = n.to_string();
+        let expect = Expect::Revision(revision);
+        revision = one
+            .write("lease", value.clone().into(), expect, ttl)
+            .await
+            .unwrap();
+        assert_eq!(change(&mut watch).await, put("lease", &value));
+    }
+}

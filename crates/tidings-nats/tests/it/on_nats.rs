@@ -1,0 +1,130 @@
+//! Clusters on a nats-server: what the simulation cannot show.
+
+use std::time::Duration;
+
+use tidings::actor;
+use tidings::time::sleep;
+use tidings_nats::nats::ConnectOptions;
+use tidings_nats::{Change, Cluster, Down, EngineError, JoinError, Options};
+
+use crate::counter::{CounterRef, Tally};
+use crate::server::NatsServer;
+
+fn options(node: &str) -> Options {
+    Options::new("test", node).lease(Duration::from_secs(2))
+}
+
+async fn call(from: &Cluster, name: &str) -> Result<i64, String> {
+    let counter: CounterRef = from.lookup(name).await.map_err(|e| e.to_string())?;
+    counter.inc().await.map_err(|e| e.to_string())
+}
+
+#[tidings::test(deadlocks = false)]
+async fn nodes_call_each_other_directly_where_one_listens_and_through_nats_where_not() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let listens = options("one").listen("tcp://127.0.0.1:0");
+    let one = Cluster::join(&server.url(), listens).await.unwrap();
+    let two = Cluster::join(&server.url(), options("two")).await.unwrap();
+    let changes = two.changes();
+    let Change::Up(member) = changes.recv().await.unwrap() else {
+        panic!("it begins with those who are there");
+    };
+    assert!(member.address().unwrap().starts_with("tcp://127.0.0.1:"));
+    let (a, b): (CounterRef, CounterRef) = (
+        actor::start(Tally::default()),
+        actor::start(Tally::default()),
+    );
+    let _a = one.register("a", &a).await.unwrap();
+    let _b = two.register("b", &b).await.unwrap();
+    for n in 1..=100 {
+        assert_eq!(call(&two, "a").await, Ok(n));
+        assert_eq!(call(&one, "b").await, Ok(n));
+    }
+    one.leave(Duration::from_secs(1)).await;
+    assert_eq!(member.down().await, Down::Left);
+}
+
+#[tidings::test(deadlocks = false)]
+async fn a_server_that_is_killed_and_started_anew_without_its_keys_takes_nobody_down() {
+    let Some(mut server) = NatsServer::start() else {
+        return;
+    };
+    let one = Cluster::join(&server.url(), options("one")).await.unwrap();
+    let two = Cluster::join(&server.url(), options("two")).await.unwrap();
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = one.register("counter", &counter).await.unwrap();
+    assert_eq!(call(&two, "counter").await, Ok(1));
+    let changes = two.changes();
+    server.kill();
+    server.restart();
+    // Someone who knows of nothing finds all that was there.
+    let three = Cluster::join(&server.url(), options("three"))
+        .await
+        .unwrap();
+    while three.members().len() < 3 || call(&three, "counter").await.is_err() {
+        sleep(Duration::from_millis(20)).await;
+    }
+    while !two.is_connected() {
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert!(name.is_held());
+    for node in ["one", "two", "three"] {
+        let Change::Up(member) = changes.recv().await.unwrap() else {
+            panic!("nobody is down");
+        };
+        assert_eq!(member.node(), node);
+    }
+    assert!(changes.is_empty());
+}
+
+#[tidings::test(deadlocks = false)]
+async fn a_node_whose_process_is_gone_is_down_after_a_lease_and_its_name_free() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let one = Cluster::join(&server.url(), options("one")).await.unwrap();
+    let two = Cluster::join(&server.url(), options("two")).await.unwrap();
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = two.register("counter", &counter).await.unwrap();
+    let changes = one.changes();
+    // As a process that is killed: it says nothing.
+    drop((name, two));
+    for _ in 0..2 {
+        assert!(matches!(changes.recv().await, Ok(Change::Up(_))));
+    }
+    let Ok(Change::Down(member, down)) = changes.recv().await else {
+        panic!("it is down");
+    };
+    assert_eq!((member.node(), down), ("two", Down::Expired));
+    let _mine = one.register("counter", &counter).await.unwrap();
+}
+
+#[tidings::test(deadlocks = false)]
+async fn without_a_server_joining_fails_in_time_and_with_a_wrong_password_at_once() {
+    let short = options("one").patience(Duration::from_millis(300));
+    let error = Cluster::join("nats://127.0.0.1:1", short)
+        .await
+        .unwrap_err();
+    let JoinError::Engine(EngineError::Unreachable(why)) = error else {
+        panic!("nobody is there: {error}");
+    };
+    assert!(!why.is_empty());
+    let arguments = &["--user", "node", "--pass", "right"];
+    let Some(server) = NatsServer::start_with(arguments) else {
+        return;
+    };
+    let with = |password: &str| {
+        let nats = ConnectOptions::new().user_and_password("node".into(), password.into());
+        options("one").nats(nats)
+    };
+    let error = Cluster::join(&server.url(), with("wrong"))
+        .await
+        .unwrap_err();
+    assert!(
+        matches!(error, JoinError::Engine(EngineError::Refused(_))),
+        "{error}"
+    );
+    Cluster::join(&server.url(), with("right")).await.unwrap();
+}
