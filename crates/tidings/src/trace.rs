@@ -10,8 +10,8 @@ pub(crate) use scope::{Scope, handles};
 /// A place in a trace, as the header `traceparent` of the W3C has it: the trace, the span in it that
 /// something was asked from, and flags.
 ///
-/// Within [`scope`](Self::scope), and in the handler of a call that has one, [`current`](Self::current)
-/// gives it, calls of actors have it, and the span `message` in which a call is handled has it as its
+/// With the feature `tracing`: within `Trace::scope`, and in the handler of a call that has one,
+/// `Trace::current` gives it, calls of actors have it, and the span `message` in which a call is handled has it as its
 /// field `trace`. One-way messages have none. What makes spans of it, and sends them somewhere, is a
 /// library of your choice (`opentelemetry`).
 ///
