@@ -53,8 +53,8 @@ cargo x <verb>
   stress [--secs N]        the stress tests, N seconds each (3)
   mutants [--missing | --short N | --list | FILTER]
                            seeded bugs in a copy of the library: each must be killed by a test
-  mutants --engine NAME [FILTER]
-                           what one engine (it, unit, loom, linear, laws, stress) kills by itself
+  mutants --engine NAME [--missing | FILTER]
+                           what one engine (it, unit, loom, linear, ..; all: each) kills by itself
   mutants --generated [--missing] [--near] [--only PART] [FILE..]
                            the same with what cargo-mutants makes of the files: --missing goes on
                            where it was cut off, --near tries the nearest tests only, --only runs

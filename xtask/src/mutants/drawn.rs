@@ -10,10 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::Verdict;
 use super::entry::{Entry, SWITCH};
-use super::{Session, table};
-
-/// So many at a time: those that hang cost nothing.
-const PARALLEL: usize = 4;
+use super::{PARALLEL, Session, table};
 
 /// The engine and the test of a row, in which a program that hung or ended names the test it was at.
 fn known(cells: &[String]) -> Option<(&str, &str)> {

@@ -64,6 +64,13 @@ pub(super) const ENGINES: &[Engine] = &[
         tests: "",
     },
     Engine {
+        name: "shuttle",
+        build: "-p tidings --release --test laws",
+        env: &[("RUSTFLAGS", "--cfg shuttle")],
+        target: "build-shuttle",
+        tests: "engines",
+    },
+    Engine {
         name: "links",
         build: "-p tidings-link --test it",
         env: &[],
@@ -80,7 +87,7 @@ pub(super) const ENGINES: &[Engine] = &[
     Engine {
         name: "stress",
         build: "-p tidings --test stress",
-        env: &[("TIDINGS_STRESS_SECS", "5")],
+        env: &[("TIDINGS_STRESS_SECS", "3")],
         target: "build",
         tests: "",
     },

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::engine::ENGINES;
+use super::reach::CALLED;
 use super::tree::Fingerprint;
 use crate::command::root;
 
@@ -210,7 +211,9 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
         texts.insert(path, new);
     }
     for root in [super::ROOT, "crates/tidings-link/src/lib.rs"] {
-        let code = SWITCH_CODE.replace("SWITCH", SWITCH);
+        let code = SWITCH_CODE
+            .replace("SWITCH", SWITCH)
+            .replace("CALLED", CALLED);
         super::append_to_root(root, &mut texts, &code)?;
     }
     Ok(texts)
@@ -220,12 +223,29 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
 const SWITCH_CODE: &str = r#"
 #[inline(always)]
 pub(crate) fn mutant(number: u32) -> bool {
-    static ON: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    let on = ON.get_or_init(|| {
+    static ON: std::sync::OnceLock<(u32, bool)> = std::sync::OnceLock::new();
+    let (on, tells) = *ON.get_or_init(|| {
         let number = std::env::var("SWITCH").ok();
-        number.and_then(|number| number.parse().ok()).unwrap_or(0)
+        let number = number.and_then(|number| number.parse().ok()).unwrap_or(0);
+        (number, std::env::var_os("CALLED").is_some())
     });
-    *on == number
+    if tells {
+        called(number);
+    }
+    on == number
+}
+
+#[cold]
+fn called(number: u32) {
+    static TOLD: std::sync::Mutex<std::collections::BTreeSet<u32>> =
+        std::sync::Mutex::new(std::collections::BTreeSet::new());
+    if TOLD.lock().unwrap().insert(number)
+        && let Some(path) = std::env::var_os("CALLED")
+    {
+        use std::io::Write;
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(format!("{number}\n").as_bytes()).unwrap();
+    }
 }
 "#;
 

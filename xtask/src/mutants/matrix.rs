@@ -1,56 +1,111 @@
-//! `cargo x mutants --engine NAME [FILTER]`: what one engine kills by itself, whatever the others do.
-//! Each such run fills cells of `docs/trust/engines.md`.
+//! `cargo x mutants --engine NAME [--missing | FILTER]`: what one engine kills by itself, whatever the
+//! others do; `all`: each of them. Each such run fills cells of `docs/trust/engines.md`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::{ENGINES, Verdict};
+use super::engine::{ENGINES, Program};
 use super::entry::{Entry, SWITCH};
-use super::{Session, table};
+use super::reach::{self, Reach};
+use super::{PARALLEL, Session, in_parallel, table};
 
 const PAGE: &str = "docs/trust/engines.md";
 
-/// Runs one engine on the mutants that are meant. `Err`: it kills none.
-pub(super) fn alone(entries: &[Entry], engine: &str, filter: &str) -> Result<ExitCode, String> {
-    let column = ENGINES.iter().position(|known| known.name == engine);
-    let column = column.ok_or_else(|| format!("there is no engine `{engine}`"))?;
-    let mut rows = known(entries);
+/// What a cell says.
+const KILLED: &str = "killed";
+const PASSES: &str = "-";
+const NEVER_THERE: &str = ".";
+const NOT_ASKED: &str = "?";
+
+/// Runs one engine, or all, on the mutants that are meant. `missing`: those that it was not asked about.
+/// `Err`: it kills none of many.
+pub(super) fn alone(
+    entries: &[Entry],
+    engine: &str,
+    missing: bool,
+    filter: &str,
+) -> Result<ExitCode, String> {
+    let rows = Mutex::new(known(entries));
     let mut session = Session::new(entries)?;
-    let (mut all, mut killed) = (0, 0);
-    let meant = entries.iter().enumerate();
-    for (n, entry) in meant.filter(|(_, entry)| entry.is_meant(filter)) {
-        let program = session.program(engine)?;
-        let switch = (n + 1).to_string();
-        all += 1;
-        let verdict = program.run(None, &[(SWITCH, &switch)])?;
-        let word = match &verdict {
-            Verdict::Killed(test) => {
-                killed += 1;
-                println!("{:<34} killed by {test}", entry.name);
-                "killed"
-            }
-            Verdict::Green(..) => {
-                println!("{:<34} -", entry.name);
-                "-"
-            }
-        };
-        let cells = rows.entry(entry.name.clone());
-        let cells = cells.or_insert_with(|| vec![NOT_RUN.to_owned(); ENGINES.len()]);
-        word.clone_into(&mut cells[column]);
-        table::write(PAGE, &page(entries, &rows))?;
+    let mut idle = Vec::new();
+    let columns: Vec<usize> = (0..ENGINES.len())
+        .filter(|&column| engine == "all" || ENGINES[column].name == engine)
+        .collect();
+    if columns.is_empty() {
+        return Err(format!("there is no engine `{engine}`"));
     }
-    println!("{engine} alone kills {killed} of {all}");
-    match killed {
-        0 => Err(format!("mutants: {engine} kills nothing")),
-        _ => Ok(ExitCode::SUCCESS),
+    for column in columns {
+        let name = ENGINES[column].name;
+        let is_missing = |entry: &Entry| {
+            let rows = rows.lock();
+            let cell = |rows: &Rows| rows.get(&entry.name).map(|cells| cells[column].clone());
+            rows.ok()
+                .and_then(|rows| cell(&rows))
+                .is_none_or(|cell| cell == NOT_ASKED)
+        };
+        let meant: Vec<usize> = (0..entries.len())
+            .filter(|&n| entries[n].is_meant(filter) && (!missing || is_missing(&entries[n])))
+            .collect();
+        if meant.is_empty() {
+            continue;
+        }
+        let fingerprint = session.tree.fingerprint.clone();
+        let program = session.built(name)?;
+        let reach = Reach::learn(program, name, &fingerprint)?;
+        let (next, killed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        in_parallel(PARALLEL, || {
+            while let Some(&n) = meant.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let cell = ask(program, &reach, &entries[n], n + 1)?;
+                killed.fetch_add(usize::from(cell == KILLED), Ordering::Relaxed);
+                let mut rows = rows.lock().map_err(|error| error.to_string())?;
+                let cells = rows.entry(entries[n].name.clone());
+                let cells = cells.or_insert_with(|| vec![NOT_ASKED.to_owned(); ENGINES.len()]);
+                cell.clone_into(&mut cells[column]);
+                table::write(PAGE, &page(entries, &rows))?;
+            }
+            Ok(())
+        })?;
+        let (killed, all) = (killed.into_inner(), meant.len());
+        println!("{name} alone kills {killed} of {all}");
+        if killed == 0 && !missing {
+            idle.push(name);
+        }
+    }
+    match &idle[..] {
+        [] => Ok(ExitCode::SUCCESS),
+        idle => Err(format!("mutants: {} kills nothing", idle.join(", "))),
     }
 }
 
-const NOT_RUN: &str = "?";
+/// What an engine says of a mutant.
+fn ask(
+    program: &Program,
+    reach: &Reach,
+    entry: &Entry,
+    number: usize,
+) -> Result<&'static str, String> {
+    let switch = number.to_string();
+    let mut cell = NEVER_THERE;
+    for tests in reach.batches(number, &entry.file) {
+        if !tests.is_empty() {
+            cell = PASSES;
+        }
+        if let Some(how) = reach::failure(program, &tests, (SWITCH, &switch))? {
+            println!("{:<34} killed by {how}", entry.name);
+            return Ok(KILLED);
+        }
+    }
+    println!("{:<34} {cell}", entry.name);
+    Ok(cell)
+}
+
+type Rows = BTreeMap<String, Vec<String>>;
 
 /// What the page says of the entries as they are: a cell for each engine.
-fn known(entries: &[Entry]) -> BTreeMap<String, Vec<String>> {
+fn known(entries: &[Entry]) -> Rows {
     let mut rows = table::read(PAGE);
     rows.retain(|name, cells| {
         let entry = entries.iter().find(|entry| entry.name == *name);
@@ -60,20 +115,28 @@ fn known(entries: &[Entry]) -> BTreeMap<String, Vec<String>> {
     rows
 }
 
-fn page(entries: &[Entry], rows: &BTreeMap<String, Vec<String>>) -> String {
+fn page(entries: &[Entry], rows: &Rows) -> String {
     let mut text = "# What each engine kills by itself\n\n\
          `cargo x mutants` stops at the first engine that kills a mutant, the cheap ones first. Here each \
-         is asked by\nitself, by `cargo x mutants --engine NAME [FILTER]`, which writes this page. `-`: it \
-         does not kill the mutant, `?`: it\nwas not asked.\n\n| engine | asked | kills |\n|---|--:|--:|\n"
+         is asked by\nitself, by `cargo x mutants --engine NAME [FILTER]` (`all`: each of them), which \
+         writes this page. Of an engine those\ntests are run that come to the code in question, which is \
+         looked at in one run of each.\n`-`: they pass; `.`: there are none; `?`: not asked. Engines that \
+         work with real threads may kill by chance, or not.\n\n\
+         | engine | asked | come there | kills | no other does |\n|---|--:|--:|--:|--:|\n"
         .to_owned();
     for (column, engine) in ENGINES.iter().enumerate() {
         let count = |word: &str| rows.values().filter(|cells| cells[column] == word).count();
-        let killed = count("killed");
+        let killed = count(KILLED);
+        let there = killed + count(PASSES);
+        let alone = |cells: &&Vec<String>| {
+            cells[column] == KILLED && cells.iter().filter(|cell| *cell == KILLED).count() == 1
+        };
         let _ = writeln!(
             text,
-            "| {} | {} | {killed} |",
+            "| {} | {} | {there} | {killed} | {} |",
             engine.name,
-            killed + count("-")
+            there + count(NEVER_THERE),
+            rows.values().filter(alone).count()
         );
     }
     text += "\n| mutant |";
@@ -93,28 +156,33 @@ fn page(entries: &[Entry], rows: &BTreeMap<String, Vec<String>>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{ENGINES, NOT_RUN, page};
+    use super::{ENGINES, KILLED, NEVER_THERE, NOT_ASKED, PASSES, page};
     use crate::mutants::entry;
 
     #[test]
     fn the_page_has_a_cell_for_each_engine_and_counts_them() {
         let entries = entry::all().unwrap();
-        let mut cells = vec![NOT_RUN.to_owned(); ENGINES.len()];
-        (cells[0], cells[1]) = ("killed".to_owned(), "-".to_owned());
-        let rows = [(entries[0].name.clone(), cells)].into();
+        let row = |words: &[&str]| {
+            let mut cells: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            cells.resize(ENGINES.len(), NOT_ASKED.to_owned());
+            cells
+        };
+        let rows = [
+            (entries[0].name.clone(), row(&[KILLED, PASSES, NEVER_THERE])),
+            (entries[1].name.clone(), row(&[KILLED, KILLED])),
+        ]
+        .into();
         let text = page(&entries, &rows);
-        assert!(
-            text.contains(&format!("| {} | 1 | 1 |\n", ENGINES[0].name)),
-            "{text}"
-        );
-        assert!(
-            text.contains(&format!("| {} | 1 | 0 |\n", ENGINES[1].name)),
-            "{text}"
-        );
-        assert!(
-            text.contains(&format!("| {} | 0 | 0 |\n", ENGINES[2].name)),
-            "{text}"
-        );
-        assert!(text.contains("killed | - | ?"), "{text}");
+        let counts = [
+            "2 | 2 | 2 | 1",
+            "2 | 2 | 1 | 0",
+            "1 | 0 | 0 | 0",
+            "0 | 0 | 0 | 0",
+        ];
+        for (engine, counts) in ENGINES.iter().zip(counts) {
+            let line = format!("| {} | {counts} |\n", engine.name);
+            assert!(text.contains(&line), "{line} is not in {text}");
+        }
+        assert!(text.contains("killed | - | . | ?"), "{text}");
     }
 }

@@ -7,6 +7,7 @@
 //! | `drawn.rs` | a few of them, each against the test that is known to find it |
 //! | `matrix.rs` | which engine kills which of them, by itself |
 //! | `orderings.rs` | every explicit memory ordering, weakened by one step |
+//! | `reach.rs` | which tests come to which mutants |
 //! | `generated/` | what cargo-mutants makes of the files |
 //! | `tree.rs` | the copy of the work tree that is changed |
 //! | `table.rs` | results, in `docs/trust` |
@@ -17,11 +18,15 @@ mod entry;
 mod generated;
 mod matrix;
 mod orderings;
+mod reach;
 mod sites;
 mod table;
 mod tree;
 
 use std::collections::{BTreeMap, btree_map};
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -34,6 +39,8 @@ use tree::Tree;
 pub(crate) use orderings::run as orderings;
 
 const TABLE: &str = "docs/trust/mutants.md";
+/// So many at a time: those that hang cost nothing.
+const PARALLEL: usize = 4;
 /// The library's root file.
 const ROOT: &str = "crates/tidings/src/lib.rs";
 
@@ -74,8 +81,9 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             return Ok(ExitCode::SUCCESS);
         }
         ["--generated", files @ ..] => return generated::run(files, tally),
-        ["--engine", engine] => return matrix::alone(&entries, engine, ""),
-        ["--engine", engine, filter] => return matrix::alone(&entries, engine, filter),
+        ["--engine", engine, "--missing"] => return matrix::alone(&entries, engine, true, ""),
+        ["--engine", engine] => return matrix::alone(&entries, engine, false, ""),
+        ["--engine", engine, filter] => return matrix::alone(&entries, engine, false, filter),
         [] => Chosen::All,
         ["--missing"] => Chosen::Missing,
         ["--short", n] => Chosen::Some(number(n)?, None),
@@ -237,6 +245,14 @@ impl Session {
         }
         Ok(None)
     }
+}
+
+/// Writes a line at the end of a file at once: a session may be cut off.
+fn append(at: &Path, line: &str) -> Result<(), String> {
+    let file = OpenOptions::new().create(true).append(true).open(at);
+    // One write, so that lines of several threads do not mix.
+    file.and_then(|mut file| file.write_all(line.as_bytes()))
+        .map_err(|error| format!("{}: {error}", at.display()))
 }
 
 /// Runs `work` on so many threads; the first error is the result.

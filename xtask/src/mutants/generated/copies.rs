@@ -10,6 +10,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::super::engine::{Engine, LOOM, UNIT};
+use super::super::reach::CALLED;
 use super::super::sites::{SOURCES, blanked, block_end};
 use super::super::tree::{Fingerprint, Tree};
 use super::super::{ROOT, append_to_root};
@@ -18,9 +19,8 @@ use crate::command::{root, target};
 
 /// What would be refused only when the programs are built, and is a panic at run time.
 const ALLOWED: &str = "#![allow(arithmetic_overflow, unconditional_panic)]\n";
-/// The variables: the number of the mutant that is on, and a file to tell which functions were called.
+/// The variable: the number of the mutant that is on.
 pub(super) const SWITCH: &str = "TIDINGS_GENERATED";
-pub(super) const CALLED: &str = "TIDINGS_CALLED";
 
 /// The mutants of one function, those of functions within it too.
 struct Function {

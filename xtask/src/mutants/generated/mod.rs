@@ -4,28 +4,25 @@
 //! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
 //! library and its tests anew for each change, a minute every time; so it only makes the list
 //! (`list.rs`), one build holds all changes (`copies.rs`), and each is run against those tests that
-//! call its function (`reach.rs`). What survives needs an argument in `generated.txt`, and an
+//! call its function (`../reach.rs`). What survives needs an argument in `generated.txt`, and an
 //! argument needs a survivor. `.cargo/mutants.toml` says what is left out.
 
 mod copies;
 mod list;
 mod page;
-mod reach;
 
 use std::collections::BTreeMap;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
-use super::engine::{ENGINES, Program, Verdict};
+use super::engine::{ENGINES, Program};
+use super::reach::{self, Reach};
+use super::{PARALLEL, append, in_parallel};
 use crate::command::{Tally, target};
 use copies::{Copies, SWITCH};
 use list::Mutant;
 use page::Fate;
-use reach::Reach;
 
 /// The parts whose mutants have all been killed or argued: what is run when no file is named.
 const THROUGH: &[&str] = &[
@@ -38,15 +35,6 @@ const THROUGH: &[&str] = &[
 ];
 /// Cheapest first.
 const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear", "sim", "memory", "loom"];
-/// So many at a time: those that hang cost nothing.
-const PARALLEL: usize = 4;
-/// A program that says nothing for so many times as long as its slowest test took hangs.
-const PATIENCE: u32 = 8;
-/// On a machine that does other work too, no silence below this means anything.
-const PATIENCE_MIN: Duration = Duration::from_secs(8);
-/// How many tests are tried at first, and then: most mutants fall to the first.
-const FIRST: &[usize] = &[12, 60];
-
 /// What was seen of a mutant: by its id, how it ended and the test that killed it.
 type Seen = BTreeMap<String, (String, String)>;
 
@@ -101,7 +89,7 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     if !numbers.is_empty() {
         let programs = programs(&copies, &by)?;
         let next = AtomicUsize::new(0);
-        super::in_parallel(PARALLEL, || {
+        in_parallel(PARALLEL, || {
             while let Some(&n) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
                 kill(&mutants[n], n, &copies, &programs, &seen, near)?;
             }
@@ -184,16 +172,11 @@ fn kill(
         Some((program, vec![program.2.named(test)?]))
     });
     let all = programs.iter().flat_map(|program| {
-        let mut tests = program.2.of(function, &mutant.file);
-        let mut batches = Vec::new();
-        for first in FIRST {
-            let rest = tests.split_off(tests.len().min(*first));
-            batches.push((program, std::mem::replace(&mut tests, rest)));
+        let mut batches = program.2.batches(function, &mutant.file);
+        if near {
+            batches.pop();
         }
-        if !near {
-            batches.push((program, tests));
-        }
-        batches
+        batches.into_iter().map(move |tests| (program, tests))
     });
     let fingerprint = &copies.tree.fingerprint;
     let tried = if near {
@@ -204,15 +187,8 @@ fn kill(
     let mut end = (SURVIVES.to_owned(), tried);
     let mut run = 0;
     for ((name, program, _), tests) in known.chain(all) {
-        let Some(longest) = tests.iter().map(|test| test.millis).max() else {
-            continue;
-        };
         run += tests.len();
-        let limit = (Duration::from_millis(longest) * PATIENCE).max(PATIENCE_MIN);
-        let mut filter = vec!["--exact".to_owned(), "--test-threads=1".to_owned()];
-        filter.extend(tests.iter().map(|test| test.name.clone()));
-        let verdict = program.run_within(limit, Some(&filter), &[(SWITCH, &switch)])?;
-        if let Verdict::Killed(test) = verdict {
+        if let Some(test) = reach::failure(program, &tests, (SWITCH, &switch))? {
             end = ((*name).to_owned(), test);
             break;
         }
@@ -237,13 +213,11 @@ fn read() -> Seen {
 
 /// Each at once: a session may be cut off.
 fn note(mutant: &Mutant, (program, test): &(String, String)) -> Result<(), String> {
-    let at = memory();
-    let file = OpenOptions::new().create(true).append(true).open(&at);
-    // One write, so that lines of several threads do not mix.
     let (function, name) = mutant.id.split_once(' ').unwrap_or_default();
-    let line = format!("{function}\t{program}\t{test}\t{name}\n");
-    file.and_then(|mut file| file.write_all(line.as_bytes()))
-        .map_err(|error| format!("{}: {error}", at.display()))
+    append(
+        &memory(),
+        &format!("{function}\t{program}\t{test}\t{name}\n"),
+    )
 }
 
 fn memory() -> PathBuf {

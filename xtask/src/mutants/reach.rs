@@ -1,18 +1,26 @@
-//! Which tests call which functions: each test runs once alone, and tells.
+//! Which tests come to which mutants: each test runs once alone, and tells. A mutant is then run
+//! against those only.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::sync::Mutex;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use super::super::engine::{Program, Verdict};
-use super::copies::CALLED;
+use super::engine::{Program, Verdict};
+use super::{PARALLEL, append, in_parallel};
 use crate::command::target;
 
+/// The variable with the file in which a test tells where it comes, by the numbers of the mutants
+/// there, or of their functions.
+pub(super) const CALLED: &str = "TIDINGS_CALLED";
 /// More tests of a program that fail than these, and something is wrong.
 const LEFT_OUT_MAX: usize = 8;
+/// A program that says nothing for so many times as long as its slowest test took hangs.
+const PATIENCE: u32 = 8;
+/// On a machine that does other work too, no silence below this means anything.
+const PATIENCE_MIN: Duration = Duration::from_secs(8);
+/// How many tests are tried at first, and then: most mutants fall to the first.
+const FIRST: &[usize] = &[12, 60];
 
 /// A test by what it costs and what it calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,27 +36,27 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Runs each test of the program alone. What an earlier session learnt of the same tree is
-    /// believed.
+    /// Runs each test of the program alone. What earlier sessions learnt of the same tree is
+    /// believed, so one that was cut off is gone on with.
     pub(super) fn learn(program: &Program, name: &str, fingerprint: &str) -> Result<Self, String> {
         let at = PathBuf::from(target("mutants")).join(format!("called-{name}-{fingerprint}"));
-        if !at.exists() {
+        let mut known = read(&at);
+        let mut names = program.tests()?;
+        names.retain(|name| !known.iter().any(|test| test.name == *name));
+        if !names.is_empty() {
             let start = Instant::now();
-            let tests = called(program, name)?;
-            let lines: Vec<String> = tests.iter().map(Test::line).collect();
-            fs::write(&at, lines.concat()).map_err(|e| format!("{}: {e}", at.display()))?;
-            let (tests, secs) = (tests.len(), start.elapsed().as_secs_f64());
+            call(program, name, &names, &at)?;
+            let (tests, secs) = (names.len(), start.elapsed().as_secs_f64());
             println!("unmutated: {name} is green, {tests} tests alone, {secs:.0} s");
+            known = read(&at);
         }
-        let text = fs::read_to_string(&at).map_err(|error| format!("{}: {error}", at.display()))?;
-        let tests = text.lines().filter_map(Test::read).collect();
-        Ok(Self { tests })
+        Ok(Self { tests: known })
     }
 
-    /// The tests that call the function, of this file; first those that have a name of its path
-    /// (`time::..`), then those that are quick, and call little else.
-    pub(super) fn of(&self, function: usize, file: &str) -> Vec<&Test> {
-        let calls = |test: &&Test| test.called.binary_search(&function).is_ok();
+    /// The tests that come there, in this file; first those that have a name of its path
+    /// (`time::..`), then those that are quick, and come to little else.
+    fn of(&self, number: usize, file: &str) -> Vec<&Test> {
+        let calls = |test: &&Test| test.called.binary_search(&number).is_ok();
         let other = |test: &Test| {
             let path = file.trim_end_matches(".rs");
             !path
@@ -63,9 +71,40 @@ impl Reach {
         tests
     }
 
+    /// The same in batches: the last is all but the first ones.
+    pub(super) fn batches(&self, number: usize, file: &str) -> Vec<Vec<&Test>> {
+        let mut tests = self.of(number, file);
+        let mut batches = Vec::new();
+        for first in FIRST {
+            let rest = tests.split_off(tests.len().min(*first));
+            batches.push(std::mem::replace(&mut tests, rest));
+        }
+        batches.push(tests);
+        batches
+    }
+
     pub(super) fn named(&self, name: &str) -> Option<&Test> {
         self.tests.iter().find(|test| test.name == name)
     }
+}
+
+/// Runs these tests with a mutant: how one of them fails.
+pub(super) fn failure(
+    program: &Program,
+    tests: &[&Test],
+    mutant: (&str, &str),
+) -> Result<Option<String>, String> {
+    let Some(longest) = tests.iter().map(|test| test.millis).max() else {
+        return Ok(None);
+    };
+    let limit = (Duration::from_millis(longest) * PATIENCE).max(PATIENCE_MIN);
+    let mut filter = vec!["--exact".to_owned(), "--test-threads=1".to_owned()];
+    filter.extend(tests.iter().map(|test| test.name.clone()));
+    let verdict = program.run_within(limit, Some(&filter), &[mutant])?;
+    Ok(match verdict {
+        Verdict::Killed(how) => Some(how),
+        Verdict::Green(..) => None,
+    })
 }
 
 impl Test {
@@ -86,13 +125,16 @@ impl Test {
     }
 }
 
-/// Runs the tests one by one, as many at a time as mutants are.
-fn called(program: &Program, name: &str) -> Result<Vec<Test>, String> {
-    let names = program.tests()?;
+fn read(at: &Path) -> Vec<Test> {
+    let text = fs::read_to_string(at).unwrap_or_default();
+    text.lines().filter_map(Test::read).collect()
+}
+
+/// Runs the tests one by one, as many at a time as mutants are, and notes each.
+fn call(program: &Program, name: &str, names: &[String], known: &Path) -> Result<(), String> {
     let (next, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let found = Mutex::new(BTreeMap::new());
     let folder = PathBuf::from(target("mutants"));
-    super::super::in_parallel(super::PARALLEL, || {
+    in_parallel(PARALLEL, || {
         while let Some(test) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
             let at = folder.join(format!("{name}-{:?}", std::thread::current().id()));
             let filter = ["--exact".to_owned(), test.clone()];
@@ -113,22 +155,16 @@ fn called(program: &Program, name: &str) -> Result<Vec<Test>, String> {
             let text = fs::read_to_string(&at).unwrap_or_default();
             let mut called: Vec<usize> = text.lines().filter_map(|n| n.parse().ok()).collect();
             called.sort_unstable();
-            if let Ok(mut found) = found.lock() {
-                let name = test.clone();
-                found.insert(
-                    test,
-                    Test {
-                        name,
-                        millis,
-                        called,
-                    },
-                );
-            }
+            called.dedup();
+            let test = Test {
+                name: test.clone(),
+                millis,
+                called,
+            };
+            append(known, &test.line())?;
         }
         Ok(())
-    })?;
-    let found = found.into_inner().map_err(|error| error.to_string())?;
-    Ok(found.into_values().collect())
+    })
 }
 
 #[cfg(test)]
