@@ -47,25 +47,28 @@ impl Origin {
         }
     }
 
-    /// The line that runs it.
+    /// The line that runs it: by cargo, or, if that did not start it, by its own path.
     pub(crate) fn command(&self) -> String {
-        let package = self.package.as_ref();
-        let package = package
-            .map(|name| format!(" -p {name}"))
-            .unwrap_or_default();
-        if let Some(test) = &self.test {
-            return format!("cargo test{package} {test} -- --exact");
-        }
         let exe = env::current_exe().unwrap_or_default();
-        let stem = exe.file_stem().unwrap_or_default().to_string_lossy();
-        if exe
-            .parent()
-            .is_some_and(|folder| folder.ends_with("examples"))
-        {
-            return format!("cargo run{package} --example {stem}");
+        match (&self.package, &self.test) {
+            (Some(package), Some(test)) => format!("cargo test -p {package} {test} -- --exact"),
+            (None, Some(test)) => format!("{} {test} --exact", exe.display()),
+            (Some(package), None) if is_example(&exe) => {
+                let stem = exe.file_stem().unwrap_or_default().to_string_lossy();
+                format!("cargo run -p {package} --example {stem}")
+            }
+            _ => {
+                let arguments = env::args().skip(1);
+                let words = std::iter::once(exe.display().to_string()).chain(arguments);
+                words.collect::<Vec<_>>().join(" ")
+            }
         }
-        env::args().collect::<Vec<_>>().join(" ")
     }
+}
+
+fn is_example(exe: &Path) -> bool {
+    let folder = exe.parent();
+    folder.is_some_and(|folder| folder.ends_with("examples"))
 }
 
 /// A number in the environment.

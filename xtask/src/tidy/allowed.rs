@@ -150,6 +150,14 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a task refers to its runtime without a count",
     ),
     (
+        "crates/tidings/src/sched/record.rs",
+        "the worker of this thread is the owner of its ring",
+    ),
+    (
+        "crates/tidings/src/sched/rings.rs",
+        "a worker's own ring, behind the lock that is biased towards it",
+    ),
+    (
         "crates/tidings/src/sched/worker.rs",
         "a worker points to its place in the runtime that it keeps, and owns its biased lock",
     ),
@@ -172,6 +180,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
     (
         "crates/tidings/src/task/waker.rs",
         "a waker is a pointer to its task's cell, without a count",
+    ),
+    (
+        "crates/tidings/src/time/clock.rs",
+        "the processor's time stamp counter, which std does not read",
     ),
     (
         "crates/tidings/src/time/outside.rs",

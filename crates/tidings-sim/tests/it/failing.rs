@@ -1,6 +1,8 @@
 //! Programs that go wrong, and what is said of them.
 
 use std::collections::HashMap;
+use std::future::IntoFuture;
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -69,6 +71,42 @@ fn the_seed_fails_again_and_the_report_says_how() {
             .unwrap()
             .contains("an update is lost")
     );
+}
+
+/// Set in the process that [`the_line_works_where_cargo_did_not_start_it`] starts.
+const CHILD: &str = "TIDINGS_TEST_CHILD";
+
+#[test]
+fn the_line_works_where_cargo_did_not_start_it() {
+    const NAME: &str = "failing::the_line_works_where_cargo_did_not_start_it";
+    if std::env::var_os(CHILD).is_some() {
+        println!("{}", fails(&Sim::new(0).seeds(100)));
+        return;
+    }
+    let run = |mut command: Command| {
+        // As in a shell of somebody else's, anywhere.
+        let command = command.env_remove("CARGO_PKG_NAME").env(CHILD, "1");
+        let output = command.current_dir("/").output().unwrap();
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(output.status.success(), "{said}");
+        let lines = said.lines().skip_while(|line| !line.contains(": seed "));
+        let report: Vec<String> = lines.map(str::to_owned).collect();
+        assert!(report.len() > 3, "{said}");
+        report
+    };
+    let mut first = Command::new(std::env::current_exe().unwrap());
+    first.args([NAME, "--exact", "--nocapture"]);
+    let report = run(first);
+    for start in ["  again:     ", "             TIDINGS_TRACE="] {
+        let line = report.iter().find(|line| line.starts_with(start)).unwrap();
+        let line = line.trim_start_matches("  again:").trim();
+        assert!(!line.contains("cargo test"), "{line}");
+        let mut again = Command::new("sh");
+        again.args(["-c", &format!("{line} --nocapture")]);
+        let again = run(again);
+        let what = |report: &[String]| report[0].split_once(": panic").unwrap().1.to_owned();
+        assert_eq!(what(&again), what(&report));
+    }
 }
 
 #[test]
@@ -192,6 +230,31 @@ fn what_is_left_at_the_end_is_told_if_asked_for() {
     let failure = Sim::new(0).settles().check(program).unwrap_err();
     assert_eq!(failure.kind, Kind::Left);
     assert!(failure.message.contains("1 tasks are left"), "{failure}");
+}
+
+#[test]
+fn a_timer_that_outlives_all_tasks_is_told_if_asked_for() {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let ends = |keeps: bool| {
+        let kept = Arc::clone(&kept);
+        Sim::new(0).seeds(20).settles().check(move || {
+            let kept = Arc::clone(&kept);
+            async move {
+                let sleeps = tidings::spawn(async move {
+                    let mut hour = Box::pin(after(Duration::from_secs(3600)).into_future());
+                    assert!(futures::poll!(hour.as_mut()).is_pending());
+                    if keeps {
+                        kept.lock().unwrap().push(hour);
+                    }
+                });
+                sleeps.await.unwrap();
+            }
+        })
+    };
+    assert!(ends(false).is_ok());
+    let failure = ends(true).unwrap_err();
+    assert_eq!(failure.kind, Kind::Left);
+    assert!(failure.message.contains("a timer is"), "{failure}");
 }
 
 #[test]

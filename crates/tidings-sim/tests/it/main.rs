@@ -6,3 +6,4 @@ mod gallery;
 mod links;
 mod nodes;
 mod peers;
+mod supervision;

@@ -27,7 +27,6 @@ use crate::event::offer::{Claimed, Waiters};
 use crate::event::{Attempt, waits};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
-use crate::sched::{books, record};
 use crate::task::{go_on, here};
 
 /// Senders, receivers and others that keep the memory, in one word.
@@ -100,6 +99,8 @@ pub(crate) struct State<T> {
     /// Values that have left: handed to receivers, or taken out.
     left: u64,
     closed: bool,
+    /// Somebody records communications or keeps books (`notes.rs`).
+    pub(super) noted: bool,
 }
 
 impl<T> Drop for State<T> {
@@ -125,9 +126,7 @@ impl<T, X> Chan<T, X> {
     unsafe fn free(chan: *const Self) {
         // SAFETY: it came from `alloc`, and nobody refers to it any more.
         unsafe {
-            if waits::recorded() {
-                (*chan).locked(|state| books::ended(state.address(), state.queue.len()));
-            }
+            (*chan).source.state().note_end();
             chan.cast_mut().drop_in_place();
             slab::free(NonNull::new_unchecked(chan.cast_mut()).cast(), Self::CLASS);
         }
@@ -145,6 +144,7 @@ impl<T, X> Chan<T, X> {
                 reserved: 0,
                 left: 0,
                 closed: false,
+                noted: waits::noted(),
             }),
             beside,
         }
@@ -263,7 +263,7 @@ impl<T, X> Chan<T, X> {
         let mut dead = self.locked(|state| {
             state.closed = true;
             state.left += state.queue.len() as u64;
-            books::died(state.address(), state.queue.len());
+            state.note_dead(state.queue.len());
             std::mem::replace(&mut state.queue, Queue::new())
         });
         super::count_dead(dead.len());
@@ -303,7 +303,7 @@ impl<T, X> Chan<T, X> {
             }
             None => {
                 state.left -= 1;
-                books::returned(state.address());
+                state.note_returned();
                 state.queue.push_front(value);
                 None
             }
@@ -338,7 +338,7 @@ impl<T> State<T> {
             // SAFETY: the receivers' waiters are slots of this channel, locked.
             *unsafe { value_of(&claimed) } = value.take().map(wrap);
             attempt.waker = Some(claimed.commit(false));
-            record::sent::<T>(self.address(), attempt.waker.as_ref());
+            self.note_sent(attempt.waker.as_ref());
             return Sent::Done;
         }
         if self.is_full() {
@@ -347,14 +347,14 @@ impl<T> State<T> {
         if let Some(value) = value.take() {
             here::gave::<T>();
             self.queue.push_back(wrap(value));
-            record::sent::<T>(self.address(), None);
+            self.note_sent(None);
         }
         Sent::Done
     }
 
     /// Its number in reports.
     #[inline(always)]
-    fn address(&self) -> usize {
+    pub(super) fn address(&self) -> usize {
         Source::number_around(self)
     }
 
@@ -390,7 +390,7 @@ impl<T> State<T> {
         if let Some(value) = value.take() {
             here::gave::<T>();
             self.queue.push_back(value);
-            record::sent::<T>(self.address(), None);
+            self.note_sent(None);
         }
         loop {
             let mut attempt = Attempt::default();
@@ -401,7 +401,7 @@ impl<T> State<T> {
                 // SAFETY: the receivers' waiters are slots of this channel, locked.
                 *unsafe { value_of(&claimed) } = self.queue.pop_front();
                 attempt.waker = Some(claimed.commit(false));
-                record::passed::<T>(self.address(), attempt.waker.as_ref());
+                self.note_passed(attempt.waker.as_ref());
             } else {
                 self.refill(&mut attempt);
             }
@@ -426,7 +426,7 @@ impl<T> State<T> {
     pub(crate) fn try_recv(&mut self, attempt: &mut Attempt) -> Received<T> {
         if let Some(value) = self.queue.pop_front() {
             self.left += 1;
-            record::received::<T>(self.address(), None);
+            self.note_received(None);
             if !self.senders.is_empty() {
                 self.refill(attempt);
             }
@@ -440,7 +440,7 @@ impl<T> State<T> {
             let value = unsafe { value_of::<T>(&claimed) }.take();
             self.left += 1;
             attempt.waker = Some(claimed.commit(false));
-            record::received::<T>(self.address(), attempt.waker.as_ref());
+            self.note_received(attempt.waker.as_ref());
             return Received::Value(value.expect("a sender waits with a value"));
         }
         if self.closed {
@@ -461,10 +461,9 @@ impl<T> State<T> {
         if self.senders.is_empty() {
             let before = into.len();
             self.queue.take(into, limit);
+            let first = self.left + 1;
             self.left += (into.len() - before) as u64;
-            if waits::recorded() {
-                (before..into.len()).for_each(|_| record::received::<T>(self.address(), None));
-            }
+            self.note_received_each(first..=self.left);
             return false;
         }
         let mut places = wakers.iter_mut();
@@ -504,7 +503,7 @@ impl<T> State<T> {
                 let value = value.expect("a sender waits with a value");
                 self.queue.push_back(value);
                 attempt.waker = Some(claimed.commit(false));
-                record::entered::<T>(self.address(), attempt.waker.as_ref());
+                self.note_entered(attempt.waker.as_ref());
                 return;
             }
             attempt.waker = Some(claimed.commit(false));
@@ -515,7 +514,7 @@ impl<T> State<T> {
     pub(crate) fn pop_oldest(&mut self) -> Option<T> {
         let oldest = self.queue.pop_front();
         self.left += u64::from(oldest.is_some());
-        books::died(self.address(), usize::from(oldest.is_some()));
+        self.note_dead(usize::from(oldest.is_some()));
         oldest
     }
 
@@ -525,6 +524,7 @@ impl<T> State<T> {
     }
 
     /// How many values have come.
+    #[inline(always)]
     pub(crate) fn come(&self) -> u64 {
         self.left + self.queue.len() as u64
     }

@@ -24,6 +24,7 @@ mod counts;
 mod error;
 pub mod ivar;
 pub mod mvar;
+mod notes;
 pub mod oneshot;
 mod permit;
 mod queue;

@@ -16,11 +16,11 @@ use super::bell::{Door, Rings};
 use super::error::RecvError;
 use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
-use crate::event::{Attempt, Event, Sync, into_future};
+use crate::event::{Attempt, Event, Sync, into_future, waits};
 #[cfg(feature = "remote")]
 use crate::primitive::Arc;
 use crate::primitive::slab;
-use crate::sched::record;
+use crate::sched::{books, record};
 use crate::task::here;
 use crate::time::Instant;
 #[cfg(feature = "tracing")]
@@ -66,6 +66,14 @@ const fn class<T>() -> slab::Class {
 unsafe fn free<T>(cell: NonNull<Cell<T>>) {
     // SAFETY: it came from `oneshot`, and nobody refers to it any more.
     unsafe {
+        if waits::booked() {
+            cell.as_ref().locked(|state| {
+                books::ended(
+                    Source::number_around(state),
+                    usize::from(state.value.is_some()),
+                );
+            });
+        }
         cell.drop_in_place();
         slab::free(cell.cast(), const { class::<T>() });
     }
@@ -165,14 +173,14 @@ impl<T> Sender<T> {
                     *unsafe { value_of(&claimed) } = value.take();
                     let waker = Some(claimed.commit(closed));
                     if !closed {
-                        record::put::<T>(Source::number_around(state), waker.as_ref());
+                        record::sent::<T>(Source::number_around(state), 1, waker.as_ref());
                     }
                     waker
                 }
                 None => {
                     state.value = value.take();
                     if state.value.is_some() {
-                        record::put::<T>(Source::number_around(state), None);
+                        record::sent::<T>(Source::number_around(state), 1, None);
                     }
                     None
                 }
@@ -314,7 +322,10 @@ impl<T> Receiver<T> {
     /// it will not come.
     pub fn try_recv(&mut self) -> Result<T, super::TryRecvError> {
         self.chan().locked(|state| match state.value.take() {
-            Some(value) => Ok(value),
+            Some(value) => {
+                record::received::<T>(Source::number_around(state), 1, None);
+                Ok(value)
+            }
             None if state.sender_gone => Err(super::TryRecvError::Closed),
             None => Err(super::TryRecvError::Empty),
         })
@@ -364,11 +375,9 @@ impl<T> Drop for Receiver<T> {
             while let Some(claimed) = state.observer.claim() {
                 wakers.push(claimed.commit(true));
             }
-            (
-                state.value.take(),
-                state.sender_gone,
-                state.bell.take(false),
-            )
+            let value = state.value.take();
+            books::died(Source::number_around(state), usize::from(value.is_some()));
+            (value, state.sender_gone, state.bell.take(false))
         });
         if sender_gone {
             // SAFETY: both halves are gone.
@@ -443,7 +452,7 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
             state.sender_gone
         });
         if place.is_some() {
-            record::taken::<T>(this.receiver.chan().number());
+            record::received::<T>(this.receiver.chan().number(), 1, None);
         }
         happened.then_some(0)
     }
@@ -455,6 +464,9 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
         // Back into the cell, for the next wait of the same receiver.
         let this = self.project();
         let value = this.slot.place().take();
+        if value.is_some() {
+            books::returned(this.receiver.chan().number());
+        }
         this.receiver.chan().locked(|state| state.value = value);
     }
     fn lost(self: Pin<&mut Self>) {}

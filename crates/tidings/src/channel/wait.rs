@@ -131,7 +131,7 @@ impl<S> Source<S> {
                     place.is_some()
                 })
             });
-            if waits::recorded() {
+            if waits::noted() {
                 for waker in wakers.iter().flatten() {
                     record::released::<S>(self.number(), waker);
                 }

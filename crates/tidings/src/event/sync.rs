@@ -23,6 +23,10 @@ enum Stage {
     Waiting,
     /// Waiting, and some branch wants `due` to be asked.
     WaitingDue,
+    /// As these two, and on record (`waits.rs`). Between two polls only, so that a wait that is on none
+    /// has nothing to look at when it ends.
+    Recorded,
+    RecordedDue,
     Done,
 }
 
@@ -95,7 +99,7 @@ impl<E: Event> Sync<E> {
 
     /// It leaves the poll waiting.
     #[inline(always)]
-    fn waits(&self, cx: &Context<'_>) {
+    fn waits(&mut self, cx: &Context<'_>) {
         task::here::waits();
         if waits::watched() {
             self.record(cx);
@@ -103,7 +107,11 @@ impl<E: Event> Sync<E> {
     }
 
     #[cold]
-    fn record(&self, cx: &Context<'_>) {
+    fn record(&mut self, cx: &Context<'_>) {
+        self.stage = match self.stage {
+            Stage::WaitingDue => Stage::RecordedDue,
+            _ => Stage::Recorded,
+        };
         #[cfg(debug_assertions)]
         let at = Some(self.at);
         #[cfg(not(debug_assertions))]
@@ -114,12 +122,14 @@ impl<E: Event> Sync<E> {
         waits::begin(std::ptr::from_ref(self).addr(), cx.waker(), at, of);
     }
 
-    /// It was left waiting, and does not wait any more.
-    #[inline(always)]
-    fn waited(&self) {
-        if waits::watched() {
-            waits::end(std::ptr::from_ref(self).addr());
-        }
+    /// It is polled or dropped: off the record.
+    #[cold]
+    fn strike(&mut self) {
+        self.stage = match self.stage {
+            Stage::RecordedDue => Stage::WaitingDue,
+            _ => Stage::Waiting,
+        };
+        waits::end(std::ptr::from_ref(self).addr());
     }
 
     /// A later poll, and no partner has committed yet.
@@ -236,7 +246,6 @@ impl<E: Event> Sync<E> {
         }) {
             Some(waker) => {
                 drop(waker);
-                self.waited();
                 self.done(branch)
             }
             None => self.committed(),
@@ -248,7 +257,6 @@ impl<E: Event> Sync<E> {
         let Outcome::Committed(branch) = self.offer.look() else {
             unreachable!("claims end under a lock");
         };
-        self.waited();
         self.done(branch)
     }
 
@@ -288,16 +296,16 @@ impl<E: Event> Future for Sync<E> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the event is not moved out, and waiters point to places that stay.
         let this = unsafe { self.get_unchecked_mut() };
-        match this.stage {
-            Stage::New => this.start(cx),
-            Stage::Waiting | Stage::WaitingDue => match this.offer.look() {
-                Outcome::Committed(branch) => {
-                    this.waited();
-                    this.done(branch)
-                }
-                found => this.wait_on(cx, found),
-            },
-            Stage::Done => panic!("an event's future is polled after it was ready"),
+        loop {
+            match this.stage {
+                Stage::New => return this.start(cx),
+                Stage::Waiting | Stage::WaitingDue => match this.offer.look() {
+                    Outcome::Committed(branch) => return this.done(branch),
+                    found => return this.wait_on(cx, found),
+                },
+                Stage::Recorded | Stage::RecordedDue => this.strike(),
+                Stage::Done => panic!("an event's future is polled after it was ready"),
+            }
         }
     }
 }
@@ -305,7 +313,7 @@ impl<E: Event> Future for Sync<E> {
 impl<E: Event> Drop for Sync<E> {
     #[inline(always)]
     fn drop(&mut self) {
-        if matches!(self.stage, Stage::Waiting | Stage::WaitingDue) {
+        if !matches!(self.stage, Stage::New | Stage::Done) {
             self.withdraw();
         }
     }
@@ -314,7 +322,9 @@ impl<E: Event> Drop for Sync<E> {
 impl<E: Event> Sync<E> {
     #[cold]
     fn withdraw(&mut self) {
-        self.waited();
+        if matches!(self.stage, Stage::Recorded | Stage::RecordedDue) {
+            self.strike();
+        }
         let waker = self.locked(|this| {
             event(&mut this.event).withdraw(None, true);
             this.offer.close(None)

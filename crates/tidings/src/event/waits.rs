@@ -12,11 +12,13 @@ use std::task::Waker;
 
 use crate::primitive::{Mutex, lock};
 
-/// Runtimes that watch, and, in the upper half, runtimes that record communications.
-static OBSERVERS: AtomicUsize = AtomicUsize::new(0);
-const WATCHER: usize = 1;
-const RECORDER: usize = 1 << (usize::BITS / 2);
-const WATCHERS: usize = RECORDER - 1;
+/// Runtimes that watch.
+static WATCHERS: AtomicUsize = AtomicUsize::new(0);
+/// Runtimes that record communications, and, in the upper half, those who keep books of channels. A word
+/// of its own, so that a communication has only to compare it with 0.
+static NOTERS: AtomicUsize = AtomicUsize::new(0);
+const RECORDER: usize = 1;
+const BOOKS: usize = 1 << (usize::BITS / 2);
 
 static RECORD: Mutex<Record> = Mutex::new(Record {
     waits: BTreeMap::new(),
@@ -102,14 +104,14 @@ pub(crate) struct Watching(());
 impl Watching {
     pub(crate) fn start() -> Self {
         // RELAXED: waits that began before are not on record, and a runtime begins without any.
-        OBSERVERS.fetch_add(WATCHER, Ordering::Relaxed);
+        WATCHERS.fetch_add(1, Ordering::Relaxed);
         Self(())
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
-        if OBSERVERS.fetch_sub(WATCHER, Ordering::Relaxed) & WATCHERS == WATCHER {
+        if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
             let mut record = lock(&RECORD);
             let old = (std::mem::take(&mut record.waits), record.foreign.take());
             drop(record);
@@ -125,36 +127,44 @@ pub(crate) const HOOKS: bool = cfg!(not(tidings_bare));
 /// Does anybody watch?
 #[inline(always)]
 pub(crate) fn watched() -> bool {
-    HOOKS && OBSERVERS.load(Ordering::Relaxed) & WATCHERS != 0
+    HOOKS && WATCHERS.load(Ordering::Relaxed) != 0
 }
 
-/// Does anybody record communications (`sched/record.rs`)?
+/// Does anybody record communications (`sched/record.rs`), or keep books (`sched/books.rs`)?
 #[inline(always)]
-pub(crate) fn recorded() -> bool {
-    HOOKS && OBSERVERS.load(Ordering::Relaxed) >= RECORDER
+pub(crate) fn noted() -> bool {
+    HOOKS && NOTERS.load(Ordering::Relaxed) != 0
 }
 
-/// Either.
-#[inline(always)]
-pub(crate) fn observed() -> bool {
-    HOOKS && OBSERVERS.load(Ordering::Relaxed) != 0
+/// Does anybody keep books?
+#[inline]
+pub(crate) fn booked() -> bool {
+    NOTERS.load(Ordering::Relaxed) >= BOOKS
 }
 
-/// Counts a runtime that records, while it lives.
+/// Counts a runtime that records, or somebody who keeps books, while it lives.
 #[derive(Debug)]
-pub(crate) struct Recording(());
+pub(crate) struct Recording(usize);
 
 impl Recording {
-    pub(crate) fn start() -> Self {
+    pub(crate) fn communications() -> Self {
+        Self::start(RECORDER)
+    }
+
+    pub(crate) fn books() -> Self {
+        Self::start(BOOKS)
+    }
+
+    fn start(what: usize) -> Self {
         // RELAXED: a communication of before is not recorded, and a runtime begins without any.
-        OBSERVERS.fetch_add(RECORDER, Ordering::Relaxed);
-        Self(())
+        NOTERS.fetch_add(what, Ordering::Relaxed);
+        Self(what)
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        OBSERVERS.fetch_sub(RECORDER, Ordering::Relaxed);
+        NOTERS.fetch_sub(self.0, Ordering::Relaxed);
     }
 }
 

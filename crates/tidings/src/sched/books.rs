@@ -1,8 +1,10 @@
 //! Books of channels, for a simulation: what was sent into a channel came out of it, or died in it.
 //!
-//! Kept for all channels that a thread uses while somebody wants them ([`keep_books`]); the channels
-//! tell of each value while they are locked, and are judged when their memory is given up. Otherwise a
-//! communication costs what the flight recorder's look at a count does (`record.rs`): it is the same.
+//! Kept for all channels, mailboxes and oneshots that a thread makes and uses while somebody wants them
+//! ([`keep_books`]); they tell of each value while they are locked, and are judged when their memory is
+//! given up. Otherwise a communication costs what the flight recorder's look at a count does
+//! (`record.rs`): it is the same. `broadcast`, `watch` and `IVar` have no books: there a value is seen by
+//! any number of receivers, by none too, and of what it misses a receiver of a broadcast is told.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -37,7 +39,7 @@ struct Books {
     wrong: Option<String>,
 }
 
-/// Runs `inside`, and keeps books of the channels that this thread uses meanwhile. Gives what has gone
+/// Runs `inside`, and keeps books of the channels that are made and that this thread uses meanwhile. Gives what has gone
 /// which way, and what is wrong with the first channel whose account does not balance, which is a bug of
 /// this library.
 ///
@@ -53,13 +55,19 @@ struct Books {
 /// ```
 pub fn keep_books<R>(inside: impl FnOnce() -> R) -> (R, Ledger, Option<String>) {
     /// Puts the outer ones back, also after a panic.
-    struct Outer(Option<Books>, Recording);
+    struct Outer {
+        books: Option<Books>,
+        _recording: Recording,
+    }
     impl Drop for Outer {
         fn drop(&mut self) {
-            BOOKS.set(self.0.take());
+            BOOKS.set(self.books.take());
         }
     }
-    let outer = Outer(BOOKS.replace(Some(Books::default())), Recording::start());
+    let outer = Outer {
+        books: BOOKS.replace(Some(Books::default())),
+        _recording: Recording::books(),
+    };
     let result = inside();
     let books = BOOKS.take().unwrap_or_default();
     drop(outer);
@@ -104,7 +112,7 @@ pub(crate) fn received(channel: usize, sent: bool) {
 /// What had come out went back in.
 #[inline(always)]
 pub(crate) fn returned(channel: usize) {
-    if waits::recorded() {
+    if waits::booked() {
         note(channel, |ledger| ledger.returned += 1);
     }
 }
@@ -112,7 +120,7 @@ pub(crate) fn returned(channel: usize) {
 /// So many values will never come out.
 #[inline(always)]
 pub(crate) fn died(channel: usize, values: usize) {
-    if waits::recorded() {
+    if waits::booked() {
         note(channel, |ledger| ledger.dead += values as u64);
     }
 }

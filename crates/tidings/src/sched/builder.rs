@@ -23,7 +23,7 @@ pub struct Builder {
     stack: Option<usize>,
     pub(super) budget: u32,
     pub(super) blocking_threads: usize,
-    seam: Option<Box<dyn Seam>>,
+    pub(super) seam: Option<Box<dyn Seam>>,
     pub(super) patience: Option<Duration>,
     pub(super) sockets: Sockets,
     pub(super) recorded: Option<usize>,
@@ -178,9 +178,8 @@ impl Builder {
     /// # Errors
     /// If the system starts no threads.
     pub fn build(mut self) -> io::Result<Runtime> {
-        let seam = self.seam.take();
         let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let workers = if seam.is_some() {
+        let workers = if self.seam.is_some() {
             1
         } else {
             self.workers.unwrap_or_else(cores)
@@ -192,7 +191,7 @@ impl Builder {
             solo: None,
             patience: None,
         };
-        if let Some(seam) = seam {
+        if let Some(seam) = self.seam.take() {
             let parker = Arc::new(Parker::current());
             runtime.solo = Some(Mutex::new(Worker::new(&shared, 0, parker, Some(seam))));
             return Ok(runtime);

@@ -11,7 +11,7 @@
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
 //! | `deadlock.rs` | who waits for what when nothing can happen any more |
 //! | `long.rs` | polls that take long |
-//! | `record.rs` | the flight recorder: the last communications |
+//! | `record.rs`, `rings.rs` | the flight recorder: the last communications |
 //! | `books.rs` | how many values went which way, for a simulation |
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
 //! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
@@ -35,6 +35,7 @@ mod inbox;
 mod local;
 mod long;
 pub(crate) mod record;
+mod rings;
 mod runtime;
 mod seam;
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
@@ -267,7 +268,7 @@ pub(crate) fn contended(holder: u8) {
 /// A task of this thread's runtime has panicked, which was started here.
 #[cold]
 pub(crate) fn task_panicked(started: &'static Location<'static>) {
-    if crate::event::waits::recorded() {
+    if crate::event::waits::noted() {
         record::task_panicked(started);
     }
 }

@@ -2,22 +2,26 @@
 //! something went wrong.
 //!
 //! On if asked for ([`Builder::flight_recorder`](super::Builder::flight_recorder)). Otherwise a
-//! communication costs a look at the count in `event/waits.rs`, which is what the channels ask before
-//! they come here. A ring belongs to a worker, behind a mutex that only a reader contends for; a note
-//! reads the clock and writes some words, and allocates nothing.
+//! communication costs a look at a count (`event/waits.rs`).
+//!
+//! Cheap enough to stay on: a note is 64 bytes in the ring of the worker that does it (addresses of tasks
+//! and of constants, and the processor's ticks), takes no lock and, once the ring is full, allocates
+//! nothing (`rings.rs`). Names and times are made of it when it is read. `cargo x hooks` counts what it
+//! costs, `cargo bench -p tidings --bench hooks` times it.
 
+use std::any::type_name;
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::fmt;
+use std::hint::cold_path;
 use std::panic::Location;
 use std::task::Waker;
 use std::time::Duration;
 
+use super::rings::{Name, Note, Way};
 use super::{Shared, books, current};
-use crate::event::waits::{self, Recording};
-use crate::primitive::{Mutex, lock};
+use crate::event::waits;
+use crate::primitive::atomic::Ordering;
 use crate::task::{self, Task};
-use crate::time::Instant;
 
 /// So many are printed when a task panics, or a runtime stands still.
 const SHOWN: usize = 16;
@@ -54,7 +58,8 @@ pub struct Party {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Communication {
-    /// When, since the start of the clock that [`Instant`] reads.
+    /// When, since the start of the clock that [`Instant`](crate::time::Instant) reads; outside of a
+    /// simulation, when the poll began that did it, or a little later.
     pub time: Duration,
     /// Who did it.
     pub who: Party,
@@ -70,45 +75,20 @@ pub struct Communication {
     pub at: Option<&'static Location<'static>>,
 }
 
-/// The rings of a runtime: one for each worker, and one for threads outside.
-#[derive(Debug)]
-pub(super) struct Recorder {
-    rings: Box<[Mutex<VecDeque<Communication>>]>,
-    kept: usize,
-    _recording: Recording,
+/// Who was woken, as two words and not as a reference, for which the waker would have to lie in memory
+/// where nobody records, too.
+#[derive(Clone, Copy)]
+struct Woken {
+    data: *const (),
+    by: By,
 }
 
-impl Recorder {
-    pub(super) fn new(kept: usize, workers: usize) -> Self {
-        Self {
-            rings: (0..=workers).map(|_| Mutex::default()).collect(),
-            kept,
-            _recording: Recording::start(),
-        }
-    }
-
-    fn note(&self, ring: usize, communication: Communication) {
-        let mut ring = lock(&self.rings[ring]);
-        if ring.len() == self.kept {
-            ring.pop_front();
-        }
-        ring.push_back(communication);
-    }
-
-    /// All that is kept, in the order of time. `taken`: it is not kept any more.
-    fn all(&self, taken: bool) -> Vec<Communication> {
-        let mut all: Vec<Communication> = Vec::new();
-        for ring in &self.rings {
-            let mut ring = lock(ring);
-            if taken {
-                all.extend(ring.drain(..));
-            } else {
-                all.extend(ring.iter());
-            }
-        }
-        all.sort_by_key(|communication| communication.time);
-        all
-    }
+/// Whose a waker is, if there is one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Nobody,
+    Us,
+    Others,
 }
 
 /// What is done on this thread while this lives is done by this line.
@@ -132,7 +112,7 @@ pub(crate) fn called() -> Option<Line> {
 /// What comes is done by this line, if somebody records it.
 #[cfg(debug_assertions)]
 pub(crate) fn line(at: &'static Location<'static>) -> Option<Line> {
-    waits::recorded().then(|| Line {
+    waits::noted().then(|| Line {
         outer: AT.replace(Some(at)),
     })
 }
@@ -144,129 +124,153 @@ impl Drop for Line {
     }
 }
 
-/// A value of type `T` went into a channel, to whom this wakes if to anybody.
+/// A value of type `T`, the `number`th, went into a channel or cell, to whom this wakes if to anybody.
 #[inline(always)]
-pub(crate) fn sent<T>(channel: usize, to: Option<&Waker>) {
-    if waits::recorded() {
-        books::sent(channel, to.is_some());
-        met::<T>(Happened::Sent, channel, to);
+pub(crate) fn sent<T>(channel: usize, number: u64, to: Option<&Waker>) {
+    if waits::noted() {
+        cold_path();
+        let way = Way::new(Happened::Sent, channel, number);
+        exchanged(way, type_name::<T>, woken(to));
     }
 }
 
-/// A value came out of a channel, from whom this wakes if he waited with it.
+/// A value came out of a channel or cell, from whom this wakes if he waited with it.
 #[inline(always)]
-pub(crate) fn received<T>(channel: usize, from: Option<&Waker>) {
-    if waits::recorded() {
-        books::received(channel, from.is_some());
-        met::<T>(Happened::Received, channel, from);
+pub(crate) fn received<T>(channel: usize, number: u64, from: Option<&Waker>) {
+    if waits::noted() {
+        cold_path();
+        let way = Way::new(Happened::Received, channel, number);
+        exchanged(way, type_name::<T>, woken(from));
     }
-}
-
-/// As `sent`, of what takes one value only: no books are kept of it.
-#[inline(always)]
-pub(crate) fn put<T>(channel: usize, to: Option<&Waker>) {
-    if waits::recorded() {
-        met::<T>(Happened::Sent, channel, to);
-    }
-}
-
-/// As `received`, of what took one value only.
-#[inline(always)]
-pub(crate) fn taken<T>(channel: usize) {
-    if waits::recorded() {
-        met::<T>(Happened::Received, channel, None);
-    }
-}
-
-#[cold]
-fn met<T>(happened: Happened, channel: usize, with: Option<&Waker>) {
-    note_of::<T>(None, happened, channel, with.and_then(party));
 }
 
 /// The value of a sender that waited has entered a channel, where a place has become free.
 #[inline(always)]
-pub(crate) fn entered<T>(channel: usize, sender: Option<&Waker>) {
-    if waits::recorded() {
+pub(crate) fn entered<T>(channel: usize, number: u64, sender: Option<&Waker>) {
+    if waits::noted() {
         books::sent(channel, false);
-        note_of::<T>(sender.and_then(party), Happened::Sent, channel, None);
+        let way = Way::new(Happened::Sent, channel, number);
+        note_of(way, type_name::<T>, woken(sender));
     }
 }
 
 /// The oldest value of a channel was handed to a receiver that waited.
 #[inline(always)]
-pub(crate) fn passed<T>(channel: usize, receiver: Option<&Waker>) {
-    if waits::recorded() {
+pub(crate) fn passed<T>(channel: usize, number: u64, receiver: Option<&Waker>) {
+    if waits::noted() {
         books::received(channel, false);
-        note_of::<T>(receiver.and_then(party), Happened::Received, channel, None);
+        let way = Way::new(Happened::Received, channel, number);
+        note_of(way, type_name::<T>, woken(receiver));
     }
 }
 
 /// A wait in a cell or lock was ended.
 #[cold]
 pub(crate) fn released<S>(source: usize, whom: &Waker) {
-    note::<S>(Happened::Released, source, party(whom));
+    let with = party(woken(Some(whom)));
+    let way = Way::new(Happened::Released, source, 0);
+    note(way, type_name::<S>, None, with);
 }
 
 /// A task was started.
 #[cold]
 pub(crate) fn spawned(header: *mut task::Header) {
-    note::<()>(Happened::Spawned, 0, of(Task::polled(header)));
+    let way = Way::new(Happened::Spawned, 0, 0);
+    note(way, type_name::<()>, None, of(header));
 }
 
-/// The task that is woken by this.
-fn party(waker: &Waker) -> Option<Party> {
-    if task::is_ours(waker) {
-        of(Task::polled(waker.data().cast_mut().cast()))
-    } else {
-        let (id, started) = (waker.data().addr(), None);
-        Some(Party { id, started })
+#[inline(always)]
+fn woken(waker: Option<&Waker>) -> Woken {
+    Woken {
+        data: waker.map_or(std::ptr::null(), Waker::data),
+        by: match waker {
+            None => By::Nobody,
+            Some(waker) if task::is_ours(waker) => By::Us,
+            Some(_) => By::Others,
+        },
     }
 }
 
-fn of(polled: Option<(usize, &'static Location<'static>)>) -> Option<Party> {
-    polled.map(|(id, at)| Party {
+#[inline(never)]
+fn exchanged(way: Way, value: Name, with: Woken) {
+    if waits::booked() {
+        let met = with.by != By::Nobody;
+        match way.happened {
+            Happened::Sent => books::sent(way.channel, met),
+            _ => books::received(way.channel, met),
+        }
+    }
+    note(way, value, None, party(with));
+}
+
+/// Done for `who` by the task that runs.
+#[cold]
+#[inline(never)]
+fn note_of(way: Way, value: Name, who: Woken) {
+    note(way, value, Some(party(who)), NOBODY);
+}
+
+const NOBODY: Party = Party {
+    id: 0,
+    started: None,
+};
+
+/// The task that is woken by this.
+#[inline(always)]
+fn party(woken: Woken) -> Party {
+    match woken.by {
+        By::Nobody => NOBODY,
+        By::Us => of(woken.data.cast_mut().cast()),
+        // One without data is somebody, too.
+        By::Others => Party {
+            id: woken.data.addr().max(1),
+            started: None,
+        },
+    }
+}
+
+#[inline(always)]
+fn of(header: *mut task::Header) -> Party {
+    Task::polled(header).map_or(NOBODY, |(id, at)| Party {
         id,
         started: Some(at),
     })
 }
 
-fn note<T>(happened: Happened, channel: usize, with: Option<Party>) {
-    note_of::<T>(None, happened, channel, with);
+/// `who`: not the task that runs, but for whom it acts.
+#[inline(always)]
+fn note(way: Way, value: Name, who: Option<Party>, with: Party) {
+    let note = |here: Party| Note {
+        ticks: 0,
+        who: who.unwrap_or(here),
+        with,
+        value,
+        #[cfg(debug_assertions)]
+        at: AT.get().filter(|_| who.is_none()),
+        way,
+    };
+    if let Some(worker) = current::worker() {
+        if let Some(recorder) = &worker.shared.recorder {
+            // RELAXED: our own.
+            let turn = worker.shared.remotes[worker.index()]
+                .turn
+                .load(Ordering::Relaxed);
+            let note = note(of(worker.running()));
+            // SAFETY: this thread is the worker.
+            unsafe { recorder.push(worker.index(), turn, note) };
+        }
+    } else {
+        note_outside(note(NOBODY));
+    }
 }
 
-/// `who`: not the task that runs, but for whom it acts.
 #[cold]
-fn note_of<T>(who: Option<Party>, happened: Happened, channel: usize, with: Option<Party>) {
-    let outside = Party {
-        id: 0,
-        started: None,
-    };
-    let (shared, ring, here) = match current::worker() {
-        Some(worker) => {
-            let here = of(Task::polled(worker.running()));
-            (worker.shared(), worker.index(), here.unwrap_or(outside))
-        }
-        None => match current::shared() {
-            Some(shared) => {
-                let ring = shared.remotes.len();
-                (shared, ring, outside)
-            }
-            None => return,
-        },
-    };
-    let Some(recorder) = &shared.recorder else {
-        return;
-    };
-    let communication = Communication {
-        time: Instant::now().since_start(),
-        who: who.unwrap_or(here),
-        happened,
-        channel,
-        value: std::any::type_name::<T>(),
-        with,
-        at: AT.get().filter(|_| who.is_none()),
-    };
-    recorder.note(ring, communication);
+fn note_outside(note: Note) {
+    if let Some(shared) = current::shared()
+        && let Some(recorder) = &shared.recorder
+    {
+        recorder.push_outside(note);
+    }
 }
 
 /// The last communications of a runtime, as lines; of one task, if it is named.
@@ -343,8 +347,9 @@ impl super::Builder {
     /// whom. They are printed when a task panics and in a report of a deadlock, and read by
     /// [`Runtime::flight_record`](super::Runtime::flight_record).
     ///
-    /// Each communication of the process then looks whether its runtime keeps it, and one that is kept
-    /// reads the clock and locks its worker's ring. The lines are known in builds with debug assertions.
+    /// It may stay on: a communication costs some ten nanoseconds more, and one that is kept 64 bytes.
+    /// Channels are recorded that were made while a runtime with a recorder lives. The lines are known in
+    /// builds with debug assertions.
     ///
     /// # Panics
     /// If `n` is 0.

@@ -20,7 +20,7 @@ use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
 use super::long::LongPolls;
-use super::record::Recorder;
+use super::rings::Recorder;
 use super::sockets::Sockets;
 use super::watch::Watch;
 use super::worker::Worker;
@@ -94,7 +94,9 @@ impl Shared {
                 .map(|patience| (patience, Watching::start())),
             sockets: std::mem::take(&mut builder.sockets),
             heard: AtomicU32::new(0),
-            recorder: builder.recorded.map(|kept| Recorder::new(kept, workers)),
+            recorder: builder
+                .recorded
+                .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),
             foreign: std::mem::take(&mut builder.foreign),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),

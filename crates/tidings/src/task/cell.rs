@@ -305,7 +305,7 @@ impl Task {
         at: &'static Location<'static>,
     ) -> (Self, JoinHandle<F::Output>) {
         let header = Cell::alloc(future, shared, at);
-        if waits::observed() {
+        if waits::watched() || waits::noted() {
             Self::observe(header);
         }
         (Self(header), JoinHandle::new(header))
@@ -316,7 +316,7 @@ impl Task {
         if waits::watched() {
             waits::fresh(header.addr().get());
         }
-        if waits::recorded() {
+        if waits::noted() {
             sched::record::spawned(header.as_ptr());
         }
     }

@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::task::Waker;
 use std::time::Duration;
 
-pub(crate) use clock::system;
+pub(crate) use clock::{Ticks, system};
 pub use interval::{Interval, MissedTicks, interval, interval_at};
 pub(crate) use timers::Timers;
 use timers::{Armed, Deadline, Look};

@@ -208,6 +208,88 @@ fn what_comes_back_from_a_receive_that_is_dropped_is_on_the_books() {
 }
 
 #[test]
+fn the_one_value_of_a_oneshot_is_on_the_books() {
+    let came = books(|| async {
+        let (tx, rx) = oneshot();
+        tx.send(1).unwrap();
+        assert_eq!(rx.await, Ok(1));
+        let (tx, mut rx) = oneshot();
+        tx.send(2).unwrap();
+        assert_eq!(rx.try_recv(), Ok(2));
+        let (tx, rx) = oneshot();
+        let waits = tidings::spawn(rx.into_recv().into_future());
+        yield_now().await;
+        tx.send(3).unwrap();
+        assert_eq!(waits.await.unwrap(), Ok(3));
+        let (tx, rx) = oneshot::<u8>();
+        drop(tx);
+        assert!(rx.await.is_err());
+    });
+    assert_eq!(came, [3, 3, 0, 0]);
+    let unread = books(|| async {
+        let (tx, rx) = oneshot();
+        tx.send(1).unwrap();
+        drop(rx);
+        let (tx, rx) = oneshot();
+        drop(rx);
+        assert_eq!(tx.send(2), Err(2));
+    });
+    assert_eq!(unread, [1, 0, 0, 1]);
+    let back = books(|| async {
+        let (tx, mut rx) = oneshot();
+        let mut dropped = Box::pin(rx.recv().into_future());
+        assert!(futures::poll!(dropped.as_mut()).is_pending());
+        tx.send(1).unwrap();
+        drop(dropped);
+        assert_eq!(rx.await, Ok(1));
+    });
+    assert_eq!(back, [1, 2, 1, 0]);
+}
+
+#[test]
+fn on_several_workers_a_value_goes_in_before_it_comes_out() {
+    const VALUES: usize = 2_000;
+    let builder = Runtime::builder().workers(2).flight_recorder(100_000);
+    let rt = builder.build().unwrap();
+    rt.block_on(async {
+        let chain: Vec<_> = (0..3).map(|_| unbounded::<u8>()).collect();
+        let links: Vec<_> = chain
+            .windows(2)
+            .map(|pair| {
+                let (from, to) = (pair[0].1.clone(), pair[1].0.clone());
+                tidings::spawn(async move {
+                    for _ in 0..VALUES {
+                        to.send(from.recv().await.unwrap()).await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..VALUES {
+            chain[0].0.send(1).await.unwrap();
+        }
+        for _ in 0..VALUES {
+            chain[2].1.recv().await.unwrap();
+        }
+        for link in links {
+            link.await.unwrap();
+        }
+    });
+    let record = rt.flight_record();
+    let mut inside = std::collections::HashMap::new();
+    for one in record.iter().filter(|one| one.value == "u8") {
+        // One that is handed over needs one note, of him who found the other waiting.
+        let inside: &mut usize = inside.entry(one.channel).or_default();
+        match (one.happened, one.with) {
+            (Sent, None) => *inside += 1,
+            (Received, None) => *inside = inside.checked_sub(1).expect("it went in before"),
+            _ => {}
+        }
+    }
+    assert_eq!(inside.into_values().collect::<Vec<_>>(), [0; 3]);
+    assert!(record.is_sorted_by_key(|one| one.time));
+}
+
+#[test]
 fn a_mailbox_that_drops_its_oldest_has_it_on_the_books() {
     let dropped = books(|| async {
         let (open, gate) = oneshot::<()>();
@@ -225,5 +307,6 @@ fn a_mailbox_that_drops_its_oldest_has_it_on_the_books() {
         actor.stop();
         actor.down().await;
     });
-    assert_eq!(dropped, [5, 2, 0, 3]);
+    // One more is the gate's.
+    assert_eq!(dropped, [6, 3, 0, 3]);
 }

@@ -1,0 +1,74 @@
+//! What the flight recorder and the books (`sched/record.rs`, `sched/books.rs`) hear of a channel.
+//!
+//! Whether they do is decided when the channel is made, so that a communication has to look at one byte
+//! beside those it needs anyway.
+
+use std::hint::cold_path;
+use std::ops::RangeInclusive;
+use std::task::Waker;
+
+use super::chan::State;
+use crate::sched::{books, record};
+
+impl<T> State<T> {
+    /// A value has come; straight to a receiver that waited, if there is a waker.
+    #[inline(always)]
+    pub(super) fn note_sent(&self, to: Option<&Waker>) {
+        if self.noted {
+            cold_path();
+            record::sent::<T>(self.address(), self.come(), to);
+        }
+    }
+
+    /// A value has left; straight from a sender that waited, if there is a waker.
+    #[inline(always)]
+    pub(super) fn note_received(&self, from: Option<&Waker>) {
+        if self.noted {
+            cold_path();
+            record::received::<T>(self.address(), self.left(), from);
+        }
+    }
+
+    /// These have left, of all there ever were.
+    #[inline(always)]
+    pub(super) fn note_received_each(&self, numbers: RangeInclusive<u64>) {
+        if self.noted {
+            numbers.for_each(|number| record::received::<T>(self.address(), number, None));
+        }
+    }
+
+    /// The value of a sender that waited has come into the queue.
+    pub(super) fn note_entered(&self, sender: Option<&Waker>) {
+        if self.noted {
+            record::entered::<T>(self.address(), self.come(), sender);
+        }
+    }
+
+    /// The oldest value has left, to a receiver that waited.
+    pub(super) fn note_passed(&self, receiver: Option<&Waker>) {
+        if self.noted {
+            record::passed::<T>(self.address(), self.left(), receiver);
+        }
+    }
+
+    /// One that had left is back.
+    pub(super) fn note_returned(&self) {
+        if self.noted {
+            books::returned(self.address());
+        }
+    }
+
+    /// So many will never be received.
+    pub(super) fn note_dead(&self, values: usize) {
+        if self.noted {
+            books::died(self.address(), values);
+        }
+    }
+
+    /// The channel is no more, with what is in it.
+    pub(super) fn note_end(&self) {
+        if self.noted {
+            books::ended(self.address(), self.len());
+        }
+    }
+}
