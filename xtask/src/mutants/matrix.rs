@@ -122,7 +122,7 @@ fn page(entries: &[Entry], rows: &Rows) -> String {
          writes this page. Of an engine those\ntests are run that come to the code in question, which is \
          looked at in one run of each.\n`-`: they pass; `.`: there are none; `?`: not asked. Engines that \
          work with real threads may kill by chance, or not.\n\n\
-         | engine | asked | come there | kills | no other does |\n|---|--:|--:|--:|--:|\n"
+         | engine | asked | come there | kills | none else asked does |\n|---|--:|--:|--:|--:|\n"
         .to_owned();
     for (column, engine) in ENGINES.iter().enumerate() {
         let count = |word: &str| rows.values().filter(|cells| cells[column] == word).count();
