@@ -92,6 +92,8 @@ pub(crate) struct State {
     pub(crate) held: BTreeMap<String, Held>,
     /// Names that were given back, and are still written as ours.
     pub(crate) free: Vec<String>,
+    /// How many places in groups there have been.
+    pub(crate) places: u64,
     pub(crate) found: Found,
     listeners: Vec<Sender<Change>>,
     /// What has changed, for those who listened then, in its order.
@@ -186,6 +188,7 @@ impl Cluster {
                 revision: 0,
                 held: BTreeMap::new(),
                 free: Vec::new(),
+                places: 0,
                 found: BTreeMap::new(),
                 listeners: Vec::new(),
                 untold: VecDeque::new(),

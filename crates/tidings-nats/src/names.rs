@@ -191,7 +191,7 @@ impl Cluster {
         }
     }
 
-    /// Takes an actor into a group, under a name of its own.
+    /// Takes an actor into a group, under a name of its own. One that joins twice has two turns.
     ///
     /// # Errors
     /// As for [`register`](Self::register).
@@ -199,12 +199,14 @@ impl Cluster {
     where
         R: Reference<Message: Remote>,
     {
-        let name = format!(
-            "{group}/{}.{:x}.{}",
-            self.inner.me.node,
-            self.inner.me.incarnation,
-            reference.recipient().id()
-        );
+        let place = {
+            let mut state = self.inner.lock();
+            state.places += 1;
+            state.places
+        };
+        // By a count of this life of this node: the same in every run of a simulation.
+        let me = &self.inner.me;
+        let name = format!("{group}/{}.{:x}.{place}", me.node, me.incarnation);
         self.register(&name, reference).await
     }
 
