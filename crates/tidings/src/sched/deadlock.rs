@@ -1,8 +1,8 @@
 //! Deadlocks: a runtime on which nothing can happen any more says who waits for what.
 //!
-//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks)), in
-//! `#[tidings::test]`, and under a seam. The thread in `block_on`, which has nothing else to do, looks
-//! now and then; the workers pay nothing. A runtime stands still if
+//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks)), and in
+//! `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
+//! workers pay nothing. A runtime stands still if
 //! 1. all workers sleep, no task is queued, and no worker has taken a turn since the last look;
 //! 2. no timer is set, neither of a worker nor of the future of `block_on`;
 //! 3. no blocking work runs or is queued;

@@ -37,8 +37,7 @@ pub trait Seam: Send {
 
     /// Nothing can run. `next` is the time of the earliest timer, if there is one.
     ///
-    /// `true`: time has moved on (to `next`, say), go on. `false`: wait for a thread outside. If none that
-    /// is known could come, that is a deadlock, and reported after a second.
+    /// `true`: time has moved on (to `next`, say), go on. `false`: wait for a thread outside.
     fn idle(&mut self, next: Option<Duration>) -> bool;
 
     /// Is it asked before every communication whether the task goes on? On real threads another may

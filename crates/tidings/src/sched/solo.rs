@@ -2,7 +2,7 @@
 //!
 //! `block_on` runs the root future and all tasks on the calling thread, one poll at a time. The
 //! seam picks the next among all that could run; when nothing can, it moves time on, or says
-//! that only a thread outside can help; if none does, that is a deadlock. A simulator of several runtimes drives each of them step
+//! that only a thread outside can help. A simulator of several runtimes drives each of them step
 //! by step instead ([`Runtime::step`]).
 
 use std::future::Future;
@@ -13,7 +13,6 @@ use std::time::Duration;
 use super::seam::Choice;
 use super::worker::Worker;
 use super::{Runtime, Shared, current, deadlock};
-use crate::event::waits::Watching;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, MutexGuard, Parker, lock};
 use crate::task;
@@ -21,9 +20,6 @@ use crate::time::Instant;
 
 /// The number of the root future, which no task has.
 const ROOT: u32 = u32::MAX - 1;
-
-/// How long a thread outside may take to wake somebody, when nobody said.
-const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Wakes the root future: it counts as one of the runnable tasks.
 struct Root {
@@ -142,14 +138,9 @@ pub(super) fn block_on<F: Future>(
     });
     let waker = Waker::from(Arc::clone(&root));
     let mut context = Context::from_waker(&waker);
-    // One that does not watch for deadlocks anyway watches here: nobody waits for ever.
-    let (patience, watching) = match &shared.patience {
-        Some((patience, _)) => (*patience, None),
-        None => (PATIENCE, Some(Watching::start())),
-    };
     // Idle turns in a row.
     let mut still = 0;
-    let output = current::become_worker(worker, || {
+    current::become_worker(worker, || {
         loop {
             let tasks = ready(worker, shared);
             let root_runs = root.woken.load(Ordering::Acquire);
@@ -160,14 +151,19 @@ pub(super) fn block_on<F: Future>(
                 if nothing && !root.woken.load(Ordering::Acquire) {
                     let moved = worker.seam_idle(next.map(|next| next.since_start()));
                     if moved == Some(false) {
-                        parker.park_timeout(patience);
-                        // Two of the counts are ours.
-                        let copies = Arc::strong_count(&root) - 2;
-                        still += 1;
-                        // One may be over at once for no reason.
-                        if still > 1 && shared.is_still(&root.woken, &waker, copies) {
-                            let main = waker.data().addr();
-                            panic!("{}", deadlock::report(shared, main));
+                        match &shared.patience {
+                            None => parker.park(),
+                            Some((patience, _)) => {
+                                parker.park_timeout(*patience);
+                                // Two of the counts are ours.
+                                let copies = Arc::strong_count(&root) - 2;
+                                still += 1;
+                                // One may be over at once for no reason.
+                                if still > 1 && shared.is_still(&root.woken, &waker, copies) {
+                                    let main = waker.data().addr();
+                                    panic!("{}", deadlock::report(shared, main));
+                                }
+                            }
                         }
                     }
                 }
@@ -188,7 +184,5 @@ pub(super) fn block_on<F: Future>(
                 worker.run_numbered(task, number);
             }
         }
-    });
-    drop(watching);
-    output
+    })
 }

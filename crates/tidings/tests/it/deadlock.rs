@@ -313,20 +313,3 @@ async fn a_test_that_deadlocks_fails_and_says_so() {
     let _ = rx.recv().await;
     drop(tx);
 }
-
-#[test]
-fn under_a_seam_it_is_told_without_being_asked_for() {
-    let _watchdog = watchdog();
-    let runtime = Runtime::builder().seam(Seeded::new(7)).build().unwrap();
-    let (tx, rx) = unbounded::<u8>();
-    let waits = || runtime.block_on(async { rx.recv().await });
-    let report = catch_unwind(AssertUnwindSafe(waits)).unwrap_err();
-    let report = report.downcast::<String>().expect("a report");
-    says(&report, &["deadlock: nothing can run", "Recv<u8> of 0x"]);
-    // A thread outside has a second.
-    runtime.block_on(async {
-        let sends = std::thread::spawn(move || tx.send_blocking(1));
-        assert_eq!(rx.recv().await, Ok(1));
-        sends.join().unwrap().unwrap();
-    });
-}
