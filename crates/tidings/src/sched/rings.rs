@@ -7,6 +7,7 @@
 //! goes by that.
 
 use std::collections::HashMap;
+#[cfg(debug_assertions)]
 use std::panic::Location;
 use std::time::Duration;
 
