@@ -347,8 +347,8 @@ impl super::Builder {
     /// whom. They are printed when a task panics and in a report of a deadlock, and read by
     /// [`Runtime::flight_record`](super::Runtime::flight_record).
     ///
-    /// It may stay on: a communication costs some ten nanoseconds more, and one that is kept 64 bytes.
-    /// Channels are recorded that were made while a runtime with a recorder lives. The lines are known in
+    /// It may stay on: a communication costs 70 to 120 instructions more (`cargo x hooks`), and one that is
+    /// kept 64 bytes. Channels are recorded that were made while a runtime with a recorder lives. The lines are known in
     /// builds with debug assertions.
     ///
     /// # Panics
