@@ -348,8 +348,8 @@ impl super::Builder {
     /// [`Runtime::flight_record`](super::Runtime::flight_record).
     ///
     /// It may stay on: a communication costs 70 to 120 instructions more (`cargo x hooks`), and one that is
-    /// kept 64 bytes. Channels are recorded that were made while a runtime with a recorder lives. The lines are known in
-    /// builds with debug assertions.
+    /// kept 64 bytes. Channels are recorded that were made while a runtime with a recorder lives. The lines
+    /// are known in builds with debug assertions.
     ///
     /// # Panics
     /// If `n` is 0.
