@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tidings::actor::{self, CallError, Exit, SendError};
 use tidings::{Event, JoinSet, select};
-use tidings_link::{Broken, Exports, GetError, Limits, Options, Unbound, link, memory};
+use tidings_link::{Broken, Exports, GetError, Limits, Options, Unbound};
 
-use crate::help::{CounterRef, LONG, Tally, counter, pair};
+use crate::help::{CounterRef, LONG, Tally, counter, linked, pair};
 
 #[tidings::test]
 async fn an_actor_elsewhere_is_called_by_the_same_reference() {
@@ -225,12 +225,8 @@ async fn more_actors_than_are_allowed_are_refused_on_either_side_and_given_up_on
         })
     };
     for (ours, theirs) in [(few, Limits::default()), (Limits::default(), few)] {
-        let (here, there) = memory::pipe();
-        let options = Options::new("server").exports(exports()).limits(ours);
-        let (server, driver) = link(here, options);
-        tidings::spawn(driver);
-        let (client, driver) = link(there, Options::new("client").limits(theirs));
-        tidings::spawn(driver);
+        let server = Options::new("server").exports(exports()).limits(ours);
+        let (server, client) = linked(server, Options::new("client").limits(theirs));
         let a: CounterRef = client.get("a").await.unwrap();
         let b: CounterRef = client.get("b").await.unwrap();
         let refused = client.get::<CounterRef>("c").await.unwrap_err();
@@ -250,17 +246,10 @@ async fn more_actors_than_are_allowed_are_refused_on_either_side_and_given_up_on
 async fn two_nodes_that_fill_the_stream_from_both_ends_both_get_through() {
     let one: CounterRef = actor::start(Tally::default());
     let other: CounterRef = actor::start(Tally::default());
-    let (here, there) = memory::pipe();
-    let (first, driver) = link(
-        here,
+    let (first, second) = linked(
         Options::new("one").exports(Exports::new().add("counter", &one)),
-    );
-    tidings::spawn(driver);
-    let (second, driver) = link(
-        there,
         Options::new("other").exports(Exports::new().add("counter", &other)),
     );
-    tidings::spawn(driver);
     let mut callers = JoinSet::new();
     for link in [first, second] {
         let counter: CounterRef = link.get("counter").await.unwrap();

@@ -15,7 +15,7 @@ use tidings::{Event, JoinSet};
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Broken, Exports, Limits, Link, Options, link};
 
-use crate::help::{CounterMessage, CounterRef, LONG, Tally};
+use crate::help::{self, CounterMessage, CounterRef, LONG, Tally};
 
 /// What a stream does to its bytes.
 #[derive(Debug, Default)]
@@ -97,9 +97,15 @@ impl AsyncWrite for Faulty {
 
 /// A server with a counter, and a client whose stream has the fault.
 fn pair(fault: Fault, limits: Limits) -> (CounterRef, Link, Link, Arc<Fault>) {
-    let (ours, theirs) = memory::pipe();
     let counter: CounterRef = actor::start(Tally::default());
     let exports = Exports::new().add("counter", &counter);
+    let (server, client, fault) = faulty(exports, fault, limits);
+    (counter, server, client, fault)
+}
+
+/// A server, and a client whose stream has the fault.
+fn faulty(exports: Exports, fault: Fault, limits: Limits) -> (Link, Link, Arc<Fault>) {
+    let (ours, theirs) = memory::pipe();
     let (server, driver) = link(ours, Options::new("server").exports(exports).limits(limits));
     tidings::spawn(driver);
     let fault = Arc::new(fault);
@@ -109,7 +115,7 @@ fn pair(fault: Fault, limits: Limits) -> (CounterRef, Link, Link, Arc<Fault>) {
     };
     let (client, driver) = link(theirs, Options::new("client").limits(limits));
     tidings::spawn(driver);
-    (counter, server, client, fault)
+    (server, client, fault)
 }
 
 pub(crate) fn run<F: Future>(seed: u64, f: impl FnOnce() -> F) -> F::Output {
@@ -264,7 +270,6 @@ fn a_peer_that_says_nothing_has_no_link() {
 #[test]
 fn a_slow_actor_stops_those_who_send_to_it_and_nobody_else() {
     run(5, || async {
-        let (ours, theirs) = memory::pipe();
         let deaf = actor::Builder::new().capacity(1).spawn(
             |mailbox: actor::Mailbox<CounterMessage>| async move {
                 std::future::pending::<()>().await;
@@ -275,10 +280,7 @@ fn a_slow_actor_stops_those_who_send_to_it_and_nobody_else() {
         let exports = Exports::new()
             .add("deaf", &CounterRef::from(&deaf))
             .add("counter", &counter);
-        let (_server, driver) = link(ours, Options::new("server").exports(exports));
-        tidings::spawn(driver);
-        let (client, driver) = link(theirs, Options::new("client"));
-        tidings::spawn(driver);
+        let (_server, client) = help::pair(exports);
         let slow: CounterRef = client.get("deaf").await.unwrap();
         let there: CounterRef = client.get("counter").await.unwrap();
         let mut sent = 0;
@@ -319,7 +321,6 @@ impl Log for Lines {
 #[test]
 fn what_waits_for_a_place_in_a_mailbox_keeps_its_order_and_its_messages() {
     run(8, || async {
-        let (ours, theirs) = memory::pipe();
         let (open, gate) = tidings::oneshot();
         let late = actor::Builder::new().capacity(1).spawn(
             |mut mailbox: actor::Mailbox<LogMessage>| async move {
@@ -328,10 +329,7 @@ fn what_waits_for_a_place_in_a_mailbox_keeps_its_order_and_its_messages() {
             },
         );
         let exports = Exports::new().add("log", &LogRef::from(&late));
-        let (server, driver) = link(ours, Options::new("server").exports(exports));
-        tidings::spawn(driver);
-        let (client, driver) = link(theirs, Options::new("client"));
-        tidings::spawn(driver);
+        let (server, client) = help::pair(exports);
         let there: LogRef = client.get("log").await.unwrap();
         for n in 0..100 {
             there.note(n).await.unwrap();
@@ -363,20 +361,11 @@ impl Keeper for Shelf {
 #[test]
 fn a_reference_that_comes_after_the_end_of_its_actor_hears_of_the_end() {
     run(9, || async {
-        let (ours, theirs) = memory::pipe();
         let (shelf, kept) = tidings::unbounded();
         let keeper: KeeperRef = actor::start(Shelf(shelf));
         let tally: CounterRef = actor::start(Tally::default());
         let exports = Exports::new().add("keeper", &keeper).add("tally", &tally);
-        let (_server, driver) = link(ours, Options::new("server").exports(exports));
-        tidings::spawn(driver);
-        let fault = Arc::new(Fault::none());
-        let theirs = Faulty {
-            pipe: theirs,
-            fault: Arc::clone(&fault),
-        };
-        let (client, driver) = link(theirs, Options::new("client"));
-        tidings::spawn(driver);
+        let (_server, client, fault) = faulty(exports, Fault::none(), Limits::default());
         let keeper: KeeperRef = client.get("keeper").await.unwrap();
         let tally: CounterRef = client.get("tally").await.unwrap();
         let counter: CounterRef = actor::start(Tally::default());
@@ -417,7 +406,6 @@ fn a_reference_that_comes_after_the_end_of_its_actor_hears_of_the_end() {
 #[test]
 fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
     run(6, || async {
-        let (ours, theirs) = memory::pipe();
         let (open, gate) = tidings::oneshot();
         let late = actor::Builder::new().capacity(1).spawn(
             |mut mailbox: actor::Mailbox<CounterMessage>| async move {
@@ -426,10 +414,7 @@ fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
             },
         );
         let exports = Exports::new().add("late", &CounterRef::from(&late));
-        let (server, driver) = link(ours, Options::new("server").exports(exports));
-        tidings::spawn(driver);
-        let (client, driver) = link(theirs, Options::new("client"));
-        tidings::spawn(driver);
+        let (server, client) = help::pair(exports);
         let there: CounterRef = client.get("late").await.unwrap();
         // One in its mailbox, one that waits for a place, and one behind that.
         for _ in 0..3 {
@@ -446,7 +431,6 @@ fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
 #[test]
 fn a_request_whose_time_passes_in_the_mailbox_never_reaches_its_handler() {
     run(7, || async {
-        let (ours, theirs) = memory::pipe();
         let (open, gate) = tidings::oneshot();
         let late = actor::spawn(|mut mailbox: actor::Mailbox<CounterMessage>| async move {
             let () = gate.await.unwrap();
@@ -454,10 +438,7 @@ fn a_request_whose_time_passes_in_the_mailbox_never_reaches_its_handler() {
         });
         let here = CounterRef::from(&late);
         let exports = Exports::new().add("late", &here);
-        let (_server, driver) = link(ours, Options::new("server").exports(exports));
-        tidings::spawn(driver);
-        let (client, driver) = link(theirs, Options::new("client"));
-        tidings::spawn(driver);
+        let (_server, client) = help::pair(exports);
         let there: CounterRef = client.get("late").await.unwrap();
         // From either side: its handler would be the actor's end.
         for counter in [&there, &here] {

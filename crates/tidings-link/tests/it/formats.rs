@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tidings::actor::{self, CallError, Reply};
 use tidings::remote::{Codec, Format, Limits, Malformed, Slot, Value};
-use tidings_link::{Broken, Exports, Options, Refusal, link, memory};
+use tidings_link::{Broken, Exports, Options, Refusal};
+
+use crate::help::linked;
 
 pub(crate) struct Json;
 
@@ -97,13 +99,10 @@ impl Listener for Ear {
 
 #[tidings::test]
 async fn all_that_travels_does_in_another_format() {
-    let (ours, theirs) = memory::pipe();
     let room: RoomRef = actor::start(Hall::default());
     let exports = Exports::new().add("room", &room);
-    let (_server, driver) = link(ours, Options::new("server").codec(Json).exports(exports));
-    tidings::spawn(driver);
-    let (client, driver) = link(theirs, Options::new("client").codec(Json));
-    tidings::spawn(driver);
+    let server = Options::new("server").codec(Json).exports(exports);
+    let (_server, client) = linked(server, Options::new("client").codec(Json));
     let room: RoomRef = client.get("room").await.unwrap();
     let (said, heard) = tidings::unbounded();
     let ear: ListenerRef = actor::start(Ear(said));
@@ -127,11 +126,7 @@ async fn all_that_travels_does_in_another_format() {
 
 #[tidings::test]
 async fn nodes_whose_formats_differ_do_not_speak_and_both_hear_why() {
-    let (ours, theirs) = memory::pipe();
-    let (postcard, driver) = link(ours, Options::new("server"));
-    tidings::spawn(driver);
-    let (json, driver) = link(theirs, Options::new("client").codec(Json));
-    tidings::spawn(driver);
+    let (postcard, json) = linked(Options::new("server"), Options::new("client").codec(Json));
     let told = [
         Broken::RefusedByPeer(Refusal::Codec("json".to_owned())),
         Broken::Refused(Refusal::Codec("postcard".to_owned())),

@@ -43,15 +43,20 @@ impl Counter for Tally {
     }
 }
 
-/// Two ends of a link over memory; `exports` are the first one's.
+/// Two ends of a link over memory.
+pub(crate) fn linked(ours: Options, theirs: Options) -> (Link, Link) {
+    let (here, there) = memory::pipe();
+    let (ours, driver) = link(here, ours);
+    tidings::spawn(driver);
+    let (theirs, driver) = link(there, theirs);
+    tidings::spawn(driver);
+    (ours, theirs)
+}
+
+/// As `linked`; `exports` are the first one's.
 pub(crate) fn pair_with(exports: Exports, limits: Limits) -> (Link, Link) {
-    let (ours, theirs) = memory::pipe();
-    let options = Options::new("server").exports(exports).limits(limits);
-    let (server, driver) = link(ours, options);
-    tidings::spawn(driver);
-    let (client, driver) = link(theirs, Options::new("client").limits(limits));
-    tidings::spawn(driver);
-    (server, client)
+    let server = Options::new("server").exports(exports).limits(limits);
+    linked(server, Options::new("client").limits(limits))
 }
 
 pub(crate) fn pair(exports: Exports) -> (Link, Link) {

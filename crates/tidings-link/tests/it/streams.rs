@@ -1,14 +1,15 @@
 //! Answers of many parts, over a link: order, room, and who hears of their end.
 
+use std::fmt;
 use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor::{self, CallError, Exit, Replies, Streaming, streaming};
-use tidings_link::{Broken, Exports, Grant, Limits, Link, Options, link, memory};
+use tidings_link::{Broken, Exports, Grant, Limits, Link, Options};
 
 use crate::faults::run;
 use crate::formats::Json;
-use crate::help::LONG;
+use crate::help::{LONG, linked};
 
 #[tidings::interface(remote)]
 trait Feed {
@@ -111,12 +112,8 @@ fn feed() -> (FeedRef, tidings::Receiver<u32>) {
 /// A feed on the other side of a link, what hears who left, and the links.
 async fn there(options: fn(&str) -> Options) -> (FeedRef, tidings::Receiver<u32>, Link, Link) {
     let (here, left) = feed();
-    let (ours, theirs) = memory::pipe();
     let exports = Exports::new().add("feed", &here);
-    let (server, driver) = link(ours, options("server").exports(exports));
-    tidings::spawn(driver);
-    let (client, driver) = link(theirs, options("client"));
-    tidings::spawn(driver);
+    let (server, client) = linked(options("server").exports(exports), options("client"));
     (client.get("feed").await.unwrap(), left, server, client)
 }
 
@@ -260,6 +257,12 @@ fn streams_that_nothing_comes_from_take_no_credit() {
     });
 }
 
+/// The next item says why there are no more.
+async fn breaks_off<T: Send + fmt::Debug>(stream: &mut Streaming<T>) -> CallError {
+    let next = stream.recv().timeout(LONG).await;
+    next.unwrap().unwrap().unwrap_err()
+}
+
 #[test]
 fn a_stream_that_breaks_off_says_why_also_when_the_link_does() {
     run(4, || async {
@@ -268,13 +271,7 @@ fn a_stream_that_breaks_off_says_why_also_when_the_link_does() {
         feed.publish("last".to_owned()).await.unwrap();
         feed.fail().await.unwrap();
         assert_eq!(panicked.recv().await.unwrap().unwrap(), "last");
-        let why = panicked
-            .recv()
-            .timeout(LONG)
-            .await
-            .unwrap()
-            .unwrap()
-            .unwrap_err();
+        let why = breaks_off(&mut panicked).await;
         assert!(
             matches!(&why, CallError::Ended(Exit::Panicked(text)) if text.to_string() == "the feed breaks"),
             "{why:?}"
@@ -286,13 +283,7 @@ fn a_stream_that_breaks_off_says_why_also_when_the_link_does() {
         let mut waits = feed.subscribe().await.unwrap();
         assert_eq!(cut.recv().await.unwrap().unwrap(), 0);
         server_of_other.close();
-        let why = waits
-            .recv()
-            .timeout(LONG)
-            .await
-            .unwrap()
-            .unwrap()
-            .unwrap_err();
+        let why = breaks_off(&mut waits).await;
         assert!(
             matches!(&why, CallError::Ended(Exit::Disconnected(_))),
             "{why:?}"
