@@ -168,12 +168,11 @@ impl Local {
     }
 
     /// As `share`, of tasks that were woken from outside at one moment.
-    pub(crate) fn share_batch(&mut self, inbox: &Inbox) -> bool {
-        if self.len() < BATCH {
-            return false;
+    pub(crate) fn share_batch(&mut self, inbox: &Inbox) {
+        if self.len() >= BATCH {
+            let n = self.woken.len().div_ceil(2);
+            hand_over(inbox, self.woken.drain(..n));
         }
-        let n = self.woken.len().div_ceil(2);
-        hand_over(inbox, self.woken.drain(..n))
     }
 
     /// Tasks that talk to each other were found on different workers.

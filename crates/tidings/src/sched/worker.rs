@@ -434,11 +434,11 @@ impl Worker {
         idle.found();
         self.shared.set_alarm();
         // While we are busy with what came from outside, another takes half, and our place there.
-        let shared = heard
-            && idle.has_sleepers()
-            && self.local(|local| local.share_batch(&self.remote().inbox));
-        // What was pushed while we searched was left to us: it may need one more.
-        if shared || self.shared.has_public_work() {
+        if heard && idle.has_sleepers() {
+            self.local(|local| local.share_batch(&self.remote().inbox));
+        }
+        // That, and what was pushed while we searched and was left to us, may need one more.
+        if self.shared.has_public_work() {
             self.shared.notify();
         }
         if let Some(task) = found {
