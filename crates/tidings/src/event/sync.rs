@@ -23,10 +23,6 @@ enum Stage {
     Waiting,
     /// Waiting, and some branch wants `due` to be asked.
     WaitingDue,
-    /// As these two, and on record (`waits.rs`). Between two polls only, so that a wait that is on none
-    /// has nothing to look at when it ends.
-    Recorded,
-    RecordedDue,
     Done,
 }
 
@@ -39,6 +35,8 @@ pub struct Sync<E: Event> {
     event: E,
     offer: Offer,
     stage: Stage,
+    /// On record (`waits.rs`), between two polls.
+    recorded: bool,
     /// Where it was awaited.
     #[cfg(debug_assertions)]
     at: &'static Location<'static>,
@@ -62,6 +60,7 @@ impl<E: Event> Sync<E> {
             event,
             offer: Offer::new(),
             stage: Stage::New,
+            recorded: false,
             _pinned: PhantomPinned,
         }
     }
@@ -108,10 +107,7 @@ impl<E: Event> Sync<E> {
 
     #[cold]
     fn record(&mut self, cx: &Context<'_>) {
-        self.stage = match self.stage {
-            Stage::WaitingDue => Stage::RecordedDue,
-            _ => Stage::Recorded,
-        };
+        self.recorded = true;
         #[cfg(debug_assertions)]
         let at = Some(self.at);
         #[cfg(not(debug_assertions))]
@@ -125,10 +121,7 @@ impl<E: Event> Sync<E> {
     /// It is polled or dropped: off the record.
     #[cold]
     fn strike(&mut self) {
-        self.stage = match self.stage {
-            Stage::RecordedDue => Stage::WaitingDue,
-            _ => Stage::Waiting,
-        };
+        self.recorded = false;
         waits::end(std::ptr::from_ref(self).addr());
     }
 
@@ -296,16 +289,19 @@ impl<E: Event> Future for Sync<E> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the event is not moved out, and waiters point to places that stay.
         let this = unsafe { self.get_unchecked_mut() };
-        loop {
-            match this.stage {
-                Stage::New => return this.start(cx),
-                Stage::Waiting | Stage::WaitingDue => match this.offer.look() {
-                    Outcome::Committed(branch) => return this.done(branch),
-                    found => return this.wait_on(cx, found),
-                },
-                Stage::Recorded | Stage::RecordedDue => this.strike(),
-                Stage::Done => panic!("an event's future is polled after it was ready"),
-            }
+        if this.stage == Stage::New {
+            return this.start(cx);
+        }
+        if this.recorded {
+            this.strike();
+        }
+        assert!(
+            this.stage != Stage::Done,
+            "an event's future is polled after it was ready"
+        );
+        match this.offer.look() {
+            Outcome::Committed(branch) => this.done(branch),
+            found => this.wait_on(cx, found),
         }
     }
 }
@@ -313,7 +309,7 @@ impl<E: Event> Future for Sync<E> {
 impl<E: Event> Drop for Sync<E> {
     #[inline(always)]
     fn drop(&mut self) {
-        if !matches!(self.stage, Stage::New | Stage::Done) {
+        if matches!(self.stage, Stage::Waiting | Stage::WaitingDue) {
             self.withdraw();
         }
     }
@@ -322,7 +318,7 @@ impl<E: Event> Drop for Sync<E> {
 impl<E: Event> Sync<E> {
     #[cold]
     fn withdraw(&mut self) {
-        if matches!(self.stage, Stage::Recorded | Stage::RecordedDue) {
+        if self.recorded {
             self.strike();
         }
         let waker = self.locked(|this| {
