@@ -9,9 +9,9 @@ import (
 
 // params are the numbers of a prep command; one that was not sent is 0.
 type params struct {
-	threads, seed          int64
-	p, n, w, P, A, N, M, S int64
-	role, addr             string // of cells with two processes
+	threads, seed             int64
+	p, n, w, P, A, N, M, S, k int64
+	role, addr                string // of cells with two processes
 }
 
 // counts is what one repetition, or the sum of several, really did.
@@ -37,6 +37,7 @@ type limit struct{ msg string }
 func (l limit) Error() string { return l.msg }
 
 var errTimeout = errors.New("a timeout of 100 ms fired")
+var errWords = errors.New("the words of a message differ")
 
 // repeat times a scenario that has no part outside the timed region.
 func repeat(scenario func() (counts, error)) sample {
@@ -74,7 +75,7 @@ func systems() map[string]map[string]cell {
 	all := map[string]cell{}
 	for _, part := range []map[string]cell{
 		pingpongCells(), chainCells(), fanCells(), counterCells(),
-		skynetCells(), spawnCells(), netCells(),
+		skynetCells(), spawnCells(), netCells(), growthCells(), qualityCells(),
 	} {
 		for name, c := range part {
 			all[name] = c

@@ -34,6 +34,19 @@ func expect(cell string, p params) expected {
 		return expected{nodes, nodes, triangle(p.S)}
 	case "spawn":
 		return expected{p.n, p.n, p.n}
+	case "growth":
+		switch variant {
+		case "waiters":
+			return expected{p.n, p.k + 1, triangle(p.n)}
+		case "branches", "payload":
+			return expected{p.n, 2, triangle(p.n)}
+		}
+		return expected{p.n, p.n, p.n}
+	case "quality":
+		if variant == "hog-spawn" {
+			return expected{p.n, p.n + 1, p.n}
+		}
+		return expected{p.n, 2, p.n}
 	}
 	panic(cell)
 }
@@ -46,6 +59,8 @@ var odd = map[string][]params{
 	"counter":  {{P: 3, n: 997}, {P: 1, n: 1}, {P: 11, n: 3001}},
 	"skynet":   {{S: 1}, {S: 10}, {S: 1000}},
 	"spawn":    {{n: 1}, {n: 997}},
+	"growth":   {{k: 8, n: 1}, {k: 64, n: 997}, {k: 512, n: 1500}},
+	"quality":  {{n: 1}, {n: 3}},
 }
 
 func TestEveryCellAtOddSizes(t *testing.T) {
@@ -77,7 +92,7 @@ func TestEveryCellAtOddSizes(t *testing.T) {
 func TestSizesOutOfRangeAreRefused(t *testing.T) {
 	for name, make := range systems()["go"] {
 		for _, v := range []int64{0, -1, 1 << 62} {
-			p := params{p: v, n: v, w: v, P: v, A: v, N: v, M: v, S: v}
+			p := params{p: v, n: v, w: v, P: v, A: v, N: v, M: v, S: v, k: v}
 			if _, err := make(p); err == nil || kind(err) != "limit" {
 				t.Errorf("%s with sizes of %d: %v", name, v, err)
 			}

@@ -156,7 +156,7 @@ func (c *prepared) prep(cells map[string]cell, args *arguments) (interface{}, er
 	p := params{
 		threads: args.num("threads"), seed: args.num("seed"),
 		p: args.num("p"), n: args.num("n"), w: args.num("w"), P: args.num("P"),
-		A: args.num("A"), N: args.num("N"), M: args.num("M"), S: args.num("S"),
+		A: args.num("A"), N: args.num("N"), M: args.num("M"), S: args.num("S"), k: args.num("k"),
 		role: args.words["role"], addr: args.words["addr"],
 	}
 	if args.err != nil {

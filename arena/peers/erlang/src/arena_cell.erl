@@ -17,7 +17,8 @@
 -spec all() -> [{binary(), cell()}].
 all() ->
     lists:append([M:cells() || M <- [arena_pingpong, arena_chain, arena_fan, arena_counter,
-                                     arena_skynet, arena_spawn, arena_net]]).
+                                     arena_skynet, arena_spawn, arena_growth,
+                                     arena_quality, arena_net]]).
 
 -spec names() -> [binary()].
 names() -> [Name || {Name, _} <- all() ++ arena_link:cells()].

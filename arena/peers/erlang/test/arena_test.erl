@@ -30,6 +30,8 @@ odd(<<"fan">>) -> [#{<<"N">> => N} || N <- [1, 2, 997, 5003]];
 odd(<<"counter">>) -> [#{<<"P">> => P, <<"n">> => N} || {P, N} <- [{3, 997}, {1, 1}, {11, 3001}]];
 odd(<<"skynet">>) -> [#{<<"S">> => S} || S <- [1, 10, 1000]];
 odd(<<"spawn">>) -> [#{<<"n">> => N} || N <- [1, 997]];
+odd(<<"growth">>) -> [#{<<"k">> => K, <<"n">> => N} || {K, N} <- [{8, 1}, {64, 997}, {512, 1500}]];
+odd(<<"quality">>) -> [#{<<"n">> => N} || N <- [1, 3]];
 odd(<<"net">>) -> [#{<<"N">> => N, <<"M">> => M} || {N, M} <- [{7, 31}, {1, 1}]].
 
 expected(<<"pingpong">>, #{<<"p">> := P, <<"n">> := N}, _) -> {2 * P * N, 2 * P, P * below(N)};
@@ -39,13 +41,16 @@ expected(<<"counter">>, #{<<"P">> := P, <<"n">> := N}, _) -> {P * N, P + 1, 100 
 expected(<<"skynet">>, #{<<"S">> := S}, <<"skynet/floor">>) -> {(10 * S - 1) div 9, 0, below(S)};
 expected(<<"skynet">>, #{<<"S">> := S}, _) -> {(10 * S - 1) div 9, (10 * S - 1) div 9, below(S)};
 expected(<<"spawn">>, #{<<"n">> := N}, _) -> {N, N, N};
+expected(<<"growth">>, #{<<"n">> := N}, _) -> {N, N, N};
+expected(<<"quality">>, #{<<"n">> := N}, <<"quality/hog-spawn">>) -> {N, N + 1, N};
+expected(<<"quality">>, #{<<"n">> := N}, _) -> {N, 2, N};
 expected(<<"net">>, #{<<"N">> := N, <<"M">> := M}, _) -> {2 * N * M, 2 * N, N * below(M)}.
 
 below(N) -> N * (N - 1) div 2.
 
 %% Sizes out of range are refused.
 refusals() ->
-    Keys = [<<"p">>, <<"n">>, <<"w">>, <<"A">>, <<"N">>, <<"P">>, <<"S">>, <<"M">>],
+    Keys = [<<"p">>, <<"n">>, <<"w">>, <<"A">>, <<"N">>, <<"P">>, <<"S">>, <<"M">>, <<"k">>],
     [{Name, V, Answer} || {Name, Cell} <- arena_cell:all(), V <- [0, -1, 1 bsl 62, <<"1e3">>],
         begin
             Answer = try Cell(maps:from_list([{Key, V} || Key <- Keys])) catch throw:{Kind, _} -> Kind end,

@@ -1,6 +1,6 @@
 //! What a cell is, and which system has which.
 
-use crate::{chain, counter, fan, net, pingpong, skynet, spawn, threads};
+use crate::{chain, counter, fan, growth, net, pingpong, quality, skynet, spawn, threads};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::time::Instant;
@@ -78,6 +78,8 @@ pub fn cells(system: &str) -> Option<Cells> {
         cells.extend(fan::cells(library));
         cells.extend(counter::cells(library));
         cells.extend(net::cells(library));
+        cells.extend(growth::cells(library));
+        cells.extend(quality::cells(library));
     }
     Some(cells)
 }

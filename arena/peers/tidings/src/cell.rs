@@ -10,7 +10,7 @@ use peer_protocol::net::Paced;
 pub(crate) use peer_protocol::{Counts, Fault, Outcome, Params, Role, within};
 use tidings::Runtime;
 
-use crate::{chain, counter, fan, net, pingpong, savina, select, skynet, spawn};
+use crate::{chain, counter, fan, growth, net, pingpong, quality, savina, select, skynet, spawn};
 
 /// The timed part of a sample: reads the clock, and has allocations counted if the sample wants.
 #[derive(Clone, Copy, Debug)]
@@ -167,6 +167,8 @@ pub(crate) fn all() -> Cells {
         select::cells(),
         skynet::cells(),
         spawn::cells(),
+        growth::cells(),
+        quality::cells(),
         savina::cells(),
     ];
     workloads.into_iter().flatten().collect()

@@ -7,7 +7,7 @@ use peer_protocol::{Fault, Hello, Sampled, Words, alloc, default_threads, within
 use tidings::Runtime;
 
 use crate::cell::{self, Cells, Sample, Watch};
-use crate::{actors, net};
+use crate::{actors, floor, net};
 
 /// Speaks the arena's peer protocol on standard input and output until `quit` or the end of the
 /// input, as one of [`SYSTEMS`]. The arguments of the process are its caller's affair.
@@ -43,8 +43,9 @@ fn hello<'a>(system: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
 }
 
 /// The systems that this peer is: tidings as its users write most things, on tasks, channels and
-/// sockets; the workloads of actors on the actor layer; and those over TCP on links.
-pub const SYSTEMS: [&str; 3] = ["tidings", "tidings-actors", "tidings-link"];
+/// sockets; the workloads of actors on the actor layer; those over TCP on links; and the
+/// machine, without a runtime.
+pub const SYSTEMS: [&str; 4] = ["tidings", "tidings-actors", "tidings-link", "hardware"];
 
 /// The peer: the prepared cell and its runtime.
 pub struct Peer {
@@ -66,11 +67,12 @@ impl Peer {
     /// If there is no such system.
     #[must_use]
     pub fn new(system: &str) -> Self {
-        let [channels, actors, links] = SYSTEMS;
+        let [channels, actors, links, hardware] = SYSTEMS;
         let (system, cells) = match system {
             _ if system == channels => (channels, cell::all()),
             _ if system == actors => (actors, actors::cells()),
             _ if system == links => (links, net::link::cells()),
+            _ if system == hardware => (hardware, floor::cells()),
             _ => panic!("no system {system:?}"),
         };
         Self {

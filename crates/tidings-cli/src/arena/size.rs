@@ -117,6 +117,7 @@ pub(crate) fn sizes(
 ) -> Vec<Vec<(&'static str, i64)>> {
     let mut rows = match savina::of(cell) {
         Some(one) => vec![vec![("n", Value::Number(savina::size(one, profile)))]],
+        None if cell.workload == "growth" => growth(&cell.variant, profile),
         None => defaults(cell.workload, profile),
     };
     for change in overrides
@@ -208,10 +209,39 @@ fn defaults(id: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
         ("skynet", Profile::Smoke) => one("S", &[1000]),
         ("skynet", Profile::Quick) => one("S", &[100_000]),
         ("skynet", Profile::Standard) => one("S", &[1_000_000]),
+        ("quality", Profile::Smoke) => one("n", &[3]),
+        ("quality", Profile::Quick) => one("n", &[10]),
+        ("quality", Profile::Standard) => one("n", &[100]),
         (_, Profile::Smoke) => one("n", &[997]),
         (_, Profile::Quick) => one("n", &[100_000]),
         (_, Profile::Standard) => one("n", &[1_000_000]),
     }
+}
+
+/// The sizes `k` at which a variant of `growth` is looked at, and the operations.
+fn growth(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
+    const TIMES: [i64; 4] = [1000, 10_000, 100_000, 1_000_000];
+    let (ladder, quick, standard) = match variant {
+        "waiters" => ([1, 100, 10_000, 1_000_000], 30_000, 1_000_000),
+        "branches" => ([2, 10, 100, 1000], 1000, 20_000),
+        "payload" => ([8, 64, 512, 4096], 30_000, 300_000),
+        _ => (TIMES, 100_000, 1_000_000),
+    };
+    let n = match profile {
+        Profile::Smoke => 997,
+        Profile::Quick => quick,
+        Profile::Standard => standard,
+    };
+    let looked = match profile {
+        Profile::Smoke => &ladder[..2],
+        // More would be there than there are operations.
+        Profile::Quick => &ladder[..3],
+        Profile::Standard => &ladder[..],
+    };
+    looked
+        .iter()
+        .map(|k| vec![("k", Value::Number(*k)), ("n", Value::Number(n))])
+        .collect()
 }
 
 /// The sizes of one cell: those of the workload and those of its variant.
@@ -264,11 +294,14 @@ pub(crate) fn refusal(cell: &CellId, params: &Params, memory: u64) -> Option<Str
     let waiting = match (cell.workload, cell.variant.as_str()) {
         ("fan", _) => get("N"),
         ("pingpong", _) => get("p") * get("w"),
+        ("growth", "payload") => get("k") / 8,
         _ => 0,
     };
     let alive = match (cell.workload, cell.variant.as_str()) {
         ("skynet", "floor") | ("spawn", "joined") | (savina::ID, _) => 0,
         ("spawn", _) => get("n") / 16,
+        ("growth", "tasks" | "timers") => get("k").min(get("n")),
+        ("quality", _) => 2,
         _ => expected.units,
     };
     let least = alive * 64 + waiting * 8;
@@ -317,6 +350,22 @@ mod tests {
             sizes(&pingpong, Profile::Quick, 2, &[change, p]),
             [[("p", 2), ("n", 1000)], [("p", 2), ("n", 2000)]]
         );
+    }
+
+    #[test]
+    fn growth_has_a_ladder_of_its_own_for_each_variant() {
+        let looked = |id: &str, profile| {
+            let rows = sizes(&cell(id), profile, 2, &[]);
+            rows.iter().map(|row| row[0].1).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            looked("growth/branches", Profile::Standard),
+            [2, 10, 100, 1000]
+        );
+        assert_eq!(looked("growth/payload", Profile::Smoke), [8, 64]);
+        let change = parse_override("growth.k=4096").expect("valid");
+        let rows = sizes(&cell("growth/payload"), Profile::Smoke, 2, &[change]);
+        assert_eq!(rows, [[("k", 4096), ("n", 997)]]);
     }
 
     #[test]

@@ -188,6 +188,51 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         by_name: false,
     },
     Workload {
+        id: "growth",
+        about: "n operations where k things are there: tasks, waiters, branches, timers, bytes (by name only)",
+        keys: &["k", "n"],
+        main_key: "n",
+        unit: "op",
+        variants: &[
+            more("tasks", &[]),
+            more("waiters", &[]),
+            more("branches", &[]),
+            more("timers", &[]),
+            more("payload", &[]),
+        ],
+        by_name: true,
+    },
+    Workload {
+        id: "quality",
+        about: "how long a task is late while another computes and does not stop (by name only)",
+        keys: &["n"],
+        main_key: "n",
+        unit: "op",
+        variants: &[
+            more("hog-spawn", &[]),
+            more("hog-wake", &[]),
+            more("hog-timer", &[]),
+        ],
+        by_name: true,
+    },
+    Workload {
+        id: "floor",
+        about: "what the machine itself takes: atomics, a cache line, malloc, a system call, a wake, loopback (by name only)",
+        keys: &["n"],
+        main_key: "n",
+        unit: "op",
+        variants: &[
+            unranked("atomic"),
+            unranked("clock"),
+            unranked("malloc"),
+            unranked("syscall"),
+            unranked("line"),
+            unranked("park"),
+            unranked("loopback"),
+        ],
+        by_name: true,
+    },
+    Workload {
         id: savina::ID,
         about: "the thirty actor benchmarks of the Savina suite (by name only)",
         keys: &["n"],
@@ -361,6 +406,24 @@ pub(crate) fn expected(cell: &CellId, params: &Params) -> Expected {
                 below(leaves),
             )
         }
+        "growth" => {
+            let n = get("n");
+            match cell.variant.as_str() {
+                "waiters" => (n, get("k") + 1, below(n)),
+                "branches" | "payload" => (n, 2, below(n)),
+                _ => (n, n, n),
+            }
+        }
+        "quality" => {
+            let n = get("n");
+            let units = if cell.variant == "hog-spawn" {
+                n + 1
+            } else {
+                2
+            };
+            (n, units, n)
+        }
+        "floor" => (get("n"), 0, get("n")),
         _ => (get("n"), get("n"), get("n")),
     };
     let ops = if cell.workload == "net" {

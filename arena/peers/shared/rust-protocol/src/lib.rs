@@ -44,6 +44,7 @@ pub struct Params {
     pub N: i64,
     pub M: i64,
     pub S: i64,
+    pub k: i64,
     pub role: Role,
 }
 

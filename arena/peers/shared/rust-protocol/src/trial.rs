@@ -132,7 +132,8 @@ impl Trial {
             }
         }
         for size in [0, -1, 1_i64 << 62] {
-            let all = ["p", "n", "w", "P", "A", "N", "M", "S"].map(|key| format!("{key}={size}"));
+            let all =
+                ["p", "n", "w", "P", "A", "N", "M", "S", "k"].map(|key| format!("{key}={size}"));
             let answer = self.ask(&prep(&all.join(" ")));
             assert!(
                 answer.contains("\"kind\":\"limit\""),
@@ -180,6 +181,22 @@ fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
             })
             .into(),
         ("spawn", _) => [1, 997].map(|n| (format!("n={n}"), [n, n, n])).into(),
+        ("growth", variant) => [(8, 1), (64, 997), (512, 1500)]
+            .map(|(k, n)| {
+                let counts = match variant {
+                    "waiters" => [n, k + 1, triangle(n)],
+                    "branches" | "payload" => [n, 2, triangle(n)],
+                    _ => [n, n, n],
+                };
+                (format!("k={k} n={n}"), counts)
+            })
+            .into(),
+        ("quality", variant) => [1, 3]
+            .map(|n| {
+                let units = if variant == "hog-spawn" { n + 1 } else { 2 };
+                (format!("n={n}"), [n, units, n])
+            })
+            .into(),
         other => panic!("{other:?}"),
     }
 }

@@ -53,6 +53,7 @@ impl<'a> Words<'a> {
             N: of("N")?,
             M: of("M")?,
             S: of("S")?,
+            k: of("k")?,
             role: self.role()?,
         })
     }

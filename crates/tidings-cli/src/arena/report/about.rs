@@ -138,6 +138,55 @@ const ABOUT: &[About] = &[
         },
     },
     About {
+        id: "growth",
+        lines: [
+            "The same n operations with few and with many things about: tasks alive, waiters on one channel, branches of a choice, timers armed, bytes of a message. An extension of ours; it runs by name only.",
+            "Counted: n operations; a sum or a count of all is checked. The creation of the k is timed.",
+            "tasks, waiters, timers: a level line is what one expects. branches, payload: k is work in each operation.",
+        ],
+        diagram: Diagram {
+            words: "One of k tasks, waiters, branches or timers takes part in each operation.",
+            boxes: &[
+                (60.0, 40.0, "operation"),
+                (240.0, 22.0, "1"),
+                (240.0, 62.0, "k"),
+            ],
+            arrows: &[Arrow::new(0, 1, -3.0, ""), Arrow::new(0, 2, 3.0, "")],
+            note: "n operations, k are there",
+        },
+    },
+    About {
+        id: "quality",
+        lines: [
+            "A task makes another ready and then computes, without a pause, until it sees that the other has run, or for 100 ms; n times. An extension of ours; it runs by name only.",
+            "Counted: n runs of the other, which is checked. The time is what the other was late.",
+            "hog-spawn: the other was just started. hog-wake: it was just sent a message. hog-timer: it sleeps for 1 ms, which is part of the figure.",
+        ],
+        diagram: Diagram {
+            words: "A task that computes, and one that is ready.",
+            boxes: &[(60.0, 40.0, "computes"), (240.0, 40.0, "is ready")],
+            arrows: &[Arrow::new(0, 1, 0.0, "makes ready")],
+            note: "how late does it run?",
+        },
+    },
+    About {
+        id: "floor",
+        lines: [
+            "What the machine itself takes, without a runtime: to be held against the figures of messages. It runs by name only, and is not ranked.",
+            "Counted: n operations.",
+            "line: a cache line to another core and back. park: a sleeping thread is woken, and wakes the other. loopback: 12 bytes over TCP to another thread and back.",
+        ],
+        diagram: Diagram {
+            words: "One core, and another where two take part.",
+            boxes: &[(60.0, 40.0, "core"), (240.0, 40.0, "another")],
+            arrows: &[
+                Arrow::new(0, 1, -10.0, "there"),
+                Arrow::new(1, 0, 10.0, "back"),
+            ],
+            note: "",
+        },
+    },
+    About {
         id: "savina",
         lines: [
             "The thirty actor benchmarks of Imam and Sarkar (2014), with the sizes of the paper: small ones, problems of concurrency, and parallel programs. They run by name only.",

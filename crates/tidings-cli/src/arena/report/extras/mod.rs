@@ -2,6 +2,7 @@
 
 mod bdn;
 mod counter;
+mod growth;
 mod net;
 mod pingpong;
 mod skynet;
@@ -20,6 +21,7 @@ pub(super) fn of(data: &Data, workload: &str) -> Markup {
         "pingpong" => pingpong::extras(data),
         "chain" | "fan" => bdn::table(data, workload),
         "counter" => counter::extras(data),
+        "growth" => growth::extras(data),
         "skynet" => skynet::extras(data),
         "net" => net::extras(data),
         _ => Markup::default(),
