@@ -9,6 +9,7 @@ use crate::task::JoinHandle;
 use crate::{oneshot, sched};
 
 /// Runs `actor` on a thread for blocking work; gives the task that stands for it.
+#[track_caller]
 pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(actor: F) -> JoinHandle<()> {
     let (alive, killed) = oneshot::<()>();
     crate::spawn_blocking(move || {

@@ -176,6 +176,7 @@ impl<I: Send + 'static> Reference for Recipient<I> {
 /// assert_eq!(n, 100);
 /// # });
 /// ```
+#[track_caller]
 pub fn start<A, R>(actor: A) -> R
 where
     A: Send + 'static,
@@ -212,6 +213,7 @@ where
 /// while clock.ticks().await.unwrap() < 3 {}
 /// # });
 /// ```
+#[track_caller]
 pub fn start_with<A, R>(make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
 where
     A: Send + 'static,

@@ -212,6 +212,7 @@ impl<'a, M: Send + 'static> Waiting<'a, M> {
 /// assert_eq!(counter.call(Count::GetAndReset).await.unwrap(), 100);
 /// # });
 /// ```
+#[track_caller]
 pub fn spawn<M, F, Fut>(f: F) -> ActorRef<M>
 where
     M: Send + 'static,
@@ -344,6 +345,7 @@ impl Builder {
     ///
     /// # Panics
     /// Outside of a runtime.
+    #[track_caller]
     pub fn start<A, R>(self, actor: A) -> R
     where
         A: Send + 'static,
@@ -359,6 +361,7 @@ impl Builder {
     ///
     /// # Panics
     /// Outside of a runtime.
+    #[track_caller]
     pub fn start_with<A, R>(self, make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
     where
         A: Send + 'static,
@@ -373,6 +376,7 @@ impl Builder {
     ///
     /// # Panics
     /// Outside of a runtime.
+    #[track_caller]
     pub fn spawn<M, F, Fut>(self, f: F) -> ActorRef<M>
     where
         M: Send + 'static,

@@ -43,6 +43,7 @@ impl<M: Send + 'static, F> Run<M, F> {
     }
 
     /// Starts the task, on a thread of its own if the actor blocks.
+    #[track_caller]
     pub(super) fn start(self, blocking: bool) -> JoinHandle<()>
     where
         F: Future<Output: IntoExit> + Send + 'static,
