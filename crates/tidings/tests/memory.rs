@@ -9,9 +9,9 @@ use std::cell::Cell;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tidings::actor::{self, ActorRef, Ended, Mailbox, Recipient, Reply};
+use tidings::actor::{self, ActorRef, Ended, Group, Mailbox, Recipient, Registry, Reply};
 use tidings::task::AbortHandle;
-use tidings::{JoinHandle, Runtime, after, select, task};
+use tidings::{Event, JoinHandle, Runtime, after, always, select, task};
 
 /// What one thread has allocated.
 #[derive(Clone, Copy, Default)]
@@ -304,6 +304,34 @@ fn what_was_linked_and_unlinked_leaves_nothing_behind() {
         // What the first one makes stays.
         links(1).await;
         assert_eq!(links(1000).await, links(1).await);
+    });
+}
+
+#[test]
+fn names_and_groups_that_were_left_leave_nothing_behind() {
+    /// Bytes of so many names, memberships and waits that are over, of an actor that lives.
+    async fn left(n: usize) -> i64 {
+        let (names, group) = (Registry::new(), Group::new());
+        let actor = actor::spawn(count);
+        let before = ALLOCATED.get().bytes;
+        for _ in 0..n {
+            names.register("a", &actor).unwrap();
+            assert!(names.unregister("a"));
+            assert!(group.join(&actor) && group.leave(&actor));
+            let came = names.appears::<ActorRef<Count>>("b").map(|_| true);
+            assert!(!came.or(always(false)).await);
+        }
+        let left = ALLOCATED.get().bytes - before;
+        actor.stop();
+        actor.down().await;
+        left
+    }
+    alone(async {
+        // What the first one makes stays.
+        left(1).await;
+        let (many, one) = (left(1000).await, left(1).await);
+        // Rooms may be larger; there is none for each.
+        assert!(many < one + 1000, "{many} and {one} bytes");
     });
 }
 

@@ -418,3 +418,51 @@ fn references_compare_by_their_actor() {
         b.kill();
     });
 }
+
+#[test]
+fn who_has_heard_that_it_ends_receives_nothing_more() {
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let actor = actor::spawn(move |mut mailbox: Mailbox<u32>| async move {
+            gate.await.unwrap();
+            for _ in 0..3 {
+                assert!(mailbox.recv().await.is_err());
+            }
+        });
+        actor.send(1).await.unwrap();
+        actor.send(2).await.unwrap();
+        actor.stop_now();
+        open.send(()).unwrap();
+        assert!(matches!(actor.down().await, Exit::Stopped));
+        assert_eq!(actor.dead_letters(), 2);
+    });
+}
+
+#[test]
+fn who_drops_its_mailbox_lives_on_and_lets_nobody_wait() {
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let (end, ended) = oneshot();
+        let actor = actor::spawn(move |mailbox: Mailbox<Reply<u32>>| async move {
+            gate.await.unwrap();
+            drop(mailbox);
+            ended.await.unwrap();
+        });
+        let asked = tidings::spawn({
+            let actor = actor.clone();
+            async move { actor.call(|reply| reply).await }
+        });
+        while actor.queued() == 0 {
+            yield_now().await;
+        }
+        open.send(()).unwrap();
+        let error = asked.await.unwrap().unwrap_err();
+        assert!(
+            matches!(error, CallError::NotExecuted(Exit::Normal)),
+            "{error}"
+        );
+        assert!(actor.exit().is_none());
+        end.send(()).unwrap();
+        assert!(matches!(actor.down().await, Exit::Normal));
+    });
+}

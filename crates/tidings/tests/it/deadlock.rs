@@ -111,6 +111,10 @@ fn actors_calls_and_full_mailboxes_are_named() {
             }
         });
         full.send(1).await.unwrap();
+        drop(tidings::spawn({
+            let idle = idle.clone();
+            async move { idle.down().await }
+        }));
         let sender = tidings::spawn(async move { full.send(2).await });
         let _ = sender.await;
         idle.send(1).await.unwrap();
@@ -120,6 +124,7 @@ fn actors_calls_and_full_mailboxes_are_named() {
             &report,
             &[
                 "the future of block_on waits for the end of the task started at",
+                "waits for the end of idle",
                 "waits for a place in the mailbox of full",
                 "full waits for the answer of quiet",
                 "1 wait for messages, each an actor",

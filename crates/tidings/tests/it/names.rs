@@ -8,7 +8,7 @@ use crate::both::{on_all, on_pools};
 use crate::hands::{pinned, poll};
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Pool, Recipient,
-    RegisterError, Registry, Reply, Routing, Strategy, Supervisor,
+    RegisterError, Registry, Reply, Routing, Strategy, Supervisor, SupervisorRef,
 };
 use tidings::{Event, always, oneshot};
 
@@ -258,6 +258,32 @@ fn a_group_reaches_its_members_and_forgets_those_that_end() {
         assert_eq!(group.broadcast(20).await, 1);
         assert!(!group.join(&members[1]), "it has ended");
         assert_eq!(group.members(), members[2..]);
+    });
+}
+
+#[test]
+fn clones_are_the_same_and_a_supervisor_has_names_too() {
+    on_all(|| async {
+        let (names, group) = (Registry::new(), Group::new());
+        let supervisor = Supervisor::new(Strategy::Dynamic).start();
+        names.clone().register("top", &supervisor).unwrap();
+        let via = names.via::<SupervisorRef>("top");
+        assert_eq!(via.name(), "top");
+        assert_eq!(via.clone().get().unwrap(), supervisor);
+        assert!(group.clone().join(&supervisor));
+        assert_eq!(group.members(), [supervisor]);
+    });
+}
+
+#[test]
+fn the_registry_of_the_process_is_one() {
+    on_all(|| async {
+        let actor = sink();
+        let name = "the registry of the process is one";
+        Registry::global().register(name, &actor).unwrap();
+        let found = Registry::global().whereis::<ActorRef<u32>>(name);
+        assert_eq!(found, Some(actor));
+        assert!(Registry::global().unregister(name));
     });
 }
 

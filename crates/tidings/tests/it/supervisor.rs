@@ -4,13 +4,14 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::both::{on_all, run, seeded, watchdog};
+use crate::both::{on_all, watchdog};
 use tidings::actor::{
     ActorRef, Backoff, Child, ChildCount, Exit, Mailbox, Shutdown, Strategy, Supervisor,
     SupervisorRef,
 };
 use tidings::time::Instant;
-use tidings::{after, yield_now};
+use tidings::{after, unbounded, yield_now};
+use tidings_sim::Sim;
 
 const fn secs(n: u64) -> Duration {
     Duration::from_secs(n)
@@ -19,9 +20,7 @@ const fn secs(n: u64) -> Duration {
 /// Under some seeds, by a clock that stands while anything runs.
 fn each_seed<F: Future<Output = ()> + Send + 'static>(body: impl Fn() -> F) {
     let _watchdog = watchdog();
-    for seed in 0..10 {
-        run(&seeded(seed), body());
-    }
+    Sim::new(0).seeds(10).run(body);
 }
 
 /// Crashes at each message.
@@ -190,12 +189,49 @@ fn a_supervisor_that_returns_starts_what_was_not_ended_by_hand() {
         assert!(supervisor.terminate_child(ended.id()).await.unwrap());
         assert!(supervisor.restart_child(again.id()).await.unwrap());
         assert_eq!(again.restarted(1).await.unwrap(), 2);
+        assert_eq!(supervisor.count_children().await.unwrap().specs, 1);
         supervisor.kill();
         assert_eq!(supervisor.restarted(1).await.unwrap(), 2);
         assert_eq!(again.restarted(2).await.unwrap(), 3);
         supervisor.started().await.unwrap().unwrap();
         assert!(matches!(ended.down().await, Exit::Stopped));
         assert_eq!(supervisor.count_children().await.unwrap().specs, 1);
+        drop(top);
+    });
+}
+
+#[test]
+fn messages_survive_the_failure_of_the_supervisor_of_their_actor() {
+    on_all(|| async {
+        let (seen, all) = unbounded();
+        let (crashing, one) = worker();
+        let two = Child::new(move |mut mailbox: Mailbox<u32>| {
+            let seen = seen.clone();
+            async move {
+                while let Ok(n) = mailbox.recv().await {
+                    seen.send(n).await.unwrap();
+                    if mailbox.incarnation() == 1 {
+                        std::future::pending::<()>().await;
+                    }
+                }
+            }
+        });
+        let two = two.shutdown(Shutdown::Now(Duration::ZERO));
+        let actor = two.actor_ref();
+        let inner = Supervisor::new(Strategy::OneForOne).intensity(0, secs(1));
+        let inner = inner.child(one).child(two).into_child();
+        let supervisor: SupervisorRef = inner.reference();
+        let top = Supervisor::new(Strategy::OneForOne).child(inner).start();
+        supervisor.started().await.unwrap().unwrap();
+        for n in 0..4 {
+            actor.send(n).await.unwrap();
+        }
+        assert_eq!(all.recv().await, Ok(0));
+        crashing.send(()).await.unwrap();
+        for n in 1..4 {
+            assert_eq!(all.recv().await, Ok(n));
+        }
+        assert_eq!((supervisor.incarnation(), actor.incarnation()), (2, 2));
         drop(top);
     });
 }
