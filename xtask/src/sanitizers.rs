@@ -66,7 +66,12 @@ pub(crate) fn memory(tally: &mut Tally) -> Result<(), String> {
     let valgrind = "valgrind --quiet --error-exitcode=1 --leak-check=full \
                     --errors-for-leak-kinds=definite --show-leak-kinds=definite --fair-sched=yes";
     run_tests(
-        &[("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", valgrind)],
+        &[
+            ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", valgrind),
+            // All takes some fifty times as long: seeds differ in order, and not in what they touch.
+            ("TIDINGS_SEEDS", "2"),
+            ("TIDINGS_HANG_SECS", "1200"),
+        ],
         &format!("cargo test -p tidings --test it -- {MEMCHECK}"),
         tally,
     )
