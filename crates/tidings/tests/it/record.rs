@@ -1,5 +1,9 @@
 //! The flight recorder.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::Command;
+use std::time::Duration;
+
 use tidings::sched::{Communication, Happened, Party, Runtime, Seeded, keep_books};
 use tidings::sync::Notify;
 use tidings::{Event, actor, bounded, channel, oneshot, unbounded, yield_now};
@@ -142,6 +146,63 @@ fn the_last_ones_are_kept_and_only_where_it_is_on() {
 }
 
 /// What becomes of `n` values that are sent in some way.
+/// What the child process of the test below runs.
+const CHILD: &str = "TIDINGS_TEST_RECORD";
+
+#[test]
+fn a_panic_of_a_task_prints_its_last_communications() {
+    if std::env::var_os(CHILD).is_some() {
+        let runtime = Runtime::builder().workers(2).flight_recorder(100);
+        let ended = runtime.build().unwrap().block_on(async {
+            let (tx, rx) = bounded::<u16>(4);
+            let (other, others) = bounded::<i8>(4);
+            other.send(1).await.unwrap();
+            others.recv().await.unwrap();
+            tx.send(7).await.unwrap();
+            tidings::spawn(async move { panic!("{} is unlucky", rx.recv().await.unwrap()) }).await
+        });
+        assert!(ended.is_err_and(|error| error.is_panic()));
+        return;
+    }
+    let name = std::thread::current().name().unwrap().to_owned();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", &name, "--nocapture"])
+        .env(CHILD, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8(child.stderr).unwrap();
+    assert!(child.status.success(), "{said}");
+    let (_, told) = said.split_once("the task started at ").expect(&said);
+    for word in ["record.rs:", "panicked\n  the last ", " u16 "] {
+        assert!(told.contains(word), "{word:?} is not in:\n{told}");
+    }
+    assert!(!told.contains(" i8 "), "others' are not told:\n{told}");
+}
+
+#[test]
+fn a_deadlock_tells_the_last_communications() {
+    let runtime = Runtime::builder()
+        .seam(Seeded::new(1))
+        .watch_deadlocks(Duration::ZERO)
+        .flight_recorder(100)
+        .build()
+        .unwrap();
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            let (tx, _rx) = bounded::<u16>(2);
+            for n in 0..3 {
+                tx.send(n).await.unwrap();
+            }
+        });
+    }));
+    let report = *ended.unwrap_err().downcast::<String>().unwrap();
+    let (_, told) = report
+        .split_once("the last 2 communications:")
+        .expect(&report);
+    assert_eq!(told.matches(" u16 ").count(), 2, "{told}");
+    assert!(!cfg!(debug_assertions) || told.contains("record.rs:"));
+}
+
 fn books<F: Future<Output = ()>>(way: impl FnOnce() -> F) -> [u64; 4] {
     let runtime = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
     let ((), ledger, wrong) = keep_books(|| runtime.block_on(async { way().await }));
