@@ -1,7 +1,8 @@
 //! A run as a message sequence chart: a column for each task, a row for each communication, the
 //! earliest on top. As text ([`Display`](fmt::Display)) and as a picture ([`Chart::to_svg`]).
 //!
-//! Made of what a flight recorder keeps, of a simulated run or of an ordinary one.
+//! Made of what a flight recorder keeps, of a simulated run or of an ordinary one; of a simulated run also
+//! what passes between its nodes and what befalls them, with a column for each node.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -9,6 +10,8 @@ use std::panic::Location;
 use std::time::Duration;
 
 use tidings::sched::{Communication, Happened, Party};
+
+use crate::sights::Seen;
 
 /// A message sequence chart.
 ///
@@ -33,7 +36,7 @@ pub struct Chart {
     pub(crate) end: Option<String>,
 }
 
-/// A column: a task.
+/// A column: a task, or a node's place in the network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Lane {
     pub(crate) name: String,
@@ -76,6 +79,8 @@ pub(crate) struct Drawing {
     /// By node and number of the task.
     tasks: HashMap<(usize, usize), usize>,
     channels: HashMap<(usize, usize), Channel>,
+    /// By node.
+    networks: HashMap<usize, usize>,
     nodes: Vec<String>,
     /// Where the simulator starts the program itself.
     main: Option<&'static Location<'static>>,
@@ -103,6 +108,19 @@ impl Chart {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// A column from here on.
+    fn add_lane(&mut self, node: &str, what: &str) {
+        let number = self.lanes.len();
+        let node = match node {
+            "" => String::new(),
+            node => format!("{node} "),
+        };
+        self.lanes.push(Lane {
+            name: format!("{node}{number}: {what}"),
+            from: self.rows.len(),
+        });
     }
 }
 
@@ -132,7 +150,30 @@ impl Drawing {
         self.chart
     }
 
-    pub(crate) fn add(&mut self, node: usize, communication: &Communication) {
+    /// A task has run: what it did, or, if that was nothing, that it ran.
+    pub(crate) fn add_poll(
+        &mut self,
+        node: usize,
+        who: Party,
+        record: &[Communication],
+        time: Duration,
+    ) {
+        for communication in record {
+            self.add(node, communication);
+        }
+        let lane = self.lane(node, who);
+        let ran = Row {
+            step: Step::Alone(lane),
+            label: "runs".to_owned(),
+            line: String::new(),
+            time,
+        };
+        if record.is_empty() && self.chart.rows.last() != Some(&ran) {
+            self.chart.rows.push(ran);
+        }
+    }
+
+    fn add(&mut self, node: usize, communication: &Communication) {
         let who = self.lane(node, communication.who);
         let with = match (communication.happened, communication.with) {
             // Its slot may have been another task's.
@@ -196,21 +237,54 @@ impl Drawing {
         });
     }
 
+    /// Something in the network, between nodes of these names.
+    pub(crate) fn add_passage<'a>(&mut self, seen: &Seen, name: impl Fn(usize) -> &'a str) {
+        let from = self.network_lane(seen.node, name(seen.node));
+        let mut label = seen.what.clone();
+        let step = match seen.other {
+            Some(other) if seen.arrived => {
+                let to = self.network_lane(other, name(other));
+                let sent = None;
+                Step::Arrow { from, to, sent }
+            }
+            Some(other) => {
+                let other = match name(other) {
+                    "" => "program",
+                    other => other,
+                };
+                label = format!("{label}: {other}");
+                Step::Alone(from)
+            }
+            None => Step::Alone(from),
+        };
+        self.chart.rows.push(Row {
+            step,
+            label,
+            line: String::new(),
+            time: seen.time,
+        });
+    }
+
+    fn network_lane(&mut self, node: usize, name: &str) -> usize {
+        let next = self.chart.lanes.len();
+        let lane = *self.networks.entry(node).or_insert(next);
+        if lane == next {
+            self.chart.add_lane(name, "network");
+        }
+        lane
+    }
+
     fn lane(&mut self, node: usize, party: Party) -> usize {
         let next = self.chart.lanes.len();
         let lane = *self.tasks.entry((node, party.id)).or_insert(next);
         if lane == next {
-            let node = self.nodes.get(node).filter(|name| !name.is_empty());
-            let node = node.map(|name| format!("{name} ")).unwrap_or_default();
             let what = match party.started {
                 None => "thread".to_owned(),
                 at if at == self.main => "main".to_owned(),
                 Some(at) => short(at),
             };
-            self.chart.lanes.push(Lane {
-                name: format!("{node}{next}: {what}"),
-                from: self.chart.rows.len(),
-            });
+            let node = self.nodes.get(node).map_or("", String::as_str);
+            self.chart.add_lane(node, &what);
         }
         lane
     }

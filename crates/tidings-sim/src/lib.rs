@@ -67,7 +67,8 @@
 //!   picture:   target/tidings-sim/lost_wakeup-2.svg
 //!      0: main             1: lost_wakeup.rs…
 //!    0 ●┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▶│
-//!    1 ● puts &str into c1 │  lost_wakeup.rs:21
+//!    1 │                   ● runs
+//!    2 ● puts &str into c1 │  lost_wakeup.rs:21
 //!    x deadlock: nothing can run, and no time is waited for
 //! ```
 //!
@@ -104,6 +105,7 @@ mod panics;
 mod place;
 mod run;
 mod shrink;
+mod sights;
 mod sim;
 mod socket;
 mod strategy;

@@ -16,6 +16,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::decisions::{About, Decisions};
+use crate::sights::Sights;
 
 /// Bytes that may be on their way or unread, in each direction.
 const WINDOW: usize = 64 * 1024;
@@ -37,6 +38,7 @@ pub(crate) struct Net {
     links: BTreeMap<(usize, usize), Link>,
     latency: Option<RangeInclusive<Duration>>,
     ports: u16,
+    pub(crate) sights: Sights,
 }
 
 struct Listener {
@@ -68,6 +70,33 @@ enum Happening {
     Reset(usize, usize, ErrorKind),
     /// Nobody has answered for too long.
     GiveUp(usize),
+}
+
+impl Happening {
+    /// The connection, and which of its ends sent this.
+    fn sender(&self) -> Option<(usize, usize)> {
+        match *self {
+            Self::Request(id) => Some((id, 0)),
+            Self::Answer(id, _) => Some((id, 1)),
+            Self::Bytes(id, to, _) | Self::Finish(id, to) | Self::Reset(id, to, _) => {
+                Some((id, 1 - to))
+            }
+            Self::GiveUp(_) => None,
+        }
+    }
+
+    /// For a chart.
+    fn words(&self) -> String {
+        match self {
+            Self::Request(_) => "connects".to_owned(),
+            Self::Answer(_, true) => "accepted".to_owned(),
+            Self::Answer(_, false) => "refused".to_owned(),
+            Self::Bytes(_, _, bytes) => format!("{} B", bytes.len()),
+            Self::Finish(..) => "end".to_owned(),
+            Self::Reset(..) => "reset".to_owned(),
+            Self::GiveUp(_) => "gives up".to_owned(),
+        }
+    }
 }
 
 /// A connection: end 0 asked for it.
@@ -205,25 +234,22 @@ impl Net {
 
     /// The link that something passes at the moment it would arrive.
     fn passes(&self, happening: &Happening) -> Option<(usize, usize)> {
-        let (id, to) = match *happening {
-            Happening::Request(id) => (id, 1),
-            Happening::Answer(id, _) => (id, 0),
-            Happening::Bytes(id, to, _)
-            | Happening::Finish(id, to)
-            | Happening::Reset(id, to, _) => (id, to),
-            Happening::GiveUp(_) => return None,
-        };
+        let (id, from) = happening.sender()?;
         let ends = &self.connections[id].ends;
-        Some((ends[1 - to].node, ends[to].node))
+        Some((ends[from].node, ends[1 - from].node))
     }
 
     fn happen(&mut self, happening: Happening, context: &mut Context<'_>) {
-        if let Some(link) = self.passes(&happening)
-            && let Some(link) = self.links.get_mut(&link)
-            && link.cut
-        {
-            link.held.push(happening);
-            return;
+        if let Some((node, other)) = self.passes(&happening) {
+            let link = self.links.get(&(node, other));
+            let arrived = link.is_none_or(|link| !link.cut);
+            let what = || happening.words();
+            self.sights.passage(context.now, node, other, arrived, what);
+            if !arrived {
+                let link = self.links.entry((node, other)).or_default();
+                link.held.push(happening);
+                return;
+            }
         }
         match happening {
             Happening::Request(id) => {
@@ -241,6 +267,9 @@ impl Net {
                 self.settle(id, if heard { Asked::Made } else { refused }, context);
             }
             Happening::GiveUp(id) => {
+                let [node, other] = [0, 1].map(|end| self.connections[id].ends[end].node);
+                self.sights
+                    .fault(context.now, node, Some(other), "gives up");
                 self.settle(id, Asked::Failed(ErrorKind::TimedOut), context);
             }
             Happening::Bytes(id, to, bytes) => {
@@ -476,6 +505,7 @@ impl Net {
 
     /// A node is no more: what it listened at and all its connections are gone with it.
     pub(crate) fn crash(&mut self, node: usize, context: &mut Context<'_>) {
+        self.sights.fault(context.now, node, None, "crashes");
         let listeners = self.listeners.iter();
         let gone: Vec<SocketAddr> = listeners
             .filter(|(_, listener)| listener.node == node)
@@ -499,6 +529,7 @@ impl Net {
 
     /// Ends all connections between two nodes at once, with an error at both ends.
     pub(crate) fn sever(&mut self, a: usize, b: usize, context: &mut Context<'_>) {
+        self.sights.fault(context.now, a, Some(b), "severed");
         for connection in &mut self.connections {
             let nodes = [0, 1].map(|end| connection.ends[end].node);
             if nodes == [a, b] || nodes == [b, a] {
@@ -511,6 +542,8 @@ impl Net {
 
     /// Cuts or heals what goes from one node to another.
     pub(crate) fn cut(&mut self, from: usize, to: usize, cut: bool, context: &mut Context<'_>) {
+        let what = if cut { "cut off" } else { "healed" };
+        self.sights.fault(context.now, from, Some(to), what);
         let link = self.links.entry((from, to)).or_default();
         link.cut = cut;
         if !cut {
@@ -527,25 +560,14 @@ impl Net {
         }
     }
 
-    /// Who sent it, and when the last thing that was sent so arrives.
-    fn sender(&self, happening: &Happening) -> Option<(usize, usize)> {
-        match *happening {
-            Happening::Request(id) => Some((id, 0)),
-            Happening::Answer(id, _) => Some((id, 1)),
-            Happening::Bytes(id, to, _)
-            | Happening::Finish(id, to)
-            | Happening::Reset(id, to, _) => Some((id, 1 - to)),
-            Happening::GiveUp(_) => None,
-        }
-    }
-
+    /// When the last thing arrives that was sent as this was.
     fn agenda_end(&self, happening: &Happening) -> Option<Duration> {
-        let (id, end) = self.sender(happening)?;
+        let (id, end) = happening.sender()?;
         Some(self.connections[id].ends[end].last)
     }
 
     fn note_end(&mut self, happening: &Happening, time: Duration) {
-        if let Some((id, end)) = self.sender(happening) {
+        if let Some((id, end)) = happening.sender() {
             self.connections[id].ends[end].last = time;
         }
     }

@@ -97,6 +97,10 @@ impl Nodes {
         self.all[node].clock
     }
 
+    pub(crate) fn name(&self, node: usize) -> &str {
+        &self.all[node].name
+    }
+
     pub(crate) fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
@@ -244,6 +248,8 @@ impl Node {
         state.up = true;
         state.incarnation += 1;
         engine.nodes.orders.push_back(Order::Start(self.node));
+        let now = engine.now;
+        engine.net.sights.fault(now, self.node, None, "starts anew");
     }
 
     /// From here on nothing passes between the two; what is sent waits for [`heal`](Self::heal), as
@@ -292,7 +298,13 @@ impl Node {
             i64::from(drift) > -MILLION,
             "a clock goes on: it is slow by less than a million parts"
         );
-        self.world.lock().nodes.all[self.node].clock = Clock { ahead, drift };
+        let mut engine = self.world.lock();
+        engine.nodes.all[self.node].clock = Clock { ahead, drift };
+        let now = engine.now;
+        engine
+            .net
+            .sights
+            .fault(now, self.node, None, "clock is set");
     }
 }
 

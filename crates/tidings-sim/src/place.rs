@@ -50,12 +50,15 @@ impl Origin {
     /// The line that runs it: by cargo, or, if that did not start it, by its own path.
     pub(crate) fn command(&self) -> String {
         let exe = env::current_exe().unwrap_or_default();
+        let profile = profile(&exe);
         match (&self.package, &self.test) {
-            (Some(package), Some(test)) => format!("cargo test -p {package} {test} -- --exact"),
+            (Some(package), Some(test)) => {
+                format!("cargo test {profile}-p {package} {test} -- --exact")
+            }
             (None, Some(test)) => format!("{} {test} --exact", exe.display()),
             (Some(package), None) if is_example(&exe) => {
                 let stem = exe.file_stem().unwrap_or_default().to_string_lossy();
-                format!("cargo run -p {package} --example {stem}")
+                format!("cargo run {profile}-p {package} --example {stem}")
             }
             _ => {
                 let arguments = env::args().skip(1);
@@ -63,6 +66,18 @@ impl Origin {
                 words.collect::<Vec<_>>().join(" ")
             }
         }
+    }
+}
+
+/// The option by which cargo builds into this program's folder, `target/release/deps` for one, and a
+/// space; nothing for what it does by itself. Decisions are the same in any, but who typed `--release`
+/// has that one built.
+fn profile(exe: &Path) -> String {
+    let folder = exe.ancestors().nth(2).and_then(Path::file_name);
+    match folder.and_then(|name| name.to_str()) {
+        Some("release") => "--release ".to_owned(),
+        Some("debug") | None => String::new(),
+        Some(other) => format!("--profile {other} "),
     }
 }
 
@@ -150,7 +165,17 @@ pub(crate) fn save(failure: &Failure) -> Option<(PathBuf, PathBuf)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{HEAD, decode};
+    use std::path::Path;
+
+    use super::{HEAD, decode, profile};
+
+    #[test]
+    fn the_line_builds_what_was_run() {
+        let of = |path| profile(Path::new(path));
+        assert_eq!(of("/p/target/debug/deps/it-01"), "");
+        assert_eq!(of("/p/target/release/examples/one"), "--release ");
+        assert_eq!(of("/p/target/thumb/fast/deps/it-01"), "--profile fast ");
+    }
 
     #[test]
     fn what_is_no_trace_is_refused() {

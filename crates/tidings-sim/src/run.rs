@@ -73,6 +73,9 @@ pub(crate) fn run(
                 steps: 0,
                 drawing: watched.then(Drawing::default),
             };
+            if watched {
+                world.lock().net.sights.watch();
+            }
             run.start(0, "", program());
             let mut trouble = run.drive();
             if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
@@ -265,14 +268,27 @@ impl Run<'_> {
         let Some(index) = found else {
             return;
         };
+        // What has arrived before, and what the task does to the network.
+        self.draw_network();
         let life = &self.lives[index];
+        let who = self.drawing.as_ref().and(life.runtime.ready_party(pick));
         if let Some(task) = life.runtime.step(pick) {
             self.last = (index, task);
         }
-        if let Some(drawing) = &mut self.drawing {
-            for communication in life.runtime.flight_record() {
-                drawing.add(life.number as usize, &communication);
-            }
+        if let (Some(drawing), Some(who)) = (&mut self.drawing, who) {
+            let (record, time) = (life.runtime.flight_record(), self.world.elapsed());
+            drawing.add_poll(life.number as usize, who, &record, time);
+        }
+        self.draw_network();
+    }
+
+    fn draw_network(&mut self) {
+        let Some(drawing) = &mut self.drawing else {
+            return;
+        };
+        let mut engine = self.world.lock();
+        for seen in engine.net.sights.take() {
+            drawing.add_passage(&seen, |node| engine.nodes.name(node));
         }
     }
 

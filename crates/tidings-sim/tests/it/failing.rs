@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tidings::{after, bounded, channel, unbounded, yield_now};
+use tidings::actor::{self, Builder, Mailbox, Reply};
+use tidings::{after, bounded, channel, select, unbounded, yield_now};
 use tidings_sim::{Failure, Kind, Sim, Strategy, world};
 
 /// The canary: a lost update that one schedule in some has.
@@ -56,13 +57,26 @@ fn a_failing_run_is_made_short() {
 }
 
 #[test]
+fn the_picture_shows_in_which_order_tasks_ran() {
+    let failure = fails(&Sim::new(0).seeds(100).strategy(Strategy::Random));
+    let text = failure.chart.to_string();
+    let rows = text.lines().filter(|row| row.contains("● runs"));
+    let order: Vec<_> = rows.map(|row| row.chars().position(|c| c == '●')).collect();
+    // An update is lost if another task runs between the two halves of one.
+    let between = order
+        .windows(3)
+        .any(|row| row[0] == row[2] && row[0] != row[1]);
+    assert!(between, "{order:?} of:\n{text}");
+}
+
+#[test]
 fn the_seed_fails_again_and_the_report_says_how() {
     let failure = fails(&Sim::new(0).seeds(100).name("canary"));
     let again = fails(&Sim::new(failure.seed).name("canary"));
     assert_eq!(failure.to_string(), again.to_string());
     let report = failure.to_string();
-    let command = format!("TIDINGS_SEED={} cargo test", failure.seed);
-    assert!(report.contains(&command), "{report}");
+    let again = format!("  again:     TIDINGS_SEED={} ", failure.seed);
+    assert!(report.contains(&again), "{report}");
     let (trace, picture) = failure.saved.as_ref().expect("files beside the build");
     let text = std::fs::read_to_string(trace).unwrap();
     assert!(text.starts_with("tidings-sim trace 1\n# canary"), "{text}");
@@ -147,6 +161,72 @@ fn a_deadlock_is_told_at_once_with_names_and_lines() {
         "{}",
         failure.message
     );
+}
+
+#[test]
+fn a_deadlock_names_all_that_is_waited_for_with_its_lines() {
+    let lines = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&lines);
+    let failure = Sim::new(0)
+        .check(move || {
+            let lines = Arc::clone(&noted);
+            lines.lock().unwrap().clear();
+            let note = move |line| lines.lock().unwrap().push(line);
+            async move {
+                note(line!() + 1);
+                let mute = actor::spawn(|mailbox: Mailbox<Reply<u8>>| async move {
+                    let _keeps = mailbox;
+                    std::future::pending::<()>().await;
+                });
+                let full = Builder::new().name("full").capacity(1);
+                let full = full.spawn(|mailbox: Mailbox<u8>| async move {
+                    let _keeps = mailbox;
+                    std::future::pending::<()>().await;
+                });
+                full.send(1).await.unwrap();
+                let (_tx, rx) = unbounded::<u16>();
+                let held = Arc::new(tidings::sync::Mutex::new(0));
+                let _guard = held.lock().await;
+                let lock = Arc::clone(&held);
+                let chooses = tidings::spawn({
+                    let note = note.clone();
+                    async move {
+                        note(line!() + 1);
+                        select! { _ = rx.recv() => {}, _guard = lock.lock() => {} }
+                    }
+                });
+                let asks = tidings::spawn({
+                    let note = note.clone();
+                    async move {
+                        note(line!() + 1);
+                        mute.call(|reply| reply).await.unwrap();
+                    }
+                });
+                let sends = tidings::spawn(async move {
+                    note(line!() + 1);
+                    full.send(2).await.unwrap();
+                });
+                chooses.await.unwrap();
+                asks.await.unwrap();
+                sends.await.unwrap();
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadlock);
+    let told = failure.to_string();
+    for words in [
+        "waits for Recv<u16> of",
+        ", or Lock<i32> of",
+        "waits for the answer of actor",
+        "waits for a place in the mailbox of full",
+        "the program waits for the end of the task started at",
+    ] {
+        assert!(told.contains(words), "{words:?} is not in:\n{told}");
+    }
+    for line in lines.lock().unwrap().iter() {
+        let at = format!("failing.rs:{line}");
+        assert!(told.contains(&at), "{at} is not in:\n{told}");
+    }
 }
 
 #[test]

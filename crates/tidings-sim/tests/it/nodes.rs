@@ -290,6 +290,53 @@ fn a_node_that_fails_fails_the_run_by_its_name() {
 }
 
 #[test]
+fn the_picture_shows_what_passes_between_nodes_and_what_befalls_them() {
+    let failure = Sim::new(0)
+        .check(|| async {
+            let (node, here) = (echoing().await, world().program());
+            let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+            here.cut_to(&node);
+            stream.write_all(b"seven").await.unwrap();
+            sleep(Duration::from_secs(1)).await;
+            here.heal(&node);
+            let mut answer = [0; 5];
+            stream.read_exact(&mut answer).await.unwrap();
+            node.sever(&here);
+            node.skew(Duration::from_secs(1), 0);
+            node.restart();
+            sleep(Duration::from_millis(1)).await;
+            let refused = TcpStream::connect(node.address(8)).await;
+            refused.map(drop).unwrap();
+        })
+        .unwrap_err();
+    let (text, picture) = (failure.chart.to_string(), failure.chart.to_svg());
+    let mut rest = &text[..];
+    for word in [
+        ": network",
+        "connects",
+        "accepted",
+        "cut off: echo",
+        "held: 5 B",
+        "healed: echo",
+        " 5 B ─",
+        " 5 B ─",
+        "severed: program",
+        "clock is set",
+        "crashes",
+        "starts anew",
+        "connects",
+        "refused",
+    ] {
+        let Some(at) = rest.find(word) else {
+            panic!("{word:?} comes not, or too late:\n{text}");
+        };
+        rest = &rest[at + word.len()..];
+        let word = word.trim_matches([' ', '─']);
+        assert!(picture.contains(word), "{word:?} is not in {picture}");
+    }
+}
+
+#[test]
 fn nodes_that_wait_for_each_other_for_ever_are_a_deadlock() {
     let failure = Sim::new(0)
         .check(|| async {

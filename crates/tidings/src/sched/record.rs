@@ -229,8 +229,9 @@ fn party(woken: Woken) -> Party {
     }
 }
 
+/// The task in this slot, which is or was alive.
 #[inline(always)]
-fn of(header: *mut task::Header) -> Party {
+pub(super) fn of(header: *mut task::Header) -> Party {
     Task::polled(header).map_or(NOBODY, |(id, at)| Party {
         id,
         started: Some(at),
@@ -302,6 +303,9 @@ pub(super) fn task_panicked(started: &'static Location<'static>) {
     };
     let task = Task::polled(worker.running()).map(|(id, _)| id);
     let last = last_of(&worker.shared(), task);
+    if last.is_empty() {
+        return;
+    }
     eprintln!("the task started at {started} panicked{last}");
 }
 

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use super::seam::Choice;
 use super::worker::Worker;
-use super::{Runtime, Shared, current, deadlock};
+use super::{Party, Runtime, Shared, current, deadlock, record};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, MutexGuard, Parker, lock};
 use crate::task;
@@ -53,6 +53,7 @@ fn ready(worker: &Worker, shared: &Shared) -> usize {
 /// use tidings::sched::{Runtime, Seeded};
 /// let rt = Runtime::builder().seam(Seeded::new(7)).build().unwrap();
 /// let task = rt.spawn(async { tidings::spawn(async { 6 * 7 }).await.unwrap() });
+/// assert!(rt.ready_party(0).is_some() && rt.ready_party(1).is_none());
 /// while rt.ready() > 0 {
 ///     rt.step(0);
 /// }
@@ -84,6 +85,27 @@ impl Runtime {
         let worker = self.solo();
         ready(&worker, &self.shared);
         worker.number_tasks(numbers);
+    }
+
+    /// Who the `pick`th of those is that are [`ready`](Self::ready), as the
+    /// [flight recorder](super::Builder::flight_recorder) names him; `None` beyond them.
+    ///
+    /// # Panics
+    /// Without a seam.
+    #[must_use]
+    pub fn ready_party(&self, pick: usize) -> Option<Party> {
+        let worker = self.solo();
+        ready(&worker, &self.shared);
+        let (mut at, mut found) = (0, None);
+        worker.local(|local| {
+            local.each(|task| {
+                if at == pick {
+                    found = Some(record::of(task.as_ptr()));
+                }
+                at += 1;
+            });
+        });
+        found
     }
 
     /// Runs the `pick`th of the tasks that are [`ready`](Self::ready) for one poll, on this thread;
