@@ -4,7 +4,7 @@ use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
@@ -15,6 +15,7 @@ use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
 use tidings_link::{Exports, Server};
 
 use crate::engine::{Engine, EngineError, Expect, Subscription};
+use crate::feed::Work;
 use crate::links::{Links, number, serve, within};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
@@ -66,7 +67,7 @@ pub struct Cluster {
 
 pub(crate) struct Inner {
     pub(crate) engine: Arc<dyn Engine>,
-    options: Options,
+    pub(crate) options: Options,
     pub(crate) me: Owner,
     record: Record,
     pub(crate) exports: Exports,
@@ -95,6 +96,7 @@ pub(crate) struct State {
     /// How many places in groups there have been.
     pub(crate) places: u64,
     pub(crate) found: Found,
+    feeds: Vec<Weak<Work>>,
     listeners: Vec<Sender<Change>>,
     /// What has changed, for those who listened then, in its order.
     untold: VecDeque<(Change, Vec<Sender<Change>>)>,
@@ -190,6 +192,7 @@ impl Cluster {
                 free: Vec::new(),
                 places: 0,
                 found: BTreeMap::new(),
+                feeds: Vec::new(),
                 listeners: Vec::new(),
                 untold: VecDeque::new(),
                 telling: false,
@@ -262,8 +265,8 @@ impl Cluster {
         self.inner.ended.read().map(|&ended| ended)
     }
 
-    /// Leaves: gives all names back, tells the others, and ends the links in order: calls that are under
-    /// way have so long to end.
+    /// Leaves: gives all names back, feeds no actor any more, ends the links in order, and tells the others.
+    /// Messages of queues and calls that are under way have so long to end.
     pub async fn leave(&self, limit: Duration) {
         let inner = &self.inner;
         let held: Vec<String> = inner.lock().held.keys().cloned().collect();
@@ -271,7 +274,12 @@ impl Cluster {
             // What cannot be freed is nobody's once we are down.
             inner.release(&name).await;
         }
-        within(limit, inner.links.drain()).await;
+        let over = async {
+            let feeds = inner.feeds(None);
+            future::join_all(feeds.iter().map(|feed| feed.stop(limit))).await;
+            inner.links.drain().await;
+        };
+        within(limit, over).await;
         // Its revision changes while the lease is kept.
         for _ in 0..3 {
             let revision = inner.lock().revision;
@@ -358,6 +366,19 @@ impl Inner {
             let over = std::pin::pin!(over.cancelled().into_future());
             future::select(std::pin::pin!(work), over).await;
         }));
+    }
+
+    /// The token that is cancelled when our membership is over.
+    pub(crate) fn over(&self) -> &CancellationToken {
+        &self.over
+    }
+
+    /// The feeds that are there, and another.
+    pub(crate) fn feeds(&self, another: Option<&Arc<Work>>) -> Vec<Arc<Work>> {
+        let mut state = self.lock();
+        state.feeds.extend(another.map(Arc::downgrade));
+        state.feeds.retain(|feed| feed.strong_count() > 0);
+        state.feeds.iter().filter_map(Weak::upgrade).collect()
     }
 
     fn is_dead(&self, life: &Owner) -> bool {

@@ -1,5 +1,5 @@
-//! What a cluster asks of the engine under it: messages by subject, and keys that are written by
-//! compare-and-set, expire, and can be watched.
+//! What a cluster asks of the engine under it: messages by subject; keys that are written by
+//! compare-and-set, expire, and can be watched; and queues, whose messages are kept until they are done.
 //!
 //! Implementations are [`Memory`](crate::memory::Memory) and `Nats`; one conformance suite,
 //! `tests/it/conformance.rs`, runs against both and says in code what this page says in words.
@@ -20,7 +20,8 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + S
 ///
 /// Messages are delivered at most once, and in order from one publisher to one subscription; what
 /// comes while nobody subscribes is gone. Keys are kept by the engine: all writes of all keys have an
-/// order, which their revisions tell.
+/// order, which their revisions tell. Queues keep messages, and give each to one node after the other until
+/// one says that it is done.
 ///
 /// Dropping an operation leaves its outcome unknown.
 pub trait Engine: fmt::Debug + Send + Sync + 'static {
@@ -80,6 +81,65 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     ///
     /// It outlasts an engine that could not be reached for a while. When it ends, begin another.
     fn watch(&self) -> Answer<'_, Watch>;
+
+    /// Opens a queue, which is made if it is not there, for this connection. A message that was fetched
+    /// and of which nothing is heard for so long is given out again; the answer is how long that is: a
+    /// queue that was there keeps to what was said when it was made.
+    fn open<'a>(&'a self, queue: &'a str, hold: Duration) -> Answer<'a, Duration>;
+
+    /// Puts a message at the end of a queue: `true`. If a message of this id was put there within the
+    /// last [`DUPLICATES`], nothing is done: `false`. To ask again, when the outcome is not known, is
+    /// therefore safe.
+    ///
+    /// # Errors
+    /// [`NoResponders`](EngineError::NoResponders) if there is no such queue.
+    fn enqueue<'a>(&'a self, queue: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, bool>;
+
+    /// Takes up to so many messages out of a queue that this connection has [opened](Self::open), the
+    /// eldest first: those that are there, or the first that comes within this time. They are held for
+    /// us. Dropping the wait gives back what was taken, or it is given out again after the hold.
+    ///
+    /// # Errors
+    /// [`NoResponders`](EngineError::NoResponders) if it is not open, or gone.
+    fn fetch<'a>(
+        &'a self,
+        queue: &'a str,
+        max: usize,
+        within: Duration,
+    ) -> Answer<'a, Vec<Delivery>>;
+
+    /// Says what has become of a message that was fetched. Only for [`Done`](Settle::Done) it is waited
+    /// until the engine has heard it.
+    fn settle<'a>(&'a self, delivery: &'a Delivery, settle: Settle) -> Answer<'a, ()>;
+}
+
+/// So long a queue knows the ids of what was put.
+pub const DUPLICATES: Duration = Duration::from_secs(120);
+
+/// A message that was fetched from a queue: [`Engine::fetch`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// What its publisher called it; its number, behind a `#`, if that has not.
+    pub id: String,
+    /// Its place in the queue.
+    pub number: u64,
+    /// How often it was given out, this time included.
+    pub tries: u64,
+    /// What it says.
+    pub payload: Bytes,
+    /// By which the engine knows it.
+    pub receipt: String,
+}
+
+/// What has become of a message: [`Engine::settle`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settle {
+    /// It is done, and removed.
+    Done,
+    /// It is to be given out again, after this time.
+    Again(Duration),
+    /// It is being worked on: the hold begins anew.
+    Working,
 }
 
 /// What must be under a key for it to be written.
@@ -144,7 +204,7 @@ impl<T> fmt::Debug for Arrivals<T> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EngineError {
-    /// Nobody subscribes to that subject: a request was not received.
+    /// Nobody subscribes to that subject, or there is no such queue: it was not received.
     NoResponders,
     /// No answer came in time. Whether a request was received is not known.
     Timeout,
@@ -159,7 +219,9 @@ pub enum EngineError {
 impl fmt::Display for EngineError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoResponders => f.write_str("nobody subscribes to that subject"),
+            Self::NoResponders => {
+                f.write_str("nobody subscribes to that subject, or there is no such queue")
+            }
             Self::Timeout => f.write_str("no answer came in time"),
             Self::Conflict => f.write_str("something else is under that key"),
             Self::Unreachable(why) => write!(f, "the engine cannot be reached: {why}"),

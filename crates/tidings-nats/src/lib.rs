@@ -73,19 +73,24 @@
 
 mod cluster;
 mod engine;
+mod feed;
 mod links;
 pub mod memory;
 mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
 mod options;
+mod queue;
 mod route;
 mod view;
 
 pub use cluster::Cluster;
 pub use engine::{
-    Answer, Arrivals, Engine, EngineError, Entry, Expect, Message, Subscription, Watch,
+    Answer, Arrivals, DUPLICATES, Delivery, Engine, EngineError, Entry, Expect, Message, Settle,
+    Subscription, Watch,
 };
+pub use feed::{Feed, FeedEnd, FeedOptions, FeedStats, Handled};
 pub use names::{LookupError, Name, NameError};
 pub use options::{JoinError, Options};
+pub use queue::{Aside, Body, Queue};
 pub use view::{Change, Down, Ended, Member};

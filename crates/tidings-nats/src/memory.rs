@@ -18,8 +18,11 @@ use tidings::time::Instant;
 use tidings::{Event, after, at};
 
 use crate::engine::{
-    Answer, Arrivals, Engine, EngineError, Entry, Expect, Message, Subscription, Watch,
+    Answer, Arrivals, Delivery, Engine, EngineError, Entry, Expect, Message, Settle, Subscription,
+    Watch,
 };
+
+mod queues;
 
 /// So long an operation waits for a server that it cannot reach.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -85,6 +88,8 @@ fn one_in(n: usize) -> bool {
 #[derive(Clone, Default)]
 pub struct Server {
     state: Arc<Mutex<State>>,
+    /// Something has happened to a queue.
+    queued: Arc<Notify>,
 }
 
 #[derive(Default)]
@@ -94,6 +99,7 @@ struct State {
     revision: u64,
     subscribers: BTreeMap<u64, Subscriber>,
     watchers: BTreeMap<u64, Queue<Entry>>,
+    queues: BTreeMap<String, queues::Kept>,
     /// Connections that are cut off.
     cut: BTreeSet<u64>,
     /// The last number of a connection, subscription, watch or inbox.
@@ -277,7 +283,7 @@ impl Server {
         });
     }
 
-    /// Loses all keys, as a server does that kept them in memory and was started anew: revisions begin
+    /// Loses all keys, but no queue, as a server does that kept them in memory and was started anew: revisions begin
     /// anew, and who watches hears nothing any more, nor that it does not.
     pub fn forget(&self) {
         self.with(|state, _| {
@@ -337,6 +343,7 @@ impl Memory {
             let queues = state.subscribers.values().map(|s| &s.queue);
             bells.extend(queues.map(|queue| Arc::clone(&queue.bell)));
         });
+        self.server.queued.notify_waiters();
     }
 
     /// The way to the server, or back. What is lost on it, nobody tells: its sender gives up.
@@ -566,5 +573,29 @@ impl Engine for Memory {
                 async |reader| Some((reader.next(next_change).await?, reader)),
             )))
         })
+    }
+
+    fn open<'a>(&'a self, queue: &'a str, hold: Duration) -> Answer<'a, Duration> {
+        Box::pin(self.there(move |state, _| Ok(state.open(queue, hold))))
+    }
+
+    fn enqueue<'a>(&'a self, queue: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, bool> {
+        Box::pin(self.with_queue(move |state| state.enqueue(queue, id, payload)))
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        queue: &'a str,
+        max: usize,
+        within: Duration,
+    ) -> Answer<'a, Vec<Delivery>> {
+        Box::pin(self.take(queue, max, within))
+    }
+
+    fn settle<'a>(&'a self, delivery: &'a Delivery, settle: Settle) -> Answer<'a, ()> {
+        Box::pin(self.with_queue(move |state| {
+            state.settle(delivery, settle);
+            Ok(())
+        }))
     }
 }

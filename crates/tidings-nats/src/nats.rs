@@ -5,9 +5,9 @@
 //! needs tokio's time (requests, keys) is done by a task on that thread.
 //!
 //! Keys lie in one JetStream key-value bucket, in the servers' memory: leases and names are asserted
-//! anew by those who hold them, and are not worth a disk. JetStream says that a write is done before it
-//! is on a disk, and has lost such writes when machines lost power (Jepsen, NATS 2.12.1, December
-//! 2025): do not keep anything else there.
+//! anew by those who hold them, and are not worth a disk. Queues (`nats/queues.rs`) lie on disks.
+//! JetStream says that a write is done before it is on a disk, and has lost such writes when machines lost
+//! power (Jepsen, NATS 2.12.1, December 2025), unless the servers say `sync_interval: always`.
 
 use std::fmt;
 use std::pin::pin;
@@ -27,8 +27,11 @@ use futures_util::{StreamExt, future};
 use tokio::runtime::{Handle, Runtime};
 
 use crate::engine::{
-    Answer, Arrivals, Engine, EngineError, Entry, Expect, Message, Subscription, Watch,
+    Answer, Arrivals, Delivery, Engine, EngineError, Entry, Expect, Message, Settle, Subscription,
+    Watch,
 };
+
+mod queues;
 
 /// So long an operation on keys waits for the server.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -65,6 +68,7 @@ struct Inner {
     context: Context,
     store: Store,
     bucket: Bucket,
+    queues: queues::Queues,
     lost: Arc<AtomicU64>,
     tokio: Tokio,
 }
@@ -194,6 +198,7 @@ impl Nats {
             context,
             store,
             bucket,
+            queues: queues::Queues::default(),
             lost,
             tokio,
         };
@@ -249,6 +254,16 @@ fn unreachable(error: impl fmt::Display) -> EngineError {
     EngineError::Unreachable(error.to_string())
 }
 
+/// Why the server has not taken what was published to a stream.
+fn refused(error: PublishError) -> EngineError {
+    match error.kind() {
+        PublishErrorKind::WrongLastSequence => EngineError::Conflict,
+        PublishErrorKind::StreamNotFound => EngineError::NoResponders,
+        PublishErrorKind::MaxPayloadExceeded => EngineError::Refused(error.to_string()),
+        _ => unreachable(error),
+    }
+}
+
 async fn entry(store: &Store, key: &str) -> Result<Option<kv::Entry>, EngineError> {
     store.entry(key).await.map_err(unreachable)
 }
@@ -267,12 +282,6 @@ async fn write_after(
         let secs = ttl.as_millis().div_ceil(1000).max(1);
         headers.insert(NATS_MESSAGE_TTL, format!("{secs}s"));
     }
-    let refused = |error: PublishError| match error.kind() {
-        PublishErrorKind::WrongLastSequence => EngineError::Conflict,
-        PublishErrorKind::StreamNotFound => EngineError::NoResponders,
-        PublishErrorKind::MaxPayloadExceeded => EngineError::Refused(error.to_string()),
-        _ => unreachable(error),
-    };
     let sent = context.publish_with_headers(subject, headers, value).await;
     let written = sent.map_err(refused)?.await.map_err(refused)?;
     Ok(written.sequence)
@@ -408,6 +417,27 @@ impl Engine for Nats {
             }));
             Ok(Arrivals::new(changes.into_stream()))
         }))
+    }
+
+    fn open<'a>(&'a self, queue: &'a str, hold: Duration) -> Answer<'a, Duration> {
+        Box::pin(self.open_queue(queue, hold))
+    }
+
+    fn enqueue<'a>(&'a self, queue: &'a str, id: &'a str, payload: Bytes) -> Answer<'a, bool> {
+        Box::pin(self.put(queue, id, payload))
+    }
+
+    fn fetch<'a>(
+        &'a self,
+        queue: &'a str,
+        max: usize,
+        within: Duration,
+    ) -> Answer<'a, Vec<Delivery>> {
+        Box::pin(self.take(queue, max, within))
+    }
+
+    fn settle<'a>(&'a self, delivery: &'a Delivery, settle: Settle) -> Answer<'a, ()> {
+        Box::pin(self.say(delivery, settle))
     }
 }
 

@@ -24,6 +24,7 @@ pub struct Options {
     pub(crate) node: String,
     pub(crate) lease: Duration,
     pub(crate) patience: Duration,
+    pub(crate) hold: Duration,
     pub(crate) listen: Option<String>,
     pub(crate) advertise: Option<String>,
     pub(crate) insecure: bool,
@@ -46,6 +47,7 @@ impl Options {
             node: node.into(),
             lease: Duration::from_secs(10),
             patience: Duration::from_secs(10),
+            hold: Duration::from_secs(30),
             listen: None,
             advertise: None,
             insecure: false,
@@ -71,6 +73,14 @@ impl Options {
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
+        self
+    }
+
+    /// A message of a [`Queue`](crate::Queue) that a node has fetched is given to another if the engine
+    /// has not heard of it for so long: 30 s, if nobody says otherwise. It counts for queues that this node makes.
+    #[must_use]
+    pub fn hold(mut self, hold: Duration) -> Self {
+        self.hold = hold.max(Duration::from_secs(1));
         self
     }
 
@@ -119,7 +129,7 @@ impl Options {
         self
     }
 
-    /// On how many servers of NATS' own cluster the keys lie: one, if nobody says otherwise.
+    /// On how many servers of NATS' own cluster keys and queues lie: one, if nobody says otherwise.
     #[cfg(feature = "nats")]
     #[must_use]
     pub fn replicas(mut self, servers: usize) -> Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use tidings_nats::{Engine, EngineError, Expect, Watch};
+use tidings_nats::{Engine, EngineError, Expect, Settle, Watch};
 
 /// Two connections to one server.
 struct Two {
@@ -74,6 +74,12 @@ conformance!(
     a_watch_tells_what_is_there_and_what_changes_in_the_order_of_revisions,
     what_expires_is_gone_is_told_and_can_be_created_again,
     a_key_that_is_written_anew_in_time_does_not_expire,
+    a_queue_gives_each_message_to_one_until_it_is_done,
+    a_message_of_an_id_that_was_put_is_not_put_again,
+    a_message_that_is_given_back_comes_again_after_its_pause,
+    a_message_of_which_nothing_is_heard_is_given_out_again_and_one_that_is_worked_on_is_not,
+    a_fetch_that_is_dropped_takes_nothing_with_it,
+    a_queue_that_is_not_there_is_told_of,
 );
 
 async fn messages_come_in_the_order_of_their_publisher(Two { one, other }: Two) {
@@ -300,4 +306,115 @@ async fn a_key_that_is_written_anew_in_time_does_not_expire(Two { one, other }: 
             .unwrap();
         assert_eq!(change(&mut watch).await, put("lease", &value));
     }
+}
+
+async fn a_queue_gives_each_message_to_one_until_it_is_done(Two { one, other }: Two) {
+    assert_eq!(one.open("jobs", LONG).await, Ok(LONG));
+    // It keeps to what was said first.
+    assert_eq!(other.open("jobs", SHORT).await, Ok(LONG));
+    assert_eq!(other.fetch("jobs", 3, SHORT).await, Ok(Vec::new()));
+    for id in ["a", "b", "c"] {
+        let put = one.enqueue("jobs", id, Bytes::copy_from_slice(id.as_bytes()));
+        assert_eq!(put.await, Ok(true));
+    }
+    let first = one.fetch("jobs", 2, LONG).await.unwrap();
+    let rest = other.fetch("jobs", 2, LONG).await.unwrap();
+    let all: Vec<_> = first.iter().chain(&rest).collect();
+    let ids: Vec<&str> = all.iter().map(|delivery| delivery.id.as_str()).collect();
+    assert_eq!((ids, first.len()), (vec!["a", "b", "c"], 2));
+    for (place, delivery) in all.into_iter().enumerate() {
+        assert_eq!((delivery.tries, delivery.number), (1, place as u64 + 1));
+        assert_eq!(delivery.payload, delivery.id);
+        one.settle(delivery, Settle::Done).await.unwrap();
+    }
+    assert_eq!(other.fetch("jobs", 3, SHORT).await, Ok(Vec::new()));
+    // Who waits gets what comes.
+    let waiting = tidings::spawn(async move { other.fetch("jobs", 3, LONG).await });
+    one.enqueue("jobs", "d", Bytes::new()).await.unwrap();
+    assert_eq!(waiting.await.unwrap().unwrap()[0].id, "d");
+}
+
+async fn a_message_of_an_id_that_was_put_is_not_put_again(Two { one, other }: Two) {
+    one.open("jobs", LONG).await.unwrap();
+    other.open("jobs", LONG).await.unwrap();
+    assert_eq!(one.enqueue("jobs", "a", "1".into()).await, Ok(true));
+    assert_eq!(other.enqueue("jobs", "a", "2".into()).await, Ok(false));
+    let all = one.fetch("jobs", 5, LONG).await.unwrap();
+    assert_eq!((all.len(), all[0].payload.as_ref()), (1, &b"1"[..]));
+    one.settle(&all[0], Settle::Done).await.unwrap();
+    // Nor when it is done.
+    assert_eq!(one.enqueue("jobs", "a", "3".into()).await, Ok(false));
+    assert_eq!(one.fetch("jobs", 5, SHORT).await, Ok(Vec::new()));
+}
+
+async fn a_message_that_is_given_back_comes_again_after_its_pause(Two { one, other }: Two) {
+    one.open("jobs", LONG).await.unwrap();
+    other.open("jobs", LONG).await.unwrap();
+    one.enqueue("jobs", "a", Bytes::new()).await.unwrap();
+    let mut delivery = one.fetch("jobs", 1, LONG).await.unwrap().remove(0);
+    for tries in 2..5 {
+        let since = tidings::time::Instant::now();
+        let again = Settle::Again(Duration::from_secs(1));
+        one.settle(&delivery, again).await.unwrap();
+        delivery = other.fetch("jobs", 1, LONG).await.unwrap().remove(0);
+        assert_eq!(delivery.tries, tries);
+        // The server's clock is not ours.
+        assert!(since.elapsed() > Duration::from_millis(900));
+    }
+    one.settle(&delivery, Settle::Done).await.unwrap();
+    assert_eq!(one.fetch("jobs", 5, SHORT).await, Ok(Vec::new()));
+}
+
+async fn a_message_of_which_nothing_is_heard_is_given_out_again_and_one_that_is_worked_on_is_not(
+    Two { one, other }: Two,
+) {
+    let hold = Duration::from_secs(1);
+    one.open("jobs", hold).await.unwrap();
+    other.open("jobs", hold).await.unwrap();
+    one.enqueue("jobs", "left", Bytes::new()).await.unwrap();
+    one.enqueue("jobs", "kept", Bytes::new()).await.unwrap();
+    let ours = one.fetch("jobs", 2, LONG).await.unwrap();
+    let [left, kept] = &ours[..] else {
+        panic!("both are there: {ours:?}");
+    };
+    let working = async {
+        for _ in 0..12 {
+            one.settle(kept, Settle::Working).await.unwrap();
+            tidings::after(Duration::from_millis(250)).await;
+        }
+        one.settle(kept, Settle::Done).await.unwrap();
+    };
+    let (again, ()) = futures_util::future::join(other.fetch("jobs", 2, LONG), working).await;
+    let again = again.unwrap();
+    assert_eq!(
+        (again.len(), again[0].number, again[0].tries),
+        (1, left.number, 2)
+    );
+    other.settle(&again[0], Settle::Done).await.unwrap();
+    assert_eq!(other.fetch("jobs", 2, 2 * hold).await, Ok(Vec::new()));
+}
+
+async fn a_fetch_that_is_dropped_takes_nothing_with_it(Two { one, other }: Two) {
+    one.open("jobs", LONG).await.unwrap();
+    other.open("jobs", LONG).await.unwrap();
+    for _ in 0..3 {
+        let fetch = one.fetch("jobs", 1, LONG);
+        let late = std::pin::pin!(tidings::after(SHORT).into_future());
+        let first = futures_util::future::select(fetch, late).await;
+        assert!(matches!(first, futures_util::future::Either::Right(_)));
+    }
+    // What one has done is done once it has an answer.
+    let done = one.request("nobody", Bytes::new(), LONG).await;
+    assert_eq!(done, Err(EngineError::NoResponders));
+    tidings::after(SHORT).into_future().await;
+    other.enqueue("jobs", "a", Bytes::new()).await.unwrap();
+    let delivery = other.fetch("jobs", 1, LONG).await.unwrap().remove(0);
+    assert_eq!(delivery.id, "a");
+}
+
+async fn a_queue_that_is_not_there_is_told_of(Two { one, .. }: Two) {
+    let put = one.enqueue("nowhere", "a", Bytes::new()).await;
+    assert_eq!(put, Err(EngineError::NoResponders));
+    let fetched = one.fetch("nowhere", 1, SHORT).await;
+    assert_eq!(fetched, Err(EngineError::NoResponders));
 }

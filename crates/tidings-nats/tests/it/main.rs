@@ -5,5 +5,6 @@ mod conformance;
 mod counter;
 #[cfg(feature = "nats")]
 mod on_nats;
+mod queue;
 #[cfg(feature = "nats")]
 mod server;
