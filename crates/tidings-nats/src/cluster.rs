@@ -20,8 +20,8 @@ use crate::links::{Links, number, serve, within};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
 use crate::route;
+use crate::view::{CLUSTER, json, node_key};
 use crate::view::{Change, Condemned, Down, Effect, Ended, Member, Owner, Record, View};
-use crate::view::{json, node_key};
 
 /// A node's place in a cluster: one life of it. Clones are the same membership.
 ///
@@ -312,24 +312,51 @@ impl Inner {
         self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Is this engine our cluster's? It is whose it says, and ours if it says nothing.
+    async fn mark(&self) -> Result<(), JoinError> {
+        let ours = self.options.cluster.as_bytes();
+        loop {
+            let there = self.engine.read(CLUSTER).await?;
+            if let Some(theirs) = there.and_then(|there| there.value) {
+                let name = || String::from_utf8_lossy(&theirs).into_owned();
+                return match theirs == ours {
+                    true => Ok(()),
+                    false => Err(JoinError::OtherCluster(name())),
+                };
+            }
+            let ours = self.options.cluster.clone().into();
+            let written = self.engine.write(CLUSTER, ours, Expect::Absent, None);
+            match written.await {
+                // Another was faster.
+                Err(EngineError::Conflict) => {}
+                written => return written.map(drop).map_err(JoinError::from),
+            }
+        }
+    }
+
     /// Writes our record, whatever was there: we take the place of a life before.
-    async fn enter(&self) -> Result<(), EngineError> {
+    async fn enter(&self) -> Result<(), JoinError> {
         let key = node_key(&self.me.node);
         let until = Instant::now() + self.options.patience;
         loop {
             let there = async {
+                self.mark().await?;
                 let there = self.engine.read(&key).await?;
                 let expect = there.map_or(Expect::Absent, |e| Expect::Revision(e.revision));
                 let lease = Some(self.options.lease);
                 let record = json(&self.record);
-                self.engine.write(&key, record, expect, lease).await
+                let written = self.engine.write(&key, record, expect, lease).await;
+                written.map_err(JoinError::from)
             };
             match there.await {
                 Ok(revision) => {
                     self.lock().revision = revision;
                     return Ok(());
                 }
-                Err(error @ EngineError::Refused(_)) => return Err(error),
+                Err(
+                    error @ (JoinError::Engine(EngineError::Refused(_))
+                    | JoinError::OtherCluster(_)),
+                ) => return Err(error),
                 Err(error) if Instant::now() >= until => return Err(error),
                 Err(_) => tidings::after(Duration::from_millis(50)).await,
             }
@@ -544,6 +571,7 @@ impl Inner {
                 Ok(None) => {
                     // It has expired; or all keys are lost, and the watch may not know.
                     self.anew.notify_one();
+                    let _ = self.mark().await;
                     Expect::Absent
                 }
                 Ok(Some(there)) => {

@@ -8,18 +8,19 @@ use std::sync::Arc;
 use tidings::Event;
 use tidings::actor::Reference;
 use tidings::channel::ivar::IVar;
-use tidings::remote::Remote;
+use tidings::remote::{Interface, Remote, interface};
 use tidings_link::{ConnectError, GetError};
 
 use crate::cluster::{Cluster, Inner};
 use crate::engine::{EngineError, Expect};
-use crate::view::{Down, Ended, Owner, Record, json, name_key, node_key};
+use crate::view::{Down, Ended, Owner, Record, Registered, json, name_key, node_key};
 
 /// What is under a name of ours.
 pub(crate) struct Held {
     pub(crate) lost: Arc<IVar<()>>,
     /// The reference, for those who ask here.
     local: Box<dyn Any + Send + Sync>,
+    interface: &'static Interface,
 }
 
 /// A name that is ours: [`Cluster::register`]. Dropped, it is given back.
@@ -96,8 +97,20 @@ impl Error for NameError {}
 pub enum LookupError {
     /// No member has this name.
     NoSuchName,
-    /// It is the name of an actor of another interface, or of one whose methods have other shapes; or
-    /// the link ended.
+    /// It is the name of an actor of another interface: that, and ours.
+    OtherInterface(String, &'static str),
+    /// A method of its interface has another shape there: there is another version of the program.
+    OtherShape {
+        /// The method, with its interface.
+        method: String,
+        /// The node.
+        node: String,
+        /// The hash of its shape there.
+        theirs: u32,
+        /// The hash of its shape here.
+        ours: u32,
+    },
+    /// Its node gave no reference, or the link ended.
     Get(GetError),
     /// There is no way to its node: neither direct nor through the engine.
     Link(ConnectError),
@@ -113,6 +126,18 @@ impl fmt::Display for LookupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoSuchName => f.write_str("no member has this name"),
+            Self::OtherInterface(theirs, ours) => {
+                write!(f, "it is the name of a {theirs}, not of a {ours}")
+            }
+            Self::OtherShape {
+                method,
+                node,
+                theirs,
+                ours,
+            } => write!(
+                f,
+                "{method} has another shape on node {node:?}: {theirs:08x}, and {ours:08x} here"
+            ),
             Self::Get(error) => error.fmt(f),
             Self::Link(error) => error.fmt(f),
             Self::Engine(error) => error.fmt(f),
@@ -139,6 +164,27 @@ fn is_name(name: &str) -> bool {
         && !name.contains("..")
 }
 
+/// Is that what we take it for? As a link will find, but before there is one.
+fn fits(theirs: &Registered, ours: &Interface) -> Result<(), LookupError> {
+    if theirs.interface != ours.name() {
+        let theirs = theirs.interface.clone();
+        return Err(LookupError::OtherInterface(theirs, ours.name()));
+    }
+    for method in ours.methods() {
+        if let Some(number) = theirs.methods.get(method.name())
+            && *number != method.number()
+        {
+            return Err(LookupError::OtherShape {
+                method: format!("{}.{}", ours.name(), method.name()),
+                node: theirs.owner.node.clone(),
+                theirs: *number,
+                ours: method.number(),
+            });
+        }
+    }
+    Ok(())
+}
+
 impl Cluster {
     /// Gives an actor a name, by which every member finds it. It is kept alive by that, until the
     /// [`Name`] is dropped or lost.
@@ -161,7 +207,9 @@ impl Cluster {
         let held = Held {
             lost: Arc::clone(&lost),
             local: Box::new(reference.clone()),
+            interface: interface::<R::Message>(),
         };
+        let registered = Registered::new(&self.inner.me, held.interface);
         let inner = &self.inner;
         inner.hold(name, held)?;
         // Who finds the name is to find the actor.
@@ -171,7 +219,7 @@ impl Cluster {
             name: name.to_owned(),
             lost,
         };
-        inner.claim(name).await.map(|()| guard)
+        inner.claim(name, &registered).await.map(|()| guard)
     }
 
     /// The actor of this name: on whichever node it is, as the same reference.
@@ -180,7 +228,8 @@ impl Cluster {
     /// becomes another's.
     ///
     /// # Errors
-    /// If there is none, or no way to it.
+    /// If there is none, or no way to it; if it is of another interface, or one of its methods has another shape
+    /// there. Nothing was sent to it.
     pub async fn lookup<R>(&self, name: &str) -> Result<R, LookupError>
     where
         R: Reference<Message: Remote>,
@@ -294,11 +343,12 @@ impl Inner {
     }
 
     /// Writes a name down as ours.
-    async fn claim(&self, name: &str) -> Result<(), NameError> {
+    async fn claim(&self, name: &str, registered: &Registered) -> Result<(), NameError> {
         let key = name_key(name);
         let mut expect = Expect::Absent;
         loop {
-            let written = self.engine.write(&key, json(&self.me), expect, None).await;
+            let value = json(registered);
+            let written = self.engine.write(&key, value, expect, None).await;
             match written {
                 Ok(_) => return Ok(()),
                 Err(EngineError::Conflict) => {}
@@ -308,10 +358,13 @@ impl Inner {
             expect = match there {
                 None => Expect::Absent,
                 Some(there) => {
-                    let owner = there.value.as_deref().map(serde_json::from_slice::<Owner>);
-                    match owner {
-                        Some(Ok(owner)) if owner == self.me => return Ok(()),
-                        Some(Ok(owner)) if self.lives(&owner).await? => {
+                    let theirs = there.value.as_deref();
+                    let theirs = theirs.map(serde_json::from_slice::<Registered>);
+                    match theirs {
+                        Some(Ok(theirs)) if theirs == *registered => return Ok(()),
+                        Some(Ok(Registered { owner, .. }))
+                            if owner != self.me && self.lives(&owner).await? =>
+                        {
                             return Err(NameError::Taken(owner.node));
                         }
                         _ => Expect::Revision(there.revision),
@@ -342,22 +395,26 @@ impl Inner {
 
     /// Claims what is ours and is not written so; frees what was given back.
     pub(crate) async fn assert(&self) {
-        let (free, missing): (Vec<String>, Vec<String>) = {
+        let (free, missing) = {
             let mut state = self.lock();
             let free = std::mem::take(&mut state.free);
-            let missing = state.held.keys().filter(|name| {
-                let owner = state.view.owner(name);
-                owner != Some(&self.me)
+            let held = state.held.iter().map(|(name, held)| {
+                let registered = Registered::new(&self.me, held.interface);
+                (name.clone(), registered)
             });
-            (free, missing.cloned().collect())
+            let is_missing = |(name, registered): &(String, Registered)| {
+                state.view.registered(name) != Some(registered)
+            };
+            let missing: Vec<_> = held.filter(is_missing).collect();
+            (free, missing)
         };
         for name in free {
             if !self.lock().held.contains_key(&name) && !self.release(&name).await {
                 self.lock().free.push(name);
             }
         }
-        for name in missing {
-            if let Err(NameError::Taken(_)) = self.claim(&name).await {
+        for (name, registered) in missing {
+            if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await {
                 self.lose(&name);
             }
         }
@@ -370,8 +427,9 @@ impl Inner {
             return false;
         };
         let Some(there) = there else { return true };
-        let owner = there.value.as_deref().map(serde_json::from_slice::<Owner>);
-        if !matches!(owner, Some(Ok(owner)) if owner == self.me) {
+        let registered = there.value.as_deref();
+        let registered = registered.map(serde_json::from_slice::<Registered>);
+        if !matches!(registered, Some(Ok(there)) if there.owner == self.me) {
             return true;
         }
         let removed = self.engine.remove(&key, there.revision).await;
@@ -406,25 +464,26 @@ impl Inner {
         R: Reference<Message: Remote>,
     {
         self.alive().map_err(LookupError::Ended)?;
-        let seen = self.lock().view.owner(name).cloned();
-        let owner = match seen {
-            Some(owner) => owner,
+        let seen = self.lock().view.registered(name).cloned();
+        let registered = match seen {
+            Some(registered) => registered,
             // It may have been claimed a moment ago.
             None => {
                 let there = self.engine.read(&name_key(name)).await?;
-                let owner = there.and_then(|there| there.value);
-                let owner = owner.and_then(|value| serde_json::from_slice(&value).ok());
-                owner.ok_or(LookupError::NoSuchName)?
+                let there = there.and_then(|there| there.value);
+                let there = there.and_then(|value| serde_json::from_slice(&value).ok());
+                there.ok_or(LookupError::NoSuchName)?
             }
         };
-        let member = self.lock().view.living(&owner).cloned();
+        let member = self.lock().view.living(&registered.owner).cloned();
         let member = member.ok_or(LookupError::NoSuchName)?;
+        fits(&registered, interface::<R::Message>())?;
         let link = self.links.to(&member).await?;
         let found: R = link.get(name).await.map_err(LookupError::Get)?;
         let before = {
             let mut state = self.lock();
             // It may have become another's meanwhile.
-            match state.view.owner(name) == Some(&owner) {
+            match state.view.registered(name) == Some(&registered) {
                 true => {
                     let of = state.found.entry(TypeId::of::<R>()).or_default();
                     of.insert(name.to_owned(), Box::new(found.clone()))

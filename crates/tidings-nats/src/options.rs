@@ -158,6 +158,8 @@ pub enum JoinError {
     Engine(EngineError),
     /// It cannot listen at its address.
     Listen(ConnectError),
+    /// The engine is another cluster's, of this name.
+    OtherCluster(String),
     /// Another process joined under the same name meanwhile.
     Replaced,
 }
@@ -168,6 +170,7 @@ impl fmt::Display for JoinError {
             Self::Name(name) => write!(f, "{name:?} is no name of a cluster or node"),
             Self::Engine(error) => error.fmt(f),
             Self::Listen(error) => write!(f, "cannot listen: {error}"),
+            Self::OtherCluster(theirs) => write!(f, "the engine is cluster {theirs:?}'s"),
             Self::Replaced => f.write_str("another process joined under the same name"),
         }
     }

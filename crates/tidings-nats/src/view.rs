@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidings::Event;
 use tidings::channel::ivar::IVar;
+use tidings::remote::Interface;
 use tidings::time::Instant;
 
 use crate::engine::Entry;
@@ -29,12 +30,37 @@ pub(crate) struct Record {
     pub(crate) down: Option<Down>,
 }
 
-/// Whose a name is, under `name.` and the name.
+/// A life of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Owner {
     pub(crate) node: String,
     pub(crate) incarnation: u64,
 }
+
+/// Whose a name is, and what it is the name of, under `name.` and the name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Registered {
+    #[serde(flatten)]
+    pub(crate) owner: Owner,
+    pub(crate) interface: String,
+    /// The hash of the shape of each of its methods. Not one of all: nodes whose interface has got
+    /// another method beside the same old ones understand each other, as on any link.
+    pub(crate) methods: BTreeMap<String, u32>,
+}
+
+impl Registered {
+    pub(crate) fn new(owner: &Owner, interface: &Interface) -> Self {
+        let methods = interface.methods().iter();
+        Self {
+            owner: owner.clone(),
+            interface: interface.name().to_owned(),
+            methods: methods.map(|m| (m.name().to_owned(), m.number())).collect(),
+        }
+    }
+}
+
+/// Where the name of the cluster stands.
+pub(crate) const CLUSTER: &str = "cluster";
 
 pub(crate) fn node_key(node: &str) -> String {
     format!("node.{node}")
@@ -45,7 +71,9 @@ pub(crate) fn name_key(name: &str) -> String {
 }
 
 pub(crate) fn json<T: Serialize>(value: &T) -> bytes::Bytes {
-    serde_json::to_vec(value).expect("it has no maps").into()
+    serde_json::to_vec(value)
+        .expect("all keys are strings")
+        .into()
 }
 
 /// Why a member is down.
@@ -197,7 +225,7 @@ pub(crate) struct View {
     members: BTreeMap<String, Known>,
     /// The last lives that were over.
     dead: VecDeque<(String, u64)>,
-    names: BTreeMap<String, Owner>,
+    names: BTreeMap<String, Registered>,
     /// When our own record came back last; `None`: not for most of a lease.
     seen: Option<Instant>,
 }
@@ -234,7 +262,7 @@ impl View {
         self.members.values().map(|known| &known.member)
     }
 
-    pub(crate) fn owner(&self, name: &str) -> Option<&Owner> {
+    pub(crate) fn registered(&self, name: &str) -> Option<&Registered> {
         self.names.get(name)
     }
 
@@ -274,12 +302,12 @@ impl View {
                 self.node(node, &record, entry.revision, now, &mut effects);
             }
         } else if let Some(name) = entry.key.strip_prefix("name.") {
-            let owner = entry
+            let registered = entry
                 .value
                 .as_ref()
                 .map(|value| serde_json::from_slice(value));
-            let before = match owner {
-                Some(Ok(owner)) => self.names.insert(name.to_owned(), owner),
+            let before = match registered {
+                Some(Ok(registered)) => self.names.insert(name.to_owned(), registered),
                 _ => self.names.remove(name),
             };
             if before.as_ref() != self.names.get(name) {

@@ -5,11 +5,10 @@ use std::time::Duration;
 use tidings::Receiver;
 use tidings::actor::{self, CallError};
 use tidings::time::{Instant, sleep};
-use tidings_link::{GetError, Unbound};
 use tidings_nats::memory::{Faults, Memory, Server};
 use tidings_nats::{Change, Cluster, Down, Ended, JoinError, LookupError, NameError, Options};
 
-use crate::counter::{CounterRef, OtherRef, Tally};
+use crate::counter::{CounterRef, OtherRef, Tally, grown, later};
 
 const LEASE: Duration = Duration::from_secs(6);
 
@@ -111,26 +110,33 @@ async fn what_is_no_name_or_another_interface_is_refused_before_a_message_is_sen
     let nobody = other.lookup::<CounterRef>("nobody").await;
     assert!(matches!(nobody, Err(LookupError::NoSuchName)));
     let wrong = other.lookup::<OtherRef>("counter").await;
-    let Err(LookupError::Get(GetError::Refused(Unbound::OtherInterface(name)))) = wrong else {
-        panic!("it is another interface: {wrong:?}");
+    let wrong = wrong.unwrap_err();
+    assert!(matches!(wrong, LookupError::OtherInterface(..)));
+    let said = "it is the name of a Counter, not of a Other";
+    assert_eq!(wrong.to_string(), said);
+    let newer = other.lookup::<later::CounterRef>("counter").await;
+    let newer = newer.unwrap_err();
+    let LookupError::OtherShape { theirs, ours, .. } = newer else {
+        panic!("it has another shape: {newer}");
     };
-    assert_eq!(name, "Counter");
+    let said =
+        format!("Counter.add has another shape on node \"one\": {theirs:08x}, and {ours:08x} here");
+    assert_eq!(newer.to_string(), said);
+    assert_ne!(theirs, ours);
+    // One that has got another method understands those that were there before.
+    let more: grown::CounterRef = other.lookup("counter").await.unwrap();
+    assert_eq!(more.get().await.unwrap(), 0);
 }
 
 #[tidings::test(sim, seeds = 20)]
 async fn another_cluster_on_the_same_engine_is_not_spoken_with() {
     let server = server();
     let (engine, one) = node(&server, "one").await;
-    let options = Options::new("elsewhere", "two");
-    // The engine's keys are one cluster's: what another writes there must not be linked to.
-    let two = Cluster::join_on(engine.clone(), options).await.unwrap();
-    let counter: CounterRef = actor::start(Tally::default());
-    let _name = one.register("counter", &counter).await.unwrap();
-    let refused = two.lookup::<CounterRef>("counter").await;
-    assert!(
-        matches!(refused, Err(LookupError::Engine(_))),
-        "{refused:?}"
-    );
+    let joined = Cluster::join_on(engine.clone(), Options::new("elsewhere", "two")).await;
+    let error = joined.unwrap_err();
+    assert!(matches!(&error, JoinError::OtherCluster(theirs) if theirs == "test"));
+    assert_eq!(error.to_string(), "the engine is cluster \"test\"'s");
+    assert_eq!(names(&one), ["one"]);
 }
 
 #[tidings::test(sim, seeds = 20)]

@@ -18,6 +18,24 @@ pub(crate) trait Other {
     async fn something(&self) -> String;
 }
 
+/// What another version of the program takes for a counter.
+pub(crate) mod later {
+    #[tidings::interface(remote)]
+    pub(crate) trait Counter {
+        async fn add(&mut self, n: i64, twice: bool);
+        async fn get(&self) -> i64;
+    }
+}
+
+/// A counter that can do more.
+pub(crate) mod grown {
+    #[tidings::interface(remote)]
+    pub(crate) trait Counter {
+        async fn get(&self) -> i64;
+        async fn reset(&mut self);
+    }
+}
+
 #[derive(Default)]
 pub(crate) struct Tally {
     sum: i64,
