@@ -14,13 +14,13 @@ use tidings::time::Instant;
 use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
 use tidings_link::{Exports, Server};
 
-use crate::engine::{Engine, EngineError, Expect, Subscription};
+use crate::engine::{Engine, EngineError, Subscription};
 use crate::feed::Work;
 use crate::links::{Links, number, serve, within};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
 use crate::route;
-use crate::view::{CLUSTER, json, node_key};
+use crate::view::node_key;
 use crate::view::{Change, Condemned, Down, Effect, Ended, Member, Owner, Record, View};
 
 /// A node's place in a cluster: one life of it. Clones are the same membership.
@@ -69,14 +69,14 @@ pub(crate) struct Inner {
     pub(crate) engine: Arc<dyn Engine>,
     pub(crate) options: Options,
     pub(crate) me: Owner,
-    record: Record,
+    pub(crate) record: Record,
     pub(crate) exports: Exports,
     pub(crate) links: Links,
     state: Mutex<State>,
     /// Names are to be asserted or freed.
     pub(crate) beat: Notify,
     /// Another watch is to begin.
-    anew: Notify,
+    pub(crate) anew: Notify,
     joined: IVar<()>,
     ended: IVar<Ended>,
     over: CancellationToken,
@@ -89,7 +89,7 @@ type Found = BTreeMap<TypeId, BTreeMap<String, Box<dyn Any + Send + Sync>>>;
 pub(crate) struct State {
     pub(crate) view: View,
     /// Of our record.
-    revision: u64,
+    pub(crate) revision: u64,
     pub(crate) held: BTreeMap<String, Held>,
     /// Names that were given back, and are still written as ours.
     pub(crate) free: Vec<String>,
@@ -272,7 +272,7 @@ impl Cluster {
         let held: Vec<String> = inner.lock().held.keys().cloned().collect();
         for name in held {
             // What cannot be freed is nobody's once we are down.
-            inner.release(&name).await;
+            inner.release(&name, &inner.me).await;
         }
         let over = async {
             let feeds = inner.feeds(None);
@@ -310,57 +310,6 @@ impl Inner {
 
     pub(crate) fn turn(&self) -> usize {
         self.turns.fetch_add(1, Ordering::Relaxed)
-    }
-
-    /// Is this engine our cluster's? It is whose it says, and ours if it says nothing.
-    async fn mark(&self) -> Result<(), JoinError> {
-        let ours = self.options.cluster.as_bytes();
-        loop {
-            let there = self.engine.read(CLUSTER).await?;
-            if let Some(theirs) = there.and_then(|there| there.value) {
-                let name = || String::from_utf8_lossy(&theirs).into_owned();
-                return match theirs == ours {
-                    true => Ok(()),
-                    false => Err(JoinError::OtherCluster(name())),
-                };
-            }
-            let ours = self.options.cluster.clone().into();
-            let written = self.engine.write(CLUSTER, ours, Expect::Absent, None);
-            match written.await {
-                // Another was faster.
-                Err(EngineError::Conflict) => {}
-                written => return written.map(drop).map_err(JoinError::from),
-            }
-        }
-    }
-
-    /// Writes our record, whatever was there: we take the place of a life before.
-    async fn enter(&self) -> Result<(), JoinError> {
-        let key = node_key(&self.me.node);
-        let until = Instant::now() + self.options.patience;
-        loop {
-            let there = async {
-                self.mark().await?;
-                let there = self.engine.read(&key).await?;
-                let expect = there.map_or(Expect::Absent, |e| Expect::Revision(e.revision));
-                let lease = Some(self.options.lease);
-                let record = json(&self.record);
-                let written = self.engine.write(&key, record, expect, lease).await;
-                written.map_err(JoinError::from)
-            };
-            match there.await {
-                Ok(revision) => {
-                    self.lock().revision = revision;
-                    return Ok(());
-                }
-                Err(
-                    error @ (JoinError::Engine(EngineError::Refused(_))
-                    | JoinError::OtherCluster(_)),
-                ) => return Err(error),
-                Err(error) if Instant::now() >= until => return Err(error),
-                Err(_) => tidings::after(Duration::from_millis(50)).await,
-            }
-        }
     }
 
     /// Starts the tasks of this membership, which end with it.
@@ -508,7 +457,7 @@ impl Inner {
     }
 
     /// Our membership is over.
-    fn end(&self, ended: Ended) {
+    pub(crate) fn end(&self, ended: Ended) {
         if self.ended.fill(ended).is_err() {
             return;
         }
@@ -531,98 +480,6 @@ impl Inner {
         drop(listeners);
         let _ = self.joined.fill(());
         self.over.cancel();
-    }
-
-    /// Keeps our lease, our names, and the others' under watch, for ever.
-    async fn keep(self: &Arc<Self>) {
-        let beat = self.lock().view.beat();
-        let mut next = Instant::now() + beat;
-        loop {
-            self.beat.notified().or(tidings::at(next)).await;
-            // Who gave a name back need not wait for the beat; nor is our record written for it.
-            if Instant::now() >= next {
-                next = match self.renew().await {
-                    true => Instant::now() + beat,
-                    false => Instant::now() + beat / 4,
-                };
-            }
-            self.assert().await;
-            let silent = self.lock().view.silent(Instant::now());
-            for condemned in silent {
-                self.condemn(&condemned, Down::Expired).await;
-            }
-            if self.lock().view.is_blind(Instant::now()) {
-                self.anew.notify_one();
-            }
-        }
-    }
-
-    /// Writes our record anew. `false`: try again soon.
-    async fn renew(&self) -> bool {
-        let key = node_key(&self.me.node);
-        let lease = Some(self.options.lease);
-        let expect = Expect::Revision(self.lock().revision);
-        let mut written = self
-            .engine
-            .write(&key, json(&self.record), expect, lease)
-            .await;
-        if written == Err(EngineError::Conflict) {
-            let expect = match self.engine.read(&key).await {
-                Ok(None) => {
-                    // It has expired; or all keys are lost, and the watch may not know.
-                    self.anew.notify_one();
-                    let _ = self.mark().await;
-                    Expect::Absent
-                }
-                Ok(Some(there)) => {
-                    let record = there.value.as_deref().map(serde_json::from_slice::<Record>);
-                    match record {
-                        // The answer to a write of ours was lost.
-                        Some(Ok(record)) if record == self.record => {
-                            Expect::Revision(there.revision)
-                        }
-                        Some(Ok(record)) if record.incarnation == self.me.incarnation => {
-                            self.end(Ended::Expired);
-                            return false;
-                        }
-                        _ => {
-                            self.end(Ended::Replaced);
-                            return false;
-                        }
-                    }
-                }
-                Err(_) => return false,
-            };
-            written = self
-                .engine
-                .write(&key, json(&self.record), expect, lease)
-                .await;
-        }
-        let Ok(revision) = written else { return false };
-        self.lock().revision = revision;
-        true
-    }
-
-    /// Writes down that a life is over, unless its node has written meanwhile: `false`.
-    async fn condemn(&self, condemned: &Condemned, down: Down) -> bool {
-        let key = node_key(&condemned.node);
-        let record = Record {
-            incarnation: condemned.incarnation,
-            address: None,
-            down: Some(down),
-        };
-        let lease = Some(self.options.lease);
-        let expect = Expect::Revision(condemned.revision);
-        let mut written = self.engine.write(&key, json(&record), expect, lease).await;
-        if written == Err(EngineError::Conflict) && matches!(self.engine.read(&key).await, Ok(None))
-        {
-            // Its record has expired by itself. Another that was faster says the same.
-            let absent = self
-                .engine
-                .write(&key, json(&record), Expect::Absent, lease);
-            written = absent.await;
-        }
-        written.is_ok()
     }
 }
 

@@ -44,9 +44,9 @@
 //!
 //! # What it is not
 //!
-//! It is no consensus, and a name is no lock: see [`Cluster::register`]. It stores nothing but leases and
-//! names. A message is delivered at most once, as on any link; one that goes through NATS is not more
-//! durable than one that does not. A request that timed out may still be done, unless its deadline has
+//! It is no consensus, and a name is no lock: see [`Cluster::register`]. It stores nothing but leases, names,
+//! and what is put into a [`Queue`], where it is done at least once. Any other message is delivered at most
+//! once, as on any link; one that goes through NATS is not more durable than one that does not. A request that timed out may still be done, unless its deadline has
 //! passed when it arrives: then it is not.
 //!
 //! A cluster's nodes trust each other: each can call every name. Who may connect is decided by NATS'
@@ -66,7 +66,8 @@
 //! | `engine.rs` | what is asked of an engine |
 //! | `memory.rs`, `nats.rs` | the engine in memory, which fails on demand; NATS |
 //! | `view.rs` | what a node sees of its cluster |
-//! | `cluster.rs`, `names.rs` | the membership; names and groups |
+//! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
+//! | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |
 //! | `links.rs`, `route.rs` | links to other nodes; links through the engine |
 
 #![forbid(unsafe_code)]
@@ -74,6 +75,7 @@
 mod cluster;
 mod engine;
 mod feed;
+mod lease;
 mod links;
 pub mod memory;
 mod names;

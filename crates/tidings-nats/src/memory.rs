@@ -6,7 +6,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -22,50 +21,17 @@ use crate::engine::{
     Watch,
 };
 
+mod faults;
 mod queues;
+
+pub use faults::Faults;
+use faults::one_in;
 
 /// So long an operation waits for a server that it cannot reach.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// So many messages wait for a subscriber; what comes then is lost, as with NATS.
 const CAPACITY: usize = 1 << 16;
-
-/// What goes wrong, and how often.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Faults {
-    /// How long anything takes from a node to the server, and from there to a node.
-    pub delay: RangeInclusive<Duration>,
-    /// One in so many gets lost: messages, operations, and answers of operations; 0: none.
-    pub lose: usize,
-    /// One in so many messages comes twice; 0: none.
-    pub double: usize,
-}
-
-impl Default for Faults {
-    /// None, and no delay.
-    fn default() -> Self {
-        Self {
-            delay: Duration::ZERO..=Duration::ZERO,
-            lose: 0,
-            double: 0,
-        }
-    }
-}
-
-impl Faults {
-    fn delay(&self) -> Duration {
-        let (from, to) = (*self.delay.start(), *self.delay.end());
-        let micros = usize::try_from(to.saturating_sub(from).as_micros());
-        match micros.unwrap_or(usize::MAX).min(u32::MAX as usize) {
-            0 => from,
-            micros => from + Duration::from_micros(random(micros + 1) as u64),
-        }
-    }
-}
-
-fn one_in(n: usize) -> bool {
-    n > 0 && random(n) == 0
-}
 
 /// What nodes connect to. Clones are the same server.
 ///

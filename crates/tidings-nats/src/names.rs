@@ -409,7 +409,7 @@ impl Inner {
             (free, missing)
         };
         for name in free {
-            if !self.lock().held.contains_key(&name) && !self.release(&name).await {
+            if !self.lock().held.contains_key(&name) && !self.release(&name, &self.me).await {
                 self.lock().free.push(name);
             }
         }
@@ -420,8 +420,8 @@ impl Inner {
         }
     }
 
-    /// Removes a name that is ours. `false`: try again.
-    pub(crate) async fn release(&self, name: &str) -> bool {
+    /// Removes a name that is this life's. `false`: try again.
+    pub(crate) async fn release(&self, name: &str, owner: &Owner) -> bool {
         let key = name_key(name);
         let Ok(there) = self.engine.read(&key).await else {
             return false;
@@ -429,7 +429,7 @@ impl Inner {
         let Some(there) = there else { return true };
         let registered = there.value.as_deref();
         let registered = registered.map(serde_json::from_slice::<Registered>);
-        if !matches!(registered, Some(Ok(there)) if there.owner == self.me) {
+        if !matches!(registered, Some(Ok(there)) if there.owner == *owner) {
             return true;
         }
         let removed = self.engine.remove(&key, there.revision).await;

@@ -226,6 +226,8 @@ pub(crate) struct View {
     /// The last lives that were over.
     dead: VecDeque<(String, u64)>,
     names: BTreeMap<String, Registered>,
+    /// Names whose owners are no members, and since when we know.
+    orphans: BTreeMap<String, (Owner, Instant)>,
     /// When our own record came back last; `None`: not for most of a lease.
     seen: Option<Instant>,
 }
@@ -238,6 +240,7 @@ impl View {
             members: BTreeMap::new(),
             dead: VecDeque::new(),
             names: BTreeMap::new(),
+            orphans: BTreeMap::new(),
             seen: None,
         }
     }
@@ -413,6 +416,32 @@ impl View {
             revision: known.revision,
         });
         condemned.collect()
+    }
+
+    /// Names that have been no member's for a lease (of a watch that has begun anew, names may come
+    /// before their owners): they are to be removed, by the first of the members.
+    pub(crate) fn orphans(&mut self, now: Instant) -> Vec<(String, Owner)> {
+        let first = self.members.keys().next();
+        if self.is_blind(now) || first != Some(&self.me.node) {
+            self.orphans.clear();
+            return Vec::new();
+        }
+        let before = std::mem::take(&mut self.orphans);
+        let orphans = self.names.iter().filter_map(|(name, registered)| {
+            let owner = &registered.owner;
+            if self.living(owner).is_some() {
+                return None;
+            }
+            let since = before.get(name).filter(|(before, _)| before == owner);
+            let since = since.map_or(now, |(_, since)| *since);
+            Some((name.clone(), (owner.clone(), since)))
+        });
+        let orphans: BTreeMap<_, _> = orphans.collect();
+        self.orphans = orphans;
+        let old = self.orphans.iter();
+        let old = old.filter(|(_, (_, since))| now - *since > self.lease);
+        old.map(|(name, (owner, _))| (name.clone(), owner.clone()))
+            .collect()
     }
 
     /// We are no member any more.

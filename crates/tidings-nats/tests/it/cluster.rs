@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
+use futures_util::future::Either;
 use tidings::Receiver;
 use tidings::actor::{self, CallError};
 use tidings::time::{Instant, sleep};
 use tidings_nats::memory::{Faults, Memory, Server};
-use tidings_nats::{Change, Cluster, Down, Ended, JoinError, LookupError, NameError, Options};
+use tidings_nats::{
+    Change, Cluster, Down, Ended, Engine, JoinError, LookupError, NameError, Options,
+};
 
 use crate::counter::{CounterRef, OtherRef, Tally, grown, later};
 
@@ -191,6 +194,51 @@ async fn a_node_that_is_cut_off_is_down_once_for_all_and_hears_of_it_when_it_is_
     found.add(1).await.unwrap();
     assert_eq!(found.get().await.unwrap(), 1);
     assert_eq!(other.get().await.unwrap(), 1);
+}
+
+/// The names that are written down.
+async fn written(engine: &Memory) -> Vec<String> {
+    let mut watch = engine.watch().await.unwrap();
+    let mut names = Vec::new();
+    // All that is there comes at once.
+    let late = tidings::after(Duration::from_millis(100)).into_future();
+    let mut late = std::pin::pin!(late);
+    loop {
+        let next = std::pin::pin!(watch.next());
+        match futures_util::future::select(next, late.as_mut()).await {
+            Either::Left((entry, _)) => {
+                let key = entry.expect("the watch goes on").key;
+                names.extend(key.strip_prefix("name.").map(str::to_owned));
+            }
+            Either::Right(_) => return names,
+        }
+    }
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn names_of_nodes_that_are_gone_are_removed_also_when_a_whole_cluster_is() {
+    let server = server();
+    let looks = server.connect();
+    let (_, one) = node(&server, "one").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _mine = one.join_group("workers", &counter).await.unwrap();
+    {
+        let (_, two) = node(&server, "two").await;
+        let (_, three) = node(&server, "three").await;
+        let left = two.join_group("workers", &counter).await.unwrap();
+        let gone = three.register("gone", &counter).await.unwrap();
+        assert_eq!(written(&looks).await.len(), 3);
+        // As processes that are killed: they say nothing.
+        drop((left, gone, two, three));
+    }
+    sleep(4 * LEASE).await;
+    assert_eq!(written(&looks).await.len(), 1);
+    drop((_mine, one));
+    sleep(2 * LEASE).await;
+    assert_eq!(written(&looks).await.len(), 1);
+    let (_, _again) = node(&server, "nine").await;
+    sleep(4 * LEASE).await;
+    assert_eq!(written(&looks).await, [""; 0]);
 }
 
 #[tidings::test(sim, seeds = 20)]
