@@ -89,7 +89,9 @@ fn nats(tally: &mut Tally) -> Result<Outcome, String> {
     }
     let server = tools::nats(tally)?;
     let env = [("TIDINGS_NEED_NATS", "1"), ("TIDINGS_NATS_SERVER", &server)];
-    done(run_at_root(&env, "cargo test -p tidings-nats", tally))
+    let features = "--features metrics,opentelemetry";
+    let test = format!("cargo test -p tidings-nats {features}");
+    done(run_at_root(&env, &test, tally))
 }
 
 /// Prints the names of the stages.

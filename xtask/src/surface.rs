@@ -9,7 +9,7 @@ use crate::sanitizers::NIGHTLY;
 use crate::tools;
 
 /// The libraries, each with its snapshot in its folder.
-const LIBRARIES: &[&str] = &["tidings", "tidings-link", "tidings-sim"];
+const LIBRARIES: &[&str] = &["tidings", "tidings-link", "tidings-nats", "tidings-sim"];
 
 /// The public APIs are those in the snapshots; with `update` they become so.
 pub(crate) fn api(update: bool) -> Result<(), String> {

@@ -20,6 +20,7 @@ use crate::links::{Links, number, serve, within};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
 use crate::route;
+use crate::stats::Stats;
 use crate::view::node_key;
 use crate::view::{Change, Condemned, Down, Effect, Ended, Member, Owner, Record, View};
 
@@ -102,8 +103,10 @@ pub(crate) struct State {
     untold: VecDeque<(Change, Vec<Sender<Change>>)>,
     /// Somebody tells it.
     telling: bool,
+    pub(crate) counted: Stats,
+    pub(crate) leaving: bool,
     /// Our membership has ended: nothing changes any more.
-    over: bool,
+    pub(crate) over: bool,
 }
 
 impl State {
@@ -113,7 +116,10 @@ impl State {
         let mut rest = Vec::new();
         for effect in effects {
             match effect {
-                Effect::Tell(change) => self.untold.push_back((change, self.listeners.clone())),
+                Effect::Tell(change) => {
+                    self.counted.count(&change);
+                    self.untold.push_back((change, self.listeners.clone()));
+                }
                 effect => rest.push(effect),
             }
         }
@@ -196,6 +202,8 @@ impl Cluster {
                 listeners: Vec::new(),
                 untold: VecDeque::new(),
                 telling: false,
+                counted: Stats::default(),
+                leaving: false,
                 over: false,
             }),
             engine,
@@ -269,7 +277,11 @@ impl Cluster {
     /// Messages of queues and calls that are under way have so long to end.
     pub async fn leave(&self, limit: Duration) {
         let inner = &self.inner;
-        let held: Vec<String> = inner.lock().held.keys().cloned().collect();
+        let held: Vec<String> = {
+            let mut state = inner.lock();
+            state.leaving = true;
+            state.held.keys().cloned().collect()
+        };
         for name in held {
             // What cannot be freed is nobody's once we are down.
             inner.release(&name, &inner.me).await;

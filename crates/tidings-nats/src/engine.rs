@@ -111,6 +111,12 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// Says what has become of a message that was fetched. Only for [`Done`](Settle::Done) it is waited
     /// until the engine has heard it.
     fn settle<'a>(&'a self, delivery: &'a Delivery, settle: Settle) -> Answer<'a, ()>;
+
+    /// How often messages were lost because a subscription of this connection did not keep up; 0 if
+    /// that is not known.
+    fn lost(&self) -> u64 {
+        0
+    }
 }
 
 /// So long a queue knows the ids of what was put.

@@ -532,6 +532,13 @@ impl Work {
     }
 }
 
+impl Drop for Work {
+    fn drop(&mut self) {
+        let stats = self.stats();
+        self.inner.lock().counted.add(&self.queue, stats);
+    }
+}
+
 /// Nothing else is in flight.
 struct Alone<'a>(&'a Work);
 

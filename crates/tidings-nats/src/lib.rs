@@ -67,23 +67,36 @@
 //! | `memory.rs`, `nats.rs` | the engine in memory, which fails on demand; NATS |
 //! | `view.rs` | what a node sees of its cluster |
 //! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
+//! | `pool.rs` | pools: who calls chooses among the members of a group |
 //! | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |
 //! | `links.rs`, `route.rs` | links to other nodes; links through the engine |
+//! | `health.rs` | for operators: health over HTTP, leaving by a signal |
+//! | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
 
 #![forbid(unsafe_code)]
 
 mod cluster;
 mod engine;
 mod feed;
+#[cfg(unix)]
+mod health;
 mod lease;
 mod links;
 pub mod memory;
+#[cfg(feature = "metrics")]
+pub mod metrics;
 mod names;
 #[cfg(feature = "nats")]
 pub mod nats;
+#[cfg(feature = "opentelemetry")]
+pub mod opentelemetry;
 mod options;
+mod pool;
 mod queue;
 mod route;
+#[cfg(any(feature = "metrics", feature = "opentelemetry"))]
+mod shown;
+mod stats;
 mod view;
 
 pub use cluster::Cluster;
@@ -92,7 +105,11 @@ pub use engine::{
     Subscription, Watch,
 };
 pub use feed::{Feed, FeedEnd, FeedOptions, FeedStats, Handled};
+#[cfg(unix)]
+pub use health::Health;
 pub use names::{LookupError, Name, NameError};
 pub use options::{JoinError, Options};
+pub use pool::{Picked, Pool, PoolError};
 pub use queue::{Aside, Body, Queue};
+pub use stats::Stats;
 pub use view::{Change, Down, Ended, Member};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{self, Either};
 use tidings::{JoinHandle, sync};
-use tidings_link::{ConnectError, Connector, Link, Listener, Server, link};
+use tidings_link::{ConnectError, Connector, Link, Listener, Server, Stats, link};
 
 use crate::engine::Engine;
 use crate::names::LookupError;
@@ -26,6 +26,18 @@ pub(crate) struct Links {
     inward: Mutex<Vec<Inward>>,
     /// What moves the bytes of links through the engine.
     streams: Mutex<Vec<JoinHandle<()>>>,
+    counted: sync::Mutex<Counted>,
+    /// Links that were not asked yet what they have counted.
+    uncounted: Mutex<Vec<Link>>,
+}
+
+/// What links have counted.
+#[derive(Debug, Default)]
+struct Counted {
+    /// Those that have ended.
+    ended: Stats,
+    /// What the others had when they were asked.
+    living: Vec<(Link, Stats)>,
 }
 
 /// The link to one life of a node.
@@ -97,6 +109,8 @@ impl Links {
             outward: Mutex::default(),
             inward: Mutex::default(),
             streams: Mutex::default(),
+            counted: sync::Mutex::default(),
+            uncounted: Mutex::default(),
         }
     }
 
@@ -110,6 +124,7 @@ impl Links {
             return Ok(link);
         }
         let made = self.make(member).await?;
+        self.is_new(&made);
         let before = lock(&outward.link).replace(made.clone());
         drop(before);
         // Who ends all links of a member has told of its end before.
@@ -205,6 +220,7 @@ impl Links {
     /// A node has made a link to us.
     pub(crate) async fn arrived(&self, link: Link, is_dead: impl Fn(&Owner) -> bool) {
         let Ok(peer) = link.up().await else { return };
+        self.is_new(&link);
         let life = Owner {
             node: peer.node,
             incarnation: peer.incarnation,
@@ -261,6 +277,36 @@ impl Links {
         for link in self.all() {
             link.close();
         }
+    }
+
+    fn is_new(&self, link: &Link) {
+        let mut uncounted = lock(&self.uncounted);
+        let ended: Vec<_> = uncounted
+            .extract_if(.., |link| link.exit().is_some())
+            .collect();
+        uncounted.push(link.clone());
+        drop(uncounted);
+        drop(ended);
+    }
+
+    /// What all links have counted, and how many there are. Of one that has ended it is what it had when it
+    /// was last asked.
+    pub(crate) async fn stats(&self) -> (Stats, u64) {
+        let mut counted = self.counted.lock().await;
+        let known = std::mem::take(&mut counted.living);
+        let new = std::mem::take(&mut *lock(&self.uncounted)).into_iter();
+        let new = new.map(|link| (link, Stats::default()));
+        for (link, before) in known.into_iter().chain(new) {
+            match link.stats().await {
+                Ok(stats) => counted.living.push((link, stats)),
+                Err(_) => counted.ended += before,
+            }
+        }
+        let mut sum = counted.ended;
+        for (_, stats) in &counted.living {
+            sum += *stats;
+        }
+        (sum, counted.living.len() as u64)
     }
 
     fn all(&self) -> Vec<Link> {

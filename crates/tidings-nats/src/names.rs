@@ -275,29 +275,6 @@ impl Cluster {
         members
     }
 
-    /// A member of a group, one after the other: a pool of workers, on whichever nodes they are.
-    ///
-    /// # Errors
-    /// If none can be reached.
-    pub async fn pick<R>(&self, group: &str) -> Result<R, LookupError>
-    where
-        R: Reference<Message: Remote>,
-    {
-        let names = self.inner.below(group);
-        let first = self.inner.turn();
-        let mut last = LookupError::NoSuchName;
-        for n in 0..names.len() {
-            match self
-                .lookup(&names[first.wrapping_add(n) % names.len()])
-                .await
-            {
-                Ok(member) => return Ok(member),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
     /// Sends a copy of a message to every member of a group that can be reached; gives how many took
     /// one into their mailboxes, here or on the way to them.
     pub async fn broadcast<R>(&self, group: &str, message: R::Message) -> usize
@@ -495,10 +472,14 @@ impl Inner {
         Ok(found)
     }
 
-    /// The names of a group.
-    fn below(&self, group: &str) -> Vec<String> {
+    /// The names of a group that are members'.
+    pub(crate) fn below(&self, group: &str) -> Vec<String> {
         let state = self.lock();
         let prefix = format!("{group}/");
-        state.view.names(&prefix).map(str::to_owned).collect()
+        state
+            .view
+            .living_names(&prefix)
+            .map(str::to_owned)
+            .collect()
     }
 }

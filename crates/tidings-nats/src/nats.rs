@@ -9,7 +9,9 @@
 //! JetStream says that a write is done before it is on a disk, and has lost such writes when machines lost
 //! power (Jepsen, NATS 2.12.1, December 2025), unless the servers say `sync_interval: always`.
 
+use std::error::Error;
 use std::fmt;
+use std::io;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,7 +22,7 @@ use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_TTL};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::kv::{self, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::StorageType;
-use async_nats::jetstream::{self, Context};
+use async_nats::jetstream::{self, Context, ErrorCode};
 use async_nats::{Client, HeaderMap, Request, RequestErrorKind};
 use bytes::Bytes;
 use futures_util::{StreamExt, future};
@@ -181,6 +183,9 @@ impl Nats {
                 let client = options.connect(url).await.map_err(|error| {
                     let why = error.to_string();
                     match error.kind() {
+                        async_nats::ConnectErrorKind::Io if is_tls(&error) => {
+                            EngineError::Refused(why)
+                        }
                         async_nats::ConnectErrorKind::Authentication
                         | async_nats::ConnectErrorKind::AuthorizationViolation
                         | async_nats::ConnectErrorKind::ServerParse
@@ -207,12 +212,6 @@ impl Nats {
         })
     }
 
-    /// How often messages were lost because a subscription did not keep up.
-    #[must_use]
-    pub fn lost(&self) -> u64 {
-        self.inner.lost.load(Ordering::Relaxed)
-    }
-
     /// Waits until the server has handled all that was sent before.
     async fn round_trip(client: &Client) -> Result<(), EngineError> {
         let nobody = client.new_inbox();
@@ -236,13 +235,33 @@ async fn open(context: &Context, bucket: &Bucket) -> Result<Store, EngineError> 
         limit_markers: Some(MARKER),
         ..kv::Config::default()
     };
-    let made = match context.create_key_value(config).await {
+    let error = match context.create_key_value(config).await {
         Ok(store) => return Ok(store),
-        Err(error) => error.to_string(),
+        Err(error) => error,
     };
     // It may be there with other settings, which are its operator's.
     let there = context.get_key_value(&bucket.name).await;
-    there.map_err(|_| EngineError::Unreachable(format!("no bucket for keys: {made}")))
+    let why = format!("no bucket for keys: {error}");
+    there.map_err(|_| match is_final(&error) {
+        true => EngineError::Refused(why),
+        false => EngineError::Unreachable(why),
+    })
+}
+
+/// TLS has failed: a certificate that we do not trust, or that the server does not.
+fn is_tls(error: &async_nats::ConnectError) -> bool {
+    let io = error.source().and_then(|source| source.downcast_ref());
+    let cause = io.and_then(io::Error::get_ref);
+    cause.is_some_and(|cause| cause.is::<async_nats::rustls::Error>())
+}
+
+/// JetStream will say so for as long as nobody sets it otherwise: it is one server, and not several.
+fn is_final(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    causes.any(|cause| {
+        let said = cause.downcast_ref::<jetstream::Error>();
+        said.is_some_and(|said| said.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED)
+    })
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
@@ -438,6 +457,10 @@ impl Engine for Nats {
 
     fn settle<'a>(&'a self, delivery: &'a Delivery, settle: Settle) -> Answer<'a, ()> {
         Box::pin(self.say(delivery, settle))
+    }
+
+    fn lost(&self) -> u64 {
+        self.inner.lost.load(Ordering::Relaxed)
     }
 }
 

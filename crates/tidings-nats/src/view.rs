@@ -269,13 +269,12 @@ impl View {
         self.names.get(name)
     }
 
-    /// The names that begin so, in their order.
-    pub(crate) fn names<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
-        let from = self
-            .names
-            .range(prefix.to_owned()..)
-            .map(|(name, _)| name.as_str());
-        from.take_while(move |name| name.starts_with(prefix))
+    /// The names that begin so and are members', in their order.
+    pub(crate) fn living_names<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = &'a str> {
+        let from = self.names.range(prefix.to_owned()..);
+        let from = from.take_while(move |(name, _)| name.starts_with(prefix));
+        let living = from.filter(|(_, registered)| self.living(&registered.owner).is_some());
+        living.map(|(name, _)| name.as_str())
     }
 
     /// The owner of a name, if it is a member.

@@ -5,6 +5,11 @@ mod conformance;
 mod counter;
 #[cfg(feature = "nats")]
 mod on_nats;
+#[cfg(unix)]
+mod operation;
+mod pool;
 mod queue;
+#[cfg(feature = "nats")]
+mod secure;
 #[cfg(feature = "nats")]
 mod server;

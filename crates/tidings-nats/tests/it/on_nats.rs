@@ -1,11 +1,14 @@
 //! Clusters on a nats-server: what the simulation cannot show.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tidings::actor;
 use tidings::time::sleep;
 use tidings_nats::nats::ConnectOptions;
-use tidings_nats::{Change, Cluster, Down, EngineError, JoinError, Options};
+use tidings_nats::{
+    Change, Cluster, Down, EngineError, Feed, FeedOptions, JoinError, Options, Queue,
+};
 
 use crate::counter::{CounterRef, Tally};
 use crate::server::NatsServer;
@@ -99,6 +102,62 @@ async fn a_node_whose_process_is_gone_is_down_after_a_lease_and_its_name_free() 
     };
     assert_eq!((member.node(), down), ("two", Down::Expired));
     let _mine = one.register("counter", &counter).await.unwrap();
+}
+
+#[tidings::test(deadlocks = false)]
+async fn a_queue_outlives_its_server_and_gives_all_that_it_had_to_those_who_are_fed() {
+    let Some(mut server) = NatsServer::start() else {
+        return;
+    };
+    let hold = Duration::from_secs(2);
+    let one = Cluster::join(&server.url(), options("one").hold(hold))
+        .await
+        .unwrap();
+    let two = Cluster::join(&server.url(), options("two").hold(hold))
+        .await
+        .unwrap();
+    let orders: Queue<i64> = one.queue("orders").await.unwrap();
+    let same: Queue<i64> = two.queue("orders").await.unwrap();
+    for order in 0..200 {
+        orders.put(&order.to_string(), &order).await.unwrap();
+    }
+    let (tell, told) = tidings::unbounded();
+    let counter: CounterRef = actor::start(Tally::default());
+    let feed = |queue: &Queue<i64>| {
+        let tell = tell.clone();
+        let options = FeedOptions::new().in_flight(4).tries(1000);
+        queue.feed(&counter, options, move |counter, order| {
+            let tell = tell.clone();
+            async move {
+                let _ = tell.try_send(order);
+                counter.inc().await.map(drop)
+            }
+        })
+    };
+    let feeds = [feed(&orders), feed(&same)];
+    let mut seen = BTreeSet::new();
+    while seen.len() < 50 {
+        seen.insert(told.recv().await.unwrap());
+    }
+    server.kill();
+    server.restart();
+    // What was not acknowledged comes again; nothing is missing.
+    while seen.len() < 200 {
+        seen.insert(told.recv().await.unwrap());
+    }
+    while feeds.iter().any(|feed| feed.stats().in_flight > 0) {
+        sleep(Duration::from_millis(20)).await;
+    }
+    let stats = feeds.each_ref().map(Feed::stats);
+    assert!(
+        stats.iter().all(|stats| stats.done > 0 && stats.aside == 0),
+        "{stats:?}"
+    );
+    let done: u64 = stats.iter().map(|stats| stats.done).sum();
+    assert_eq!(counter.get().await.unwrap().unsigned_abs(), done);
+    // It can be put to while nobody knows whether it was.
+    orders.put("199", &199).await.unwrap();
+    one.leave(Duration::from_secs(5)).await;
 }
 
 #[tidings::test(deadlocks = false)]

@@ -37,7 +37,7 @@ pub(crate) struct NatsServer {
     program: PathBuf,
     port: u16,
     folder: PathBuf,
-    arguments: &'static [&'static str],
+    arguments: Vec<String>,
 }
 
 impl NatsServer {
@@ -47,13 +47,14 @@ impl NatsServer {
     }
 
     /// With these arguments beside those that it always has.
-    pub(crate) fn start_with(arguments: &'static [&'static str]) -> Option<Self> {
+    pub(crate) fn start_with(arguments: &[&str]) -> Option<Self> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let program = program()?;
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let folder =
             std::env::temp_dir().join(format!("tidings-nats-{}-{number}", std::process::id()));
-        let (process, port) = spawn(&program, &folder, None, arguments);
+        let arguments: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let (process, port) = spawn(&program, &folder, None, &arguments);
         Some(Self {
             process,
             program,
@@ -75,12 +76,18 @@ impl NatsServer {
 
     /// Starts it anew, after a kill, at the same port.
     pub(crate) fn restart(&mut self) {
-        self.process = spawn(&self.program, &self.folder, Some(self.port), self.arguments).0;
+        self.process = spawn(
+            &self.program,
+            &self.folder,
+            Some(self.port),
+            &self.arguments,
+        )
+        .0;
     }
 }
 
 /// Starts it, and waits until it says that it is ready.
-fn spawn(program: &Path, folder: &Path, port: Option<u16>, arguments: &[&str]) -> (Child, u16) {
+fn spawn(program: &Path, folder: &Path, port: Option<u16>, arguments: &[String]) -> (Child, u16) {
     let port = port.map_or("-1".to_owned(), |port| port.to_string());
     let mut process = Command::new(program)
         .args(["-a", "127.0.0.1", "-p", &port, "-js", "-sd"])

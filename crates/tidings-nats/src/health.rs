@@ -1,0 +1,206 @@
+//! For those who operate a node: whether it lives and is ready, where that is asked over HTTP, and how
+//! it leaves when it is told to.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::{AsyncReadExt, AsyncWriteExt};
+use tidings::net::{TcpListener, TcpStream};
+use tidings::sync::Semaphore;
+use tidings::time::Instant;
+use tidings::{Event, JoinHandle};
+
+use crate::cluster::{Cluster, Inner};
+use crate::links::within;
+use crate::view::Ended;
+
+/// So many ask at a time; others wait.
+const ASKING: usize = 16;
+
+/// So long one question and its answer may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A request is no longer than this.
+const REQUEST: usize = 4096;
+
+/// Whether a node lives, and is ready to be asked: [`Cluster::health`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Health {
+    /// It is a member. If not, it must join anew, or be started anew.
+    pub live: bool,
+    /// It is a member, hears the engine, and is not leaving: others find its actors.
+    ///
+    /// If the engine is down, no node is ready, though links and references that are there work on. Who would rather
+    /// have them asked then asks for `live`.
+    pub ready: bool,
+    /// Why not.
+    pub reasons: Vec<String>,
+}
+
+impl Cluster {
+    /// Whether this node lives and is ready, and why not.
+    #[must_use]
+    pub fn health(&self) -> Health {
+        self.inner.health()
+    }
+
+    /// Answers over HTTP: `GET /livez` and `/readyz` by 200, or by 503 with the reasons, a line each; `GET /metrics` by what
+    /// `page` gives, as text. It ends when it is aborted, not when the membership does.
+    ///
+    /// It speaks no TLS, and answers whoever asks: bind it where only those are who should.
+    ///
+    /// ```
+    /// use tidings::net::TcpListener;
+    /// # use std::net::SocketAddr;
+    /// # use tidings_nats::{Cluster, Options, memory::Server};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// # let cluster = Cluster::join_on(Server::new().connect(), Options::new("shop", "one")).await.unwrap();
+    /// let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    /// // With `metrics-exporter-prometheus` the page is `move || prometheus.render()`.
+    /// let answers = cluster.answer_health(listener, String::new);
+    /// # answers.abort();
+    /// # });
+    /// ```
+    pub fn answer_health(
+        &self,
+        listener: TcpListener,
+        page: impl Fn() -> String + Send + Sync + 'static,
+    ) -> JoinHandle<()> {
+        // It is no reason to stay a member.
+        let inner = Arc::clone(&self.inner);
+        let page = Arc::new(page);
+        tidings::spawn(async move {
+            let places = Arc::new(Semaphore::new(ASKING));
+            loop {
+                // Its errors are of one connection, or go by.
+                let Ok((stream, _)) = listener.accept().await else {
+                    tidings::after(Duration::from_millis(100)).await;
+                    continue;
+                };
+                places
+                    .acquire(1)
+                    .await
+                    .expect("it is never closed")
+                    .forget();
+                let (inner, page) = (Arc::clone(&inner), Arc::clone(&page));
+                let places = Arc::clone(&places);
+                drop(tidings::spawn(async move {
+                    // Who asks hears nothing if it fails.
+                    let _ = within(PATIENCE, answer(stream, &inner, &*page)).await;
+                    places.add_permits(1);
+                }));
+            }
+        })
+    }
+
+    /// Waits until the process is told to end, by SIGTERM or ctrl-C, and then [leaves](Self::leave); or until
+    /// the membership ends otherwise. A second ctrl-C, or a second SIGTERM, ends the wait at once.
+    ///
+    /// From the first call on neither signal ends the process by itself.
+    ///
+    /// # Errors
+    /// If the signals cannot be waited for.
+    pub async fn leave_on_signal(&self, limit: Duration) -> io::Result<Ended> {
+        let ended = self.ended().map(Some);
+        if let Some(ended) = ended.or(told()?.map(|()| None)).await {
+            return Ok(ended);
+        }
+        let again = std::pin::pin!(told()?.into_future());
+        let leaving = std::pin::pin!(self.leave(limit));
+        futures_util::future::select(leaving, again).await;
+        Ok(self.inner.alive().err().unwrap_or(Ended::Left))
+    }
+}
+
+impl Inner {
+    fn health(&self) -> Health {
+        let mut reasons = Vec::new();
+        let ended = self.alive().err();
+        match ended {
+            Some(ended) => reasons.push(ended.to_string()),
+            None => {
+                let state = self.lock();
+                if state.leaving {
+                    reasons.push("we are leaving".to_owned());
+                }
+                if state.view.is_blind(Instant::now()) {
+                    reasons.push("the engine has not been heard for most of a lease".to_owned());
+                }
+            }
+        }
+        Health {
+            live: ended.is_none(),
+            ready: reasons.is_empty(),
+            reasons,
+        }
+    }
+}
+
+/// The next SIGTERM or ctrl-C.
+fn told() -> io::Result<impl Event<Output = ()> + Send> {
+    let pressed = tidings::ctrl_c()?;
+    #[cfg(unix)]
+    return Ok(pressed.or(terminated()?));
+    #[cfg(not(unix))]
+    Ok(pressed)
+}
+
+/// The next SIGTERM.
+#[cfg(unix)]
+fn terminated() -> io::Result<tidings::sync::Notified<'static>> {
+    use signal_hook::consts::SIGTERM;
+    use signal_hook::iterator::Signals;
+    use std::sync::OnceLock;
+    use tidings::sync::Notify;
+
+    static TOLD: OnceLock<Result<&Notify, String>> = OnceLock::new();
+    let told = TOLD.get_or_init(|| {
+        let mut signals = Signals::new([SIGTERM]).map_err(|error| error.to_string())?;
+        let told: &Notify = Box::leak(Box::default());
+        let thread = std::thread::Builder::new().name("tidings-sigterm".to_owned());
+        let waits = thread.spawn(move || signals.forever().for_each(|_| told.notify_waiters()));
+        waits.map(|_| told).map_err(|error| error.to_string())
+    });
+    match told {
+        Ok(told) => Ok(told.notified()),
+        Err(why) => Err(io::Error::other(why.as_str())),
+    }
+}
+
+/// Reads a request, and answers it.
+async fn answer(
+    mut stream: TcpStream,
+    inner: &Inner,
+    page: &(dyn Fn() -> String + Send + Sync),
+) -> io::Result<()> {
+    let mut request = Vec::new();
+    let mut part = [0; 512];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        let n = stream.read(&mut part).await?;
+        if n == 0 || request.len() + n > REQUEST {
+            return Ok(());
+        }
+        request.extend_from_slice(&part[..n]);
+    }
+    let mut words = request.split(|byte| byte.is_ascii_whitespace());
+    let (method, path) = (words.next(), words.next());
+    let health = inner.health();
+    let said = |good: bool, health: Health| match good {
+        true => ("200 OK", "ok\n".to_owned()),
+        false => ("503 Service Unavailable", health.reasons.join("\n") + "\n"),
+    };
+    let (status, body) = match (method, path) {
+        (Some(b"GET"), Some(b"/livez")) => said(health.live, health),
+        (Some(b"GET"), Some(b"/readyz")) => said(health.ready, health),
+        (Some(b"GET"), Some(b"/metrics")) => ("200 OK", page()),
+        (Some(b"GET"), _) => ("404 Not Found", String::new()),
+        _ => ("405 Method Not Allowed", String::new()),
+    };
+    let length = body.len();
+    let head = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close";
+    let answer = format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}");
+    stream.write_all(answer.as_bytes()).await?;
+    stream.close().await
+}

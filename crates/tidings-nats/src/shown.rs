@@ -1,0 +1,57 @@
+//! The numbers that are shown to those who gather them, with their names: one table for all of them.
+
+use crate::feed::FeedStats;
+use crate::stats::Stats;
+
+/// A number that is shown, to all who gather such.
+pub(crate) struct Metric {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    /// It only grows.
+    pub(crate) counts: bool,
+    /// What tells several apart; `""`: there is one.
+    pub(crate) label: &'static str,
+    pub(crate) read: fn(&Stats) -> Vec<(String, u64)>,
+}
+
+macro_rules! metrics {
+    ($($name:literal $counts:literal $help:literal [$label:literal] $read:expr;)*) => {
+        &[$(Metric { name: $name, help: $help, counts: $counts, label: $label, read: $read }),*]
+    };
+}
+
+fn one(value: u64) -> Vec<(String, u64)> {
+    vec![(String::new(), value)]
+}
+
+fn queues(stats: &Stats, read: impl Fn(&FeedStats) -> u64) -> Vec<(String, u64)> {
+    let each = stats.feeds.iter();
+    each.map(|(queue, stats)| (queue.clone(), read(stats)))
+        .collect()
+}
+
+pub(crate) const METRICS: &[Metric] = metrics! {
+    "tidings_cluster_members" false "Members now, this node among them." [""] |s| one(s.members);
+    "tidings_cluster_connected" false "Whether the engine is heard." [""] |s| one(s.connected.into());
+    "tidings_cluster_names" false "Names that this node has." [""] |s| one(s.names);
+    "tidings_cluster_links" false "Links to and from other nodes." [""] |s| one(s.links);
+    "tidings_cluster_ups_total" true "Members that have come up." [""] |s| one(s.ups);
+    "tidings_cluster_downs_total" true "Members that have gone down." ["why"] |s| {
+        s.downs.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect()
+    };
+    "tidings_cluster_engine_lost_total" true "Times that messages were lost because a subscription was too slow." [""] |s| one(s.lost);
+    "tidings_link_bytes_out_total" true "Bytes written to links." [""] |s| one(s.link.bytes_out);
+    "tidings_link_bytes_in_total" true "Bytes read from links." [""] |s| one(s.link.bytes_in);
+    "tidings_link_calls_out_total" true "Calls sent over links." [""] |s| one(s.link.calls_out);
+    "tidings_link_calls_in_total" true "Calls received over links." [""] |s| one(s.link.calls_in);
+    "tidings_link_tells_out_total" true "One-way messages sent over links." [""] |s| one(s.link.tells_out);
+    "tidings_link_tells_in_total" true "One-way messages received over links." [""] |s| one(s.link.tells_in);
+    "tidings_link_expired_total" true "Requests that came after their deadlines, and were not done." [""] |s| one(s.link.expired);
+    "tidings_link_malformed_total" true "Messages that could not be decoded." [""] |s| one(s.link.malformed);
+    "tidings_queue_delivered_total" true "Messages of a queue given out to this node." ["queue"] |s| queues(s, |q| q.delivered);
+    "tidings_queue_done_total" true "Messages of a queue handled with success." ["queue"] |s| queues(s, |q| q.done);
+    "tidings_queue_failed_total" true "Messages of a queue handled without success." ["queue"] |s| queues(s, |q| q.failed);
+    "tidings_queue_duplicates_total" true "Messages of a queue that came again and were not handled again." ["queue"] |s| queues(s, |q| q.duplicates);
+    "tidings_queue_aside_total" true "Messages of a queue that were set aside." ["queue"] |s| queues(s, |q| q.aside);
+    "tidings_queue_in_flight" false "Messages of a queue that this node has and has not done." ["queue"] |s| queues(s, |q| q.in_flight);
+};

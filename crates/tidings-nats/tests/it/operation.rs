@@ -1,0 +1,146 @@
+//! What operators ask of a node: health over HTTP, and to leave when it is told to.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::{AsyncReadExt, AsyncWriteExt};
+use tidings::net::{TcpListener, TcpStream};
+use tidings::time::sleep;
+use tidings_nats::memory::Server;
+use tidings_nats::{Cluster, Options};
+
+async fn get(at: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).await.unwrap();
+    answer
+}
+
+/// The status, and what it says.
+async fn asked(at: SocketAddr, path: &str) -> (u16, String) {
+    let answer = get(at, &format!("GET {path} HTTP/1.1\r\nHost: node\r\n\r\n")).await;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let length = format!("Content-Length: {}", body.len());
+    assert!(head.contains(&length), "{head}");
+    let status = head.strip_prefix("HTTP/1.1 ").unwrap();
+    (status[..3].parse().unwrap(), body.to_owned())
+}
+
+#[tidings::test(deadlocks = false)]
+async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
+    let engine = Server::new().connect();
+    let lease = Duration::from_secs(1);
+    let options = Options::new("test", "one").lease(lease);
+    let cluster = Cluster::join_on(engine.clone(), options).await.unwrap();
+    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let at = listener.local_addr().unwrap();
+    let answers = cluster.answer_health(listener, || "members 1\n".to_owned());
+    let ok = (200, "ok\n".to_owned());
+    assert_eq!(asked(at, "/livez").await, ok);
+    assert_eq!(asked(at, "/readyz").await, ok);
+    assert_eq!(asked(at, "/metrics").await, (200, "members 1\n".to_owned()));
+    assert_eq!(asked(at, "/").await.0, 404);
+    let posted = get(at, "POST /livez HTTP/1.1\r\n\r\n").await;
+    assert!(posted.starts_with("HTTP/1.1 405 "), "{posted}");
+    // Who says too much, or nothing, gets no answer, and is in nobody's way.
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    stream.write_all("x".repeat(5000).as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    // It may be reset.
+    let _ = stream.read_to_string(&mut answer).await;
+    assert_eq!(answer, "");
+    let _silent = TcpStream::connect(at).await.unwrap();
+    engine.cut();
+    while asked(at, "/readyz").await.0 == 200 {
+        sleep(Duration::from_millis(50)).await;
+    }
+    let (status, why) = asked(at, "/readyz").await;
+    assert_eq!(
+        (status, why.as_str()),
+        (503, "the engine has not been heard for most of a lease\n")
+    );
+    assert_eq!(asked(at, "/livez").await, ok);
+    engine.heal();
+    while asked(at, "/readyz").await != ok {
+        sleep(Duration::from_millis(50)).await;
+    }
+    cluster.leave(Duration::from_secs(1)).await;
+    let left = (503, "we have left\n".to_owned());
+    assert_eq!(asked(at, "/readyz").await, left);
+    assert_eq!(asked(at, "/livez").await, left);
+    answers.abort();
+}
+
+#[cfg(feature = "nats")]
+mod processes {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use tidings::actor;
+    use tidings_nats::{Down, Ended};
+
+    use super::*;
+    use crate::counter::{CounterRef, Tally};
+    use crate::server::NatsServer;
+
+    const URL: &str = "TIDINGS_TEST_NATS_URL";
+
+    fn options(node: &str) -> Options {
+        Options::new("test", node).lease(Duration::from_secs(2))
+    }
+
+    #[tidings::test(deadlocks = false)]
+    #[ignore = "a node in a process of its own: the test below starts it"]
+    async fn node() {
+        let url = std::env::var(URL).unwrap();
+        let cluster = Cluster::join(&url, options("other")).await.unwrap();
+        let counter: CounterRef = actor::start(Tally::default());
+        let _name = cluster.register("counter", &counter).await.unwrap();
+        println!("joined");
+        let ended = cluster
+            .leave_on_signal(Duration::from_secs(10))
+            .await
+            .unwrap();
+        assert_eq!(ended, Ended::Left);
+    }
+
+    #[tidings::test(deadlocks = false)]
+    async fn a_process_that_gets_sigterm_answers_what_it_has_and_leaves() {
+        let Some(server) = NatsServer::start() else {
+            return;
+        };
+        let one = Cluster::join(&server.url(), options("one")).await.unwrap();
+        let mut other = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "operation::processes::node",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env(URL, server.url())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
+        assert!(lines.any(|line| line.unwrap().contains("joined")));
+        let counter: CounterRef = one.lookup("counter").await.unwrap();
+        let member = one
+            .members()
+            .into_iter()
+            .find(|m| m.node() == "other")
+            .unwrap();
+        let same = counter.clone();
+        let waiting = tidings::spawn(async move { same.slow().await });
+        while !counter.is_waiting().await.unwrap() {
+            sleep(Duration::from_millis(5)).await;
+        }
+        let told = Command::new("kill").arg(other.id().to_string()).status();
+        assert!(told.unwrap().success());
+        assert_eq!(waiting.await.unwrap().unwrap(), 7);
+        assert_eq!(member.down().await, Down::Left);
+        assert!(one.lookup::<CounterRef>("counter").await.is_err());
+        let log: Vec<String> = lines.map_while(Result::ok).collect();
+        assert!(other.wait().unwrap().success(), "{log:?}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Who may connect to NATS, asked of a nats-server: TLS, nkeys; and what it keeps on how many servers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tidings::time::Instant;
+use tidings_nats::nats::ConnectOptions;
+use tidings_nats::{Cluster, EngineError, JoinError, Options};
+
+use crate::server::NatsServer;
+
+/// Files that go with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let folder = format!("tidings-nats-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(folder);
+        std::fs::create_dir_all(&folder).unwrap();
+        Self(folder)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn authority() -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn node(nats: ConnectOptions) -> Options {
+    Options::new("test", "one").nats(nats)
+}
+
+/// Why that node is refused: at once, and not when its patience is over.
+async fn refused(url: &str, options: Options) -> String {
+    let since = Instant::now();
+    let patience = Duration::from_secs(60);
+    let error = Cluster::join(url, options.patience(patience)).await;
+    let error = error.unwrap_err();
+    let JoinError::Engine(EngineError::Refused(why)) = error else {
+        panic!("it is no matter of time: {error}");
+    };
+    assert!(since.elapsed() < patience);
+    why
+}
+
+#[tidings::test(deadlocks = false)]
+async fn over_tls_a_server_of_another_authority_is_refused_and_said_so() {
+    let folder = Folder::new("tls");
+    let (ours, others) = (authority(), authority());
+    let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+    let key = KeyPair::generate().unwrap();
+    let certificate = params.signed_by(&key, &ours).unwrap();
+    let certificate = folder.write("server.pem", &certificate.pem());
+    let key = folder.write("server.key", &key.serialize_pem());
+    let ours = folder.write("ours.pem", &ours.pem());
+    let others = folder.write("others.pem", &others.pem());
+    let file = |path: &PathBuf| path.to_str().unwrap().to_owned();
+    let arguments = [
+        "--tls",
+        "--tlscert",
+        &file(&certificate),
+        "--tlskey",
+        &file(&key),
+    ];
+    let Some(server) = NatsServer::start_with(&arguments) else {
+        return;
+    };
+    let url = server.url().replace("nats://", "tls://");
+    let by = |authority: &PathBuf| {
+        let nats = ConnectOptions::new().add_root_certificates(authority.clone());
+        node(nats.require_tls(true))
+    };
+    let cluster = Cluster::join(&url, by(&ours)).await.unwrap();
+    assert!(cluster.is_connected());
+    let why = refused(&url, by(&others)).await;
+    assert!(why.contains("certificate"), "{why}");
+    // Nor does who knows no authority speak with it in clear.
+    let why = refused(&server.url(), node(ConnectOptions::new())).await;
+    assert!(why.contains("certificate"), "{why}");
+}
+
+#[tidings::test(deadlocks = false)]
+async fn by_an_nkey_only_who_has_its_seed_joins() {
+    let folder = Folder::new("nkey");
+    let (ours, others) = (nkeys::KeyPair::new_user(), nkeys::KeyPair::new_user());
+    let users = format!(
+        "authorization {{ users = [ {{ nkey: {} }} ] }}",
+        ours.public_key()
+    );
+    let config = folder.write("server.conf", &users);
+    let Some(server) = NatsServer::start_with(&["-c", config.to_str().unwrap()]) else {
+        return;
+    };
+    let by = |key: &nkeys::KeyPair| node(ConnectOptions::with_nkey(key.seed().unwrap()));
+    let cluster = Cluster::join(&server.url(), by(&ours)).await.unwrap();
+    assert!(cluster.is_connected());
+    let why = refused(&server.url(), by(&others)).await;
+    assert!(why.contains("authorization"), "{why}");
+    let why = refused(&server.url(), node(ConnectOptions::new())).await;
+    assert!(why.contains("authorization"), "{why}");
+}
+
+#[tidings::test(deadlocks = false)]
+async fn more_replicas_than_there_are_servers_are_refused_and_said_so() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let why = refused(&server.url(), node(ConnectOptions::new()).replicas(3)).await;
+    assert!(why.contains("replicas"), "{why}");
+}
