@@ -20,8 +20,8 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + S
 ///
 /// Messages are delivered at most once, and in order from one publisher to one subscription; what
 /// comes while nobody subscribes is gone. Keys are kept by the engine: all writes of all keys have an
-/// order, which their revisions tell. Queues keep messages, and give each to one node after the other until
-/// one says that it is done.
+/// order, which their revisions tell. Queues keep messages, and give each to one node after the other
+/// until one says that it is done.
 ///
 /// Dropping an operation leaves its outcome unknown.
 pub trait Engine: fmt::Debug + Send + Sync + 'static {

@@ -95,8 +95,9 @@ impl FeedOptions {
         Self::default()
     }
 
-    /// So many messages are fetched and not done, at most: at least one. They wait in the actor's mailbox; with no more
-    /// than it has room for (256, if nobody has said otherwise) others can still send to it.
+    /// So many messages are fetched and not done, at most: at least one. They wait in the actor's
+    /// mailbox; with no more than it has room for (256, if nobody has said otherwise) others can
+    /// still send to it.
     #[must_use]
     pub fn in_flight(mut self, messages: usize) -> Self {
         self.in_flight = messages.clamp(1, u32::MAX as usize);
@@ -181,9 +182,9 @@ impl Feed {
         self.work.ended.read().map(Clone::clone)
     }
 
-    /// Fetches no more, and waits until what is in flight has been handled, for so long; says how many
-    /// messages still are. These are handled on; if the process ends before, they are given out again after the
-    /// hold.
+    /// Fetches no more, and waits until what is in flight has been handled, for so long; says how
+    /// many messages still are. These are handled on; if the process ends before, they are given out
+    /// again after the hold.
     pub async fn stop(&self, limit: Duration) -> u64 {
         self.work.stop(limit).await
     }
@@ -239,17 +240,19 @@ enum Begin {
 }
 
 impl<T> Queue<T> {
-    /// Feeds an actor: its messages are fetched, handled by `handle`, which is given a reference of the actor, and
-    /// acknowledged when that says that they are done.
+    /// Feeds an actor: its messages are fetched, handled by `handle`, which is given a reference of
+    /// the actor, and acknowledged when that says that they are done.
     ///
-    /// What fails, or panics, is tried again after a pause that grows ([`FeedOptions::pause`]), here or on another node; what fails
-    /// as often as [`FeedOptions::tries`] says, and what cannot be decoded, is [set aside](Self::aside). For as
-    /// long as a handler runs, however long, its message stays ours.
+    /// What fails, or panics, is tried again after a pause that grows ([`FeedOptions::pause`]), here
+    /// or on another node; what fails as often as [`FeedOptions::tries`] says, and what cannot be
+    /// decoded, is [set aside](Self::aside). For as long as a handler runs, however long, its message
+    /// stays ours.
     ///
-    /// It ends when the actor does. What the actor had not done is tried again; that counts as a try of all that was in
-    /// flight, of which one may be why it ended. A message that was given out more often than it may
-    /// fail is therefore tried alone, and set aside if it fails or the actor ends then; and without being tried if
-    /// it was given out twice as often: so a message that ends its process each time is set aside, too.
+    /// It keeps the actor alive, and ends when that does. What the actor had not done is tried again;
+    /// that counts as a try of all that was in flight, of which one may be why it ended. A message
+    /// that was given out more often than it may fail is therefore tried alone, and set aside if it
+    /// fails or the actor ends then; and without being tried if it was given out twice as often: so a
+    /// message that ends its process each time is set aside, too.
     pub fn feed<R, F, H>(&self, actor: &R, options: FeedOptions, handle: F) -> Feed
     where
         T: DeserializeOwned + Send + 'static,

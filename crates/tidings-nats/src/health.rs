@@ -32,8 +32,8 @@ pub struct Health {
     pub live: bool,
     /// It is a member, hears the engine, and is not leaving: others find its actors.
     ///
-    /// If the engine is down, no node is ready, though links and references that are there work on. Who would rather
-    /// have them asked then asks for `live`.
+    /// If the engine is down, no node is ready, though links and references that are there work on.
+    /// Who would rather have them asked then asks for `live`.
     pub ready: bool,
     /// Why not.
     pub reasons: Vec<String>,
@@ -46,8 +46,9 @@ impl Cluster {
         self.inner.health()
     }
 
-    /// Answers over HTTP: `GET /livez` and `/readyz` by 200, or by 503 with the reasons, a line each; `GET /metrics` by what
-    /// `page` gives, as text. It ends when it is aborted, not when the membership does.
+    /// Answers over HTTP: `GET /livez` and `/readyz` by 200, or by 503 with the reasons, a line each;
+    /// `GET /metrics` by what `page` gives, as text. It ends when it is aborted, not when the
+    /// membership does.
     ///
     /// It speaks no TLS, and answers whoever asks: bind it where only those are who should.
     ///
@@ -95,8 +96,9 @@ impl Cluster {
         })
     }
 
-    /// Waits until the process is told to end, by SIGTERM or ctrl-C, and then [leaves](Self::leave); or until
-    /// the membership ends otherwise. A second ctrl-C, or a second SIGTERM, ends the wait at once.
+    /// Waits until the process is told to end, by SIGTERM or ctrl-C, and then [leaves](Self::leave);
+    /// or until the membership ends otherwise. A second ctrl-C, or a second SIGTERM, ends the wait at
+    /// once.
     ///
     /// From the first call on neither signal ends the process by itself.
     ///

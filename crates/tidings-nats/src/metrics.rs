@@ -1,15 +1,16 @@
-//! What a node counts, through the crate `metrics`: to Prometheus (`metrics-exporter-prometheus`), statsd and
-//! others, whichever recorder the program has installed.
+//! What a node counts, through the crate `metrics`: to Prometheus (`metrics-exporter-prometheus`),
+//! statsd and others, whichever recorder the program has installed.
 
 use metrics::{Label, counter, describe_counter, describe_gauge, gauge};
 
 use crate::shown::METRICS;
 use crate::stats::Stats;
 
-/// Hands a node's counts to the recorder that is installed: for [`Cluster::report`](crate::Cluster::report).
+/// Hands a node's counts to the recorder that is installed: for
+/// [`Cluster::report`](crate::Cluster::report).
 ///
-/// They are all named `tidings_...`; counters end in `_total`. Of several nodes in one process the last one
-/// that reports is seen.
+/// They are all named `tidings_...`; counters end in `_total`. Of several nodes in one process the
+/// last one that reports is seen.
 ///
 /// ```
 /// use std::time::Duration;

@@ -228,8 +228,8 @@ impl Cluster {
     /// becomes another's.
     ///
     /// # Errors
-    /// If there is none, or no way to it; if it is of another interface, or one of its methods has another shape
-    /// there. Nothing was sent to it.
+    /// If there is none, or no way to it; if it is of another interface, or one of its methods has
+    /// another shape there. Nothing was sent to it.
     pub async fn lookup<R>(&self, name: &str) -> Result<R, LookupError>
     where
         R: Reference<Message: Remote>,

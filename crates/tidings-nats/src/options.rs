@@ -76,16 +76,18 @@ impl Options {
         self
     }
 
-    /// A message of a [`Queue`](crate::Queue) that a node has fetched is given to another if the engine
-    /// has not heard of it for so long: 30 s, if nobody says otherwise. It counts for queues that this node makes.
+    /// A message of a [`Queue`](crate::Queue) that a node has fetched is given to another if the
+    /// engine has not heard of it for so long: 30 s, if nobody says otherwise. It counts for queues
+    /// that this node makes.
     #[must_use]
     pub fn hold(mut self, hold: Duration) -> Self {
         self.hold = hold.max(Duration::from_secs(1));
         self
     }
 
-    /// Lets other nodes link to this one at an address, as [`Listener::bind`](tidings_link::Listener::bind)
-    /// has them. Without it, and where it cannot be reached, links go through the engine.
+    /// Lets other nodes link to this one at an address, as
+    /// [`Listener::bind`](tidings_link::Listener::bind) has them. Without it, and where it cannot be
+    /// reached, links go through the engine.
     #[must_use]
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = Some(address.into());

@@ -158,8 +158,8 @@ impl<R> Pool<R>
 where
     R: Reference<Message: Remote>,
 {
-    /// A member: the next in turn, any, or the one with the fewest calls under way that were picked through this
-    /// pool; what others ask of the members is not known here.
+    /// A member: the next in turn, any, or the one with the fewest calls under way that were picked
+    /// through this pool; what others ask of the members is not known here.
     ///
     /// Members that cannot be reached are passed over.
     ///
@@ -169,9 +169,10 @@ where
         self.pick_but(&mut BTreeSet::new()).await
     }
 
-    /// Calls a member. If that has certainly not executed the call ([`NotExecuted`](CallError::NotExecuted),
-    /// [`Full`](CallError::Full)), another gets it, and each at most once: so the call is executed at most once, and one
-    /// whose outcome is not known is not repeated.
+    /// Calls a member. If that has certainly not executed the call
+    /// ([`NotExecuted`](CallError::NotExecuted), [`Full`](CallError::Full)), another gets it, and
+    /// each at most once: so the call is executed at most once, and one whose outcome is not known is
+    /// not repeated.
     ///
     /// `call` is to make one call of the reference that it is given.
     ///

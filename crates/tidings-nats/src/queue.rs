@@ -27,17 +27,20 @@ const ASIDE: &str = "=aside";
 /// that are [fed](Self::feed) from the queue on any node, or is [set aside](Self::aside) with the reason.
 /// It is acknowledged after its handler has said that it succeeded, and not before.
 ///
-/// It is handled *more than once* if its handler failed; if the node that had it ended, stood still or could
-/// not reach the engine for longer than [`Options::hold`](crate::Options::hold); and if it was put twice with
-/// more than [`DUPLICATES`](crate::DUPLICATES) in between. In one [`Feed`](crate::Feed) a message whose id it has done is not
-/// handled again, for as many as it [remembers](crate::FeedOptions::remember); another feed, and the next life of
-/// a process, know nothing of that. A handler whose effect must happen once keeps the ids of what it has done with the effect.
+/// It may be handled *more than once*: if its handler failed; if the node that had it ended, stood still
+/// or could not reach the engine for longer than [`Options::hold`](crate::Options::hold); and if it
+/// was put twice with more than [`DUPLICATES`](crate::DUPLICATES) in between. In one
+/// [`Feed`](crate::Feed) a message whose id it has done is not handled again, for as many as it
+/// [remembers](crate::FeedOptions::remember); another feed, and the next life of a process, know
+/// nothing of that. A handler whose effect must happen once keeps the ids of what it has done with
+/// the effect.
 ///
 /// # What is not
 ///
-/// JetStream says that a message is kept before it is on a disk. By its defaults machines that lose power together lose what was put
-/// within the last two minutes (Jepsen, NATS 2.12.1, December 2025: 14 % of the acknowledged writes in such a
-/// run; and a damaged file on one server lost more, and split a stream for good). Who cannot bear that has three servers,
+/// JetStream says that a message is kept before it is on a disk. By its defaults machines that lose
+/// power together lose what was put within the last two minutes (Jepsen, NATS 2.12.1, December 2025:
+/// 14 % of the acknowledged writes in such a run; and a damaged file on one server lost more, and
+/// split a stream for good). Who cannot bear that has three servers,
 /// [`Options::replicas`](crate::Options::replicas)`(3)`, and `sync_interval: always` on each; who
 /// cannot bear it at all keeps the messages elsewhere, too.
 ///
@@ -154,14 +157,16 @@ impl<T> Queue<T> {
         &self.name
     }
 
-    /// Puts a message at the end, and waits until the engine says that it is kept. While it does not say so, it is
-    /// asked again, for as long as [`Options::patience`](crate::Options::patience) says.
+    /// Puts a message at the end, and waits until the engine says that it is kept. While it does not
+    /// say so, it is asked again, for as long as [`Options::patience`](crate::Options::patience)
+    /// says.
     ///
-    /// A message whose id was put within the last [`DUPLICATES`](crate::DUPLICATES) is not put again, and that is a
-    /// success: so who does not know whether it was put, puts it again.
+    /// A message whose id was put within the last [`DUPLICATES`](crate::DUPLICATES) is not put again,
+    /// and that is a success: so who does not know whether it was put, puts it again.
     ///
     /// # Errors
-    /// [`Refused`](EngineError::Refused): it was not put. [`Unreachable`](EngineError::Unreachable): it is not known.
+    /// [`Refused`](EngineError::Refused): it was not put. [`Unreachable`](EngineError::Unreachable):
+    /// it is not known.
     pub async fn put(&self, id: &str, message: &T) -> Result<(), EngineError>
     where
         T: Serialize,
@@ -174,8 +179,8 @@ impl<T> Queue<T> {
         put(&self.inner, &self.name, id, message.into()).await
     }
 
-    /// The messages of this queue that were set aside, in a queue of their own, from which an actor can be fed
-    /// as from any. Who wants one done after all puts it into this queue again.
+    /// The messages of this queue that were set aside, in a queue of their own, from which an actor
+    /// can be fed as from any. Who wants one done after all puts it into this queue again.
     ///
     /// # Errors
     /// As for [`Cluster::queue`].

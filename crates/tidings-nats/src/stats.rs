@@ -84,8 +84,8 @@ impl Cluster {
         self.inner.stats().await
     }
 
-    /// Hands what this node counts to somebody, every so often, until the membership ends, and then once more.
-    /// Aborting the task that it gives ends that, too.
+    /// Hands what this node counts to somebody, every so often, until the membership ends, and then
+    /// once more. Aborting the task that it gives ends that, too.
     ///
     /// ```
     /// use std::time::Duration;

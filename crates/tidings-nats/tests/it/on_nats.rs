@@ -7,7 +7,7 @@ use tidings::actor;
 use tidings::time::sleep;
 use tidings_nats::nats::ConnectOptions;
 use tidings_nats::{
-    Change, Cluster, Down, EngineError, Feed, FeedOptions, JoinError, Options, Queue,
+    Aside, Body, Change, Cluster, Down, EngineError, Feed, FeedOptions, JoinError, Options, Queue,
 };
 
 use crate::counter::{CounterRef, Tally};
@@ -158,6 +158,36 @@ async fn a_queue_outlives_its_server_and_gives_all_that_it_had_to_those_who_are_
     // It can be put to while nobody knows whether it was.
     orders.put("199", &199).await.unwrap();
     one.leave(Duration::from_secs(5)).await;
+}
+
+#[tidings::test(deadlocks = false)]
+async fn what_is_set_aside_is_kept_by_the_server_in_a_queue_of_its_own() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let one = Cluster::join(&server.url(), options("one")).await.unwrap();
+    let orders: Queue<i64> = one.queue("orders").await.unwrap();
+    orders.put("good", &1).await.unwrap();
+    orders.put("bad", &-1).await.unwrap();
+    let counter: CounterRef = actor::start(Tally::default());
+    let short = Duration::from_millis(50);
+    let options = FeedOptions::new().tries(3).pause(short..=short);
+    let feed = orders.feed(&counter, options.clone(), async |_: CounterRef, n: i64| {
+        u64::try_from(n).map(drop)
+    });
+    let aside = orders.aside().await.unwrap();
+    let (tell, told) = tidings::unbounded();
+    let undertaker = aside.feed(&counter, options, move |_, aside: Aside| {
+        let told = tell.try_send(aside).map_err(|error| error.to_string());
+        async { told }
+    });
+    let aside = told.recv().await.unwrap();
+    assert_eq!((aside.id.as_str(), aside.tries), ("bad", 3));
+    assert_eq!(aside.body, Body::Text("-1".to_owned()));
+    assert!(aside.reason.contains("out of range"), "{}", aside.reason);
+    while feed.stats().done + feed.stats().aside < 2 || undertaker.stats().done < 1 {
+        sleep(Duration::from_millis(5)).await;
+    }
 }
 
 #[tidings::test(deadlocks = false)]
