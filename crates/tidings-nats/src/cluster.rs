@@ -274,7 +274,7 @@ impl Cluster {
     }
 
     /// Leaves: gives all names back, feeds no actor any more, ends the links in order, and tells the others.
-    /// Messages of queues and calls that are under way have so long to end.
+    /// Messages of queues have half of this time to end, and calls that are under way what is left.
     pub async fn leave(&self, limit: Duration) {
         let inner = &self.inner;
         let held: Vec<String> = {
@@ -288,7 +288,8 @@ impl Cluster {
         }
         let over = async {
             let feeds = inner.feeds(None);
-            future::join_all(feeds.iter().map(|feed| feed.stop(limit))).await;
+            // Their handlers may need links; calls of others must have time left, too.
+            future::join_all(feeds.iter().map(|feed| feed.stop(limit / 2))).await;
             inner.links.drain().await;
         };
         within(limit, over).await;

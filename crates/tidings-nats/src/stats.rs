@@ -120,13 +120,15 @@ impl Cluster {
 impl Inner {
     async fn stats(&self) -> Stats {
         let (link, links) = self.links.stats().await;
+        // Before what was counted of those that have ended: none is missed.
+        let feeds = self.feeds(None);
         let mut stats = Stats {
             links,
             link,
             lost: self.engine.lost(),
             ..self.counted()
         };
-        for feed in self.feeds(None) {
+        for feed in feeds {
             stats.add(&feed.queue, feed.stats());
         }
         stats
