@@ -64,7 +64,7 @@
 //! | file | what |
 //! |---|---|
 //! | `engine.rs` | what is asked of an engine |
-//! | `memory.rs`, `nats.rs` | the engine in memory, which fails on demand; NATS |
+//! | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
 //! | `view.rs` | what a node sees of its cluster |
 //! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
 //! | `pool.rs` | pools: who calls chooses among the members of a group |

@@ -257,7 +257,7 @@ fn is_tls(error: &async_nats::ConnectError) -> bool {
 
 /// JetStream will say so for as long as nobody sets it otherwise: it is one server, and not several.
 fn is_final(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |error| error.source());
+    let mut causes = std::iter::successors(Some(error), |&error| error.source());
     causes.any(|cause| {
         let said = cause.downcast_ref::<jetstream::Error>();
         said.is_some_and(|said| said.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED)
