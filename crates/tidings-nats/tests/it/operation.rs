@@ -85,39 +85,35 @@ mod processes {
     use crate::server::NatsServer;
 
     const URL: &str = "TIDINGS_TEST_NATS_URL";
+    const TEST: &str =
+        "operation::processes::a_process_that_gets_sigterm_answers_what_it_has_and_leaves";
 
     fn options(node: &str) -> Options {
         Options::new("test", node).lease(Duration::from_secs(2))
     }
 
-    #[tidings::test(deadlocks = false)]
-    #[ignore = "a node in a process of its own: the test below starts it"]
-    async fn node() {
-        let url = std::env::var(URL).unwrap();
-        let cluster = Cluster::join(&url, options("other")).await.unwrap();
+    /// A node in a process of its own, which the test below starts.
+    async fn other(url: &str) {
+        let cluster = Cluster::join(url, options("other")).await.unwrap();
         let counter: CounterRef = actor::start(Tally::default());
         let _name = cluster.register("counter", &counter).await.unwrap();
         println!("joined");
-        let ended = cluster
-            .leave_on_signal(Duration::from_secs(10))
-            .await
-            .unwrap();
+        let limit = Duration::from_secs(10);
+        let ended = cluster.leave_on_signal(limit).await.unwrap();
         assert_eq!(ended, Ended::Left);
     }
 
     #[tidings::test(deadlocks = false)]
     async fn a_process_that_gets_sigterm_answers_what_it_has_and_leaves() {
+        if let Ok(url) = std::env::var(URL) {
+            return other(&url).await;
+        }
         let Some(server) = NatsServer::start() else {
             return;
         };
         let one = Cluster::join(&server.url(), options("one")).await.unwrap();
         let mut other = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--exact",
-                "operation::processes::node",
-                "--ignored",
-                "--nocapture",
-            ])
+            .args(["--exact", TEST, "--nocapture"])
             .env(URL, server.url())
             .stdout(Stdio::piped())
             .spawn()
