@@ -35,6 +35,9 @@ async fn something() -> (Cluster, Stats) {
     let two = Cluster::join_on(server.connect(), Options::new("test", "two"))
         .await
         .unwrap();
+    while one.members().len() < 2 {
+        tidings::after(Duration::from_millis(1)).await;
+    }
     let counter: CounterRef = actor::start(Tally(0));
     let _name = two.register("counter", &counter).await.unwrap();
     let there: CounterRef = one.lookup("counter").await.unwrap();

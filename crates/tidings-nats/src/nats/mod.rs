@@ -19,7 +19,9 @@ use std::time::Duration;
 
 pub use async_nats::ConnectOptions;
 use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_TTL};
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::context::{
+    CreateKeyValueError, CreateStreamError, CreateStreamErrorKind, PublishError, PublishErrorKind,
+};
 use async_nats::jetstream::kv::{self, Operation, Store, UpdateErrorKind};
 use async_nats::jetstream::stream::StorageType;
 use async_nats::jetstream::{self, Context, ErrorCode};
@@ -256,12 +258,12 @@ fn is_tls(error: &async_nats::ConnectError) -> bool {
 }
 
 /// JetStream will say so for as long as nobody sets it otherwise: it is one server, and not several.
-fn is_final(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = std::iter::successors(Some(error), |&error| error.source());
-    causes.any(|cause| {
-        let said = cause.downcast_ref::<jetstream::Error>();
-        said.is_some_and(|said| said.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED)
-    })
+fn is_final(error: &CreateKeyValueError) -> bool {
+    let stream = error.source();
+    let stream = stream.and_then(|error| error.downcast_ref::<CreateStreamError>());
+    let said = stream.map(CreateStreamError::kind);
+    matches!(said, Some(CreateStreamErrorKind::JetStream(said))
+        if said.error_code() == ErrorCode::STREAM_REPLICAS_NOT_SUPPORTED)
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
