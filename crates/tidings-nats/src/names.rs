@@ -1,6 +1,7 @@
 //! Names of actors in the cluster: claimed, found, lost; and groups, which are the names below one.
 
 use std::any::{Any, TypeId};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -472,14 +473,15 @@ impl Inner {
         Ok(found)
     }
 
-    /// The names of a group that are members'.
+    /// The names of a group that are members', in their order; ours also if the engine has not told of
+    /// them yet.
     pub(crate) fn below(&self, group: &str) -> Vec<String> {
         let state = self.lock();
         let prefix = format!("{group}/");
-        state
-            .view
-            .living_names(&prefix)
-            .map(str::to_owned)
-            .collect()
+        let ours = state.held.range(prefix.clone()..);
+        let ours = ours.map(|(name, _)| name.as_str());
+        let ours = ours.take_while(|name| name.starts_with(&prefix));
+        let all: BTreeSet<&str> = state.view.living_names(&prefix).chain(ours).collect();
+        all.into_iter().map(str::to_owned).collect()
     }
 }
