@@ -394,31 +394,15 @@ impl Work {
             }
         }
         let suspect = delivery.tries > self.options.tries;
-        let handled = match serde_json::from_slice::<T>(&delivery.payload) {
-            Err(error) => Handled::Poison(format!("it cannot be decoded: {error}")),
-            Ok(_) if delivery.tries > self.options.tries.saturating_mul(2) => {
-                let tries = delivery.tries - 1;
-                let reason = "times, and nobody has said what became of it";
-                Handled::Poison(format!("it was given out {tries} {reason}"))
-            }
-            Ok(message) => {
-                let work = async {
-                    let alone = match suspect {
-                        true => Some(self.alone().await),
-                        false => None,
-                    };
-                    // Of the end that it has not seen it is innocent.
-                    actor.recipient().exit().is_none().then_some(())?;
-                    let (handle, actor) = (Arc::clone(handle), actor.clone());
-                    let handled =
-                        tidings::spawn(async move { handle(actor, message).await.into() }).await;
-                    drop(alone);
-                    Some(handled.unwrap_or_else(|panic| Handled::Failed(panic.to_string())))
-                };
-                match self.holding(delivery, work).await {
-                    Some(handled) => handled,
-                    None => return self.again(delivery, Duration::ZERO).await,
-                }
+        let handled = if delivery.tries > self.options.tries.saturating_mul(2) {
+            let tries = delivery.tries - 1;
+            let reason = "times, and nobody has said what became of it";
+            Handled::Poison(format!("it was given out {tries} {reason}"))
+        } else {
+            let work = self.handle(delivery, actor, handle, suspect);
+            match self.holding(delivery, work).await {
+                Some(handled) => handled,
+                None => return self.again(delivery, Duration::ZERO).await,
             }
         };
         let is_over = actor.recipient().exit().is_some();
@@ -458,6 +442,39 @@ impl Work {
         }
     }
 
+    /// Has it decoded and handled, by a task of its own: what panics there is the message's. `None`:
+    /// the actor has ended before.
+    async fn handle<T, R, F, H>(
+        &self,
+        delivery: &Delivery,
+        actor: &R,
+        handle: &Arc<F>,
+        suspect: bool,
+    ) -> Option<Handled>
+    where
+        T: DeserializeOwned + Send + 'static,
+        R: Reference,
+        F: Fn(R, T) -> H + Send + Sync + 'static,
+        H: Future<Output: Into<Handled>> + Send + 'static,
+    {
+        let _alone = match suspect {
+            true => Some(self.alone().await),
+            false => None,
+        };
+        // Of the end that it has not seen it is innocent.
+        actor.recipient().exit().is_none().then_some(())?;
+        let (handle, actor) = (Arc::clone(handle), actor.clone());
+        let payload = delivery.payload.clone();
+        let handled = tidings::spawn(async move {
+            match serde_json::from_slice(&payload) {
+                Ok(message) => handle(actor, message).await.into(),
+                Err(error) => Handled::Poison(format!("it cannot be decoded: {error}")),
+            }
+        });
+        let panicked = |panic: tidings::JoinError| Handled::Failed(panic.to_string());
+        Some(handled.await.unwrap_or_else(panicked))
+    }
+
     /// It is to be given out again: to us, too, and perhaps at once.
     async fn again(&self, delivery: &Delivery, pause: Duration) {
         self.end(delivery);
@@ -467,11 +484,10 @@ impl Work {
     /// Waits until nothing else is in flight, and keeps it so. The place of who waits is another's
     /// meanwhile.
     async fn alone(&self) -> Alone<'_> {
-        let alone = Alone(self);
         self.places.add_permits(1);
         let all = self.places.acquire(self.options.in_flight).await;
         all.expect("it is never closed").forget();
-        alone
+        Alone(self)
     }
 
     /// Does something, and says meanwhile that the message is being worked on.
