@@ -4,9 +4,9 @@ use std::cell::Cell;
 
 use tidings::actor::ActorRef;
 use tidings_nats::{
-    Arrivals, Aside, Body, Change, Cluster, Delivery, Down, Ended, EngineError, Entry, Expect, Feed,
-    FeedEnd, FeedOptions, FeedStats, Handled, Health, JoinError, LookupError, Member, Message, Name,
-    NameError, Options, Picked, Pool, PoolError, Queue, Settle, Stats, memory, nats,
+    Arrivals, Aside, Body, Change, Cluster, Delivery, Down, Ended, EngineError, Entry, Expect,
+    Feed, FeedEnd, FeedOptions, FeedStats, Handled, Health, JoinError, LookupError, Member,
+    Message, Name, NameError, Options, Picked, Pool, PoolError, Queue, Settle, Stats, memory, nats,
 };
 
 use probe::{No, Row};
