@@ -30,7 +30,7 @@ async fn asked(at: SocketAddr, path: &str) -> (u16, String) {
 #[tidings::test(deadlocks = false)]
 async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
     let engine = Server::new().connect();
-    let lease = Duration::from_secs(1);
+    let lease = Duration::from_secs(3);
     let options = Options::new("test", "one").lease(lease);
     let cluster = Cluster::join_on(engine.clone(), options).await.unwrap();
     let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
