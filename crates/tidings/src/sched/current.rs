@@ -2,6 +2,7 @@
 //! besides the slab's caches.
 
 use std::cell::{Cell, RefCell};
+use std::hash::{BuildHasher, RandomState};
 use std::ptr;
 
 use super::Shared;
@@ -14,7 +15,18 @@ thread_local! {
     /// The runtimes entered on this thread (`block_on`), the innermost last.
     static ENTERED: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
     /// The generator of threads that are not workers.
-    static RANDOM: Cell<u64> = const { Cell::new(0x9e37_79b9_7f4a_7c15) };
+    static RANDOM: Cell<u64> = Cell::new(random_start());
+}
+
+/// Where a generator begins: elsewhere in each thread of each process, or else two nodes of a cluster
+/// draw the same numbers. In a model always there.
+pub(super) fn random_start() -> u64 {
+    let start = 0x9e37_79b9_7f4a_7c15;
+    match cfg!(any(loom, shuttle)) {
+        true => start,
+        // Xorshift stays at 0 for ever.
+        false => RandomState::new().hash_one(start) | 1,
+    }
 }
 
 /// The worker of this thread.

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::current::xorshift_below;
+use super::current::{random_start, xorshift_below};
 use super::local::Local;
 use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
@@ -100,7 +100,7 @@ impl Worker {
                     .and_then(|seam| seam.interrupts().then_some(0)),
             ),
             yielded: RefCell::default(),
-            random: Cell::new(0x9e37_79b9_7f4a_7c15 ^ ((index as u64 + 1) << 32)),
+            random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
             due: RefCell::default(),
