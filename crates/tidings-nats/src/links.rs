@@ -114,8 +114,17 @@ impl Links {
         }
     }
 
-    /// The link to a member: the one that is there, or a new one.
+    /// The link to a member: the one that is there, or a new one. Nobody waits longer for it than it
+    /// lives.
     pub(crate) async fn to(&self, member: &Member) -> Result<Link, LookupError> {
+        let down = std::pin::pin!(member.down().into_future());
+        match future::select(std::pin::pin!(self.linked(member)), down).await {
+            Either::Left((link, _)) => link,
+            Either::Right((down, _)) => Err(LookupError::Down(down)),
+        }
+    }
+
+    async fn linked(&self, member: &Member) -> Result<Link, LookupError> {
         let outward = Arc::clone(lock(&self.outward).entry(member.id()).or_default());
         let _making = outward.making.lock().await;
         if let Some(link) = lock(&outward.link).clone()
@@ -189,7 +198,8 @@ impl Links {
         let cluster = &self.options.cluster;
         let inbox = route::inbox(cluster, member.node(), member.incarnation());
         let patience = self.options.patience;
-        let stream = route::open(&self.engine, cluster, &inbox, number(), patience).await;
+        let lease = self.options.lease;
+        let stream = route::open(&self.engine, cluster, &inbox, number(), patience, lease).await;
         let made = self.over(stream?, self.to_member(member));
         let up = made.up().await.map_err(ConnectError::Broken);
         up.map(|_| made).map_err(LookupError::Link)
@@ -201,7 +211,7 @@ impl Links {
         message: &crate::engine::Message,
         is_dead: impl Fn(&Owner) -> bool,
     ) {
-        if let Ok(stream) = route::accept(&self.engine, message).await {
+        if let Ok(stream) = route::accept(&self.engine, message, self.options.lease).await {
             self.arrived(self.over(stream, self.me.clone()), is_dead)
                 .await;
         }

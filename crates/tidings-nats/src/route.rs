@@ -5,6 +5,10 @@
 //! out; where one is missing the stream ends, and the link with it, as if a socket had been reset. So
 //! many may be under way at a time that no subscription overflows: the receiver counts what it has
 //! taken out, and says so.
+//!
+//! Each message says when it was sent, by its sender's clock. One that was under way for a lease longer
+//! than the quickest before it was held up, where a network or a process stood still: its sender has
+//! given up by now, and what it asks for is not to be done. The stream ends there, too.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +19,7 @@ use futures_util::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use serde::{Deserialize, Serialize};
 use tidings::JoinHandle;
 use tidings::sync::Semaphore;
+use tidings::time::Instant;
 use tidings_link::memory::{Pipe, pipe};
 
 use crate::engine::{Engine, EngineError, Message, Subscription};
@@ -30,6 +35,9 @@ const FRAGMENT: usize = 32 << 10;
 const DATA: u8 = 0;
 const TAKEN: u8 = 1;
 const END: u8 = 2;
+
+/// What stands before the bytes of a message: that it is [`DATA`], its number, and when it was sent.
+const HEAD: usize = 1 + 8 + 8;
 
 /// Asks a node for a stream.
 #[derive(Debug, Serialize, Deserialize)]
@@ -54,13 +62,15 @@ pub(crate) fn inbox(cluster: &str, node: &str, incarnation: u64) -> String {
     format!("tidings.{cluster}.node.{node}.{incarnation:x}")
 }
 
-/// Opens a stream to a node that serves at this inbox. `id` is a number that no other stream has.
+/// Opens a stream to a node that serves at this inbox. `id` is a number that no other stream has; what
+/// comes later than others by a `lease` ends it.
 pub(crate) async fn open(
     engine: &Arc<dyn Engine>,
     cluster: &str,
     inbox: &str,
     id: u64,
     within: Duration,
+    lease: Duration,
 ) -> Result<Stream, EngineError> {
     let opening = Opening {
         to: format!("tidings.{cluster}.stream.{id:x}.back"),
@@ -68,33 +78,39 @@ pub(crate) async fn open(
     };
     let heard = engine.subscribe(&opening.to, None).await?;
     engine.request(inbox, json(&opening), within).await?;
-    Ok(start(engine, heard, opening.from))
+    Ok(start(engine, heard, opening.from, lease))
 }
 
 /// The other end of a stream that somebody asks for.
 pub(crate) async fn accept(
     engine: &Arc<dyn Engine>,
     message: &Message,
+    lease: Duration,
 ) -> Result<Stream, EngineError> {
     let malformed = || EngineError::Refused("it asks for no stream".to_owned());
     let opening: Opening = serde_json::from_slice(&message.payload).map_err(|_| malformed())?;
     let reply = message.reply.as_ref().ok_or_else(malformed)?;
     let heard = engine.subscribe(&opening.from, None).await?;
     engine.publish(reply, Bytes::new()).await?;
-    Ok(start(engine, heard, opening.to))
+    Ok(start(engine, heard, opening.to, lease))
 }
 
 /// Moves bytes between a pipe and the engine, until one of them ends.
-fn start(engine: &Arc<dyn Engine>, heard: Subscription, to: String) -> Stream {
+fn start(engine: &Arc<dyn Engine>, heard: Subscription, to: String, lease: Duration) -> Stream {
     let (ours, theirs) = pipe();
     let engine = Arc::clone(engine);
     let moved = tidings::spawn(async move {
         let (read, write) = ours.split();
         let free = Semaphore::new(WINDOW as usize);
         let out = std::pin::pin!(send(&*engine, &to, read, &free));
-        let back = std::pin::pin!(receive(&*engine, &to, heard, write, &free));
-        if let Either::Left(_) = future::select(out, back).await {
-            // The link here has ended: the other end is to hear of it.
+        let back = std::pin::pin!(receive(&*engine, &to, heard, write, &free, lease));
+        let told = matches!(
+            future::select(out, back).await,
+            Either::Right((Some(()), _))
+        );
+        if !told {
+            // The link here has ended, or a message is missing: the other end is to hear of it, or it
+            // would wait for answers that cannot come.
             let _ = engine.publish(&to, Bytes::from_static(&[END])).await;
         }
     });
@@ -111,38 +127,55 @@ async fn send(
     free: &Semaphore,
 ) -> Option<()> {
     let mut fragment = vec![0; FRAGMENT];
+    let begin = Instant::now();
     for number in 0_u64.. {
         free.acquire(1).await.ok()?.forget();
         let n = from.read(&mut fragment).await.ok().filter(|&n| n > 0)?;
-        let mut message = BytesMut::with_capacity(9 + n);
+        let mut message = BytesMut::with_capacity(HEAD + n);
         message.put_u8(DATA);
         message.put_u64_le(number);
+        message.put_u64_le(micros(begin.elapsed()));
         message.put_slice(&fragment[..n]);
         engine.publish(to, message.freeze()).await.ok()?;
     }
     None
 }
 
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// `Some`: the other end has said that it has ended.
 async fn receive(
     engine: &dyn Engine,
     to: &str,
     mut heard: Subscription,
     mut into: impl AsyncWrite + Unpin,
     free: &Semaphore,
+    lease: Duration,
 ) -> Option<()> {
     // Taken here; taken there of what we sent.
     let (mut here, mut there) = (0, 0);
+    // The clocks here and there, as far apart as the quickest message shows.
+    let (begin, mut quickest) = (Instant::now(), i128::MAX);
     loop {
         let message = heard.next().await?.payload;
         let (&kind, rest) = message.split_first()?;
         if kind == END {
-            return None;
+            return Some(());
         }
         let (number, bytes) = rest.split_first_chunk()?;
         let number = u64::from_le_bytes(*number);
         match kind {
             DATA if number < here => {}
             DATA if number == here => {
+                let (sent, bytes) = bytes.split_first_chunk()?;
+                let sent = i128::from(u64::from_le_bytes(*sent));
+                let took = i128::from(micros(begin.elapsed())) - sent;
+                quickest = quickest.min(took);
+                if took - quickest > i128::from(micros(lease)) {
+                    return None;
+                }
                 into.write_all(bytes).await.ok()?;
                 here += 1;
                 if here % (WINDOW / 4) == 0 {
@@ -170,6 +203,8 @@ mod tests {
     use crate::memory::{Faults, Server};
     use tidings_sim::Sim;
 
+    const LEASE: Duration = Duration::from_secs(3);
+
     /// Two ends of a stream over a server, once it is open.
     async fn two_ends(server: &Server) -> (Pipe, Pipe) {
         let one: Arc<dyn Engine> = Arc::new(server.connect());
@@ -178,10 +213,10 @@ mod tests {
         let mut asked = other.subscribe(&at, None).await.unwrap();
         let accepted = tidings::spawn(async move {
             let message = asked.next().await.unwrap();
-            accept(&other, &message).await.unwrap().pipe
+            accept(&other, &message, LEASE).await.unwrap().pipe
         });
         let within = Duration::from_secs(5);
-        let here = open(&one, "c", &at, 7, within).await.unwrap();
+        let here = open(&one, "c", &at, 7, within, LEASE).await.unwrap();
         (here.pipe, accepted.await.unwrap())
     }
 
@@ -234,6 +269,51 @@ mod tests {
             let late = tidings::after(Duration::from_secs(5)).into_future();
             let _ = future::select(std::pin::pin!(read), std::pin::pin!(late)).await;
             assert!(expected.starts_with(&got));
+        });
+    }
+
+    #[test]
+    fn what_was_held_up_for_a_lease_does_not_come_and_the_stream_has_ended() {
+        Sim::new(0).seeds(10).run(|| async {
+            let server = Server::new();
+            let (mut here, mut there) = two_ends(&server).await;
+            let delay = |delay| Faults {
+                delay: delay..=delay,
+                ..Faults::default()
+            };
+            for seconds in [0, 1] {
+                server.set_faults(delay(Duration::from_secs(seconds)));
+                here.write_all(b"in time").await.unwrap();
+                let mut got = [0; 7];
+                there.read_exact(&mut got).await.unwrap();
+            }
+            server.set_faults(delay(2 * LEASE));
+            here.write_all(b"held up").await.unwrap();
+            let mut byte = [0];
+            for end in [&mut there, &mut here] {
+                assert!(!matches!(end.read(&mut byte).await, Ok(1..)));
+            }
+        });
+    }
+
+    #[test]
+    fn where_a_message_is_missing_its_sender_hears_that_the_stream_has_ended() {
+        Sim::new(0).seeds(10).run(|| async {
+            let server = Server::new();
+            let (mut here, _there) = two_ends(&server).await;
+            let all = Faults {
+                lose: 1,
+                ..Faults::default()
+            };
+            server.set_faults(all);
+            here.write_all(b"lost").await.unwrap();
+            tidings::after(Duration::from_secs(1)).await;
+            server.set_faults(Faults::default());
+            here.write_all(b"comes").await.unwrap();
+            let since = tidings::time::Instant::now();
+            let mut byte = [0];
+            assert!(!matches!(here.read(&mut byte).await, Ok(1..)));
+            assert!(since.elapsed() < Duration::from_secs(1));
         });
     }
 
