@@ -128,37 +128,6 @@ impl State {
 }
 
 impl Cluster {
-    /// Joins a cluster by the NATS servers at `url` (several with commas).
-    ///
-    /// If none can be reached it is tried again, after times that grow, for as long as
-    /// [`Options::patience`] says.
-    ///
-    /// # Errors
-    /// If it is not reached by then; at once, if it refuses us or a name is malformed.
-    ///
-    /// # Panics
-    /// Outside of a runtime.
-    #[cfg(feature = "nats")]
-    pub async fn join(url: &str, options: Options) -> Result<Self, JoinError> {
-        use crate::nats::{Bucket, Nats};
-        options.check()?;
-        let until = Instant::now() + options.patience;
-        let mut pause = Duration::from_millis(100);
-        loop {
-            let bucket = format!("tidings-{}", options.cluster);
-            let bucket = Bucket::new(bucket).replicas(options.replicas);
-            let error = match Nats::connect(url, options.nats.clone(), bucket).await {
-                Ok(engine) => return Self::join_on(engine, options).await,
-                Err(error) => error,
-            };
-            if matches!(error, EngineError::Refused(_)) || Instant::now() + pause > until {
-                return Err(error.into());
-            }
-            tidings::after(pause).await;
-            pause *= 2;
-        }
-    }
-
     /// Joins a cluster by an engine that is there.
     ///
     /// # Errors
@@ -388,7 +357,11 @@ impl Inner {
     async fn follow(self: &Arc<Self>) {
         loop {
             if let Ok(mut watch) = self.engine.watch().await {
-                self.lock().view.begin();
+                {
+                    let mut state = self.lock();
+                    let written = state.revision;
+                    state.view.begin(written);
+                }
                 loop {
                     let anew = std::pin::pin!(self.anew.notified().into_future());
                     let next = std::pin::pin!(watch.next());

@@ -8,6 +8,7 @@ use tidings::time::Instant;
 
 use crate::cluster::Inner;
 use crate::engine::{EngineError, Expect};
+use crate::links::within;
 use crate::options::JoinError;
 use crate::view::{CLUSTER, Condemned, Down, Ended, Record, json, node_key};
 
@@ -71,9 +72,10 @@ impl Inner {
             self.beat.notified().or(tidings::at(next)).await;
             // Who gave a name back need not wait for the beat; nor is our record written for it.
             if Instant::now() >= next {
-                next = match self.renew().await {
-                    true => Instant::now() + beat,
-                    false => Instant::now() + beat / 4,
+                // What is asked of a server that has fallen silent must not use up the lease.
+                next = match within(beat, self.renew()).await {
+                    Some(true) => Instant::now() + beat,
+                    _ => Instant::now() + beat / 4,
                 };
             }
             self.assert().await;

@@ -66,6 +66,7 @@
 //! | `engine.rs` | what is asked of an engine |
 //! | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
 //! | `view.rs` | what a node sees of its cluster |
+//! | `join.rs` | how a node reaches NATS |
 //! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
 //! | `pool.rs` | pools: who calls chooses among the members of a group |
 //! | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |
@@ -80,6 +81,8 @@ mod engine;
 mod feed;
 #[cfg(unix)]
 mod health;
+#[cfg(feature = "nats")]
+mod join;
 mod lease;
 mod links;
 pub mod memory;

@@ -123,7 +123,8 @@ impl Options {
         self
     }
 
-    /// How NATS is connected to: TLS, credentials, nkeys.
+    /// How NATS is connected to: TLS, credentials, nkeys. Its times (pings, connecting, between two
+    /// attempts) are set by the [`lease`](Self::lease).
     #[cfg(feature = "nats")]
     #[must_use]
     pub fn nats(mut self, options: crate::nats::ConnectOptions) -> Self {

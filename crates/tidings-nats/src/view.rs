@@ -5,7 +5,7 @@
 //! record; so no two nodes are of two minds about it, and a node that the engine cannot be seen from
 //! declares nobody down.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -228,6 +228,8 @@ pub(crate) struct View {
     names: BTreeMap<String, Registered>,
     /// Names whose owners are no members, and since when we know.
     orphans: BTreeMap<String, (Owner, Instant)>,
+    /// Names that the watch has not told yet, and the revision after which it has told all.
+    stale: (BTreeSet<String>, u64),
     /// When our own record came back last; `None`: not for most of a lease.
     seen: Option<Instant>,
 }
@@ -241,6 +243,7 @@ impl View {
             dead: VecDeque::new(),
             names: BTreeMap::new(),
             orphans: BTreeMap::new(),
+            stale: (BTreeSet::new(), 0),
             seen: None,
         }
     }
@@ -250,9 +253,11 @@ impl View {
         self.lease / 3
     }
 
-    /// Everything comes anew: another watch has begun.
-    pub(crate) fn begin(&mut self) {
-        self.names.clear();
+    /// Everything comes anew: another watch has begun. Names count until it has told all, which takes the
+    /// engine long where it has lost a server: that is when our record comes and is another than the one
+    /// of this revision, which was the last; or one of the first after the engine has lost its keys.
+    pub(crate) fn begin(&mut self, written: u64) {
+        self.stale = (self.names.keys().cloned().collect(), written);
         self.seen = None;
     }
 
@@ -308,6 +313,7 @@ impl View {
                 .value
                 .as_ref()
                 .map(|value| serde_json::from_slice(value));
+            self.stale.0.remove(name);
             let before = match registered {
                 Some(Ok(registered)) => self.names.insert(name.to_owned(), registered),
                 _ => self.names.remove(name),
@@ -334,7 +340,15 @@ impl View {
                 (true, Some(_)) => return effects.push(Effect::Ended(Ended::Expired)),
                 // The end of a life before ours.
                 (false, Some(_)) => return,
-                (true, None) => self.see(now),
+                (true, None) => {
+                    self.see(now);
+                    if revision != self.stale.1 {
+                        for name in std::mem::take(&mut self.stale.0) {
+                            self.names.remove(&name);
+                            effects.push(Effect::Named(name));
+                        }
+                    }
+                }
             }
         }
         let life = (node.to_owned(), record.incarnation);

@@ -243,7 +243,7 @@ async fn open(context: &Context, bucket: &Bucket) -> Result<Store, EngineError> 
     };
     // It may be there with other settings, which are its operator's.
     let there = context.get_key_value(&bucket.name).await;
-    let why = format!("no bucket for keys: {error}");
+    let why = format!("no bucket for keys, is JetStream on (`nats-server -js`)? {error}");
     there.map_err(|_| match is_final(&error) {
         true => EngineError::Refused(why),
         false => EngineError::Unreachable(why),

@@ -46,6 +46,10 @@ impl NatsServer {
         Self::start_with(&[])
     }
 
+    pub(crate) fn start_without_jetstream() -> Option<Self> {
+        Self::start_with(&["-js=false"])
+    }
+
     /// With these arguments beside those that it always has.
     pub(crate) fn start_with(arguments: &[&str]) -> Option<Self> {
         static LAST: AtomicU32 = AtomicU32::new(0);

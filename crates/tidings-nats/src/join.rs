@@ -1,0 +1,78 @@
+//! How a node reaches NATS, and keeps to a server of it that answers.
+
+use std::time::Duration;
+
+use tidings::time::Instant;
+
+use crate::cluster::Cluster;
+use crate::engine::EngineError;
+use crate::links::within;
+use crate::nats::{Bucket, ConnectOptions, Nats};
+use crate::options::{JoinError, Options};
+
+impl Cluster {
+    /// Joins a cluster by the NATS servers at `url` (several with commas).
+    ///
+    /// If none can be reached it is tried again, after times that grow, for as long as
+    /// [`Options::patience`] says.
+    ///
+    /// # Errors
+    /// If it is not reached by then; at once, if it refuses us or a name is malformed.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub async fn join(url: &str, options: Options) -> Result<Self, JoinError> {
+        options.check()?;
+        let until = Instant::now() + options.patience;
+        let mut pause = Duration::from_millis(100);
+        loop {
+            let bucket = format!("tidings-{}", options.cluster);
+            let bucket = Bucket::new(bucket).replicas(options.replicas);
+            let left = until.saturating_since(Instant::now());
+            let connected = within(left, Nats::connect(url, connecting(&options), bucket)).await;
+            let error = match connected {
+                Some(Ok(engine)) => return Self::join_on(engine, options).await,
+                Some(Err(error)) => error,
+                None => EngineError::Unreachable("no answer".to_owned()),
+            };
+            let over = Instant::now() + pause > until;
+            match error {
+                EngineError::Refused(why) => {
+                    return Err(EngineError::Refused(format!("{}: {why}", shown(url))).into());
+                }
+                EngineError::Unreachable(why) if over => {
+                    let tried = options.patience;
+                    let why = format!("{}, tried for {tried:?}: {why}", shown(url));
+                    return Err(EngineError::Unreachable(why).into());
+                }
+                error if over => return Err(error.into()),
+                _ => {}
+            }
+            tidings::after(pause).await;
+            pause *= 2;
+        }
+    }
+}
+
+/// How it is connected to: a server that has fallen silent is given up, and another is found, within
+/// a lease.
+fn connecting(options: &Options) -> ConnectOptions {
+    let pause = options.lease / 12;
+    // Two that are not answered end a connection.
+    let nats = options.nats.clone().ping_interval(pause);
+    let nats = nats.connection_timeout((2 * pause).max(Duration::from_secs(1)));
+    // The other servers are tried at once, and all of them ever more slowly.
+    nats.reconnect_delay_callback(move |attempt| {
+        Duration::from_millis(1 << attempt.min(12)).min(pause)
+    })
+}
+
+/// Addresses of servers without the passwords that may stand in them.
+fn shown(url: &str) -> String {
+    let without = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
+        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
+        (None, Some((_, host))) => host.to_owned(),
+        (_, None) => url.to_owned(),
+    };
+    url.split(',').map(without).collect::<Vec<_>>().join(",")
+}
