@@ -9,12 +9,12 @@
 use std::error::Error;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
 use tidings::{Event, actor};
-use tidings_nats::{Change, Cluster, Ended, Options};
+use tidings_nats::{Change, Cluster, Ended, EngineError, Name, NameError, Options};
 
 const URL: &str = "nats://127.0.0.1:4333";
 
@@ -55,7 +55,7 @@ async fn node(name: &str) -> Result<(), Box<dyn Error>> {
             node: name.to_owned(),
             greeted: 0,
         });
-        let _name = cluster.join_group("workers", &worker).await?;
+        let _name = place(&cluster, &worker).await?;
         let told = tidings::spawn(tell(name.to_owned(), cluster.clone()));
         let asked = tidings::spawn(ask(name.to_owned(), cluster.clone()));
         let ctrl_c = std::pin::pin!(tidings::ctrl_c()?.into_future());
@@ -74,6 +74,18 @@ async fn node(name: &str) -> Result<(), Box<dyn Error>> {
                 println!("{name}: has left");
                 return Ok(());
             }
+        }
+    }
+}
+
+/// A place among the workers, as soon as NATS gives one.
+async fn place(cluster: &Cluster, worker: &WorkerRef) -> Result<Name, NameError> {
+    loop {
+        match cluster.join_group("workers", worker).await {
+            Err(NameError::Engine(EngineError::Timeout | EngineError::Unreachable(_))) => {
+                tidings::time::sleep(Duration::from_millis(200)).await;
+            }
+            name => return name,
         }
     }
 }
@@ -100,10 +112,10 @@ async fn ask(name: String, cluster: Cluster) {
                     .await;
                 match call {
                     Ok(answer) => answer,
-                    Err(error) => error.to_string(),
+                    Err(error) => format!("no answer: {error}"),
                 }
             }
-            Err(error) => error.to_string(),
+            Err(error) => format!("there is no worker: {error}"),
         };
         println!("{name}: {answer}");
         tidings::time::sleep(Duration::from_secs(1)).await;
@@ -167,9 +179,19 @@ fn all() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    match std::env::args().nth(1) {
-        Some(name) => tidings::Runtime::new()?.block_on(node(&name)),
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1);
+    let ended = match &name {
+        Some(name) => tidings::Runtime::new()
+            .map_err(Into::into)
+            .and_then(|runtime| runtime.block_on(node(name))),
         None => all(),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{}: {error}", name.as_deref().unwrap_or("nodes"));
+            ExitCode::FAILURE
+        }
     }
 }
