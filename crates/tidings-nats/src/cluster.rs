@@ -373,7 +373,8 @@ impl Inner {
                         if state.over {
                             return;
                         }
-                        let effects = state.view.apply(&entry, Instant::now());
+                        let written = state.revision;
+                        let effects = state.view.apply(&entry, written, Instant::now());
                         state.note(effects)
                     };
                     self.tell();

@@ -46,8 +46,9 @@
 //!
 //! It is no consensus, and a name is no lock: see [`Cluster::register`]. It stores nothing but leases, names,
 //! and what is put into a [`Queue`], where it is done at least once. Any other message is delivered at most
-//! once, as on any link; one that goes through NATS is not more durable than one that does not. A request that timed out may still be done, unless its deadline has
-//! passed when it arrives: then it is not.
+//! once, as on any link; one that goes through NATS is not more durable than one that does not. A request that
+//! timed out may still be done, unless its deadline has passed when it is read: time in which a network or a
+//! process on the way stood still does not count. But through NATS nothing is done that was held up for a lease.
 //!
 //! A cluster's nodes trust each other: each can call every name. Who may connect is decided by NATS'
 //! credentials, and by mutual TLS on direct links; a link through NATS is as safe as NATS is.

@@ -310,7 +310,7 @@ mod tests {
             tidings::after(Duration::from_secs(1)).await;
             server.set_faults(Faults::default());
             here.write_all(b"comes").await.unwrap();
-            let since = tidings::time::Instant::now();
+            let since = Instant::now();
             let mut byte = [0];
             assert!(!matches!(here.read(&mut byte).await, Ok(1..)));
             assert!(since.elapsed() < Duration::from_secs(1));

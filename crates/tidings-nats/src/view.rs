@@ -297,7 +297,9 @@ impl View {
         self.seen.is_none_or(|seen| now - seen > 2 * self.beat())
     }
 
-    pub(crate) fn apply(&mut self, entry: &Entry, now: Instant) -> Vec<Effect> {
+    /// Takes in what the watch tells, where `written` is the revision of our own record as we wrote it
+    /// last.
+    pub(crate) fn apply(&mut self, entry: &Entry, written: u64, now: Instant) -> Vec<Effect> {
         let mut effects = Vec::new();
         if let Some(node) = entry.key.strip_prefix("node.") {
             // What expires says nothing: who has heard nothing for a lease knows by then.
@@ -306,7 +308,8 @@ impl View {
                 .as_ref()
                 .map(|value| serde_json::from_slice(value));
             if let Some(Ok(record)) = record {
-                self.node(node, &record, entry.revision, now, &mut effects);
+                let revisions = (entry.revision, written);
+                self.node(node, &record, revisions, now, &mut effects);
             }
         } else if let Some(name) = entry.key.strip_prefix("name.") {
             let registered = entry
@@ -329,7 +332,7 @@ impl View {
         &mut self,
         node: &str,
         record: &Record,
-        revision: u64,
+        (revision, written): (u64, u64),
         now: Instant,
         effects: &mut Vec<Effect>,
     ) {
@@ -340,6 +343,8 @@ impl View {
                 (true, Some(_)) => return effects.push(Effect::Ended(Ended::Expired)),
                 // The end of a life before ours.
                 (false, Some(_)) => return,
+                // A server that lags behind tells what was: we are not to take that for what is.
+                (true, None) if revision < written => {}
                 (true, None) => {
                     self.see(now);
                     if revision != self.stale.1 {
@@ -473,5 +478,70 @@ impl Change {
             // One end each: a life that is dead has left the view.
             let _ = member.down.fill(*down);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_count_while_a_watch_begins_anew_and_those_that_it_does_not_tell_are_gone_after_it() {
+        let me = Owner {
+            node: "me".to_owned(),
+            incarnation: 1,
+        };
+        let record = Record {
+            incarnation: 1,
+            address: None,
+            down: None,
+        };
+        let entry = |key: String, revision, value| Entry {
+            key,
+            revision,
+            value: Some(value),
+        };
+        let ours = json(&Registered {
+            owner: me.clone(),
+            interface: String::new(),
+            methods: BTreeMap::new(),
+        });
+        let mut view = View::new(me, Duration::from_secs(3));
+        let now = Instant::now();
+        view.apply(&entry(name_key("kept"), 1, ours.clone()), 0, now);
+        view.apply(&entry(name_key("lost"), 2, ours.clone()), 0, now);
+        view.apply(&entry(node_key("me"), 3, json(&record)), 3, now);
+        view.begin(3);
+        // It tells what is there; our last record is of that.
+        view.apply(&entry(name_key("kept"), 1, ours), 0, now);
+        view.apply(&entry(node_key("me"), 3, json(&record)), 3, now);
+        assert!(view.names.keys().eq(["kept", "lost"]));
+        let effects = view.apply(&entry(node_key("me"), 4, json(&record)), 3, now);
+        assert_eq!(effects, [Effect::Named("lost".to_owned())]);
+        assert!(view.names.keys().eq(["kept"]));
+    }
+
+    #[test]
+    fn a_server_that_lags_behind_does_not_make_us_see() {
+        let me = Owner {
+            node: "me".to_owned(),
+            incarnation: 1,
+        };
+        let record = Record {
+            incarnation: 1,
+            address: None,
+            down: None,
+        };
+        let entry = |revision| Entry {
+            key: node_key("me"),
+            revision,
+            value: Some(json(&record)),
+        };
+        let mut view = View::new(me, Duration::from_secs(3));
+        let now = Instant::now();
+        view.apply(&entry(3), 5, now);
+        assert!(view.is_blind(now));
+        view.apply(&entry(5), 5, now);
+        assert!(!view.is_blind(now));
     }
 }
