@@ -112,7 +112,7 @@ async fn ask(name: String, cluster: Cluster) {
                     .await;
                 match call {
                     Ok(answer) => answer,
-                    Err(error) => format!("no answer: {error}"),
+                    Err(error) => error.to_string(),
                 }
             }
             Err(error) => format!("there is no worker: {error}"),
