@@ -3,6 +3,7 @@
 //! (shuttle, Miri) is a function here, a verb in `main.rs` and a stage in `ci.rs`.
 
 use crate::command::{Tally, run_at_root, target};
+use crate::tools;
 
 /// Those test programs that run the library (others run the compiler), but for the two that have
 /// verbs of their own.
@@ -83,6 +84,17 @@ fn laws(env: &[(&str, &str)], tests: &str, tally: &mut Tally) -> Result<(), Stri
 pub(crate) fn bundle(tally: &mut Tally) -> Result<(), String> {
     let line = "cargo test -p tidings-cli --test arena a_bundle_is_enough -- --ignored";
     run_tests(&[], line, tally)
+}
+
+/// A cluster of nodes on NATS, killed, cut off and stopped under load: all scenarios, those of the short
+/// form, or those named. It needs root, and fails without.
+pub(crate) fn chaos(options: &[&str], tally: &mut Tally) -> Result<(), String> {
+    let server = tools::nats(tally)?;
+    let line = format!(
+        "cargo test -p tidings-nats --test chaos -- {}",
+        options.join(" ")
+    );
+    run_tests(&[("TIDINGS_NATS_SERVER", &server)], &line, tally)
 }
 
 /// Every peer of the arena: what it needs is installed, as root, it is built, and each of its cells is checked.

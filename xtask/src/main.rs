@@ -49,6 +49,9 @@ cargo x <verb>
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   nats                     installs nats-server for the tests of tidings-nats, by go
+  chaos [--short | SCENARIO..]
+                           servers and nodes of a cluster in network namespaces, killed, cut off and
+                           stopped under load (as root; minutes)
   peers                    installs and builds every peer of the arena, as root, and checks its cells
   stress [--secs N]        the stress tests, N seconds each (3)
   mutants [--missing | --short N | --list | FILTER]
@@ -96,6 +99,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         ["mutants", options @ ..] => return mutants::run(options, &mut Tally::default()),
         ["orderings", options @ ..] => return mutants::orderings(options, &mut Tally::default()),
         ["bundle"] => engines::bundle(&mut Tally::default())?,
+        ["chaos", options @ ..] => engines::chaos(options, &mut Tally::default())?,
         ["nats"] => println!("{}", tools::nats(&mut Tally::default())?),
         ["peers"] => engines::peers(&mut Tally::default())?,
         ["tsan"] => sanitizers::thread(&mut Tally::default())?,
