@@ -26,7 +26,7 @@ impl Tcp {
     pub(crate) fn of(cell: &CellId) -> Option<Self> {
         let (processes, connections) = match (cell.workload, cell.variant.as_str()) {
             ("net", "echo" | "paced") => (2, "per-client"),
-            ("net", "echo-mux") => (2, "1"),
+            ("net", "echo-mux" | "cluster") => (2, "1"),
             ("net", "echo-oneproc") => (1, "per-client"),
             _ => return None,
         };
@@ -183,6 +183,7 @@ mod tests {
         };
         assert_eq!(at("net/echo"), (Some(2), 2100));
         assert_eq!(at("net/echo-mux"), (Some(2), 2100));
+        assert_eq!(at("net/cluster"), (Some(2), 2100));
         assert_eq!(at("net/echo-oneproc"), (Some(1), 2100));
         assert_eq!(at("net/paced"), (Some(2), 2100));
         assert_eq!(at("net/local"), (None, 0));

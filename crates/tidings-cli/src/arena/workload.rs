@@ -174,6 +174,7 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             headline("echo", &[]),
             more("echo-mux", &[]),
             more("echo-oneproc", &[]),
+            more("cluster", &[]),
             unranked("paced"),
         ],
         by_name: false,
