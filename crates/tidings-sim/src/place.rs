@@ -12,6 +12,9 @@ use crate::failure::Failure;
 /// The first line of a trace file.
 const HEAD: &str = "tidings-sim trace 1";
 
+/// What stands before the seed in the second.
+const SEED: &str = ", seed ";
+
 /// The test or program that simulates.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
@@ -96,11 +99,11 @@ pub(crate) fn given_number(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
 }
 
-/// The trace of the file that `TIDINGS_TRACE` names.
+/// The seed and the trace of the file that `TIDINGS_TRACE` names.
 ///
 /// # Panics
 /// If that is no trace.
-pub(crate) fn given_trace() -> Option<Vec<u8>> {
+pub(crate) fn given_trace() -> Option<(u64, Vec<u8>)> {
     let path = env::var("TIDINGS_TRACE").ok()?;
     let text = fs::read_to_string(&path);
     let text = text.unwrap_or_else(|error| panic!("TIDINGS_TRACE: {path}: {error}"));
@@ -110,7 +113,7 @@ pub(crate) fn given_trace() -> Option<Vec<u8>> {
 
 /// A trace as text: the head, what it is of, and bytes in hexadecimal.
 fn encode(failure: &Failure) -> String {
-    let mut text = format!("{HEAD}\n# {}, seed {}\n", failure.name, failure.seed);
+    let mut text = format!("{HEAD}\n# {}{SEED}{}\n", failure.name, failure.seed);
     for line in failure.trace.chunks(32) {
         for byte in line {
             let _ = write!(text, "{byte:02x}");
@@ -120,11 +123,14 @@ fn encode(failure: &Failure) -> String {
     text
 }
 
-fn decode(text: &str) -> Option<Vec<u8>> {
+fn decode(text: &str) -> Option<(u64, Vec<u8>)> {
     let mut lines = text.lines();
     if lines.next()? != HEAD {
         return None;
     }
+    // A program may ask for it.
+    let (_, seed) = lines.next()?.rsplit_once(SEED)?;
+    let seed = seed.parse().ok()?;
     let digits: Option<Vec<u8>> = lines
         .filter(|line| !line.starts_with('#'))
         .flat_map(|line| line.trim().chars())
@@ -133,7 +139,7 @@ fn decode(text: &str) -> Option<Vec<u8>> {
     let digits = digits?;
     let pairs = digits.chunks_exact(2);
     let whole = pairs.remainder().is_empty();
-    whole.then(|| pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
+    whole.then(|| (seed, pairs.map(|pair| pair[0] << 4 | pair[1]).collect()))
 }
 
 /// Where the files of this failure go, by their ending: below cargo's target folder, or the system's
@@ -180,11 +186,13 @@ mod tests {
     #[test]
     fn what_is_no_trace_is_refused() {
         assert_eq!(
-            decode(&format!("{HEAD}\n# x\n0aff\n10\n")),
-            Some(vec![10, 255, 16])
+            decode(&format!("{HEAD}\n# a, seed 2, seed 7\n0aff\n10\n")),
+            Some((7, vec![10, 255, 16]))
         );
-        assert_eq!(decode(&format!("{HEAD}\n")), Some(vec![]));
-        for text in ["", "0aff", &format!("{HEAD}\n0a0"), &format!("{HEAD}\nxy")] {
+        let lines = |lines| format!("{HEAD}\n{lines}");
+        assert_eq!(decode(&lines("# x, seed 0")), Some((0, vec![])));
+        let none = ["", "# x, seed 0\n0a0", "# x, seed 0\nxy", "# x\n0a"].map(lines);
+        for text in none.iter().map(String::as_str).chain(["", "0aff"]) {
             assert_eq!(decode(text), None, "{text:?}");
         }
     }

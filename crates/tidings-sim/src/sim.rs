@@ -231,13 +231,8 @@ impl Sim {
 
     fn check_body(&self, program: &Program<'_>) -> Result<Summary, Box<Failure>> {
         let mut summary = Summary::default();
-        if let Some(trace) = place::given_trace() {
-            self.try_one(
-                program,
-                self.first,
-                Decisions::new(trace, None),
-                &mut summary,
-            )?;
+        if let Some((seed, trace)) = place::given_trace() {
+            self.try_one(program, seed, Decisions::new(trace, None), &mut summary)?;
             return Ok(summary);
         }
         if let Some(seed) = place::given_number("TIDINGS_SEED") {
