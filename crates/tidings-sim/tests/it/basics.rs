@@ -147,6 +147,32 @@ fn unlikely_things_happen_in_some_runs() {
 }
 
 #[test]
+fn a_swarm_has_all_of_them_or_some_or_none_and_a_short_run_has_none() {
+    let seen = Arc::new(Mutex::new(HashSet::new()));
+    let all = Arc::clone(&seen);
+    Sim::new(0).seeds(200).run(move || {
+        let all = Arc::clone(&all);
+        async move {
+            let some = world().swarm(&["crash", "cut", "slow"]);
+            all.lock().unwrap().insert(some);
+        }
+    });
+    assert_eq!(seen.lock().unwrap().len(), 8, "each subset");
+    let failure = Sim::new(0)
+        .seeds(200)
+        .check(|| async {
+            let some = world().swarm(&["crash", "cut", "slow"]);
+            if some.contains(&"cut") {
+                Err(some.len())
+            } else {
+                Ok(())
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.message, "1", "only what it takes");
+}
+
+#[test]
 fn who_tries_several_things_anew_in_each_poll_gets_to_the_last() {
     // At every communication the task lets others run first.
     let sim = Sim::new(0).strategy(Strategy::Pct { depth: 1 });
