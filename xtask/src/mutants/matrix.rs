@@ -127,7 +127,7 @@ fn page(entries: &[Entry], rows: &Rows) -> String {
          is asked by\nitself, by `cargo x mutants --engine NAME [FILTER]` (`all`: each of them), which \
          writes this page. Of an engine those\ntests are run that come to the code in question, which is \
          looked at in one run of each.\n`-`: they pass; `.`: there are none; `?`: not asked. Engines that \
-         work with real threads may kill by chance, or not.\n\n\
+         work with real threads may kill by chance, or not:\n`stress` runs each of its tests for one second.\n\n\
          | engine | asked | come there | kills | none else asked does |\n|---|--:|--:|--:|--:|\n"
         .to_owned();
     for (column, engine) in ENGINES.iter().enumerate() {
