@@ -3,11 +3,12 @@
 //! | file | what |
 //! |---|---|
 //! | `solo.rs` | one thread under a seam: the reference, read this first |
-//! | `worker.rs` | the loop of a worker: run, share, search, sleep, rescue |
+//! | `worker.rs` | the loop of a worker: run, share, search, sleep |
 //! | `local.rs` | a worker's private queues |
 //! | `inbox.rs` | a worker's public queue |
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `seam.rs` | the door through which a simulator decides |
+//! | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
 //! | `deadlock.rs` | who waits for what when nothing can happen any more |
 //! | `long.rs` | polls that take long |
@@ -35,6 +36,7 @@ mod inbox;
 mod local;
 mod long;
 pub(crate) mod record;
+mod rescue;
 mod rings;
 mod runtime;
 mod seam;

@@ -11,13 +11,14 @@ use std::time::Duration;
 
 use super::current::{random_start, xorshift_below};
 use super::local::Local;
+use super::rescue::{STUCK, Watched};
 use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Parker};
 use crate::task::{Header, Task, wake_each};
-use crate::time::{self, Instant};
+use crate::time::Instant;
 
 /// Turns between looks at the clock, while timers are armed.
 pub(crate) const REFRESH: u32 = 32;
@@ -25,10 +26,8 @@ pub(crate) const REFRESH: u32 = 32;
 const SPINS: u32 = 200;
 /// Tasks taken from a neighbour at once, at most.
 const STEAL_MAX: usize = 256;
-/// How long a neighbour may be in one poll before its private work is taken from it.
-const STUCK: Duration = Duration::from_millis(1);
-/// The longest sleep of a worker while others are busy: it is their rescuer.
-const WATCH_MAX: Duration = Duration::from_millis(10);
+/// The longest sleep of a worker while others are busy: it is their rescuer, and takes two looks.
+const WATCH_MAX: Duration = Duration::from_millis(2);
 /// A task that ran into the locks of a neighbour this often in one poll, and yielded, goes on
 /// there: a channel used from two cores costs both more than the second core brings.
 const PULLED: u32 = 8;
@@ -68,7 +67,7 @@ pub(crate) struct Worker {
     random: Cell<u64>,
     turn: Cell<u32>,
     /// For each neighbour: its turn when we last looked, and when that was.
-    watched: RefCell<Vec<(u32, Instant)>>,
+    pub(super) watched: RefCell<Vec<Watched>>,
     /// Scratch for the wakers of expired and cancelled timers, and of sockets.
     pub(super) due: RefCell<(Vec<Waker>, Vec<Waker>)>,
     /// What its runtime had heard from outside when it had nothing to do.
@@ -102,7 +101,7 @@ impl Worker {
             yielded: RefCell::default(),
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
-            watched: RefCell::new(vec![(0, Instant::from_nanos(0)); shared.remotes.len()]),
+            watched: RefCell::new(vec![Watched::default(); shared.remotes.len()]),
             due: RefCell::default(),
             heard: Cell::new(0),
             seam: seam.map(RefCell::new),
@@ -487,7 +486,8 @@ impl Worker {
             return true;
         }
         let idle = &self.shared.idle;
-        let mut watch = STUCK;
+        // Twice as short as this, so twice: the second look can tell that a turn has not ended.
+        let mut watch = STUCK / 2;
         let (mut due, mut heard) = (false, false);
         idle.fall_asleep(self.index);
         loop {
@@ -501,9 +501,10 @@ impl Worker {
             if due {
                 break;
             }
+            let look = watch.max(STUCK);
             let wait = match (until_timer, others_busy) {
-                (Some(left), true) => Some(left.min(watch)),
-                (None, true) => Some(watch),
+                (Some(left), true) => Some(left.min(look)),
+                (None, true) => Some(look),
                 (left, false) => left,
             };
             heard = self.rest(wait);
@@ -523,52 +524,5 @@ impl Worker {
             self.refresh_timers();
         }
         heard || due
-    }
-
-    /// Takes the private work of neighbours that have been in one poll for too long. `true`:
-    /// there is work now.
-    #[cold]
-    fn rescue(&self) -> bool {
-        let now = time::system();
-        let mut rescued = false;
-        for (index, remote) in self.shared.remotes.iter().enumerate() {
-            if index == self.index {
-                continue;
-            }
-            let turn = remote.turn.load(Ordering::Relaxed);
-            let seen = {
-                let mut watched = self.watched.borrow_mut();
-                let seen = &mut watched[index];
-                if seen.0 != turn {
-                    *seen = (turn, now);
-                }
-                *seen
-            };
-            if now.saturating_since(seen.1) < STUCK || self.shared.idle.is_sleeping(index) {
-                continue;
-            }
-            if let Some(polled) = Task::polled(remote.running.load(Ordering::Relaxed)) {
-                self.shared
-                    .long_polls
-                    .note(index, turn, seen.1, now, polled);
-            }
-            let mut tasks = Vec::new();
-            let mut due = self.due.take();
-            remote.local.revoke(|local| {
-                tasks.extend(local.drain());
-                remote.sent.take_all(|task| tasks.push(task));
-                if !local.timers.is_idle() {
-                    local.timers.refresh(Instant::now(), &mut due.0, &mut due.1);
-                }
-            });
-            rescued |= !tasks.is_empty() || !due.0.is_empty();
-            due.1.clear();
-            // To the inbox of the stuck one: we take half of it, others the rest.
-            self.shared.push_to(index, tasks);
-            let _ = wake_each(due.0.drain(..));
-            self.due.replace(due);
-            self.watched.borrow_mut()[index].1 = now;
-        }
-        rescued
     }
 }
