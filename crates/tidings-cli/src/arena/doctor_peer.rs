@@ -7,7 +7,7 @@ use super::exit::Stop;
 use super::interrupt::Interrupt;
 use super::peer::{Limits, Peer};
 use super::plan::Candidate;
-use super::{catalog, environment};
+use super::environment;
 
 /// The checks of one peer.
 pub(crate) fn checks(candidate: &Candidate, limits: Limits) -> Result<Vec<Check>, Stop> {
@@ -21,7 +21,7 @@ pub(crate) fn checks(candidate: &Candidate, limits: Limits) -> Result<Vec<Check>
     }
     for need in &entry.manifest.needs {
         let what = name(&format!("needs {}", need.cmd.join(" ")));
-        checks.push(match catalog::probe(&need.cmd) {
+        checks.push(match entry.probe(&need.cmd) {
             Ok(text) => {
                 let first = text.lines().map(str::trim).find(|line| !line.is_empty());
                 Check::new(what, true, first.unwrap_or("there").to_owned(), None)
