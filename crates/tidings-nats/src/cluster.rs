@@ -299,6 +299,8 @@ impl Inner {
         let this = Arc::clone(self);
         self.spawn(async move { this.follow().await });
         let this = Arc::clone(self);
+        self.spawn(async move { this.keep_lease().await });
+        let this = Arc::clone(self);
         self.spawn(async move { this.keep().await });
         let this = Arc::clone(self);
         self.spawn(async move { this.answer(inbox).await });
@@ -356,6 +358,7 @@ impl Inner {
     /// Follows what the engine tells, for ever.
     async fn follow(self: &Arc<Self>) {
         loop {
+            self.lock().view.ask(Instant::now());
             if let Ok(mut watch) = self.engine.watch().await {
                 {
                     let mut state = self.lock();

@@ -64,20 +64,26 @@ impl Inner {
         }
     }
 
-    /// Keeps our lease, our names, and the others' under watch, for ever.
-    pub(crate) async fn keep(self: &Arc<Self>) {
+    /// Keeps our lease, for ever. Nothing else may hold that up.
+    pub(crate) async fn keep_lease(&self) {
         let beat = self.lock().view.beat();
         let mut next = Instant::now() + beat;
         loop {
-            self.beat.notified().or(tidings::at(next)).await;
-            // Who gave a name back need not wait for the beat; nor is our record written for it.
-            if Instant::now() >= next {
-                // What is asked of a server that has fallen silent must not use up the lease.
-                next = match within(beat, self.renew()).await {
-                    Some(true) => Instant::now() + beat,
-                    _ => Instant::now() + beat / 4,
-                };
-            }
+            tidings::at(next).await;
+            // What is asked of a server that has fallen silent must not use up the lease.
+            next = match within(beat, self.renew()).await {
+                Some(true) => Instant::now() + beat,
+                _ => Instant::now() + beat / 4,
+            };
+        }
+    }
+
+    /// Keeps our names, and the others under watch, for ever.
+    pub(crate) async fn keep(self: &Arc<Self>) {
+        let beat = self.lock().view.beat();
+        loop {
+            // Who gave a name back need not wait for the beat.
+            self.beat.notified().or(tidings::after(beat)).await;
             self.assert().await;
             let now = Instant::now();
             let (silent, orphans) = {
@@ -91,7 +97,7 @@ impl Inner {
                 // What is not removed now is still one at the next beat.
                 self.release(&name, &owner).await;
             }
-            if self.lock().view.is_blind(Instant::now()) {
+            if self.lock().view.is_stuck(Instant::now()) {
                 self.anew.notify_one();
             }
         }

@@ -230,6 +230,8 @@ pub(crate) struct View {
     orphans: BTreeMap<String, (Owner, Instant)>,
     /// Names that the watch has not told yet, and the revision after which it has told all.
     stale: (BTreeSet<String>, u64),
+    /// When the watch was asked for.
+    asked: Option<Instant>,
     /// When our own record came back last; `None`: not for most of a lease.
     seen: Option<Instant>,
 }
@@ -244,6 +246,7 @@ impl View {
             names: BTreeMap::new(),
             orphans: BTreeMap::new(),
             stale: (BTreeSet::new(), 0),
+            asked: None,
             seen: None,
         }
     }
@@ -251,6 +254,18 @@ impl View {
     /// Records are written anew this often.
     pub(crate) fn beat(&self) -> Duration {
         self.lease / 3
+    }
+
+    /// Another watch is asked for.
+    pub(crate) fn ask(&mut self, now: Instant) {
+        self.asked = Some(now);
+    }
+
+    /// Is another watch to be asked for? This one tells nothing of us, though it has had its time: who
+    /// asks again too soon never hears a server that is slow.
+    pub(crate) fn is_stuck(&self, now: Instant) -> bool {
+        let recent = |asked| now - asked <= 2 * self.beat();
+        self.is_blind(now) && !self.asked.is_some_and(recent)
     }
 
     /// Everything comes anew: another watch has begun. Names count until it has told all, which takes the
@@ -539,8 +554,10 @@ mod tests {
         };
         let mut view = View::new(me, Duration::from_secs(3));
         let now = Instant::now();
+        view.ask(now);
         view.apply(&entry(3), 5, now);
-        assert!(view.is_blind(now));
+        assert!(view.is_blind(now) && !view.is_stuck(now));
+        assert!(view.is_stuck(now + Duration::from_secs(3)));
         view.apply(&entry(5), 5, now);
         assert!(!view.is_blind(now));
     }
