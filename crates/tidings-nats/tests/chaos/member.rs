@@ -5,6 +5,7 @@
 //! | `joined LIFE` | it is a member |
 //! | `ended LIFE WHY` | it is none any more |
 //! | `up LIFE NODE ITS-LIFE`, `down LIFE NODE ITS-LIFE WHY` | what it is told of another |
+//! | `connected IS` | whether it hears the engine |
 //! | `sees NAME LIVES` | who answers under a name, or in a group; `-`: nobody |
 //!
 //! A life is an incarnation, in hexadecimal. Commands come by standard input; when that ends, so does
@@ -55,6 +56,7 @@ pub(crate) async fn join(urls: &str, options: Options) -> Result<Cluster, JoinEr
 pub(crate) fn tell(cluster: &Cluster) -> JoinSet<()> {
     let mut all = JoinSet::new();
     all.spawn(changes(cluster.clone()));
+    all.spawn(connected(cluster.clone()));
     for node in ["one", "two", "three"] {
         all.spawn(sees(cluster.clone(), own_name(node)));
     }
@@ -82,6 +84,18 @@ async fn changes(cluster: Cluster) {
                 );
             }
         }
+    }
+}
+
+async fn connected(cluster: Cluster) {
+    let mut before = None;
+    loop {
+        let now = Some(cluster.is_connected());
+        if now != before {
+            println!("connected {}", now == Some(true));
+            before = now;
+        }
+        sleep(Duration::from_millis(100)).await;
     }
 }
 

@@ -103,7 +103,7 @@ const SCENARIOS: &[Scenario] = &[
     ("stop-and-continue-node", |world| {
         let dead = vec![("two", world.life("two"))];
         world.signal("two", "STOP")?;
-        let apart = given_up(world, &dead);
+        let apart = given_up(world, &dead, LEASE + SLACK);
         sleep(LEASE / 2);
         world.signal("two", "CONT")?;
         apart?;
@@ -179,12 +179,15 @@ fn settle(_: &mut World) -> Result<Done, Failure> {
 }
 
 /// Waits until those who run have given up one that does not, and see the same.
-fn given_up(world: &World, dead: &[(&'static str, String)]) -> Result<(), Failure> {
+fn given_up(
+    world: &World,
+    dead: &[(&'static str, String)],
+    limit: Duration,
+) -> Result<(), Failure> {
     let line = world.said().lines.len();
     let is_dead = |node: &&str| dead.iter().any(|(dead, _)| dead == node);
     let rest: Vec<&str> = NODES.into_iter().filter(|node| !is_dead(node)).collect();
     let all: Vec<&str> = rest.iter().copied().chain([CLIENT]).collect();
-    let limit = LEASE + SLACK;
     world.wait(limit, |said| judge::all_told(said, line, dead, &all))?;
     world.converge(&rest, SLACK).map(|_| ())
 }
@@ -193,20 +196,21 @@ fn given_up(world: &World, dead: &[(&'static str, String)]) -> Result<(), Failur
 fn cut_off(world: &mut World, node: &'static str, hosts: &[&str]) -> Result<Done, Failure> {
     let dead = vec![(node, world.life(node))];
     network::cut(hosts)?;
-    let apart = given_up(world, &dead);
-    sleep(LEASE);
-    network::heal()?;
-    apart?;
-    // A server that comes back takes its time, too: TCP's, to find that it is there, and Raft's.
+    // Where a server goes, too, some lose sight, and then give all others a lease to be heard.
     let servers = if hosts.len() > 1 {
         ELECTION
     } else {
         Duration::ZERO
     };
+    let within = LEASE + SLACK + servers;
+    let apart = given_up(world, &dead, within);
+    sleep(LEASE);
+    network::heal()?;
+    apart?;
     Ok(Done {
         late: if node == ROUTED { 0 } else { HELD },
         dead,
-        within: LEASE + SLACK + servers,
+        within,
         ..Done::new(Instant::now())
     })
 }

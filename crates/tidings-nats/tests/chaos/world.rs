@@ -99,6 +99,13 @@ impl Said {
         expected.push((LEADER.to_owned(), leader.unwrap_or("a member".to_owned())));
         let mut since = self.lines.first().ok_or("nothing was said")?.at;
         for observer in living.iter().copied().chain([CLIENT]) {
+            if self
+                .last(observer, &["connected", "true"])
+                .map(|line| line.at)
+                < self.last(observer, &["connected"]).map(|line| line.at)
+            {
+                return Err(format!("{observer} does not hear NATS"));
+            }
             for (name, lives) in &expected {
                 match self.last(observer, &["sees", name]) {
                     Some(line) if line.words[2] == *lives => since = since.max(line.at),
