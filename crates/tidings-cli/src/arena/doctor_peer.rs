@@ -3,11 +3,11 @@
 
 use super::catalog::{Entry, Readiness};
 use super::doctor::Check;
+use super::environment;
 use super::exit::Stop;
 use super::interrupt::Interrupt;
 use super::peer::{Limits, Peer};
 use super::plan::Candidate;
-use super::environment;
 
 /// The checks of one peer.
 pub(crate) fn checks(candidate: &Candidate, limits: Limits) -> Result<Vec<Check>, Stop> {
