@@ -222,7 +222,8 @@ fn defaults(id: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
 fn growth(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
     const TIMES: [i64; 4] = [1000, 10_000, 100_000, 1_000_000];
     let (ladder, quick, standard) = match variant {
-        "waiters" => ([1, 100, 10_000, 1_000_000], 30_000, 1_000_000),
+        // Many operations for each waiter: making it costs more than one.
+        "waiters" => ([1, 100, 10_000, 100_000], 200_000, 2_000_000),
         "branches" => ([2, 10, 100, 1000], 1000, 20_000),
         "payload" => ([8, 64, 512, 4096], 30_000, 300_000),
         _ => (TIMES, 100_000, 1_000_000),
