@@ -91,7 +91,7 @@ pub(crate) fn ready(limit: Duration) -> Result<(), Failure> {
     let until = Instant::now() + limit;
     let well =
         |server: &&str| ask(server, "/healthz").is_some_and(|health| health["status"] == "ok");
-    while !(SERVERS.iter().all(|server| well(&server)) && meta_leader().is_some()) {
+    while !(SERVERS.iter().all(well) && meta_leader().is_some()) {
         if Instant::now() > until {
             return Err(format!("the nats-servers are not ready after {limit:?}"));
         }
