@@ -50,7 +50,8 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
         "clippy --workspace --all-targets -- -D warnings",
         tally,
     );
-    let chaos = "clippy -p tidings-nats --features metrics,opentelemetry --test chaos -- -D warnings";
+    let chaos =
+        "clippy -p tidings-nats --features metrics,opentelemetry --test chaos -- -D warnings";
     cargo(&[], chaos, tally).and(all)
 }
 
