@@ -42,6 +42,8 @@ mod streaming;
 mod supervisor;
 mod sync;
 mod task;
+#[cfg(target_os = "linux")]
+mod threads;
 mod time;
 mod token;
 mod uncertain;

@@ -11,9 +11,12 @@ use std::time::Duration;
 
 use futures::io::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{Direction, Io, TcpListener, TcpStream, UnixListener, UnixStream};
+use tidings::sched::Runtime;
 use tidings::{CancellationToken, Event, after, always, scope, select, spawn, unbounded};
 
 use crate::both::{on_pools, pool, run, seeded, watchdog};
+#[cfg(target_os = "linux")]
+use crate::threads;
 
 const HERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 /// Long enough never to come.
@@ -429,8 +432,11 @@ fn a_stream_is_used_from_another_runtime_and_from_a_plain_thread() {
 fn the_future_of_block_on_has_sockets_though_all_workers_sleep() {
     let _watchdog = watchdog();
     for workers in [1, 2, 8] {
-        let rt = pool(workers);
-        // No task has run yet: every worker has gone to its parker.
+        let rt = Runtime::builder().workers(workers).name("parked");
+        let rt = rt.build().unwrap();
+        // No task has run yet: every worker goes to its parker.
+        #[cfg(target_os = "linux")]
+        threads::wait_until_asleep("parked", workers);
         rt.block_on(async {
             let (mut a, mut b) = UnixStream::pair().unwrap();
             let wait = b.readable();

@@ -7,6 +7,8 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
+#[cfg(target_os = "linux")]
+use crate::threads;
 use tidings::sched::Seeded;
 use tidings::{Event, Runtime, after, channel, oneshot, unbounded, yield_now};
 
@@ -291,45 +293,6 @@ fn work_that_blocks_runs_beside_the_workers() {
     });
 }
 
-/// The CPU time of all threads whose name begins so, in clock ticks of 10 ms.
-#[cfg(target_os = "linux")]
-fn ticks_of_threads(name: &str) -> u64 {
-    let mut ticks = 0;
-    for entry in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
-        let Ok(stat) = std::fs::read_to_string(entry.path().join("stat")) else {
-            continue;
-        };
-        let Some((head, tail)) = stat.rsplit_once(')') else {
-            continue;
-        };
-        if head
-            .split_once('(')
-            .is_some_and(|(_, comm)| comm.starts_with(name))
-        {
-            let fields: Vec<&str> = tail.split_whitespace().collect();
-            ticks += fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap();
-        }
-    }
-    ticks
-}
-
-/// How often the threads whose name begins so gave up or lost their core.
-#[cfg(target_os = "linux")]
-fn switches_of_threads(name: &str) -> u64 {
-    let mut switches = 0;
-    for entry in std::fs::read_dir("/proc/self/task").unwrap().flatten() {
-        let Ok(status) = std::fs::read_to_string(entry.path().join("status")) else {
-            continue;
-        };
-        let value = |key: &str| status.lines().find_map(|line| line.strip_prefix(key));
-        if value("Name:").is_some_and(|comm| comm.trim().starts_with(name)) {
-            let count = value("voluntary_ctxt_switches:").unwrap();
-            switches += count.trim().parse::<u64>().unwrap();
-        }
-    }
-    switches
-}
-
 #[test]
 #[cfg(target_os = "linux")]
 fn an_idle_runtime_uses_no_cpu() {
@@ -340,9 +303,9 @@ fn an_idle_runtime_uses_no_cpu() {
     let far = rt.spawn(async { after(Duration::from_secs(3600)).await });
     rt.block_on(async { tidings::spawn(async {}).await.unwrap() });
     std::thread::sleep(Duration::from_millis(100));
-    let before = (ticks_of_threads("quiet"), switches_of_threads("quiet"));
+    let before = (threads::ticks("quiet"), threads::switches("quiet"));
     std::thread::sleep(Duration::from_millis(300));
-    let after = (ticks_of_threads("quiet"), switches_of_threads("quiet"));
+    let after = (threads::ticks("quiet"), threads::switches("quiet"));
     assert!(
         after.0 - before.0 <= 1,
         "{} ticks of 10 ms",
