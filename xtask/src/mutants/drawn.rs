@@ -13,7 +13,7 @@ use super::entry::{Entry, SWITCH};
 use super::{PARALLEL, Session, table};
 
 /// The engine and the test of a row, in which a program that hung or ended names the test it was at.
-fn known(cells: &[String]) -> Option<(&str, &str)> {
+pub(super) fn known(cells: &[String]) -> Option<(&str, &str)> {
     let [.., engine, test, _] = cells else {
         return None;
     };

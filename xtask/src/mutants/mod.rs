@@ -308,7 +308,10 @@ fn text(entries: &[Entry], rows: &table::Rows, survivors: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{entry, killed, some};
+    use std::path::Path;
+
+    use super::{drawn, entry, killed, some};
+    use crate::command::root;
 
     #[test]
     fn the_table_has_every_seeded_bug_as_it_is_now_and_none_survives() {
@@ -321,6 +324,44 @@ mod tests {
             "`cargo x mutants --missing` has not run, or not killed: {}",
             others.join(", ")
         );
+    }
+
+    /// The functions below a folder of tests, each behind the path of its module.
+    fn functions(folder: &Path, path: &str, found: &mut Vec<String>) {
+        for file in std::fs::read_dir(folder).unwrap() {
+            let file = file.unwrap().path();
+            let name = file.file_stem().unwrap().to_str().unwrap();
+            if file.is_dir() {
+                functions(&file, &format!("{path}{name}::"), found);
+                continue;
+            }
+            let module = match name {
+                "mod" | "main" => path.to_owned(),
+                name => format!("{path}{name}::"),
+            };
+            let text = std::fs::read_to_string(&file).unwrap();
+            let names = text.split("fn ").skip(1);
+            let names = names.filter_map(|rest| rest.split(['(', '<']).next());
+            found.extend(names.map(|name| module.clone() + name));
+        }
+    }
+
+    #[test]
+    fn the_tests_of_it_that_are_named_are_there() {
+        let mut found = Vec::new();
+        functions(&root().join("crates/tidings/tests/it"), "", &mut found);
+        let entries = entry::all().unwrap();
+        let tried = entries.iter().flat_map(|entry| &entry.first);
+        let tried = tried.filter(|(engine, _)| engine == "it");
+        let mut named: Vec<&str> = tried
+            .filter_map(|(_, tests)| tests.as_deref())
+            .flat_map(str::split_whitespace)
+            .collect();
+        let rows = killed(&entries);
+        let seen = rows.values().filter_map(|cells| drawn::known(cells));
+        named.extend(seen.filter_map(|(engine, test)| (engine == "it").then_some(test)));
+        named.retain(|test| !found.iter().any(|name| name.contains(test)));
+        assert!(named.is_empty(), "there are no such tests: {named:?}");
     }
 
     #[test]
