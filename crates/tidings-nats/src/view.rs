@@ -500,8 +500,7 @@ impl Change {
 mod tests {
     use super::*;
 
-    #[test]
-    fn names_count_while_a_watch_begins_anew_and_those_that_it_does_not_tell_are_gone_after_it() {
+    fn ourselves() -> (Owner, Record) {
         let me = Owner {
             node: "me".to_owned(),
             incarnation: 1,
@@ -511,6 +510,12 @@ mod tests {
             address: None,
             down: None,
         };
+        (me, record)
+    }
+
+    #[test]
+    fn names_count_while_a_watch_begins_anew_and_those_that_it_does_not_tell_are_gone_after_it() {
+        let (me, record) = ourselves();
         let entry = |key: String, revision, value| Entry {
             key,
             revision,
@@ -538,15 +543,7 @@ mod tests {
 
     #[test]
     fn a_server_that_lags_behind_does_not_make_us_see() {
-        let me = Owner {
-            node: "me".to_owned(),
-            incarnation: 1,
-        };
-        let record = Record {
-            incarnation: 1,
-            address: None,
-            down: None,
-        };
+        let (me, record) = ourselves();
         let entry = |revision| Entry {
             key: node_key("me"),
             revision,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use peer_protocol::trial;
 use tidings_peer::{Counting, Peer, SYSTEMS, speak};
 
 #[global_allocator]
@@ -36,22 +37,7 @@ fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
         ("spawn", _) => [1, 997, 10_007]
             .map(|n| (format!("n={n}"), [n, n, n]))
             .into(),
-        ("growth", variant) => [(8, 1), (64, 997), (512, 1500)]
-            .map(|(k, n)| {
-                let counts = match variant {
-                    "waiters" => [n, k + 1, triangle(n)],
-                    "branches" | "payload" => [n, 2, triangle(n)],
-                    _ => [n, n, n],
-                };
-                (format!("k={k} n={n}"), counts)
-            })
-            .into(),
-        ("quality", variant) => [1, 3]
-            .map(|n| {
-                let units = if variant == "hog-spawn" { n + 1 } else { 2 };
-                (format!("n={n}"), [n, units, n])
-            })
-            .into(),
+        ("growth" | "quality", _) => trial::odd(cell),
         ("floor", _) => [1, 997].map(|n| (format!("n={n}"), [n, 0, n])).into(),
         ("savina", id) => {
             let one = savina::benchmark(id).expect("one of the thirty");

@@ -66,7 +66,7 @@ pub(crate) struct Worker {
     yielded: RefCell<Yielded>,
     random: Cell<u64>,
     turn: Cell<u32>,
-    /// For each neighbour: its turn when we last looked, and when that was.
+    /// For each neighbour: what was seen of it.
     pub(super) watched: RefCell<Vec<Watched>>,
     /// Scratch for the wakers of expired and cancelled timers, and of sockets.
     pub(super) due: RefCell<(Vec<Waker>, Vec<Waker>)>,
@@ -486,7 +486,8 @@ impl Worker {
             return true;
         }
         let idle = &self.shared.idle;
-        // Twice as short as this, so twice: the second look can tell that a turn has not ended.
+        // Half of the shortest pause: so the first two are the same, and the second look can tell early
+        // that a turn has not ended.
         let mut watch = STUCK / 2;
         let (mut due, mut heard) = (false, false);
         idle.fall_asleep(self.index);

@@ -155,7 +155,10 @@ impl Trial {
 }
 
 /// Odd sizes of a cell, and `(msgs, units, check)` of each.
-fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
+///
+/// # Panics
+/// If there is no such workload.
+pub fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
     let triangle = |n: i64| n * (n - 1) / 2;
     match cell.split_once('/').expect("workload/variant") {
         ("pingpong", _) => [(3, 997), (1, 1), (5, 1500)]
