@@ -383,12 +383,21 @@ fn difference(one: &Ran, two: &Ran) -> Option<Trouble> {
                 let asked = ran.asked.get(at.0);
                 asked.map_or("nothing more".to_owned(), |asked| asked.words())
             };
+            // What ended one of them early is the first thing to look at.
+            let ended = |ran: &Ran| {
+                let trouble = ran.trouble.as_ref();
+                trouble.map_or(String::new(), |trouble| {
+                    format!(", and ended: {}", trouble.text)
+                })
+            };
             format!(
                 "the second run of the same decisions diverges at question {}: the first run asked \
-                 {}, the second {}; is there a HashMap, a thread, or a clock that is not tidings'?",
+                 {}{}; the second {}{}; is there a HashMap, a thread, or a clock that is not tidings'?",
                 at.0,
                 asked(one),
-                asked(two)
+                ended(one),
+                asked(two),
+                ended(two)
             )
         }
         (None, None, None) => return None,

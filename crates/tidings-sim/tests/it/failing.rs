@@ -254,6 +254,25 @@ fn a_program_that_is_not_deterministic_is_told_where() {
 }
 
 #[test]
+fn a_failure_that_does_not_come_again_is_told_with_its_cause() {
+    let runs = AtomicU32::new(0);
+    let failure = Sim::new(0)
+        .check(|| {
+            let first = runs.fetch_add(1, Ordering::SeqCst) == 0;
+            async move {
+                assert!(!first, "only in the first run");
+                tidings::spawn(yield_now()).await.unwrap();
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Nondeterminism);
+    assert!(
+        failure.message.contains("only in the first run"),
+        "{failure}"
+    );
+}
+
+#[test]
 fn the_order_of_a_hash_map_is_noticed() {
     let failure = Sim::new(0)
         .seeds(20)

@@ -15,6 +15,7 @@
 //! I2. A free slot is on exactly one list (a thread's cache or its class's pool), linked through
 //!     word 1.
 //! I3. Chunks are zeroed when made and never unmapped.
+//! I4. A batch in a pool has at least one slot: whoever takes one need not look.
 //!
 //! What is kept: the peak number of slots per size class, until [`trim`] gives whole free
 //! chunks back to the system (their addresses stay mapped, and read as zero).
@@ -148,10 +149,21 @@ const fn max(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
 }
 
+/// Lists of free slots, none of them empty (I4).
+struct Batches(Vec<List>);
+
+impl Batches {
+    /// One that is empty is no batch.
+    fn put(&mut self, list: List) {
+        if list.len > 0 {
+            self.0.push(list);
+        }
+    }
+}
+
 /// What all threads share of one size class.
 struct Pool {
-    /// Full batches.
-    batches: Vec<List>,
+    batches: Batches,
     chunks: Vec<NonNull<u8>>,
     /// The part of the newest chunk that was never used: next offset.
     carved: usize,
@@ -166,7 +178,7 @@ unsafe impl Send for Pool {}
 
 static POOLS: [Mutex<Pool>; 2 * CLASSES] = [const {
     Mutex::new(Pool {
-        batches: Vec::new(),
+        batches: Batches(Vec::new()),
         chunks: Vec::new(),
         carved: usize::MAX,
         trimmed: Vec::new(),
@@ -183,7 +195,7 @@ impl Drop for Cache {
             if list.len > 0 {
                 lock(&POOLS[class])
                     .batches
-                    .push(std::mem::replace(list, List::new()));
+                    .put(std::mem::replace(list, List::new()));
             }
         }
     }
@@ -231,7 +243,7 @@ fn alloc_slow(class: Class) -> NonNull<u8> {
         unsafe { (*cache.0.get())[class.0] = rest.take().expect("taken once") };
     });
     if let Some(list) = rest {
-        lock(&POOLS[class.0]).batches.push(list);
+        lock(&POOLS[class.0]).batches.put(list);
     }
     // SAFETY: slots come from non-null chunks.
     unsafe { NonNull::new_unchecked(slot.cast()) }
@@ -280,7 +292,7 @@ unsafe fn free_slow(slot: Option<*mut u64>, class: Class) {
             unsafe { batch.push(slot) };
         }
     });
-    lock(&POOLS[class.0]).batches.push(batch);
+    lock(&POOLS[class.0]).batches.put(batch);
 }
 
 #[cold]
@@ -288,7 +300,7 @@ fn refill(class: usize) -> List {
     let mut pool = lock(&POOLS[class]);
     let class = class % CLASSES;
     let size = class_size(class);
-    if let Some(batch) = pool.batches.pop() {
+    if let Some(batch) = pool.batches.0.pop() {
         return batch;
     }
     let mut list = List::new();
@@ -364,20 +376,16 @@ pub(crate) fn each_used(mut visit: impl FnMut(NonNull<u8>)) {
 ///
 /// Slots in other threads' caches (at most 128 per class and thread) pin their chunks.
 pub(crate) fn trim() -> usize {
-    let _ = CACHE.try_with(|cache| {
-        for (class, pool) in POOLS.iter().enumerate() {
+    let trimmed = POOLS.iter().enumerate().map(|(class, pool)| {
+        let mut pool = lock(pool);
+        let _ = CACHE.try_with(|cache| {
             // SAFETY: the cache is this thread's, and nothing below calls back into it.
             let list = unsafe { &mut (*cache.0.get())[class] };
-            lock(pool)
-                .batches
-                .push(std::mem::replace(list, List::new()));
-        }
+            pool.batches.put(std::mem::replace(list, List::new()));
+        });
+        trim_class(class % CLASSES, &mut pool)
     });
-    POOLS
-        .iter()
-        .enumerate()
-        .map(|(class, pool)| trim_class(class % CLASSES, &mut lock(pool)))
-        .sum()
+    trimmed.sum()
 }
 
 fn trim_class(class: usize, pool: &mut Pool) -> usize {
@@ -391,7 +399,7 @@ fn trim_class(class: usize, pool: &mut Pool) -> usize {
     bases.sort_unstable();
     let chunk_of = |slot: *mut u64| bases.partition_point(|&base| base <= slot.addr()) - 1;
     let mut slots = Vec::new();
-    for mut batch in std::mem::take(&mut pool.batches) {
+    for mut batch in std::mem::take(&mut pool.batches.0) {
         slots.extend(std::iter::from_fn(|| batch.pop()));
     }
     let mut free = vec![0; bases.len()];
@@ -403,12 +411,10 @@ fn trim_class(class: usize, pool: &mut Pool) -> usize {
             unsafe { kept.push(slot) };
         }
         if kept.len == batch_len(class) {
-            pool.batches.push(std::mem::replace(&mut kept, List::new()));
+            pool.batches.put(std::mem::replace(&mut kept, List::new()));
         }
     }
-    if kept.len > 0 {
-        pool.batches.push(kept);
-    }
+    pool.batches.put(kept);
     let mut bytes = 0;
     for chunk in &pool.chunks {
         let index = chunk_of(chunk.as_ptr().cast());
@@ -420,7 +426,7 @@ fn trim_class(class: usize, pool: &mut Pool) -> usize {
                 let mut list = List::new();
                 // SAFETY: every slot of this chunk was taken off its list above.
                 unsafe { list.push(chunk.as_ptr().add(offset).cast()) };
-                pool.batches.push(list);
+                pool.batches.put(list);
             }
         }
     }
@@ -458,6 +464,35 @@ mod tests {
         assert_eq!(slot, again, "the cache is last in, first out");
         // SAFETY: as above.
         unsafe { free(again, HUNDRED) };
+    }
+
+    #[test]
+    fn who_takes_from_a_pool_finds_slots_whatever_was_put_there() {
+        const HUGE: Class = Class::of_bytes(1 << 20, 8, Kind::Channel);
+        lock(&POOLS[HUGE.0]).batches.put(List::new());
+        assert_eq!(refill(HUGE.0).len, 1);
+        // The rest of a batch of one is nothing, and goes back where a thread has no cache any more.
+        std::thread::spawn(|| {
+            struct Last;
+            impl Drop for Last {
+                fn drop(&mut self) {
+                    assert!(CACHE.try_with(|_| ()).is_err());
+                    alloc(HUGE);
+                }
+            }
+            thread_local!(static LAST: Last = const { Last });
+            LAST.with(|_| ());
+            CACHE.with(|_| ());
+        })
+        .join()
+        .unwrap();
+        assert!(
+            lock(&POOLS[HUGE.0])
+                .batches
+                .0
+                .iter()
+                .all(|batch| batch.len > 0)
+        );
     }
 
     #[test]

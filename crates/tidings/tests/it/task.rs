@@ -1,6 +1,7 @@
 //! Tasks: join, panic, abort, detach, and what is dropped when.
 
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
 
@@ -472,4 +473,36 @@ fn the_memory_of_a_task_is_used_again_when_its_last_handle_is_gone_and_given_bac
     assert_eq!(bytes % 4096, 0);
     // Both places, which lie in one chunk.
     assert!(bytes >= 140_000 || !cfg!(target_os = "linux"), "{bytes}");
+}
+
+/// A trim put empty lists of free slots where others look for slots: a spawn that came just then panicked.
+#[test]
+fn a_spawn_beside_a_trim_finds_memory() {
+    let rt = pool(2);
+    let over = Arc::new(AtomicBool::new(false));
+    let trims = {
+        let over = Arc::clone(&over);
+        std::thread::spawn(move || {
+            while !over.load(Ordering::Relaxed) {
+                tidings::task::trim();
+            }
+        })
+    };
+    run(&rt, async {
+        for _ in 0..200 {
+            // Of a size that few others have, and more than a thread keeps.
+            let tasks = (0..40).map(|_| {
+                let large = [1u8; 3000];
+                tidings::spawn(async move {
+                    yield_now().await;
+                    large.iter().map(|&n| u32::from(n)).sum::<u32>()
+                })
+            });
+            for task in tasks.collect::<Vec<_>>() {
+                assert_eq!(task.await.unwrap(), 3000);
+            }
+        }
+    });
+    over.store(true, Ordering::Relaxed);
+    trims.join().unwrap();
 }
