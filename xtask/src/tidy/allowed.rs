@@ -18,6 +18,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "data that two threads hand over by a cancellation",
     ),
     (
+        "crates/tidings/src/models/leaning.rs",
+        "a model touches loom's cells",
+    ),
+    (
         "crates/tidings/src/models/lock.rs",
         "a model touches loom's cells",
     ),
@@ -118,8 +122,16 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a timerfd, which std does not have",
     ),
     (
+        "crates/tidings/src/primitive/barrier.rs",
+        "a system call that touches no memory",
+    ),
+    (
         "crates/tidings/src/primitive/biased.rs",
         "the owner's side of the biased lock hands out its value",
+    ),
+    (
+        "crates/tidings/src/primitive/leaning.rs",
+        "what only the holder of a lock touches",
     ),
     (
         "crates/tidings/src/primitive/lock.rs",

@@ -1,16 +1,22 @@
 //! Choice of many.
 
 use std::pin::Pin;
+use std::ptr;
 use std::task::Waker;
 
 use super::slice;
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 use crate::sched;
 
+/// A choice among so many looks at one after another before it locks them all: to take all locks and let
+/// them go costs about as much for a branch as to look at it. Shuttle's always does.
+const APART: usize = if cfg!(shuttle) { 2 } else { 9 };
+
 /// Whichever of `events` can happen; if several can, each has the same chance.
 ///
-/// An empty choice never happens. Costs one lock per distinct source and one place in its
-/// waiters' list per branch; to wait on a thousand channels costs a thousand of each.
+/// An empty choice never happens. To wait costs one lock per distinct source and one place in its
+/// waiters' list per branch: a thousand of each on a thousand channels. A choice among many that need not
+/// wait costs a look at each branch that it tries, on average half of them if one of them can happen.
 /// Afterwards nothing is left in any list.
 ///
 /// ```
@@ -37,6 +43,28 @@ pub struct Choose<E> {
 impl<E: Event> Choose<E> {
     fn each(self: Pin<&mut Self>) -> impl DoubleEndedIterator<Item = Pin<&mut E>> {
         slice::each(self.get_mut().events.as_mut())
+    }
+
+    /// Tries each, around the circle from `first` on; the branch of the first that could happen.
+    fn around(
+        mut self: Pin<&mut Self>,
+        first: usize,
+        mut f: impl FnMut(Pin<&mut E>) -> Option<u32>,
+    ) -> Option<u32> {
+        let n = self.events.len();
+        let mut base: u32 = self.events[..first].iter().map(Event::leaves).sum();
+        for index in (first..n).chain(0..first) {
+            if index == 0 {
+                base = 0;
+            }
+            let event = slice::at(self.events.as_mut(), index);
+            let leaves = event.leaves();
+            if let Some(branch) = f(event) {
+                return Some(base + branch);
+            }
+            base += leaves;
+        }
+        None
     }
 
     /// The event that has this branch, and the branch's number within it.
@@ -78,33 +106,33 @@ impl<E: Event> Event for Choose<E> {
     }
 
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
+        locks.expect(self.events.len());
         self.events.iter().for_each(|event| event.lock(locks));
     }
 
-    fn attempt(mut self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        let first = match self.events.len() {
+            0 => return None,
+            _ if attempt.biased => 0,
+            n => sched::choose_branch(n),
+        };
+        self.around(first, |event| event.attempt(attempt))
+    }
+
+    fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let n = self.events.len();
-        if n == 0 {
+        if n < APART || self.events.iter().any(|event| event.single().is_none()) {
             return None;
         }
-        let first = if attempt.biased {
-            0
-        } else {
-            sched::choose_branch(n)
-        };
-        // From a random start, around the circle.
-        let mut base: u32 = self.events[..first].iter().map(Event::leaves).sum();
-        for index in (first..n).chain(0..first) {
-            if index == 0 {
-                base = 0;
-            }
-            let event = slice::at(self.events.as_mut(), index);
-            let leaves = event.leaves();
-            if let Some(branch) = event.attempt(attempt) {
-                return Some(base + branch);
-            }
-            base += leaves;
-        }
-        None
+        self.around(sched::choose_branch(n), |event| {
+            let lock = event.single().map(ptr::from_ref)?;
+            // SAFETY: the lock belongs to the source, which outlives the event.
+            let lock = unsafe { &*lock };
+            lock.lock();
+            let branch = event.attempt(attempt);
+            lock.unlock();
+            branch
+        })
     }
 
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {

@@ -2,13 +2,16 @@
 
 use std::ptr;
 
-use crate::primitive::RawLock;
+#[cfg(not(loom))]
+use crate::primitive::LeaningLock as Raw;
+#[cfg(loom)]
+use crate::primitive::RawLock as Raw;
 
 /// The lock of a source, as choices see it.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Lock {
-    raw: RawLock,
+    raw: Raw,
     /// A model repeats its runs step by step, but not its addresses: there locks are ordered by
     /// when they were made.
     #[cfg(any(loom, shuttle))]
@@ -18,9 +21,7 @@ pub struct Lock {
 impl Lock {
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) const fn new() -> Self {
-        Self {
-            raw: RawLock::new(),
-        }
+        Self { raw: Raw::new() }
     }
 
     #[cfg(any(loom, shuttle))]
@@ -28,7 +29,7 @@ impl Lock {
         static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Self {
-            raw: RawLock::new(),
+            raw: Raw::new(),
             number,
         }
     }
@@ -44,7 +45,11 @@ impl Lock {
 
     #[inline(always)]
     pub(crate) fn lock(&self) {
-        let holder = self.raw.lock(crate::sched::lock_name());
+        let me = crate::sched::me();
+        // Models of those who use it have a lock of loom's; `models/leaning.rs` explores this one.
+        #[cfg(loom)]
+        let me = me.name;
+        let holder = self.raw.lock(me);
         if holder != 0 {
             crate::sched::contended(holder);
         }
@@ -69,6 +74,13 @@ pub struct Locks<'a> {
 }
 
 impl<'a> Locks<'a> {
+    /// So many are going to be added.
+    pub(crate) fn expect(&mut self, n: usize) {
+        if self.len + n > INLINE {
+            self.more.reserve(n);
+        }
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, lock: &'a Lock) {
         if self.len < INLINE {

@@ -92,6 +92,10 @@ impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.inner().attempt(attempt)
     }
+    #[inline(always)]
+    fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        self.inner().attempt_apart(attempt)
+    }
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> R {
         let this = self.project();

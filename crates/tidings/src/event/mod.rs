@@ -233,6 +233,14 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     #[doc(hidden)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
 
+    /// No locks held: as `attempt`, of one base event after another, each with its own lock only. It may
+    /// do so, since nobody knows of this wait yet. `None`: `attempt` must decide.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn attempt_apart(self: Pin<&mut Self>, _attempt: &mut Attempt) -> Option<u32> {
+        None
+    }
+
     /// All locks held, nothing could happen: enrols in every source.
     #[doc(hidden)]
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);

@@ -160,6 +160,8 @@ impl<E: Event> Sync<E> {
             let branch = self.attempt_locked(&mut attempt, waker, &mut foreign);
             lock.unlock();
             branch
+        } else if let Some(branch) = event(&mut self.event).attempt_apart(&mut attempt) {
+            Some(branch)
         } else {
             let mut locks = Locks::default();
             // SAFETY: the locks belong to the sources, which outlive the event; the event itself

@@ -59,6 +59,11 @@ impl<E: Event> Event for Timeout<E> {
             .or_else(|| pair.b.attempt(attempt).map(|b| b + left))
     }
 
+    #[inline(always)]
+    fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+        self.pair().a.attempt_apart(attempt)
+    }
+
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
         let pair = self.pair();

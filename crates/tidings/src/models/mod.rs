@@ -16,6 +16,7 @@ mod cycle;
 mod idle;
 mod inbox;
 mod ivar;
+mod leaning;
 mod lock;
 mod offer;
 mod oneshot;
@@ -57,11 +58,22 @@ fn seen(outcome: &'static str) {
 
 /// Explores `body`; fails if one of `outcomes` was never reached.
 fn explore(model: &str, outcomes: &[&'static str], body: impl Fn() + Sync + Send + 'static) {
+    explore_deep(2, model, outcomes, body);
+}
+
+/// As [`explore`], with so many preemptions or more: for a model whose bugs do not show with fewer.
+fn explore_deep(
+    preemptions: usize,
+    model: &str,
+    outcomes: &[&'static str],
+    body: impl Fn() + Sync + Send + 'static,
+) {
     REACHED.set(outcomes.iter().map(|&outcome| (outcome, 0)).collect());
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&runs);
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound.get_or_insert(2);
+    let asked = builder.preemption_bound.unwrap_or(0);
+    builder.preemption_bound = Some(asked.max(preemptions));
     builder.max_branches = 10_000;
     let start = Instant::now();
     let body = move || {

@@ -13,8 +13,8 @@
 //!
 //! Source: asymmetric Dekker / biased locking (Dice, Huang, Yang 2001); `membarrier(2)`.
 
-use super::atomic::{AtomicBool, Ordering, fence};
-use super::{ANYBODY, RawLock, UnsafeCell, relax};
+use super::atomic::{AtomicBool, Ordering};
+use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax};
 
 /// A value with one owning thread, which another thread can lock in an emergency.
 #[derive(Debug)]
@@ -101,63 +101,5 @@ impl<T> Biased<T> {
         self.revoked.store(false, Ordering::Release);
         self.others.unlock();
         result
-    }
-}
-
-/// The pair of barriers: `light` on the owner's side, `heavy` on the other.
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
-mod barrier {
-    use super::{AtomicBool, Ordering, fence};
-    use std::sync::Once;
-    use std::sync::atomic::compiler_fence;
-
-    /// Whether the kernel's barrier is there; if not, both sides use a real fence.
-    static ASYMMETRIC: AtomicBool = AtomicBool::new(false);
-    static PREPARE: Once = Once::new();
-
-    const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
-    const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
-
-    fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: membarrier takes three integers and touches no memory of ours.
-        unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
-    }
-
-    pub(super) fn prepare() {
-        PREPARE.call_once(|| {
-            let there = membarrier(REGISTER_PRIVATE_EXPEDITED) && membarrier(PRIVATE_EXPEDITED);
-            ASYMMETRIC.store(there, Ordering::SeqCst);
-        });
-    }
-
-    #[inline(always)]
-    pub(super) fn light() {
-        if ASYMMETRIC.load(Ordering::Relaxed) {
-            compiler_fence(Ordering::SeqCst);
-        } else {
-            fence(Ordering::SeqCst);
-        }
-    }
-
-    pub(super) fn heavy() {
-        if !(ASYMMETRIC.load(Ordering::Relaxed) && membarrier(PRIVATE_EXPEDITED)) {
-            fence(Ordering::SeqCst);
-        }
-    }
-}
-
-#[cfg(any(not(target_os = "linux"), loom, shuttle))]
-mod barrier {
-    use super::{Ordering, fence};
-
-    pub(super) fn prepare() {}
-
-    #[inline(always)]
-    pub(super) fn light() {
-        fence(Ordering::SeqCst);
-    }
-
-    pub(super) fn heavy() {
-        fence(Ordering::SeqCst);
     }
 }

@@ -5,8 +5,10 @@
 //! (`cargo x tidy` checks it), so a model explores the code that ships.
 
 mod alarm;
+mod barrier;
 mod biased;
 mod cell;
+mod leaning;
 mod lock;
 mod padded;
 mod parker;
@@ -19,6 +21,9 @@ pub(crate) use biased::Biased;
 pub(crate) use cell::UnsafeCell;
 #[cfg(loom)]
 pub(crate) use cell::freed;
+#[cfg(any(test, not(loom)))]
+pub(crate) use leaning::LeaningLock;
+pub(crate) use leaning::{Me, Seat};
 #[cfg(all(test, loom))]
 pub(crate) use lock::Spin;
 pub(crate) use lock::{ANYBODY, RawLock, SpinGuard, SpinLock};

@@ -67,7 +67,7 @@ pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded, buggify, incarnation, random};
 
-use crate::primitive::{ANYBODY, Arc, Parker};
+use crate::primitive::{Arc, Me, Parker};
 use crate::task::{JoinHandle, Task, here};
 use crate::time::Timers;
 
@@ -252,10 +252,10 @@ pub(crate) fn with_timers<A, R>(
     }
 }
 
-/// What this thread calls itself when it locks a channel: its worker's, or anybody.
+/// As whom this thread locks a channel: as its worker, or as anybody.
 #[inline(always)]
-pub(crate) fn lock_name() -> u8 {
-    current::worker().map_or(ANYBODY, worker::Worker::lock_name)
+pub(crate) fn me() -> Me {
+    current::worker().map_or(Me::ANYBODY, worker::Worker::me)
 }
 
 /// A lock of a channel was found taken by another thread: a sign that tasks which talk to each

@@ -16,7 +16,7 @@ use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
-use crate::primitive::{ANYBODY, Arc, Parker};
+use crate::primitive::{ANYBODY, Arc, Me, Parker, Seat};
 use crate::task::{Header, Task, wake_each};
 use crate::time::Instant;
 
@@ -55,7 +55,9 @@ pub(crate) struct Worker {
     pub(super) parker: Arc<Parker>,
     /// `index`, as tasks remember it and as channel locks do.
     id: Cell<u32>,
-    lock_name: u8,
+    me: Me,
+    /// What `me` has of it.
+    _seat: Option<Seat>,
     /// The worker whose channel locks the running task ran into, and how often.
     pull: Cell<Option<(usize, u32)>>,
     /// Operations left in this poll; none, if the seam is asked before each.
@@ -85,13 +87,19 @@ impl Worker {
         parker: Arc<Parker>,
         seam: Option<Box<dyn Seam>>,
     ) -> Self {
+        // In a simulation locks lean towards nobody: it has one thread.
+        let seat = seam.is_none().then(Seat::take).flatten();
         Self {
             shared: Arc::clone(shared),
             index,
             remote: NonNull::from(&*shared.remotes[index]),
             parker,
             id: Cell::new(u32::try_from(index).expect("at most 65535 workers")),
-            lock_name: u8::try_from(index + 1).unwrap_or(ANYBODY),
+            me: Me {
+                name: u8::try_from(index + 1).unwrap_or(ANYBODY),
+                id: seat.as_ref().map_or(Me::ANYBODY.id, Seat::id),
+            },
+            _seat: seat,
             pull: Cell::new(None),
             budget: Cell::new(shared.budget),
             asked: Cell::new(
@@ -215,10 +223,10 @@ impl Worker {
         }
     }
 
-    /// What we call ourselves when we lock a channel; workers beyond 254 are anybody.
+    /// As whom we lock a channel; workers beyond 254 are anybody.
     #[inline(always)]
-    pub(super) fn lock_name(&self) -> u8 {
-        self.lock_name
+    pub(super) fn me(&self) -> Me {
+        self.me
     }
 
     /// The task that runs found a channel locked, by `holder`.

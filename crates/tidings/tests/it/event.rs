@@ -441,6 +441,29 @@ fn a_choice_over_twenty_channels_twice_each_takes_one_value() {
     let branches = all.iter().chain(&all).map(|(_, rx)| rx.recv());
     assert_eq!(choose(branches).wait(), Ok(1));
     assert_eq!((all[7].1.try_recv(), all[7].1.len()), (Ok(2), 0));
+    // Beside another event it locks them all.
+    all[7].0.try_send(3).unwrap();
+    let branches = all.iter().chain(&all).map(|(_, rx)| rx.recv());
+    assert_eq!(choose(branches).or(never()).wait(), Ok(3));
+}
+
+#[test]
+fn a_choice_of_many_that_looks_at_one_after_another_is_fair_and_takes_one() {
+    on_all(|| async {
+        let all: Vec<_> = (0..20).map(|_| unbounded()).collect();
+        let mut taken = [0; 20];
+        for n in 0..4_000 {
+            all.iter().for_each(|(tx, _)| tx.try_send(n).unwrap());
+            let events = all.iter().enumerate();
+            let which = choose(events.map(|(i, (_, rx))| rx.recv().map(move |_| i)));
+            taken[which.timeout(Duration::from_secs(1)).await.unwrap()] += 1;
+        }
+        // 200 each if it is fair, with a deviation of 14.
+        assert!(taken.iter().all(|n| (120..280).contains(n)), "{taken:?}");
+        for ((_, rx), taken) in all.iter().zip(taken) {
+            assert_eq!(rx.len(), 4_000 - taken);
+        }
+    });
 }
 
 #[test]
