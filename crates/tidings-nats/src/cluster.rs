@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use bytes::Bytes;
 use futures_util::future::{self, Either};
 use tidings::channel::ivar::IVar;
 use tidings::sync::Notify;
@@ -345,9 +346,17 @@ impl Inner {
         self.lock().view.is_dead(life)
     }
 
-    /// Nodes that cannot reach us ask for streams through the engine.
+    /// Nodes that cannot reach us ask for streams through the engine; those that have not heard of us, by a
+    /// message that says nothing, whether we live.
     async fn answer(self: &Arc<Self>, mut inbox: Subscription) {
         while let Some(message) = inbox.next().await {
+            if message.payload.is_empty() {
+                if let Some(reply) = &message.reply {
+                    // Who does not hear it asks again.
+                    let _ = self.engine.publish(reply, Bytes::new()).await;
+                }
+                continue;
+            }
             let this = Arc::clone(self);
             self.spawn(async move {
                 this.links.asked(&message, |life| this.is_dead(life)).await;

@@ -53,7 +53,7 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         group: Option<&'a str>,
     ) -> Answer<'a, Subscription>;
 
-    /// What is under a key; `None` if nothing is.
+    /// What is under a key; `None` if nothing is. It is what was written last, not a copy that lags behind.
     fn read<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>>;
 
     /// Writes under a key, if there is what is expected there; gives the revision of the write. With a

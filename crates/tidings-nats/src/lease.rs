@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use futures_util::future;
 use tidings::Event;
 use tidings::time::Instant;
 
@@ -10,6 +12,7 @@ use crate::cluster::Inner;
 use crate::engine::{EngineError, Expect};
 use crate::links::within;
 use crate::options::JoinError;
+use crate::route;
 use crate::view::{CLUSTER, Condemned, Down, Ended, Record, json, node_key};
 
 impl Inner {
@@ -85,6 +88,7 @@ impl Inner {
             // Who gave a name back need not wait for the beat.
             self.beat.notified().or(tidings::after(beat)).await;
             self.assert().await;
+            self.ask(beat).await;
             let now = Instant::now();
             let (silent, orphans) = {
                 let view = &mut self.lock().view;
@@ -101,6 +105,20 @@ impl Inner {
                 self.anew.notify_one();
             }
         }
+    }
+
+    /// Asks those of whom we have not heard of late whether they live: by a message, which the engine may
+    /// carry when it cannot write. Who answers is heard.
+    async fn ask(&self, limit: Duration) {
+        let suspects = self.lock().view.suspects(Instant::now());
+        let asked = suspects.into_iter().map(async |life| {
+            let inbox = route::inbox(&self.options.cluster, &life.node, life.incarnation);
+            let answer = self.engine.request(&inbox, Bytes::new(), limit);
+            if let Some(Ok(_)) = within(limit, answer).await {
+                self.lock().view.answered(&life, Instant::now());
+            }
+        });
+        future::join_all(asked).await;
     }
 
     /// Writes our record anew. `false`: try again soon.

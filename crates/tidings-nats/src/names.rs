@@ -22,6 +22,8 @@ pub(crate) struct Held {
     /// The reference, for those who ask here.
     local: Box<dyn Any + Send + Sync>,
     interface: &'static Interface,
+    /// It is written down as ours. Before that it may be another's, and is not found here.
+    claimed: bool,
 }
 
 /// A name that is ours: [`Cluster::register`]. Dropped, it is given back.
@@ -209,6 +211,7 @@ impl Cluster {
             lost: Arc::clone(&lost),
             local: Box::new(reference.clone()),
             interface: interface::<R::Message>(),
+            claimed: false,
         };
         let registered = Registered::new(&self.inner.me, held.interface);
         let inner = &self.inner;
@@ -220,7 +223,11 @@ impl Cluster {
             name: name.to_owned(),
             lost,
         };
-        inner.claim(name, &registered).await.map(|()| guard)
+        inner.claim(name, &registered).await?;
+        if let Some(held) = inner.lock().held.get_mut(name) {
+            held.claimed = true;
+        }
+        Ok(guard)
     }
 
     /// The actor of this name: on whichever node it is, as the same reference.
@@ -376,7 +383,9 @@ impl Inner {
         let (free, missing) = {
             let mut state = self.lock();
             let free = std::mem::take(&mut state.free);
-            let held = state.held.iter().map(|(name, held)| {
+            // Who asks for a name claims it himself.
+            let held = state.held.iter().filter(|(_, held)| held.claimed);
+            let held = held.map(|(name, held)| {
                 let registered = Registered::new(&self.me, held.interface);
                 (name.clone(), registered)
             });
@@ -430,7 +439,10 @@ impl Inner {
             .found
             .get(&TypeId::of::<R>())
             .and_then(|of| of.get(name));
-        let here = || state.held.get(name).map(|held| &held.local);
+        let here = || {
+            let held = state.held.get(name).filter(|held| held.claimed);
+            held.map(|held| &held.local)
+        };
         let known: &R = kept.or_else(here)?.downcast_ref()?;
         let known = known.clone();
         drop(state);
@@ -479,8 +491,9 @@ impl Inner {
         let state = self.lock();
         let prefix = format!("{group}/");
         let ours = state.held.range(prefix.clone()..);
+        let ours = ours.take_while(|(name, _)| name.starts_with(&prefix));
+        let ours = ours.filter(|(_, held)| held.claimed);
         let ours = ours.map(|(name, _)| name.as_str());
-        let ours = ours.take_while(|name| name.starts_with(&prefix));
         let all: BTreeSet<&str> = state.view.living_names(&prefix).chain(ours).collect();
         all.into_iter().map(str::to_owned).collect()
     }

@@ -4,6 +4,10 @@
 //! it for a lease, by a process that takes its place. Each of these is a compare-and-set of its one
 //! record; so no two nodes are of two minds about it, and a node that the engine cannot be seen from
 //! declares nobody down.
+//!
+//! To hear of a member is to be told that its record was written, or to be answered by it. The second is
+//! asked for when two of its writes have not come: an engine whose keys cannot be written for a while, or
+//! not by all, carries messages meanwhile, and a node is not to pay for that with its life.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -232,7 +236,9 @@ pub(crate) struct View {
     stale: (BTreeSet<String>, u64),
     /// When the watch was asked for.
     asked: Option<Instant>,
-    /// When our own record came back last; `None`: not for most of a lease.
+    /// Which write of our own record was the last to come back.
+    told: u64,
+    /// When that was; `None`: not by this watch.
     seen: Option<Instant>,
 }
 
@@ -247,6 +253,7 @@ impl View {
             orphans: BTreeMap::new(),
             stale: (BTreeSet::new(), 0),
             asked: None,
+            told: 0,
             seen: None,
         }
     }
@@ -358,9 +365,11 @@ impl View {
                 (true, Some(_)) => return effects.push(Effect::Ended(Ended::Expired)),
                 // The end of a life before ours.
                 (false, Some(_)) => return,
-                // A server that lags behind tells what was: we are not to take that for what is.
-                (true, None) if revision < written => {}
+                // A server that lags behind tells what was: we are not to take that for what is. Nor what
+                // another watch tells again: perhaps nothing can be written any more.
+                (true, None) if revision < written || revision == self.told => {}
                 (true, None) => {
+                    self.told = revision;
                     self.see(now);
                     if revision != self.stale.1 {
                         for name in std::mem::take(&mut self.stale.0) {
@@ -436,19 +445,42 @@ impl View {
         }
     }
 
+    /// A life has answered. One that is over is not heard.
+    pub(crate) fn answered(&mut self, life: &Owner, now: Instant) {
+        let known = self.members.get_mut(&life.node);
+        if let Some(known) = known.filter(|known| known.member.incarnation == life.incarnation) {
+            known.heard = now;
+        }
+    }
+
+    /// Who are to be asked whether they live: two of their writes have not come.
+    pub(crate) fn suspects(&self, now: Instant) -> Vec<Owner> {
+        let suspects = self.unheard(2 * self.beat(), now);
+        let life = |known: &Known| Owner {
+            node: known.member.node.to_string(),
+            incarnation: known.member.incarnation,
+        };
+        suspects.map(life).collect()
+    }
+
     /// Of whom nothing has been heard for a lease.
     pub(crate) fn silent(&self, now: Instant) -> Vec<Condemned> {
-        if self.is_blind(now) {
-            return Vec::new();
-        }
-        let silent =
-            |known: &&Known| now - known.heard > self.lease && *known.member.node != *self.me.node;
-        let condemned = self.members.values().filter(silent).map(|known| Condemned {
+        let silent = self.unheard(self.lease, now);
+        let condemned = silent.map(|known| Condemned {
             node: known.member.node.to_string(),
             incarnation: known.member.incarnation,
             revision: known.revision,
         });
         condemned.collect()
+    }
+
+    /// The others of whom nothing has been heard for so long. Who is blind himself knows of none.
+    fn unheard(&self, time: Duration, now: Instant) -> impl Iterator<Item = &Known> {
+        let others = self
+            .members
+            .values()
+            .filter(move |known| now - known.heard > time && *known.member.node != *self.me.node);
+        others.filter(move |_| !self.is_blind(now))
     }
 
     /// Names that have been no member's for a lease (of a watch that has begun anew, names may come
@@ -539,6 +571,25 @@ mod tests {
         let effects = view.apply(&entry(node_key("me"), 4, json(&record)), 3, now);
         assert_eq!(effects, [Effect::Named("lost".to_owned())]);
         assert!(view.names.keys().eq(["kept"]));
+    }
+
+    #[test]
+    fn another_watch_that_tells_the_same_again_does_not_make_us_see() {
+        let (me, record) = ourselves();
+        let entry = |revision| Entry {
+            key: node_key("me"),
+            revision,
+            value: Some(json(&record)),
+        };
+        let mut view = View::new(me, Duration::from_secs(3));
+        let now = Instant::now();
+        view.apply(&entry(5), 5, now);
+        assert!(!view.is_blind(now));
+        view.begin(5);
+        view.apply(&entry(5), 5, now);
+        assert!(view.is_blind(now));
+        view.apply(&entry(6), 5, now);
+        assert!(!view.is_blind(now));
     }
 
     #[test]

@@ -68,6 +68,8 @@ struct State {
     queues: BTreeMap<String, queues::Kept>,
     /// Connections that are cut off.
     cut: BTreeSet<u64>,
+    /// Connections that are cut off from the keys.
+    keyless: BTreeSet<u64>,
     /// The last number of a connection, subscription, watch or inbox.
     last: u64,
     lost: u64,
@@ -301,10 +303,17 @@ impl Memory {
         self.server.with(|state, _| state.cut.insert(self.line));
     }
 
-    /// Ends the [`cut`](Self::cut).
+    /// Cuts this node off from the keys: it reads and writes none, and what changes waits for it. Messages
+    /// and queues go on: as with servers that have chosen no leader for the keys, or one that lags behind.
+    pub fn cut_keys(&self) {
+        self.server.with(|state, _| state.keyless.insert(self.line));
+    }
+
+    /// Ends the [`cut`](Self::cut), and that [of the keys](Self::cut_keys).
     pub fn heal(&self) {
         self.server.with(|state, bells| {
             state.cut.remove(&self.line);
+            state.keyless.remove(&self.line);
             bells.extend(state.watchers.values().map(|queue| Arc::clone(&queue.bell)));
             let queues = state.subscribers.values().map(|s| &s.queue);
             bells.extend(queues.map(|queue| Arc::clone(&queue.bell)));
@@ -337,6 +346,21 @@ impl Memory {
         let result = self.server.with(f);
         self.travel().await?;
         result
+    }
+
+    /// The same, for what is done to keys.
+    async fn at_keys<R>(
+        &self,
+        f: impl FnOnce(&mut State, &mut Bells) -> Result<R, EngineError>,
+    ) -> Result<R, EngineError> {
+        if self
+            .server
+            .with(|state, _| state.keyless.contains(&self.line))
+        {
+            after(PATIENCE).await;
+            return Err(EngineError::Unreachable("no answer".to_owned()));
+        }
+        self.there(f).await
     }
 
     fn listen(&self, state: &mut State, subject: &str, group: Option<&str>) -> Reader {
@@ -392,10 +416,10 @@ impl Drop for Reader {
 }
 
 /// The first of a queue, if it has arrived.
-fn arrived<T>(queue: Option<&mut Queue<T>>, cut: &BTreeSet<u64>) -> Result<T, Option<Instant>> {
+fn arrived<T>(queue: Option<&mut Queue<T>>, cut: &[&BTreeSet<u64>]) -> Result<T, Option<Instant>> {
     let queue = queue.ok_or(None)?;
     match queue.items.front() {
-        _ if cut.contains(&queue.line) => Err(None),
+        _ if cut.iter().any(|cut| cut.contains(&queue.line)) => Err(None),
         None => Err(None),
         Some(&(due, _)) if due > Instant::now() => Err(Some(due)),
         Some(_) => Ok(queue.items.pop_front().expect("it is there").1),
@@ -404,13 +428,13 @@ fn arrived<T>(queue: Option<&mut Queue<T>>, cut: &BTreeSet<u64>) -> Result<T, Op
 
 fn next_message(state: &mut State, id: u64) -> Result<Message, Option<Instant>> {
     let queue = state.subscribers.get_mut(&id).map(|s| &mut s.queue);
-    arrived(queue, &state.cut)
+    arrived(queue, &[&state.cut])
 }
 
 /// Who watches sees to it that what expires does so in time.
 fn next_change(state: &mut State, id: u64) -> Result<Entry, Option<Instant>> {
     let expiry = state.next_expiry();
-    let found = arrived(state.watchers.get_mut(&id), &state.cut);
+    let found = arrived(state.watchers.get_mut(&id), &[&state.cut, &state.keyless]);
     found.map_err(|due| due.into_iter().chain(expiry).min())
 }
 
@@ -483,7 +507,7 @@ impl Engine for Memory {
     }
 
     fn read<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>> {
-        Box::pin(self.there(move |state, _| {
+        Box::pin(self.at_keys(move |state, _| {
             Ok(state.keys.get(key).map(|kept| Entry {
                 key: key.to_owned(),
                 revision: kept.revision,
@@ -499,11 +523,11 @@ impl Engine for Memory {
         expect: Expect,
         ttl: Option<Duration>,
     ) -> Answer<'a, u64> {
-        Box::pin(self.there(move |state, bells| state.write(key, value, expect, ttl, bells)))
+        Box::pin(self.at_keys(move |state, bells| state.write(key, value, expect, ttl, bells)))
     }
 
     fn remove<'a>(&'a self, key: &'a str, revision: u64) -> Answer<'a, ()> {
-        Box::pin(self.there(move |state, bells| {
+        Box::pin(self.at_keys(move |state, bells| {
             state.expect(key, Expect::Revision(revision))?;
             state.keys.remove(key);
             state.removed(key.to_owned(), bells);
@@ -513,7 +537,7 @@ impl Engine for Memory {
 
     fn watch(&self) -> Answer<'_, Watch> {
         Box::pin(async move {
-            let reader = self.there(|state, _| {
+            let reader = self.at_keys(|state, _| {
                 let id = state.number();
                 let mut queue = Queue::new(self.line);
                 let mut entries: Vec<Entry> = state

@@ -18,12 +18,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 pub use async_nats::ConnectOptions;
-use async_nats::header::{NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MESSAGE_TTL};
+use async_nats::header::{
+    NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, NATS_MARKER_REASON, NATS_MESSAGE_TTL,
+};
 use async_nats::jetstream::context::{
     CreateKeyValueError, CreateStreamError, CreateStreamErrorKind, PublishError, PublishErrorKind,
 };
 use async_nats::jetstream::kv::{self, Operation, Store, UpdateErrorKind};
-use async_nats::jetstream::stream::StorageType;
+use async_nats::jetstream::stream::{LastRawMessageErrorKind, StorageType};
 use async_nats::jetstream::{self, Context, ErrorCode};
 use async_nats::{Client, HeaderMap, Request, RequestErrorKind};
 use bytes::Bytes;
@@ -42,6 +44,12 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// So long it is told that a key is gone.
 const MARKER: Duration = Duration::from_secs(60);
+
+/// What was done to a key, where it was not written.
+const OPERATION: &str = "KV-Operation";
+
+/// After this it is asked again whether a key can be written, while another write of it is under way.
+const UNDER_WAY: Duration = Duration::from_millis(20);
 
 /// Changes that wait for who watches.
 const CHANGES: usize = 1 << 10;
@@ -285,8 +293,34 @@ fn refused(error: PublishError) -> EngineError {
     }
 }
 
-async fn entry(store: &Store, key: &str) -> Result<Option<kv::Entry>, EngineError> {
-    store.entry(key).await.map_err(unreachable)
+/// Is it that another write of the key has been taken and is not done yet? Which of them counts will be
+/// known in a moment.
+fn is_under_way(error: &PublishError) -> bool {
+    let said = error.source().and_then(|error| error.downcast_ref());
+    said.is_some_and(|said: &jetstream::Error| {
+        said.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
+    })
+}
+
+/// What was written last under a key, by the server that leads: what the others have may be old, and who
+/// wrote by that would be refused for as long as they lag behind.
+async fn entry(store: &Store, key: &str) -> Result<Option<Entry>, EngineError> {
+    let subject = format!("{}{key}", store.prefix);
+    let there = store.stream.get_last_raw_message_by_subject(&subject).await;
+    match there {
+        Ok(there) => {
+            let removed = there.headers.get(OPERATION);
+            let is_gone = removed.is_some_and(|said| said.as_str() != "PUT")
+                || there.headers.get(NATS_MARKER_REASON).is_some();
+            Ok(Some(Entry {
+                key: key.to_owned(),
+                revision: there.sequence,
+                value: (!is_gone).then_some(there.payload),
+            }))
+        }
+        Err(error) if error.kind() == LastRawMessageErrorKind::NoMessageFound => Ok(None),
+        Err(error) => Err(unreachable(error)),
+    }
 }
 
 /// Writes, if the last revision under the key is this one.
@@ -303,9 +337,15 @@ async fn write_after(
         let secs = ttl.as_millis().div_ceil(1000).max(1);
         headers.insert(NATS_MESSAGE_TTL, format!("{secs}s"));
     }
-    let sent = context.publish_with_headers(subject, headers, value).await;
-    let written = sent.map_err(refused)?.await.map_err(refused)?;
-    Ok(written.sequence)
+    loop {
+        let (subject, headers) = (subject.clone(), headers.clone());
+        let sent = context.publish_with_headers(subject, headers, value.clone());
+        match sent.await.map_err(refused)?.await {
+            Ok(written) => return Ok(written.sequence),
+            Err(error) if is_under_way(&error) => tokio::time::sleep(UNDER_WAY).await,
+            Err(error) => return Err(refused(error)),
+        }
+    }
 }
 
 impl Engine for Nats {
@@ -365,10 +405,7 @@ impl Engine for Nats {
         let (store, key) = (self.inner.store.clone(), key.to_owned());
         Box::pin(self.inner.tokio.run(in_time(async move {
             let there = entry(&store, &key).await?;
-            Ok(there.and_then(|there| {
-                let entry = heard(there);
-                entry.value.is_some().then_some(entry)
-            }))
+            Ok(there.filter(|there| there.value.is_some()))
         })))
     }
 
@@ -400,7 +437,7 @@ impl Engine for Nats {
             }
             // What says that nothing is there any more has a revision, too.
             match entry(&store, &key).await? {
-                Some(there) if there.operation != Operation::Put => write(there.revision).await,
+                Some(there) if there.value.is_none() => write(there.revision).await,
                 _ => Err(EngineError::Conflict),
             }
         })))

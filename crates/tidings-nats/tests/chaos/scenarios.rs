@@ -443,9 +443,16 @@ fn end(world: &mut World) -> Result<(), Failure> {
     // Of the two other nodes and the client to the third, a subscription at each end. One whose other
     // end was cut off ends when that has been silent for too long.
     let until = Instant::now() + SILENCE + SLACK;
-    while streams() > 6 {
+    loop {
+        let streams = streams();
+        if streams.len() <= 6 {
+            break;
+        }
         if Instant::now() > until {
-            return Err(format!("{} subscriptions of links through NATS", streams()));
+            let (n, all) = (streams.len(), streams.join("\n    "));
+            return Err(format!(
+                "{n} subscriptions of links through NATS:\n    {all}"
+            ));
         }
         sleep(Duration::from_millis(500));
     }

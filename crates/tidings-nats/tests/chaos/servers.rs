@@ -139,23 +139,22 @@ fn ask(server: &str, path: &str) -> Option<Value> {
     serde_json::from_str(answer.split_once("\r\n\r\n")?.1).ok()
 }
 
-/// How many subscriptions of links through NATS there are.
-pub(crate) fn streams() -> usize {
-    let answers = SERVERS
-        .iter()
-        .filter_map(|server| ask(server, "/connz?subs=1"));
-    let count = |answer: Value| {
-        let connections = answer["connections"]
-            .as_array()
-            .cloned()
-            .unwrap_or_default();
-        let subjects = connections
-            .iter()
-            .filter_map(|c| c["subscriptions_list"].as_array());
-        let subjects = subjects.flatten().filter_map(Value::as_str);
-        subjects
-            .filter(|subject| subject.contains(".stream."))
-            .count()
-    };
-    answers.map(count).sum()
+/// The subscriptions of links through NATS: whose they are, and for what.
+pub(crate) fn streams() -> Vec<String> {
+    let mut all = Vec::new();
+    for server in SERVERS {
+        let answer = ask(server, "/connz?subs=1").unwrap_or_default();
+        let connections = answer["connections"].as_array();
+        for connection in connections.into_iter().flatten() {
+            let subjects = connection["subscriptions_list"].as_array();
+            let subjects = subjects.into_iter().flatten().filter_map(Value::as_str);
+            let of = format!(
+                "{server} {}:{} since {} idle {}",
+                connection["ip"], connection["port"], connection["start"], connection["idle"]
+            );
+            let streams = subjects.filter(|subject| subject.contains(".stream."));
+            all.extend(streams.map(|subject| format!("{of} {subject}")));
+        }
+    }
+    all
 }

@@ -196,6 +196,74 @@ async fn a_node_that_is_cut_off_is_down_once_for_all_and_hears_of_it_when_it_is_
     assert_eq!(other.get().await.unwrap(), 1);
 }
 
+#[tidings::test(sim, seeds = 20)]
+async fn who_answers_is_not_down_though_the_engine_does_not_take_its_writes() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (line_two, two) = node(&server, "two").await;
+    let (line_three, three) = node(&server, "three").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = two.register("counter", &counter).await.unwrap();
+    let there: CounterRef = one.lookup("counter").await.unwrap();
+    let changes = one.changes();
+    for name in ["one", "three", "two"] {
+        assert_eq!(next(&changes).await, format!("{name} up"));
+    }
+    line_two.cut_keys();
+    // One that does not answer is down meanwhile.
+    line_three.cut();
+    assert_eq!(next(&changes).await, "three down: Expired");
+    sleep(5 * LEASE).await;
+    assert!(changes.is_empty() && !two.is_connected());
+    // Nor is its name anybody else's.
+    let other: CounterRef = actor::start(Tally::default());
+    let taken = one.register("counter", &other).await.unwrap_err();
+    assert_eq!(taken, NameError::Taken("two".to_owned()));
+    assert_eq!(there.get().await.unwrap(), 0);
+    line_two.heal();
+    sleep(LEASE).await;
+    assert!(changes.is_empty() && two.is_connected() && name.is_held());
+    // Once it does not answer any more it is down as any.
+    line_two.cut_keys();
+    sleep(LEASE).await;
+    drop((name, two));
+    let since = Instant::now();
+    assert_eq!(next(&changes).await, "two down: Expired");
+    assert!(since.elapsed() < 2 * LEASE);
+    drop(three);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn a_name_that_is_asked_for_is_not_found_before_it_is_ours() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (line, two) = node(&server, "two").await;
+    let (theirs, ours): (CounterRef, CounterRef) = (
+        actor::start(Tally::default()),
+        actor::start(Tally::default()),
+    );
+    let _name = one.register("counter", &theirs).await.unwrap();
+    theirs.add(1).await.unwrap();
+    // Two is told of the name.
+    sleep(Duration::from_millis(10)).await;
+    line.cut_keys();
+    let (asking, asked) = (two.clone(), ours.clone());
+    let asking = tidings::spawn(async move {
+        let name = asking.register("counter", &asked);
+        let place = asking.join_group("workers", &asked);
+        futures_util::future::join(name, place).await
+    });
+    sleep(Duration::from_millis(10)).await;
+    let found: CounterRef = two.lookup("counter").await.unwrap();
+    assert_eq!(found.get().await.unwrap(), 1, "it is the other's");
+    assert_eq!(two.group::<CounterRef>("workers").await.len(), 0);
+    let (name, place) = asking.await.unwrap();
+    assert!(name.is_err() && place.is_err());
+    line.heal();
+    let _place = two.join_group("workers", &ours).await.unwrap();
+    assert_eq!(two.group::<CounterRef>("workers").await, [ours]);
+}
+
 /// The names that are written down.
 async fn written(engine: &Memory) -> Vec<String> {
     let mut watch = engine.watch().await.unwrap();
