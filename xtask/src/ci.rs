@@ -93,6 +93,9 @@ fn nats(tally: &mut Tally) -> Result<Outcome, String> {
             "there is no go on this machine to install nats-server with",
         ));
     }
+    // The arena's peer is built from our crates, with a lock file of its own: ours may not leave it behind.
+    let locked = "cargo update --workspace --locked --quiet";
+    run_in("arena/peers/nats", &[], locked, tally)?;
     let server = tools::nats(tally)?;
     let env = [("TIDINGS_NEED_NATS", "1"), ("TIDINGS_NATS_SERVER", &server)];
     let features = "--features metrics,opentelemetry";

@@ -59,6 +59,7 @@
 //! |---|---|
 //! | a process ends, stands still, or cannot reach NATS | it is [`Down`] for all after a lease, once; its names are free; it hears of it when it is back, and joins as another life |
 //! | NATS cannot be reached by anybody | nobody is declared down; direct links and what was found work on; links through NATS end if messages were lost |
+//! | NATS chooses a leader for its keys, or does not take the writes of some nodes | who answers the others' messages is not declared down, however long that takes; names cannot be claimed meanwhile |
 //! | NATS lost its keys | they are written anew within a lease or two |
 //! | a process joins under the name of another | the one before has [`Ended`]: so a restarted node need not wait for its lease |
 //!
@@ -76,6 +77,11 @@
 //! | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
 
 #![forbid(unsafe_code)]
+
+/// The program of the page on deployment compiles.
+#[cfg(all(doctest, unix, feature = "nats", feature = "metrics"))]
+#[doc = include_str!("../../../docs/deploy.md")]
+struct Deployed;
 
 mod cluster;
 mod engine;

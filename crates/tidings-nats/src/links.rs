@@ -59,6 +59,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Ends a link with a life that is over: at once, or in order if that has left in order.
+fn end(link: &Link, down: Down) {
+    match down {
+        Down::Left => link.drain(),
+        _ => link.close(),
+    }
+}
+
 /// `None`: it took longer.
 pub(crate) async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
     let late = std::pin::pin!(tidings::after(limit).into_future());
@@ -141,6 +149,8 @@ impl Links {
             None => Ok(made),
             Some(down) => {
                 self.end(&member.id(), down);
+                // Who did so may have forgotten its place before the link was there.
+                end(&made, down);
                 Err(LookupError::Down(down))
             }
         }
@@ -220,7 +230,11 @@ impl Links {
     /// A link over a stream through the engine.
     fn over(&self, stream: route::Stream, options: tidings_link::Options) -> Link {
         let (made, driver) = link(stream.pipe, options);
-        drop(tidings::spawn(driver));
+        let open = stream.open;
+        drop(tidings::spawn(async move {
+            driver.await;
+            drop(open);
+        }));
         let mut streams = lock(&self.streams);
         streams.retain(|stream| !stream.is_finished());
         streams.push(stream.moved);
@@ -252,7 +266,7 @@ impl Links {
         }
     }
 
-    /// Ends all links with a life of a node: at once, or in order if that has left in order.
+    /// Ends all links with a life of a node.
     pub(crate) fn end(&self, life: &(String, u64), down: Down) {
         let outward = lock(&self.outward).remove(life);
         let link = outward.and_then(|outward| lock(&outward.link).take());
@@ -260,10 +274,7 @@ impl Links {
             .extract_if(.., |inward| inward.life == *life)
             .collect();
         for link in inward.into_iter().map(|inward| inward.link).chain(link) {
-            match down {
-                Down::Left => link.drain(),
-                _ => link.close(),
-            }
+            end(&link, down);
         }
     }
 

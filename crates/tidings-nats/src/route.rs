@@ -17,9 +17,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use futures_util::future::{self, Either};
 use futures_util::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use serde::{Deserialize, Serialize};
-use tidings::JoinHandle;
 use tidings::sync::Semaphore;
 use tidings::time::Instant;
+use tidings::{CancellationToken, DropGuard, JoinHandle};
 use tidings_link::memory::{Pipe, pipe};
 
 use crate::engine::{Engine, EngineError, Message, Subscription};
@@ -52,6 +52,9 @@ pub(crate) struct Opening {
 #[derive(Debug)]
 pub(crate) struct Stream {
     pub(crate) pipe: Pipe,
+    /// To be dropped with the pipe. What the other end does not take within a lease after that is not sent:
+    /// it may be gone, and would be waited for for ever.
+    pub(crate) open: DropGuard,
     /// What moves its bytes. It ends when all that was written before the pipe was closed is with the
     /// engine.
     pub(crate) moved: JoinHandle<()>,
@@ -98,11 +101,13 @@ pub(crate) async fn accept(
 /// Moves bytes between a pipe and the engine, until one of them ends.
 fn start(engine: &Arc<dyn Engine>, heard: Subscription, to: String, lease: Duration) -> Stream {
     let (ours, theirs) = pipe();
+    let closed = CancellationToken::new();
+    let open = closed.clone().drop_guard();
     let engine = Arc::clone(engine);
     let moved = tidings::spawn(async move {
         let (read, write) = ours.split();
         let free = Semaphore::new(WINDOW as usize);
-        let out = std::pin::pin!(send(&*engine, &to, read, &free));
+        let out = std::pin::pin!(send(&*engine, &to, read, &free, &closed, lease));
         let back = std::pin::pin!(receive(&*engine, &to, heard, write, &free, lease));
         let told = matches!(
             future::select(out, back).await,
@@ -116,6 +121,7 @@ fn start(engine: &Arc<dyn Engine>, heard: Subscription, to: String, lease: Durat
     });
     Stream {
         pipe: theirs,
+        open,
         moved,
     }
 }
@@ -125,11 +131,21 @@ async fn send(
     to: &str,
     mut from: impl AsyncRead + Unpin,
     free: &Semaphore,
+    closed: &CancellationToken,
+    lease: Duration,
 ) -> Option<()> {
     let mut fragment = vec![0; FRAGMENT];
     let begin = Instant::now();
     for number in 0_u64.. {
-        free.acquire(1).await.ok()?.forget();
+        let taken = std::pin::pin!(free.acquire(1).into_future());
+        let too_late = std::pin::pin!(async {
+            closed.cancelled().await;
+            tidings::after(lease).await;
+        });
+        let Either::Left((Ok(place), _)) = future::select(taken, too_late).await else {
+            return None;
+        };
+        place.forget();
         let n = from.read(&mut fragment).await.ok().filter(|&n| n > 0)?;
         let mut message = BytesMut::with_capacity(HEAD + n);
         message.put_u8(DATA);
@@ -206,18 +222,18 @@ mod tests {
     const LEASE: Duration = Duration::from_secs(3);
 
     /// Two ends of a stream over a server, once it is open.
-    async fn two_ends(server: &Server) -> (Pipe, Pipe) {
+    async fn two_ends(server: &Server) -> (Stream, Stream) {
         let one: Arc<dyn Engine> = Arc::new(server.connect());
         let other: Arc<dyn Engine> = Arc::new(server.connect());
         let at = inbox("c", "n", 1);
         let mut asked = other.subscribe(&at, None).await.unwrap();
         let accepted = tidings::spawn(async move {
             let message = asked.next().await.unwrap();
-            accept(&other, &message, LEASE).await.unwrap().pipe
+            accept(&other, &message, LEASE).await.unwrap()
         });
         let within = Duration::from_secs(5);
         let here = open(&one, "c", &at, 7, within, LEASE).await.unwrap();
-        (here.pipe, accepted.await.unwrap())
+        (here, accepted.await.unwrap())
     }
 
     fn bytes(n: usize) -> Vec<u8> {
@@ -237,14 +253,18 @@ mod tests {
             let sent = bytes(3 * WINDOW as usize * FRAGMENT / 2);
             let expected = sent.clone();
             let sender = tidings::spawn(async move {
-                here.write_all(&sent).await.unwrap();
+                here.pipe.write_all(&sent).await.unwrap();
                 here
             });
             let mut got = vec![0; expected.len()];
-            there.read_exact(&mut got).await.unwrap();
+            there.pipe.read_exact(&mut got).await.unwrap();
             assert!(got == expected);
             drop(sender.await.unwrap());
-            assert_eq!(there.read(&mut got).await.unwrap(), 0, "and then the end");
+            assert_eq!(
+                there.pipe.read(&mut got).await.unwrap(),
+                0,
+                "and then the end"
+            );
         });
     }
 
@@ -261,11 +281,11 @@ mod tests {
             let expected = sent.clone();
             drop(tidings::spawn(async move {
                 // Its end is heard of where something comes after what was lost.
-                let _ = here.write_all(&sent).await;
+                let _ = here.pipe.write_all(&sent).await;
                 tidings::after(Duration::from_secs(1)).await;
             }));
             let mut got = Vec::new();
-            let read = there.read_to_end(&mut got);
+            let read = there.pipe.read_to_end(&mut got);
             let late = tidings::after(Duration::from_secs(5)).into_future();
             let _ = future::select(std::pin::pin!(read), std::pin::pin!(late)).await;
             assert!(expected.starts_with(&got));
@@ -283,15 +303,15 @@ mod tests {
             };
             for seconds in [0, 1] {
                 server.set_faults(delay(Duration::from_secs(seconds)));
-                here.write_all(b"in time").await.unwrap();
+                here.pipe.write_all(b"in time").await.unwrap();
                 let mut got = [0; 7];
-                there.read_exact(&mut got).await.unwrap();
+                there.pipe.read_exact(&mut got).await.unwrap();
             }
             server.set_faults(delay(2 * LEASE));
-            here.write_all(b"held up").await.unwrap();
+            here.pipe.write_all(b"held up").await.unwrap();
             let mut byte = [0];
             for end in [&mut there, &mut here] {
-                assert!(!matches!(end.read(&mut byte).await, Ok(1..)));
+                assert!(!matches!(end.pipe.read(&mut byte).await, Ok(1..)));
             }
         });
     }
@@ -306,14 +326,36 @@ mod tests {
                 ..Faults::default()
             };
             server.set_faults(all);
-            here.write_all(b"lost").await.unwrap();
+            here.pipe.write_all(b"lost").await.unwrap();
             tidings::after(Duration::from_secs(1)).await;
             server.set_faults(Faults::default());
-            here.write_all(b"comes").await.unwrap();
+            here.pipe.write_all(b"comes").await.unwrap();
             let since = Instant::now();
             let mut byte = [0];
-            assert!(!matches!(here.read(&mut byte).await, Ok(1..)));
+            assert!(!matches!(here.pipe.read(&mut byte).await, Ok(1..)));
             assert!(since.elapsed() < Duration::from_secs(1));
+        });
+    }
+
+    #[test]
+    fn a_stream_that_is_closed_ends_though_the_other_end_is_gone_and_its_window_is_used_up() {
+        Sim::new(0).seeds(10).run(|| async {
+            let server = Server::new();
+            let (mut here, _there) = two_ends(&server).await;
+            server.set_faults(Faults {
+                lose: 1,
+                ..Faults::default()
+            });
+            // Each a message.
+            for _ in 0..2 * WINDOW {
+                here.pipe.write_all(b"?").await.unwrap();
+                tidings::after(Duration::from_millis(1)).await;
+            }
+            let Stream { pipe, open, moved } = here;
+            drop((pipe, open));
+            let since = Instant::now();
+            moved.await.unwrap();
+            assert!(since.elapsed() <= LEASE);
         });
     }
 
@@ -327,7 +369,7 @@ mod tests {
             let writer = tidings::spawn(async move {
                 let block = bytes(FRAGMENT);
                 loop {
-                    here.write_all(&block).await.unwrap();
+                    here.pipe.write_all(&block).await.unwrap();
                     count.fetch_add(block.len(), std::sync::atomic::Ordering::Relaxed);
                 }
             });
