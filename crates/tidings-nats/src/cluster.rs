@@ -20,10 +20,10 @@ use crate::feed::Work;
 use crate::links::{Links, number, serve, within};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
+use crate::record::{Owner, Record, node_key};
 use crate::route;
 use crate::stats::Stats;
-use crate::view::node_key;
-use crate::view::{Change, Condemned, Down, Effect, Ended, Member, Owner, Record, View};
+use crate::view::{Change, Condemned, Down, Effect, Ended, Member, View};
 
 /// A node's place in a cluster: one life of it. Clones are the same membership.
 ///

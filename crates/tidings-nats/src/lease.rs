@@ -12,8 +12,9 @@ use crate::cluster::Inner;
 use crate::engine::{EngineError, Expect};
 use crate::links::within;
 use crate::options::JoinError;
+use crate::record::{CLUSTER, Record, json, node_key};
 use crate::route;
-use crate::view::{CLUSTER, Condemned, Down, Ended, Record, json, node_key};
+use crate::view::{Condemned, Down, Ended};
 
 impl Inner {
     /// Is this engine our cluster's? It is whose it says, and ours if it says nothing.

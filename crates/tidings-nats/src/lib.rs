@@ -67,7 +67,7 @@
 //! |---|---|
 //! | `engine.rs` | what is asked of an engine |
 //! | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
-//! | `view.rs` | what a node sees of its cluster |
+//! | `record.rs`, `view.rs` | what stands under its keys; what a node sees of its cluster |
 //! | `join.rs` | how a node reaches NATS |
 //! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
 //! | `pool.rs` | pools: who calls chooses among the members of a group |
@@ -103,6 +103,7 @@ pub mod opentelemetry;
 mod options;
 mod pool;
 mod queue;
+mod record;
 mod route;
 #[cfg(any(feature = "metrics", feature = "opentelemetry"))]
 mod shown;

@@ -12,8 +12,9 @@ use tidings_link::{ConnectError, Connector, Link, Listener, Server, Stats, link}
 use crate::engine::Engine;
 use crate::names::LookupError;
 use crate::options::{JoinError, Options};
+use crate::record::Owner;
 use crate::route;
-use crate::view::{Down, Member, Owner};
+use crate::view::{Down, Member};
 
 /// All links of a node.
 #[derive(Debug)]

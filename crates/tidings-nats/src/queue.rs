@@ -11,7 +11,7 @@ use tidings::time::Instant;
 
 use crate::cluster::{Cluster, Inner};
 use crate::engine::EngineError;
-use crate::view::json;
+use crate::record::json;
 
 /// What follows the name of a queue in that of the messages set aside.
 const ASIDE: &str = "=aside";

@@ -23,7 +23,7 @@ use tidings::{CancellationToken, DropGuard, JoinHandle};
 use tidings_link::memory::{Pipe, pipe};
 
 use crate::engine::{Engine, EngineError, Message, Subscription};
-use crate::view::json;
+use crate::record::json;
 
 /// Messages under way in one direction.
 const WINDOW: u64 = 64;
