@@ -1,10 +1,10 @@
 //! Choice of many.
 
 use std::pin::Pin;
-use std::ptr;
 use std::task::Waker;
 
 use super::slice;
+use super::sync::attempt_alone;
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 use crate::sched;
 
@@ -125,13 +125,7 @@ impl<E: Event> Event for Choose<E> {
             return None;
         }
         self.around(sched::choose_branch(n), |event| {
-            let lock = event.single().map(ptr::from_ref)?;
-            // SAFETY: the lock belongs to the source, which outlives the event.
-            let lock = unsafe { &*lock };
-            lock.lock();
-            let branch = event.attempt(attempt);
-            lock.unlock();
-            branch
+            attempt_alone(event, attempt)
         })
     }
 

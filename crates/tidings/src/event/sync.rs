@@ -270,6 +270,17 @@ impl<E: Event> Sync<E> {
     }
 }
 
+/// As `Event::attempt`, of an event with one lock, which is taken here.
+pub(super) fn attempt_alone<E: Event>(event: Pin<&mut E>, attempt: &mut Attempt) -> Option<u32> {
+    let lock = event.single().map(std::ptr::from_ref)?;
+    // SAFETY: the lock belongs to the source, which outlives the event.
+    let lock = unsafe { &*lock };
+    lock.lock();
+    let branch = event.attempt(attempt);
+    lock.unlock();
+    branch
+}
+
 /// The task has done enough in this turn: others go first.
 #[cold]
 fn yield_first<T>(cx: &mut Context<'_>) -> Poll<T> {
