@@ -417,3 +417,127 @@ fn a_supervisor_ends_with_its_significant_children() {
         }
     });
 }
+
+/// `significant_bystander`, `nonsignificant_*`, and what a supervisor ends by itself in `significant_temporary`,
+/// `significant_transient`.
+#[test]
+fn the_end_of_a_significant_child_by_a_sibling_or_by_hand_is_not_its_supervisors() {
+    on_all(|| async {
+        for strategy in [
+            Strategy::OneForOne,
+            Strategy::OneForAll,
+            Strategy::RestForOne,
+        ] {
+            for when in [AutoShutdown::AnySignificant, AutoShutdown::AllSignificant] {
+                let (first, other, last) = (worker(), worker(), worker());
+                let supervisor = Supervisor::new(strategy)
+                    .intensity(5, Duration::from_secs(3600))
+                    .auto_shutdown(when)
+                    .child(first.1.restart(Restart::Transient).significant())
+                    .child(other.1.restart(Restart::Transient))
+                    .child(last.1.restart(Restart::Temporary).significant())
+                    .start();
+                assert_eq!(life(&last.0).await, 1);
+                crashes(&other.0).await;
+                if strategy == Strategy::OneForOne {
+                    assert!(supervisor.terminate_child(last.0.id()).await.unwrap());
+                }
+                assert!(matches!(last.0.down().await, Exit::Stopped));
+                let first_lives = if strategy == Strategy::OneForAll {
+                    first.0.restarted(1).await.unwrap()
+                } else {
+                    1
+                };
+                assert_eq!(life(&first.0).await, first_lives);
+                assert!(supervisor.terminate_child(first.0.id()).await.unwrap());
+                assert!(matches!(first.0.down().await, Exit::Stopped));
+                other.0.send(Tell::Quit).await.unwrap();
+                assert!(matches!(other.0.down().await, Exit::Normal));
+                assert_eq!(counts(&supervisor).await, (0, 0));
+                supervisor.stop();
+                assert!(matches!(supervisor.down().await, Exit::Stopped));
+            }
+        }
+    });
+}
+
+/// `significant_escalation`.
+#[test]
+fn a_supervisor_that_ends_with_its_significant_child_is_one_itself() {
+    on_all(|| async {
+        for significant in [true, false] {
+            let (actor, child) = worker();
+            let inner = Supervisor::new(Strategy::OneForOne)
+                .auto_shutdown(AutoShutdown::AnySignificant)
+                .child(child.restart(Restart::Transient).significant())
+                .into_child()
+                .restart(Restart::Transient);
+            let inner_ref = inner.actor_ref();
+            let inner = if significant {
+                inner.significant()
+            } else {
+                inner
+            };
+            let outer = Supervisor::new(Strategy::OneForOne)
+                .auto_shutdown(AutoShutdown::AnySignificant)
+                .child(inner)
+                .start();
+            actor.send(Tell::Quit).await.unwrap();
+            assert!(matches!(inner_ref.down().await, Exit::Normal));
+            if !significant {
+                assert_eq!(counts(&outer).await, (0, 0));
+                outer.stop();
+            }
+            let exit = outer.down().await;
+            assert_eq!(matches!(exit, Exit::Normal), significant, "{exit:?}");
+        }
+    });
+}
+
+/// `sup_stop_race`, `sup_stop_non_shutdown_exit_dynamic`: a supervisor that ends waits for all its children,
+/// however they end, by themselves too, and none is started anew.
+#[test]
+fn children_that_end_by_themselves_do_not_disturb_the_end_of_their_supervisor() {
+    on_all(|| async {
+        for restart in [Restart::Permanent, Restart::Transient, Restart::Temporary] {
+            let (first, last_ends) = (worker(), unbounded::<()>());
+            let others = [worker(), worker(), worker()];
+            let (tell, told) = unbounded();
+            let last = Child::new(move |mut mailbox: Mailbox<Tell>| {
+                let (tell, ends) = (tell.clone(), last_ends.1.clone());
+                async move {
+                    while mailbox.recv().await.is_ok() {}
+                    tell.send(()).await.unwrap();
+                    let _ = ends.recv().await;
+                }
+            });
+            let mut supervisor = Supervisor::new(Strategy::OneForAll).child(first.1);
+            let mut actors = Vec::new();
+            for (actor, child) in others {
+                actors.push(actor);
+                supervisor = supervisor.child(child.restart(restart));
+            }
+            let last = last.shutdown(Shutdown::Now(Duration::MAX));
+            let supervisor = supervisor.child(last).start();
+            supervisor.started().await.unwrap().unwrap();
+            supervisor.stop();
+            // The last one ends first, and takes its time.
+            told.recv().await.unwrap();
+            for (actor, how) in actors
+                .iter()
+                .zip([Tell::Quit, Tell::Fail, Tell::Crash(None)])
+            {
+                actor.send(how).await.unwrap();
+            }
+            let [quits, fails, crashes] = &actors[..] else {
+                unreachable!("there are three");
+            };
+            assert!(matches!(quits.down().await, Exit::Normal));
+            assert!(matches!(fails.down().await, Exit::Failed(_)));
+            assert!(matches!(crashes.down().await, Exit::Panicked(_)));
+            drop(last_ends.0);
+            assert!(matches!(supervisor.down().await, Exit::Stopped));
+            assert!(matches!(first.0.exit(), Some(Exit::Stopped)));
+        }
+    });
+}
