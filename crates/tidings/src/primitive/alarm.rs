@@ -59,6 +59,22 @@ mod imp {
             self.0.as_raw_fd()
         }
     }
+
+    #[cfg(test)]
+    mod tests {
+        use super::{Alarm, Duration};
+
+        #[test]
+        fn an_alarm_rings_at_the_time_it_was_set_to_last() {
+            let alarm = Alarm::new().unwrap();
+            let start = std::time::Instant::now();
+            alarm.set(Duration::from_secs(3600));
+            let soon = Duration::from_micros(2_500);
+            alarm.set(soon);
+            alarm.wait().unwrap();
+            assert!(start.elapsed() >= soon);
+        }
+    }
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -103,3 +103,37 @@ impl<T> Biased<T> {
         result
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::Arc;
+    use super::*;
+
+    #[test]
+    fn the_owner_and_another_are_never_inside_at_once() {
+        const TIMES: u64 = 300_000;
+        let biased = Arc::new(Biased::new((0, 0)));
+        let (owned, over) = (Arc::clone(&biased), Arc::new(AtomicBool::new(false)));
+        let ends = Arc::clone(&over);
+        let owner = std::thread::spawn(move || {
+            for _ in 0..TIMES {
+                // SAFETY: this thread is the only owner, and the closure does not come back here.
+                unsafe { owned.enter(|(one, two)| (*one, *two) = (*one + 1, *two + 1)) };
+            }
+            ends.store(true, Ordering::Relaxed);
+        });
+        let mut others = 0;
+        while !over.load(Ordering::Relaxed) {
+            biased.revoke(|(one, two)| {
+                assert_eq!(one, two);
+                (*one, *two) = (*one + 1, *two + 1);
+            });
+            others += 1;
+        }
+        owner.join().unwrap();
+        assert_eq!(
+            biased.revoke(|both| *both),
+            (TIMES + others, TIMES + others)
+        );
+    }
+}

@@ -458,12 +458,10 @@ mod tests {
     fn a_slot_is_aligned_and_reused() {
         let slot = alloc(HUNDRED);
         assert_eq!(slot.as_ptr().addr() % UNIT, 0);
-        // SAFETY: the slot is ours and not used again.
-        unsafe { free(slot, HUNDRED) };
+        free_all([slot], HUNDRED);
         let again = alloc(HUNDRED);
         assert_eq!(slot, again, "the cache is last in, first out");
-        // SAFETY: as above.
-        unsafe { free(again, HUNDRED) };
+        free_all([again], HUNDRED);
     }
 
     #[test]
@@ -496,26 +494,82 @@ mod tests {
     }
 
     #[test]
+    fn what_a_thread_leaves_is_there_for_others() {
+        const OURS: Class = Class::of_bytes(15 * UNIT, 8, Kind::Channel);
+        let left = std::thread::spawn(|| {
+            let slots: BTreeSet<_> = (0..8).map(|_| alloc(OURS)).collect();
+            free_all(slots.iter().copied(), OURS);
+            slots
+                .into_iter()
+                .map(NonNull::addr)
+                .collect::<BTreeSet<_>>()
+        });
+        let left = left.join().unwrap();
+        let slot = alloc(OURS);
+        assert!(left.contains(&slot.addr()));
+        free_all([slot], OURS);
+    }
+
+    /// Gives slots back.
+    fn free_all(slots: impl IntoIterator<Item = NonNull<u8>>, class: Class) {
+        for slot in slots {
+            // SAFETY: the tests give each slot once, and use it no more.
+            unsafe { free(slot, class) };
+        }
+    }
+
+    #[test]
+    fn trim_keeps_what_is_free_beside_what_is_used() {
+        const OURS: Class = Class::of_bytes(14 * UNIT, 8, Kind::Channel);
+        let used = alloc(OURS);
+        let mut slots: BTreeSet<_> = (1..batch_len(OURS.0 % CLASSES))
+            .map(|_| alloc(OURS))
+            .collect();
+        free_all(slots.iter().copied(), OURS);
+        let carved = lock(&POOLS[OURS.0]).carved;
+        trim();
+        while !slots.is_empty() {
+            assert!(slots.remove(&alloc(OURS)), "a slot that was not free");
+        }
+        assert_eq!(lock(&POOLS[OURS.0]).carved, carved);
+        free_all([used], OURS);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_chunk_that_the_system_does_not_take_is_used_again() {
+        const OURS: Class = Class::of_bytes(2 * ALIGNED, 8, Kind::Channel);
+        let slots: BTreeSet<_> = (0..CHUNK / (2 * ALIGNED)).map(|_| alloc(OURS)).collect();
+        let chunk = *slots.first().unwrap();
+        free_all(slots.iter().copied(), OURS);
+        // SAFETY: the chunk is ours and stays mapped.
+        if unsafe { libc::mlock(chunk.as_ptr().cast(), CHUNK) } != 0 {
+            println!("not tried: no memory may be locked here");
+            return;
+        }
+        trim();
+        let again: BTreeSet<_> = slots.iter().map(|_| alloc(OURS)).collect();
+        assert_eq!(again, slots);
+        // SAFETY: as above.
+        unsafe { libc::munlock(chunk.as_ptr().cast(), CHUNK) };
+        free_all(again, OURS);
+        assert!(trim() >= CHUNK);
+    }
+
+    #[test]
     fn trim_gives_free_chunks_back_and_they_can_be_used_again() {
         let slots: Vec<_> = (0..2 * CHUNK / ALIGNED).map(|_| alloc(LARGE)).collect();
-        for slot in slots {
-            // SAFETY: each slot is ours and not used again.
-            unsafe { free(slot, LARGE) };
-        }
+        free_all(slots, LARGE);
         assert!(trim() >= CHUNK);
         // No slot is there twice.
         let again: Vec<_> = (0..4 * CHUNK / ALIGNED).map(|_| alloc(LARGE)).collect();
         let distinct: BTreeSet<_> = again.iter().copied().collect();
         assert_eq!(distinct.len(), again.len());
-        for slot in again {
-            // SAFETY: each slot is ours and not used again.
-            unsafe { free(slot, LARGE) };
-        }
+        free_all(again, LARGE);
         let slot = alloc(LARGE);
         // SAFETY: I1 - word 0 is an atomic state word.
         let word = unsafe { slot.cast::<AtomicU64>().as_ref() };
         assert_eq!(word.load(Ordering::Relaxed), 0);
-        // SAFETY: the slot is ours and not used again.
-        unsafe { free(slot, LARGE) };
+        free_all([slot], LARGE);
     }
 }

@@ -169,7 +169,9 @@ mod tests {
     fn books_in_books_are_apart() {
         let (inner, outer, _) = keep_books(|| {
             sent(1, true);
-            keep_books(|| sent(2, false)).1
+            let inner = keep_books(|| sent(2, false)).1;
+            assert_eq!(ledger().unwrap().received, 1);
+            inner
         });
         let one = |received| Ledger {
             sent: 1,

@@ -290,9 +290,12 @@ fn what_waits_for_a_time_or_a_thread_or_foreign_code_is_no_deadlock() {
             std::thread::sleep(3 * PATIENCE);
             tx.send(7).unwrap();
         });
-        let (_keep, never) = bounded::<u32>(1);
-        // Of the future of `block_on` itself, beside a wait that is known.
-        let both = futures::future::select(Box::pin(never.recv().into_future()), rx);
+        let never = [bounded::<u32>(1), bounded::<u32>(1)];
+        // Of the future of `block_on` itself, beside waits that are known.
+        let known = never
+            .each_ref()
+            .map(|(_, rx)| Box::pin(rx.recv().into_future()));
+        let both = futures::future::select(futures::future::select_all(known), rx);
         match both.await {
             futures::future::Either::Right((got, _)) => got.unwrap(),
             futures::future::Either::Left(_) => unreachable!(),

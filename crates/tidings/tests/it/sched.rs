@@ -478,3 +478,20 @@ fn threads_and_runtimes_draw_numbers_of_their_own() {
     drawn.dedup();
     assert_eq!(drawn.len(), 6);
 }
+
+#[test]
+fn numbers_below_a_bound_are_as_likely_as_each_other() {
+    const EACH: usize = 400;
+    let _watchdog = watchdog();
+    let draw = || {
+        for n in [2, 3, 7, 64] {
+            let mut counts = vec![0; n];
+            (0..n * EACH).for_each(|_| counts[tidings::sched::random(n)] += 1);
+            // Ten times the standard deviation and more.
+            let likely = |&count: &usize| (EACH / 2..2 * EACH).contains(&count);
+            assert!(counts.iter().all(likely), "{counts:?}");
+        }
+    };
+    draw();
+    run(&pool(1), async move { draw() });
+}

@@ -1,0 +1,121 @@
+//! Threads for work that blocks: how many, and what is known of them.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread::{self, ThreadId};
+use std::time::Duration;
+
+use crate::both::watchdog;
+use crate::process::child;
+use tidings::{Event, Runtime, unbounded};
+
+fn limited(threads: usize) -> Runtime {
+    let builder = Runtime::builder().workers(1).blocking_threads(threads);
+    builder.build().unwrap()
+}
+
+#[test]
+fn no_more_threads_block_than_were_allowed() {
+    let _watchdog = watchdog();
+    for _ in 0..20 {
+        let rt = limited(1);
+        let (go, wait) = mpsc::channel::<()>();
+        let first = rt.spawn_blocking(move || {
+            wait.recv().unwrap();
+            thread::current().id()
+        });
+        let queued: Vec<_> = (0..20)
+            .map(|_| rt.spawn_blocking(|| thread::current().id()))
+            .collect();
+        // A thread too many would take what is queued now.
+        for _ in 0..50 {
+            thread::yield_now();
+        }
+        go.send(()).unwrap();
+        let all = queued.into_iter().chain([first]);
+        let threads: BTreeSet<String> = all
+            .map(|mut work| format!("{:?}", work.join().wait().unwrap()))
+            .collect();
+        assert_eq!(threads.len(), 1, "{threads:?}");
+    }
+}
+
+#[test]
+fn as_many_threads_block_as_are_needed_and_allowed() {
+    static ALL: Barrier = Barrier::new(3);
+    let _watchdog = watchdog();
+    let rt = limited(3);
+    let meet = || -> ThreadId {
+        ALL.wait();
+        thread::current().id()
+    };
+    for _ in 0..10 {
+        let work = [(); 3].map(|()| rt.spawn_blocking(meet));
+        let ids = work.map(|mut work| format!("{:?}", work.join().wait().unwrap()));
+        assert_eq!(BTreeSet::from(ids).len(), 3);
+    }
+}
+
+#[test]
+fn blocking_work_that_is_over_hides_no_deadlock() {
+    let _watchdog = watchdog();
+    let rt = Runtime::builder()
+        .workers(2)
+        .watch_deadlocks(Duration::from_millis(20))
+        .build()
+        .unwrap();
+    let done = rt.block_on(async { tidings::spawn_blocking(|| 1).await.unwrap() });
+    assert_eq!(done, 1);
+    let ended = catch_unwind(AssertUnwindSafe(|| {
+        rt.block_on(async {
+            let (tx, rx) = unbounded::<u32>();
+            let _ = rx.recv().await;
+            drop(tx);
+        });
+    }));
+    let report = *ended.unwrap_err().downcast::<String>().unwrap();
+    assert!(report.contains("waits for Recv<u32>"), "{report}");
+}
+
+#[test]
+fn a_runtime_that_is_dropped_waits_for_blocking_work_that_has_begun() {
+    let _watchdog = watchdog();
+    let rt = limited(2);
+    let (begins, begun) = mpsc::channel();
+    let done = Arc::new(AtomicBool::new(false));
+    let ends = Arc::clone(&done);
+    rt.spawn_blocking(move || {
+        begins.send(()).unwrap();
+        // The work.
+        thread::sleep(Duration::from_millis(30));
+        ends.store(true, Ordering::SeqCst);
+    });
+    begun.recv().unwrap();
+    drop(rt);
+    assert!(done.load(Ordering::SeqCst));
+}
+
+/// Where the system starts no thread with a stack as large as the environment says.
+#[test]
+fn blocking_work_for_which_there_is_no_thread_is_refused_at_once() {
+    let Some(mut child) = child() else {
+        let builder = Runtime::builder().workers(1).thread_stack_size(1 << 20);
+        let rt = builder.build().unwrap();
+        rt.block_on(async {
+            let tried = catch_unwind(|| tidings::spawn_blocking(|| 1));
+            let said = *tried.unwrap_err().downcast::<String>().unwrap();
+            assert!(
+                said.contains("starts no thread for blocking work"),
+                "{said}"
+            );
+            assert_eq!(tidings::spawn(async { 2 }).await.unwrap(), 2);
+        });
+        return;
+    };
+    let _watchdog = watchdog();
+    let child = child.env("RUST_MIN_STACK", (1_u64 << 60).to_string());
+    let ended = child.output().unwrap();
+    assert!(ended.status.success(), "{ended:?}");
+}
