@@ -14,7 +14,7 @@ use super::exit::{Exit, leaving};
 use super::life::{Life, Signal, Stop};
 use super::link;
 use crate::channel::refs::ReceiverRef;
-use crate::task::go_on;
+use crate::task::{go_on, quietly};
 
 /// What an actor has done with its undelivered messages.
 pub(super) type Undelivered<M> = Box<dyn FnMut(M, &Exit) + Send>;
@@ -116,10 +116,10 @@ pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: &
     leaving(CallError::NotExecuted(exit.clone()), || {
         for message in std::iter::once(first).chain(dead) {
             n += 1;
-            let _ = catch_unwind(AssertUnwindSafe(|| match &mut hook {
+            quietly(|| match &mut hook {
                 Some(hook) => hook(message, exit),
                 None => drop(message),
-            }));
+            });
         }
     });
     life.bury(n);

@@ -20,7 +20,7 @@ use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, into_future};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use crate::task::{AbortHandle, go_on, here};
+use crate::task::{AbortHandle, first, go_on, here};
 
 /// What to do when a mailbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -464,7 +464,7 @@ impl Life {
         let mut done = Ok(());
         for (_, leave) in leaving.into_iter().flatten() {
             // It may wake a waker that panics, which must not hinder the rest.
-            done = done.and(catch_unwind(AssertUnwindSafe(leave)));
+            done = first(done, catch_unwind(AssertUnwindSafe(leave)));
         }
         go_on(done);
     }

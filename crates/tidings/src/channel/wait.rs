@@ -12,7 +12,7 @@ use super::source::{Side, Slot, Source, slot_of};
 use crate::event::offer::{Claimed, Judge, Waiters};
 use crate::event::waits;
 use crate::sched::record;
-use crate::task::{Woken, go_on, wake_each};
+use crate::task::{Woken, first, go_on, wake_each};
 
 /// A slot with a ticket.
 pub(crate) type Ticket = Slot<u64>;
@@ -136,7 +136,7 @@ impl<S> Source<S> {
                     record::released::<S>(self.number(), waker);
                 }
             }
-            woken = woken.and(wake_each(wakers.into_iter().flatten()));
+            woken = first(woken, wake_each(wakers.into_iter().flatten()));
             if !more {
                 return woken;
             }

@@ -17,7 +17,7 @@ use mio::{Events, Interest, Poll, Registry, Token};
 
 use super::readiness::{Direction, Readiness};
 use crate::primitive::{Arc, Mutex, MutexGuard, lock};
-use crate::task::wake_all;
+use crate::task::wake_quietly;
 
 /// The poller's own: somebody wakes the worker that waits in it, and its alarm.
 const WAKE: Token = Token(0);
@@ -204,7 +204,7 @@ impl Driver {
             readiness.abandon(&mut wakers);
         }
         drop(sources);
-        wake_all(wakers);
+        wake_quietly(wakers);
     }
 }
 

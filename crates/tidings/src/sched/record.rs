@@ -306,7 +306,8 @@ pub(super) fn task_panicked(started: &'static Location<'static>) {
     if last.is_empty() {
         return;
     }
-    eprintln!("the task started at {started} panicked{last}");
+    // Where nobody can read it this panics, and must not end the worker.
+    task::quietly(|| eprintln!("the task started at {started} panicked{last}"));
 }
 
 impl super::Runtime {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
-use crate::task::{Task, wake_each};
+use crate::task::{Task, drop_quietly, wake_quietly};
 use crate::time::{self, Instant};
 
 /// How long a neighbour may be in one poll before its private work is taken from it.
@@ -82,10 +82,10 @@ impl Worker {
                 }
             });
             rescued |= !tasks.is_empty() || !due.0.is_empty();
-            due.1.clear();
+            drop_quietly(due.1.drain(..));
             // To the inbox of the stuck one: we take half of it, others the rest.
             self.shared.push_to(index, tasks);
-            let _ = wake_each(due.0.drain(..));
+            wake_quietly(due.0.drain(..));
             self.due.replace(due);
             self.watched.borrow_mut()[index].taken = Some(now);
         }

@@ -16,7 +16,7 @@ use super::worker::Worker;
 use super::{Shared, current};
 use crate::net::{Driver, Network};
 use crate::primitive::{Arc, OnceLock};
-use crate::task::wake_each;
+use crate::task::wake_quietly;
 
 /// What a runtime has for its sockets.
 pub(super) struct Sockets {
@@ -111,7 +111,7 @@ impl Worker {
         if woken {
             self.hear();
         }
-        let _ = wake_each(wakers.drain(..));
+        wake_quietly(wakers.drain(..));
         self.due.replace(due);
         Some(woken)
     }

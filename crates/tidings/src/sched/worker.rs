@@ -17,7 +17,7 @@ use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Me, Parker, Seat};
-use crate::task::{Header, Task, wake_each};
+use crate::task::{Header, Task, drop_quietly, wake_quietly};
 use crate::time::Instant;
 
 /// Turns between looks at the clock, while timers are armed.
@@ -389,11 +389,11 @@ impl Worker {
             local.timers.refresh(now, &mut due.0, &mut due.1);
             local.timers.next()
         });
-        due.1.clear();
+        drop_quietly(due.1.drain(..));
         if !due.0.is_empty() {
             self.hear();
         }
-        let _ = wake_each(due.0.drain(..));
+        wake_quietly(due.0.drain(..));
         self.due.replace(due);
         next
     }

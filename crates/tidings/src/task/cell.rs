@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::handle::{JoinError, JoinHandle};
 use super::stage::{Holds, Stage, Staged};
 use super::state::State;
-use super::waker::waker;
+use super::waker::{discard, quietly, waker};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
 use crate::primitive::{RawLock, SpinGuard, UnsafeCell, slab};
@@ -177,7 +177,14 @@ impl<F: Future> Cell<F> {
         }));
         let output = match dropped {
             Ok(()) => output,
-            Err(panic) => output.and_then(|_| Err(JoinError::panic(panic))),
+            Err(panic) if output.is_ok() => {
+                quietly(|| drop(output));
+                Err(JoinError::panic(panic))
+            }
+            Err(panic) => {
+                discard(panic);
+                output
+            }
         };
         if cell.header.state.is_joined() {
             // SAFETY: the owner of the run right owns the stage.
@@ -185,7 +192,7 @@ impl<F: Future> Cell<F> {
         } else {
             // Nobody wants it. The output's drop is user code, and may panic.
             if std::mem::needs_drop::<F::Output>() || output.is_err() {
-                let _ = catch_unwind(AssertUnwindSafe(|| drop(output)));
+                quietly(|| drop(output));
             }
             if !cell.header.state.has_handles() {
                 // A handle that was polled before it went has left its waker.
@@ -196,7 +203,7 @@ impl<F: Future> Cell<F> {
                     .with_mut(|waker| unsafe { (*waker).take() });
                 if left.is_some() {
                     // A foreign waker's drop may panic, like its wake below.
-                    let _ = catch_unwind(AssertUnwindSafe(|| drop(left)));
+                    quietly(|| drop(left));
                 }
                 // SAFETY: the handles are gone, so the completer owns the slot.
                 unsafe { Self::give_back(header) };
@@ -211,7 +218,7 @@ impl<F: Future> Cell<F> {
         if handles_own {
             if let Some(waker) = waiting {
                 // A foreign waker may panic: the worker must not end of it.
-                let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
+                quietly(|| waker.wake());
             }
         } else {
             // SAFETY: the handles went before we completed, so the slot is ours.
@@ -244,10 +251,10 @@ impl<F: Future> Cell<F> {
         let cell = unsafe { header.cast::<Self>().as_ref() };
         // The output's drop is user code, and may panic: the panic hook has reported it, and
         // there is nobody else to tell.
-        let _ = catch_unwind(AssertUnwindSafe(|| {
+        quietly(|| {
             // SAFETY: the caller owns the stage.
             unsafe { cell.stage() }.clear();
-        }));
+        });
     }
 
     /// Drops what the stage holds, and frees the slot.

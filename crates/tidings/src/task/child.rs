@@ -7,6 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use super::cell::panic_message;
+use super::waker::quietly;
 
 /// Who is told of a task's end.
 pub(crate) trait Parent<T> {
@@ -49,7 +50,14 @@ impl<F: Future, P: Parent<F::Output>> Future for Child<F, P> {
         };
         // Its drop is user code too: a panic there is the child's.
         let dropped = catch_unwind(AssertUnwindSafe(|| future.set(None)));
-        this.parent.ended(dropped.and(output))
+        let output = match dropped {
+            Ok(()) => output,
+            Err(panic) => {
+                quietly(|| drop(output));
+                Err(panic)
+            }
+        };
+        this.parent.ended(output)
     }
 }
 

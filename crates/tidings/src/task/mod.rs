@@ -42,7 +42,8 @@ pub use set::{JoinNext, JoinSet};
 #[cfg(all(test, loom))]
 pub(crate) use state::State;
 pub(crate) use waker::{
-    Woken, clone_waker, copy_ours, go_on, is_ours, wake_all, wake_each, wake_now,
+    Woken, clone_waker, copy_ours, drop_quietly, first, go_on, is_ours, quietly, wake_all,
+    wake_each, wake_now, wake_quietly,
 };
 pub use yield_now::{YieldNow, yield_now};
 

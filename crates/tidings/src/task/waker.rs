@@ -56,9 +56,50 @@ pub(crate) type Woken = Result<(), Box<dyn Any + Send>>;
 pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) -> Woken {
     let mut woken = Ok(());
     for waker in wakers {
-        woken = woken.and(catch_unwind(AssertUnwindSafe(|| wake_now(waker))));
+        woken = first(woken, catch_unwind(AssertUnwindSafe(|| wake_now(waker))));
     }
     woken
+}
+
+/// As [`wake_each`], where nobody can be told of a panic.
+pub(crate) fn wake_quietly(wakers: impl IntoIterator<Item = Waker>) {
+    if let Err(panic) = wake_each(wakers) {
+        discard(panic);
+    }
+}
+
+/// Drops wakers where nobody can be told of a panic: of a foreign one that is foreign code.
+pub(crate) fn drop_quietly(wakers: impl IntoIterator<Item = Waker>) {
+    for waker in wakers {
+        quietly(|| drop(waker));
+    }
+}
+
+/// The first panic of the two.
+pub(crate) fn first(woken: Woken, then: Woken) -> Woken {
+    match (woken, then) {
+        (Err(panic), Err(later)) => {
+            discard(later);
+            Err(panic)
+        }
+        (woken, then) => woken.and(then),
+    }
+}
+
+/// Runs users' code where nobody can be told of its panic; the panic hook has been.
+pub(crate) fn quietly(f: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+        discard(panic);
+    }
+}
+
+/// Drops what somebody panicked with. That may panic, too, and what it does so with is kept: there
+/// would be no end of it.
+#[cold]
+pub(crate) fn discard(panic: Box<dyn Any + Send>) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        Box::leak(again);
+    }
 }
 
 /// As [`wake_each`]; a panic goes on when all have been woken.

@@ -306,7 +306,7 @@ impl Drop for Timers {
                 );
             }
         }
-        let _ = crate::task::wake_each(wakers);
+        crate::task::wake_quietly(wakers);
     }
 }
 

@@ -3,10 +3,12 @@
 mod actor;
 mod alarms;
 mod ask;
+mod blocking;
 mod books;
 mod both;
 mod branch;
 mod broadcast;
+mod builder;
 mod cancel;
 mod cell;
 mod channel;
@@ -28,6 +30,8 @@ mod local;
 mod names;
 #[cfg(unix)]
 mod net;
+mod panics;
+mod process;
 mod races;
 mod record;
 mod reentrant;

@@ -1,9 +1,11 @@
 //! The flight recorder.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::Command;
+use std::process::Stdio;
 use std::time::Duration;
 
+use crate::both::watchdog;
+use crate::process::child;
 use tidings::sched::{Communication, Happened, Party, Runtime, Seeded, keep_books};
 use tidings::sync::Notify;
 use tidings::{Event, actor, bounded, channel, oneshot, unbounded, yield_now};
@@ -145,13 +147,9 @@ fn the_last_ones_are_kept_and_only_where_it_is_on() {
     assert_eq!(words(&on.flight_record(), "u8"), ["took"; 4]);
 }
 
-/// What becomes of `n` values that are sent in some way.
-/// What the child process of the test below runs.
-const CHILD: &str = "TIDINGS_TEST_RECORD";
-
 #[test]
 fn a_panic_of_a_task_prints_its_last_communications() {
-    if std::env::var_os(CHILD).is_some() {
+    let Some(mut child) = child() else {
         let runtime = Runtime::builder().workers(2).flight_recorder(100);
         let ended = runtime.build().unwrap().block_on(async {
             let (tx, rx) = bounded::<u16>(4);
@@ -163,13 +161,8 @@ fn a_panic_of_a_task_prints_its_last_communications() {
         });
         assert!(ended.is_err_and(|error| error.is_panic()));
         return;
-    }
-    let name = std::thread::current().name().unwrap().to_owned();
-    let child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", &name, "--nocapture"])
-        .env(CHILD, "1")
-        .output()
-        .unwrap();
+    };
+    let child = child.output().unwrap();
     let said = String::from_utf8(child.stderr).unwrap();
     assert!(child.status.success(), "{said}");
     let (_, told) = said.split_once("the task started at ").expect(&said);
@@ -177,6 +170,27 @@ fn a_panic_of_a_task_prints_its_last_communications() {
         assert!(told.contains(word), "{word:?} is not in:\n{told}");
     }
     assert!(!told.contains(" i8 "), "others' are not told:\n{told}");
+}
+
+#[test]
+fn a_panic_that_nobody_can_read_of_harms_no_worker() {
+    let Some(mut child) = child() else {
+        let _watchdog = watchdog();
+        let runtime = Runtime::builder().workers(1).flight_recorder(100);
+        let sum = runtime.build().unwrap().block_on(async {
+            let (tx, rx) = bounded::<u16>(4);
+            tx.send(7).await.unwrap();
+            let unlucky = tidings::spawn(async move { panic!("{}", rx.recv().await.unwrap()) });
+            assert!(unlucky.await.is_err_and(|error| error.is_panic()));
+            tidings::spawn(async { 3 + 4 }).await.unwrap()
+        });
+        assert_eq!(sum, 7);
+        return;
+    };
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let ended = child.stderr(writer).stdout(Stdio::null()).status().unwrap();
+    assert!(ended.success(), "{ended}");
 }
 
 #[test]
@@ -203,6 +217,7 @@ fn a_deadlock_tells_the_last_communications() {
     assert!(!cfg!(debug_assertions) || told.contains("record.rs:"));
 }
 
+/// What becomes of values that are sent in some way: sent, received, returned, dead.
 fn books<F: Future<Output = ()>>(way: impl FnOnce() -> F) -> [u64; 4] {
     let runtime = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
     let ((), ledger, wrong) = keep_books(|| runtime.block_on(async { way().await }));

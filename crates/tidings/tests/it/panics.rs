@@ -1,0 +1,171 @@
+//! Panics where nobody is left to be told: in the drops of wakers, of outputs, of what was panicked with.
+
+use std::panic::panic_any;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::time::Duration;
+
+use crate::both::{on_all, pool, run, watchdog};
+use crate::hands::{Bomb, Wakes, pinned, poll_with};
+use tidings::{Event, after, yield_now};
+
+const HOUR: Duration = Duration::from_secs(3600);
+const MS: Duration = Duration::from_millis(1);
+
+/// Its drop panics.
+struct BadDrop;
+
+impl Drop for BadDrop {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            panic!("a bad drop");
+        }
+    }
+}
+
+/// A waker whose last copy panics as it is dropped.
+struct BadWaker(BadDrop);
+
+impl Wake for BadWaker {
+    fn wake(self: Arc<Self>) {}
+}
+
+fn bad_waker() -> Waker {
+    Waker::from(Arc::new(BadWaker(BadDrop)))
+}
+
+/// Panics when it is woken, with what panics again.
+struct BadWake;
+
+impl Wake for BadWake {
+    fn wake(self: Arc<Self>) {
+        panic_any(BadDrop);
+    }
+}
+
+fn bad_wake() -> Waker {
+    Waker::from(Arc::new(BadWake))
+}
+
+/// Ready at once, with an output that is as bad as itself.
+struct BadFuture(BadDrop);
+
+impl Future for BadFuture {
+    type Output = BadDrop;
+    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<BadDrop> {
+        Poll::Ready(BadDrop)
+    }
+}
+
+#[test]
+fn a_waker_that_panics_as_it_is_dropped_ends_no_worker() {
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    // Armed there, and given up here: what is left is dropped by the worker.
+    let wait = run(&rt, async {
+        let mut wait = pinned(after(HOUR));
+        assert!(poll_with(wait.as_mut(), &bad_waker()).is_pending());
+        wait
+    });
+    drop(wait);
+    // The worker looks at its timers before this is over.
+    run(&rt, async { after(MS).await });
+    run(&rt, async { after(MS).await });
+}
+
+#[test]
+fn a_waker_that_panics_as_it_is_dropped_ends_no_timers_of_threads() {
+    let _watchdog = watchdog();
+    let mut wait = pinned(after(HOUR));
+    assert!(poll_with(wait.as_mut(), &bad_waker()).is_pending());
+    // Armed outside of all workers, and given up on one.
+    run(&pool(1), async move { drop(wait) });
+    after(MS).wait();
+    after(MS).wait();
+}
+
+#[test]
+fn timers_go_on_after_a_waker_that_panics_with_what_panics_again() {
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    let waits = run(&rt, async {
+        let mut waits = [pinned(after(MS)), pinned(after(MS)), pinned(after(MS))];
+        let (wakes, waker) = Wakes::new();
+        for (wait, waker) in waits.iter_mut().zip([bad_wake(), bad_wake(), waker]) {
+            assert!(poll_with(wait.as_mut(), &waker).is_pending());
+        }
+        after(2 * MS).await;
+        while wakes.count() == 0 {
+            yield_now().await;
+        }
+        waits
+    });
+    drop(waits);
+    run(&rt, async { after(MS).await });
+}
+
+#[test]
+fn a_future_and_an_output_that_both_panic_as_they_are_dropped_harm_no_worker() {
+    on_all(|| async {
+        let error = tidings::spawn(BadFuture(BadDrop)).await.err().unwrap();
+        assert_eq!(error.panic_message(), Some("a bad drop"));
+        drop(tidings::spawn(BadFuture(BadDrop)));
+        assert_eq!(tidings::spawn(async { 1 }).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_scope_hears_of_a_child_whose_drops_all_panic() {
+    on_all(|| async {
+        let ended = tidings::scope(|scope| async move {
+            scope.spawn(BadFuture(BadDrop));
+        });
+        assert!(tidings::spawn(ended).await.is_err());
+        assert_eq!(tidings::spawn(async { 1 }).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn what_a_task_panicked_with_may_panic_as_it_is_dropped() {
+    on_all(|| async {
+        for _ in 0..3 {
+            drop(tidings::spawn(async { panic_any(BadDrop) }));
+            let task = tidings::spawn(async { panic_any(BadDrop) });
+            while !task.is_finished() {
+                yield_now().await;
+            }
+            drop(task);
+        }
+        let (go, wait) = tidings::oneshot::<()>();
+        let mut task = tidings::spawn(async move { wait.await.unwrap() });
+        assert!(poll_with(Pin::new(&mut task), &bad_wake()).is_pending());
+        go.send(()).unwrap();
+        while !task.is_finished() {
+            yield_now().await;
+        }
+        assert_eq!(tidings::spawn(async { 1 }).await.unwrap(), 1);
+    });
+}
+
+#[cfg(unix)]
+#[test]
+fn a_waker_that_panics_as_a_runtime_ends_keeps_nobody_who_waits_for_the_time() {
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    // Who holds this keeps what is left of the runtime.
+    let _handle = rt.handle();
+    let (wakes, waker) = Wakes::new();
+    let waits = run(&rt, async move {
+        let (socket, other) = tidings::net::UnixStream::pair().unwrap();
+        assert!(socket.try_read(&mut [0]).is_err());
+        let mut readable = Box::pin(async move { socket.readable().await });
+        assert!(poll_with(readable.as_mut(), &Waker::from(Arc::new(Bomb))).is_pending());
+        let mut wait = pinned(after(HOUR));
+        assert!(poll_with(wait.as_mut(), &waker).is_pending());
+        (readable, other, wait)
+    });
+    drop(rt);
+    assert_eq!(wakes.count(), 1);
+    drop(waits);
+}
