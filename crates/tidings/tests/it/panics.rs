@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::both::{on_all, pool, run, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll_with};
-use tidings::{Event, after, yield_now};
+use tidings::{Event, after, oneshot, yield_now};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
@@ -63,12 +63,13 @@ fn a_waker_that_panics_as_it_is_dropped_ends_no_worker() {
     let _watchdog = watchdog();
     let rt = pool(1);
     // Armed there, and given up here: what is left is dropped by the worker.
-    let wait = run(&rt, async {
+    let (give, given) = oneshot();
+    run(&rt, async move {
         let mut wait = pinned(after(HOUR));
         assert!(poll_with(wait.as_mut(), &bad_waker()).is_pending());
-        wait
+        let _ = give.send(wait);
     });
-    drop(wait);
+    drop(given.recv_blocking().unwrap());
     // The worker looks at its timers before this is over.
     run(&rt, async { after(MS).await });
     run(&rt, async { after(MS).await });
@@ -137,7 +138,7 @@ fn what_a_task_panicked_with_may_panic_as_it_is_dropped() {
             }
             drop(task);
         }
-        let (go, wait) = tidings::oneshot::<()>();
+        let (go, wait) = oneshot::<()>();
         let mut task = tidings::spawn(async move { wait.await.unwrap() });
         assert!(poll_with(Pin::new(&mut task), &bad_wake()).is_pending());
         go.send(()).unwrap();
