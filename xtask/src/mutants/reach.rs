@@ -17,8 +17,8 @@ pub(super) const CALLED: &str = "TIDINGS_CALLED";
 const LEFT_OUT_MAX: usize = 8;
 /// A program that says nothing for so many times as long as its slowest test took hangs.
 const PATIENCE: u32 = 8;
-/// On a machine that does other work too, no silence below this means anything.
-const PATIENCE_MIN: Duration = Duration::from_secs(8);
+/// On a machine that does other work too, no silence below this means anything. A hang is seen twice.
+const PATIENCE_MIN: Duration = Duration::from_secs(4);
 /// How many tests are tried at first, and then: most mutants fall to the first.
 const FIRST: &[usize] = &[12, 60];
 

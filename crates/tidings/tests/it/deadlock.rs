@@ -301,17 +301,21 @@ fn what_waits_for_a_time_or_a_thread_or_foreign_code_is_no_deadlock() {
             futures::future::Either::Left(_) => unreachable!(),
         }
     });
-    // Work that takes longer than the patience.
-    goes_on(|| async {
-        let busy = tidings::spawn(async {
-            let start = std::time::Instant::now();
-            while start.elapsed() < 3 * PATIENCE {
-                tidings::yield_now().await;
-            }
-            7
+    // Work that takes longer than the patience, in many polls and in one.
+    for yields in [true, false] {
+        goes_on(|| async move {
+            let busy = tidings::spawn(async move {
+                let start = std::time::Instant::now();
+                while start.elapsed() < 3 * PATIENCE {
+                    if yields {
+                        tidings::yield_now().await;
+                    }
+                }
+                7
+            });
+            busy.await.unwrap()
         });
-        busy.await.unwrap()
-    });
+    }
 }
 
 #[tidings::test]
