@@ -1,8 +1,9 @@
 //! The scheduler: fairness, rescue, threads outside, start and stop, quiet when idle.
 
+use std::collections::BTreeSet;
 use std::pin::pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
@@ -424,6 +425,48 @@ fn a_burst_of_tasks_meets_on_all_workers() {
             sum += n;
         }
         assert_eq!(sum, 5_000 * 4_999 / 2);
+    });
+}
+
+#[test]
+fn tasks_that_are_always_ready_spread_to_a_worker_that_has_nothing_to_do() {
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        let (begins, begun) = mpsc::channel();
+        let (end, ends) = mpsc::channel::<()>();
+        let stuck = tidings::spawn(async move {
+            begins.send(()).unwrap();
+            ends.recv().unwrap();
+        });
+        while begun.try_recv().is_err() {
+            yield_now().await;
+        }
+        // This worker is the only one now: both begin here, and go on here.
+        let seen = Arc::new(Mutex::new(BTreeSet::new()));
+        let hogging = Arc::new(AtomicUsize::new(0));
+        let hogs = [(); 2].map(|()| {
+            let (seen, hogging) = (Arc::clone(&seen), Arc::clone(&hogging));
+            tidings::spawn(async move {
+                hogging.fetch_add(1, Ordering::Relaxed);
+                let is_spread = || {
+                    let mut seen = seen.lock().unwrap();
+                    seen.insert(format!("{:?}", std::thread::current().id()));
+                    seen.len() == 2
+                };
+                while !is_spread() {
+                    yield_now().await;
+                }
+            })
+        });
+        while hogging.load(Ordering::Relaxed) < 2 {
+            yield_now().await;
+        }
+        assert_eq!(seen.lock().unwrap().len(), 1);
+        end.send(()).unwrap();
+        stuck.await.unwrap();
+        for hog in hogs {
+            hog.await.unwrap();
+        }
     });
 }
 
