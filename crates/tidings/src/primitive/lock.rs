@@ -1,7 +1,7 @@
 //! A one-byte lock for critical sections of a few tens of nanoseconds.
 //!
-//! Cost: one read-modify-write to lock, one release store to unlock. Used by channels and
-//! queues, whose sections move a value and relink a list and never run user code.
+//! Cost: one read-modify-write to lock, one release store to unlock. Used by queues and, below
+//! `leaning.rs`, by channels, whose sections move a value and relink a list and never run user code.
 //! Source: test-and-test-and-set; a waiter spins on a plain load, then yields its core.
 
 use std::ops::{Deref, DerefMut};
