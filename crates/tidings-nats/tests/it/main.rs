@@ -4,6 +4,8 @@ mod cluster;
 mod conformance;
 mod counter;
 #[cfg(feature = "nats")]
+mod jwt;
+#[cfg(feature = "nats")]
 mod on_nats;
 #[cfg(unix)]
 mod operation;

@@ -11,17 +11,17 @@ use tidings_nats::{Cluster, EngineError, JoinError, Options};
 use crate::server::NatsServer;
 
 /// Files that go with the test.
-struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         let folder = format!("tidings-nats-{name}-{}", std::process::id());
         let folder = std::env::temp_dir().join(folder);
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::write(&path, text).unwrap();
         path
@@ -45,7 +45,7 @@ fn node(nats: ConnectOptions) -> Options {
 }
 
 /// Why that node is refused: at once, and not when its patience is over.
-async fn refused(url: &str, options: Options) -> String {
+pub(crate) async fn refused(url: &str, options: Options) -> String {
     let since = Instant::now();
     let patience = Duration::from_secs(60);
     let error = Cluster::join(url, options.patience(patience)).await;
