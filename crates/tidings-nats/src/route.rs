@@ -346,16 +346,16 @@ mod tests {
                 lose: 1,
                 ..Faults::default()
             });
-            // Each a message.
+            // Each a message: the engine takes a second for one that is lost.
             for _ in 0..2 * WINDOW {
                 here.pipe.write_all(b"?").await.unwrap();
-                tidings::after(Duration::from_millis(1)).await;
+                tidings::after(Duration::from_secs(2)).await;
             }
             let Stream { pipe, open, moved } = here;
             drop((pipe, open));
             let since = Instant::now();
             moved.await.unwrap();
-            assert!(since.elapsed() <= LEASE);
+            assert!(since.elapsed() < 2 * LEASE);
         });
     }
 

@@ -256,7 +256,8 @@ async fn a_name_that_is_asked_for_is_not_found_before_it_is_ours() {
     sleep(Duration::from_millis(10)).await;
     let found: CounterRef = two.lookup("counter").await.unwrap();
     assert_eq!(found.get().await.unwrap(), 1, "it is the other's");
-    assert_eq!(two.group::<CounterRef>("workers").await.len(), 0);
+    let nobody = two.pick::<CounterRef>("workers").await;
+    assert!(matches!(nobody, Err(LookupError::NoSuchName)));
     let (name, place) = asking.await.unwrap();
     assert!(name.is_err() && place.is_err());
     line.heal();
@@ -334,6 +335,27 @@ async fn an_engine_that_nobody_reaches_for_long_takes_nobody_down() {
     let there: CounterRef = two.lookup("counter").await.unwrap();
     there.add(3).await.unwrap();
     assert_eq!(there.get().await.unwrap(), 3);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn after_an_engine_that_nobody_reached_each_has_a_lease_to_come_back() {
+    let server = server();
+    let (line_one, one) = node(&server, "one").await;
+    let (line_two, _two) = node(&server, "two").await;
+    let changes = one.changes();
+    assert_eq!(next(&changes).await, "one up");
+    assert_eq!(next(&changes).await, "two up");
+    line_one.cut();
+    line_two.cut();
+    sleep(3 * LEASE).await;
+    line_one.heal();
+    while !one.is_connected() {
+        sleep(Duration::from_millis(10)).await;
+    }
+    sleep(LEASE / 2).await;
+    line_two.heal();
+    sleep(2 * LEASE).await;
+    assert!(changes.is_empty());
 }
 
 #[tidings::test(sim, seeds = 20)]
