@@ -537,6 +537,25 @@ mod tests {
 
     #[cfg(target_os = "linux")]
     #[test]
+    fn what_was_given_back_reads_as_zero() {
+        const OURS: Class = Class::of_bytes(4 * ALIGNED, 8, Kind::Channel);
+        let slots: BTreeSet<_> = (0..CHUNK / (4 * ALIGNED)).map(|_| alloc(OURS)).collect();
+        let word = |slot: NonNull<u8>| slot.as_ptr().cast::<u64>().wrapping_add(3);
+        for &slot in &slots {
+            // SAFETY: the slot is ours.
+            unsafe { word(slot).write(7) };
+        }
+        free_all(slots.iter().copied(), OURS);
+        assert!(trim() >= CHUNK);
+        let slot = alloc(OURS);
+        assert!(slots.contains(&slot));
+        // SAFETY: as above.
+        assert_eq!(unsafe { word(slot).read() }, 0);
+        free_all([slot], OURS);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
     fn a_chunk_that_the_system_does_not_take_is_used_again() {
         const OURS: Class = Class::of_bytes(2 * ALIGNED, 8, Kind::Channel);
         let slots: BTreeSet<_> = (0..CHUNK / (2 * ALIGNED)).map(|_| alloc(OURS)).collect();
