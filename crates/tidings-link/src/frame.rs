@@ -18,7 +18,7 @@ pub(crate) const LONGEST: usize = FRAGMENT + (16 << 10);
 pub(crate) const LONGEST_HELLO: usize = 4 << 10;
 
 /// The versions of the protocol that this code speaks.
-pub(crate) const VERSIONS: (u16, u16) = (1, 1);
+pub(crate) const VERSIONS: (u16, u16) = (2, 2);
 
 /// With what a link begins.
 pub(crate) const MAGIC: [u8; 8] = *b"tidings\n";
@@ -60,6 +60,8 @@ pub(crate) struct Hello {
     pub(crate) calls: u32,
     pub(crate) window: Grant,
     pub(crate) link_window: Grant,
+    /// How many microseconds it waits for a word, at least, before it gives the link up.
+    pub(crate) patience: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +70,8 @@ pub(crate) struct CallHead {
     pub(crate) target: u32,
     /// Little-endian.
     pub(crate) method: [u8; 4],
-    /// How many microseconds the caller waits from now on; 0: for ever.
-    pub(crate) left: u64,
+    /// Until when the caller waits, by its clock; 0: for ever.
+    pub(crate) until: u64,
     pub(crate) carried: Vec<Carried>,
 }
 
@@ -149,6 +151,14 @@ pub(crate) struct ReleaseHead {
     pub(crate) target: u32,
     /// How often the reference has come.
     pub(crate) count: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PongHead {
+    /// What the ping said.
+    pub(crate) at: u64,
+    /// The clock of who answers.
+    pub(crate) clock: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -44,7 +44,7 @@ pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, crate::GetError>) +
 pub(crate) struct Queued {
     pub(crate) call: Option<u32>,
     pub(crate) method: u32,
-    pub(crate) deadline: Option<Instant>,
+    pub(crate) until: u64,
     pub(crate) carried: Vec<Carried>,
     pub(crate) body: Vec<u8>,
 }
@@ -129,7 +129,8 @@ pub(crate) struct Hub {
     room: Vec<u8>,
     /// What is to be polled.
     pub(crate) due: Vec<Due>,
-    /// Requests of the peer's that wait until there is room for their answers.
+    /// Requests of the peer's that wait until there is room for their answers, or until it is known
+    /// that it still waits for those.
     pub(crate) held: VecDeque<(u32, Queued)>,
     /// Proxies that wait for the link as a whole.
     pub(crate) blocked: Vec<Due>,
@@ -322,13 +323,14 @@ impl Port for Hub {
         pending: Box<dyn Pending>,
         deadline: Option<Instant>,
     ) -> Result<u32, Malformed> {
-        let left = deadline.map_or(0, |deadline| {
-            let left = deadline.saturating_since(self.now).as_micros();
-            u64::try_from(left).unwrap_or(0).max(1)
-        });
         let call = self.wait_for(pending);
         let call = call.ok_or_else(|| Malformed::new("too many calls are under way"))?;
-        self.carry(Carried::Reply(call, left))
+        let until = self.session.until(deadline);
+        self.carry(Carried::Reply(call, until))
+    }
+
+    fn deadline(&self, until: u64) -> Option<Instant> {
+        self.session.deadline(until)
     }
 
     fn carried(&mut self, place: u32) -> Option<Carried> {
@@ -435,13 +437,12 @@ impl Port for Hub {
             deadline,
             trace,
         } = request;
-        let left = deadline.map(|deadline| deadline.saturating_since(Instant::now()));
         let refusal = if self.session.is_too_large(body.len()) {
             Some(refused("the message is too large"))
         } else if self.session.is_draining() {
             let why = Exit::Disconnected(Broken::Drained.to_string().into());
             Some(CallError::NotExecuted(why))
-        } else if left.is_some_and(|left| left.is_zero()) {
+        } else if deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             Some(CallError::Timeout)
         } else {
             None
@@ -463,7 +464,9 @@ impl Port for Hub {
         let mut carried = std::mem::take(&mut self.carries);
         carried.extend(trace.map(Carried::Trace));
         match call {
-            Some(call) => self.session.call(call, target, number, left, carried, body),
+            Some(call) => self
+                .session
+                .call(call, target, number, deadline, carried, body),
             None => self.session.tell(target, number, carried, body),
         }
     }

@@ -5,6 +5,7 @@ use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
 use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter};
+use tidings::time::Instant;
 
 use crate::GetError;
 use crate::failure::refused;
@@ -25,17 +26,16 @@ impl Hub {
                 call,
                 target,
                 method,
-                left,
+                until,
                 carried,
                 body,
             } => {
-                let deadline = left.map(|left| self.now + left);
                 return self.requested(
                     target,
                     Request {
                         call,
                         method,
-                        deadline,
+                        until,
                         carried,
                         body,
                     },
@@ -47,9 +47,18 @@ impl Hub {
                 body,
             } => return (self.answered(call, outcome, &body), Ok(())),
             Incoming::Up => {
+                // Before any request of ours: the peer begins none before it knows this.
+                let now = Instant::now();
+                self.session.pong(0, now);
+                self.session.ping(now);
                 self.unblock();
                 Ok(())
             }
+            Incoming::Ping(at) => {
+                self.session.pong(at, Instant::now());
+                Ok(())
+            }
+            Incoming::Pong => return self.resume(),
             Incoming::Nack(call) => {
                 self.nacked(call);
                 Ok(())
@@ -95,8 +104,12 @@ impl Hub {
                 Err(broken) => return (self, Err(broken)),
             }
         }
-        if self.session.is_congested() || !self.held.is_empty() {
+        if self.session.is_congested() {
             self.session.stats_mut().congested += 1;
+            self.held.push_back((target, request.queued()));
+            return (self, Ok(()));
+        }
+        if !self.held.is_empty() || !self.session.is_awaited(self.now) {
             self.held.push_back((target, request.queued()));
             return (self, Ok(()));
         }
@@ -117,6 +130,7 @@ impl Hub {
             self.unblock();
         }
         while !self.session.is_congested()
+            && self.session.is_awaited(self.now)
             && let Some((target, queued)) = self.held.pop_front()
         {
             let result;
@@ -152,10 +166,11 @@ impl Hub {
         let Request {
             call,
             method,
-            deadline,
+            until,
             carried,
             body,
         } = request;
+        let deadline = self.session.deadline(until);
         let size = body.len();
         let refusal = match self.exports.get(&target) {
             None => {
@@ -397,7 +412,7 @@ impl Hub {
 struct Request<'a> {
     call: Option<u32>,
     method: u32,
-    deadline: Option<tidings::time::Instant>,
+    until: u64,
     carried: Vec<Carried>,
     body: Cow<'a, [u8]>,
 }
@@ -407,7 +422,7 @@ impl Request<'_> {
         Queued {
             call: self.call,
             method: self.method,
-            deadline: self.deadline,
+            until: self.until,
             carried: self.carried,
             body: self.body.into_owned(),
         }
@@ -419,7 +434,7 @@ impl From<Queued> for Request<'_> {
         Self {
             call: queued.call,
             method: queued.method,
-            deadline: queued.deadline,
+            until: queued.until,
             carried: queued.carried,
             body: queued.body.into(),
         }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tidings::remote::{Carried, Schema, encode};
 
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, End};
-use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
+use crate::frame::{Failure, Hello, PongHead, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Grant, Limits, Refusal};
 
 fn hex(bytes: &[u8]) -> String {
@@ -33,12 +33,12 @@ fn body<T: Serialize>(value: &T) -> Vec<u8> {
     bytes
 }
 
-fn call(id: u32, method: &str, left: u64, carried: Vec<Carried>) -> CallHead {
+fn call(id: u32, method: &str, until: u64, carried: Vec<Carried>) -> CallHead {
     CallHead {
         id,
         target: 3,
         method: number(method).to_le_bytes(),
-        left,
+        until,
         carried,
     }
 }
@@ -67,6 +67,7 @@ fn frames() -> Vec<Value> {
         calls: limits.calls,
         window: limits.window,
         link_window: limits.link_window,
+        patience: 10_000_000,
     };
     let bind = BindHead {
         id: 1,
@@ -99,7 +100,7 @@ fn frames() -> Vec<Value> {
         vector(
             "refused, version",
             kind::REFUSED,
-            &Refusal::Version(1, 1),
+            &Refusal::Version(2, 2),
             &[],
         ),
         vector(
@@ -144,7 +145,7 @@ fn frames() -> Vec<Value> {
             &body(&()),
         ),
         vector(
-            "call with a deadline of 2 s",
+            "call whose caller waits until its clock is 2 s",
             kind::CALL,
             &call(300, "Counter.get_and_reset()->i64", 2_000_000, vec![]),
             &body(&()),
@@ -214,7 +215,7 @@ fn frames() -> Vec<Value> {
             &body(&(0_u32,)),
         ),
         vector(
-            "one-way with two replies, calls 8 and 9, the second within 1 s",
+            "one-way with two replies, calls 8 and 9, the second until 1 s",
             kind::TELL,
             &tell(
                 "Room.later([Ask{n:u32,reply:!u32}])",
@@ -249,8 +250,22 @@ fn frames() -> Vec<Value> {
             },
             &[],
         ),
-        vector("ping", kind::PING, &(), &[]),
-        vector("pong", kind::PONG, &(), &[]),
+        vector("ping, at 5 s", kind::PING, &5_000_000_u64, &[]),
+        vector(
+            "pong, to the greeting",
+            kind::PONG,
+            &PongHead { at: 0, clock: 300 },
+            &[],
+        ),
+        vector(
+            "pong",
+            kind::PONG,
+            &PongHead {
+                at: 5_000_000,
+                clock: 5_000_200,
+            },
+            &[],
+        ),
         vector("bye", kind::BYE, &(), &[]),
     ];
     let failures = [

@@ -5,6 +5,7 @@
 //! types: bodies are bytes, actors are numbers. `driver.rs` moves its bytes, `hub.rs` knows what they
 //! mean; the fuzzer and the vectors of PROTOCOL.md use it by itself. What comes is in `receive.rs`.
 
+mod clock;
 mod receive;
 
 use std::borrow::Cow;
@@ -15,11 +16,12 @@ use tidings::time::Instant;
 
 use crate::credit::{Ledger, May, Purse};
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, End};
-use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
+use crate::frame::{Failure, Hello, PongHead, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Broken, Grant, Limits, Refusal, Stats};
 use crate::numbers::Numbers;
 use crate::outbox::Outbox;
 use crate::peers::Seat;
+use clock::{Clock, micros};
 use receive::Parts;
 
 /// Who we are, for the peer.
@@ -62,8 +64,8 @@ pub enum Incoming<'a> {
         target: u32,
         /// The method.
         method: u32,
-        /// How long the caller waits.
-        left: Option<Duration>,
+        /// Until when the caller waits, by its clock; 0: for ever. See [`Session::deadline`].
+        until: u64,
         /// The references and replies in it.
         carried: Vec<Carried>,
         /// The arguments.
@@ -80,6 +82,10 @@ pub enum Incoming<'a> {
     },
     /// The caller has gone: it gets an answer, but nobody looks at it.
     Nack(u32),
+    /// It asks for a word, at that time of its clock: [`Session::pong`].
+    Ping(u64),
+    /// It has said what its clock is.
+    Pong,
     /// The peer has taken messages for this actor.
     Credit(u32),
     /// An actor of the peer's has ended.
@@ -121,7 +127,7 @@ pub struct Session {
     seat: Option<Seat>,
     /// Our greeting, if it waits for the peer's.
     greeting: Vec<u8>,
-    begun: Instant,
+    clock: Clock,
     peer: Option<Peer>,
     out: Outbox,
     purse: Purse,
@@ -134,7 +140,10 @@ pub struct Session {
     /// One-way messages were sent in this turn of the driver.
     told: bool,
     heard: Instant,
-    pinged: bool,
+    /// When the peer is asked for a word.
+    ask: Instant,
+    /// How often it is.
+    asks: Duration,
     /// Since when nothing could be written.
     stalled: Option<Instant>,
     /// Control frames in this second.
@@ -160,6 +169,7 @@ impl Session {
             calls: limits.calls,
             window: limits.window,
             link_window: limits.link_window,
+            patience: micros(limits.silence.min(limits.stall)),
         };
         frame::write(out.control.end(), kind::HELLO, &hello);
         Self {
@@ -168,7 +178,7 @@ impl Session {
             expected: None,
             seat: None,
             greeting: Vec::new(),
-            begun: now,
+            clock: Clock::new(now),
             peer: None,
             out,
             purse: Purse::new(limits.window, limits.link_window),
@@ -178,7 +188,8 @@ impl Session {
             parts: [None, None],
             told: false,
             heard: now,
-            pinged: false,
+            ask: now,
+            asks: limits.idle,
             stalled: None,
             control: (now, 0),
             drains: false,
@@ -290,6 +301,46 @@ impl Session {
         self.purse.may_send(target)
     }
 
+    /// By when the caller of a request that has come wants its answer, if that can be in time; what is
+    /// given to an actor later could not be answered before the caller has given it up.
+    #[must_use]
+    pub fn deadline(&self, until: u64) -> Option<Instant> {
+        self.clock.deadline(until)
+    }
+
+    /// The same of ours, for the peer.
+    pub(crate) fn until(&self, deadline: Option<Instant>) -> u64 {
+        // 0 is for ever.
+        deadline.map_or(0, |deadline| self.clock.micros(deadline).max(1))
+    }
+
+    /// Does the peer still wait for what it has asked? If we have not heard of it for as long as it
+    /// waits for us, it may have given up the link, and all that lies in it: no request of its is
+    /// to be begun before it has said a word to what it is asked now.
+    #[must_use]
+    pub fn is_awaited(&self, now: Instant) -> bool {
+        self.clock.is_awaited(now)
+    }
+
+    /// Asks the peer for a word.
+    pub fn ping(&mut self, now: Instant) {
+        self.ask = now + self.asks;
+        self.stats.pings += 1;
+        let at = self.clock.micros(now);
+        frame::write(self.out.control.end(), kind::PING, &at);
+    }
+
+    /// Answers a ping of that time, or the peer's greeting, which is one of time 0. It is not `now`
+    /// before the ping has come.
+    pub fn pong(&mut self, at: u64, now: Instant) {
+        let clock = self.clock.micros(now);
+        frame::write(
+            self.out.control.end(),
+            kind::PONG,
+            &PongHead { at, clock },
+        );
+    }
+
     /// A number for a call of ours; `None`: as many as the peer serves are under way.
     pub fn begin_call(&mut self) -> Option<u32> {
         self.calls.next()
@@ -306,7 +357,7 @@ impl Session {
         call: u32,
         target: u32,
         method: u32,
-        left: Option<Duration>,
+        deadline: Option<Instant>,
         carried: Vec<Carried>,
         body: &[u8],
     ) {
@@ -316,7 +367,7 @@ impl Session {
             id: call,
             target,
             method: method.to_le_bytes(),
-            left: micros(left),
+            until: self.until(deadline),
             carried,
         };
         frame::write_message(self.out.requests.end(), kind::CALL, &head, body);
@@ -456,7 +507,7 @@ impl Session {
     pub fn tick(&mut self, now: Instant) -> Result<Instant, Broken> {
         let limits = &self.limits;
         if self.peer.is_none() {
-            let due = self.begun + limits.handshake;
+            let due = self.clock.begun() + limits.handshake;
             return if now >= due {
                 Err(Broken::Handshake)
             } else {
@@ -474,23 +525,15 @@ impl Session {
             }
             next = next.min(since + limits.stall);
         }
-        let idle = self.heard + limits.idle;
-        if now < idle {
-            next = next.min(idle);
-        } else if !std::mem::replace(&mut self.pinged, true) {
-            self.out.trim();
-            self.stats.pings += 1;
-            frame::write(self.out.control.end(), kind::PING, &());
+        if now >= self.ask {
+            if now >= self.heard + limits.idle {
+                self.out.trim();
+            }
+            self.ping(now);
         }
+        next = next.min(self.ask);
         Ok(next)
     }
-}
-
-fn micros(left: Option<Duration>) -> u64 {
-    // 0 is for ever: who has no time left has a microsecond.
-    left.map_or(0, |left| {
-        u64::try_from(left.as_micros()).unwrap_or(0).max(1)
-    })
 }
 
 fn give(to: &mut Vec<u8>, target: u32, grant: Grant) {

@@ -10,9 +10,12 @@ use tidings::time::Instant;
 use super::{Bind, Incoming, Peer, Session};
 use crate::credit::Purse;
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, Frame};
-use crate::frame::{Hello, ReleaseHead, TellHead, header, kind};
+use crate::frame::{Hello, PongHead, ReleaseHead, TellHead, header, kind};
 use crate::limits::{Broken, Refusal};
 use crate::numbers::Numbers;
+
+/// A peer is not asked for a word more often, however little patience it says it has.
+const LEAST: Duration = Duration::from_millis(10);
 
 /// A message that is coming in several frames.
 #[derive(Debug)]
@@ -29,7 +32,7 @@ enum Head {
         call: Option<u32>,
         target: u32,
         method: u32,
-        left: u64,
+        until: u64,
         carried: Vec<Carried>,
     },
     Answer(AnswerHead),
@@ -66,7 +69,6 @@ impl Session {
         self.stats.bytes_in += bytes as u64;
         self.stats.reads += 1;
         self.heard = now;
-        self.pinged = false;
     }
 
     fn greeting<'a>(&mut self, frame: &Frame<'_>) -> Result<Incoming<'a>, Broken> {
@@ -89,6 +91,10 @@ impl Session {
             self.greeting.append(self.out.control.end());
             *self.out.control.end() = std::mem::take(&mut self.greeting);
         }
+        self.clock.be_patient(hello.patience);
+        // Often enough that one that is lost in a gap is not missed.
+        let often = Duration::from_micros(hello.patience) / 3;
+        self.asks = self.limits.idle.min(often.max(LEAST));
         self.purse = Purse::new(hello.window, hello.link_window);
         self.calls = Numbers::new(hello.calls.min(1 << 20));
         self.peer = Some(Peer {
@@ -158,11 +164,12 @@ impl Session {
                 let bound: BoundHead = header(rest)?.0;
                 Incoming::Bound(bound.id, bound.outcome)
             }
-            kind::PING => {
-                frame::write(self.out.control.end(), kind::PONG, &());
-                return Ok(None);
+            kind::PING => Incoming::Ping(header(rest)?.0),
+            kind::PONG => {
+                let pong: PongHead = header(rest)?.0;
+                self.clock.answer(pong.at, pong.clock, now);
+                Incoming::Pong
             }
-            kind::PONG => return Ok(None),
             kind::BYE => {
                 self.peer_drains = true;
                 Incoming::Bye
@@ -194,7 +201,7 @@ impl Session {
                     call: Some(call.id),
                     target: call.target,
                     method: u32::from_le_bytes(call.method),
-                    left: call.left,
+                    until: call.until,
                     carried: call.carried,
                 };
                 (head, body)
@@ -205,7 +212,7 @@ impl Session {
                     call: None,
                     target: tell.target,
                     method: u32::from_le_bytes(tell.method),
-                    left: 0,
+                    until: 0,
                     carried: tell.carried,
                 };
                 (head, body)
@@ -270,7 +277,7 @@ impl Session {
                 call,
                 target,
                 method,
-                left,
+                until,
                 carried,
             } => {
                 self.ledger.spend(target, body.len());
@@ -282,7 +289,7 @@ impl Session {
                     call,
                     target,
                     method,
-                    left: (left > 0).then(|| Duration::from_micros(left)),
+                    until,
                     carried,
                     body,
                 })

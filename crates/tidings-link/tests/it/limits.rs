@@ -45,6 +45,13 @@ fn feed(session: &mut Session, mut bytes: &[u8], now: Instant) -> Result<Vec<Str
                     seen.push("tell".to_owned());
                 }
             }
+            Some(Incoming::Ping(at)) => session.pong(at, now),
+            Some(Incoming::Pong) => {}
+            Some(Incoming::Up) => {
+                session.pong(0, now);
+                session.ping(now);
+                seen.push("Up".to_owned());
+            }
             Some(incoming) => seen.push(format!("{incoming:?}")),
             None => {}
         }
@@ -61,6 +68,14 @@ fn pair(limits: Limits) -> (Session, Session) {
     let greeting = output(&mut other);
     assert_eq!(feed(&mut one, &greeting, now).unwrap(), ["Up"]);
     assert_eq!(one.peer().unwrap().node, "other");
+    // They say what their clocks are, and ask each other once.
+    for _ in 0..2 {
+        let bytes = output(&mut one);
+        assert!(feed(&mut other, &bytes, now).unwrap().is_empty());
+        let bytes = output(&mut other);
+        assert!(feed(&mut one, &bytes, now).unwrap().is_empty());
+    }
+    assert!(output(&mut one).is_empty() && output(&mut other).is_empty());
     (one, other)
 }
 
@@ -206,13 +221,14 @@ fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
     };
     let (mut one, _) = pair(limits);
     let now = Instant::now();
-    let ping = frame(13, &[]);
-    feed(&mut one, &ping.repeat(100), now).unwrap();
+    let ping = frame(13, &[0]);
+    // Three came with the greeting.
+    feed(&mut one, &ping.repeat(97), now).unwrap();
     let error = feed(&mut one, &ping, now).unwrap_err();
     assert_eq!(error, Broken::Flood);
     // Another second.
     let (mut one, _) = pair(limits);
-    feed(&mut one, &ping.repeat(100), now).unwrap();
+    feed(&mut one, &ping.repeat(97), now).unwrap();
     feed(&mut one, &ping.repeat(100), now + Duration::from_secs(2)).unwrap();
     // A nack for each call.
     let (mut one, mut other) = pair(limits);
@@ -290,25 +306,86 @@ fn an_answer_overtakes_a_request_of_which_half_is_written() {
 
 #[test]
 fn a_peer_that_is_silent_is_asked_and_then_given_up() {
-    let (mut one, mut other) = pair(Limits::default());
+    let limits = Limits::default();
+    let (mut one, mut other) = (session("one", limits), session("other", limits));
     let start = Instant::now();
     let secs = Duration::from_secs;
-    feed(&mut one, &frame(14, &[]), start).unwrap();
-    assert_eq!(one.tick(start).unwrap(), start + secs(5));
-    assert!(output(&mut one).is_empty());
-    assert_eq!(one.tick(start + secs(5)).unwrap(), start + secs(15));
+    feed(&mut one, &output(&mut other), start).unwrap();
+    feed(&mut other, &output(&mut one), start).unwrap();
     assert_eq!(one.stats().pings, 1);
-    let ping = output(&mut one);
-    assert_eq!(ping, frame(13, &[]));
-    // It is asked once.
-    one.tick(start + secs(6)).unwrap();
+    // By the peer's patience, which is 10 s, it is asked three times at least.
+    let third = secs(10) / 3;
+    assert_eq!(one.tick(start).unwrap(), start + third);
     assert!(output(&mut one).is_empty());
+    assert_eq!(one.tick(start + third).unwrap(), start + 2 * third);
+    assert_eq!(one.stats().pings, 2);
+    let ping = output(&mut one);
+    // Its time: 3.3 s, in microseconds.
+    assert!(ping.starts_with(&[6, 0, 0, 0, 13]) && ping.len() == 10, "{ping:?}");
+    one.tick(start + secs(4)).unwrap();
+    assert!(output(&mut one).is_empty());
+    output(&mut other);
     feed(&mut other, &ping, start).unwrap();
     let pong = output(&mut other);
-    assert_eq!(pong, frame(14, &[]));
+    assert_eq!(pong[4], 14);
+    assert_eq!(pong[5..10], ping[5..]);
     feed(&mut one, &pong, start + secs(7)).unwrap();
-    assert_eq!(one.tick(start + secs(7)).unwrap(), start + secs(12));
+    one.tick(start + secs(7)).unwrap();
+    assert_eq!(one.tick(start + secs(21)).unwrap(), start + secs(22));
     assert_eq!(one.tick(start + secs(22)).unwrap_err(), Broken::Silent);
+}
+
+/// A call of one's, as it comes to the other at that time: is it to be begun?
+fn is_begun(other: &mut Session, bytes: &[u8], now: Instant) -> bool {
+    other.heard(bytes.len(), now);
+    match other.receive(bytes, now).unwrap() {
+        Some((_, Some(Incoming::Request { until, .. }))) => {
+            let deadline = other.deadline(until);
+            other.is_awaited(now) && deadline.is_none_or(|deadline| now < deadline)
+        }
+        came => panic!("{came:?}"),
+    }
+}
+
+#[test]
+fn a_request_is_begun_before_its_caller_has_given_it_up_wherever_it_was_held_up() {
+    let secs = Duration::from_secs;
+    // Held up by whom it may be: it comes so much later.
+    for (late, waits, begun) in [
+        (secs(0), Some(secs(2)), true),
+        (secs(1), Some(secs(2)), true),
+        (secs(2), Some(secs(2)), false),
+        (secs(7), Some(secs(2)), false),
+        (secs(7), None, true),
+        // As long as a peer waits for one that says nothing, or takes nothing.
+        (secs(9), None, true),
+        (secs(10), None, false),
+        (secs(3600), Some(secs(7200)), false),
+    ] {
+        let (mut one, mut other) = pair(Limits::default());
+        let now = Instant::now();
+        let call = one.begin_call().unwrap();
+        one.call(call, 1, 1, waits.map(|waits| now + waits), vec![], &[]);
+        let bytes = output(&mut one);
+        let case = format!("{late:?} late, {waits:?}");
+        assert_eq!(is_begun(&mut other, &bytes, now + late), begun, "{case}");
+    }
+}
+
+#[test]
+fn a_peer_that_still_waits_says_so_to_who_asks_it_and_one_that_does_not_has_nothing_begun() {
+    let secs = Duration::from_secs;
+    let (mut one, mut other) = pair(Limits::default());
+    let late = Instant::now() + secs(12);
+    assert!(!other.is_awaited(late));
+    other.tick(late).unwrap();
+    let ping = output(&mut other);
+    feed(&mut one, &ping, late).unwrap();
+    let pong = output(&mut one);
+    feed(&mut other, &pong, late + secs(1)).unwrap();
+    assert!(other.is_awaited(late + secs(1)));
+    // Since it was asked, not since it said so.
+    assert!(!other.is_awaited(late + secs(10)));
 }
 
 #[test]
@@ -322,14 +399,14 @@ fn a_handshake_and_a_write_take_so_long_and_no_longer() {
     let (mut one, _) = pair(Limits::default());
     one.stalled(start);
     one.stalled(start + secs(5));
-    feed(&mut one, &frame(14, &[]), start + secs(9)).unwrap();
+    feed(&mut one, &frame(14, &[0, 0]), start + secs(9)).unwrap();
     one.tick(start + secs(9)).unwrap();
     assert_eq!(one.tick(start + secs(10)).unwrap_err(), Broken::SlowPeer);
     // Any progress counts.
     let (mut one, _) = pair(Limits::default());
     one.stalled(start);
     one.written(0);
-    feed(&mut one, &frame(14, &[]), start + secs(9)).unwrap();
+    feed(&mut one, &frame(14, &[0, 0]), start + secs(9)).unwrap();
     one.tick(start + secs(10)).unwrap();
 }
 
@@ -363,7 +440,7 @@ fn who_is_not_to_be_spoken_with_hears_why() {
     assert_eq!(other_node.0, told(Refusal::Node("mallory".to_owned())).0);
     // Behind length, kind and magic: the versions, one byte each.
     let newer = refusal(one(), |hello| (hello[13], hello[14]) = (7, 9), |_| {});
-    assert_eq!(newer.0, told(Refusal::Version(1, 1)).0);
+    assert_eq!(newer.0, told(Refusal::Version(2, 2)).0);
     let codec = refusal(
         one(),
         |hello| {
@@ -374,7 +451,7 @@ fn who_is_not_to_be_spoken_with_hears_why() {
     );
     assert_eq!(codec.0, told(Refusal::Codec("postcard".to_owned())).0);
     // What it is told: the greeting is good for it, and the refusal comes next.
-    assert_eq!(newer.1, told(Refusal::Version(1, 1)).1);
+    assert_eq!(newer.1, told(Refusal::Version(2, 2)).1);
     assert_eq!(codec.1, told(Refusal::Codec("postcard".to_owned())).1);
     assert_eq!(other_node.1, told(Refusal::Node("mallory".to_owned())).1);
 }

@@ -28,7 +28,8 @@ pub enum Carried {
     Mine(u32),
     /// An actor of the receiver, by the number under which the receiver exports it.
     Yours(u32),
-    /// A reply: who answers this call of the sender, and how many microseconds it waits (0: for ever).
+    /// A reply: who answers this call of the sender, and until when it waits, by the sender's clock (0:
+    /// for ever).
     Reply(u32, u64),
     /// An actor of the sender that has ended.
     Gone,
@@ -95,6 +96,9 @@ pub trait Port: Any + Send {
         pending: Box<dyn Pending>,
         deadline: Option<Instant>,
     ) -> Result<u32, Malformed>;
+
+    /// When that is here, by the peer's clock; 0 is never.
+    fn deadline(&self, until: u64) -> Option<Instant>;
 
     /// Takes what stands at a place of the table of the message that is decoded.
     fn carried(&mut self, place: u32) -> Option<Carried>;

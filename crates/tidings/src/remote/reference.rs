@@ -1,7 +1,6 @@
 //! References and replies as serde sees them: a place in the table of what the message carries.
 
 use std::any::TypeId;
-use std::time::Duration;
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
@@ -14,7 +13,6 @@ use super::proxy::{Awaited, ended, import};
 use super::{Malformed, Port};
 use crate::actor::{ActorRef, Recipient, Reference, Reply};
 use crate::primitive::Arc;
-use crate::time::Instant;
 
 /// Exports the actor of a reference to the peer. Gives the place in the table.
 ///
@@ -111,8 +109,8 @@ impl<'de, R: Serialize + Send + 'static> Deserialize<'de> for Reply<R> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let place = u32::deserialize(deserializer)?;
         let reply = with(|port| match port.carried(place) {
-            Some(Carried::Reply(call, left)) => {
-                let deadline = (left > 0).then(|| Instant::now() + Duration::from_micros(left));
+            Some(Carried::Reply(call, until)) => {
+                let deadline = port.deadline(until);
                 let (reply, answers) = Self::pair(deadline, None);
                 port.serve(call, Box::new(Answering::new(answers)))?;
                 Ok(reply)
