@@ -394,11 +394,12 @@ class Hostile(unittest.TestCase):
 
     def greet(self, **change):
         hello = ["versions", "node", "incarnation", "cluster", "codec"]
-        usual = [(1, 1), "mallory", 1, "", "postcard"]
+        usual = [(2, 2), "mallory", 1, "", "postcard"]
         said = [change.get(name, value) for name, value in zip(hello, usual)]
         limits = t.Limits()
         sizes = [limits.message, limits.calls, limits.window, limits.link_window]
-        return frames.frame(frames.HELLO, (frames.MAGIC, *said, *sizes))
+        hello = frames.frame(frames.HELLO, (frames.MAGIC, *said, *sizes, 10_000_000))
+        return hello + frames.frame(frames.PONG, (0, 1))
 
     def test_each_broken_rule_has_its_reason(self):
         def frame(kind, rest):
@@ -424,7 +425,7 @@ class Hostile(unittest.TestCase):
             (frames.frame(frames.BOUND, (7, t.Ok(1))), True, "protocol", {}),
             (big, True, "message-too-large", {"message": 90_000}),
             (tell * 9, True, "credit", {"window": (8, 1000), "link_window": (8, 1000)}),
-            (frames.frame(frames.PONG, None) * 11, True, "flood", {"control": 10}),
+            (frames.frame(frames.PONG, (0, 1)) * 11, True, "flood", {"control": 10}),
             (frame(frames.PING | frames.MORE, b""), True, "protocol", {}),
             (self.greet(), True, "protocol", {}),
             (first + first, True, "protocol", {}),
@@ -461,14 +462,32 @@ class Hostile(unittest.TestCase):
         self.assertIsInstance(refused.header, errors.OtherCluster)
 
     def frames_of(self, count):
-        """The next frames that the link writes."""
+        """The next frames that the link writes, but for its word to a greeting and what it asks."""
         data, found = bytearray(), []
         while len(found) < count:
             while (parsed := frames.parse(data, frames.LONGEST)) is None:
                 data += self.theirs.recv(4096)
             del data[: parsed[0]]
-            found.append(parsed[1])
+            frame = parsed[1]
+            if frame.kind != frames.PING and (frame.kind != frames.PONG or frame.header[0] > 0):
+                found.append(frame)
         return found
+
+    def test_nothing_is_begun_before_the_peer_has_said_its_clock_nor_what_it_has_given_up(self):
+        self.victim()
+        get = g.Counter.METHODS["get"].number
+        hello = self.greet()
+        hello = hello[: 4 + int.from_bytes(hello[:4], "little")]
+        self.theirs.sendall(hello + frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
+        for number, until in ((1, 0), (2, 5_000_000), (3, 50_000_000)):
+            self.theirs.sendall(frames.frame(frames.CALL, (number, 0, get, until, [])))
+        self.theirs.sendall(frames.frame(frames.PING, 7))
+        kinds = {frame.kind for frame in self.frames_of(3)}
+        self.assertEqual(kinds, {frames.HELLO, frames.BOUND, frames.PONG})
+        self.theirs.sendall(frames.frame(frames.PONG, (0, 10_000_000)))
+        answers = {frame.header[0]: frame.header[1] for frame in self.frames_of(3)}
+        self.assertEqual(type(answers[2].error), errors.Timeout)
+        self.assertEqual([type(answers[number]) for number in (1, 3)], [t.Ok, t.Ok])
 
     def test_what_a_message_carries_that_cannot_be_read_is_accounted_for(self):
         link = self.victim()
@@ -477,7 +496,7 @@ class Hostile(unittest.TestCase):
         self.theirs.sendall(self.greet())
         self.theirs.sendall(frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
         self.theirs.sendall(frames.frame(frames.TELL, (0, later, carried), b"\xff"))
-        self.theirs.sendall(frames.frame(frames.PING, None))
+        self.theirs.sendall(frames.frame(frames.PING, 5))
         seen = {frame.kind: frame.header for frame in self.frames_of(5)}
         self.assertEqual(seen[frames.RELEASE], (5, 1))
         number, outcome = seen[frames.ANSWER]
@@ -509,7 +528,8 @@ class Hostile(unittest.TestCase):
         link = self.victim(idle=0.05, silence=0.2)
         self.theirs.sendall(self.greet())
         self.assertEqual(link.down().kind, "silent")
-        self.assertEqual(link.stats()["pings"], 1)
+        # When it has greeted, and then after each time without a word.
+        self.assertGreaterEqual(link.stats()["pings"], 3)
 
     def test_a_peer_that_does_not_read_is_given_up(self):
         link = self.victim(stall=0.1, silence=LONG)

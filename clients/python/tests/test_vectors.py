@@ -11,13 +11,14 @@ from tidings_client import codec, errors, frames, shape
 PATH = pathlib.Path(__file__).parents[3] / "crates" / "tidings-link" / "vectors.json"
 VECTORS = json.loads(PATH.read_text(encoding="utf-8"))
 FIELDS = {
-    frames.HELLO: "magic versions node incarnation cluster codec message calls window link_window",
-    frames.CALL: "id target method left carried",
+    frames.HELLO: "magic versions node incarnation cluster codec message calls window link_window patience",
+    frames.CALL: "id target method until carried",
     frames.TELL: "target method carried",
     frames.ANSWER: "id outcome",
     frames.CREDIT: "target grant",
     frames.DOWN: "target end",
     frames.RELEASE: "target count",
+    frames.PONG: "at clock",
     frames.BIND: "id name token interface methods",
     frames.BOUND: "id outcome",
 }

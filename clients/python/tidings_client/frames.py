@@ -13,7 +13,7 @@ from .codec import Codec, Reader
 from .trace import Trace
 
 MAGIC = b"tidings\n"
-VERSIONS = (1, 1)
+VERSIONS = (2, 2)
 CODEC = "postcard"
 
 # A longer body goes in parts.
@@ -47,8 +47,8 @@ class ReplyFor:
     """A reply: the answer of the sender's call."""
 
     call: int
-    # Microseconds that the caller waits; 0: for ever.
-    left: int
+    # Until when the caller waits, by its clock; 0: for ever.
+    until: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +90,7 @@ _UNBOUND = "Unbound<NoSuchName|OtherInterface(str)|Schema(str)|TooMany>"
 HEADERS = {
     kind: Codec(shape, CLASSES)
     for kind, shape in {
-        HELLO: f"([u8;8],(u16,u16),str,u64,str,str,u32,u32,{_GRANT},{_GRANT})",
+        HELLO: f"([u8;8],(u16,u16),str,u64,str,str,u32,u32,{_GRANT},{_GRANT},u64)",
         REFUSED: "Refusal<Version(u16,u16)|Cluster(str)|Codec(str)|Node(str)|Overloaded|Linked>",
         CALL: f"(u32,u32,[u8;4],u64,{_CARRIED})",
         TELL: f"(u32,[u8;4],{_CARRIED})",
@@ -102,8 +102,8 @@ HEADERS = {
         RELEASE: "(u32,u32)",
         BIND: "(u32,str,[u8],str,[(str,[u8;4])])",
         BOUND: f"(u32,Result<u32|{_UNBOUND}>)",
-        PING: "()",
-        PONG: "()",
+        PING: "u64",
+        PONG: "(u64,u64)",
         BYE: "()",
     }.items()
 }

@@ -192,7 +192,7 @@ class Hub:
             else:
                 waiting = self.calls[number]
                 waiting.queued = self.session.call(
-                    number, to.number, method.number, left_of(deadline), carried, body
+                    number, to.number, method.number, deadline, carried, body
                 )
                 if deadline is not None:
                     entry = (deadline, next(self.tie), waiting, number)
@@ -337,8 +337,8 @@ class Hub:
 
     def take_reply(self, place: int, of: Codec) -> Any:
         match self.take(place):
-            case frames.ReplyFor(number, left):
-                request = self.serve(number, left)
+            case frames.ReplyFor(number, until):
+                request = self.serve(number, until)
                 if request is not None:
                     return Reply(
                         lambda outcome: self.answer(number, request, of, outcome),
@@ -429,12 +429,12 @@ class Hub:
             target.watch(known.stop)
         return known
 
-    def serve(self, number: int, left: int) -> Request | None:
+    def serve(self, number: int, until: int) -> Request | None:
         """The peer's call is under way; `None`: it was refused."""
         if not self.session.serve(number):
             self.session.answer(number, Err(errors.Overloaded()))
             return None
-        request = Request(time.monotonic() + left / 1e6 if left else None)
+        request = Request(self.session.clock.deadline(until))
         self.served[number] = request
         return request
 
@@ -472,8 +472,3 @@ class Hub:
             target.end = end
             watchers, target.watchers = target.watchers, []
             self.tell_later.extend(partial(told, end) for told in watchers)
-
-
-def left_of(deadline: float | None) -> int:
-    """Microseconds until then; 0 is for ever."""
-    return 0 if deadline is None else max(1, int((deadline - time.monotonic()) * 1e6))

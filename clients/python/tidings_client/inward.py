@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -23,33 +24,46 @@ class Inward(Hub):
                 peer = self.session.peer
                 assert peer is not None
                 self.tell_later.append(lambda: self.up.settle(peer))
-            case frames.CALL | frames.TELL:
-                self.requested(frame)
+            case frames.CALL | frames.TELL | frames.NACK | frames.RELEASE | frames.BYE:
+                # In their order: a request that waits needs what those behind it give up.
+                self.session.held.append(frame)
+                self.go_on()
+            case frames.PONG:
+                self.go_on()
             case frames.ANSWER:
                 self.answered(header[0], header[1], frame.body)
-            case frames.NACK:
-                self.nacked(header)
             case frames.DOWN:
                 self.peer_down(*header)
-            case frames.RELEASE:
-                self.given_back(*header)
             case frames.BIND:
                 self.asked(*header)
             case frames.BOUND:
                 self.bound(*header)
-            case frames.BYE:
-                self.session.drain()
         # Credit, a number of a call, or the end of an actor.
         self.room.notify_all()
+
+    def go_on(self) -> None:
+        """Handles what waited until it is known that the peer still does."""
+        session = self.session
+        while session.held and session.clock.is_awaited(time.monotonic()):
+            frame = session.held.popleft()
+            match frame.kind:
+                case frames.NACK:
+                    self.nacked(frame.header)
+                case frames.RELEASE:
+                    self.given_back(*frame.header)
+                case frames.BYE:
+                    session.drain()
+                case _:
+                    self.requested(frame)
 
     def requested(self, frame: frames.Frame) -> None:
         session, target, size = self.session, target_of(frame), len(frame.body)
         called = frame.kind == frames.CALL
-        number, left = (frame.header[0], frame.header[3]) if called else (None, 0)
+        number, until = (frame.header[0], frame.header[3]) if called else (None, 0)
         self.carried = list(frame.header[-1])
         request: Request | None = Request()
         if number is not None:
-            request = self.serve(number, left)
+            request = self.serve(number, until)
         if request is None:
             self.leftovers()
             session.taken(target, size)

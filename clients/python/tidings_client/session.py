@@ -79,6 +79,47 @@ class Numbers:
         return True
 
 
+class Clock:
+    """The clock of the peer, as far as what it says of it goes.
+
+    Times on the wire are microseconds since the beginning of who says them. A ping says when it went,
+    and its answer what the clock of the other was after that: that is not further ahead than the
+    difference of both. And who answered a ping has heard us since, and waits for its patience.
+    """
+
+    def __init__(self, begun: float) -> None:
+        self.begun = begun
+        self.patience = 0
+        self._ahead: int | None = None
+        self._answered: int | None = None
+
+    def micros(self, at: float) -> int:
+        return max(0, int((at - self.begun) * 1e6))
+
+    def until(self, deadline: float | None) -> int:
+        """A deadline for the peer; 0 is for ever."""
+        return 0 if deadline is None else max(1, self.micros(deadline))
+
+    def answer(self, asked: int, there: int, now: float) -> None:
+        here = self.micros(now)
+        asked = min(asked, here)
+        self._answered = max(asked, self._answered or 0)
+        least, most = there - here, there - asked
+        if self._ahead is None or not least <= self._ahead <= most:
+            self._ahead = most
+
+    def deadline(self, until: int) -> float | None:
+        """When that is here; what is not known has passed."""
+        if until == 0:
+            return None
+        here = 0 if self._ahead is None else until - self._ahead
+        return self.begun + here / 1e6
+
+    def is_awaited(self, now: float) -> bool:
+        """Does the peer still wait for what it has asked?"""
+        return self._answered is not None and self.micros(now) < self._answered + self.patience
+
+
 class Purse:
     """What we may send: a window for each target, and one for the link."""
 
@@ -193,7 +234,11 @@ class Session:
         # The names that the peer may have; any if there are none.
         self.expect = expect
         self.peer: Peer | None = None
-        self.begun = self.heard = now
+        self.begun = self.heard = self.ask = now
+        self.clock = Clock(now)
+        # What belongs to requests, and waits until it is known that the peer still does.
+        self.held: deque[Frame] = deque()
+        self._asks = limits.idle
         self.stats: Counter[str] = Counter()
         self.calls = Numbers(0)
         self.served: set[int] = set()
@@ -205,7 +250,6 @@ class Session:
         self._input = bytearray()
         self._parts: dict[int, tuple[Frame, bytearray]] = {}
         self._control = (now, 0)
-        self._pinged = False
         self._purse = Purse((0, 0), (0, 0))
         self._ledger = Ledger(limits.window, limits.link_window)
         self._send(
@@ -221,6 +265,7 @@ class Session:
                 limits.calls,
                 limits.window,
                 limits.link_window,
+                int(min(limits.silence, limits.stall) * 1e6),
             ),
         )
 
@@ -256,11 +301,18 @@ class Session:
         )
 
     def call(
-        self, call: int, target: int, method: bytes, left: int, carried: list[Any], body: bytearray
+        self,
+        call: int,
+        target: int,
+        method: bytes,
+        deadline: float | None,
+        carried: list[Any],
+        body: bytearray,
     ) -> Queued:
         self.stats["calls_out"] += 1
         self._purse.spend(target, len(body))
-        return self._send(frames.CALL, (call, target, method, left, carried), body, 2)
+        until = self.clock.until(deadline)
+        return self._send(frames.CALL, (call, target, method, until, carried), body, 2)
 
     def tell(self, target: int, method: bytes, carried: list[Any], body: bytearray) -> Queued:
         self.stats["tells_out"] += 1
@@ -290,6 +342,16 @@ class Session:
     def bound(self, number: int, outcome: Any) -> None:
         self._send(frames.BOUND, (number, outcome))
 
+    def ping(self, now: float) -> None:
+        """Asks the peer for a word."""
+        self.ask = now + self._asks
+        self.stats["pings"] += 1
+        self._send(frames.PING, self.clock.micros(now))
+
+    def pong(self, at: int, now: float) -> None:
+        """Answers a ping of that time, or the peer's greeting, which is one of time 0."""
+        self._send(frames.PONG, (at, self.clock.micros(now)))
+
     def drain(self) -> None:
         """Begins no more calls."""
         if not self.drains:
@@ -298,7 +360,7 @@ class Session:
 
     def is_drained(self) -> bool:
         """Is all done, on both sides?"""
-        busy = self.calls.used or self.served or self.waiting
+        busy = self.calls.used or self.served or self.waiting or self.held
         return self.drains and self.peer_drains and not busy
 
     def taken(self, target: int, size: int) -> None:
@@ -326,7 +388,6 @@ class Session:
     def receive(self, data: bytes, now: float) -> list[Frame]:
         """Takes bytes; gives the messages that are whole, the peer's greeting first."""
         self.heard = now
-        self._pinged = False
         self._input += data
         found: list[Frame] = []
         while True:
@@ -336,16 +397,17 @@ class Session:
                 return found
             length, frame = parsed
             del self._input[:length]
-            message = self._greeting(frame) if self.peer is None else self._frame(frame, now)
+            message = self._greeting(frame, now) if self.peer is None else self._frame(frame, now)
             if message is not None:
                 found.append(message)
 
-    def _greeting(self, frame: Frame) -> Frame:
+    def _greeting(self, frame: Frame, now: float) -> Frame:
         if frame.kind == frames.REFUSED:
             raise errors.LinkDown("refused-by-peer", str(frame.header), frame.header)
         if frame.kind != frames.HELLO or frame.more or frame.header[0] != frames.MAGIC:
             raise errors.LinkDown("protocol", "it does not begin with a greeting")
-        _, versions, node, incarnation, cluster, codec, message, calls, window, link = frame.header
+        _, versions, node, incarnation, cluster, codec, message, calls, *rest = frame.header
+        window, link, patience = rest
         why = self._objection(versions, node, cluster, codec)
         if why is not None:
             self._send(frames.REFUSED, why)
@@ -353,6 +415,11 @@ class Session:
         self._purse = Purse(window, link)
         self.calls = Numbers(min(calls, 1 << 20))
         self.peer = Peer(node, incarnation, message, calls)
+        self.clock.patience = patience
+        self._asks = min(self.limits.idle, max(0.01, patience / 3e6))
+        # Before all requests: the peer begins none before it knows this.
+        self.pong(0, now)
+        self.ping(now)
         return frame
 
     def _objection(
@@ -381,7 +448,9 @@ class Session:
             case frames.CREDIT:
                 self._purse.add(*frame.header)
             case frames.PING:
-                self._send(frames.PONG, None)
+                self.pong(frame.header, now)
+            case frames.PONG:
+                self.clock.answer(*frame.header, now)
             case frames.BYE:
                 self.peer_drains = True
             case frames.REFUSED:
@@ -456,13 +525,9 @@ class Session:
             if now >= self.stalled + limits.stall:
                 raise errors.LinkDown("slow-peer")
             due = min(due, self.stalled + limits.stall)
-        if now < self.heard + limits.idle:
-            return min(due, self.heard + limits.idle)
-        if not self._pinged:
-            self._pinged = True
-            self.stats["pings"] += 1
-            self._send(frames.PING, None)
-        return due
+        if now >= self.ask:
+            self.ping(now)
+        return min(due, self.ask)
 
 
 def target_of(frame: Frame) -> int:

@@ -38,6 +38,7 @@ type Timer = Pin<Box<<tidings::time::After as IntoFuture>::IntoFuture>>;
 /// The future that moves a link. Ready when the link has ended; dropped, it ends the link.
 pub struct Driver<S> {
     stream: S,
+    give_up: fn(&S),
     // Not there while it is the port of this thread.
     hub: Option<Box<Hub>>,
     shared: Arc<Shared>,
@@ -95,14 +96,16 @@ pub fn link<S>(stream: S, options: Options) -> (Link, Driver<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    link_to(stream, options, None)
+    link_to(stream, options, None, |_| {})
 }
 
-/// As [`link`]; with the table in which it is to have a place, and whether we have connected.
+/// As [`link`]; with the table in which it is to have a place, and whether we have connected; and what
+/// makes that nothing arrives any more of what was written to the stream.
 pub(crate) fn link_to<S>(
     stream: S,
     options: Options,
     peers: Option<(&Peers, bool)>,
+    give_up: fn(&S),
 ) -> (Link, Driver<S>)
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -122,6 +125,7 @@ where
     let hub = Hub::new(session, Arc::clone(&shared), exports, format, now);
     let driver = Driver {
         stream,
+        give_up,
         hub: Some(Box::new(hub)),
         shared,
         state: Arc::clone(&link.state),
@@ -348,9 +352,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
         }
     }
 
-    /// The link ends: what can be written at once is.
+    /// The link ends: what can be written at once is. Not where it is we who do not wait any more: what
+    /// a network that is cut holds up would be done when nobody knows of it.
     fn end(&mut self, broken: Broken, cx: &mut Context<'_>) {
-        let _ = self.write(cx);
+        if matches!(broken, Broken::Dropped | Broken::Silent | Broken::SlowPeer) {
+            (self.give_up)(&self.stream);
+        } else {
+            let _ = self.write(cx);
+        }
         let _ = Pin::new(&mut self.stream).poll_close(cx);
         self.close(broken);
     }

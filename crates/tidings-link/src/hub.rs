@@ -231,8 +231,9 @@ impl Hub {
 
     /// Forgets an actor of ours that the peer does not refer to, once it has its messages.
     pub(crate) fn forget(&mut self, target: u32) {
-        let done = |out: &mut Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
-        if !self.exports.get_mut(&target).is_some_and(done) {
+        let done = |out: &Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
+        let held = |(of, _): &(u32, Queued)| *of == target;
+        if !self.exports.get(&target).is_some_and(done) || self.held.iter().any(held) {
             return;
         }
         self.session.settle(target);

@@ -110,6 +110,7 @@ impl Hub {
             return (self, Ok(()));
         }
         if !self.held.is_empty() || !self.session.is_awaited(self.now) {
+            self.session.doubt(self.now);
             self.held.push_back((target, request.queued()));
             return (self, Ok(()));
         }
@@ -138,6 +139,8 @@ impl Hub {
             if result.is_err() {
                 return (self, result);
             }
+            // Its reference may have been given up behind it.
+            self.forget(target);
         }
         self.poll_due()
     }

@@ -16,6 +16,19 @@ pub(crate) enum Stream {
     Tls(Box<futures_rustls::TlsStream<TcpStream>>),
 }
 
+impl Stream {
+    /// What was written, and has not arrived when this is dropped, does not arrive.
+    pub(crate) fn give_up(&self) {
+        // One that is broken gives it up by itself.
+        let _ = match self {
+            Self::Tcp(stream) => stream.set_zero_linger(),
+            Self::Unix(_) => Ok(()),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.get_ref().0.set_zero_linger(),
+        };
+    }
+}
+
 macro_rules! of_each {
     ($self:ident, $stream:ident => $do:expr) => {
         match $self.get_mut() {

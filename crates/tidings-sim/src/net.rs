@@ -8,7 +8,7 @@
 //! All of it is one state behind the world's lock (`world.rs`); the sockets are in `socket.rs`. Wakers
 //! are collected here and woken by the caller, without the lock.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -124,6 +124,8 @@ struct End {
     closed: bool,
     /// Nobody has this end any more.
     dropped: bool,
+    /// When that is so, what has not arrived is given up.
+    gives_up: bool,
     /// Bytes it has sent that were not read.
     unread: usize,
     /// When the last of what it has sent arrives.
@@ -142,6 +144,7 @@ impl End {
             failed: None,
             closed: false,
             dropped: false,
+            gives_up: false,
             unread: 0,
             last: Duration::ZERO,
             reader: None,
@@ -226,10 +229,7 @@ impl Net {
     fn send(&mut self, id: usize, from: usize, happening: Happening, context: &mut Context<'_>) {
         let [here, there] = [from, 1 - from].map(|end| self.connections[id].ends[end].node);
         let latency = self.latency(here, there, context.decisions);
-        let end = &mut self.connections[id].ends[from];
-        end.last = end.last.max(context.now + latency);
-        let time = end.last;
-        self.plan(time, happening);
+        self.plan_behind(context.now + latency, happening);
     }
 
     /// The link that something passes at the moment it would arrive.
@@ -246,8 +246,10 @@ impl Net {
             let what = || happening.words();
             self.sights.passage(context.now, node, other, arrived, what);
             if !arrived {
-                let link = self.links.entry((node, other)).or_default();
-                link.held.push(happening);
+                if !self.is_given_up(&happening) {
+                    let link = self.links.entry((node, other)).or_default();
+                    link.held.push(happening);
+                }
                 return;
             }
         }
@@ -488,6 +490,19 @@ impl Net {
         }
     }
 
+    /// Would somebody have to send it once more who does not any more?
+    fn is_given_up(&self, happening: &Happening) -> bool {
+        let sender = |(id, end): (usize, usize)| &self.connections[id].ends[end];
+        let sent = matches!(happening, Happening::Bytes(..) | Happening::Finish(..));
+        let sender = happening.sender().map(sender);
+        sent && sender.is_some_and(|end| end.dropped && end.gives_up)
+    }
+
+    /// What has not arrived when this end is dropped does not arrive.
+    pub(crate) fn give_up(&mut self, id: usize, end: usize) {
+        self.connections[id].ends[end].gives_up = true;
+    }
+
     /// Nobody has this end any more.
     pub(crate) fn drop_end(&mut self, id: usize, end: usize, context: &mut Context<'_>) {
         let failed = matches!(self.connections[id].state, Asked::Failed(_));
@@ -495,9 +510,15 @@ impl Net {
         if std::mem::replace(&mut this.dropped, true) || this.failed.is_some() || failed {
             return;
         }
-        if this.inbound.is_empty() {
+        if this.inbound.is_empty() && !this.gives_up {
             self.close(id, end, context);
         } else {
+            // What a cut link holds is sent no more; what is under way elsewhere arrives.
+            let mut links = std::mem::take(&mut self.links);
+            for link in links.values_mut() {
+                link.held.retain(|happening| !self.is_given_up(happening));
+            }
+            self.links = links;
             let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
             self.send(id, end, reset, context);
         }
@@ -547,29 +568,47 @@ impl Net {
         let link = self.links.entry((from, to)).or_default();
         link.cut = cut;
         if !cut {
-            for happening in std::mem::take(&mut link.held) {
-                let latency = self.latency(from, to, context.decisions);
-                // In the order in which it was held, for each connection.
-                let time = match self.agenda_end(&happening) {
-                    Some(last) => last.max(context.now + latency),
-                    None => context.now + latency,
-                };
-                self.note_end(&happening, time);
-                self.plan(time, happening);
-            }
+            let held = std::mem::take(&mut link.held);
+            self.send_again(from, to, held, context);
         }
     }
 
-    /// When the last thing arrives that was sent as this was.
-    fn agenda_end(&self, happening: &Happening) -> Option<Duration> {
-        let (id, end) = happening.sender()?;
-        Some(self.connections[id].ends[end].last)
+    /// What a link held that was cut is on its way again, and before all that was sent after it on the
+    /// same connection.
+    fn send_again(
+        &mut self,
+        from: usize,
+        to: usize,
+        held: Vec<Happening>,
+        context: &mut Context<'_>,
+    ) {
+        let senders: BTreeSet<_> = held.iter().filter_map(Happening::sender).collect();
+        let agenda = std::mem::take(&mut self.agenda).into_iter();
+        let (behind, others): (BTreeMap<_, _>, BTreeMap<_, _>) = agenda.partition(|(_, next)| {
+            let sender = next.sender();
+            sender.is_some_and(|sender| senders.contains(&sender))
+        });
+        self.agenda = others;
+        for (id, end) in senders {
+            self.connections[id].ends[end].last = context.now;
+        }
+        for happening in held {
+            let time = context.now + self.latency(from, to, context.decisions);
+            self.plan_behind(time, happening);
+        }
+        for ((time, _), happening) in behind {
+            self.plan_behind(time, happening);
+        }
     }
 
-    fn note_end(&mut self, happening: &Happening, time: Duration) {
+    /// It happens then, or when all has that was sent before it.
+    fn plan_behind(&mut self, mut time: Duration, happening: Happening) {
         if let Some((id, end)) = happening.sender() {
-            self.connections[id].ends[end].last = time;
+            let last = &mut self.connections[id].ends[end].last;
+            *last = time.max(*last);
+            time = *last;
         }
+        self.plan(time, happening);
     }
 
     /// How long from one node to another, from now on; `None`: between any two that have none.

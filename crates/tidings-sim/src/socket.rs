@@ -139,4 +139,9 @@ impl Socket for Stream {
             .world
             .with_net(|net, _| net.addresses(self.id, self.end))[1])
     }
+
+    fn set_zero_linger(&mut self) -> Result<()> {
+        self.world.with_net(|net, _| net.give_up(self.id, self.end));
+        Ok(())
+    }
 }

@@ -146,6 +146,8 @@ pub struct Session {
     asks: Duration,
     /// Since when nothing could be written.
     stalled: Option<Instant>,
+    /// Since when a request waits for the peer to say that it still waits.
+    doubted: Option<Instant>,
     /// Control frames in this second.
     control: (Instant, u32),
     drains: bool,
@@ -191,6 +193,7 @@ impl Session {
             ask: now,
             asks: limits.idle,
             stalled: None,
+            doubted: None,
             control: (now, 0),
             drains: false,
             peer_drains: false,
@@ -322,6 +325,13 @@ impl Session {
         self.clock.is_awaited(now)
     }
 
+    /// A request waits, because it is not known whether the peer still does.
+    pub(crate) fn doubt(&mut self, now: Instant) {
+        if !self.is_awaited(now) {
+            self.doubted.get_or_insert(now);
+        }
+    }
+
     /// Asks the peer for a word.
     pub fn ping(&mut self, now: Instant) {
         self.ask = now + self.asks;
@@ -334,11 +344,7 @@ impl Session {
     /// before the ping has come.
     pub fn pong(&mut self, at: u64, now: Instant) {
         let clock = self.clock.micros(now);
-        frame::write(
-            self.out.control.end(),
-            kind::PONG,
-            &PongHead { at, clock },
-        );
+        frame::write(self.out.control.end(), kind::PONG, &PongHead { at, clock });
     }
 
     /// A number for a call of ours; `None`: as many as the peer serves are under way.
@@ -519,6 +525,13 @@ impl Session {
             return Err(Broken::Silent);
         }
         let mut next = dead;
+        if let Some(since) = self.doubted {
+            // Its words come, and too late.
+            if now >= since + limits.silence {
+                return Err(Broken::Silent);
+            }
+            next = next.min(since + limits.silence);
+        }
         if let Some(since) = self.stalled {
             if now >= since + limits.stall {
                 return Err(Broken::SlowPeer);

@@ -168,6 +168,7 @@ impl Session {
             kind::PONG => {
                 let pong: PongHead = header(rest)?.0;
                 self.clock.answer(pong.at, pong.clock, now);
+                self.doubted.take_if(|_| self.clock.is_awaited(now));
                 Incoming::Pong
             }
             kind::BYE => {

@@ -9,6 +9,7 @@ mod faults;
 mod formats;
 mod help;
 mod known;
+mod late;
 mod limits;
 mod python;
 mod sockets;

@@ -251,6 +251,7 @@ impl AsyncWrite for Endless {
 #[test]
 fn a_peer_that_never_stops_lets_others_have_their_turn() {
     let mut peer = Peer::new(memory::pipe().0);
+    peer.session.pong(0, Instant::now());
     let greeting = peer.session.output().to_vec();
     peer.session.written(greeting.len());
     peer.session.tell(7, 1, vec![], &[1]);

@@ -458,3 +458,50 @@ async fn the_end_of_an_actor_there_is_heard_once_by_each_who_watches() {
     assert_eq!(all.len(), 3);
     assert!(all.iter().all(|exit| exit.contains("the clerk breaks")));
 }
+
+#[tidings::test(sim, seeds = 50)]
+async fn what_is_given_up_while_the_network_is_cut_is_not_begun_when_it_is_whole_again() {
+    let book = Book::default();
+    let server = server(&book);
+    sleep(Duration::from_millis(1)).await;
+    let here = world().program();
+    // Clocks need not agree, nor networks be the same in both directions.
+    server.skew(Duration::from_secs(random(100) as u64), 0);
+    server.latency_to(&here, Duration::from_millis(1)..=Duration::from_millis(30));
+    let (link, _, clerk) = connected(&connector(&server), &book).await;
+    assert_eq!(clerk.add(1).await.unwrap(), 2);
+    match random(3) {
+        0 => server.partition(&here),
+        1 => server.cut_to(&here),
+        _ => here.cut_to(&server),
+    }
+    let late = clerk.add(2).timeout(Duration::from_secs(2)).await;
+    assert!(matches!(late, Err(CallError::Timeout)), "{late:?}");
+    let closes = random(2) == 0;
+    if closes {
+        clerk.note(3).await.unwrap();
+        let unknown = tidings::spawn({
+            let clerk = clerk.clone();
+            async move { clerk.add(4).await }
+        });
+        sleep(Duration::from_millis(1)).await;
+        link.close();
+        unknown.await.unwrap().unwrap_err();
+        // What was under way where nothing is cut.
+        sleep(Duration::from_secs(1)).await;
+    }
+    let done = book.lock().done.clone();
+    sleep(Duration::from_secs(random(5) as u64)).await;
+    server.heal(&here);
+    if closes {
+        link.down().await;
+        // The next link is made when all of the first has arrived.
+        let (_link, _, clerk) = connected(&connector(&server), &book).await;
+        assert_eq!(clerk.add(5).await.unwrap(), 6);
+    } else {
+        assert_eq!(clerk.add(5).await.unwrap(), 6);
+    }
+    sleep(Duration::from_secs(60)).await;
+    let after: Vec<u64> = done.into_iter().chain([5]).collect();
+    assert_eq!(book.lock().done, after);
+}

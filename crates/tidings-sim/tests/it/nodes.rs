@@ -223,6 +223,26 @@ fn a_severed_connection_fails_at_both_ends_and_another_can_be_made() {
 }
 
 #[test]
+fn what_a_cut_link_held_comes_before_what_was_sent_after_it() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (node, here) = (echoing().await, world().program());
+        let millis = Duration::from_millis;
+        here.latency_to(&node, millis(10)..=millis(10));
+        let mut stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+        here.cut_to(&node);
+        stream.write_all(b"first ").await.unwrap();
+        tidings::after(millis(11)).await;
+        // Not there yet when the link is whole again.
+        stream.write_all(b"second").await.unwrap();
+        tidings::after(millis(1)).await;
+        here.heal(&node);
+        let mut all = [0; 12];
+        stream.read_exact(&mut all).await.unwrap();
+        assert_eq!(&all, b"first second");
+    });
+}
+
+#[test]
 fn latency_is_what_it_was_said_to_be() {
     Sim::new(0).seeds(20).run(|| async {
         let (node, here) = (echoing().await, world().program());

@@ -41,6 +41,9 @@ impl Installed {
     pub(super) fn peer_addr(&self) -> io::Result<SocketAddr> {
         lock(&self.socket).peer_addr()
     }
+    pub(super) fn set_zero_linger(&self) -> io::Result<()> {
+        lock(&self.socket).set_zero_linger()
+    }
     pub(super) fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         self.call(&self.reads, |socket, cx| {
             socket.poll_read_vectored(cx, buffers)

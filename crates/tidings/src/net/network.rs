@@ -65,6 +65,15 @@ pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
     /// # Errors
     /// As the system's.
     fn peer_addr(&self) -> io::Result<SocketAddr>;
+
+    /// As [`TcpStream::set_zero_linger`](super::TcpStream::set_zero_linger); a network that sends
+    /// nothing after the drop has nothing to do.
+    ///
+    /// # Errors
+    /// As the system's.
+    fn set_zero_linger(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A listener of a [`Network`].

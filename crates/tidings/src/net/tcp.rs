@@ -7,8 +7,9 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
-use socket2::{Domain, Type};
+use socket2::{Domain, SockRef, Type};
 
 use super::accept::{Accepting, Listen};
 use super::driver;
@@ -133,6 +134,33 @@ impl TcpStream {
         match &self.0 {
             Stream::System(io) => io.get_ref().set_nodelay(nodelay),
             Stream::Installed(_) => Ok(()),
+        }
+    }
+
+    /// Dropping the stream from here on gives up what was written and has not arrived, at once; the
+    /// other end hears of a reset. Otherwise the system goes on sending it for minutes, also when
+    /// nobody waits for what it may bring about any more.
+    ///
+    /// ```
+    /// # use tidings::net::{TcpListener, TcpStream};
+    /// # use futures::io::AsyncReadExt;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// # let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+    /// # let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    /// # let (mut other, _) = listener.accept().await.unwrap();
+    /// stream.set_zero_linger().unwrap();
+    /// drop(stream);
+    /// let error = other.read(&mut [0]).await.unwrap_err();
+    /// assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    /// # });
+    /// ```
+    ///
+    /// # Errors
+    /// As the system's.
+    pub fn set_zero_linger(&self) -> io::Result<()> {
+        match &self.0 {
+            Stream::System(io) => SockRef::from(io.get_ref()).set_linger(Some(Duration::ZERO)),
+            Stream::Installed(socket) => socket.set_zero_linger(),
         }
     }
 
