@@ -1,4 +1,4 @@
-//! Nodes: programs on machines of their own, joined by the simulated network (`net.rs`).
+//! Nodes: programs on machines of their own, joined by the simulated network (`net/`).
 //!
 //! Each is a runtime of its own, with a clock and an address; the run's loop (`run.rs`) interleaves
 //! them. A node that crashes is gone between two polls: its tasks are dropped, its connections reset.

@@ -8,7 +8,9 @@
 //! All of it is one state behind the world's lock (`world.rs`); the sockets are in `socket.rs`. Wakers
 //! are collected here and woken by the caller, without the lock.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+mod faults;
+
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{Error, ErrorKind, Result};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -521,83 +523,6 @@ impl Net {
             self.links = links;
             let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
             self.send(id, end, reset, context);
-        }
-    }
-
-    /// A node is no more: what it listened at and all its connections are gone with it.
-    pub(crate) fn crash(&mut self, node: usize, context: &mut Context<'_>) {
-        self.sights.fault(context.now, node, None, "crashes");
-        let listeners = self.listeners.iter();
-        let gone: Vec<SocketAddr> = listeners
-            .filter(|(_, listener)| listener.node == node)
-            .map(|(at, _)| *at)
-            .collect();
-        for at in gone {
-            self.listeners.remove(&at);
-        }
-        for id in 0..self.connections.len() {
-            for end in 0..2 {
-                let this = &mut self.connections[id].ends[end];
-                if this.node == node && !this.dropped {
-                    this.dropped = true;
-                    this.failed.get_or_insert(ErrorKind::ConnectionAborted);
-                    let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
-                    self.send(id, end, reset, context);
-                }
-            }
-        }
-    }
-
-    /// Ends all connections between two nodes at once, with an error at both ends.
-    pub(crate) fn sever(&mut self, a: usize, b: usize, context: &mut Context<'_>) {
-        self.sights.fault(context.now, a, Some(b), "severed");
-        for connection in &mut self.connections {
-            let nodes = [0, 1].map(|end| connection.ends[end].node);
-            if nodes == [a, b] || nodes == [b, a] {
-                for end in &mut connection.ends {
-                    end.fail(ErrorKind::ConnectionReset, context.wakers);
-                }
-            }
-        }
-    }
-
-    /// Cuts or heals what goes from one node to another.
-    pub(crate) fn cut(&mut self, from: usize, to: usize, cut: bool, context: &mut Context<'_>) {
-        let what = if cut { "cut off" } else { "healed" };
-        self.sights.fault(context.now, from, Some(to), what);
-        let link = self.links.entry((from, to)).or_default();
-        link.cut = cut;
-        if !cut {
-            let held = std::mem::take(&mut link.held);
-            self.send_again(from, to, held, context);
-        }
-    }
-
-    /// What a link held that was cut is on its way again, and before all that was sent after it on the
-    /// same connection.
-    fn send_again(
-        &mut self,
-        from: usize,
-        to: usize,
-        held: Vec<Happening>,
-        context: &mut Context<'_>,
-    ) {
-        let senders: BTreeSet<_> = held.iter().filter_map(Happening::sender).collect();
-        let agenda = std::mem::take(&mut self.agenda).into_iter();
-        let (behind, others): (BTreeMap<_, _>, BTreeMap<_, _>) = agenda.partition(|(_, next)| {
-            let sender = next.sender();
-            sender.is_some_and(|sender| senders.contains(&sender))
-        });
-        self.agenda = others;
-        for (id, end) in senders {
-            self.connections[id].ends[end].last = context.now;
-        }
-        for happening in held {
-            let time = context.now + self.latency(from, to, context.decisions);
-            self.plan_behind(time, happening);
-        }
-        for ((time, _), happening) in behind {
-            self.plan_behind(time, happening);
         }
     }
 
