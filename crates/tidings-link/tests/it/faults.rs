@@ -255,7 +255,7 @@ fn an_idle_link_stays() {
         let (_counter, server, client, _) = pair(Fault::none(), Limits::default());
         let there: CounterRef = client.get("counter").await.unwrap();
         tidings::after(Duration::from_secs(3600)).await;
-        assert_eq!(there.get().await.unwrap(), 0);
+        assert_eq!(there.get().timeout(LONG).await.unwrap(), 0);
         assert!(server.stats().await.unwrap().pings + client.stats().await.unwrap().pings > 0);
     });
 }
