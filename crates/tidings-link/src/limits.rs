@@ -40,11 +40,13 @@ pub struct Limits {
     pub decode: tidings::remote::Limits,
     /// How long a handshake may take.
     pub handshake: Duration,
-    /// After so long without a word from the peer it is asked for one.
+    /// So often the peer is asked for a word; three times in the peer's patience, if that is oftener.
     pub idle: Duration,
-    /// After so long without a word from the peer the link ends.
+    /// After so long without a word from the peer the link ends; also if its words come so late that a
+    /// request of its cannot be begun for so long.
     pub silence: Duration,
-    /// After so long without progress in writing the link ends.
+    /// After so long without progress in writing the link ends. The lesser of this and `silence` is our
+    /// patience, which the peer is told: what it has of ours is not begun when that may be over.
     pub stall: Duration,
 }
 

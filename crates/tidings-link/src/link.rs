@@ -210,7 +210,8 @@ impl Link {
             .leave(|letters| letters.commands.push(Command::Drain));
     }
 
-    /// Ends the link at once. What is under way ends with an unknown outcome.
+    /// Ends the link at once. What is under way ends with an unknown outcome; over TCP what has not
+    /// arrived by then does not arrive, also when a network that is cut is whole again.
     pub fn close(&self) {
         self.shared
             .leave(|letters| letters.commands.push(Command::Close));
