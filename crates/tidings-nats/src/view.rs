@@ -520,6 +520,36 @@ mod tests {
     }
 
     #[test]
+    fn a_life_that_is_over_does_not_come_back_and_who_is_blind_misses_nobody() {
+        let (me, record) = ourselves();
+        let entry = |node: &str, revision, record: &Record| Entry {
+            key: node_key(node),
+            revision,
+            value: Some(json(record)),
+        };
+        let lease = Duration::from_secs(3);
+        let mut view = View::new(me, lease);
+        let now = Instant::now();
+        view.apply(&entry("me", 1, &record), 0, now);
+        view.apply(&entry("other", 2, &record), 0, now);
+        let later = now + 2 * lease;
+        assert!(view.suspects(later).is_empty() && view.silent(later).is_empty());
+        view.apply(&entry("me", 3, &record), 0, now + lease / 2);
+        view.apply(&entry("me", 4, &record), 0, now + lease);
+        let soon = now + lease + lease / 5;
+        assert_eq!((view.suspects(soon).len(), view.silent(soon).len()), (1, 1));
+        let over = Record {
+            down: Some(Down::Expired),
+            ..record.clone()
+        };
+        view.apply(&entry("other", 5, &over), 0, soon);
+        // A server that lags behind tells of it.
+        let effects = view.apply(&entry("other", 2, &record), 0, soon);
+        assert!(matches!(effects[..], [Effect::Condemn(_)]));
+        assert!(view.member("other").is_none());
+    }
+
+    #[test]
     fn another_watch_that_tells_the_same_again_does_not_make_us_see() {
         let (me, record) = ourselves();
         let entry = |revision| Entry {
