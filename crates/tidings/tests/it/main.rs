@@ -27,8 +27,9 @@ mod letter;
 mod lifecycle;
 mod link;
 mod local;
-mod names;
 #[cfg(unix)]
+mod many;
+mod names;
 mod net;
 mod panics;
 mod process;
