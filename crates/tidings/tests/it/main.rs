@@ -27,9 +27,9 @@ mod letter;
 mod lifecycle;
 mod link;
 mod local;
-#[cfg(unix)]
 mod many;
 mod names;
+#[cfg(unix)]
 mod net;
 mod panics;
 mod process;
