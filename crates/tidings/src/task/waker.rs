@@ -93,13 +93,17 @@ pub(crate) fn quietly(f: impl FnOnce()) {
     }
 }
 
-/// Drops what somebody panicked with. That may panic, too, and what it does so with is kept: there
-/// would be no end of it.
+/// Drops what somebody panicked with. That may panic, too, and so may the drop of what it panics with:
+/// what is left after a few is kept, since there may be no end of it.
 #[cold]
-pub(crate) fn discard(panic: Box<dyn Any + Send>) {
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        Box::leak(again);
+pub(crate) fn discard(mut panic: Box<dyn Any + Send>) {
+    for _ in 0..8 {
+        match catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+            Ok(()) => return,
+            Err(again) => panic = again,
+        }
     }
+    Box::leak(panic);
 }
 
 /// As [`wake_each`]; a panic goes on when all have been woken.
