@@ -491,6 +491,14 @@ mod tests {
         (me, record)
     }
 
+    fn of_node(node: &str, revision: u64, record: &Record) -> Entry {
+        Entry {
+            key: node_key(node),
+            revision,
+            value: Some(json(record)),
+        }
+    }
+
     #[test]
     fn names_count_while_a_watch_begins_anew_and_those_that_it_does_not_tell_are_gone_after_it() {
         let (me, record) = ourselves();
@@ -522,29 +530,24 @@ mod tests {
     #[test]
     fn a_life_that_is_over_does_not_come_back_and_who_is_blind_misses_nobody() {
         let (me, record) = ourselves();
-        let entry = |node: &str, revision, record: &Record| Entry {
-            key: node_key(node),
-            revision,
-            value: Some(json(record)),
-        };
         let lease = Duration::from_secs(3);
         let mut view = View::new(me, lease);
         let now = Instant::now();
-        view.apply(&entry("me", 1, &record), 0, now);
-        view.apply(&entry("other", 2, &record), 0, now);
+        view.apply(&of_node("me", 1, &record), 0, now);
+        view.apply(&of_node("other", 2, &record), 0, now);
         let later = now + 2 * lease;
         assert!(view.suspects(later).is_empty() && view.silent(later).is_empty());
-        view.apply(&entry("me", 3, &record), 0, now + lease / 2);
-        view.apply(&entry("me", 4, &record), 0, now + lease);
+        view.apply(&of_node("me", 3, &record), 0, now + lease / 2);
+        view.apply(&of_node("me", 4, &record), 0, now + lease);
         let soon = now + lease + lease / 5;
         assert_eq!((view.suspects(soon).len(), view.silent(soon).len()), (1, 1));
         let over = Record {
             down: Some(Down::Expired),
             ..record.clone()
         };
-        view.apply(&entry("other", 5, &over), 0, soon);
+        view.apply(&of_node("other", 5, &over), 0, soon);
         // A server that lags behind tells of it.
-        let effects = view.apply(&entry("other", 2, &record), 0, soon);
+        let effects = view.apply(&of_node("other", 2, &record), 0, soon);
         assert!(matches!(effects[..], [Effect::Condemn(_)]));
         assert!(view.member("other").is_none());
     }
@@ -552,11 +555,7 @@ mod tests {
     #[test]
     fn another_watch_that_tells_the_same_again_does_not_make_us_see() {
         let (me, record) = ourselves();
-        let entry = |revision| Entry {
-            key: node_key("me"),
-            revision,
-            value: Some(json(&record)),
-        };
+        let entry = |revision| of_node("me", revision, &record);
         let mut view = View::new(me, Duration::from_secs(3));
         let now = Instant::now();
         view.apply(&entry(5), 5, now);
@@ -571,11 +570,7 @@ mod tests {
     #[test]
     fn a_server_that_lags_behind_does_not_make_us_see() {
         let (me, record) = ourselves();
-        let entry = |revision| Entry {
-            key: node_key("me"),
-            revision,
-            value: Some(json(&record)),
-        };
+        let entry = |revision| of_node("me", revision, &record);
         let mut view = View::new(me, Duration::from_secs(3));
         let now = Instant::now();
         view.ask(now);

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use tidings::actor;
-use tidings_link::{Exports, Limits, Link, Options, link, memory};
+use tidings::time::Instant;
+use tidings_link::{Exports, Identity, Limits, Link, Options, Session, link, memory};
 
 #[tidings::interface(remote)]
 pub(crate) trait Counter {
@@ -73,3 +74,14 @@ pub(crate) async fn counter() -> (CounterRef, Link, Link, CounterRef) {
 
 /// Longer than anything takes; less than the test runner's patience.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
+
+/// A peer that is moved by hand.
+pub(crate) fn peer() -> Session {
+    let identity = Identity {
+        node: "peer".to_owned(),
+        incarnation: 1,
+        cluster: String::new(),
+        codec: "postcard".to_owned(),
+    };
+    Session::new(&identity, Limits::default(), Instant::now())
+}

@@ -9,11 +9,10 @@ use futures::io::{AsyncReadExt, AsyncWriteExt};
 use tidings::actor::{self, CallError, Exit};
 use tidings::time::{Instant, at};
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{
-    Bind, Broken, Exports, Identity, Incoming, Limits, Link, Options, Session, link,
-};
+use tidings_link::{Bind, Broken, Exports, Incoming, Limits, Link, Options, Session, link};
 
 use crate::faults::run;
+use crate::help::peer;
 
 #[tidings::interface(remote)]
 trait Book {
@@ -183,13 +182,7 @@ struct Peer {
 
 impl Peer {
     fn new(pipe: Pipe) -> Self {
-        let identity = Identity {
-            node: "peer".to_owned(),
-            incarnation: 1,
-            cluster: String::new(),
-            codec: "postcard".to_owned(),
-        };
-        let session = Session::new(&identity, Limits::default(), Instant::now());
+        let session = peer();
         Self {
             session,
             pipe,

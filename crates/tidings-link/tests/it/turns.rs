@@ -11,9 +11,9 @@ use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::CallError;
 use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Driver, Identity, Incoming, Limits, Link, Options, Session, link};
+use tidings_link::{Driver, Incoming, Link, Options, Session, link};
 
-use crate::help::CounterRef;
+use crate::help::{CounterRef, peer};
 
 /// The other end.
 struct Peer {
@@ -23,13 +23,7 @@ struct Peer {
 
 impl Peer {
     fn new(pipe: Pipe) -> Self {
-        let identity = Identity {
-            node: "peer".to_owned(),
-            incarnation: 1,
-            cluster: String::new(),
-            codec: "postcard".to_owned(),
-        };
-        let session = Session::new(&identity, Limits::default(), Instant::now());
+        let session = peer();
         Self { session, pipe }
     }
 

@@ -19,17 +19,8 @@
 //! Source: biased locking (Dice, Huang, Yang 2001; Russell and Detlefs 2006); `membarrier(2)`.
 
 use super::atomic::{AtomicBool, AtomicU8, Ordering};
+use super::lasting::{Mutex, lock};
 use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax};
-#[cfg(not(shuttle))]
-use super::{Mutex, lock};
-// Outlives what is explored.
-#[cfg(shuttle)]
-use std::sync::Mutex;
-
-#[cfg(shuttle)]
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("nothing panics under this lock")
-}
 
 /// The lock leans towards nobody.
 const NOBODY: u8 = 0;

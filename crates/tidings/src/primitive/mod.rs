@@ -115,6 +115,20 @@ pub(crate) mod explored {
     }
 }
 
+/// The mutex of what is kept from one exploration to the next: shuttle's own is of one schedule.
+pub(crate) mod lasting {
+    #[cfg(shuttle)]
+    pub(crate) use std::sync::Mutex;
+
+    #[cfg(not(shuttle))]
+    pub(crate) use super::{Mutex, lock};
+
+    #[cfg(shuttle)]
+    pub(crate) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+        mutex.lock().expect("nothing panics under this lock")
+    }
+}
+
 /// What an exploration draws in the place of chance: a number below `n`. loom has no chance.
 #[inline(always)]
 pub(crate) fn drawn(n: usize) -> Option<usize> {

@@ -26,11 +26,8 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-#[cfg(not(shuttle))]
-use super::{Mutex, lock};
-// Its caches end with a thread of the system, when no schedule is drawn any more.
-#[cfg(shuttle)]
-use std::sync::Mutex;
+// Caches end with a thread of the system, when no schedule is drawn any more.
+use super::lasting::{Mutex, lock};
 
 /// Slots are multiples of a cache line, aligned to one: two tasks never share a line.
 const UNIT: usize = 64;
@@ -203,11 +200,6 @@ impl Drop for Cache {
 
 thread_local! {
     static CACHE: Cache = const { Cache(UnsafeCell::new([const { List::new() }; 2 * CLASSES])) };
-}
-
-#[cfg(shuttle)]
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().expect("nothing panics under this lock")
 }
 
 const fn class_of(size: usize) -> usize {
