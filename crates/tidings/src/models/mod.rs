@@ -16,6 +16,7 @@ mod cycle;
 mod idle;
 mod inbox;
 mod ivar;
+mod lean;
 mod leaning;
 mod lock;
 mod offer;

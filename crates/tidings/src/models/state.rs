@@ -6,12 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{Ledger, Value, explore, fork, note, seen};
 use crate::primitive::atomic::AtomicU32;
-use crate::primitive::{SpinLock, UnsafeCell};
-use crate::task::State;
+use crate::primitive::{Section, SpinLock, UnsafeCell};
+use crate::task::{Lean, State};
+
+/// No worker runs these tasks, so they lean towards none.
+fn nobodys<'a>(_: u8) -> &'a Section {
+    unreachable!("a task without a home")
+}
 
 /// A task whose poll reads `sent` and remembers the most it has seen.
 struct Polled {
     state: State,
+    lean: Lean,
     sent: [AtomicU32; 2],
     /// What a queue writes: it belongs to the owner of the run right before the poll too.
     link: UnsafeCell<u32>,
@@ -23,6 +29,7 @@ impl Polled {
     fn new() -> Arc<Self> {
         Arc::new(Self {
             state: State::new(),
+            lean: Lean::new(),
             sent: [AtomicU32::new(0), AtomicU32::new(0)],
             link: UnsafeCell::new(0),
             stage: UnsafeCell::new([0; 2]),
@@ -37,14 +44,14 @@ impl Polled {
             assert!(one_runs, "one run right at any time");
             // SAFETY: loom fails the model if two own it at once, or unordered.
             self.link.with_mut(|link| unsafe { *link += 1 });
-            let seen = self.state.begin();
+            let seen = self.lean.begin(&self.state, None, true, nobodys);
             self.stage.with_mut(|stage| {
                 let sent = [0, 1].map(|index: usize| self.sent[index].load(Relaxed));
                 // SAFETY: loom fails the model if two run at once, or unordered.
                 unsafe { *stage = sent };
             });
             self.queued.fetch_sub(1, Relaxed);
-            if !self.state.end(seen) {
+            if !self.lean.end(&self.state, None, seen) {
                 break;
             }
             note("woken while it ran");
@@ -53,7 +60,7 @@ impl Polled {
 
     fn wake(&self, index: usize) {
         self.sent[index].store(1, Relaxed);
-        if self.state.wake() {
+        if self.lean.wake(&self.state, None, nobodys) {
             seen("woken while idle");
             self.run();
         }
@@ -87,6 +94,7 @@ fn a_wake_is_never_lost() {
 /// A task that completes at its first poll, as `task/cell.rs` does it.
 struct Ending {
     state: State,
+    lean: Lean,
     stage: UnsafeCell<Option<Value>>,
     joiner: SpinLock<()>,
     /// The waker that the lock guards while there are handles.
@@ -124,7 +132,7 @@ impl Ending {
             drop(output);
             seen("nobody wants the output");
         }
-        if !self.state.has_handles() {
+        if self.state.ends_alone() {
             self.give_back("freed by the completer");
             return;
         }
@@ -156,6 +164,7 @@ impl Ending {
 fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
     let task = Ending {
         state: State::new(),
+        lean: Lean::new(),
         stage: UnsafeCell::new(None),
         joiner: SpinLock::new(()),
         waker: UnsafeCell::new(0),
@@ -227,7 +236,8 @@ fn an_abort_and_a_completion_free_the_slot_once() {
         let runner = fork(move || runner.run(output));
         let aborter = Arc::clone(&task);
         let aborter = fork(move || {
-            let right = aborter.state.abort();
+            aborter.state.abort();
+            let right = aborter.lean.wake(&aborter.state, None, nobodys);
             assert!(!right, "the runner has the run right to the end");
             if aborter.state.leave(false) {
                 aborter.free("freed by a handle");
@@ -249,7 +259,7 @@ fn a_stale_wake_is_at_most_spurious() {
         // The first tenant completes; a waker of it is still about.
         let stale = Arc::clone(&task);
         let stale = fork(move || {
-            if stale.state.wake() {
+            if stale.lean.wake(&stale.state, None, nobodys) {
                 seen("the next tenant runs for nothing");
                 stale.run();
             } else {
@@ -257,13 +267,13 @@ fn a_stale_wake_is_at_most_spurious() {
             }
         });
         assert!(!task.state.leave(true));
-        assert!(!task.state.has_handles());
+        assert!(task.state.ends_alone());
         task.state.release();
         task.state.reset();
         task.run();
         let waker = Arc::clone(&task);
         waker.sent[0].store(1, Relaxed);
-        if waker.state.wake() {
+        if waker.lean.wake(&waker.state, None, nobodys) {
             waker.run();
         }
         stale.join().unwrap();

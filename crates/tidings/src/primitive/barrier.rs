@@ -3,7 +3,7 @@
 //! Where the system has `membarrier(2)` the light one is for the compiler only, and the heavy one makes every
 //! thread of the process pass a full barrier (about 3 us); elsewhere, and in models, both are `SeqCst` fences.
 
-pub(super) use imp::{heavy, is_asymmetric, light, prepare};
+pub(super) use imp::{free, heavy, is_asymmetric, light, prepare};
 
 #[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 mod imp {
@@ -39,6 +39,12 @@ mod imp {
         }
     }
 
+    /// As `light`, where it is known to be free.
+    #[inline(always)]
+    pub(in super::super) fn free() {
+        compiler_fence(Ordering::SeqCst);
+    }
+
     pub(in super::super) fn heavy() {
         if !(ASYMMETRIC.load(Ordering::Relaxed) && membarrier(PRIVATE_EXPEDITED)) {
             fence(Ordering::SeqCst);
@@ -58,6 +64,10 @@ mod imp {
     pub(in super::super) fn prepare() {}
 
     pub(in super::super) fn light() {
+        fence(Ordering::SeqCst);
+    }
+
+    pub(in super::super) fn free() {
         fence(Ordering::SeqCst);
     }
 

@@ -153,7 +153,8 @@ impl LeaningLock {
         // RELAXED: a hint; it is looked at again.
         if self.whose.load(Ordering::Relaxed) == me.id {
             self.busy.store(true, Ordering::Relaxed);
-            barrier::light();
+            // Nothing leans but where it is free.
+            barrier::free();
             // RELAXED: what says that it is ours is our own store, and since then nobody else was inside.
             if self.whose.load(Ordering::Relaxed) == me.id {
                 return 0;

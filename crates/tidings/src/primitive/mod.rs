@@ -12,6 +12,7 @@ mod leaning;
 mod lock;
 mod padded;
 mod parker;
+mod section;
 pub(crate) mod slab;
 #[cfg(tidings_tsan)]
 mod tsan;
@@ -31,6 +32,7 @@ pub(crate) use padded::CachePadded;
 pub(crate) use parker::Parker;
 #[cfg(all(test, loom))]
 pub(crate) use parker::Sleeper;
+pub(crate) use section::Section;
 
 #[cfg(not(any(loom, shuttle)))]
 mod imp {

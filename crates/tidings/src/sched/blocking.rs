@@ -84,7 +84,7 @@ impl Blocking {
                 state.busy.push(here);
                 drop(state);
                 // Polled once: the future is the closure. A waker it made is never used.
-                if let Some(again) = task.run() {
+                if let Some(again) = task.run(None, true) {
                     again.cancel();
                 }
                 state = lock(&self.state);

@@ -23,7 +23,7 @@
 use std::collections::VecDeque;
 
 use crate::sched::inbox::Inbox;
-use crate::task::Task;
+use crate::task::{Home, Task};
 use crate::time::Timers;
 
 /// Turns in a row that the new children of `next` may go first.
@@ -139,9 +139,9 @@ impl Local {
         oldest.or_else(|| self.spawned.pop_front())
     }
 
-    /// Moves work to the inbox for a hungry neighbour; `true` if it did.
+    /// Moves work to the inbox for a hungry neighbour; `true` if it did. `home`: our worker's.
     #[inline]
-    pub(crate) fn share(&mut self, inbox: &Inbox) -> bool {
+    pub(crate) fn share(&mut self, inbox: &Inbox, home: Home<'_>) -> bool {
         if self.share_spawned(inbox) {
             return true;
         }
@@ -163,15 +163,16 @@ impl Local {
         };
         self.crossed = 0;
         let n = self.woken.len().div_ceil(2);
-        let tasks = self.spawned.drain(..).chain(self.woken.drain(..n));
-        hand_over(inbox, tasks)
+        let woken = self.woken.drain(..n).inspect(|task| task.let_go(home));
+        hand_over(inbox, self.spawned.drain(..).chain(woken))
     }
 
     /// As `share`, of tasks that were woken from outside at one moment.
-    pub(crate) fn share_batch(&mut self, inbox: &Inbox) {
+    pub(crate) fn share_batch(&mut self, inbox: &Inbox, home: Home<'_>) {
         if self.len() >= BATCH {
             let n = self.woken.len().div_ceil(2);
-            hand_over(inbox, self.woken.drain(..n));
+            let woken = self.woken.drain(..n).inspect(|task| task.let_go(home));
+            hand_over(inbox, woken);
         }
     }
 

@@ -68,7 +68,7 @@ pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded, buggify, incarnation, random};
 
 use crate::primitive::{Arc, Me, Parker};
-use crate::task::{JoinHandle, Task, here};
+use crate::task::{Home, JoinHandle, Task, here};
 use crate::time::Timers;
 
 /// Starts a task on the runtime of this thread; it runs whether or not the handle is awaited.
@@ -132,12 +132,15 @@ fn here(what: &str) -> Arc<Shared> {
     })
 }
 
-/// Queues a task that was idle and has been woken.
+/// Has a task of `shared` woken, by `wake`, which knows as whom; queues it if it was idle.
 #[inline(always)]
-pub(crate) fn schedule(task: Task) {
-    match current::worker() {
-        Some(worker) if worker.runs_for(task.shared()) => worker.push_woken(task),
-        _ => schedule_outside(task),
+pub(crate) fn schedule(shared: *const Shared, wake: impl FnOnce(Option<Home<'_>>) -> Option<Task>) {
+    let worker = current::worker().filter(|worker| worker.runs_for(shared));
+    if let Some(task) = wake(worker.map(worker::Worker::home)) {
+        match worker {
+            Some(worker) => worker.push_woken(task),
+            None => schedule_outside(task),
+        }
     }
 }
 

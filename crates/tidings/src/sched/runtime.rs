@@ -27,7 +27,9 @@ use super::worker::Worker;
 use super::{current, deadlock, solo};
 use crate::event::waits::Watching;
 use crate::primitive::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
-use crate::primitive::{Arc, Biased, CachePadded, Mutex, OnceLock, Parker, lock, relax, thread};
+use crate::primitive::{
+    Arc, Biased, CachePadded, Mutex, OnceLock, Parker, Section, lock, relax, thread,
+};
 use crate::task::{self, Header, JoinHandle, Task, here};
 
 /// What all threads of a runtime share.
@@ -67,6 +69,8 @@ pub(crate) struct Remote {
     pub(super) turn: CachePadded<AtomicU32>,
     /// The task that it runs, or ran last: only compared, and asked for where it was spawned.
     pub(super) running: AtomicPtr<Header>,
+    /// Of its thread, for what leans towards it.
+    pub(super) section: Section,
     parker: OnceLock<Arc<Parker>>,
 }
 
@@ -79,6 +83,7 @@ impl Shared {
                 local: Biased::new(Local::default()),
                 turn: CachePadded(AtomicU32::new(0)),
                 running: AtomicPtr::new(std::ptr::null_mut()),
+                section: Section::new(),
                 parker: OnceLock::new(),
             })
         };
@@ -148,6 +153,14 @@ impl Shared {
             Ok(()) => {}
             Err(tasks) => tasks.into_iter().for_each(Task::cancel),
         }
+    }
+
+    /// Of the worker with this seat, towards which something leans.
+    pub(crate) fn section(&self, seat: u8) -> &Section {
+        let mut sections = self.remotes.iter().map(|remote| &remote.section);
+        sections
+            .find(|section| section.seat() == seat)
+            .expect("tasks lean towards workers of their runtime")
     }
 
     /// Queues a task from a thread that is not one of our workers.

@@ -17,7 +17,7 @@ use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Me, Parker, Seat};
-use crate::task::{Header, Task, drop_quietly, wake_quietly};
+use crate::task::{At, Header, Home, Task, drop_quietly, wake_quietly};
 use crate::time::Instant;
 
 /// Turns between looks at the clock, while timers are armed.
@@ -56,7 +56,9 @@ pub(crate) struct Worker {
     /// `index`, as tasks remember it and as channel locks do.
     id: Cell<u32>,
     me: Me,
-    /// What `me` has of it.
+    /// As a home of tasks.
+    at: At,
+    /// What both have of it.
     _seat: Option<Seat>,
     /// The worker whose channel locks the running task ran into, and how often.
     pull: Cell<Option<(usize, u32)>>,
@@ -89,12 +91,16 @@ impl Worker {
     ) -> Self {
         // In a simulation locks lean towards nobody: it has one thread.
         let seat = seam.is_none().then(Seat::take).flatten();
+        if let Some(seat) = &seat {
+            shared.remotes[index].section.settle(seat.id());
+        }
         Self {
             shared: Arc::clone(shared),
             index,
             remote: NonNull::from(&*shared.remotes[index]),
             parker,
             id: Cell::new(u32::try_from(index).expect("at most 65535 workers")),
+            at: At::new(seat.as_ref().map(Seat::id)),
             me: Me {
                 name: u8::try_from(index + 1).unwrap_or(ANYBODY),
                 id: seat.as_ref().map_or(Me::ANYBODY.id, Seat::id),
@@ -223,6 +229,16 @@ impl Worker {
         }
     }
 
+    /// As tasks know us that lean towards us.
+    #[inline(always)]
+    pub(super) fn home(&self) -> Home<'_> {
+        Home {
+            section: &self.remote().section,
+            at: self.at,
+            turn: self.turn.get(),
+        }
+    }
+
     /// As whom we lock a channel; workers beyond 254 are anybody.
     #[inline(always)]
     pub(super) fn me(&self) -> Me {
@@ -292,7 +308,7 @@ impl Worker {
     }
 
     /// Runs one task for one poll.
-    #[inline]
+    #[inline(always)]
     pub(super) fn run_task(&self, task: Task) {
         self.refill_budget();
         self.run_on(task);
@@ -305,13 +321,16 @@ impl Worker {
         self.remote()
             .running
             .store(task.as_ptr(), Ordering::Relaxed);
-        task.set_ran_on(self.id.get());
-        let again = task.run();
+        let moved = task.set_ran_on(self.id.get());
+        let again = task.run(Some(self.home()), moved);
         // Also if it waits now: what it ran into is not the next task's affair.
         let pull = self.pull.take();
         if let Some(again) = again {
             match pull {
-                Some((worker, n)) if n >= PULLED => self.shared.send_to(worker, again),
+                Some((worker, n)) if n >= PULLED => {
+                    again.let_go(self.home());
+                    self.shared.send_to(worker, again);
+                }
                 _ => self.local(|local| local.push_yielded(again)),
             }
         }
@@ -355,7 +374,7 @@ impl Worker {
                 remote.sent.take_all(|task| local.push_yielded(task));
             }
             let task = local.pop(&remote.inbox);
-            let shared = hungry && task.is_some() && local.share(&remote.inbox);
+            let shared = hungry && task.is_some() && local.share(&remote.inbox, self.home());
             (task, shared)
         });
         if shared {
@@ -442,7 +461,7 @@ impl Worker {
         self.shared.set_alarm();
         // While we are busy with what came from outside, another takes half, and our place there.
         if heard && idle.has_sleepers() {
-            self.local(|local| local.share_batch(&self.remote().inbox));
+            self.local(|local| local.share_batch(&self.remote().inbox, self.home()));
         }
         // That, and what was pushed while we searched and was left to us, may need one more.
         if self.shared.has_public_work() {

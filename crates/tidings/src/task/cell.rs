@@ -7,12 +7,13 @@ use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
 use super::handle::{JoinError, JoinHandle};
+use super::lean::{Home, Lean};
 use super::stage::{Holds, Stage, Staged};
-use super::state::State;
+use super::state::{Seen, State};
 use super::waker::{discard, quietly, waker};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
-use crate::primitive::{RawLock, SpinGuard, UnsafeCell, slab};
+use crate::primitive::{RawLock, Section, SpinGuard, UnsafeCell, slab};
 use crate::sched::{self, Shared};
 
 /// What every task has, whatever its future.
@@ -31,6 +32,8 @@ pub(crate) struct Header {
     joiner_lock: RawLock,
     /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
     holds: UnsafeCell<Holds>,
+    /// With the state: who may run it.
+    lean: Lean,
     /// The worker that ran it last. Owned by whoever owns the run right.
     ran_on: UnsafeCell<u32>,
     /// Who awaits the output.
@@ -47,6 +50,25 @@ impl Header {
         // SAFETY: this is the lock of this field, and nobody else reads or writes it.
         unsafe { SpinGuard::lock(&self.joiner_lock, &self.joiner) }
     }
+
+    /// Nobody has woken it since it last ran; for reports.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lean.is_idle(&self.state)
+    }
+
+    /// The owner of the run right only: before the poll, or before it ends the task.
+    #[inline(always)]
+    fn begin(&self, home: Option<Home<'_>>, moved: bool) -> Seen {
+        self.lean
+            .begin(&self.state, home, moved, |seat| self.section(seat))
+    }
+
+    /// Of the worker with this seat. The task is alive, and cannot end.
+    #[cold]
+    fn section(&self, seat: u8) -> &Section {
+        // SAFETY: the runtime is there as long as its tasks.
+        unsafe { &*self.shared.load(Ordering::Relaxed) }.section(seat)
+    }
 }
 
 /// No worker has run the task yet.
@@ -54,7 +76,7 @@ const NOWHERE: u32 = u32::MAX;
 
 /// The functions that know the future's type.
 struct Vtable {
-    /// Polls once. `true`: woken meanwhile, queue it again.
+    /// Polls once. `true`: it is pending.
     run: unsafe fn(NonNull<Header>) -> bool,
     /// Drops the future unpolled and completes as cancelled.
     cancel: unsafe fn(NonNull<Header>),
@@ -115,6 +137,7 @@ impl<F: Future> Cell<F> {
             ptr::addr_of_mut!((*cell).header.joiner_lock).write(RawLock::new());
             ptr::addr_of_mut!((*cell).header.joiner).write(UnsafeCell::new(None));
             ptr::addr_of_mut!((*cell).header.holds).write(UnsafeCell::new(Holds::Future));
+            ptr::addr_of_mut!((*cell).header.lean).write(Lean::new());
             ptr::addr_of_mut!((*cell).header.ran_on).write(UnsafeCell::new(NOWHERE));
             ptr::addr_of_mut!((*cell).stage).write(UnsafeCell::new(Stage::new(future)));
             (*ptr::addr_of!((*cell).header.state)).reset();
@@ -125,17 +148,11 @@ impl<F: Future> Cell<F> {
     /// Polls once.
     ///
     /// # Safety
-    /// The header is of a live cell of this type, and the caller owns the run right; it keeps it
-    /// if this gives `true`.
+    /// The header is of a live cell of this type, and the caller owns the run right and has begun; it
+    /// keeps it if this gives `true`.
     unsafe fn run(header: NonNull<Header>) -> bool {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        let seen = cell.header.state.begin();
-        if seen.is_aborted() {
-            // SAFETY: the caller owns the run right.
-            unsafe { Self::cancel(header) };
-            return false;
-        }
         let waker = waker(header);
         let mut context = Context::from_waker(&waker);
         let polled = catch_unwind(AssertUnwindSafe(|| {
@@ -143,7 +160,7 @@ impl<F: Future> Cell<F> {
             unsafe { cell.stage() }.poll(&mut context)
         }));
         match polled {
-            Ok(Poll::Pending) => return cell.header.state.end(seen),
+            Ok(Poll::Pending) => return true,
             // SAFETY: the caller owns the run right, which ends here.
             Ok(Poll::Ready(output)) => unsafe { Self::complete(header, Ok(output)) },
             Err(panic) => {
@@ -194,7 +211,7 @@ impl<F: Future> Cell<F> {
             if std::mem::needs_drop::<F::Output>() || output.is_err() {
                 quietly(|| drop(output));
             }
-            if !cell.header.state.has_handles() {
+            if cell.header.state.ends_alone() {
                 // A handle that was polled before it went has left its waker.
                 // SAFETY: the handles are gone, so the completer owns the slot.
                 let left = cell
@@ -350,6 +367,7 @@ impl Task {
             joiner_lock: RawLock::new(),
             joiner: UnsafeCell::new(None),
             holds: UnsafeCell::new(Holds::Nothing),
+            lean: Lean::new(),
             ran_on: UnsafeCell::new(NOWHERE),
         }))))
     }
@@ -362,18 +380,41 @@ impl Task {
         header.next.with_mut(|_| ());
     }
 
-    /// Polls the task once. `Some`: it was woken meanwhile, and must be queued again.
-    #[inline]
-    pub(crate) fn run(self) -> Option<Self> {
+    /// Polls the task once. `Some`: it was woken meanwhile, and must be queued again. `home`: of the worker
+    /// that this thread is; `moved`: another has run it last.
+    #[inline(always)]
+    pub(crate) fn run(self, home: Option<Home<'_>>, moved: bool) -> Option<Self> {
         // SAFETY: `self` is the run right of a live task.
-        let again = unsafe { (self.0.as_ref().vtable().run)(self.0) };
-        again.then_some(self)
+        let header = unsafe { self.0.as_ref() };
+        let seen = header.begin(home, moved);
+        // SAFETY: as above.
+        let pending = unsafe {
+            match seen.is_aborted() {
+                true => {
+                    (header.vtable().cancel)(self.0);
+                    false
+                }
+                false => (header.vtable().run)(self.0),
+            }
+        };
+        (pending && header.lean.end(&header.state, home, seen)).then_some(self)
     }
 
     /// Drops the future unpolled; whoever joins hears that it was cancelled.
     pub(crate) fn cancel(self) {
         // SAFETY: `self` is the run right of a live task.
-        unsafe { (self.0.as_ref().vtable().cancel)(self.0) };
+        let header = unsafe { self.0.as_ref() };
+        header.begin(None, true);
+        // SAFETY: as above.
+        unsafe { (header.vtable().cancel)(self.0) };
+    }
+
+    /// It goes to a queue from which others take: where this thread is its home, it has none from here on.
+    #[inline(always)]
+    pub(crate) fn let_go(&self, home: Home<'_>) {
+        // SAFETY: `self` is the run right of a live task.
+        let header = unsafe { self.0.as_ref() };
+        header.state.let_go(home.at);
     }
 
     /// The runtime that runs this task.
@@ -383,13 +424,14 @@ impl Task {
         unsafe { self.0.as_ref() }.shared.load(Ordering::Relaxed)
     }
 
-    /// Notes that `worker` runs it now.
+    /// Notes that `worker` runs it now. `true`: another did before, or nobody.
     #[inline(always)]
-    pub(crate) fn set_ran_on(&self, worker: u32) {
+    pub(crate) fn set_ran_on(&self, worker: u32) -> bool {
         // SAFETY: the owner of the run right owns the field.
-        unsafe { self.0.as_ref() }
+        let before = unsafe { self.0.as_ref() }
             .ran_on
-            .with_mut(|ran_on| unsafe { *ran_on = worker });
+            .with_mut(|ran_on| unsafe { std::mem::replace(&mut *ran_on, worker) });
+        before != worker
     }
 
     /// The worker that ran it last; under a seam, its number.
@@ -472,19 +514,28 @@ impl Task {
 /// Wakes the task in `header`'s slot, if one is there and idle.
 #[inline(always)]
 pub(super) fn wake(header: NonNull<Header>) {
-    // SAFETY: type-stable memory: word 0 of the slot is a state word for ever.
-    let state = unsafe { &*ptr::addr_of!((*header.as_ptr()).state) };
-    if state.wake() {
-        sched::schedule(Task(header));
-    }
+    // SAFETY: type-stable memory: these are atomics in every slot that was ever used.
+    let (state, lean, shared) = unsafe {
+        let header = header.as_ptr();
+        (
+            &*ptr::addr_of!((*header).state),
+            &*ptr::addr_of!((*header).lean),
+            &*ptr::addr_of!((*header).shared),
+        )
+    };
+    // RELAXED: of a stale waker it may be another tenant's, which cannot lean towards a worker of this thread's.
+    sched::schedule(shared.load(Ordering::Relaxed), |home| {
+        // SAFETY: who is asked for a section has seen the task alive, and it cannot end meanwhile.
+        let woken = lean.wake(state, home, |seat| unsafe { header.as_ref() }.section(seat));
+        woken.then_some(Task(header))
+    });
 }
 
 /// As [`wake`], and the next run drops the future.
 pub(super) fn abort(header: NonNull<Header>) {
     // SAFETY: the caller is a handle, so the slot has not been given back.
-    if unsafe { header.as_ref() }.state.abort() {
-        sched::schedule(Task(header));
-    }
+    unsafe { header.as_ref() }.state.abort();
+    wake(header);
 }
 
 /// # Safety
@@ -562,10 +613,11 @@ impl Aborting {
     /// Aborts it. `Some`: the caller got the run right; `None`: somebody else has it.
     pub(crate) fn abort(self) -> Option<Task> {
         // SAFETY: live tasks of a stopped runtime are completed by the visitor only.
-        unsafe { self.0.as_ref() }
-            .state
-            .abort()
-            .then_some(Task(self.0))
+        let header = unsafe { self.0.as_ref() };
+        header.state.abort();
+        let section = |seat| header.section(seat);
+        let woken = header.lean.wake(&header.state, None, section);
+        woken.then_some(Task(self.0))
     }
 }
 

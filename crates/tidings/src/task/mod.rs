@@ -3,6 +3,7 @@
 //! | file | what |
 //! |---|---|
 //! | `state.rs` | the state word and its transitions |
+//! | `lean.rs` | the run right of a task that one worker runs, without read-modify-writes |
 //! | `cell.rs` | the allocation: header, then future or output; run, complete, free |
 //! | `stage.rs` | what the allocation holds: future, output or nothing |
 //! | `waker.rs` | the waker, free to clone and drop |
@@ -17,7 +18,7 @@
 //!
 //! | field | before the spawn | while alive | once complete |
 //! |---|---|---|---|
-//! | `state` | anybody, by its methods | | |
+//! | `state`, `lean` | anybody, by their methods | | |
 //! | `next` | maker | owner of the run right (the queue) | nobody |
 //! | `holds`, `stage` | maker | the running worker | the join handle, or the completer if it is gone |
 //! | `joiner` | `joiner_lock` | | |
@@ -27,6 +28,7 @@ mod cell;
 pub(crate) mod child;
 mod handle;
 pub(crate) mod here;
+mod lean;
 mod local;
 mod set;
 mod stage;
@@ -37,8 +39,12 @@ mod yield_now;
 pub(crate) use cell::{Header, Task, each_alive};
 pub(crate) use child::text_of;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
+pub(crate) use lean::Home;
+#[cfg(all(test, loom))]
+pub(crate) use lean::Lean;
 pub use local::{LocalKey, NoTaskLocal, Scoped};
 pub use set::{JoinNext, JoinSet};
+pub(crate) use state::At;
 #[cfg(all(test, loom))]
 pub(crate) use state::State;
 pub(crate) use waker::{

@@ -6,15 +6,17 @@
 //! bit 2    JOIN      the join handle exists and wants the output
 //! bit 3    ABORT     the next run drops the future
 //! 8..31    handles   join handle and abort handles: the last one out frees a complete task
-//! 32..63   wakes     how often it was woken since it was last idle; 0 = idle
+//! 32..55   wakes     how often it was woken since it was last idle; 0 = idle
+//! 56..63   home      0, or the worker that the task leans towards (lean.rs), which counts instead
 //! ```
 //! Whoever raises `wakes` from 0 on a live task owns the right to run it, and must queue it.
 //! The right passes with the queue to the worker; it ends in [`State::end`].
-//! 0 is a free slot. A stale waker may add wakes to a free or complete word: nobody looks.
+//! 0 is a free slot. A stale waker may add wakes to a complete word: nobody looks.
 //!
-//! Cost: a wake is one `fetch_add`; a run is a load before and one `fetch_sub` after the poll.
+//! Cost: a wake is one `compare_exchange`; a run is a load before and one `fetch_sub` after the poll.
 
 use crate::primitive::atomic::{AtomicU64, Ordering};
+use crate::primitive::relax;
 
 const ALIVE: u64 = 1;
 const COMPLETE: u64 = 1 << 1;
@@ -23,21 +25,74 @@ const ABORT: u64 = 1 << 3;
 const HANDLE: u64 = 1 << 8;
 const HANDLES: u64 = (WAKE - 1) & !(HANDLE - 1);
 const WAKE: u64 = 1 << 32;
-/// From here on wakes are no longer counted, only ordered: the count must not overflow.
-const WAKES_MAX: u64 = 1 << 62;
+const WAKES: u64 = (HOME - 1) & !(WAKE - 1);
+const HOME: u64 = 1 << 56;
+
+/// The home of a task whose home is being taken from it: nobody's.
+pub(super) const REVOKED: u8 = u8::MAX;
 
 /// The word.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct State(AtomicU64);
 
-/// What a worker saw when it began to run the task.
+/// The word as it was at a moment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Seen(u64);
 
 impl Seen {
     pub(crate) fn is_aborted(self) -> bool {
         self.0 & ABORT != 0
+    }
+
+    /// Not complete, not free.
+    #[inline(always)]
+    pub(crate) fn is_alive(self) -> bool {
+        self.0 & ALIVE != 0
+    }
+
+    /// Alive, and the task leans towards `home`?
+    #[inline(always)]
+    pub(super) fn is_at(self, home: At) -> bool {
+        self.0 & (!(HOME - 1) | ALIVE) == home.0
+    }
+
+    /// Nobody has woken it since it last ran; of a word without a home.
+    pub(super) fn is_idle(self) -> bool {
+        self.0 & WAKES == 0
+    }
+
+    /// Towards whom the task leans, or 0.
+    #[inline(always)]
+    pub(crate) fn home(self) -> u8 {
+        let [home, ..] = self.0.to_be_bytes();
+        home
+    }
+
+    /// The same with another home, and other wakes.
+    #[inline(always)]
+    fn at(self, home: u8, wakes: u64) -> Self {
+        Self(self.0 & (WAKE - 1) | wakes * WAKE | u64::from(home) * HOME)
+    }
+
+    /// Woken once; for a word with no wakes.
+    #[inline(always)]
+    pub(super) fn woken(self) -> Self {
+        Self(self.0 | WAKE)
+    }
+}
+
+/// The home of a live task, as the word has it; of a worker that is nobody's home, what no word has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct At(u64);
+
+impl At {
+    pub(crate) fn new(seat: Option<u8>) -> Self {
+        Self(seat.map_or(0, |seat| u64::from(seat) * HOME | ALIVE))
+    }
+
+    pub(super) fn seat(self) -> u8 {
+        Seen(self.0).home()
     }
 }
 
@@ -60,23 +115,27 @@ impl State {
         self.0.swap(ALIVE | JOIN | HANDLE | WAKE, Ordering::Release);
     }
 
-    /// Any thread, any time. `true`: the caller now owns the right to run the task.
+    /// Any thread, any time.
     #[inline(always)]
-    pub(crate) fn wake(&self) -> bool {
-        // A stale waker must not write to a slot whose pages were given back.
-        // RELAXED: only a hint; the read-modify-write below decides.
-        let hint = self.0.load(Ordering::Relaxed);
-        if hint & ALIVE == 0 {
-            return false;
-        }
-        if hint >= WAKES_MAX {
-            // ORD task.state: release; pairs with end, which finds more wakes than it saw.
-            self.0.fetch_or(0, Ordering::AcqRel);
-            return false;
-        }
+    pub(crate) fn look(&self) -> Seen {
+        // RELAXED: a hint; what follows from it is a read-modify-write of what was seen, or looks again.
+        Seen(self.0.load(Ordering::Relaxed))
+    }
+
+    /// `seen`: alive, without a home. `None`: it is not as seen; else, does the caller now own the right
+    /// to run the task?
+    #[inline(always)]
+    pub(crate) fn wake(&self, seen: Seen) -> Option<bool> {
+        // At their most wakes are no longer counted, only ordered: the count must not overflow.
+        let woken = match seen.0 & WAKES {
+            WAKES => seen.0,
+            _ => seen.0 + WAKE,
+        };
         // ORD task.state: release (what the waker did before) and acquire (of the run right).
-        let before = self.0.fetch_add(WAKE, Ordering::AcqRel);
-        before & ALIVE != 0 && before < WAKE
+        let done = self
+            .0
+            .compare_exchange_weak(seen.0, woken, Ordering::AcqRel, Ordering::Relaxed);
+        done.ok().map(|_| seen.0 < WAKE)
     }
 
     /// Owner of the run right only: before the poll.
@@ -86,28 +145,89 @@ impl State {
         Seen(self.0.load(Ordering::Acquire))
     }
 
-    /// Owner of the run right only: after a poll that returned pending. `true`: somebody woke
-    /// the task meanwhile, and the caller still owns the right: it must queue the task again.
+    /// Owner of the run right only, of a word without a home: after a poll that returned pending.
+    /// `true`: somebody woke the task meanwhile, and the caller still owns the right: it must queue
+    /// the task again.
     #[inline(always)]
     pub(crate) fn end(&self, seen: Seen) -> bool {
-        let wakes = seen.0 & !(WAKE - 1);
+        // At their most, more may have come than were counted.
+        let wakes = (seen.0 & WAKES).min(WAKES - WAKE);
         // ORD task.state: release (what the poll did, for the next runner) and acquire.
         let before = self.0.fetch_sub(wakes, Ordering::AcqRel);
         before.wrapping_sub(wakes) >= WAKE
     }
 
-    /// Owner of the run right only: does anybody hold a handle? Once gone none comes back.
+    /// Gives a word with no wakes, or whose wakes the home counts from here on, another home. `false`: it is
+    /// not as seen any more. For the owner of the run right if it has no home; for anybody, if it has.
+    pub(super) fn move_to(&self, seen: Seen, home: u8) -> Option<Seen> {
+        // ORD task.state: release (what a home writes before) and acquire (for who takes it back).
+        // RELAXED: as it was.
+        let moved = seen.at(home, 0);
+        self.0
+            .compare_exchange(seen.0, moved.0, Ordering::AcqRel, Ordering::Relaxed)
+            .ok()
+            .map(|_| moved)
+    }
+
+    /// Who made the word revoked only: it has no home from here on, and was woken so often at the last.
+    pub(super) fn leave_home(&self, wakes: u64) {
+        // ORD task.state: release (what was done at home) and acquire; as wake and end.
+        self.0
+            .fetch_sub(u64::from(REVOKED) * HOME - wakes * WAKE, Ordering::AcqRel);
+    }
+
+    /// The owner of the run right only, where it is at home.
+    pub(crate) fn let_go(&self, home: At) {
+        let mut seen = self.look();
+        // ORD task.state: release (what was done at home); as wake. RELAXED: as it was.
+        while seen.is_at(home)
+            && let Err(now) = self.0.compare_exchange_weak(
+                seen.0,
+                seen.at(0, 1).0,
+                Ordering::Release,
+                Ordering::Relaxed,
+            )
+        {
+            seen = Seen(now);
+        }
+    }
+
+    /// Waits until nobody takes the word's home from it. None does anew once the task has ended.
+    pub(super) fn settle(&self) -> Seen {
+        let mut step = 0;
+        loop {
+            // ORD task.state: acquire; pairs with leave_home.
+            let seen = self.begin();
+            if seen.home() != REVOKED {
+                return seen;
+            }
+            relax(&mut step);
+        }
+    }
+
+    /// Owner of the run right only: has nobody a handle, and none comes back? Then the task has ended, and
+    /// the caller frees output and slot.
     #[inline(always)]
-    pub(crate) fn has_handles(&self) -> bool {
+    pub(crate) fn ends_alone(&self) -> bool {
         // ORD task.state: acquire; pairs with leave.
-        self.0.load(Ordering::Acquire) & HANDLES != 0
+        let word = self.0.load(Ordering::Acquire);
+        if word & HANDLES == 0 && Seen(word).home() != 0 {
+            // ORD task.state: as complete, for those who come to take its home.
+            self.0.fetch_and(!ALIVE, Ordering::AcqRel);
+            self.settle();
+        }
+        word & HANDLES == 0
     }
 
     /// Owner of the run right only, the output is stored. `true`: handles are left, and the
     /// last of them owns the slot now; `false`: none, the caller frees output and slot.
     pub(crate) fn complete(&self) -> bool {
         // ORD task.state: release (the output); pairs with is_complete and leave.
-        self.0.fetch_xor(ALIVE | COMPLETE, Ordering::AcqRel) & HANDLES != 0
+        let before = Seen(self.0.fetch_xor(ALIVE | COMPLETE, Ordering::AcqRel));
+        if before.home() == REVOKED {
+            self.settle();
+        }
+        before.0 & HANDLES != 0
     }
 
     /// Does the join handle want the output? A hint: it may go at any time.
@@ -150,22 +270,45 @@ impl State {
         before & HANDLES == HANDLE && before & COMPLETE != 0
     }
 
-    /// A handle only: asks that the future be dropped. `true`: the caller owns the run right.
-    pub(crate) fn abort(&self) -> bool {
+    /// A handle only: asks that the future be dropped, once the task is woken.
+    pub(crate) fn abort(&self) {
         // ORD task.state: as in wake.
         self.0.fetch_or(ABORT, Ordering::AcqRel);
-        self.wake()
-    }
-
-    /// Nobody has woken it since it last ran.
-    pub(crate) fn is_idle(&self) -> bool {
-        // RELAXED: for reports.
-        self.0.load(Ordering::Relaxed) < WAKE
     }
 
     /// Not complete, not free.
     pub(crate) fn is_alive(&self) -> bool {
         // ORD task.state: acquire; pairs with reset.
         self.0.load(Ordering::Acquire) & ALIVE != 0
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// Alive, and woken so often.
+    fn woken(wakes: u64) -> State {
+        State(AtomicU64::new(ALIVE | JOIN | HANDLE | wakes))
+    }
+
+    fn wake(state: &State) -> bool {
+        std::iter::repeat_with(|| state.wake(state.look()))
+            .find_map(|first| first)
+            .expect("it ends")
+    }
+
+    #[test]
+    fn a_wake_that_there_is_no_room_to_count_has_the_task_run_again() {
+        let state = woken(WAKES - WAKE);
+        assert!(!wake(&state) && !wake(&state));
+        assert!(state.look().is_alive() && state.look().home() == 0);
+        let seen = state.begin();
+        assert!(!wake(&state));
+        assert!(state.end(seen), "one came while it ran");
+        let seen = state.begin();
+        assert!(!state.end(seen), "none did");
+        assert!(state.look().is_idle());
+        assert!(wake(&state), "the first");
     }
 }

@@ -1,0 +1,246 @@
+//! A task that leans towards the worker that runs it: its wakes and the ends of its polls are plain stores there.
+//!
+//! Most tasks are woken and run by one worker for long. The read-modify-writes that make that safe for all threads,
+//! one for the wake and one for the end of the poll, are a third of what a message costs. So a task that was run
+//! by one worker [`STREAK`] times, with no other between, gets a home ([`Seen::home`]): from then on its run right is
+//! kept in [`Lean::right`], which only the home writes, in a [`Section`]. Whoever else wants to wake the task, or has
+//! come to run it, takes the home from it first: he marks the word as revoked, waits until the worker is outside, and
+//! puts what he finds into the word. That costs what the streak has saved, and the next must be twice as long.
+//! Who gives a task away, for others to run, lets go of it himself, which is cheap.
+//!
+//! Invariants.
+//! N1. `home` is changed from 0 by the owner of the run right, to itself; from a home to 0 by that home, as the owner
+//!     of the run right; from a home to REVOKED by anybody, while the task is alive, and by him to 0.
+//! N2. While a task has a home `wakes` is 0, and nobody adds one: a wake is a `compare_exchange` of the whole word.
+//! N3. Who ends a task waits until it is not revoked, and is at home or has none: nobody touches the slot afterwards.
+//! N4. `right` is written by the home in a section in which it has seen that it is the home; or by the owner of the
+//!     run right, if by that no more is changed than whether the task is queued or runs, which is the same to others.
+//!
+//! Source: as `primitive/leaning.rs`; tasks owned by a worker, with messages to it: Go's `runnext` has none, Pony's and
+//! BEAM's schedulers own their actors, but count by atomics.
+
+use super::state::{At, REVOKED, Seen, State};
+use crate::primitive::atomic::{AtomicU8, Ordering};
+use crate::primitive::{Section, UnsafeCell};
+
+/// A task that was run so often by one worker leans towards it. Few where the tests run.
+const STREAK: u8 = if cfg!(any(loom, shuttle)) {
+    1
+} else if cfg!(debug_assertions) {
+    8
+} else {
+    128
+};
+
+/// Where the run right is: neither of the two, nowhere. The higher bits of [`Lean::right`] are how often the
+/// streak must be doubled.
+const RIGHT: u8 = 3;
+/// The task was woken since it began to run: it is in a queue of the home's, or will be.
+const WOKEN: u8 = 1;
+/// The home polls it.
+const RUNS: u8 = 2;
+const DOUBLED: u8 = RIGHT + 1;
+const DOUBLED_MOST: u8 = 15 * DOUBLED;
+
+/// A worker, as tasks know it that lean towards it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Home<'a> {
+    pub(crate) section: &'a Section,
+    pub(crate) at: At,
+    pub(crate) turn: u32,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Lean {
+    right: AtomicU8,
+    /// How often one worker has run it, in units that double. The owner of the run right's.
+    streak: UnsafeCell<u8>,
+}
+
+// SAFETY: `streak` belongs to the owner of the run right.
+unsafe impl Sync for Lean {}
+
+impl Lean {
+    pub(crate) fn new() -> Self {
+        Self {
+            right: AtomicU8::new(0),
+            streak: UnsafeCell::new(0),
+        }
+    }
+
+    /// N4.
+    #[inline(always)]
+    fn set(&self, right: u8) {
+        // RELAXED: ordered by the section, or by the word that gives a home.
+        self.right.store(right, Ordering::Relaxed);
+    }
+
+    #[inline(always)]
+    fn right(&self) -> u8 {
+        // RELAXED: as set.
+        self.right.load(Ordering::Relaxed)
+    }
+
+    /// Any thread, any time; `home`: of the worker that runs on it. `true`: the caller now owns the right to run
+    /// the task.
+    #[inline(always)]
+    pub(crate) fn wake<'a>(
+        &self,
+        state: &State,
+        home: Option<Home<'_>>,
+        section: impl Fn(u8) -> &'a Section,
+    ) -> bool {
+        let seen = state.look();
+        // A stale waker must not write to a slot whose pages were given back.
+        if !seen.is_alive() {
+            return false;
+        }
+        if let Some(home) = home
+            && seen.is_at(home.at)
+        {
+            let woken = self.inside(state, home, |right| right | WOKEN);
+            if let Some(before) = woken {
+                return before & RIGHT == 0;
+            }
+        }
+        self.wake_openly(state, section)
+    }
+
+    /// As `wake`, by one who is not at the task's home.
+    fn wake_openly<'a>(&self, state: &State, section: impl Fn(u8) -> &'a Section) -> bool {
+        loop {
+            let seen = state.look();
+            if !seen.is_alive() {
+                return false;
+            }
+            if seen.home() != 0 {
+                self.revoke(state, seen, &section);
+            } else if let Some(first) = state.wake(seen) {
+                return first;
+            }
+        }
+    }
+
+    /// Changes the right at home, and gives what it was. `None`: it is not, any more.
+    #[inline(always)]
+    fn inside(&self, state: &State, home: Home<'_>, change: impl FnOnce(u8) -> u8) -> Option<u8> {
+        let inside = home.section.enter();
+        let changed = state.look().is_at(home.at).then(|| {
+            let before = self.right();
+            self.set(change(before));
+            before
+        });
+        home.section.leave(inside);
+        #[cfg(all(test, loom))]
+        if changed.is_none() {
+            crate::models::note("the owner was late");
+        }
+        changed
+    }
+
+    /// Owner of the run right only: before the poll, or before it ends the task. `moved`: another has run it last.
+    #[inline(always)]
+    pub(crate) fn begin<'a>(
+        &self,
+        state: &State,
+        home: Option<Home<'_>>,
+        moved: bool,
+        section: impl Fn(u8) -> &'a Section,
+    ) -> Seen {
+        let seen = state.begin();
+        if let Some(home) = home {
+            if seen.is_at(home.at) {
+                self.set(self.right() & !WOKEN | RUNS);
+                // What it is if it is revoked meanwhile.
+                return seen.woken();
+            }
+            if seen.home() == 0 {
+                return match self.is_due(home, moved) {
+                    true => self.lean(state, seen, home),
+                    false => seen,
+                };
+            }
+        }
+        self.begin_elsewhere(state, section)
+    }
+
+    /// As `begin`, by one who is not at the task's home.
+    #[cold]
+    fn begin_elsewhere<'a>(&self, state: &State, section: impl Fn(u8) -> &'a Section) -> Seen {
+        loop {
+            let seen = state.begin();
+            if seen.home() == 0 {
+                return seen;
+            }
+            self.revoke(state, seen, &section);
+        }
+    }
+
+    /// Is it to lean towards `home`, at this turn?
+    #[inline(always)]
+    fn is_due(&self, home: Home<'_>, moved: bool) -> bool {
+        // SAFETY: the owner of the run right's.
+        self.streak.with_mut(|streak| unsafe {
+            if moved {
+                *streak = 0;
+                return false;
+            }
+            let unit = (1 << (self.right() / DOUBLED)) - 1;
+            *streak = (*streak).saturating_add(u8::from(home.turn & unit == 0));
+            *streak >= STREAK && home.at.seat() != 0 && Section::is_cheap()
+        })
+    }
+
+    #[cold]
+    fn lean(&self, state: &State, seen: Seen, home: Home<'_>) -> Seen {
+        // SAFETY: the owner of the run right's.
+        self.streak.with_mut(|streak| unsafe { *streak = 0 });
+        // Not again before it has been worth as much twice.
+        let doubled = (self.right() & !RIGHT).saturating_add(DOUBLED);
+        self.set(doubled.min(DOUBLED_MOST) | RUNS);
+        let moved = state.move_to(seen, home.at.seat());
+        // It was woken just now, or has another handle.
+        moved.map_or(seen, Seen::woken)
+    }
+
+    /// Owner of the run right only: after a poll that returned pending. `true`: somebody woke the task meanwhile,
+    /// and the caller still owns the right: it must queue the task again.
+    #[inline(always)]
+    pub(crate) fn end(&self, state: &State, home: Option<Home<'_>>, seen: Seen) -> bool {
+        if let Some(home) = home
+            && seen.is_at(home.at)
+        {
+            let ended = self.inside(state, home, |right| right & !RUNS);
+            if let Some(before) = ended {
+                return before & WOKEN != 0;
+            }
+            state.settle();
+        }
+        state.end(seen)
+    }
+
+    /// Takes its home from the task, or sees that another does.
+    #[cold]
+    fn revoke<'a>(&self, state: &State, seen: Seen, section: &impl Fn(u8) -> &'a Section) {
+        let home = seen.home();
+        if home == REVOKED {
+            state.settle();
+        } else if seen.is_alive() && state.move_to(seen, REVOKED).is_some() {
+            section(home).wait_out();
+            // One for the run right, and one more if it is to run again.
+            let right = self.right() & RIGHT;
+            state.leave_home(u64::from(right.count_ones()));
+        }
+    }
+
+    /// Nobody has woken it since it last ran; for reports.
+    pub(crate) fn is_idle(&self, state: &State) -> bool {
+        let seen = state.look();
+        match seen.home() {
+            0 => seen.is_idle(),
+            REVOKED => false,
+            _ => self.right() & RIGHT == 0,
+        }
+    }
+}
