@@ -138,3 +138,59 @@ impl Idle {
         counts % SLEEPING + counts / SLEEPING == workers
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::Idle;
+
+    /// Those workers sleep, the last longest.
+    fn asleep(workers: &[usize]) -> Idle {
+        let idle = Idle::new();
+        for &worker in workers {
+            idle.start_search();
+            idle.fall_asleep(worker);
+        }
+        idle
+    }
+
+    #[test]
+    fn who_searches_or_sleeps_is_hungry() {
+        let idle = Idle::new();
+        assert!(!idle.is_hungry() && !idle.has_sleepers());
+        idle.start_search();
+        assert!(idle.is_hungry() && !idle.has_sleepers());
+        idle.fall_asleep(0);
+        assert!(idle.is_hungry() && idle.has_sleepers());
+        assert!(idle.all(1) && idle.all_asleep(1));
+        assert!(!idle.all(2) && !idle.all_asleep(2));
+        idle.stand_up(0);
+        assert!(idle.all(1) && !idle.all_asleep(1));
+        idle.found();
+        assert!(!idle.is_hungry());
+    }
+
+    #[test]
+    fn a_push_wakes_the_last_sleeper_unless_somebody_searches() {
+        let idle = asleep(&[3, 7]);
+        assert_eq!(idle.any_sleeper(), Some(7));
+        assert_eq!(idle.pushed(), Some(7));
+        // It is left to that one, who searches now.
+        assert_eq!(idle.pushed(), None);
+        idle.found();
+        assert_eq!(idle.pushed(), Some(3));
+        idle.found();
+        assert_eq!((idle.pushed(), idle.wake_one()), (None, None));
+    }
+
+    #[test]
+    fn a_push_for_one_worker_wakes_that_one_if_it_sleeps() {
+        let idle = asleep(&[3, 7]);
+        assert!(!idle.wake_this(5));
+        assert!(idle.wake_this(3));
+        assert!(!idle.wake_this(3) && !idle.is_sleeping(3));
+        assert!(idle.is_sleeping(7));
+        // Nobody is left to another here, though one searches.
+        assert!(idle.wake_this(7));
+        assert!(!asleep(&[]).wake_this(0));
+    }
+}

@@ -239,3 +239,189 @@ fn hand_over(inbox: &Inbox, tasks: impl Iterator<Item = Task>) -> bool {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic::Location;
+    use std::ptr;
+
+    use super::{BATCH, Local, OLDEST, PATIENCE, PATIENCE_MAX, STREAK};
+    use crate::sched::inbox::Inbox;
+    use crate::task::{Header, Task};
+
+    /// The queues of a worker that does not run: its tasks are of no runtime.
+    struct Queues {
+        local: Local,
+        inbox: Inbox,
+    }
+
+    impl Queues {
+        fn new() -> Self {
+            Self {
+                local: Local::default(),
+                inbox: Inbox::new(),
+            }
+        }
+
+        fn task() -> (Task, *mut Header) {
+            let (task, _) = Task::new(async {}, ptr::null(), Location::caller());
+            let name = task.as_ptr();
+            (task, name)
+        }
+
+        fn spawn(&mut self, n: usize) -> Vec<*mut Header> {
+            let spawned = (0..n).map(|_| {
+                let (task, name) = Self::task();
+                self.local.push_spawned(task);
+                name
+            });
+            spawned.collect()
+        }
+
+        fn yielded(&mut self, n: usize) -> Vec<*mut Header> {
+            let woken = (0..n).map(|_| {
+                let (task, name) = Self::task();
+                self.local.push_yielded(task);
+                name
+            });
+            woken.collect()
+        }
+
+        /// Takes what was shared, the oldest first.
+        fn shared(&mut self) -> Vec<*mut Header> {
+            let mut shared = Vec::new();
+            self.inbox.take_all(|task| {
+                shared.push(task.as_ptr());
+                task.cancel();
+            });
+            shared
+        }
+
+        fn run(&mut self) -> Option<*mut Header> {
+            let task = self.local.pop(&self.inbox)?;
+            let name = task.as_ptr();
+            task.cancel();
+            Some(name)
+        }
+
+        /// The turn at which woken tasks that are left over are shared, from the last sharing on.
+        fn turns_to_share(&mut self) -> u32 {
+            self.yielded(2);
+            let turns = (1..).find(|_| self.local.share(&self.inbox)).unwrap();
+            assert_eq!(self.shared().len(), 1);
+            self.local.drain().for_each(Task::cancel);
+            turns
+        }
+    }
+
+    impl Drop for Queues {
+        fn drop(&mut self) {
+            self.local.drain().for_each(Task::cancel);
+            self.shared();
+        }
+    }
+
+    #[test]
+    fn of_new_tasks_the_older_half_is_shared_at_once() {
+        for share in [Local::share, Local::share_spawned] {
+            let mut queues = Queues::new();
+            for (spawned, shared) in [(0, 0), (1, 0), (2, 1), (5, 2), (7, 3)] {
+                let all = queues.spawn(spawned);
+                assert_eq!(share(&mut queues.local, &queues.inbox), shared > 0);
+                assert_eq!(queues.shared(), all[..shared]);
+                queues.local.drain().for_each(Task::cancel);
+            }
+        }
+    }
+
+    #[test]
+    fn woken_tasks_are_shared_when_some_have_been_left_over_for_long() {
+        let mut queues = Queues::new();
+        let woken = queues.yielded(3);
+        let new = queues.spawn(1);
+        let queues_share = |queues: &mut Queues| queues.local.share(&queues.inbox);
+        for _ in 1..PATIENCE {
+            assert!(!queues_share(&mut queues));
+        }
+        assert!(queues_share(&mut queues));
+        assert_eq!(queues.shared(), [new[0], woken[0], woken[1]]);
+        // Nothing left over begins the count anew.
+        assert!((0..PATIENCE - 1).all(|_| !queues_share(&mut queues)));
+        assert_eq!(queues.run(), Some(woken[2]));
+        assert!(!queues_share(&mut queues));
+        assert_eq!(queues.turns_to_share(), PATIENCE);
+    }
+
+    #[test]
+    fn the_next_sharing_comes_later_where_the_last_one_split_tasks_that_talk() {
+        let mut queues = Queues::new();
+        assert_eq!(queues.turns_to_share(), PATIENCE);
+        let mut patience = PATIENCE;
+        for _ in 0..10 {
+            // What is seen until a sharing counts for the next but one.
+            (0..3).for_each(|_| queues.local.crossed());
+            assert_eq!(queues.turns_to_share(), patience);
+            patience = (patience * 2).min(PATIENCE_MAX);
+        }
+        assert_eq!(patience, PATIENCE_MAX);
+        for _ in 0..10 {
+            // One is a pair that moves.
+            queues.local.crossed();
+            assert_eq!(queues.turns_to_share(), patience);
+            patience = (patience / 2).max(PATIENCE);
+        }
+        assert_eq!(patience, PATIENCE);
+    }
+
+    #[test]
+    fn of_a_batch_half_is_shared() {
+        let mut queues = Queues::new();
+        for woken in [BATCH - 1, BATCH, BATCH + 1] {
+            let all = queues.yielded(woken);
+            queues.local.share_batch(&queues.inbox);
+            let shared = if woken < BATCH { 0 } else { woken.div_ceil(2) };
+            assert_eq!(queues.shared(), all[..shared]);
+            queues.local.drain().for_each(Task::cancel);
+        }
+    }
+
+    #[test]
+    fn the_task_woken_last_goes_first_three_times_in_a_row() {
+        let mut queues = Queues::new();
+        let others = queues.yielded(2);
+        let mut ran = Vec::new();
+        for _ in 0..8 {
+            let (task, name) = Queues::task();
+            queues.local.push_woken(task);
+            ran.push((queues.run().unwrap(), name));
+        }
+        let own = |turns: &[(_, _)]| turns.iter().all(|(ran, woken)| ran == woken);
+        assert!(own(&ran[..3]) && own(&ran[4..7]));
+        assert_eq!(ran[3].0, others[0]);
+        assert_eq!(ran[7].0, others[1]);
+    }
+
+    #[test]
+    fn the_new_children_of_the_task_woken_last_go_before_it_for_a_while() {
+        let mut queues = Queues::new();
+        let (parent, name) = Queues::task();
+        for _ in 0..STREAK + 3 {
+            let (child, _) = Queues::task();
+            child.set_parent(name);
+            queues.local.push_spawned(child);
+        }
+        // The oldest goes first now and then, and is one of them.
+        queues.local.push_woken(parent);
+        let before = (0..).find(|_| queues.run() == Some(name)).unwrap();
+        assert!((STREAK..STREAK + 2).contains(&before), "{before}");
+    }
+
+    #[test]
+    fn the_oldest_new_task_goes_first_now_and_then() {
+        let mut queues = Queues::new();
+        let all = queues.spawn(2 * OLDEST as usize);
+        let ran: Vec<_> = (0..OLDEST).map(|_| queues.run().unwrap()).collect();
+        assert_eq!(ran[0], *all.last().unwrap());
+        assert_eq!(ran.iter().position(|ran| *ran == all[0]), Some(60));
+    }
+}
