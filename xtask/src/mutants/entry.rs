@@ -4,7 +4,8 @@
 //!
 //! ```text
 //! == name-of-the-mutant
-//! in: channel/chan.rs          below crates/tidings/src; or tidings-link/hub.rs: below that crate's
+//! in: channel/chan.rs          below crates/tidings/src; or tidings-link/hub.rs: below that crate's,
+//!                             and so of tidings-nats
 //! bug: what is wrong with it
 //! like: the bug of another library that it resembles        (optional)
 //! try: it cancel::        the engine expected to kill it, and which of its tests   (optional)
@@ -50,9 +51,11 @@ impl Entry {
 
     /// The file in the tree.
     fn path(&self) -> String {
-        match self.file.strip_prefix("tidings-link/") {
-            Some(file) => format!("crates/tidings-link/src/{file}"),
-            None => format!("{SOURCES}/{}", self.file),
+        match self.file.split_once('/') {
+            Some((of @ ("tidings-link" | "tidings-nats"), file)) => {
+                format!("crates/{of}/src/{file}")
+            }
+            _ => format!("{SOURCES}/{}", self.file),
         }
     }
 
@@ -210,7 +213,8 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
         lines.for_each(|line| new += &format!("{line}\n"));
         texts.insert(path, new);
     }
-    for root in [super::ROOT, "crates/tidings-link/src/lib.rs"] {
+    for of in ["tidings", "tidings-link", "tidings-nats"] {
+        let root = &format!("crates/{of}/src/lib.rs");
         let code = SWITCH_CODE
             .replace("SWITCH", SWITCH)
             .replace("CALLED", CALLED);

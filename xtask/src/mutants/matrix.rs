@@ -110,8 +110,10 @@ fn known(entries: &[Entry]) -> Rows {
     let mut rows = table::read(PAGE);
     rows.retain(|name, cells| {
         let entry = entries.iter().find(|entry| entry.name == *name);
-        // The mutant has changed, or there is another engine.
-        cells.len() == ENGINES.len() + 1 && cells.pop() == entry.map(Entry::id)
+        let is_it = cells.pop() == entry.map(Entry::id);
+        // There may be another engine by now.
+        cells.resize(ENGINES.len(), NOT_ASKED.to_owned());
+        is_it
     });
     rows
 }

@@ -34,6 +34,7 @@ impl Tree {
             let library = [
                 "crates/tidings/",
                 "crates/tidings-link/",
+                "crates/tidings-nats/",
                 "crates/tidings-sim/",
             ];
             if library.iter().any(|folder| path.starts_with(folder)) || path == "Cargo.lock" {

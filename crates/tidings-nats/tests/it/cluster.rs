@@ -361,7 +361,7 @@ async fn after_an_engine_that_nobody_reached_each_has_a_lease_to_come_back() {
 #[tidings::test(sim, seeds = 20)]
 async fn an_engine_that_forgets_everything_is_told_anew_within_two_leases() {
     let server = server();
-    let (_, one) = node(&server, "one").await;
+    let (engine, one) = node(&server, "one").await;
     let (_, two) = node(&server, "two").await;
     let counter: CounterRef = actor::start(Tally::default());
     let name = one.register("counter", &counter).await.unwrap();
@@ -369,6 +369,9 @@ async fn an_engine_that_forgets_everything_is_told_anew_within_two_leases() {
     server.forget();
     sleep(2 * LEASE).await;
     assert!(one.is_connected() && two.is_connected() && name.is_held());
+    // Whose it is, too.
+    let another = Cluster::join_on(engine, Options::new("elsewhere", "four")).await;
+    assert!(matches!(another, Err(JoinError::OtherCluster(_))));
     // Who joins now sees what was there before.
     let (_, three) = node(&server, "three").await;
     assert_eq!(names(&three), ["one", "three", "two"]);
