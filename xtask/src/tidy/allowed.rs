@@ -18,6 +18,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "data that two threads hand over by a cancellation",
     ),
     (
+        "crates/tidings/src/models/lean.rs",
+        "a model touches loom's cells",
+    ),
+    (
         "crates/tidings/src/models/leaning.rs",
         "a model touches loom's cells",
     ),
@@ -174,6 +178,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a worker points to its place in the runtime that it keeps, and owns its biased lock",
     ),
     (
+        "crates/tidings/src/task/alive.rs",
+        "the slots of all tasks, of which it looks at what is atomic",
+    ),
+    (
         "crates/tidings/src/task/cell.rs",
         "the memory of a task: future and output in one place, behind a table of functions",
     ),
@@ -268,6 +276,11 @@ pub(super) const THROUGH_THE_WALL: &[(&str, &str, &str)] = &[
         "crates/tidings/src/models/mod.rs",
         "std::sync::atomic",
         "the tally of outcomes is outside of what a model explores",
+    ),
+    (
+        "crates/tidings/src/models/lean.rs",
+        "std::sync::atomic",
+        "a check that is outside of what the model explores",
     ),
     (
         "crates/tidings/src/models/mod.rs",

@@ -23,7 +23,7 @@
 use std::collections::VecDeque;
 
 use crate::sched::inbox::Inbox;
-use crate::task::{Home, Task};
+use crate::task::{At, Task};
 use crate::time::Timers;
 
 /// Turns in a row that the new children of `next` may go first.
@@ -139,9 +139,9 @@ impl Local {
         oldest.or_else(|| self.spawned.pop_front())
     }
 
-    /// Moves work to the inbox for a hungry neighbour; `true` if it did. `home`: our worker's.
+    /// Moves work to the inbox for a hungry neighbour; `true` if it did. `at`: of our worker.
     #[inline]
-    pub(crate) fn share(&mut self, inbox: &Inbox, home: Home<'_>) -> bool {
+    pub(crate) fn share(&mut self, inbox: &Inbox, at: At) -> bool {
         if self.share_spawned(inbox) {
             return true;
         }
@@ -163,15 +163,15 @@ impl Local {
         };
         self.crossed = 0;
         let n = self.woken.len().div_ceil(2);
-        let woken = self.woken.drain(..n).inspect(|task| task.let_go(home));
+        let woken = self.woken.drain(..n).inspect(|task| task.let_go(at));
         hand_over(inbox, self.spawned.drain(..).chain(woken))
     }
 
     /// As `share`, of tasks that were woken from outside at one moment.
-    pub(crate) fn share_batch(&mut self, inbox: &Inbox, home: Home<'_>) {
+    pub(crate) fn share_batch(&mut self, inbox: &Inbox, at: At) {
         if self.len() >= BATCH {
             let n = self.woken.len().div_ceil(2);
-            let woken = self.woken.drain(..n).inspect(|task| task.let_go(home));
+            let woken = self.woken.drain(..n).inspect(|task| task.let_go(at));
             hand_over(inbox, woken);
         }
     }
@@ -247,7 +247,7 @@ mod tests {
 
     use super::{BATCH, Local, OLDEST, PATIENCE, PATIENCE_MAX, STREAK};
     use crate::sched::inbox::Inbox;
-    use crate::task::{Header, Task};
+    use crate::task::{At, Header, Task};
 
     /// The queues of a worker that does not run: its tasks are of no runtime.
     struct Queues {
@@ -307,7 +307,9 @@ mod tests {
         /// The turn at which woken tasks that are left over are shared, from the last sharing on.
         fn turns_to_share(&mut self) -> u32 {
             self.yielded(2);
-            let turns = (1..).find(|_| self.local.share(&self.inbox)).unwrap();
+            let turns = (1..)
+                .find(|_| self.local.share(&self.inbox, At::NOBODYS))
+                .unwrap();
             assert_eq!(self.shared().len(), 1);
             self.local.drain().for_each(Task::cancel);
             turns
@@ -323,7 +325,8 @@ mod tests {
 
     #[test]
     fn of_new_tasks_the_older_half_is_shared_at_once() {
-        for share in [Local::share, Local::share_spawned] {
+        let share = |local: &mut Local, inbox: &Inbox| local.share(inbox, At::NOBODYS);
+        for share in [share, Local::share_spawned] {
             let mut queues = Queues::new();
             for (spawned, shared) in [(0, 0), (1, 0), (2, 1), (5, 2), (7, 3)] {
                 let all = queues.spawn(spawned);
@@ -339,7 +342,7 @@ mod tests {
         let mut queues = Queues::new();
         let woken = queues.yielded(3);
         let new = queues.spawn(1);
-        let queues_share = |queues: &mut Queues| queues.local.share(&queues.inbox);
+        let queues_share = |queues: &mut Queues| queues.local.share(&queues.inbox, At::NOBODYS);
         for _ in 1..PATIENCE {
             assert!(!queues_share(&mut queues));
         }
@@ -378,7 +381,7 @@ mod tests {
         let mut queues = Queues::new();
         for woken in [BATCH - 1, BATCH, BATCH + 1] {
             let all = queues.yielded(woken);
-            queues.local.share_batch(&queues.inbox);
+            queues.local.share_batch(&queues.inbox, At::NOBODYS);
             let shared = if woken < BATCH { 0 } else { woken.div_ceil(2) };
             assert_eq!(queues.shared(), all[..shared]);
             queues.local.drain().for_each(Task::cancel);

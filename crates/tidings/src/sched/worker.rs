@@ -328,7 +328,7 @@ impl Worker {
         if let Some(again) = again {
             match pull {
                 Some((worker, n)) if n >= PULLED => {
-                    again.let_go(self.home());
+                    again.let_go(self.at);
                     self.shared.send_to(worker, again);
                 }
                 _ => self.local(|local| local.push_yielded(again)),
@@ -374,7 +374,7 @@ impl Worker {
                 remote.sent.take_all(|task| local.push_yielded(task));
             }
             let task = local.pop(&remote.inbox);
-            let shared = hungry && task.is_some() && local.share(&remote.inbox, self.home());
+            let shared = hungry && task.is_some() && local.share(&remote.inbox, self.at);
             (task, shared)
         });
         if shared {
@@ -461,7 +461,7 @@ impl Worker {
         self.shared.set_alarm();
         // While we are busy with what came from outside, another takes half, and our place there.
         if heard && idle.has_sleepers() {
-            self.local(|local| local.share_batch(&self.remote().inbox, self.home()));
+            self.local(|local| local.share_batch(&self.remote().inbox, self.at));
         }
         // That, and what was pushed while we searched and was left to us, may need one more.
         if self.shared.has_public_work() {

@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Waker};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::stage::{Holds, Stage, Staged};
-use super::state::{Seen, State};
+use super::state::{At, Seen, State};
 use super::waker::{discard, quietly, waker};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
@@ -24,7 +24,7 @@ pub(crate) struct Header {
     /// The link of an inbox; owned by whoever owns the run right.
     next: UnsafeCell<*mut Self>,
     /// The runtime. Valid while the task is alive: a runtime ends its tasks before it ends.
-    shared: AtomicPtr<Shared>,
+    pub(super) shared: AtomicPtr<Shared>,
     vtable: UnsafeCell<&'static Vtable>,
     /// Where it was spawned. Atomic, because reports read it in slots that come and go.
     location: AtomicPtr<Location<'static>>,
@@ -33,7 +33,7 @@ pub(crate) struct Header {
     /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
     holds: UnsafeCell<Holds>,
     /// With the state: who may run it.
-    lean: Lean,
+    pub(super) lean: Lean,
     /// The worker that ran it last. Owned by whoever owns the run right.
     ran_on: UnsafeCell<u32>,
     /// Who awaits the output.
@@ -65,7 +65,7 @@ impl Header {
 
     /// Of the worker with this seat. The task is alive, and cannot end.
     #[cold]
-    fn section(&self, seat: u8) -> &Section {
+    pub(super) fn section(&self, seat: u8) -> &Section {
         // SAFETY: the runtime is there as long as its tasks.
         unsafe { &*self.shared.load(Ordering::Relaxed) }.section(seat)
     }
@@ -97,7 +97,7 @@ struct Cell<F: Future> {
 /// The right to run a task: exactly one exists while the task is queued or running.
 #[derive(Debug)]
 #[repr(transparent)]
-pub(crate) struct Task(NonNull<Header>);
+pub(crate) struct Task(pub(super) NonNull<Header>);
 
 // SAFETY: the right to run may move between threads; only `Send` futures are spawned on a
 // runtime with several threads.
@@ -411,10 +411,10 @@ impl Task {
 
     /// It goes to a queue from which others take: where this thread is its home, it has none from here on.
     #[inline(always)]
-    pub(crate) fn let_go(&self, home: Home<'_>) {
+    pub(crate) fn let_go(&self, home: At) {
         // SAFETY: `self` is the run right of a live task.
         let header = unsafe { self.0.as_ref() };
-        header.state.let_go(home.at);
+        header.state.let_go(home);
     }
 
     /// The runtime that runs this task.
@@ -572,53 +572,10 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
     unsafe { (header.as_ref().vtable().free)(header) };
 }
 
-/// Wakes, as aborted, every live task of `shared`. For a runtime whose workers have stopped.
-pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Aborting)) {
-    slab::each_used(|slot| {
-        let header = slot.cast::<Header>();
-        // SAFETY: type-stable memory; both fields are atomic in every slot that was ever used.
-        let (state, owner) = unsafe {
-            let header = header.as_ptr();
-            (
-                &*ptr::addr_of!((*header).state),
-                &*ptr::addr_of!((*header).shared),
-            )
-        };
-        if state.is_alive() && ptr::eq(owner.load(Ordering::Relaxed), shared) {
-            visit(Aborting(header));
-        }
-    });
-}
-
 /// Where the task in this slot, which is or was alive, was spawned.
 pub(super) fn location(header: NonNull<Header>) -> &'static Location<'static> {
     // SAFETY: type-stable memory, and the field is atomic in every slot that was ever used.
     unsafe { header.as_ref() }.location()
-}
-
-/// A live task of a runtime that shuts down, or that is reported.
-pub(crate) struct Aborting(NonNull<Header>);
-
-impl Aborting {
-    /// As waits know the task.
-    pub(crate) fn address(&self) -> usize {
-        self.0.addr().get()
-    }
-
-    /// Where the task was spawned.
-    pub(crate) fn location(&self) -> &'static Location<'static> {
-        location(self.0)
-    }
-
-    /// Aborts it. `Some`: the caller got the run right; `None`: somebody else has it.
-    pub(crate) fn abort(self) -> Option<Task> {
-        // SAFETY: live tasks of a stopped runtime are completed by the visitor only.
-        let header = unsafe { self.0.as_ref() };
-        header.state.abort();
-        let section = |seat| header.section(seat);
-        let woken = header.lean.wake(&header.state, None, section);
-        woken.then_some(Task(self.0))
-    }
 }
 
 /// What a panic carried, as text, if it was text.

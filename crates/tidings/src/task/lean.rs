@@ -20,8 +20,8 @@
 //! BEAM's schedulers own their actors, but count by atomics.
 
 use super::state::{At, REVOKED, Seen, State};
+use crate::primitive::Section;
 use crate::primitive::atomic::{AtomicU8, Ordering};
-use crate::primitive::{Section, UnsafeCell};
 
 /// A task that was run so often by one worker leans towards it. Few where the tests run.
 const STREAK: u8 = if cfg!(any(loom, shuttle)) {
@@ -55,17 +55,14 @@ pub(crate) struct Home<'a> {
 pub(crate) struct Lean {
     right: AtomicU8,
     /// How often one worker has run it, in units that double. The owner of the run right's.
-    streak: UnsafeCell<u8>,
+    streak: AtomicU8,
 }
-
-// SAFETY: `streak` belongs to the owner of the run right.
-unsafe impl Sync for Lean {}
 
 impl Lean {
     pub(crate) fn new() -> Self {
         Self {
             right: AtomicU8::new(0),
-            streak: UnsafeCell::new(0),
+            streak: AtomicU8::new(0),
         }
     }
 
@@ -180,22 +177,21 @@ impl Lean {
     /// Is it to lean towards `home`, at this turn?
     #[inline(always)]
     fn is_due(&self, home: Home<'_>, moved: bool) -> bool {
-        // SAFETY: the owner of the run right's.
-        self.streak.with_mut(|streak| unsafe {
-            if moved {
-                *streak = 0;
-                return false;
-            }
-            let unit = (1 << (self.right() / DOUBLED)) - 1;
-            *streak = (*streak).saturating_add(u8::from(home.turn & unit == 0));
-            *streak >= STREAK && home.at.seat() != 0 && Section::is_cheap()
-        })
+        // RELAXED: the owner of the run right's; so are all of it.
+        let streak = self.streak.load(Ordering::Relaxed);
+        if moved {
+            self.streak.store(0, Ordering::Relaxed);
+            return false;
+        }
+        let unit = (1 << (self.right() / DOUBLED)) - 1;
+        let streak = streak.saturating_add(u8::from(home.turn & unit == 0));
+        self.streak.store(streak, Ordering::Relaxed);
+        streak >= STREAK && home.at.seat() != 0 && Section::is_cheap()
     }
 
     #[cold]
     fn lean(&self, state: &State, seen: Seen, home: Home<'_>) -> Seen {
-        // SAFETY: the owner of the run right's.
-        self.streak.with_mut(|streak| unsafe { *streak = 0 });
+        self.streak.store(0, Ordering::Relaxed);
         // Not again before it has been worth as much twice.
         let doubled = (self.right() & !RIGHT).saturating_add(DOUBLED);
         self.set(doubled.min(DOUBLED_MOST) | RUNS);

@@ -5,6 +5,7 @@
 //! | `state.rs` | the state word and its transitions |
 //! | `lean.rs` | the run right of a task that one worker runs, without read-modify-writes |
 //! | `cell.rs` | the allocation: header, then future or output; run, complete, free |
+//! | `alive.rs` | all tasks that have not ended |
 //! | `stage.rs` | what the allocation holds: future, output or nothing |
 //! | `waker.rs` | the waker, free to clone and drop |
 //! | `handle.rs` | [`JoinHandle`], [`AbortHandle`], [`JoinError`], [`Join`] |
@@ -24,6 +25,7 @@
 //! | `joiner` | `joiner_lock` | | |
 //! | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |
 
+mod alive;
 mod cell;
 pub(crate) mod child;
 mod handle;
@@ -36,7 +38,8 @@ mod state;
 mod waker;
 mod yield_now;
 
-pub(crate) use cell::{Header, Task, each_alive};
+pub(crate) use alive::each_alive;
+pub(crate) use cell::{Header, Task};
 pub(crate) use child::text_of;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
 pub(crate) use lean::Home;

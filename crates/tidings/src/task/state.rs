@@ -72,7 +72,7 @@ impl Seen {
     /// The same with another home, and other wakes.
     #[inline(always)]
     fn at(self, home: u8, wakes: u64) -> Self {
-        Self(self.0 & (WAKE - 1) | wakes * WAKE | u64::from(home) * HOME)
+        Self(self.0 & (WAKE - 1) | (wakes * WAKE) | (u64::from(home) * HOME))
     }
 
     /// Woken once; for a word with no wakes.
@@ -87,8 +87,10 @@ impl Seen {
 pub(crate) struct At(u64);
 
 impl At {
+    pub(crate) const NOBODYS: Self = Self(0);
+
     pub(crate) fn new(seat: Option<u8>) -> Self {
-        Self(seat.map_or(0, |seat| u64::from(seat) * HOME | ALIVE))
+        seat.map_or(Self::NOBODYS, |seat| Self((u64::from(seat) * HOME) | ALIVE))
     }
 
     pub(super) fn seat(self) -> u8 {
