@@ -126,6 +126,11 @@ impl Decisions {
         }
     }
 
+    /// Is it another run than was expected?
+    pub(crate) fn has_diverged(&self) -> bool {
+        self.diverged.is_some()
+    }
+
     /// Does the one who decides on tasks want to know which they are?
     pub(crate) fn wants_tasks(&self) -> bool {
         self.read >= self.given.len() && self.chooser.as_ref().is_some_and(Chooser::wants_tasks)

@@ -1,5 +1,6 @@
 //! One run: the loop that picks who runs next, and moves time on when nobody can.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::{Pin, pin};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use tidings::sched::{Ledger, keep_books};
+use tidings::sched::{self, Ledger, keep_books};
 use tidings::{JoinHandle, Runtime};
 
 use crate::chart::{Chart, Drawing};
@@ -41,7 +42,8 @@ pub(crate) struct Ran {
     pub(crate) trouble: Option<Trouble>,
     pub(crate) trace: Vec<u8>,
     pub(crate) asked: Vec<Asked>,
-    pub(crate) diverged: Option<Diverged>,
+    /// At which question it was another run than the one before, and who ran then.
+    pub(crate) diverged: Option<(usize, String)>,
     pub(crate) panics: Vec<Panicked>,
     pub(crate) steps: usize,
     pub(crate) time: Duration,
@@ -71,24 +73,28 @@ pub(crate) fn run(
                 tasks: Vec::new(),
                 last: (0, 0),
                 steps: 0,
+                diverged: None,
                 drawing: watched.then(Drawing::default),
             };
+            // Some are kept outside of all runs, perhaps.
+            let waited = sched::waits();
             if watched {
                 world.lock().net.sights.watch();
             }
             run.start(0, "", program());
-            let mut trouble = run.drive();
+            let mut trouble = run.drive(&waited);
             if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
                 trouble.text = drawing.name_in(&trouble.text);
             }
+            let who = run.diverged.take().unwrap_or_else(|| run.who_ran());
             let (steps, drawing) = (run.steps, run.drawing.take());
             drop(run);
             let (decisions, time) = world.end();
-            (trouble, steps, drawing, decisions, time)
+            (trouble, steps, who, drawing, decisions, time)
         })
     };
     let ((ended, messages, wrong), panics) = panics::catching(|| keep_books(inside));
-    let (mut trouble, steps, drawing, decisions, time) = ended;
+    let (mut trouble, steps, who, drawing, decisions, time) = ended;
     if trouble.is_none() {
         trouble = wrong.map(|wrong| {
             let text = format!("what went into a channel is not what came out or died: {wrong}");
@@ -96,6 +102,7 @@ pub(crate) fn run(
         });
     }
     let (trace, asked, diverged) = decisions.end();
+    let diverged = diverged.map(|Diverged(question)| (question, who));
     let end = trouble.as_ref().map_or(String::new(), Trouble::to_string);
     Ran {
         chart: drawing.map_or_else(Chart::default, |drawing| drawing.finish(end)),
@@ -118,9 +125,13 @@ struct Life {
     name: String,
     runtime: Runtime,
     root: Root,
+    /// Where its program was started.
+    at: &'static Location<'static>,
 }
 
 type Root = JoinHandle<Result<(), String>>;
+/// What is waited for on this thread.
+type Waits = BTreeMap<usize, String>;
 
 /// Starts a program, and says where.
 #[track_caller]
@@ -139,6 +150,8 @@ struct Run<'a> {
     /// Who ran last: the place of its life, and its task.
     last: (usize, u32),
     steps: usize,
+    /// Who ran when it became another run than was expected.
+    diverged: Option<String>,
     drawing: Option<Drawing>,
 }
 
@@ -157,9 +170,10 @@ impl Run<'_> {
             })
             .network(Arc::new(network));
         if self.drawing.is_some() {
-            builder = builder
-                .watch_deadlocks(Duration::MAX)
-                .flight_recorder(RECORDED);
+            builder = builder.flight_recorder(RECORDED);
+        }
+        if self.drawing.is_some() || self.rules.settles {
+            builder = builder.watch_deadlocks(Duration::MAX);
         }
         let runtime = builder.build();
         let runtime = runtime.expect("a runtime with a seam starts no threads");
@@ -175,13 +189,15 @@ impl Run<'_> {
             name: name.to_owned(),
             runtime,
             root,
+            at,
         });
     }
 
-    fn drive(&mut self) -> Option<Trouble> {
+    /// `waited`: what was waited for before.
+    fn drive(&mut self, waited: &Waits) -> Option<Trouble> {
         loop {
             if self.lives[0].root.is_finished() {
-                return self.ended();
+                return self.ended(waited);
             }
             match self.turn() {
                 Ok(true) => {}
@@ -306,9 +322,23 @@ impl Run<'_> {
             }
         }
         let pick = engine.decisions.choose_task(ready, self.last.1, &tasks);
+        let diverged = engine.decisions.has_diverged();
         drop(engine);
         self.tasks = tasks;
+        if diverged && self.diverged.is_none() {
+            self.diverged = Some(self.who_ran());
+        }
         pick
+    }
+
+    /// The task that ran last.
+    fn who_ran(&self) -> String {
+        let life = self.lives.get(self.last.0);
+        match life.and_then(|life| Some((life.at, life.runtime.last_party()?.started?))) {
+            None => "a node".to_owned(),
+            Some((program, at)) if program == at => "the program".to_owned(),
+            Some((_, at)) => format!("the task started at {at}"),
+        }
     }
 
     /// Nobody can run: moves time on to when somebody can. `false`: nobody ever will.
@@ -387,7 +417,7 @@ impl Run<'_> {
     }
 
     /// The program has ended: how, and what is left.
-    fn ended(&mut self) -> Option<Trouble> {
+    fn ended(&mut self, waited: &Waits) -> Option<Trouble> {
         if let Err(trouble) = end_of(&mut self.lives[0].root) {
             return Some(trouble);
         }
@@ -413,6 +443,12 @@ impl Run<'_> {
             if self.lives[0].runtime.wake_timers().is_some() {
                 let text = "no task is left, and a timer is";
                 return Some(Trouble::new(Kind::Left, text.to_owned()));
+            }
+            let mut waits = sched::waits();
+            waits.retain(|at, _| !waited.contains_key(at));
+            if let Some(wait) = waits.into_values().next() {
+                let text = format!("no task is left, and a wait is, for {wait}");
+                return Some(Trouble::new(Kind::Left, text));
             }
         }
         self.world.look(true)

@@ -135,7 +135,12 @@ impl Sim {
     }
 
     /// This many seeds, from the first one on. For [`Strategy::Exhaustive`], the most runs.
+    ///
+    /// # Panics
+    /// If `n` is 0: a test that runs nothing would pass.
+    #[track_caller]
     pub fn seeds(mut self, n: u64) -> Self {
+        assert!(n > 0, "a simulation of no seeds would run nothing");
         self.seeds = n;
         self
     }
@@ -172,8 +177,8 @@ impl Sim {
         self
     }
 
-    /// When the program has ended, all its tasks must end by themselves: a task or a timer that is left
-    /// fails the run.
+    /// When the program has ended, all its tasks must end by themselves: a task, a timer or a wait (a
+    /// future that was polled, and is kept by nobody who polls it again) that is left fails the run.
     /// By default they are cancelled, as at the end of any runtime.
     pub fn settles(mut self) -> Self {
         self.rules.settles = true;
@@ -199,6 +204,7 @@ impl Sim {
     ///
     /// # Panics
     /// With the report of the first run that fails.
+    #[track_caller]
     pub fn run<F, Fut>(&self, program: F) -> Summary
     where
         F: Fn() -> Fut,
@@ -240,11 +246,13 @@ impl Sim {
             return Ok(summary);
         }
         let seeds = place::given_number("TIDINGS_SEEDS").unwrap_or(self.seeds);
+        assert!(seeds > 0, "TIDINGS_SEEDS is 0, which would run nothing");
         if let Strategy::Exhaustive { delays } = self.strategy {
             return self.exhaust(program, delays, seeds);
         }
-        for seed in (self.first..).take(usize::try_from(seeds).unwrap_or(usize::MAX)) {
-            self.try_seed(program, seed, &mut summary)?;
+        for n in 0..seeds {
+            // After the last seed comes the first.
+            self.try_seed(program, self.first.wrapping_add(n), &mut summary)?;
         }
         Ok(summary)
     }
@@ -377,10 +385,10 @@ impl Sim {
 
 /// What the second run of a trace did otherwise.
 fn difference(one: &Ran, two: &Ran) -> Option<Trouble> {
-    let words = match (two.diverged, &one.trouble, &two.trouble) {
-        (Some(at), ..) => {
+    let words = match (&two.diverged, &one.trouble, &two.trouble) {
+        (Some((at, who)), ..) => {
             let asked = |ran: &Ran| {
-                let asked = ran.asked.get(at.0);
+                let asked = ran.asked.get(*at);
                 asked.map_or("nothing more".to_owned(), |asked| asked.words())
             };
             // What ended one of them early is the first thing to look at.
@@ -391,9 +399,9 @@ fn difference(one: &Ran, two: &Ran) -> Option<Trouble> {
                 })
             };
             format!(
-                "the second run of the same decisions diverges at question {}: the first run asked \
-                 {}{}; the second {}{}; is there a HashMap, a thread, or a clock that is not tidings'?",
-                at.0,
+                "the second run of the same decisions diverges at question {at}, while or after {who} \
+                 ran: the first run asked {}{}; the second {}{}; is there a HashMap, a thread, or a clock \
+                 that is not tidings'?",
                 asked(one),
                 ended(one),
                 asked(two),

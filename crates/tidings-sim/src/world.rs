@@ -224,7 +224,7 @@ impl World {
     /// });
     /// ```
     pub fn always(&self, name: &str, holds: impl FnMut() -> bool + Send + 'static) {
-        self.check(name, CheckKind::Always(Box::new(holds)));
+        self.check(name.to_owned(), CheckKind::Always(Box::new(holds)));
     }
 
     /// Something that must come to hold within this time, or, if the program ends sooner, by its end.
@@ -235,6 +235,7 @@ impl World {
         holds: impl FnMut() -> bool + Send + 'static,
     ) {
         let until = self.elapsed().saturating_add(within);
+        let name = format!("{name}: not within {within:?}, nor by the end");
         self.check(name, CheckKind::Eventually(Box::new(holds), until));
     }
 
@@ -246,11 +247,11 @@ impl World {
         longest: Duration,
         hot: impl FnMut() -> bool + Send + 'static,
     ) {
+        let name = format!("{name}: for longer than {longest:?}");
         self.check(name, CheckKind::NotHot(Box::new(hot), longest, None));
     }
 
-    fn check(&self, name: &str, kind: CheckKind) {
-        let name = name.to_owned();
+    fn check(&self, name: String, kind: CheckKind) {
         self.lock().checks.push(Check { name, kind });
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::future::IntoFuture;
+use std::pin::Pin;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -184,6 +185,7 @@ fn a_deadlock_names_all_that_is_waited_for_with_its_lines() {
                     std::future::pending::<()>().await;
                 });
                 full.send(1).await.unwrap();
+                note(line!() + 1);
                 let (_tx, rx) = unbounded::<u16>();
                 let held = Arc::new(tidings::sync::Mutex::new(0));
                 let _guard = held.lock().await;
@@ -202,10 +204,12 @@ fn a_deadlock_names_all_that_is_waited_for_with_its_lines() {
                         mute.call(|reply| reply).await.unwrap();
                     }
                 });
+                let noted = note.clone();
                 let sends = tidings::spawn(async move {
-                    note(line!() + 1);
+                    noted(line!() + 1);
                     full.send(2).await.unwrap();
                 });
+                note(line!() + 1);
                 chooses.await.unwrap();
                 asks.await.unwrap();
                 sends.await.unwrap();
@@ -217,6 +221,8 @@ fn a_deadlock_names_all_that_is_waited_for_with_its_lines() {
     for words in [
         "waits for Recv<u16> of",
         ", or Lock<i32> of",
+        ", which the program has",
+        "\n  full waits for something that is no event",
         "waits for the answer of actor",
         "waits for a place in the mailbox of full",
         "the program waits for the end of the task started at",
@@ -247,10 +253,33 @@ fn a_program_that_is_not_deterministic_is_told_where() {
         })
         .unwrap_err();
     assert_eq!(failure.kind, Kind::Nondeterminism);
-    assert!(
-        failure.message.contains("diverges at question"),
-        "{failure}"
+    let (question, who) = failure.message.split_once(", while or after ").unwrap();
+    assert!(question.contains("diverges at question"), "{failure}");
+    assert!(who.starts_with("the program ran"), "{failure}");
+}
+
+#[test]
+fn the_task_that_is_not_deterministic_is_named() {
+    static LINE: AtomicU32 = AtomicU32::new(0);
+    let runs = AtomicU32::new(0);
+    let failure = Sim::new(0)
+        .check(|| {
+            let run = runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                LINE.store(line!() + 1, Ordering::SeqCst);
+                let odd = tidings::spawn(async move {
+                    let _ = tidings::sched::random(2 + run as usize);
+                });
+                odd.await.unwrap();
+                tidings::spawn(yield_now()).await.unwrap();
+            }
+        })
+        .unwrap_err();
+    let line = LINE.load(Ordering::SeqCst);
+    let who = format!(
+        "while or after the task started at crates/tidings-sim/tests/it/failing.rs:{line}:"
     );
+    assert!(failure.message.contains(&who), "{failure}");
 }
 
 #[test]
@@ -302,6 +331,25 @@ fn a_run_without_end_is_ended() {
         .unwrap_err();
     assert_eq!(failure.kind, Kind::Endless);
     assert_eq!(failure.trace, []);
+}
+
+#[test]
+#[should_panic(expected = "would run nothing")]
+fn no_seeds_are_no_simulation() {
+    let _ = Sim::new(0).seeds(0);
+}
+
+#[test]
+fn after_the_last_seed_comes_the_first() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let note = Arc::clone(&seen);
+    let sim = Sim::new(u64::MAX - 1).seeds(4).once();
+    let runs = sim.run(move || {
+        note.lock().unwrap().push(world().seed());
+        async {}
+    });
+    assert_eq!(runs.runs, 4);
+    assert_eq!(*seen.lock().unwrap(), [u64::MAX - 1, u64::MAX, 0, 1]);
 }
 
 #[test]
@@ -357,6 +405,37 @@ fn a_timer_that_outlives_all_tasks_is_told_if_asked_for() {
 }
 
 #[test]
+fn a_wait_that_outlives_all_tasks_is_told_if_asked_for() {
+    type Waits = Vec<Pin<Box<dyn Future<Output = ()> + Send>>>;
+    let kept = Arc::new(Mutex::new(Waits::new()));
+    let ends = |keeps: bool| {
+        let kept = Arc::clone(&kept);
+        Sim::new(0).seeds(20).settles().check(move || {
+            let kept = Arc::clone(&kept);
+            async move {
+                let (_tx, rx) = unbounded::<u8>();
+                let mut waits: Waits = vec![Box::pin(async move { drop(rx.recv().await) })];
+                let polls = tidings::spawn(async move {
+                    assert!(futures::poll!(waits[0].as_mut()).is_pending());
+                    waits
+                });
+                let waits = polls.await.unwrap();
+                if keeps {
+                    kept.lock().unwrap().extend(waits);
+                }
+            }
+        })
+    };
+    let failure = ends(true).unwrap_err();
+    assert_eq!(failure.kind, Kind::Left);
+    let told = "no task is left, and a wait is, for Recv<u8> of";
+    assert!(failure.message.contains(told), "{failure}");
+    // Those of earlier runs, which are kept, are not this one's.
+    assert!(!kept.lock().unwrap().is_empty());
+    assert!(ends(false).is_ok());
+}
+
+#[test]
 fn an_invariant_that_breaks_is_named() {
     let failure = Sim::new(0)
         .seeds(50)
@@ -397,7 +476,11 @@ fn what_must_come_must_come_in_time_and_what_is_hot_must_cool() {
         })
     };
     assert!(eventually(4).is_ok());
-    assert_eq!(eventually(10).unwrap_err().kind, Kind::Liveness);
+    let failure = eventually(10).unwrap_err();
+    assert_eq!(
+        (failure.kind, failure.message.as_str()),
+        (Kind::Liveness, "some time: not within 5s, nor by the end")
+    );
     let hot = |secs| {
         Sim::new(0).check(move || async move {
             world().not_hot_for("hot", Duration::from_secs(3), move || {
@@ -412,6 +495,6 @@ fn what_must_come_must_come_in_time_and_what_is_hot_must_cool() {
     let failure = hot(7).unwrap_err();
     assert_eq!(
         (failure.kind, failure.message.as_str()),
-        (Kind::Liveness, "hot")
+        (Kind::Liveness, "hot: for longer than 3s")
     );
 }

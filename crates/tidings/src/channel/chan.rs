@@ -113,6 +113,7 @@ impl<T, X> Chan<T, X> {
     const CLASS: slab::Class = slab::Class::of::<Self>(slab::Kind::Channel);
 
     /// A channel with one sender and one receiver.
+    #[cfg_attr(debug_assertions, track_caller)]
     pub(crate) fn alloc(capacity: usize, beside: X) -> (SenderRef<T, X>, ReceiverRef<T, X>) {
         let chan = slab::alloc(Self::CLASS).cast::<Self>();
         // SAFETY: the slot is ours, large enough and aligned.
@@ -132,6 +133,7 @@ impl<T, X> Chan<T, X> {
         }
     }
 
+    #[cfg_attr(debug_assertions, track_caller)]
     fn new(capacity: usize, beside: X) -> Self {
         Self {
             refs: Refs(AtomicU64::new(SENDER + RECEIVER + 2 * OTHER)),

@@ -43,6 +43,7 @@ impl Lists for Readers {
 impl<T> IVar<T> {
     /// An empty cell.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn new() -> Self {
         Self {
             inner: Arc::new(Inner {

@@ -66,6 +66,7 @@ pub use watch::watch;
 /// # });
 /// ```
 #[must_use]
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
     with_capacity(0)
 }
@@ -81,6 +82,7 @@ pub fn channel<T>() -> (Sender<T>, Receiver<T>) {
 /// assert_eq!(tx.try_send(2).unwrap_err().into_inner(), 2);
 /// ```
 #[must_use]
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     assert!(
         capacity > 0,
@@ -100,10 +102,12 @@ pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
 /// assert_eq!(rx.try_recv(), Ok(1));
 /// ```
 #[must_use]
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     with_capacity(usize::MAX)
 }
 
+#[cfg_attr(debug_assertions, track_caller)]
 fn with_capacity<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = Chan::alloc(capacity, ());
     (Sender::new(sender), Receiver::new(receiver))

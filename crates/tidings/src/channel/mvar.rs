@@ -28,6 +28,7 @@ pub struct MVar<T> {
 impl<T> MVar<T> {
     /// An empty cell.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn empty() -> Self {
         let (sender, receiver) = bounded(1);
         Self { sender, receiver }
@@ -35,6 +36,7 @@ impl<T> MVar<T> {
 
     /// A cell with a value.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn full(value: T) -> Self {
         let cell = Self::empty();
         let put = cell.try_put(value);

@@ -36,6 +36,7 @@ use crate::trace::Trace;
 /// # });
 /// ```
 #[must_use]
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
     let state = State {
         value: None,

@@ -37,6 +37,7 @@ unsafe impl<S> Send for Source<S> {}
 unsafe impl<S> Sync for Source<S> {}
 
 impl<S> Source<S> {
+    #[cfg_attr(debug_assertions, track_caller)]
     pub(crate) fn new(state: S) -> Self {
         Self {
             lock: Lock::new(),

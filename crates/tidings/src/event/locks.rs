@@ -1,5 +1,7 @@
 //! Locking all sources of a choice, in address order, so that no two choices deadlock.
 
+#[cfg(debug_assertions)]
+use std::panic::Location;
 use std::ptr;
 
 #[cfg(not(loom))]
@@ -16,21 +18,32 @@ pub struct Lock {
     /// when they were made.
     #[cfg(any(loom, shuttle))]
     number: usize,
+    /// The line that made the source, for reports.
+    #[cfg(debug_assertions)]
+    pub(super) made: &'static Location<'static>,
 }
 
 impl Lock {
     #[cfg(not(any(loom, shuttle)))]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub(crate) const fn new() -> Self {
-        Self { raw: Raw::new() }
+        Self {
+            raw: Raw::new(),
+            #[cfg(debug_assertions)]
+            made: Location::caller(),
+        }
     }
 
     #[cfg(any(loom, shuttle))]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub(crate) fn new() -> Self {
         static MADE: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
         let number = MADE.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         Self {
             raw: Raw::new(),
             number,
+            #[cfg(debug_assertions)]
+            made: Location::caller(),
         }
     }
 

@@ -221,8 +221,7 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     /// Says what it waits for.
     #[doc(hidden)]
     fn waits_for(&self, waits: &mut Waits) {
-        let source = self.single().map(|lock| std::ptr::from_ref(lock).addr());
-        waits.event::<Self>(source);
+        waits.event::<Self>(self.single());
     }
 
     /// Adds the locks of all sources.

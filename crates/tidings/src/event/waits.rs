@@ -9,8 +9,11 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
+use std::thread::{self, ThreadId};
 
+use super::Lock;
 use crate::primitive::{Mutex, lock};
+use crate::sched::Party;
 
 /// Runtimes that watch.
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
@@ -22,12 +25,15 @@ const BOOKS: usize = 1 << (usize::BITS / 2);
 
 static RECORD: Mutex<Record> = Mutex::new(Record {
     waits: BTreeMap::new(),
+    holders: BTreeMap::new(),
     foreign: None,
 });
 
 struct Record {
     /// By the address of the wait.
     waits: BTreeMap<usize, Wait>,
+    /// Who has a lock, by the lock's number.
+    holders: BTreeMap<usize, Party>,
     /// Tasks whose waker foreign code has had.
     foreign: Option<HashSet<usize>>,
 }
@@ -37,15 +43,17 @@ struct Record {
 pub(crate) struct Wait {
     /// The task, or the thread, by its waker.
     pub(crate) waiter: usize,
-    pub(crate) at: Option<&'static Location<'static>>,
+    at: Option<&'static Location<'static>>,
     pub(crate) of: Waits,
+    /// Where it was polled.
+    thread: ThreadId,
 }
 
 /// What a wait waits for.
 #[doc(hidden)]
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
-    what: Vec<String>,
+    what: Vec<(String, Option<usize>)>,
     /// Time will end it.
     pub(crate) timed: bool,
     /// Copies of the waker that it has.
@@ -55,33 +63,50 @@ pub struct Waits {
 impl Waits {
     /// Of these words.
     pub(crate) fn of(&mut self, what: fmt::Arguments<'_>) {
-        self.what.push(what.to_string());
+        self.what.push((what.to_string(), None));
     }
 
-    /// An event of this type, on this source.
-    pub(super) fn event<E>(&mut self, source: Option<usize>) {
-        let name = plain(std::any::type_name::<E>());
-        match source {
-            Some(source) => self.of(format_args!("{name} of {source:#x}")),
-            None => self.of(format_args!("{name}")),
+    /// An event of this type, on the source of this lock.
+    pub(super) fn event<E>(&mut self, lock: Option<&Lock>) {
+        let mut what = plain(std::any::type_name::<E>());
+        if let Some(lock) = lock {
+            what += &format!(" of {:#x}", std::ptr::from_ref(lock).addr());
+            #[cfg(debug_assertions)]
+            if let Some(made) = of_a_program(lock.made) {
+                what += &format!(", made at {made}");
+            }
+        }
+        let source = lock.map(|lock| std::ptr::from_ref(lock).addr());
+        self.what.push((what, source));
+    }
+}
+
+impl Wait {
+    /// In words; `has`: what is said of those who have a lock.
+    pub(crate) fn words(&self, has: impl Fn(usize) -> Option<String>) -> String {
+        let what = self.of.what.iter().map(|(what, source)| {
+            let holder = source.and_then(&has);
+            holder.map_or(what.clone(), |holder| format!("{what}, which {holder} has"))
+        });
+        let what = what.collect::<Vec<_>>().join(", or ");
+        match self.at {
+            Some(at) => format!("{what}, at {at}"),
+            None => what,
         }
     }
 }
 
 impl fmt::Display for Wait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.of)?;
-        match self.at {
-            Some(at) => write!(f, ", at {at}"),
-            None => Ok(()),
-        }
+        f.write_str(&self.words(|_| None))
     }
 }
 
-impl fmt::Display for Waits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.what.join(", or "))
-    }
+/// A line, if it is one of a program, and not ours or std's, who were called by others.
+pub(crate) fn of_a_program(at: &'static Location<'static>) -> Option<&'static Location<'static>> {
+    let here = file!().strip_suffix("event/waits.rs").unwrap_or_default();
+    let ours = at.file().starts_with(here) || at.file().starts_with("/rustc/");
+    (!ours).then_some(at)
 }
 
 /// The name of a type without the paths and the lifetimes in it.
@@ -113,7 +138,9 @@ impl Drop for Watching {
     fn drop(&mut self) {
         if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
             let mut record = lock(&RECORD);
-            let old = (std::mem::take(&mut record.waits), record.foreign.take());
+            let waits = std::mem::take(&mut record.waits);
+            let old = (waits, record.foreign.take());
+            record.holders.clear();
             drop(record);
             drop(old);
         }
@@ -177,6 +204,7 @@ pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'st
             waiter: waker.data().addr(),
             at,
             of,
+            thread: thread::current().id(),
         },
     );
     let old = lock(&RECORD).waits.insert(wait.0, wait.1);
@@ -188,6 +216,23 @@ pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'st
 pub(crate) fn end(wait: usize) {
     let old = lock(&RECORD).waits.remove(&wait);
     drop(old);
+}
+
+/// Who runs on this thread has this lock now.
+#[cold]
+pub(crate) fn held(source: usize, by: Party) {
+    lock(&RECORD).holders.insert(source, by);
+}
+
+/// Nobody has it any more.
+#[cold]
+pub(crate) fn let_go(source: usize) {
+    lock(&RECORD).holders.remove(&source);
+}
+
+/// Who has which lock.
+pub(crate) fn holders() -> BTreeMap<usize, Party> {
+    lock(&RECORD).holders.clone()
 }
 
 /// Foreign code has the waker of this task.
@@ -218,15 +263,28 @@ pub(crate) fn all() -> Vec<Wait> {
     lock(&RECORD).waits.values().cloned().collect()
 }
 
-/// As `begin`, for a wait on the end of a task.
+/// All waits of this thread, by the address of the wait.
+pub(crate) fn here() -> Vec<(usize, Wait)> {
+    let here = thread::current().id();
+    let record = lock(&RECORD);
+    let mine = record.waits.iter().filter(|(_, wait)| wait.thread == here);
+    mine.map(|(&at, wait)| (at, wait.clone())).collect()
+}
+
+/// As `begin`, for a wait of this line on the end of a task that was started there.
 #[cold]
-pub(crate) fn begin_join(wait: usize, waker: &Waker, at: &'static Location<'static>) {
+pub(crate) fn begin_join(
+    wait: usize,
+    waker: &Waker,
+    at: Option<&'static Location<'static>>,
+    started: &'static Location<'static>,
+) {
     let mut of = Waits {
         wakers: 1,
         ..Waits::default()
     };
-    of.of(format_args!("the end of the task started at {at}"));
-    begin(wait, waker, None, of);
+    of.of(format_args!("the end of the task started at {started}"));
+    begin(wait, waker, at, of);
 }
 
 #[cfg(test)]

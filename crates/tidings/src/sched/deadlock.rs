@@ -12,15 +12,17 @@
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::record::Party;
 use super::{Shared, current, record};
 use crate::actor;
-use crate::event::waits::{self, Wait};
+use crate::event::waits;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, Parker};
 use crate::task;
@@ -28,13 +30,15 @@ use crate::task;
 /// Looks in the time of the patience; all must find the same.
 const LOOKS: u32 = 4;
 
+/// So many who wait for what is no event are named.
+const UNKNOWN: usize = 16;
+
 /// As `block_on` of the ordinary scheduler, watching.
 pub(super) fn block_on<F: Future>(
     shared: &Arc<Shared>,
     patience: Duration,
     future: F,
 ) -> F::Output {
-    super::assert_may_wait();
     let parker = Arc::new(Parker::current());
     let waker = Waker::from(Arc::clone(&parker));
     let mut context = Context::from_waker(&waker);
@@ -124,13 +128,52 @@ pub(super) fn report(shared: &Shared, main: usize) -> String {
     )
 }
 
+/// What the futures wait for that were polled on this thread, in words, by a number; known while some
+/// runtime [watches](super::Builder::watch_deadlocks). One whose task has ended is kept by somebody who
+/// will not poll it.
+///
+/// ```
+/// use std::time::Duration;
+/// let runtime = tidings::Runtime::builder().watch_deadlocks(Duration::MAX).build().unwrap();
+/// let (_tx, rx) = tidings::unbounded::<u8>();
+/// let mut wait = Box::pin(async { rx.recv().await });
+/// runtime.block_on(async { assert!(futures::poll!(&mut wait).is_pending()) });
+/// let waits = tidings::sched::waits();
+/// assert!(waits.values().next().unwrap().starts_with("Recv<u8> of"));
+/// drop(wait);
+/// assert!(tidings::sched::waits().is_empty());
+/// ```
+#[must_use]
+pub fn waits() -> BTreeMap<usize, String> {
+    let waits = waits::here().into_iter();
+    waits.map(|(at, wait)| (at, wait.to_string())).collect()
+}
+
 /// Who waits for what, each on a line of its own. `main`: the waker of `block_on`'s future.
 pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let waits = waits::all();
     let names = actor::names_of_tasks();
+    let holders = waits::holders();
+    let has = |lock: usize| {
+        let Party { id, started } = holders.get(&lock)?;
+        let actor = names.get(id).map(|actor| actor.name.to_string());
+        Some(actor.unwrap_or_else(|| {
+            started.map_or("a thread".to_owned(), |at| {
+                format!("the task started at {at}")
+            })
+        }))
+    };
     let mut text = String::new();
+    // Appends the waits of one; `false` if it has none.
+    let say = |text: &mut String, who: &str, waiter: usize| {
+        let mine = waits.iter().filter(|wait| wait.waiter == waiter);
+        let lines = mine.map(|wait| format!("\n  {who} waits for {}", wait.words(has)));
+        let before = text.len();
+        text.extend(lines);
+        text.len() > before
+    };
     if let Some(main) = main {
-        say(&mut text, "the future of block_on", main, &waits);
+        say(&mut text, "the future of block_on", main);
     }
     let (mut idle, mut unknown) = (0, 0);
     task::each_alive(shared, |task| {
@@ -143,27 +186,23 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
             Some(actor) => actor.name.to_string(),
             None => format!("the task started at {}", task.location()),
         };
-        if !say(&mut text, &who, address, &waits) {
+        if !say(&mut text, &who, address) {
             unknown += 1;
+            if unknown <= UNKNOWN {
+                let _ = write!(text, "\n  {who} waits for something that is no event");
+            }
         }
     });
     for (n, what) in [
         (idle, "wait for messages, each an actor"),
-        (unknown, "wait for something that is no event"),
+        (
+            unknown.saturating_sub(UNKNOWN),
+            "more wait for something that is no event",
+        ),
     ] {
         if n > 0 {
             let _ = write!(text, "\n  {n} {what}");
         }
     }
     text
-}
-
-/// Appends the waits of one; `false` if it has none.
-fn say(text: &mut String, who: &str, waiter: usize, waits: &[Wait]) -> bool {
-    let mut any = false;
-    for wait in waits.iter().filter(|wait| wait.waiter == waiter) {
-        let _ = write!(text, "\n  {who} waits for {wait}");
-        any = true;
-    }
-    any
 }

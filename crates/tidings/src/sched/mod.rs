@@ -57,6 +57,7 @@ use std::time::Duration;
 
 pub use books::{Ledger, keep_books, ledger};
 pub use builder::Builder;
+pub use deadlock::waits;
 #[cfg(all(test, loom))]
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
@@ -182,6 +183,12 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         }
         parker.park();
     }
+}
+
+/// Who runs on this thread.
+pub(crate) fn running() -> Party {
+    let worker = current::worker();
+    record::of(worker.map_or(std::ptr::null_mut(), worker::Worker::running))
 }
 
 /// Counts one operation of the running poll. `false`: enough for now, yield.

@@ -338,13 +338,13 @@ impl Runtime {
     /// On a worker of a tidings runtime, which must not wait. If the future panics.
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        super::assert_may_wait();
         let Some(solo) = &self.solo else {
             if let Some((patience, _)) = self.shared.patience {
                 return deadlock::block_on(&self.shared, patience, future);
             }
             return current::enter(&self.shared, || super::block_on(future));
         };
-        super::assert_may_wait();
         let worker = match solo.try_lock() {
             Ok(worker) => worker,
             // A panic of the root future is its own affair.

@@ -131,6 +131,16 @@ impl Runtime {
         next.map(Instant::since_start)
     }
 
+    /// Who ran last; `None` if nobody has.
+    ///
+    /// # Panics
+    /// Without a seam.
+    #[must_use]
+    pub fn last_party(&self) -> Option<Party> {
+        let last = record::of(self.solo().running());
+        last.started.is_some().then_some(last)
+    }
+
     /// How many tasks have not ended.
     #[must_use]
     pub fn tasks(&self) -> usize {
@@ -198,6 +208,7 @@ pub(super) fn block_on<F: Future>(
                 root.woken.swap(false, Ordering::AcqRel);
                 worker.refill_budget();
                 worker.refill_asked(ROOT);
+                worker.runs_no_task();
                 if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                     return output;
                 }

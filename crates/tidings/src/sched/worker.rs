@@ -136,6 +136,13 @@ impl Worker {
         self.remote().running.load(Ordering::Relaxed)
     }
 
+    /// What runs now is no task.
+    pub(super) fn runs_no_task(&self) {
+        let none = std::ptr::null_mut();
+        // RELAXED: our own.
+        self.remote().running.store(none, Ordering::Relaxed);
+    }
+
     pub(super) fn shared_ptr(&self) -> *const Shared {
         Arc::as_ptr(&self.shared)
     }

@@ -57,6 +57,7 @@ impl Lists for State {
 impl Barrier {
     /// A barrier for `n`; 0 is the same as 1: nobody waits.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn new(n: usize) -> Self {
         let state = State {
             meetings: 0,

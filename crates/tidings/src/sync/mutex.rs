@@ -7,7 +7,9 @@ use std::ops::{Deref, DerefMut};
 use super::semaphore::{Semaphore, State};
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Ticket, Wait, wait_event};
+use crate::event::waits;
 use crate::primitive::UnsafeCell;
+use crate::sched;
 
 /// A value that one task at a time may use, over awaits too.
 ///
@@ -46,6 +48,7 @@ unsafe impl<T: Send> Sync for Mutex<T> {}
 impl<T> Mutex<T> {
     /// A mutex around a value.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn new(value: T) -> Self {
         Self {
             semaphore: Semaphore::new(1),
@@ -133,6 +136,9 @@ pub struct MutexGuard<'a, T> {
 impl<'a, T> MutexGuard<'a, T> {
     /// The caller has the permit.
     fn new(mutex: &'a Mutex<T>) -> Self {
+        if waits::watched() {
+            waits::held(mutex.semaphore.source.number(), sched::running());
+        }
         Self {
             mutex,
             value: PhantomData,
@@ -157,6 +163,9 @@ impl<T> DerefMut for MutexGuard<'_, T> {
 
 impl<T> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
+        if waits::watched() {
+            waits::let_go(self.mutex.semaphore.source.number());
+        }
         self.mutex.semaphore.release(1);
     }
 }

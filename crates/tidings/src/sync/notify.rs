@@ -44,6 +44,7 @@ impl Lists for State {
 impl Notify {
     /// Nothing to hear of yet.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn new() -> Self {
         let state = State {
             permit: false,

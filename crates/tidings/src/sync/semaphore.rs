@@ -78,6 +78,7 @@ impl Semaphore {
     /// # Panics
     /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS).
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn new(permits: usize) -> Self {
         assert!(
             permits <= Self::MAX_PERMITS,

@@ -4,6 +4,8 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+#[cfg(debug_assertions)]
+use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
@@ -147,14 +149,20 @@ impl<T> JoinHandle<T> {
 impl<T> Future for JoinHandle<T> {
     type Output = Result<T, JoinError>;
 
+    #[cfg_attr(debug_assertions, track_caller)]
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         if let Some(output) = self.try_take() {
             return Poll::Ready(output);
         }
         if self.register(cx.waker()) {
             if waits::watched() {
-                let at = cell::location(self.header);
-                waits::begin_join(self.header.addr().get(), cx.waker(), at);
+                // Of the `await`, if it is the caller.
+                #[cfg(debug_assertions)]
+                let at = waits::of_a_program(Location::caller());
+                #[cfg(not(debug_assertions))]
+                let at = None;
+                let started = cell::location(self.header);
+                waits::begin_join(self.header.addr().get(), cx.waker(), at, started);
             }
             here::waits();
             return Poll::Pending;

@@ -1,6 +1,7 @@
 //! Deadlocks are reported, with names and lines, and what is none is not.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
@@ -52,8 +53,9 @@ fn says(report: &str, words: &[&str]) {
 
 #[test]
 fn tasks_that_wait_for_each_other_are_reported_with_names_and_lines() {
-    static LINES: [AtomicU32; 2] = [AtomicU32::new(0), AtomicU32::new(0)];
+    static LINES: [AtomicU32; 3] = [const { AtomicU32::new(0) }; 3];
     let found = reports(|| {
+        LINES[2].store(line!() + 1, Ordering::SeqCst);
         let (a, from_a) = channel::<u32>();
         let (b, from_b) = channel::<String>();
         let first = async move {
@@ -81,8 +83,9 @@ fn tasks_that_wait_for_each_other_are_reported_with_names_and_lines() {
             ],
         );
         if cfg!(debug_assertions) {
-            for line in &LINES {
-                let at = format!("deadlock.rs:{}:", line.load(Ordering::SeqCst));
+            for (line, what) in LINES.iter().zip(["at ", "at ", "made at "]) {
+                let line = line.load(Ordering::SeqCst);
+                let at = format!(", {what}crates/tidings/tests/it/deadlock.rs:{line}:");
                 says(&report, &[&at]);
             }
         }
@@ -128,9 +131,70 @@ fn actors_calls_and_full_mailboxes_are_named() {
                 "waits for a place in the mailbox of full",
                 "full waits for the answer of quiet",
                 "1 wait for messages, each an actor",
-                "1 wait for something that is no event",
+                "\n  quiet waits for something that is no event",
             ],
         );
+    }
+}
+
+#[test]
+fn a_wait_for_an_end_has_its_own_line() {
+    static LINES: [AtomicU32; 2] = [const { AtomicU32::new(0) }; 2];
+    let found = reports(|| async {
+        let ends = tidings::spawn(std::future::pending::<()>());
+        let joins = tidings::spawn(async move {
+            LINES[0].store(line!() + 1, Ordering::SeqCst);
+            ends.await.unwrap();
+        });
+        LINES[1].store(line!() + 1, Ordering::SeqCst);
+        joins.await.unwrap();
+    });
+    for report in found.iter().filter(|_| cfg!(debug_assertions)) {
+        for line in &LINES {
+            let line = line.load(Ordering::SeqCst);
+            let at = format!(", at crates/tidings/tests/it/deadlock.rs:{line}:");
+            let line = report.lines().find(|line| line.contains(&at));
+            let line = line.unwrap_or_else(|| panic!("{at:?} is not in:\n{report}"));
+            assert!(line.contains("waits for the end of the task"), "{line}");
+        }
+    }
+}
+
+#[test]
+fn who_has_a_lock_is_named_until_it_is_let_go() {
+    let found = reports(|| async {
+        let locks = Arc::new([(); 3].map(|()| Mutex::new(0)));
+        let (lent, lends) = oneshot();
+        // Has one, and had the others.
+        let all = Arc::clone(&locks);
+        let lender = async move {
+            drop((all[0].lock().await, all[1].try_lock()));
+            let _has = all[2].lock().await;
+            lent.send(()).unwrap();
+            std::future::pending::<()>().await;
+        };
+        let lender = Builder::new().name("lender").spawn(|_: Mailbox<u8>| lender);
+        lends.await.unwrap();
+        // Each has one, and wants the other's.
+        let (first, meets) = channel::<()>();
+        let tasks = [(0, 1), (1, 0)].map(|(mine, yours)| {
+            let (locks, first, meets) = (Arc::clone(&locks), first.clone(), meets.clone());
+            tidings::spawn(async move {
+                let _mine = locks[mine].lock().await;
+                let met = first.send(()).map(drop).or(meets.recv().map(drop));
+                met.await;
+                let _yours = locks[yours].lock().await;
+            })
+        });
+        drop(locks[2].lock().await);
+        drop((tasks, lender));
+    });
+    for report in found {
+        let waits = |line: &&str| line.contains("waits for Lock<i32> of");
+        let lines: Vec<_> = report.lines().filter(waits).collect();
+        let has = |who: &str| lines.iter().filter(|line| line.contains(who)).count();
+        let task = ", which the task started at crates/tidings/tests/it/deadlock.rs:";
+        assert_eq!((has(task), has(", which lender has")), (2, 1), "{report}");
     }
 }
 
@@ -147,7 +211,12 @@ fn a_choice_and_locks_say_all_that_they_wait_for() {
         drop(held);
     });
     for report in found {
-        says(&report, &["waits for Recv<u8> of 0x", ", or Lock<"]);
+        let words = [
+            "waits for Recv<u8> of 0x",
+            ", or Lock<",
+            ", which a thread has",
+        ];
+        says(&report, &words);
     }
 }
 

@@ -42,6 +42,7 @@ use crate::primitive::Arc;
 /// # });
 /// ```
 #[must_use]
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn broadcast<T: Clone>(n: usize) -> (Sender<T>, Receiver<T>) {
     assert!(n > 0, "a broadcast channel keeps at least 1 value");
     let state = State {

@@ -37,6 +37,7 @@ use crate::primitive::Arc;
 /// # });
 /// ```
 #[must_use]
+#[cfg_attr(debug_assertions, track_caller)]
 pub fn watch<T>(value: T) -> (Sender<T>, Receiver<T>) {
     let state = State {
         value: Arc::new(value),
