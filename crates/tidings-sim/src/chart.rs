@@ -276,7 +276,9 @@ impl Drawing {
 
     fn lane(&mut self, node: usize, party: Party) -> usize {
         let next = self.chart.lanes.len();
-        let lane = *self.tasks.entry((node, party.id)).or_insert(next);
+        // Threads have one lane: who acts outside of tasks has another number than who is woken there.
+        let id = party.started.map_or(0, |_| party.id);
+        let lane = *self.tasks.entry((node, id)).or_insert(next);
         if lane == next {
             let what = match party.started {
                 None => "thread".to_owned(),

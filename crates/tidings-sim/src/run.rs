@@ -440,14 +440,14 @@ impl Run<'_> {
                 ));
             }
             // Time has not passed since: what is due one day is still there.
-            if self.lives[0].runtime.wake_timers().is_some() {
-                let text = "no task is left, and a timer is";
-                return Some(Trouble::new(Kind::Left, text.to_owned()));
-            }
+            let timed = self.lives[0].runtime.wake_timers().is_some();
             let mut waits = sched::waits();
             waits.retain(|at, _| !waited.contains_key(at));
-            if let Some(wait) = waits.into_values().next() {
-                let text = format!("no task is left, and a wait is, for {wait}");
+            if timed || !waits.is_empty() {
+                let what = if timed { "timer" } else { "wait" };
+                let mut text = format!("no task is left, and a {what} is");
+                let kept = waits.values().map(|wait| format!("\n  kept: {wait}"));
+                text.extend(kept);
                 return Some(Trouble::new(Kind::Left, text));
             }
         }

@@ -177,8 +177,9 @@ impl Sim {
         self
     }
 
-    /// When the program has ended, all its tasks must end by themselves: a task, a timer or a wait (a
-    /// future that was polled, and is kept by nobody who polls it again) that is left fails the run.
+    /// When the program has ended, all its tasks must end by themselves: a task, a timer, or a wait (its
+    /// future is kept, and nobody polls it any more) that is left fails the run. Such runs are slower: each
+    /// wait is noted.
     /// By default they are cancelled, as at the end of any runtime.
     pub fn settles(mut self) -> Self {
         self.rules.settles = true;

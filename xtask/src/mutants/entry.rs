@@ -49,6 +49,12 @@ impl Entry {
         self.name.contains(filter) || self.file.contains(filter)
     }
 
+    /// Is it in the second list, of bugs in actors and in links?
+    pub(super) fn is_of_actors_or_links(&self) -> bool {
+        let folders = ["actor/", "remote/", "tidings-link/"];
+        folders.iter().any(|folder| self.file.starts_with(folder))
+    }
+
     /// The file in the tree.
     fn path(&self) -> String {
         match self.file.split_once('/') {

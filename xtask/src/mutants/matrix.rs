@@ -1,7 +1,7 @@
 //! `cargo x mutants --engine NAME [--missing | FILTER]`: what one engine kills by itself, whatever the
 //! others do; `all`: each of them. Each such run fills cells of `docs/trust/engines.md`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::sync::Mutex;
@@ -74,6 +74,9 @@ pub(super) fn alone(
             idle.push(name);
         }
     }
+    // Also if nothing was missing.
+    let rows = rows.into_inner().map_err(|error| error.to_string())?;
+    table::write(PAGE, &page(entries, &rows))?;
     match &idle[..] {
         [] => Ok(ExitCode::SUCCESS),
         idle => Err(format!("mutants: {} kills nothing", idle.join(", "))),
@@ -125,10 +128,20 @@ fn page(entries: &[Entry], rows: &Rows) -> String {
          writes this page. Of an engine those\ntests are run that come to the code in question, which is \
          looked at in one run of each.\n`-`: they pass; `.`: there are none; `?`: not asked. Engines that \
          work with real threads may kill by chance, or not:\n`stress` runs each of its tests for one second.\n\n\
-         | engine | asked | come there | kills | none else asked does |\n|---|--:|--:|--:|--:|\n"
+         | engine | asked | come there | kills | in actors and links | none else asked does |\n\
+         |---|--:|--:|--:|--:|--:|\n"
         .to_owned();
+    let second: BTreeSet<&str> = entries
+        .iter()
+        .filter(|entry| entry.is_of_actors_or_links())
+        .map(|entry| &*entry.name)
+        .collect();
     for (column, engine) in ENGINES.iter().enumerate() {
         let count = |word: &str| rows.values().filter(|cells| cells[column] == word).count();
+        let of_second = |counts: &dyn Fn(&str) -> bool| {
+            let mine = rows.iter().filter(|(name, _)| second.contains(&***name));
+            mine.filter(|(_, cells)| counts(&cells[column])).count()
+        };
         let killed = count(KILLED);
         let there = killed + count(PASSES);
         let alone = |cells: &&Vec<String>| {
@@ -136,9 +149,11 @@ fn page(entries: &[Entry], rows: &Rows) -> String {
         };
         let _ = writeln!(
             text,
-            "| {} | {} | {there} | {killed} | {} |",
+            "| {} | {} | {there} | {killed} | {} of {} | {} |",
             engine.name,
             there + count(NEVER_THERE),
+            of_second(&|cell| cell == KILLED),
+            of_second(&|cell| cell != NOT_ASKED),
             rows.values().filter(alone).count()
         );
     }
@@ -170,17 +185,20 @@ mod tests {
             cells.resize(ENGINES.len(), NOT_ASKED.to_owned());
             cells
         };
+        let second = entries.iter().find(|entry| entry.is_of_actors_or_links());
+        let second = second.unwrap();
         let rows = [
             (entries[0].name.clone(), row(&[KILLED, PASSES, NEVER_THERE])),
             (entries[1].name.clone(), row(&[KILLED, KILLED])),
+            (second.name.clone(), row(&[NEVER_THERE, KILLED])),
         ]
         .into();
         let text = page(&entries, &rows);
         let counts = [
-            "2 | 2 | 2 | 1",
-            "2 | 2 | 1 | 0",
-            "1 | 0 | 0 | 0",
-            "0 | 0 | 0 | 0",
+            "3 | 2 | 2 | 0 of 1 | 1",
+            "3 | 3 | 2 | 1 of 1 | 1",
+            "1 | 0 | 0 | 0 of 0 | 0",
+            "0 | 0 | 0 | 0 of 0 | 0",
         ];
         for (engine, counts) in ENGINES.iter().zip(counts) {
             let line = format!("| {} | {counts} |\n", engine.name);

@@ -241,3 +241,29 @@ fn a_cooperative_task_runs_until_it_waits() {
     assert_eq!(firsts(Sim::new(0).cooperative()), 1);
     assert_eq!(firsts(Sim::new(0)), 2);
 }
+
+#[test]
+fn a_chart_of_an_ordinary_run_has_one_column_for_threads() {
+    let builder = tidings::Runtime::builder().workers(1).flight_recorder(100);
+    let rt = builder.build().unwrap();
+    rt.block_on(async {
+        // Received here once it waits here, and sent from here.
+        let (question, asked) = tidings::channel::<u8>();
+        let (answer, answers) = tidings::channel::<u16>();
+        let task = tidings::spawn(async move {
+            for _ in 0..3 {
+                let n = asked.recv().await.unwrap();
+                answer.send(n.into()).await.unwrap();
+            }
+        });
+        for n in 0..3 {
+            question.send(n).await.unwrap();
+            assert_eq!(answers.recv().await, Ok(n.into()));
+        }
+        task.await.unwrap();
+    });
+    let chart = tidings_sim::Chart::new(&rt.flight_record()).to_string();
+    let columns = chart.lines().next().unwrap();
+    assert_eq!(columns.matches(": thread").count(), 1, "{chart}");
+    assert_eq!(columns.matches(": basics.rs:").count(), 1, "{chart}");
+}

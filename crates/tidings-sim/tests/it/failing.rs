@@ -401,7 +401,8 @@ fn a_timer_that_outlives_all_tasks_is_told_if_asked_for() {
     assert!(ends(false).is_ok());
     let failure = ends(true).unwrap_err();
     assert_eq!(failure.kind, Kind::Left);
-    assert!(failure.message.contains("a timer is"), "{failure}");
+    let told = "a timer is\n  kept: a time, at crates/tidings-sim/tests/it/failing.rs:";
+    assert!(failure.message.contains(told), "{failure}");
 }
 
 #[test]
@@ -428,7 +429,7 @@ fn a_wait_that_outlives_all_tasks_is_told_if_asked_for() {
     };
     let failure = ends(true).unwrap_err();
     assert_eq!(failure.kind, Kind::Left);
-    let told = "no task is left, and a wait is, for Recv<u8> of";
+    let told = "no task is left, and a wait is\n  kept: Recv<u8> of";
     assert!(failure.message.contains(told), "{failure}");
     // Those of earlier runs, which are kept, are not this one's.
     assert!(!kept.lock().unwrap().is_empty());

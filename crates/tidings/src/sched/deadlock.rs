@@ -158,9 +158,8 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         let Party { id, started } = holders.get(&lock)?;
         let actor = names.get(id).map(|actor| actor.name.to_string());
         Some(actor.unwrap_or_else(|| {
-            started.map_or("a thread".to_owned(), |at| {
-                format!("the task started at {at}")
-            })
+            let nobody = "the future of block_on (or a thread)";
+            started.map_or(nobody.to_owned(), |at| format!("the task started at {at}"))
         }))
     };
     let mut text = String::new();

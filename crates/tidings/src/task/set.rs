@@ -116,6 +116,7 @@ impl<T> Drop for Member<T> {
 impl<T> JoinSet<T> {
     /// An empty set.
     #[must_use]
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn new() -> Self {
         let state = State {
             running: 0,
