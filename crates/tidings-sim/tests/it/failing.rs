@@ -415,7 +415,9 @@ fn a_wait_that_outlives_all_tasks_is_told_if_asked_for() {
             let kept = Arc::clone(&kept);
             async move {
                 let (_tx, rx) = unbounded::<u8>();
-                let mut waits: Waits = vec![Box::pin(async move { drop(rx.recv().await) })];
+                let mut waits: Waits = vec![Box::pin(async move {
+                    let _ = rx.recv().await;
+                })];
                 let polls = tidings::spawn(async move {
                     assert!(futures::poll!(waits[0].as_mut()).is_pending());
                     waits
