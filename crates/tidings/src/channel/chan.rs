@@ -2,18 +2,17 @@
 //! 0 is the rendezvous, `n` bounded, `usize::MAX` unbounded.
 //!
 //! Invariants, whenever the lock is free.
-//! I1. `queue` holds values that were sent and not received; more than `capacity` only through
-//!     `post` and through values that came back.
+//! I1. `queue` holds values that were sent and not received; more than `capacity` only through `post`
+//!     and through values that came back.
 //! I2. A receiver waits only if the queue is empty and no sender waits that could be claimed.
-//! I3. A sender waits only if `queue.len() >= capacity` and no receiver waits that could be
-//!     claimed.
+//! I3. A sender waits only if `queue.len() >= capacity` and no receiver waits that could be claimed.
 //! I4. `closed` is set once: no more sends. Receivers take what is left, then hear of it.
 //!
 //! Budget: a send or a receive is one lock (one read-modify-write; none, where one worker uses the
 //! channel: `primitive/leaning.rs`); with a waiting partner that chooses, one CAS more; waking it is
 //! the task's `fetch_add`. Cloning or dropping a handle is one read-modify-write.
-//! Order: values of one handle leave in the order they came in: the queue first, then waiting
-//! senders in their order, whose values enter the queue at its end.
+//! Order: values of one handle leave in the order they came in: the queue first, then waiting senders
+//! in their order, whose values enter the queue at its end.
 
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -224,8 +223,7 @@ impl<T, X> Chan<T, X> {
         }
     }
 
-    /// The last handle of a side has gone: closes it, and gives up the side's own reference.
-    /// `alone`: that is the only one left.
+    /// The last handle of a side has gone: closes it, and gives up the side's reference; `alone`: the last.
     ///
     /// # Safety
     /// The caller owns the side's `Other` reference.

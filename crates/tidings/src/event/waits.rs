@@ -9,9 +9,9 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Waker;
-use std::thread::{self, ThreadId};
 
 use super::Lock;
+use crate::primitive::thread::{self, ThreadId};
 use crate::primitive::{Mutex, lock};
 use crate::sched::Party;
 
