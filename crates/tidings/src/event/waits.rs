@@ -103,6 +103,7 @@ impl fmt::Display for Wait {
 }
 
 /// A line, if it is one of a program, and not ours or std's, who were called by others.
+#[cfg(debug_assertions)]
 pub(crate) fn of_a_program(at: &'static Location<'static>) -> Option<&'static Location<'static>> {
     let here = file!().strip_suffix("event/waits.rs").unwrap_or_default();
     let ours = at.file().starts_with(here) || at.file().starts_with("/rustc/");
