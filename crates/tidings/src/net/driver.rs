@@ -248,3 +248,25 @@ impl Turn {
         timeout
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Readiness, Sources};
+    use crate::primitive::Arc;
+
+    #[test]
+    fn a_place_is_used_again_and_what_is_told_of_the_one_before_is_not_its_successors() {
+        let mut sources = Sources::default();
+        let [first, other, second] = [(); 3].map(|()| Arc::new(Readiness::new()));
+        let (old, beside) = (
+            sources.insert(Arc::clone(&first)),
+            sources.insert(Arc::clone(&other)),
+        );
+        assert!(Arc::ptr_eq(&sources.remove(old).unwrap(), &first));
+        let new = sources.insert(Arc::clone(&second));
+        assert_eq!(sources.places.len(), 2);
+        assert!(sources.get(old).is_none());
+        assert!(Arc::ptr_eq(sources.get(new).unwrap(), &second));
+        assert!(Arc::ptr_eq(sources.get(beside).unwrap(), &other));
+    }
+}

@@ -221,3 +221,122 @@ impl Wake for Waiting {
         self.0.set_and_wake(self.1);
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::io::{self, ErrorKind};
+    use std::task::{Poll, Wake, Waker};
+
+    use super::{Direction, Readiness, Waiting};
+    use crate::primitive::Arc;
+    use crate::primitive::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn waker() -> (Arc<Wakes>, Waker) {
+        let wakes = Arc::new(Wakes::default());
+        (Arc::clone(&wakes), Waker::from(wakes))
+    }
+
+    /// A call has found that it would wait.
+    fn waiting() -> Readiness {
+        let readiness = Readiness::new();
+        let nothing = readiness.try_call(Direction::Read, || {
+            Err::<(), _>(ErrorKind::WouldBlock.into())
+        });
+        assert_eq!(nothing.unwrap_err().kind(), ErrorKind::WouldBlock);
+        assert!(readiness.look(Direction::Read).is_none());
+        readiness
+    }
+
+    fn waits(readiness: &Readiness, place: usize, waker: &Waker) -> bool {
+        readiness.poll(Direction::Read, place, waker).is_pending()
+    }
+
+    #[test]
+    fn an_edge_wakes_once_who_waits_in_its_direction() {
+        let readiness = Arc::new(waiting());
+        let (wakes, waker) = waker();
+        let edge = Waker::from(Arc::new(Waiting(Arc::clone(&readiness), Direction::Read)));
+        assert!(waits(&readiness, 1, &waker));
+        readiness.set_and_wake(Direction::Write);
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
+        edge.wake_by_ref();
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        assert!(!waits(&readiness, 1, &waker));
+        edge.wake();
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn a_place_has_its_last_waker_and_two_places_may_have_the_same() {
+        let readiness = waiting();
+        let ((first, old), (second, new)) = (waker(), waker());
+        assert!(waits(&readiness, 1, &old) && waits(&readiness, 1, &new));
+        // For one that is there no place is taken anew.
+        assert!(waits(&readiness, 1, &new) && waits(&readiness, 2, &new));
+        readiness.forget(Direction::Read, 1);
+        readiness.set_and_wake(Direction::Read);
+        let count = |of: &Wakes| of.0.load(Ordering::Relaxed);
+        assert_eq!((count(&first), count(&second)), (0, 1));
+    }
+
+    #[test]
+    fn a_call_that_was_interrupted_is_made_again_and_another_error_is_told() {
+        let readiness = Readiness::new();
+        let noop = Waker::noop();
+        let answers = |error: ErrorKind| {
+            let mut answers = vec![Ok(5), Err(io::Error::from(error))];
+            move || answers.pop().unwrap()
+        };
+        let tried = |error| readiness.try_call(Direction::Read, answers(error));
+        let polled = |error| readiness.poll_call(Direction::Read, 0, noop, answers(error));
+        assert_eq!(tried(ErrorKind::Interrupted).unwrap().0, 5);
+        let Poll::Ready(Ok((5, _))) = polled(ErrorKind::Interrupted) else {
+            panic!("it was not made again");
+        };
+        let denied = tried(ErrorKind::PermissionDenied).unwrap_err();
+        assert_eq!(denied.kind(), ErrorKind::PermissionDenied);
+        assert!(matches!(
+            polled(ErrorKind::PermissionDenied),
+            Poll::Ready(Err(_))
+        ));
+        assert!(readiness.look(Direction::Read).is_some());
+    }
+
+    #[test]
+    fn who_got_less_than_he_asked_for_waits_unless_an_edge_has_come_or_the_peer_is_done() {
+        let readiness = Readiness::new();
+        let look = || readiness.look(Direction::Read);
+        let edge = look().unwrap();
+        readiness.set_and_wake(Direction::Read);
+        readiness.drained(Direction::Read, edge);
+        let edge = look().unwrap();
+        readiness.drained(Direction::Read, edge);
+        assert!(look().is_none());
+        readiness.set(Direction::Read, true, &mut Vec::new());
+        let edge = look().unwrap();
+        readiness.drained(Direction::Read, edge);
+        assert!(look().is_some());
+    }
+
+    #[test]
+    fn when_nobody_polls_any_more_who_would_wait_is_told() {
+        let readiness = waiting();
+        let (_, waker) = waker();
+        assert!(waits(&readiness, 1, &waker));
+        let mut wakers = Vec::new();
+        readiness.abandon(&mut wakers);
+        assert_eq!(wakers.len(), 1);
+        let call = || Err::<(), _>(ErrorKind::WouldBlock.into());
+        let ended = readiness.try_call(Direction::Read, call).unwrap_err();
+        assert_eq!(ended.kind(), ErrorKind::Other);
+    }
+}

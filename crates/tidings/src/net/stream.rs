@@ -245,3 +245,14 @@ where
         pin!(&*self.0).poll_close(cx)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::is_last;
+
+    #[test]
+    fn less_than_was_asked_for_and_not_nothing_is_the_last() {
+        let last = (0..=3).map(|n| is_last(n, 3));
+        assert!(last.eq([false, true, true, false]));
+    }
+}

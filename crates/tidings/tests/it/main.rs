@@ -52,4 +52,6 @@ mod threads;
 mod time;
 mod token;
 mod uncertain;
+#[cfg(unix)]
+mod waits;
 mod watch;

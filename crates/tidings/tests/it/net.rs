@@ -546,16 +546,17 @@ fn a_stream_that_is_always_ready_lets_others_run() {
         zero.1.write_all(b"").unwrap();
         drop(zero.1);
         let mut stream = UnixStream::from_std(zero.0).unwrap();
-        let done = CancellationToken::new();
+        let (done, begun) = (CancellationToken::new(), CancellationToken::new());
         let reader = spawn({
-            let done = done.clone();
+            let (done, begun) = (done.clone(), begun.clone());
             async move {
+                begun.cancel();
                 while !done.is_cancelled() {
                     assert_eq!(stream.read(&mut [0; 1]).await.unwrap(), 0);
                 }
             }
         });
-        tidings::yield_now().await;
+        begun.cancelled().await;
         done.cancel();
         reader.await.unwrap();
     });

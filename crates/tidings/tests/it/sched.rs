@@ -302,6 +302,12 @@ fn an_idle_runtime_uses_no_cpu() {
     let (_tx, rx) = unbounded::<u8>();
     drop(rt.spawn(async move { rx.recv().await }));
     let far = rt.spawn(async { after(Duration::from_secs(3600)).await });
+    // One of them sleeps in the poller.
+    #[cfg(unix)]
+    drop(rt.spawn(async {
+        let here = tidings::net::TcpListener::bind(([127, 0, 0, 1], 0));
+        here.unwrap().accept().await
+    }));
     rt.block_on(async { tidings::spawn(async {}).await.unwrap() });
     std::thread::sleep(Duration::from_millis(100));
     let before = (threads::ticks("quiet"), threads::switches("quiet"));
