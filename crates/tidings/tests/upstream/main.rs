@@ -17,6 +17,7 @@ mod hands;
 #[path = "../it/letter.rs"]
 mod letter;
 
+mod async_channel;
 mod cml;
 mod crossbeam_channels;
 mod crossbeam_select;
