@@ -2,8 +2,8 @@
 //!
 //! One turn does all that is there: what others have left, what has come, what is to go. While more
 //! than one call is under way it yields once after it was woken by others, so that all who have
-//! something for the link put it in before it is written: a write takes many messages under load,
-//! and one, at once, when there is one.
+//! something for the link put it in before it is written: a write takes many messages under load.
+//! While there is one, who leaves it writes it (`shared.rs`), and the driver is not woken.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -19,7 +19,7 @@ use crate::limits::Broken;
 use crate::link::{Link, Options, State};
 use crate::peers::{Peers, Seat};
 use crate::session::{Incoming, Session};
-use crate::shared::{Letters, Shared};
+use crate::shared::{Desk, Left, Shared, Turned};
 
 /// Reads of one poll, after which other tasks have their turn.
 const READS: usize = 8;
@@ -36,25 +36,32 @@ const ROOM: (usize, usize) = (4 << 10, 128 << 10);
 type Timer = Pin<Box<<tidings::time::After as IntoFuture>::IntoFuture>>;
 
 /// The future that moves a link. Ready when the link has ended; dropped, it ends the link.
-pub struct Driver<S> {
+pub struct Driver {
+    shared: Arc<Shared>,
+    state: Arc<State>,
+}
+
+/// A link and its stream.
+struct Mover<S> {
     stream: S,
     give_up: fn(&S),
     // Not there while it is the port of this thread.
     hub: Option<Box<Hub>>,
     shared: Arc<Shared>,
     state: Arc<State>,
-    letters: Letters,
+    /// How what was done at once has ended the link.
+    broken: Option<Broken>,
     input: Vec<u8>,
     /// What of it has come, and is not handled.
     filled: (usize, usize),
     /// There may be whole messages in it.
     more: bool,
     flushed: bool,
-    yielded: bool,
     /// When it is due, and what wakes `waker` then.
     timer: Option<(Instant, Timer)>,
     /// The timer was polled in an earlier turn, too.
     armed: bool,
+    /// The driver's.
     waker: Waker,
 }
 
@@ -92,9 +99,9 @@ pub struct Driver<S> {
 /// # });
 /// ```
 #[must_use]
-pub fn link<S>(stream: S, options: Options) -> (Link, Driver<S>)
+pub fn link<S>(stream: S, options: Options) -> (Link, Driver)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     link_to(stream, options, None, |_| {})
 }
@@ -106,9 +113,9 @@ pub(crate) fn link_to<S>(
     options: Options,
     peers: Option<(&Peers, bool)>,
     give_up: fn(&S),
-) -> (Link, Driver<S>)
+) -> (Link, Driver)
 where
-    S: AsyncRead + AsyncWrite + Unpin,
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let now = Instant::now();
     let mut session = Session::new(&options.identity, options.limits, now);
@@ -124,25 +131,28 @@ where
     let (exports, format) = (options.exports, options.format);
     let hub = Hub::new(session, Arc::clone(&shared), exports, format, now);
     let driver = Driver {
+        shared: Arc::clone(&shared),
+        state: Arc::clone(&link.state),
+    };
+    driver.shared.open(Box::new(Mover {
         stream,
         give_up,
         hub: Some(Box::new(hub)),
         shared,
         state: Arc::clone(&link.state),
-        letters: Letters::default(),
+        broken: None,
         input: Vec::new(),
         filled: (0, 0),
         more: false,
         flushed: true,
-        yielded: false,
         timer: None,
         armed: false,
         waker: Waker::noop().clone(),
-    };
+    }));
     (link, driver)
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     fn hub(&mut self) -> &mut Hub {
         self.hub.as_mut().expect("it is put back")
     }
@@ -158,15 +168,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 
     /// Does all there is to do. What others leave from here on wakes it.
-    fn turn(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
+    /// `true`: there is more.
+    fn all(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Result<bool, Broken> {
+        if let Some(broken) = self.broken.take() {
+            return Err(broken);
+        }
         self.time(cx)?;
         self.hub().session.begin_turn();
-        self.shared.take(&mut self.letters, cx.waker());
-        if !self.letters.is_empty() {
-            let hub = self.hub.take().expect("it is put back");
-            let (hub, done) = hub.letters(&mut self.letters);
-            self.hub = Some(hub);
-            done?;
+        if !left.is_empty() {
+            self.with_hub(|hub| hub.letters(left))?;
         }
         for _ in 0..READS {
             let read = self.read(cx)?;
@@ -181,15 +191,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
                 return Err(Broken::Drained);
             }
             if !read {
-                return Ok(());
+                return Ok(false);
             }
             if self.more {
                 break;
             }
         }
-        self.yielded = true;
-        cx.waker().wake_by_ref();
-        Ok(())
+        Ok(true)
+    }
+
+    /// Does what was left, and writes it.
+    fn these(&mut self, left: &mut Left) -> Result<(), Broken> {
+        self.with_hub(|hub| hub.letters(left))?;
+        let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
+        let written = self.write(&mut Context::from_waker(&waker));
+        self.waker = waker;
+        written.map(drop)
     }
 
     /// The link ends in order when the peer wishes so, and when nobody uses it any more.
@@ -324,8 +341,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
             }
             match Pin::new(&mut self.stream).poll_write(cx, output) {
                 Poll::Pending => {
-                    let now = hub.now;
-                    hub.session.stalled(now);
+                    hub.session.stalled(Instant::now());
                     return Ok(any);
                 }
                 Poll::Ready(Ok(0)) => return Err(Broken::Closed),
@@ -365,7 +381,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Driver<S> {
     }
 }
 
-impl<S> Driver<S> {
+impl<S> Mover<S> {
     fn close(&mut self, broken: Broken) {
         let Some(mut hub) = self.hub.take() else {
             return;
@@ -376,39 +392,57 @@ impl<S> Driver<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Future for Driver<S> {
-    type Output = Broken;
-
-    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Broken> {
-        let this = self.get_mut();
-        if this.hub.is_none() {
-            let down = this.state.down.try_read();
-            return Poll::Ready(down.cloned().unwrap_or(Broken::Dropped));
-        }
-        if !this.yielded && this.hub().session.is_crowded() && this.shared.is_rung() {
-            this.yielded = true;
-            cx.waker().wake_by_ref();
-            return Poll::Pending;
-        }
-        this.yielded = false;
-        let Err(mut broken) = this.turn(cx) else {
-            return Poll::Pending;
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Desk for Mover<S> {
+    fn turn(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Turned {
+        let mut broken = match self.all(left, cx) {
+            Ok(false) => return Turned::Done,
+            Ok(true) => return Turned::More,
+            Err(broken) => broken,
         };
         if matches!(broken, Broken::Closed | Broken::Io(..)) {
-            broken = this.last_words(cx).unwrap_or(broken);
+            broken = self.last_words(cx).unwrap_or(broken);
         }
-        this.end(broken.clone(), cx);
-        Poll::Ready(broken)
+        self.end(broken.clone(), cx);
+        Turned::Ended(broken)
+    }
+
+    fn at_once(&mut self, left: &mut Left) -> bool {
+        self.broken = self.these(left).err();
+        let hub = self.hub();
+        // The driver reads on, begins what was held, and ends the link.
+        !(hub.is_held_up() || hub.session.is_draining() || hub.is_idle() || self.broken.is_some())
+    }
+
+    fn is_crowded(&self) -> bool {
+        let hub = self.hub.as_ref().expect("it is put back");
+        hub.session.is_crowded() || self.broken.is_some()
     }
 }
 
-impl<S> Drop for Driver<S> {
+impl<S> Drop for Mover<S> {
     fn drop(&mut self) {
         self.close(Broken::Dropped);
     }
 }
 
-impl<S> fmt::Debug for Driver<S> {
+impl Future for Driver {
+    type Output = Broken;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Broken> {
+        self.shared.turn(cx).map(|broken| {
+            let known = || self.state.down.try_read().cloned();
+            broken.or_else(known).unwrap_or(Broken::Dropped)
+        })
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        drop(self.shared.shut());
+    }
+}
+
+impl fmt::Debug for Driver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Driver")
             .field("state", &self.state)

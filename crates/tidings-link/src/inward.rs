@@ -293,6 +293,8 @@ impl Hub {
 
     /// There may be a place for the message that waits for an actor, and then for those behind it.
     pub(crate) fn place(mut self: Box<Self>, target: u32) -> (Box<Self>, Result<(), Broken>) {
+        // What waited may be too late by now.
+        self.now = Instant::now();
         loop {
             let Some(out) = self.exports.get_mut(&target) else {
                 return (self, Ok(()));

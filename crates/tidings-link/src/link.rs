@@ -181,8 +181,7 @@ impl Link {
             });
             let _ = done.send(reference);
         });
-        self.shared
-            .leave(|letters| letters.commands.push(Command::Bind(bind, done)));
+        self.shared.ask(Command::Bind(bind, done));
         let state = Arc::clone(&self.state);
         async move {
             match bound.await {
@@ -206,15 +205,13 @@ impl Link {
     /// Ends the link in order: neither side begins a call any more; when all that are under way have
     /// their answers, it ends.
     pub fn drain(&self) {
-        self.shared
-            .leave(|letters| letters.commands.push(Command::Drain));
+        self.shared.ask(Command::Drain);
     }
 
     /// Ends the link at once. What is under way ends with an unknown outcome; over TCP what has not
     /// arrived by then does not arrive, also when a network that is cut is whole again.
     pub fn close(&self) {
-        self.shared
-            .leave(|letters| letters.commands.push(Command::Close));
+        self.shared.ask(Command::Close);
     }
 
     /// What has been counted.
@@ -223,8 +220,7 @@ impl Link {
     /// If the link has ended, with the reason.
     pub async fn stats(&self) -> Result<Stats, Broken> {
         let (to, stats) = oneshot();
-        self.shared
-            .leave(|letters| letters.commands.push(Command::Stats(to)));
+        self.shared.ask(Command::Stats(to));
         match stats.await {
             Ok(stats) => Ok(stats),
             Err(_) => Err(self.state.down.read().await.clone()),
@@ -241,7 +237,7 @@ impl Clone for Link {
 impl Drop for Link {
     fn drop(&mut self) {
         // The driver looks whether anybody is left.
-        self.shared.leave(|letters| letters.handles -= 1);
+        self.shared.give_up_handle();
     }
 }
 

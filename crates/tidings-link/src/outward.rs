@@ -11,27 +11,27 @@ use crate::frame::Failure;
 use crate::hub::{Call, Command, Hub, Out};
 use crate::limits::Broken;
 use crate::numbers::in_order;
-use crate::shared::{Due, Key, Letters};
+use crate::shared::{Due, Key, Left};
 
 impl Hub {
     /// Does what others have left.
     pub(crate) fn letters(
         mut self: Box<Self>,
-        letters: &mut Letters,
+        left: &mut Left,
     ) -> (Box<Self>, Result<(), Broken>) {
-        for key in letters.keys.drain(..) {
+        for key in left.keys.drain(..) {
             match Key::of(key) {
                 Key::Answer(call) => self = self.answer(call),
                 Key::Caller(call) => self.caller_gone(call),
                 Key::Ended(target) => self.actor_ended(target),
             }
         }
-        for command in letters.commands.drain(..) {
+        for command in left.commands.drain(..) {
             if let Err(broken) = self.command(command) {
                 return (self, Err(broken));
             }
         }
-        self.due.append(&mut letters.due);
+        self.due.append(&mut left.due);
         self.poll_due()
     }
 

@@ -85,13 +85,13 @@ impl Wake for Woken {
 }
 
 /// A driver that is polled when the test says so.
-struct Moved<S> {
-    driver: Driver<S>,
+struct Moved {
+    driver: Driver,
     woken: Arc<Woken>,
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Moved<S> {
-    fn new(stream: S) -> (Link, Self) {
+impl Moved {
+    fn new(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> (Link, Self) {
         let (link, driver) = link(stream, Options::new("client"));
         let woken = Arc::default();
         (link, Self { driver, woken })
@@ -130,7 +130,7 @@ fn calls(there: &CounterRef, n: usize) -> Vec<Call> {
 }
 
 /// A link that is up, and a reference.
-fn up() -> (Peer, Moved<Pipe>, Link, CounterRef) {
+fn up() -> (Peer, Moved, Link, CounterRef) {
     let (ours, theirs) = memory::pipe();
     let mut peer = Peer::new(theirs);
     let (link, mut moved) = Moved::new(ours);
