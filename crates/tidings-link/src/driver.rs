@@ -19,7 +19,7 @@ use crate::limits::Broken;
 use crate::link::{Link, Options, State};
 use crate::peers::{Peers, Seat};
 use crate::session::{Incoming, Session};
-use crate::shared::{Desk, Left, Shared, Turned};
+use crate::shared::{Left, Moves, Shared, Turned};
 
 /// Reads of one poll, after which other tasks have their turn.
 const READS: usize = 8;
@@ -134,7 +134,7 @@ where
         shared: Arc::clone(&shared),
         state: Arc::clone(&link.state),
     };
-    driver.shared.open(Box::new(Mover {
+    driver.shared.open(Mover {
         stream,
         give_up,
         hub: Some(Box::new(hub)),
@@ -148,7 +148,7 @@ where
         timer: None,
         armed: false,
         waker: Waker::noop().clone(),
-    }));
+    });
     (link, driver)
 }
 
@@ -178,8 +178,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         if !left.is_empty() {
             self.with_hub(|hub| hub.letters(left))?;
         }
-        for _ in 0..READS {
+        for reads in 0..READS {
             let read = self.read(cx)?;
+            if !read && reads > 0 {
+                // All has been written that could be.
+                return Ok(false);
+            }
             if self.timer.is_none() {
                 self.time(cx)?;
             }
@@ -392,7 +396,7 @@ impl<S> Mover<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Desk for Mover<S> {
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
     fn turn(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Turned {
         let mut broken = match self.all(left, cx) {
             Ok(false) => return Turned::Done,

@@ -206,8 +206,7 @@ impl Hub {
             Carried::Trace(trace) if trace.is_valid() => Some(*trace),
             _ => None,
         });
-        self.carried.clear();
-        self.carried.extend(carried.into_iter().map(Some));
+        self.lay_out(carried);
         self.reserved = call;
         let caller = call.map(|id| Caller {
             id,
@@ -223,10 +222,10 @@ impl Hub {
             .map(|done| done.map_err(|m| m.to_string()))
         {
             Ok(Ok(waits)) => {
-                hub.fail(
-                    unanswered,
-                    Failure::Refused("the method has no answer".to_owned()),
-                );
+                if unanswered.is_some() {
+                    let why = "the method has no answer".to_owned();
+                    hub.fail(unanswered, Failure::Refused(why));
+                }
                 waits
             }
             Ok(Err(why)) => {
@@ -269,13 +268,23 @@ impl Hub {
 
     /// What a message carried that was not decoded: it is given back, and answered.
     fn not_decoded(&mut self, carried: Vec<Carried>) {
-        self.carried.clear();
-        self.carried.extend(carried.into_iter().map(Some));
+        self.lay_out(carried);
         self.leftovers();
+    }
+
+    /// What the message carries that is decoded next.
+    fn lay_out(&mut self, carried: Vec<Carried>) {
+        self.carried.clear();
+        if !carried.is_empty() {
+            self.carried.extend(carried.into_iter().map(Some));
+        }
     }
 
     /// What nobody has taken of what a message carried.
     fn leftovers(&mut self) {
+        if self.carried.is_empty() {
+            return;
+        }
         for carried in std::mem::take(&mut self.carried).into_iter().flatten() {
             match carried {
                 Carried::Mine(target) => self.session.release(target, 1),
@@ -336,8 +345,7 @@ impl Hub {
         let pending = waiting.and_then(|waiting| waiting.pending);
         match (outcome, pending) {
             (Ok(carried), Some(pending)) => {
-                self.carried.clear();
-                self.carried.extend(carried.into_iter().map(Some));
+                self.lay_out(carried);
                 let (mut hub, answered) = enter(self, || pending.answer(Ok(body)));
                 if !matches!(answered, Ok(Ok(()))) {
                     hub.session.stats_mut().malformed += 1;

@@ -124,18 +124,23 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{kind, write_message};
+    use crate::frame::{TellHead, kind, write, write_message};
 
     #[test]
     fn what_is_urgent_waits_for_a_chunk_at_most_and_frames_stay_whole() {
         let mut out = Outbox::default();
         for _ in 0..100 {
-            write_message(out.requests.end(), kind::TELL, &(), &[7; 10_000]);
+            let head = TellHead {
+                target: 0,
+                method: [0; 4],
+                carried: vec![],
+            };
+            write_message(out.requests.end(), kind::TELL, &head, &[7; 10_000]);
         }
         let first = out.next().to_vec();
         assert!(first.len() <= CHUNK + 11_000);
         out.written(first.len());
-        write_message(out.control.end(), kind::PING, &(), &[]);
+        write(out.control.end(), kind::PING, &());
         assert_eq!(out.next()[4], kind::PING);
         let mut all = first;
         loop {

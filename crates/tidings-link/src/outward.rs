@@ -15,10 +15,7 @@ use crate::shared::{Due, Key, Left};
 
 impl Hub {
     /// Does what others have left.
-    pub(crate) fn letters(
-        mut self: Box<Self>,
-        left: &mut Left,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn letters(mut self: Box<Self>, left: &mut Left) -> (Box<Self>, Result<(), Broken>) {
         for key in left.keys.drain(..) {
             match Key::of(key) {
                 Key::Answer(call) => self = self.answer(call),

@@ -76,8 +76,8 @@ impl Left {
     }
 }
 
-/// The link's own end: whoever has it moves the link.
-pub(crate) trait Desk: Send {
+/// What moves a link. Whoever has its station does it.
+pub(crate) trait Moves: Send {
     /// A turn of the driver.
     fn turn(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Turned;
 
@@ -86,6 +86,12 @@ pub(crate) trait Desk: Send {
 
     /// Is so much under way that what is left is to wait for what else comes?
     fn is_crowded(&self) -> bool;
+}
+
+/// A link, and what was left for it.
+pub(crate) struct Station<M: ?Sized = dyn Moves> {
+    left: Left,
+    moves: M,
 }
 
 /// How a turn has ended.
@@ -100,7 +106,7 @@ pub(crate) enum Turned {
 
 /// What the driver finds.
 pub(crate) enum Found {
-    Desk(Box<dyn Desk>, Left),
+    Station(Box<Station>),
     /// Somebody has it, who wakes the driver.
     Busy,
     /// Others are about to leave something, too: they have their turn before.
@@ -113,7 +119,7 @@ pub(crate) enum Found {
 pub(crate) struct Letters {
     left: Left,
     /// Not there while somebody has it.
-    desk: Option<Box<dyn Desk>>,
+    station: Option<Box<Station>>,
     /// As it was when it was put back.
     crowded: bool,
     /// How many handles there are.
@@ -121,7 +127,7 @@ pub(crate) struct Letters {
     driver: Option<Waker>,
     /// The driver has been woken since it looked.
     rung: bool,
-    /// The driver has looked while somebody else had the desk.
+    /// The driver has looked while somebody else had the station.
     missed: bool,
     /// Others have had their turn since the driver was woken.
     yielded: bool,
@@ -196,43 +202,38 @@ impl Shared {
         if letters.closed {
             return;
         }
-        f(&mut letters.left);
-        if letters.rung || letters.crowded {
-            return Self::ring(letters);
-        }
-        let Some(moving) = Moving::begin() else {
-            return Self::ring(letters);
-        };
-        let Some(mut desk) = letters.desk.take() else {
+        let here = !letters.rung && !letters.crowded && letters.station.is_some();
+        let moving = if here { Moving::begin() } else { None };
+        let Some(moving) = moving else {
+            f(&mut letters.left);
             return Self::ring(letters);
         };
-        let mut left = std::mem::take(&mut letters.left);
+        let mut station = letters.station.take().expect("it is there");
         drop(letters);
-        let done = desk.at_once(&mut left);
+        let Station { left, moves } = &mut *station;
+        f(left);
+        let done = moves.at_once(left);
         drop(moving);
-        let mut letters = self.put(desk, left);
+        let mut letters = self.put(station);
         if std::mem::take(&mut letters.missed) || !done {
-            // It may have been rung for before it missed the desk.
+            // It may have been rung for before it missed the station.
             letters.rung = false;
             Self::ring(letters);
         }
     }
 
-    /// Puts the desk back, and the room of what was done.
-    fn put(&self, desk: Box<dyn Desk>, left: Left) -> MutexGuard<'_, Letters> {
-        let crowded = desk.is_crowded();
+    /// Puts the station back.
+    fn put(&self, station: Box<Station>) -> MutexGuard<'_, Letters> {
+        let crowded = station.moves.is_crowded();
         let mut letters = self.lock();
         if letters.closed {
-            // The driver was dropped meanwhile: so is the desk.
+            // The driver was dropped meanwhile: so is the link.
             drop(letters);
-            drop(desk);
+            drop(station);
             return self.lock();
         }
-        letters.desk = Some(desk);
+        letters.station = Some(station);
         letters.crowded = crowded;
-        if letters.left.is_empty() {
-            letters.left = left;
-        }
         letters
     }
 
@@ -250,19 +251,21 @@ impl Shared {
         if !known.is_some_and(|known| known.will_wake(waker)) {
             letters.driver = Some(waker.clone());
         }
-        let Some(desk) = letters.desk.take() else {
+        let Some(mut station) = letters.station.take() else {
             letters.missed = true;
             return Found::Busy;
         };
-        letters.rung = false;
+        if std::mem::take(&mut letters.rung) {
+            std::mem::swap(&mut letters.left, &mut station.left);
+        }
         letters.yielded = false;
-        Found::Desk(desk, std::mem::take(&mut letters.left))
+        Found::Station(station)
     }
 
     /// A turn of the driver, as often as it is polled. `None`: the link had ended before.
     pub(crate) fn turn(&self, cx: &mut Context<'_>) -> Poll<Option<Broken>> {
-        let (mut desk, mut left) = match self.look(cx.waker()) {
-            Found::Desk(desk, left) => (desk, left),
+        let mut station = match self.look(cx.waker()) {
+            Found::Station(station) => station,
             Found::Busy => return Poll::Pending,
             Found::Crowd => {
                 cx.waker().wake_by_ref();
@@ -271,14 +274,15 @@ impl Shared {
             Found::Closed => return Poll::Ready(None),
         };
         let moving = Moving::begin();
-        let turned = desk.turn(&mut left, cx);
+        let Station { left, moves } = &mut *station;
+        let turned = moves.turn(left, cx);
         drop(moving);
         let more = match turned {
             Turned::Done => false,
             Turned::More => true,
             Turned::Ended(broken) => return Poll::Ready(Some(broken)),
         };
-        self.put(desk, left).yielded = more;
+        self.put(station).yielded = more;
         if more {
             cx.waker().wake_by_ref();
         }
@@ -286,15 +290,16 @@ impl Shared {
     }
 
     /// The link begins.
-    pub(crate) fn open(&self, desk: Box<dyn Desk>) {
-        self.lock().desk = Some(desk);
+    pub(crate) fn open(&self, moves: impl Moves + 'static) {
+        let left = Left::default();
+        self.lock().station = Some(Box::new(Station { left, moves }));
     }
 
-    /// The driver is not there any more. Gives the desk, if nobody has it.
-    pub(crate) fn shut(&self) -> Option<Box<dyn Desk>> {
+    /// The driver is not there any more. Gives the station, if nobody has it.
+    pub(crate) fn shut(&self) -> Option<Box<Station>> {
         let mut letters = self.lock();
         letters.closed = true;
-        letters.desk.take()
+        letters.station.take()
     }
 
     /// Nobody looks any more. Gives what was asked.
@@ -331,5 +336,180 @@ impl Wake for Bell {
     }
     fn wake_by_ref(self: &Arc<Self>) {
         self.shared.leave(|letters| letters.due.push(self.due));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[derive(Default)]
+    struct Woken(AtomicUsize);
+
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    type Act = Box<dyn FnMut() -> bool + Send>;
+
+    /// A link that does what the test says.
+    struct Acts {
+        at_once: Act,
+        crowded: bool,
+        turns: Arc<AtomicUsize>,
+        /// The test sees by it when the link is dropped.
+        #[expect(dead_code, reason = "it is there to be dropped")]
+        alive: Arc<()>,
+    }
+
+    impl Moves for Acts {
+        fn turn(&mut self, left: &mut Left, _: &mut Context<'_>) -> Turned {
+            self.turns.fetch_add(left.keys.len(), Ordering::Relaxed);
+            left.keys.clear();
+            Turned::Done
+        }
+        fn at_once(&mut self, left: &mut Left) -> bool {
+            left.keys.clear();
+            (self.at_once)()
+        }
+        fn is_crowded(&self) -> bool {
+            self.crowded
+        }
+    }
+
+    struct Stage {
+        shared: Arc<Shared>,
+        woken: Arc<Woken>,
+        turns: Arc<AtomicUsize>,
+        alive: Arc<()>,
+    }
+
+    impl Stage {
+        /// A link whose driver has looked once.
+        fn new(crowded: bool, at_once: impl FnOnce(&Arc<Shared>) -> Act) -> Self {
+            let shared = Arc::<Shared>::default();
+            let stage = Self {
+                woken: Arc::default(),
+                turns: Arc::default(),
+                alive: Arc::default(),
+                shared,
+            };
+            stage.shared.open(Acts {
+                at_once: at_once(&stage.shared),
+                crowded,
+                turns: Arc::clone(&stage.turns),
+                alive: Arc::clone(&stage.alive),
+            });
+            stage.turn();
+            stage
+        }
+
+        fn turn(&self) {
+            let waker = Waker::from(Arc::clone(&self.woken));
+            let mut cx = Context::from_waker(&waker);
+            assert!(self.shared.turn(&mut cx).is_pending());
+        }
+
+        fn woken(&self) -> usize {
+            self.woken.0.load(Ordering::Relaxed)
+        }
+
+        fn turns(&self) -> usize {
+            self.turns.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn what_is_left_for_an_idle_link_is_done_there_and_the_driver_sleeps() {
+        let done = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&done);
+        let stage = Stage::new(false, |_| {
+            Box::new(move || {
+                count.fetch_add(1, Ordering::Relaxed);
+                true
+            })
+        });
+        stage.shared.gone(1);
+        stage.shared.gone(2);
+        assert_eq!(done.load(Ordering::Relaxed), 2);
+        assert_eq!(stage.woken(), 0);
+    }
+
+    #[test]
+    fn what_is_left_for_a_crowded_link_wakes_the_driver_once_and_waits_for_it() {
+        let stage = Stage::new(true, |_| Box::new(|| panic!("it waits for the driver")));
+        stage.shared.gone(1);
+        stage.shared.gone(2);
+        assert_eq!((stage.woken(), stage.turns()), (1, 0));
+        // Others have their turn first: the driver wakes itself.
+        stage.turn();
+        assert_eq!((stage.woken(), stage.turns()), (2, 0));
+        stage.turn();
+        assert_eq!(stage.turns(), 2);
+    }
+
+    #[test]
+    fn what_the_driver_is_to_do_wakes_it() {
+        let stage = Stage::new(false, |_| Box::new(|| false));
+        stage.shared.gone(1);
+        assert_eq!(stage.woken(), 1);
+    }
+
+    #[test]
+    fn a_driver_that_looks_while_another_moves_the_link_is_woken_after_that() {
+        let woken = Arc::<Woken>::default();
+        let (shared, waker) = (Arc::<Shared>::default(), Waker::from(Arc::clone(&woken)));
+        let (of_it, turns) = (Arc::downgrade(&shared), Arc::default());
+        shared.open(Acts {
+            at_once: Box::new(move || {
+                let shared = of_it.upgrade().unwrap();
+                // Somebody else leaves something, and the driver is polled for it.
+                shared.gone(7);
+                let mut cx = Context::from_waker(&waker);
+                assert!(shared.turn(&mut cx).is_pending());
+                true
+            }),
+            crowded: false,
+            turns: Arc::clone(&turns),
+            alive: Arc::default(),
+        });
+        shared.gone(1);
+        assert_eq!(woken.0.load(Ordering::Relaxed), 1);
+        let waker = Waker::from(woken);
+        assert!(shared.turn(&mut Context::from_waker(&waker)).is_pending());
+        assert_eq!(turns.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn what_is_left_while_this_thread_moves_another_link_waits_for_the_driver() {
+        let inner = Arc::new(Stage::new(false, |_| Box::new(|| panic!("one is moved"))));
+        let left = Arc::clone(&inner);
+        let outer = Stage::new(false, |_| {
+            Box::new(move || {
+                left.shared.gone(1);
+                true
+            })
+        });
+        outer.shared.gone(1);
+        assert_eq!((outer.woken(), inner.woken()), (0, 1));
+        inner.turn();
+        assert_eq!(inner.turns(), 1);
+    }
+
+    #[test]
+    fn a_link_whose_driver_is_dropped_while_another_moves_it_is_dropped_by_that() {
+        let stage = Stage::new(false, |shared| {
+            let shared = Arc::downgrade(shared);
+            Box::new(move || {
+                assert!(shared.upgrade().unwrap().shut().is_none());
+                true
+            })
+        });
+        assert_eq!(Arc::strong_count(&stage.alive), 2);
+        stage.shared.gone(1);
+        assert_eq!(Arc::strong_count(&stage.alive), 1);
     }
 }

@@ -17,7 +17,7 @@ fn hex(bytes: &[u8]) -> String {
 
 fn vector<H: Serialize>(name: &str, kind: u8, header: &H, body: &[u8]) -> Value {
     let mut bytes = Vec::new();
-    frame::write_message(&mut bytes, kind, header, body);
+    frame::write_by_serde(&mut bytes, kind, header, body);
     json!({
         "name": name,
         "kind": kind,

@@ -10,7 +10,7 @@ use tidings::time::Instant;
 use super::{Bind, Incoming, Peer, Session};
 use crate::credit::Purse;
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, Frame};
-use crate::frame::{Hello, PongHead, ReleaseHead, TellHead, header, kind};
+use crate::frame::{Head as _, Hello, PongHead, ReleaseHead, TellHead, header, kind};
 use crate::limits::{Broken, Refusal};
 use crate::numbers::Numbers;
 
@@ -197,7 +197,7 @@ impl Session {
         self.control.1 = self.control.1.saturating_sub(1);
         let (head, body) = match frame.kind {
             kind::CALL => {
-                let (call, body): (CallHead, _) = header(frame.rest)?;
+                let (call, body) = CallHead::read(frame.rest)?;
                 let head = Head::Request {
                     call: Some(call.id),
                     target: call.target,
@@ -208,7 +208,7 @@ impl Session {
                 (head, body)
             }
             kind::TELL => {
-                let (tell, body): (TellHead, _) = header(frame.rest)?;
+                let (tell, body) = TellHead::read(frame.rest)?;
                 let head = Head::Request {
                     call: None,
                     target: tell.target,
@@ -219,7 +219,7 @@ impl Session {
                 (head, body)
             }
             _ => {
-                let (answer, body) = header(frame.rest)?;
+                let (answer, body) = AnswerHead::read(frame.rest)?;
                 (Head::Answer(answer), body)
             }
         };

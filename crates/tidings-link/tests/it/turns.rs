@@ -11,7 +11,7 @@ use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::CallError;
 use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Driver, Incoming, Link, Options, Session, link};
+use tidings_link::{Broken, Driver, Incoming, Link, Options, Session, link};
 
 use crate::help::{CounterRef, peer};
 
@@ -188,13 +188,12 @@ fn a_few_are_answered_at_once() {
 #[test]
 fn who_asks_while_others_wait_is_written_with_whoever_asks_beside_him() {
     let (mut peer, mut moved, _link, there) = up();
-    // Alone, at once.
+    // Alone, at once: whoever asks writes it, and the driver has nothing to do.
     let _first = calls(&there, 1);
-    assert!(!moved.turn());
     assert_eq!(peer.hear().len(), 1);
     let _second = calls(&there, 1);
-    moved.turns();
     assert_eq!(peer.hear().len(), 1);
+    assert!(!moved.woken.0.load(Ordering::Relaxed));
     // Two are under way: whoever comes now waits until the others have had their turn, once.
     let _third = calls(&there, 1);
     assert!(moved.turn());
@@ -202,6 +201,24 @@ fn who_asks_while_others_wait_is_written_with_whoever_asks_beside_him() {
     let _fourth = calls(&there, 1);
     assert!(!moved.turn());
     assert_eq!(peer.hear().len(), 2);
+}
+
+#[test]
+fn a_stream_that_breaks_as_a_caller_writes_ends_the_link() {
+    let (peer, mut moved, link, there) = up();
+    drop(peer);
+    moved.woken.0.store(false, Ordering::Relaxed);
+    let mut call = Box::pin(async move { there.get().await });
+    let waker = Waker::from(Arc::clone(&moved.woken));
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(call.as_mut().poll(&mut cx).is_pending());
+    // The driver hears of it, lets others have their turn, and tells the caller.
+    assert!(moved.woken.0.load(Ordering::Relaxed));
+    assert!(moved.turn());
+    let polled = Pin::new(&mut moved.driver).poll(&mut Context::from_waker(&waker));
+    assert_eq!(polled, Poll::Ready(Broken::Closed));
+    assert_eq!(link.exit(), Some(Broken::Closed));
+    assert!(matches!(call.as_mut().poll(&mut cx), Poll::Ready(Err(_))));
 }
 
 /// A peer that never stops to speak, and hears nothing.

@@ -108,9 +108,17 @@ impl<'b> Reader<'b> {
         Ok(byte)
     }
 
-    /// A number of seven bits a byte, the lowest first, that fits into `bits`.
+    /// A number of seven bits a byte, the lowest first, that fits into `bits`. Most are short.
     #[inline]
     fn varint(&mut self, bits: u32) -> Result<u128, Malformed> {
+        if let [byte @ ..0x80, rest @ ..] = self.rest {
+            self.rest = rest;
+            return Ok(u128::from(*byte));
+        }
+        self.longer(bits)
+    }
+
+    fn longer(&mut self, bits: u32) -> Result<u128, Malformed> {
         let mut value = 0_u128;
         let mut shift = 0;
         loop {
