@@ -309,6 +309,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         self.more = true;
         for _ in 0..most {
             let (start, end) = self.filled;
+            if start == end {
+                self.more = false;
+                break;
+            }
             let hub = self.hub();
             let now = hub.now;
             let Some((taken, incoming)) = hub.session.receive(&input[start..end], now)? else {
@@ -323,7 +327,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
                 self.with_hub(|hub| hub.handle(incoming))?;
             }
         }
-        self.with_hub(Hub::poll_due)
+        match self.hub().due.is_empty() {
+            true => Ok(()),
+            false => self.with_hub(Hub::poll_due),
+        }
     }
 
     fn up(&mut self) {

@@ -1,7 +1,7 @@
 //! What a hub does with what this side has: answers of actors, messages of proxies, commands, and the
 //! end of the link.
 
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Port, enter};
@@ -61,7 +61,9 @@ impl Hub {
             let proxies = &mut hub.imports.get_mut(&target)?.proxies;
             let place = proxies.iter().position(|proxy| proxy.turn == turn)?;
             let proxy = &mut proxies[place];
-            Some((place, proxy.imported.take()?, proxy.waker.clone()))
+            let imported = proxy.imported.take()?;
+            let waker = std::mem::replace(&mut proxy.waker, Waker::noop().clone());
+            Some((place, imported, waker))
         };
         let Some((place, mut imported, waker)) = find(&mut self) else {
             return self;
@@ -71,7 +73,8 @@ impl Hub {
         let Some(known) = hub.imports.get_mut(&target) else {
             return hub;
         };
-        known.proxies[place].imported = Some(imported);
+        let proxy = &mut known.proxies[place];
+        (proxy.imported, proxy.waker) = (Some(imported), waker);
         // A panic there was the proxy's end.
         if matches!(polled, Ok(Poll::Pending)) {
             return hub;

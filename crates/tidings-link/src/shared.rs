@@ -168,20 +168,20 @@ impl Shared {
 
     /// Leaves a question for the driver.
     pub(crate) fn ask(&self, command: Command) {
+        self.leave_to_driver(|letters| letters.left.commands.push(command));
+    }
+
+    fn leave_to_driver(&self, f: impl FnOnce(&mut Letters)) {
         let mut letters = self.lock();
         if !letters.closed {
-            letters.left.commands.push(command);
+            f(&mut letters);
             Self::ring(letters);
         }
     }
 
     /// A handle is given up: the driver looks whether another is left.
     pub(crate) fn give_up_handle(&self) {
-        let mut letters = self.lock();
-        letters.handles -= 1;
-        if !letters.closed {
-            Self::ring(letters);
-        }
+        self.leave_to_driver(|letters| letters.handles -= 1);
     }
 
     /// Wakes the driver, once for all that is left until it looks.
@@ -313,7 +313,11 @@ impl Shared {
 
 impl Door for Shared {
     fn gone(&self, key: u32) {
-        self.leave(|letters| letters.keys.push(key));
+        match Key::of(key) {
+            // If it is the runtime that ends, the driver ends with it: then it is the link that ends.
+            Key::Ended(_) => self.leave_to_driver(|letters| letters.left.keys.push(key)),
+            _ => self.leave(|left| left.keys.push(key)),
+        }
     }
 }
 
@@ -335,7 +339,7 @@ impl Wake for Bell {
         self.wake_by_ref();
     }
     fn wake_by_ref(self: &Arc<Self>) {
-        self.shared.leave(|letters| letters.due.push(self.due));
+        self.shared.leave(|left| left.due.push(self.due));
     }
 }
 
@@ -436,6 +440,15 @@ mod tests {
         stage.shared.gone(2);
         assert_eq!(done.load(Ordering::Relaxed), 2);
         assert_eq!(stage.woken(), 0);
+    }
+
+    #[test]
+    fn the_end_of_an_actor_is_left_to_the_driver() {
+        let stage = Stage::new(false, |_| Box::new(|| panic!("it waits for the driver")));
+        stage.shared.gone(ended(1));
+        assert_eq!((stage.woken(), stage.turns()), (1, 0));
+        stage.turn();
+        assert_eq!(stage.turns(), 1);
     }
 
     #[test]

@@ -43,6 +43,9 @@ struct Side {
     /// Nobody polls any more.
     orphan: bool,
     edge: u32,
+    /// Who waits at [`POLLED`].
+    polled: Option<Waker>,
+    /// Who waits at other places.
     waiting: Vec<(usize, Waker)>,
 }
 
@@ -54,6 +57,7 @@ impl Readiness {
                 closed: false,
                 orphan: false,
                 edge: 0,
+                polled: None,
                 waiting: Vec::new(),
             })
         };
@@ -72,9 +76,7 @@ impl Readiness {
         side.edge = side.edge.wrapping_add(1);
         side.ready = true;
         side.closed |= closed;
-        while let Some((_, waker)) = side.waiting.pop() {
-            wakers.push(waker);
-        }
+        side.all(wakers);
     }
 
     /// As `set`, and wakes them.
@@ -89,7 +91,7 @@ impl Readiness {
         for side in &self.sides {
             let mut side = side.lock();
             side.orphan = true;
-            wakers.extend(side.waiting.drain(..).map(|(_, waker)| waker));
+            side.all(wakers);
         }
     }
 
@@ -105,8 +107,7 @@ impl Readiness {
         if let Some(edge) = side.is_open() {
             return Poll::Ready(edge);
         }
-        let mut waiting = side.waiting.iter();
-        if waiting.any(|(at, old)| *at == place && old.will_wake(waker)) {
+        if side.known(place).is_some_and(|old| old.will_wake(waker)) {
             return Poll::Pending;
         }
         drop(side);
@@ -118,7 +119,10 @@ impl Readiness {
             return Poll::Ready(edge);
         }
         let old = side.at(place);
-        side.waiting.push((place, waker));
+        match place {
+            POLLED => side.polled = Some(waker),
+            _ => side.waiting.push((place, waker)),
+        }
         drop(side);
         drop(old);
         Poll::Pending
@@ -203,10 +207,30 @@ impl Side {
         (self.ready || self.orphan).then_some(Edge(self.edge))
     }
 
+    /// Who waits at this place.
+    fn known(&self, place: usize) -> Option<&Waker> {
+        if place == POLLED {
+            return self.polled.as_ref();
+        }
+        let mut waiting = self.waiting.iter();
+        waiting
+            .find(|(known, _)| *known == place)
+            .map(|(_, waker)| waker)
+    }
+
     /// Takes out who waits at this place.
-    fn at(&mut self, place: usize) -> Option<(usize, Waker)> {
+    fn at(&mut self, place: usize) -> Option<Waker> {
+        if place == POLLED {
+            return self.polled.take();
+        }
         let known = self.waiting.iter().position(|(known, _)| *known == place)?;
-        Some(self.waiting.swap_remove(known))
+        Some(self.waiting.swap_remove(known).1)
+    }
+
+    /// Takes out all.
+    fn all(&mut self, wakers: &mut Vec<Waker>) {
+        wakers.extend(self.polled.take());
+        wakers.extend(self.waiting.drain(..).map(|(_, waker)| waker));
     }
 }
 
