@@ -139,10 +139,14 @@ async fn who_connects_until_it_is_up_waits_for_the_other_and_a_node_that_returns
     assert_eq!(before.get().await.unwrap(), 1);
     drop(server);
     link.down().timeout(LONG).await.unwrap();
-    let _server = Listener::bind(&address, options("server"))
-        .await
-        .unwrap()
-        .serve();
+    // The task that listened ends where it ran: its socket may be closed a moment after the link.
+    let listener = loop {
+        match Listener::bind(&address, options("server")).await {
+            Ok(listener) => break listener,
+            Err(_) => tidings::yield_now().await,
+        }
+    };
+    let _server = listener.serve();
     let link = connector.connect_until_up().await.unwrap();
     let after: CounterRef = link.get("counter").await.unwrap();
     assert_eq!(after.get().await.unwrap(), 0);
