@@ -183,8 +183,10 @@ impl Lean {
             self.streak.store(0, Ordering::Relaxed);
             return false;
         }
+        // Not its low bits: of two tasks that take turns one would never count.
+        let drawn = home.turn.wrapping_mul(0x9e37_79b9) >> 16;
         let unit = (1 << (self.right() / DOUBLED)) - 1;
-        let streak = streak.saturating_add(u8::from(home.turn & unit == 0));
+        let streak = streak.saturating_add(u8::from(drawn & unit == 0));
         self.streak.store(streak, Ordering::Relaxed);
         streak >= STREAK && home.at.seat() != 0 && Section::is_cheap()
     }
