@@ -1,9 +1,9 @@
 //! Locking all sources of a choice, in address order, so that no two choices deadlock.
 
-#[cfg(debug_assertions)]
-use std::panic::Location;
 use std::ptr;
 
+#[cfg(debug_assertions)]
+use super::made::Made;
 #[cfg(not(loom))]
 use crate::primitive::LeaningLock as Raw;
 #[cfg(loom)]
@@ -20,17 +20,17 @@ pub struct Lock {
     number: usize,
     /// The line that made the source, for reports.
     #[cfg(debug_assertions)]
-    pub(super) made: &'static Location<'static>,
+    pub(super) made: Made,
 }
 
 impl Lock {
     #[cfg(not(any(loom, shuttle)))]
     #[cfg_attr(debug_assertions, track_caller)]
-    pub(crate) const fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             raw: Raw::new(),
             #[cfg(debug_assertions)]
-            made: Location::caller(),
+            made: Made::here(),
         }
     }
 
@@ -43,7 +43,7 @@ impl Lock {
             raw: Raw::new(),
             number,
             #[cfg(debug_assertions)]
-            made: Location::caller(),
+            made: Made::here(),
         }
     }
 

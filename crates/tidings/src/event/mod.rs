@@ -12,6 +12,7 @@
 //! | `offer.rs` | the commit protocol |
 //! | `sync.rs` | performing an event: the future |
 //! | `waits.rs` | who waits for what, for reports of deadlocks |
+//! | `made.rs` | which line made a source |
 //! | `locks.rs` | locking all sources of a choice |
 //! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
 //! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
@@ -22,6 +23,8 @@ mod choose;
 mod either;
 mod guard;
 mod locks;
+#[cfg(debug_assertions)]
+mod made;
 mod map;
 mod nack;
 pub(crate) mod offer;

@@ -72,7 +72,7 @@ impl Waits {
         if let Some(lock) = lock {
             what += &format!(" of {:#x}", std::ptr::from_ref(lock).addr());
             #[cfg(debug_assertions)]
-            if let Some(made) = of_a_program(lock.made) {
+            if let Some(made) = of_a_program(lock.made.line()) {
                 what += &format!(", made at {made}");
             }
         }
