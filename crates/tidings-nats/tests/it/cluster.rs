@@ -466,6 +466,31 @@ async fn what_was_found_is_found_again_without_the_engine() {
     assert_eq!((again, since.elapsed()), (found, Duration::ZERO));
 }
 
+#[tidings::test(sim, seeds = 20)]
+async fn a_name_that_has_become_anothers_leads_to_its_new_actor() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let (_, three) = node(&server, "three").await;
+    let (old, new): (CounterRef, CounterRef) = (
+        actor::start(Tally::default()),
+        actor::start(Tally::default()),
+    );
+    let first = one.register("counter", &old).await.unwrap();
+    let found: CounterRef = three.lookup("counter").await.unwrap();
+    found.add(1).await.unwrap();
+    drop(first);
+    sleep(2 * LEASE).await;
+    let _second = two.register("counter", &new).await.unwrap();
+    sleep(2 * LEASE).await;
+    // The one before is alive, and reached by who has it.
+    found.add(1).await.unwrap();
+    assert_eq!(found.get().await.unwrap(), 2);
+    let found: CounterRef = three.lookup("counter").await.unwrap();
+    found.add(10).await.unwrap();
+    assert_eq!(found.get().await.unwrap(), 10);
+}
+
 #[tidings::test(sim, seeds = 10)]
 async fn without_an_engine_joining_fails_in_time_and_says_why() {
     let server = server();

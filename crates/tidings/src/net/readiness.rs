@@ -294,22 +294,34 @@ mod tests {
         assert_eq!(wakes.0.load(Ordering::Relaxed), 0);
         edge.wake_by_ref();
         assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
-        assert!(!waits(&readiness, 1, &waker));
+        let edge_seen = readiness.look(Direction::Read).unwrap();
+        readiness.drained(Direction::Read, edge_seen);
+        assert!(waits(&readiness, 1, &waker));
         edge.wake();
-        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 2);
+        assert!(!waits(&readiness, 1, &waker));
     }
 
     #[test]
-    fn a_place_has_its_last_waker_and_two_places_may_have_the_same() {
-        let readiness = waiting();
+    fn a_place_has_its_last_waker_and_who_leaves_his_place_leaves_the_others() {
+        let count = |of: &Wakes| of.0.load(Ordering::Relaxed);
         let ((first, old), (second, new)) = (waker(), waker());
-        assert!(waits(&readiness, 1, &old) && waits(&readiness, 1, &new));
-        // For one that is there no place is taken anew.
-        assert!(waits(&readiness, 1, &new) && waits(&readiness, 2, &new));
+        let readiness = waiting();
+        // Each is asked again, too.
+        assert!([&old, &old, &new, &new].map(|of| waits(&readiness, 1, of)) == [true; 4]);
+        readiness.set_and_wake(Direction::Read);
+        assert_eq!((count(&first), count(&second)), (0, 1));
+        let readiness = waiting();
+        assert!(waits(&readiness, 1, &old) && waits(&readiness, 2, &new));
         readiness.forget(Direction::Read, 1);
         readiness.set_and_wake(Direction::Read);
-        let count = |of: &Wakes| of.0.load(Ordering::Relaxed);
-        assert_eq!((count(&first), count(&second)), (0, 1));
+        assert_eq!((count(&first), count(&second)), (0, 2));
+        // The same waker waits at two places: it is still there when one of them is left.
+        let readiness = waiting();
+        assert!(waits(&readiness, 1, &old) && waits(&readiness, 2, &old));
+        readiness.forget(Direction::Read, 1);
+        readiness.set_and_wake(Direction::Read);
+        assert_eq!((count(&first), count(&second)), (1, 2));
     }
 
     #[test]

@@ -420,6 +420,22 @@ mod tests {
     }
 
     #[test]
+    fn each_can_be_picked_in_the_order_in_which_they_are_shown() {
+        for index in 0..6 {
+            let mut queues = Queues::new();
+            queues.yielded(2);
+            queues.spawn(3);
+            queues.local.push_woken(Queues::task().0);
+            let mut shown = Vec::new();
+            queues.local.each(|task| shown.push(task.as_ptr()));
+            assert_eq!(shown.len(), queues.local.len());
+            let picked = queues.local.pick(index).unwrap();
+            assert_eq!(picked.as_ptr(), shown[index]);
+            picked.cancel();
+        }
+    }
+
+    #[test]
     fn the_oldest_new_task_goes_first_now_and_then() {
         let mut queues = Queues::new();
         let all = queues.spawn(2 * OLDEST as usize);
