@@ -100,6 +100,13 @@ pub(super) const ENGINES: &[Engine] = &[
         target: "build",
         tests: "",
     },
+    Engine {
+        name: "links-unit",
+        build: "-p tidings-link --lib",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
 ];
 
 /// The tests within the library.
