@@ -10,7 +10,7 @@
 //!
 //! Budget: a send or a receive is one lock (one read-modify-write; none, where one worker uses the
 //! channel: `primitive/leaning.rs`); with a waiting partner that chooses, one CAS more; waking it is
-//! the task's `fetch_add`. Cloning or dropping a handle is one read-modify-write.
+//! the task's `compare_exchange` (none: `task/lean.rs`). Cloning or dropping a handle is one read-modify-write.
 //! Order: values of one handle leave in the order they came in: the queue first, then waiting senders
 //! in their order, whose values enter the queue at its end.
 
