@@ -508,8 +508,11 @@ mod tests {
         });
         outer.shared.gone(1);
         assert_eq!((outer.woken(), inner.woken()), (0, 1));
+        // What comes later does not overtake it.
+        inner.shared.gone(2);
+        assert_eq!(inner.woken(), 1);
         inner.turn();
-        assert_eq!(inner.turns(), 1);
+        assert_eq!(inner.turns(), 2);
     }
 
     #[test]
