@@ -159,7 +159,7 @@ impl State {
         before.wrapping_sub(wakes) >= WAKE
     }
 
-    /// Gives a word with no wakes, or whose wakes the home counts from here on, another home. `false`: it is
+    /// Gives a word with no wakes, or whose wakes the home counts from here on, another home. `None`: it is
     /// not as seen any more. For the owner of the run right if it has no home; for anybody, if it has.
     pub(super) fn move_to(&self, seen: Seen, home: u8) -> Option<Seen> {
         // ORD task.state: release (what a home writes before) and acquire (for who takes it back).
@@ -195,14 +195,10 @@ impl State {
     }
 
     /// Waits until nobody takes the word's home from it. None does anew once the task has ended.
-    pub(super) fn settle(&self) -> Seen {
+    pub(super) fn settle(&self) {
         let mut step = 0;
-        loop {
-            // ORD task.state: acquire; pairs with leave_home.
-            let seen = self.begin();
-            if seen.home() != REVOKED {
-                return seen;
-            }
+        // ORD task.state: acquire, as begin; pairs with leave_home.
+        while self.begin().home() == REVOKED {
             relax(&mut step);
         }
     }
