@@ -68,18 +68,76 @@ func hog(n int64, armed bool) (counts, error) {
 	return counts{msgs: ran, units: 2, check: ran}, nil
 }
 
+// fair: pairs of which none stops before the slowest has made n round trips.
+func fair(p, n int64) (counts, error) {
+	behind := p
+	clients := make(chan int64)
+	for i := int64(0); i < p; i++ {
+		ask := make(chan chan int64, 1)
+		go func() {
+			for reply := range ask {
+				reply <- 1
+			}
+		}()
+		go func() {
+			replies := make(chan int64, 1)
+			var made int64
+			for atomic.LoadInt64(&behind) > 0 {
+				ask <- replies
+				made += <-replies
+				if made == n {
+					atomic.AddInt64(&behind, -1)
+				}
+			}
+			close(ask)
+			clients <- made
+		}()
+	}
+	var total counts
+	for i := int64(0); i < p; i++ {
+		made := <-clients
+		if made > n {
+			made = n
+		}
+		total.msgs += 2 * made
+		total.units += 2
+		total.check += made
+	}
+	return total, nil
+}
+
+// idle: goroutines that wait for what does not come.
+func idle(p, n int64) (counts, error) {
+	end, ended := make(chan struct{}), make(chan int64)
+	for i := int64(0); i < p; i++ {
+		go func() {
+			<-end
+			ended <- 1
+		}()
+	}
+	time.Sleep(time.Duration(n) * 10 * time.Millisecond)
+	close(end)
+	var over int64
+	for i := int64(0); i < p; i++ {
+		over += <-ended
+	}
+	return counts{msgs: n, units: over, check: over}, nil
+}
+
 func qualityCells() map[string]cell {
-	with := func(scenario func(n int64) (counts, error)) cell {
+	with := func(scenario func(p, n int64) (counts, error)) cell {
 		return func(p params) (sample, error) {
-			if err := within(size{"n", p.n, 1e6}); err != nil {
+			if err := within(size{"p", p.p, 1e6}, size{"n", p.n, 1e6}); err != nil {
 				return nil, err
 			}
-			return repeat(func() (counts, error) { return scenario(p.n) }), nil
+			return repeat(func() (counts, error) { return scenario(p.p, p.n) }), nil
 		}
 	}
 	return map[string]cell{
-		"quality/hog-spawn": with(hogSpawn),
-		"quality/hog-wake":  with(func(n int64) (counts, error) { return hog(n, false) }),
-		"quality/hog-timer": with(func(n int64) (counts, error) { return hog(n, true) }),
+		"quality/hog-spawn": with(func(_, n int64) (counts, error) { return hogSpawn(n) }),
+		"quality/hog-wake":  with(func(_, n int64) (counts, error) { return hog(n, false) }),
+		"quality/hog-timer": with(func(_, n int64) (counts, error) { return hog(n, true) }),
+		"quality/pairs":     with(fair),
+		"quality/idle":      with(idle),
 	}
 }

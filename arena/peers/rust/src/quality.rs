@@ -1,10 +1,11 @@
-//! quality: how long a task is late while another computes; tokio only.
+//! quality: how long a task is late while another computes; how fair pairs are served; what idling takes. tokio only.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::oneshot;
 use tokio::task::JoinError;
 
 use crate::cells::{Cell, Cells, Counts, Fault, Params, Sample, repeat, within};
@@ -12,6 +13,8 @@ use crate::cells::{Cell, Cells, Counts, Fault, Params, Sample, repeat, within};
 /// How long it computes at most.
 const TURN: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(1);
+/// An operation of `idle`.
+const IDLE: Duration = Duration::from_millis(10);
 
 /// Computes, and does not stop, until the other has run.
 fn compute(other: &AtomicBool) {
@@ -119,22 +122,90 @@ async fn slept(
     ran
 }
 
+fn gone() -> Fault {
+    Fault::Bug("the partner has ended".into())
+}
+
+/// Pairs of which none stops before the slowest has made `n` round trips.
+async fn fair(p: i64, n: i64) -> Result<Counts, Fault> {
+    let behind = Arc::new(AtomicI64::new(p));
+    let mut clients = Vec::new();
+    for _ in 0..p {
+        let (ask, mut asked) = unbounded_channel::<UnboundedSender<i64>>();
+        let server = tokio::spawn(async move {
+            while let Some(reply) = asked.recv().await {
+                reply.send(1)?;
+            }
+            Ok::<_, Fault>(())
+        });
+        let behind = Arc::clone(&behind);
+        clients.push(tokio::spawn(async move {
+            let (reply, mut replies) = unbounded_channel();
+            let mut made = 0;
+            while behind.load(Relaxed) > 0 {
+                ask.send(reply.clone())?;
+                made += replies.recv().await.ok_or_else(gone)?;
+                if made == n {
+                    behind.fetch_sub(1, Relaxed);
+                }
+            }
+            drop(ask);
+            server.await??;
+            Ok::<_, Fault>(made)
+        }));
+    }
+    let mut total = Counts::default();
+    for client in clients {
+        let made = client.await??.min(n);
+        total += Counts {
+            msgs: 2 * made,
+            units: 2,
+            check: made,
+        };
+    }
+    Ok(total)
+}
+
+/// Tasks that wait for what does not come.
+async fn idle(p: i64, n: i64) -> Result<Counts, Fault> {
+    let waiting: Vec<_> = (0..p)
+        .map(|_| {
+            let (end, ended) = oneshot::channel::<()>();
+            let task = tokio::spawn(async move { i64::from(ended.await.is_err()) });
+            (end, task)
+        })
+        .collect();
+    tokio::time::sleep(IDLE * n as u32).await;
+    let mut over = 0;
+    for (end, task) in waiting {
+        drop(end);
+        over += task.await?;
+    }
+    Ok(Counts {
+        msgs: n,
+        units: over,
+        check: over,
+    })
+}
+
 fn cell<S, R>(params: Params, scenario: S) -> Result<Sample, Fault>
 where
-    S: Fn(i64) -> R + Send + Sync + Copy + 'static,
+    S: Fn(i64, i64) -> R + Send + Sync + Copy + 'static,
     R: Future<Output = Result<Counts, Fault>> + Send,
 {
-    let n = params.n;
-    within(&[("n", n, 1_000_000)])?;
-    Ok(repeat(move || scenario(n)))
+    let Params { p, n, .. } = params;
+    within(&[("p", p, 1_000_000), ("n", n, 1_000_000)])?;
+    Ok(repeat(move || scenario(p, n)))
 }
 
 pub(crate) fn cells(library: &str) -> Cells {
     match library {
         "tokio" => Cells::from([
-            ("quality/hog-spawn", (|p| cell(p, hog_spawn)) as Cell),
-            ("quality/hog-wake", |p| cell(p, |n| hog(n, false, woken))),
-            ("quality/hog-timer", |p| cell(p, |n| hog(n, true, slept))),
+            ("quality/hog-spawn", (|p| cell(p, |_, n| hog_spawn(n))) as Cell),
+            ("quality/hog-wake", |p| cell(p, |_, n| hog(n, false, woken))),
+            ("quality/hog-timer", |p| cell(p, |_, n| hog(n, true, slept))),
+            ("quality/pairs", |p| cell(p, fair)),
+            ("quality/idle", |p| cell(p, idle)),
         ]),
         _ => Cells::new(),
     }

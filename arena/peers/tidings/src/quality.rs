@@ -1,20 +1,22 @@
-//! quality: how long a task is late while another computes.
+//! quality: how long a task is late while another computes; how fair pairs are served; what idling takes.
 
 use std::future::{IntoFuture as _, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use tidings::time::sleep;
-use tidings::{JoinError, Receiver, Sender, unbounded};
+use tidings::{JoinError, Receiver, Sender, oneshot, unbounded};
 
 use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, repeat, within};
 
 /// How long it computes at most.
 const TURN: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_millis(1);
+/// An operation of `idle`.
+const IDLE: Duration = Duration::from_millis(10);
 
 /// Computes, and does not stop, until the other has run.
 fn compute(other: &AtomicBool) {
@@ -111,19 +113,91 @@ async fn slept(asked: Receiver<()>, tell: Sender<()>, flag: Arc<AtomicBool>) -> 
     ran
 }
 
-fn cell<R>(params: Params, scenario: fn(i64) -> R) -> Result<Sample, Fault>
+/// Pairs of which none stops before the slowest has made `n` round trips.
+async fn fair(p: i64, n: i64) -> Result<Counts, Fault> {
+    let behind = Arc::new(AtomicI64::new(p));
+    let mut clients = Vec::new();
+    for _ in 0..p {
+        let (ask, asked) = unbounded::<Sender<i64>>();
+        let server = tidings::spawn(async move {
+            while let Ok(reply) = asked.recv().await {
+                reply.send(1).await?;
+            }
+            Ok::<_, Fault>(())
+        });
+        let behind = Arc::clone(&behind);
+        clients.push(tidings::spawn(async move {
+            let (reply, replies) = unbounded();
+            let mut made = 0;
+            // RELAXED: it says when to stop, and publishes nothing.
+            while behind.load(Ordering::Relaxed) > 0 {
+                ask.send(reply.clone()).await?;
+                made += replies.recv().await?;
+                if made == n {
+                    behind.fetch_sub(1, Ordering::Relaxed);
+                }
+            }
+            drop(ask);
+            server.await??;
+            Ok::<_, Fault>(made)
+        }));
+    }
+    let mut total = Counts::default();
+    for client in clients {
+        let made = client.await??.min(n);
+        total += Counts {
+            msgs: 2 * made,
+            units: 2,
+            check: made,
+        };
+    }
+    Ok(total)
+}
+
+/// Tasks that wait for what does not come.
+async fn idle(p: i64, n: i64) -> Result<Counts, Fault> {
+    let waiting: Vec<_> = (0..p)
+        .map(|_| {
+            let (end, ended) = oneshot::<()>();
+            (
+                end,
+                tidings::spawn(async move { i64::from(ended.await.is_err()) }),
+            )
+        })
+        .collect();
+    sleep(IDLE * n as u32).await;
+    let mut over = 0;
+    for (end, task) in waiting {
+        drop(end);
+        over += task.await?;
+    }
+    Ok(Counts {
+        msgs: n,
+        units: over,
+        check: over,
+    })
+}
+
+fn cell<S, R>(params: Params, scenario: S) -> Result<Sample, Fault>
 where
+    S: Fn(i64, i64) -> R + Send + Sync + Copy + 'static,
     R: Future<Output = Result<Counts, Fault>> + Send + 'static,
 {
-    let n = params.n;
-    within(&[("n", n, 1_000_000)])?;
-    Ok(repeat(move || scenario(n)))
+    let Params { p, n, .. } = params;
+    within(&[("p", p, 1_000_000), ("n", n, 1_000_000)])?;
+    Ok(repeat(move || scenario(p, n)))
 }
 
 pub(crate) fn cells() -> Cells {
     plain([
-        ("quality/hog-spawn", |p, _| cell(p, hog_spawn)),
-        ("quality/hog-wake", |p, _| cell(p, |n| hog(n, false, woken))),
-        ("quality/hog-timer", |p, _| cell(p, |n| hog(n, true, slept))),
+        ("quality/hog-spawn", |p, _| cell(p, |_, n| hog_spawn(n))),
+        ("quality/hog-wake", |p, _| {
+            cell(p, |_, n| hog(n, false, woken))
+        }),
+        ("quality/hog-timer", |p, _| {
+            cell(p, |_, n| hog(n, true, slept))
+        }),
+        ("quality/pairs", |p, _| cell(p, fair)),
+        ("quality/idle", |p, _| cell(p, idle)),
     ])
 }

@@ -19,6 +19,7 @@ const MESSAGE: Duration = Duration::from_nanos(150);
 const CREATION: Duration = Duration::from_nanos(600);
 /// Of a task behind one that computes; the 100 ms of a runtime that lets it wait are rare.
 const DELAY: Duration = Duration::from_millis(1);
+const IDLE: Duration = Duration::from_millis(10);
 const REQUEST: Duration = Duration::from_micros(20);
 /// Samples of the warm-up, each a quarter of a usual one where that is possible.
 const WARM: u32 = 8;
@@ -79,7 +80,8 @@ fn repetition(group: &Group) -> Duration {
         savina::ID => savina::cost(&group.id),
         _ if Tcp::of(&group.id).is_some() => REQUEST,
         "skynet" | "spawn" | "chain" | "growth" => CREATION,
-        "quality" => DELAY,
+        "quality" if group.id.variant.starts_with("hog-") => DELAY,
+        "quality" if group.id.variant == "idle" => IDLE,
         _ => MESSAGE,
     };
     let ops = expected(&group.id, &group.params).ops;

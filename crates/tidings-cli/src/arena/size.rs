@@ -118,6 +118,7 @@ pub(crate) fn sizes(
     let mut rows = match savina::of(cell) {
         Some(one) => vec![vec![("n", Value::Number(savina::size(one, profile)))]],
         None if cell.workload == "growth" => growth(&cell.variant, profile),
+        None if cell.workload == "quality" => quality(&cell.variant, profile),
         None => defaults(cell.workload, profile),
     };
     for change in overrides
@@ -209,9 +210,6 @@ fn defaults(id: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
         ("skynet", Profile::Smoke) => one("S", &[1000]),
         ("skynet", Profile::Quick) => one("S", &[100_000]),
         ("skynet", Profile::Standard) => one("S", &[1_000_000]),
-        ("quality", Profile::Smoke) => one("n", &[3]),
-        ("quality", Profile::Quick) => one("n", &[10]),
-        ("quality", Profile::Standard) => one("n", &[100]),
         (_, Profile::Smoke) => one("n", &[997]),
         (_, Profile::Quick) => one("n", &[100_000]),
         (_, Profile::Standard) => one("n", &[1_000_000]),
@@ -243,6 +241,19 @@ fn growth(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
         .iter()
         .map(|k| vec![("k", Value::Number(*k)), ("n", Value::Number(n))])
         .collect()
+}
+
+/// How many are late one after the other; how many round trips a pair makes; how often 10 ms are idled away.
+fn quality(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
+    let n = match (variant, profile) {
+        ("pairs", Profile::Smoke) => 97,
+        ("pairs", Profile::Quick) => 3000,
+        ("pairs", Profile::Standard) => 30_000,
+        (_, Profile::Smoke) => 3,
+        (_, Profile::Quick) => 10,
+        (_, Profile::Standard) => 100,
+    };
+    vec![vec![("n", Value::Number(n))]]
 }
 
 /// The sizes of one cell: those of the workload and those of its variant.
@@ -302,7 +313,7 @@ pub(crate) fn refusal(cell: &CellId, params: &Params, memory: u64) -> Option<Str
         ("skynet", "floor") | ("spawn", "joined") | (savina::ID, _) => 0,
         ("spawn", _) => get("n") / 16,
         ("growth", "tasks" | "timers") => get("k").min(get("n")),
-        ("quality", _) => 2,
+        ("quality", "hog-spawn") => 2,
         _ => expected.units,
     };
     let least = alive * 64 + waiting * 8;

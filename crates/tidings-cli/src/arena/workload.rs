@@ -205,14 +205,16 @@ pub(crate) const WORKLOADS: &[Workload] = &[
     },
     Workload {
         id: "quality",
-        about: "how long a task is late while another computes and does not stop (by name only)",
+        about: "how late a task is beside one that computes, how fair pairs are served, what idling takes (by name only)",
         keys: &["n"],
         main_key: "n",
         unit: "op",
         variants: &[
-            more("hog-spawn", &[]),
-            more("hog-wake", &[]),
-            more("hog-timer", &[]),
+            more("hog-spawn", &[("p", 2)]),
+            more("hog-wake", &[("p", 2)]),
+            more("hog-timer", &[("p", 2)]),
+            more("pairs", &[("p", 32)]),
+            more("idle", &[("p", 100)]),
         ],
         by_name: true,
     },
@@ -416,13 +418,13 @@ pub(crate) fn expected(cell: &CellId, params: &Params) -> Expected {
             }
         }
         "quality" => {
-            let n = get("n");
-            let units = if cell.variant == "hog-spawn" {
-                n + 1
-            } else {
-                2
-            };
-            (n, units, n)
+            let (p, n) = (get("p"), get("n"));
+            match cell.variant.as_str() {
+                "pairs" => (2 * p * n, 2 * p, p * n),
+                "idle" => (n, p, p),
+                "hog-spawn" => (n, n + 1, n),
+                _ => (n, p, n),
+            }
         }
         "floor" => (get("n"), 0, get("n")),
         _ => (get("n"), get("n"), get("n")),

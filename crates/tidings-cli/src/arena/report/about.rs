@@ -158,9 +158,9 @@ const ABOUT: &[About] = &[
     About {
         id: "quality",
         lines: [
-            "A task makes another ready and then computes, without a pause, until it sees that the other has run, or for 100 ms; n times. An extension of ours; it runs by name only.",
-            "Counted: n runs of the other, which is checked. The time is what the other was late.",
+            "hog: a task makes another ready and then computes, without a pause, until it sees that the other has run, or for 100 ms; n times. The time is what the other was late. An extension of ours; it runs by name only.",
             "hog-spawn: the other was just started. hog-wake: it was just sent a message. hog-timer: it sleeps for 1 ms, which is part of the figure.",
+            "pairs: 32 pairs exchange messages until the slowest has made n round trips: beside pingpong with p=32, what being unfair costs. idle: 100 tasks wait for n times 10 ms: see the CPU time.",
         ],
         diagram: Diagram {
             words: "A task that computes, and one that is ready.",
