@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -274,8 +275,7 @@ impl Program {
             .spawn()
             .map_err(|error| format!("{}: {error}", self.path.display()))?;
         let verdict = watch(&mut child, limit);
-        // It may have ended by itself.
-        let _ = child.kill();
+        end_with_all_it_started(&child);
         let status = child.wait().map_err(|error| error.to_string())?;
         Ok(match verdict {
             Watched::Failed(test) => Verdict::Killed(test),
@@ -293,8 +293,11 @@ impl Program {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(&self.path);
+        let mut command = Command::new("sh");
         command
+            .args(["-c", BOUNDED])
+            .arg(&self.path)
+            .process_group(0)
             .current_dir(&self.folder)
             .envs(self.engine.env.iter().copied())
             // A mutant's failures are no regressions to remember.
@@ -318,6 +321,19 @@ impl Program {
             [test, ..] => format!("{test} or {} after it", left.len() - 1),
         }
     }
+}
+
+/// A program of tests ($0) that a mutant makes take memory without end must not take the machine's.
+const BOUNDED: &str = r#"ulimit -v 12582912 && exec "$0" "$@""#;
+
+/// Kills it, and the programs its tests have started: one that a mutant makes hang would stay for good. It may
+/// have ended by itself.
+fn end_with_all_it_started(child: &Child) {
+    let group = format!("-{}", child.id());
+    let _ = Command::new("kill")
+        .args(["-KILL", "--", &group])
+        .stderr(Stdio::null())
+        .status();
 }
 
 /// Reads what it says until a test fails, or nothing comes for too long, or it ends.
