@@ -8,6 +8,7 @@ mod codec;
 mod faults;
 mod formats;
 mod help;
+mod idle;
 mod known;
 mod late;
 mod limits;

@@ -16,19 +16,19 @@ use tidings_link::{Broken, Driver, Incoming, Link, Options, Session, link};
 use crate::help::{CounterRef, peer};
 
 /// The other end.
-struct Peer {
-    session: Session,
+pub(crate) struct Peer {
+    pub(crate) session: Session,
     pipe: Pipe,
 }
 
 impl Peer {
-    fn new(pipe: Pipe) -> Self {
+    pub(crate) fn new(pipe: Pipe) -> Self {
         let session = peer();
         Self { session, pipe }
     }
 
     /// Hears all that has been written so far, and gives the calls in it.
-    fn hear(&mut self) -> Vec<u32> {
+    pub(crate) fn hear(&mut self) -> Vec<u32> {
         let mut cx = Context::from_waker(Waker::noop());
         let (mut bytes, mut room) = (Vec::new(), [0; 1 << 16]);
         while let Poll::Ready(n) = Pin::new(&mut self.pipe).poll_read(&mut cx, &mut room) {
@@ -52,7 +52,7 @@ impl Peer {
     }
 
     /// Says all that it has to say.
-    fn say(&mut self) {
+    pub(crate) fn say(&mut self) {
         let mut cx = Context::from_waker(Waker::noop());
         loop {
             let output = self.session.output();
@@ -67,11 +67,23 @@ impl Peer {
         }
     }
 
-    fn answer(&mut self, calls: &[u32]) {
+    pub(crate) fn answer(&mut self, calls: &[u32]) {
         for call in calls {
             self.session.answer(*call, Ok(vec![]), &[0]);
         }
         self.say();
+    }
+
+    /// Has the other end dropped its stream?
+    pub(crate) fn is_at_the_end(&mut self) -> bool {
+        let (mut cx, mut room) = (Context::from_waker(Waker::noop()), [0; 1 << 10]);
+        loop {
+            match Pin::new(&mut self.pipe).poll_read(&mut cx, &mut room) {
+                Poll::Ready(Ok(1..)) => {}
+                Poll::Ready(_) => return true,
+                Poll::Pending => return false,
+            }
+        }
     }
 }
 
@@ -85,20 +97,29 @@ impl Wake for Woken {
 }
 
 /// A driver that is polled when the test says so.
-struct Moved {
+pub(crate) struct Moved {
     driver: Driver,
     woken: Arc<Woken>,
 }
 
 impl Moved {
-    fn new(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> (Link, Self) {
-        let (link, driver) = link(stream, Options::new("client"));
+    pub(crate) fn new(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    ) -> (Link, Self) {
+        Self::with(stream, Options::new("client"))
+    }
+
+    pub(crate) fn with(
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        options: Options,
+    ) -> (Link, Self) {
+        let (link, driver) = link(stream, options);
         let woken = Arc::default();
         (link, Self { driver, woken })
     }
 
     /// One turn. Does it want another?
-    fn turn(&mut self) -> bool {
+    pub(crate) fn turn(&mut self) -> bool {
         self.woken.0.store(false, Ordering::Relaxed);
         let waker = Waker::from(Arc::clone(&self.woken));
         let polled = Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker));
@@ -106,20 +127,32 @@ impl Moved {
         self.woken.0.load(Ordering::Relaxed)
     }
 
-    fn turns(&mut self) {
+    pub(crate) fn turns(&mut self) {
         while self.turn() {}
+    }
+
+    /// As an executor: a turn when it was woken. How often, and how it has ended.
+    pub(crate) fn run(&mut self) -> Option<Broken> {
+        while self.woken.0.swap(false, Ordering::Relaxed) {
+            let waker = Waker::from(Arc::clone(&self.woken));
+            let polled = Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker));
+            if let Poll::Ready(broken) = polled {
+                return Some(broken);
+            }
+        }
+        None
     }
 }
 
-type Call = Pin<Box<dyn Future<Output = Result<i64, CallError>>>>;
+pub(crate) type Call = Pin<Box<dyn Future<Output = Result<i64, CallError>> + Send>>;
 
-fn poll(call: &mut Call) -> bool {
+pub(crate) fn poll(call: &mut Call) -> bool {
     let polled = call.as_mut().poll(&mut Context::from_waker(Waker::noop()));
     polled.map(Result::unwrap).is_ready()
 }
 
 /// So many calls that wait to be sent.
-fn calls(there: &CounterRef, n: usize) -> Vec<Call> {
+pub(crate) fn calls(there: &CounterRef, n: usize) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     calls.resize_with(n, || {
         let there = there.clone();
@@ -131,9 +164,17 @@ fn calls(there: &CounterRef, n: usize) -> Vec<Call> {
 
 /// A link that is up, and a reference.
 fn up() -> (Peer, Moved, Link, CounterRef) {
+    up_over(|pipe| pipe)
+}
+
+/// As `up`, over what is made of the pipe.
+pub(crate) fn up_over<S>(stream: impl FnOnce(Pipe) -> S) -> (Peer, Moved, Link, CounterRef)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let (ours, theirs) = memory::pipe();
     let mut peer = Peer::new(theirs);
-    let (link, mut moved) = Moved::new(ours);
+    let (link, mut moved) = Moved::new(stream(ours));
     let mut get = Box::pin(link.get::<CounterRef>("counter"));
     for _ in 0..2 {
         moved.turns();

@@ -361,6 +361,23 @@ fn what_links_promise_holds_whatever_breaks() {
 }
 
 #[tidings::test(sim, seeds = 50)]
+async fn what_is_called_after_a_link_was_told_to_drain_is_not_done() {
+    let book = Book::default();
+    let server = server(&book);
+    sleep(Duration::from_millis(1)).await;
+    let (link, number, clerk) = connected(&connector(&server), &book).await;
+    if random(2) == 0 {
+        // The link is idle.
+        sleep(Duration::from_millis(random(20) as u64)).await;
+    }
+    link.drain();
+    let late = item(number, 1, 0);
+    assert_eq!(of_call(late, clerk.add(late).await), Outcome::NotDone);
+    link.down().await;
+    assert_eq!(book.lock().done, []);
+}
+
+#[tidings::test(sim, seeds = 50)]
 async fn a_server_that_returns_is_a_new_one_and_old_references_stay_dead() {
     let book = Book::default();
     let server = server(&book);

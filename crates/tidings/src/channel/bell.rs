@@ -59,6 +59,15 @@ mod with_links {
     #[derive(Debug)]
     pub(crate) struct Bell {
         hung: Option<Rings>,
+        rare: Option<Box<Rare>>,
+    }
+
+    /// What few cells have.
+    #[derive(Debug, Default)]
+    struct Rare {
+        /// The one of the other half, where links hold both: a call that came over one link and goes on
+        /// over another.
+        other: Option<Rings>,
         /// There is a second sender: the first that ends does nothing.
         twin: bool,
     }
@@ -67,29 +76,40 @@ mod with_links {
         pub(crate) const fn new() -> Self {
             Self {
                 hung: None,
-                twin: false,
+                rare: None,
             }
         }
 
         pub(crate) fn hang(&mut self, rings: Rings) {
-            self.hung = Some(rings);
+            match &self.hung {
+                Some(hung) if hung.by_sender != rings.by_sender => {
+                    self.rare.get_or_insert_default().other = Some(rings);
+                }
+                _ => self.hung = Some(rings),
+            }
         }
 
         /// There is a second sender from here on. `true`: there was one.
         pub(crate) fn set_twin(&mut self) -> bool {
-            std::mem::replace(&mut self.twin, true)
+            std::mem::replace(&mut self.rare.get_or_insert_default().twin, true)
         }
 
         /// A sender ends. `true`: the other one stays.
         #[inline(always)]
         pub(crate) fn take_twin(&mut self) -> bool {
-            std::mem::take(&mut self.twin)
+            let rare = self.rare.as_mut();
+            rare.is_some_and(|rare| std::mem::take(&mut rare.twin))
         }
 
         /// What this half rings as it goes.
         #[inline(always)]
         pub(crate) fn take(&mut self, by_sender: bool) -> Option<Rings> {
-            self.hung.take_if(|rings| rings.by_sender == by_sender)
+            let of_this_half = |rings: &mut Rings| rings.by_sender == by_sender;
+            let hung = self.hung.take_if(of_this_half);
+            if hung.is_some() {
+                return hung;
+            }
+            self.rare.as_mut()?.other.take_if(of_this_half)
         }
     }
 }
