@@ -267,6 +267,7 @@ pub(crate) unsafe fn slot_of<T>(waiter: *mut Waiter) -> *mut Slot<T> {
 /// list of its side with its `slot`. The event's field `$handle` has a method `chan`, the source.
 macro_rules! slot_methods {
     ($side:expr, $handle:ident) => {
+        const SHORT: bool = true;
         #[inline(always)]
         fn leaves(&self) -> u32 {
             1

@@ -80,6 +80,10 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     /// send, `()` where there is nothing to give back.
     type Lost;
 
+    /// Has it one source, and an attempt that is worth its place in the code of who awaits it?
+    #[doc(hidden)]
+    const SHORT: bool = false;
+
     /// Applies `f` to what the event gives (CML's `wrap`). `f` runs after the commit, outside
     /// of any lock, and only if this event is the one that happened.
     ///

@@ -78,7 +78,45 @@ impl<E: Event> Sync<E> {
             self.stage = Stage::Done;
             return Poll::Ready(output);
         }
+        if E::SHORT
+            && task::is_ours(cx.waker())
+            && let Some(lock) = self.event.single().map(std::ptr::from_ref)
+        {
+            // SAFETY: the lock belongs to the source, which outlives the event.
+            return self.attempt_short(unsafe { &*lock }, cx);
+        }
         self.attempt_or_wait(cx)
+    }
+
+    /// First poll of an event with one source, in the code of who awaits it: what can happen happens here.
+    #[inline(always)]
+    fn attempt_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
+        let mut attempt = Attempt::default();
+        lock.lock();
+        let Some(branch) = event(&mut self.event).attempt(&mut attempt) else {
+            return self.wait_short(lock, cx);
+        };
+        lock.unlock();
+        Self::wake(attempt);
+        self.done(branch)
+    }
+
+    /// No locks held: wakes the partner, if it waited.
+    #[inline(always)]
+    fn wake(attempt: Attempt) {
+        if let Some(partner) = attempt.waker {
+            task::wake_now(partner);
+        }
+    }
+
+    /// As `attempt_short`: nothing can happen, and `lock` is held.
+    #[inline(never)]
+    fn wait_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
+        if let Some(waker) = task::copy_ours(cx.waker()) {
+            self.enrol(waker);
+        }
+        lock.unlock();
+        self.wait_enrolled(cx)
     }
 
     /// First poll, the long way.
@@ -87,6 +125,12 @@ impl<E: Event> Sync<E> {
         if let Some(branch) = self.attempt_or_enrol(Some(cx.waker())) {
             return self.done(branch);
         }
+        self.wait_enrolled(cx)
+    }
+
+    /// The rest of a first poll that has enrolled.
+    #[inline(always)]
+    fn wait_enrolled(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
         if self.stage == Stage::WaitingDue
             && let Poll::Ready(output) = self.look_due(cx)
         {
@@ -172,9 +216,7 @@ impl<E: Event> Sync<E> {
             locks.unlock_all();
             branch
         };
-        if let Some(partner) = attempt.waker {
-            task::wake_now(partner);
-        }
+        Self::wake(attempt);
         branch
     }
 
@@ -190,6 +232,13 @@ impl<E: Event> Sync<E> {
             return branch;
         }
         let waker = foreign.take().or_else(|| waker.and_then(task::copy_ours))?;
+        self.enrol(waker);
+        None
+    }
+
+    /// All locks held: waits from here on.
+    #[inline(always)]
+    fn enrol(&mut self, waker: Waker) {
         self.offer.open(waker);
         // One waiter: its source's lock decides (offer.rs, rule 3).
         let exclusive = self.event.waiters() == 1;
@@ -206,7 +255,6 @@ impl<E: Event> Sync<E> {
         } else {
             Stage::Waiting
         };
-        None
     }
 
     /// A partner has committed `branch`, or we have.
