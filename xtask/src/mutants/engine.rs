@@ -119,6 +119,31 @@ pub(super) const UNIT: Engine = Engine {
     tests: "",
 };
 
+/// What is only there with a feature, for `--generated`: it looks at every file.
+pub(super) const FEATURED: &[Engine] = &[
+    Engine {
+        name: "unit-features",
+        build: "-p tidings --all-features --lib",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
+        name: "features",
+        build: "-p tidings --all-features --test features",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+    Engine {
+        name: "tokio",
+        build: "-p tidings --all-features --test tokio",
+        env: &[],
+        target: "build",
+        tests: "",
+    },
+];
+
 /// The concurrency models, as `cargo x loom` runs them.
 pub(super) const LOOM: Engine = Engine {
     name: "loom",

@@ -50,8 +50,8 @@ pub(super) struct Copies {
 }
 
 impl Copies {
-    /// Asks the compiler until it refuses nothing.
-    pub(super) fn build(mutants: &[Mutant]) -> Result<Self, String> {
+    /// Asks the compiler until it refuses nothing. Those that are `left_out` are not in it.
+    pub(super) fn build(mutants: &[Mutant], left_out: &BTreeSet<usize>) -> Result<Self, String> {
         let functions = functions(mutants)?;
         let (mut unviable, mut fixed) = known(mutants);
         for (n, mutant) in mutants.iter().enumerate() {
@@ -60,7 +60,9 @@ impl Copies {
             }
         }
         let tree = loop {
-            let out: BTreeSet<usize> = unviable.union(&fixed).copied().collect();
+            let mut out: BTreeSet<usize> = unviable.union(&fixed).copied().collect();
+            let before = out.len();
+            out.extend(left_out);
             let (texts, origins) = switched(mutants, &functions, &out)?;
             let tree = Tree::copy("generated", &texts)?;
             let mut refused = refused(&tree, &UNIT, "")?;
@@ -69,9 +71,11 @@ impl Copies {
                 refused = self::refused(&tree, &LOOM, " --profile test")?;
             }
             if refused.is_empty() {
+                refused = self::refused(&tree, &UNIT, " --all-features")?;
+            }
+            if refused.is_empty() {
                 break tree;
             }
-            let before = out.len();
             for (file, line) in refused {
                 let origin = origins.get(&file).and_then(|origins| {
                     let at = origins.partition_point(|origin| origin.end < line);

@@ -1,4 +1,4 @@
-//! `cargo x mutants --generated [--missing] [--near] [--only PART] [--by PROGRAMS] [FILE..]`: what cargo-mutants
+//! `cargo x mutants --generated [--missing|--survivors] [--near] [--only PART] [--by PROGRAMS] [FILE..]`: what cargo-mutants
 //! makes of the files; against these programs only, if some are named (`it,unit`).
 //!
 //! It changes the code mechanically (a body for a default value, `<` for `<=`). It would build the
@@ -14,9 +14,10 @@ mod page;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::engine::{ENGINES, Program};
+use super::engine::{ENGINES, FEATURED, Program};
 use super::reach::{self, Reach};
 use super::{PARALLEL, append, in_parallel};
 use crate::command::{Tally, target};
@@ -34,18 +35,36 @@ const THROUGH: &[&str] = &[
     "task/",
 ];
 /// Cheapest first.
-const PROGRAMS: &[&str] = &["it", "unit", "upstream", "linear", "sim", "memory", "loom"];
+const PROGRAMS: &[&str] = &[
+    "it",
+    "unit",
+    "upstream",
+    "linear",
+    "sim",
+    "memory",
+    "unit-features",
+    "features",
+    "tokio",
+    "links",
+    "links-unit",
+    "loom",
+];
 /// What was seen of a mutant: by its id, how it ended and the test that killed it.
 type Seen = BTreeMap<String, (String, String)>;
 
 /// The verb. `Err`: a survivor without an argument, or an argument without a survivor.
 pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, String> {
-    let (mut missing, mut near, mut only, mut filters) = (false, false, "", options);
+    let (mut missing, mut survivors, mut near) = (false, false, false);
+    let (mut only, mut filters) = ("", options);
     let mut by = PROGRAMS.to_vec();
     let filters = loop {
         filters = match filters {
             ["--missing", rest @ ..] => {
                 missing = true;
+                rest
+            }
+            ["--survivors", rest @ ..] => {
+                (missing, survivors) = (true, true);
                 rest
             }
             ["--near", rest @ ..] => {
@@ -71,8 +90,14 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     if mutants.is_empty() {
         return Err("no mutant is meant".to_owned());
     }
-    let copies = Copies::build(&mutants)?;
     let seen = read();
+    // Those that were killed are not even built: quick, but what was learnt of the tests is of this tree alone.
+    let is_killed = |n: &usize| {
+        let end = seen.get(&mutants[*n].id);
+        survivors && end.is_some_and(|(program, _)| program != SURVIVES)
+    };
+    let left_out = (0..mutants.len()).filter(is_killed).collect();
+    let copies = Copies::build(&mutants, &left_out)?;
     let is_known = |n: &usize| {
         copies.unviable.contains(n)
             || copies.fixed.contains(n)
@@ -86,15 +111,16 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
         mutants.len(),
         numbers.len()
     );
-    if !numbers.is_empty() {
-        let programs = programs(&copies, &by)?;
-        let next = AtomicUsize::new(0);
-        in_parallel(PARALLEL, || {
-            while let Some(&n) = numbers.get(next.fetch_add(1, Ordering::Relaxed)) {
-                kill(&mutants[n], n, &copies, &programs, &seen, near)?;
-            }
-            Ok(())
-        })?;
+    let left = kill_all(&mutants, numbers, &copies, &by, &seen, near)?;
+    let fingerprint = &copies.tree.fingerprint;
+    let tried = if near {
+        near_to(fingerprint)
+    } else {
+        fingerprint.clone()
+    };
+    for n in left {
+        println!("{}: SURVIVES", mutants[n].name);
+        note(&mutants[n], &(SURVIVES.to_owned(), tried.clone()))?;
     }
     let seen = read();
     let fates = mutants.iter().enumerate().map(|(n, mutant)| {
@@ -138,65 +164,67 @@ fn near_to(fingerprint: &str) -> String {
     format!("near {fingerprint}")
 }
 
-/// The test programs with all mutants in them, and their tests by the functions they call.
-fn programs(
+/// Runs these mutants against one program after the other, each of which is built when there is a mutant left
+/// for it; gives those that none kills.
+fn kill_all(
+    mutants: &[Mutant],
+    numbers: Vec<usize>,
     copies: &Copies,
     names: &[&str],
-) -> Result<Vec<(&'static str, Program, Reach)>, String> {
-    let mut programs = Vec::new();
+    seen: &Seen,
+    near: bool,
+) -> Result<Vec<usize>, String> {
+    let mut left = numbers;
     for name in names {
-        let engine = ENGINES.iter().find(|engine| engine.name == *name);
+        if left.is_empty() {
+            break;
+        }
+        let mut engines = ENGINES.iter().chain(FEATURED);
+        let engine = engines.find(|engine| engine.name == *name);
         let engine = engine.ok_or_else(|| format!("there is no engine `{name}`"))?;
-        let name = engine.name;
         let program = engine.build(&copies.tree)?;
-        let reach = Reach::learn(&program, name, &copies.tree.fingerprint)?;
-        programs.push((name, program, reach));
+        let reach = Reach::learn(&program, engine.name, &copies.tree.fingerprint)?;
+        let (next, survivors) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+        in_parallel(PARALLEL, || {
+            while let Some(&n) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
+                match killer(&mutants[n], n, copies, (name, &program, &reach), seen, near)? {
+                    Some(test) => note(&mutants[n], &((*name).to_owned(), test))?,
+                    None => survivors.lock().map_err(|e| e.to_string())?.push(n),
+                }
+            }
+            Ok(())
+        })?;
+        left = survivors.into_inner().map_err(|e| e.to_string())?;
+        left.sort_unstable();
+        println!("{} mutants have survived {name}", left.len());
     }
-    Ok(programs)
+    Ok(left)
 }
 
-/// Runs the tests that call the mutant's function until one fails, and notes what became of it.
-fn kill(
+/// Runs the program's tests that call the mutant's function until one fails: which?
+fn killer(
     mutant: &Mutant,
     n: usize,
     copies: &Copies,
-    programs: &[(&str, Program, Reach)],
+    (name, program, reach): (&str, &Program, &Reach),
     seen: &Seen,
     near: bool,
-) -> Result<(), String> {
+) -> Result<Option<String>, String> {
     let switch = (n + 1).to_string();
     let function = copies.function(n).unwrap_or(0);
     // The test that killed it the last time, then all.
-    let known = seen.get(&mutant.id).into_iter().filter_map(|(name, test)| {
-        let program = programs.iter().find(|(program, ..)| program == name)?;
-        Some((program, vec![program.2.named(test)?]))
-    });
-    let all = programs.iter().flat_map(|program| {
-        let mut batches = program.2.batches(function, &mutant.file);
-        if near {
-            batches.pop();
-        }
-        batches.into_iter().map(move |tests| (program, tests))
-    });
-    let fingerprint = &copies.tree.fingerprint;
-    let tried = if near {
-        near_to(fingerprint)
-    } else {
-        fingerprint.clone()
-    };
-    let mut end = (SURVIVES.to_owned(), tried);
-    let mut run = 0;
-    for ((name, program, _), tests) in known.chain(all) {
-        run += tests.len();
+    let known = seen.get(&mutant.id).filter(|(known, _)| known == name);
+    let known = known.and_then(|(_, test)| Some(vec![reach.named(test)?]));
+    let mut batches = reach.batches(function, &mutant.file);
+    if near {
+        batches.pop();
+    }
+    for tests in known.into_iter().chain(batches) {
         if let Some(test) = reach::failure(program, &tests, (SWITCH, &switch))? {
-            end = ((*name).to_owned(), test);
-            break;
+            return Ok(Some(test));
         }
     }
-    if end.0 == SURVIVES {
-        println!("{}: SURVIVES {run} tests", mutant.name);
-    }
-    note(mutant, &end)
+    Ok(None)
 }
 
 /// What earlier sessions have seen; the last one counts.
