@@ -336,6 +336,30 @@ fn names_and_groups_that_were_left_leave_nothing_behind() {
 }
 
 #[test]
+fn callers_that_have_ended_leave_nothing_behind() {
+    /// Bytes of so many actors that have waited for an answer, and have ended.
+    async fn called(n: usize) -> i64 {
+        let callee = actor::spawn(count);
+        let before = ALLOCATED.get().bytes;
+        for _ in 0..n {
+            let callee = callee.clone();
+            let caller = actor::spawn(|mailbox: Mailbox<()>| async move {
+                callee.call(Count::Get).await.unwrap();
+                drop(mailbox);
+            });
+            caller.down().await;
+        }
+        ALLOCATED.get().bytes - before
+    }
+    alone(async {
+        // What the first ones make stays.
+        called(200).await;
+        let (many, few) = (called(1000).await, called(100).await);
+        assert!(many < few + 1000, "{many} and {few} bytes");
+    });
+}
+
+#[test]
 fn tasks_leave_no_slot_behind_whichever_handle_goes_last() {
     /// Ends tasks and drops their handles; gives the bytes that are free then.
     async fn ended(n: usize, last: fn(JoinHandle<u64>, AbortHandle)) -> usize {

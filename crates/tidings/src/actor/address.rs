@@ -119,13 +119,12 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         }
         let mut place = Some(message);
         let mut attempt = Attempt::default();
-        let (sent, oldest) = self.locked(|state| {
+        let oldest = self.locked(|state| {
+            // It may have a place by now, or be closed.
             let sent = state.try_send_as(&mut place, M::wrap, &mut attempt);
-            // A mailbox that is full of permits has nothing to drop.
-            match (sent == Sent::Full).then(|| state.pop_oldest()).flatten() {
-                None => (sent, None),
-                oldest => (state.try_send_as(&mut place, M::wrap, &mut attempt), oldest),
-            }
+            let oldest = (sent == Sent::Full).then(|| state.pop_oldest()).flatten()?;
+            state.try_send_as(&mut place, M::wrap, &mut attempt);
+            Some(oldest)
         });
         if let Some(waker) = attempt.waker {
             crate::task::wake_now(waker);
@@ -136,7 +135,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         }
         match place {
             None => Ok(()),
-            Some(message) if sent == Sent::Full => Err(SendError::Full(message)),
+            // Closed: where nobody waits nobody has a permit, and what is full has an oldest.
             Some(message) => Err(SendError::ended(self.beside(), message)),
         }
     }

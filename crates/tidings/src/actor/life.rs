@@ -357,9 +357,7 @@ impl Life {
 
     /// Counts messages that nobody is left to take.
     pub(super) fn bury(&self, n: usize) {
-        if n > 0 {
-            self.chan().locked(|state| state.rare().dead += n as u64);
-        }
+        self.chan().locked(|state| state.rare().dead += n as u64);
     }
 
     pub(super) fn dead(&self) -> u64 {
@@ -400,12 +398,6 @@ impl Life {
             .chan()
             .locked(|state| state.rare().verdict.replace(exit));
         drop(before);
-    }
-
-    /// Every receive is to look for what the actor has heard already: that it ends.
-    pub(super) fn stay_signalled(&self) {
-        // RELAXED: the actor's own task writes and reads it.
-        self.signalled.store(true, Ordering::Relaxed);
     }
 
     /// A new life has heard of nothing and has its mailbox. A stop that no life has heard is for

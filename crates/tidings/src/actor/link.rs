@@ -93,7 +93,7 @@ impl Life {
             .locked(|state| state.rare().exit.is_none() && state.ties().turn() == turn)
     }
 
-    fn has_link(&self, other: &AnyRef) -> bool {
+    pub(super) fn has_link(&self, other: &AnyRef) -> bool {
         self.chan().locked(|state| {
             let ties = state.known_ties();
             ties.is_some_and(|ties| ties.links.contains(other))

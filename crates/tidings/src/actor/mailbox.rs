@@ -367,7 +367,6 @@ impl<M> Mailbox<M> {
             self.chan().close();
         }
         if self.stopped {
-            self.chan.beside().stay_signalled();
             return Err(Ended);
         }
         let stashed = self.stashed();

@@ -129,25 +129,25 @@ use run::Run;
 /// How many messages a mailbox holds if nobody says otherwise.
 pub const CAPACITY: usize = 256;
 
-/// The last number given. No model looks at it.
-static LAST_ID: AtomicU64 = AtomicU64::new(0);
+/// The number that is given next. No model looks at it.
+static NEXT_ID: AtomicU64 = AtomicU64::new(1);
 
 /// A number for an actor.
 pub(crate) fn next_id() -> u64 {
     // RELAXED: only its being unique counts.
-    1 + LAST_ID.fetch_add(1, Ordering::Relaxed)
+    NEXT_ID.fetch_add(1, Ordering::Relaxed)
 }
 
-/// No actor of a higher number has been made.
-pub(crate) fn last_id() -> u64 {
+/// Actors of this number, and of higher ones, are yet to be made.
+pub(crate) fn coming_id() -> u64 {
     // RELAXED: for people.
-    LAST_ID.load(Ordering::Relaxed)
+    NEXT_ID.load(Ordering::Relaxed)
 }
 
 /// A model's: a reference and the mailbox, with nobody who runs the actor.
 #[cfg(all(test, loom))]
-pub(crate) fn lane<M: Send + 'static>() -> (ActorRef<M>, Mailbox<M>) {
-    let (sender, receiver) = Chan::alloc(CAPACITY, Life::new(Overflow::Wait, None));
+pub(crate) fn lane<M: Send + 'static>(capacity: usize) -> (ActorRef<M>, Mailbox<M>) {
+    let (sender, receiver) = Chan::alloc(capacity, Life::new(Overflow::Wait, None));
     (ActorRef::new(sender), Mailbox::new(receiver))
 }
 
@@ -180,6 +180,26 @@ impl<'a, M: Send + 'static> Waiting<'a, M> {
     pub(crate) fn end(&self) {
         cycle::life_over(self.0.beside());
     }
+}
+
+/// The actor of this mailbox lives for a supervisor, which does not listen.
+#[cfg(all(test, loom))]
+pub(crate) fn is_supervised<M: Send + 'static>(mailbox: &Mailbox<M>) {
+    let (notes, _) = crate::unbounded();
+    let life = mailbox.receiver().beside();
+    life.unborn();
+    life.begin(child::Guardian { notes, key: 1 });
+}
+
+/// A life of the actor of this mailbox is over: it was killed.
+#[cfg(all(test, loom))]
+pub(crate) fn ends<M: Send + 'static>(mailbox: &Mailbox<M>) {
+    end::finish(mailbox.receiver(), &Exit::Killed);
+}
+
+#[cfg(all(test, loom))]
+pub(crate) fn has_link(one: &AnyRef, other: &AnyRef) -> bool {
+    one.life().has_link(other)
 }
 
 /// Starts an actor that runs `f` with its mailbox.

@@ -15,7 +15,7 @@ fn calls(mailbox: &Mailbox<u8>, callee: &ActorRef<u8>) -> bool {
 #[test]
 fn of_two_calls_that_close_a_cycle_one_is_refused() {
     explore("cycle", &["the first", "the second", "both"], || {
-        let ((one, mailbox), (other, others)) = (lane(), lane());
+        let ((one, mailbox), (other, others)) = (lane(9), lane(9));
         let first = fork(move || (calls(&mailbox, &other), mailbox, other));
         let second = calls(&others, &one);
         let (first, mailbox, other) = first.join().unwrap();
@@ -34,7 +34,7 @@ fn of_two_calls_that_close_a_cycle_one_is_refused() {
 #[test]
 fn whose_wait_is_over_is_in_no_cycle() {
     explore("cycle/woken", &["refused", "sent"], || {
-        let ((one, mailbox), (other, others)) = (lane(), lane());
+        let ((one, mailbox), (other, others)) = (lane(9), lane(9));
         assert!(!calls(&mailbox, &other), "nobody waits for it");
         let woken = Arc::new(AtomicBool::new(false));
         let runs = fork({

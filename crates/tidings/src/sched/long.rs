@@ -37,8 +37,8 @@ struct Seen {
     since: Instant,
     took: Duration,
     polled: Polled,
-    /// Actors of higher numbers came later.
-    youngest: u64,
+    /// Actors from this number on came later.
+    later: u64,
 }
 
 /// Who is polled: as waits know the task, and where it was spawned.
@@ -67,7 +67,7 @@ impl LongPolls {
             since,
             took: now.saturating_since(since),
             polled,
-            youngest: crate::actor::last_id(),
+            later: crate::actor::coming_id(),
         };
         let mut kept = lock(&self.0);
         if kept.len() == KEPT {
@@ -86,7 +86,7 @@ impl LongPolls {
             let (address, at) = seen.polled;
             // Its place may be another's by now.
             let actor = names.get(&address);
-            match actor.filter(|actor| actor.id <= seen.youngest) {
+            match actor.filter(|actor| actor.id < seen.later) {
                 Some(actor) => actor.name.to_string(),
                 None => format!("the task spawned at {at}"),
             }
@@ -97,5 +97,49 @@ impl LongPolls {
             took: seen.took,
         };
         lock(&self.0).iter().map(poll).collect()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic::Location;
+    use std::time::Duration;
+
+    use super::{Instant, KEPT, LongPolls};
+
+    const fn at(millis: u64) -> Instant {
+        Instant::from_nanos(millis * 1_000_000)
+    }
+
+    /// By worker and milliseconds.
+    fn seen(polls: &LongPolls) -> Vec<(usize, u128)> {
+        let all = polls.all().into_iter();
+        all.map(|poll| (poll.worker, poll.took.as_millis()))
+            .collect()
+    }
+
+    #[test]
+    fn a_poll_that_is_seen_again_takes_longer_and_another_is_another() {
+        let polls = LongPolls::default();
+        let task = (0, Location::caller());
+        polls.note(1, 7, at(10), at(11), task);
+        polls.note(2, 7, at(10), at(12), task);
+        polls.note(1, 8, at(20), at(23), task);
+        // Each of them once more.
+        polls.note(1, 7, at(10), at(14), task);
+        polls.note(2, 7, at(10), at(15), task);
+        polls.note(1, 8, at(20), at(26), task);
+        assert_eq!(seen(&polls), [(1, 4), (2, 5), (1, 6)]);
+        assert_eq!(polls.all()[0].took, Duration::from_millis(4));
+    }
+
+    #[test]
+    fn of_many_long_polls_the_last_are_kept() {
+        let polls = LongPolls::default();
+        for worker in 0..KEPT + 3 {
+            polls.note(worker, 1, at(0), at(1), (0, Location::caller()));
+        }
+        let workers: Vec<usize> = seen(&polls).iter().map(|poll| poll.0).collect();
+        assert_eq!(workers, (3..KEPT + 3).collect::<Vec<_>>());
     }
 }

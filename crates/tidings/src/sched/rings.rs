@@ -243,7 +243,7 @@ impl Way {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::Happened::{Received, Sent};
-    use super::{Happened, Note, Party, Ring, Way, merge};
+    use super::{Happened, Note, Party, Ring, STALE, Ticks, Way, merge};
 
     fn note(ticks: u64, happened: Happened, channel: usize, number: u64) -> Note {
         let nobody = Party {
@@ -294,7 +294,7 @@ mod tests {
     fn a_later_channel_at_the_same_address_holds_nothing_up() {
         // The first send is not kept any more.
         let receiver = vec![note(10, Received, 1, 1), note(11, Received, 1, 2)];
-        let sender = vec![note(9_000_000, Sent, 1, 1)];
+        let sender = vec![note(2_000_000, Sent, 1, 1)];
         assert_eq!(merged(&[receiver, sender])[2].0, Sent);
         // It is, and the value has come out.
         let receiver = vec![note(10, Received, 1, 1)];
@@ -302,6 +302,30 @@ mod tests {
         let all = merged(&[receiver, sender]);
         let ticks: Vec<u64> = all.iter().map(|all| all.3).collect();
         assert_eq!(ticks, [5, 10, 20]);
+        // The later one's value is waited for, too.
+        let receiver = vec![note(10, Received, 1, 1), note(20, Received, 1, 1)];
+        let sender = vec![note(5, Sent, 1, 1), note(25, Sent, 1, 1)];
+        let ways: Vec<_> = merged(&[receiver, sender])
+            .iter()
+            .map(|all| all.0)
+            .collect();
+        assert_eq!(ways, [Sent, Received, Sent, Received]);
+    }
+
+    #[test]
+    fn the_ticks_are_read_anew_for_each_poll_and_after_some_notes() {
+        let Some(ticks) = Ticks::start() else {
+            return;
+        };
+        let mut ring = Ring::default();
+        let first = ring.ticks(1, ticks);
+        assert!(first > 0);
+        for _ in 1..STALE {
+            assert_eq!(ring.ticks(1, ticks), first);
+        }
+        let second = ring.ticks(1, ticks);
+        assert!(second > first);
+        assert!(ring.ticks(2, ticks) > second);
     }
 
     #[test]

@@ -243,13 +243,13 @@ impl Shared {
         let mut step = 0;
         loop {
             self.end_queued();
-            let mut alive = 0;
+            let mut alive = false;
             let mut tasks = Vec::new();
             task::each_alive(self, |aborting| {
-                alive += 1;
+                alive = true;
                 tasks.extend(aborting.abort());
             });
-            if alive == 0 {
+            if !alive {
                 break;
             }
             // Tasks that are alive and not ours to run are on their way: a waker on another
@@ -506,5 +506,60 @@ impl Handle {
 impl fmt::Debug for Handle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::worker::PULLED;
+    use super::*;
+
+    #[test]
+    fn a_task_that_is_sent_to_a_worker_that_sleeps_runs() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let shared = &runtime.shared;
+        for n in 0..20 {
+            while !shared.idle.all_asleep(2) {
+                thread::yield_now();
+            }
+            let (task, handle) =
+                Task::new(async move { n }, Arc::as_ptr(shared), Location::caller());
+            shared.send_to(n % 2, task);
+            assert_eq!(runtime.block_on(handle).unwrap(), n);
+        }
+    }
+
+    /// How many of a hundred tasks of this worker go on at the other, when they have found locks taken by it
+    /// so often, and yield.
+    fn goes_over(worker: usize, times: u32) -> usize {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let at = || current::worker().expect("it is one").index();
+        let went = || {
+            let task = async move {
+                if at() != worker {
+                    // A neighbour has helped out.
+                    return false;
+                }
+                let other = u8::try_from(1 - worker).expect("it is 0 or 1");
+                for _ in 0..times {
+                    crate::sched::contended(other + 1);
+                }
+                crate::yield_now().await;
+                at() != worker
+            };
+            let owner = Arc::as_ptr(&runtime.shared);
+            let (task, handle) = Task::new(task, owner, Location::caller());
+            runtime.shared.send_to(worker, task);
+            runtime.block_on(handle).unwrap()
+        };
+        (0..100).filter(|_| went()).count()
+    }
+
+    #[test]
+    fn who_often_finds_locks_taken_by_a_lower_worker_goes_on_there() {
+        // Where a worker of ours stands still the other takes what it has to do: not all are as they should be.
+        assert!(goes_over(1, PULLED) > 50);
+        assert!(goes_over(1, PULLED - 1) < 50);
+        assert!(goes_over(0, PULLED) < 50);
     }
 }

@@ -30,7 +30,7 @@ const STEAL_MAX: usize = 256;
 const WATCH_MAX: Duration = Duration::from_millis(2);
 /// A task that ran into the locks of a neighbour this often in one poll, and yielded, goes on
 /// there: a channel used from two cores costs both more than the second core brings.
-const PULLED: u32 = 8;
+pub(super) const PULLED: u32 = 8;
 /// Turns between looks at the sockets by a worker that is busy.
 const LOOK_TURNS: u32 = 64;
 /// Looks around, for each of which a searcher looks at the sockets once.

@@ -242,3 +242,142 @@ impl Lean {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    /// A task, and a worker with the seat 1 that runs it.
+    struct Rig {
+        state: State,
+        lean: Lean,
+        section: Section,
+    }
+
+    impl Rig {
+        fn new() -> Self {
+            let section = Section::new();
+            section.settle(1);
+            Self {
+                state: State::new(),
+                lean: Lean::new(),
+                section,
+            }
+        }
+
+        /// One that leans, and was woken. `None`: none does on this system.
+        fn leaning() -> Option<Self> {
+            let rig = Self::new();
+            Section::is_cheap().then(|| {
+                rig.runs_until_it_leans(&mut (0..));
+                rig
+            })
+        }
+
+        fn home(&self, turn: u32) -> Option<Home<'_>> {
+            Some(Home {
+                section: &self.section,
+                at: At::new(Some(1)),
+                turn,
+            })
+        }
+
+        /// By the worker.
+        fn wake(&self) -> bool {
+            let section = |_| &self.section;
+            self.lean.wake(&self.state, self.home(0), section)
+        }
+
+        /// By another thread.
+        fn wake_from_elsewhere(&self) -> bool {
+            let section = |_| &self.section;
+            self.lean.wake(&self.state, None, section)
+        }
+
+        /// One poll, by the worker. `true`: it is to be run again.
+        fn run(&self, turn: u32, moved: bool, poll: impl FnOnce()) -> bool {
+            let (home, section) = (self.home(turn), |_| &self.section);
+            let seen = self.lean.begin(&self.state, home, moved, section);
+            poll();
+            self.lean.end(&self.state, home, seen)
+        }
+
+        fn leans(&self) -> bool {
+            self.state.look().home() == 1
+        }
+
+        fn is_idle(&self) -> bool {
+            self.lean.is_idle(&self.state)
+        }
+
+        /// Runs it until it leans, and gives how often that was.
+        fn runs_until_it_leans(&self, turns: &mut impl Iterator<Item = u32>) -> u32 {
+            let mut runs = 0;
+            while !self.leans() {
+                assert!(!self.is_idle());
+                assert!(!self.run(turns.next().expect("no end"), false, || ()));
+                assert!(self.is_idle() && self.wake());
+                runs += 1;
+            }
+            runs
+        }
+    }
+
+    #[test]
+    fn a_task_leans_after_a_streak_which_must_be_twice_as_long_each_time() {
+        if !Section::is_cheap() {
+            return;
+        }
+        let (rig, mut turns) = (Rig::new(), 1000..);
+        // The first run of a streak is one where another was before.
+        assert!(!rig.run(0, true, || ()) && rig.wake());
+        let first = rig.runs_until_it_leans(&mut turns);
+        assert_eq!(first, u32::from(STREAK));
+        for doubled in 1..5 {
+            assert!(!rig.run(0, false, || ()) && rig.is_idle());
+            assert!(rig.wake_from_elsewhere() && !rig.leans());
+            let runs = rig.runs_until_it_leans(&mut turns);
+            // By lot, which of them count.
+            let (least, most) = (first << doubled >> 1, first << doubled << 1);
+            assert!(least < runs && runs < most, "{doubled}: {runs} runs");
+        }
+    }
+
+    #[test]
+    fn a_task_that_changes_its_worker_leans_towards_none() {
+        let rig = Rig::new();
+        for turn in 0..10 * u32::from(STREAK) {
+            let moved = turn % u32::from(STREAK) == 0;
+            assert!(!rig.run(turn, moved, || ()) && rig.wake());
+            assert!(!rig.leans());
+        }
+    }
+
+    #[test]
+    fn the_wakes_of_a_task_that_leans_are_heard_once_each_poll() {
+        let Some(rig) = Rig::leaning() else {
+            return;
+        };
+        assert!(!rig.wake(), "it was woken already");
+        assert!(!rig.run(0, false, || ()));
+        assert!(rig.wake() && !rig.wake() && !rig.is_idle());
+        // While it runs, twice.
+        assert!(rig.run(0, false, || assert!(!rig.wake() && !rig.wake())));
+        assert!(!rig.is_idle());
+        assert!(rig.run(0, false, || assert!(!rig.wake_from_elsewhere())));
+        assert!(!rig.leans() && !rig.is_idle());
+        assert!(!rig.run(0, false, || ()));
+        assert!(rig.is_idle());
+    }
+
+    #[test]
+    fn a_task_whose_home_is_being_taken_may_be_about_to_run() {
+        let Some(rig) = Rig::leaning() else {
+            return;
+        };
+        assert!(!rig.run(0, false, || ()) && rig.is_idle());
+        let seen = rig.state.look();
+        assert!(rig.state.move_to(seen, REVOKED).is_some());
+        assert!(!rig.is_idle());
+    }
+}

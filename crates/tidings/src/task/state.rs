@@ -100,7 +100,7 @@ impl At {
 
 impl State {
     /// A new task: alive, with its join handle, and the maker owns the right to run it.
-    #[cfg(any(all(test, loom), shuttle))]
+    #[cfg(any(test, shuttle))]
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(ALIVE | JOIN | HANDLE | WAKE))
     }

@@ -1,14 +1,16 @@
 //! Actors over mailbox loops: sending, calling, ending.
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::both::{on_all, pool, run};
 use crate::hands::{pinned, poll};
 use crate::letter::Ledger;
 use tidings::actor::{self, Builder, CallError, Ended, Exit, Mailbox, Overflow, Reply, SendError};
-use tidings::{Event, after, always, oneshot, select, unbounded, yield_now};
+use tidings::{Either, Event, after, always, oneshot, select, unbounded, yield_now};
 
 enum Count {
     Add(i64),
@@ -227,6 +229,71 @@ fn a_call_that_waits_for_a_place_goes_out_when_there_is_one() {
 }
 
 #[test]
+fn a_call_that_loses_a_choice_leaves_its_place_to_others_at_once() {
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let actor = Builder::new().capacity(1).spawn(
+            |mut mailbox: Mailbox<Option<Reply<()>>>| async move {
+                gate.await.unwrap();
+                assert!(mailbox.recv().await.unwrap().is_none());
+                std::future::pending::<()>().await;
+            },
+        );
+        actor.send(None).await.unwrap();
+        let (elsewhere, other) = oneshot();
+        let mut choice = pinned(actor.call(Some).either(other.into_recv()));
+        assert!(poll(choice.as_mut()).is_pending());
+        elsewhere.send(7).unwrap();
+        let chosen = poll(choice.as_mut());
+        assert!(matches!(chosen, Poll::Ready(Either::Right(Ok(7), _))));
+        // The choice is over, and its future still there.
+        open.send(()).unwrap();
+        while actor.queued() > 0 {
+            yield_now().await;
+        }
+        actor.try_send(None).unwrap();
+        drop(choice);
+        actor.kill();
+    });
+}
+
+#[test]
+fn who_gives_up_a_send_that_was_given_a_place_leaves_it_to_others() {
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let actor = Builder::new()
+            .capacity(1)
+            .spawn(|mut mailbox: Mailbox<u32>| async move {
+                gate.await.unwrap();
+                assert_eq!(mailbox.recv().await, Ok(1));
+                std::future::pending::<()>().await;
+                drop(mailbox);
+            });
+        actor.send(1).await.unwrap();
+        let mut second = pinned(actor.send(2));
+        assert!(poll(second.as_mut()).is_pending());
+        open.send(()).unwrap();
+        while actor.queued() > 0 {
+            yield_now().await;
+        }
+        assert!(
+            actor.try_send(3).unwrap_err().is_full(),
+            "its place is kept"
+        );
+        drop(second);
+        actor.try_send(3).unwrap();
+        // One that waits at the end has no place to give up.
+        let mut fourth = pinned(actor.send(4));
+        assert!(poll(fourth.as_mut()).is_pending());
+        actor.kill();
+        actor.down().await;
+        drop(fourth);
+        let ended = actor.try_send(5).unwrap_err();
+        assert!(matches!(ended, SendError::Ended(5, Exit::Killed)) && !ended.is_full());
+    });
+}
+
+#[test]
 fn a_full_mailbox_does_what_its_policy_says() {
     on_all(|| async {
         let ledger = Ledger::default();
@@ -306,6 +373,29 @@ fn whoever_calls_hears_that_a_full_mailbox_dropped_the_request() {
 }
 
 #[test]
+fn an_unbounded_mailbox_takes_all_and_says_how_many_wait() {
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let actor = Builder::new()
+            .unbounded()
+            .spawn(|mut mailbox: Mailbox<u32>| async move {
+                gate.await.unwrap();
+                for left in (0..1000).rev() {
+                    assert!(!mailbox.is_empty());
+                    mailbox.recv().await.unwrap();
+                    assert_eq!(mailbox.len(), left);
+                }
+                assert!(mailbox.is_empty());
+            });
+        for n in 0..1000 {
+            actor.try_send(n).unwrap();
+        }
+        open.send(()).unwrap();
+        assert!(actor.down().await.is_orderly());
+    });
+}
+
+#[test]
 fn a_send_that_loses_a_choice_gives_its_message_back() {
     on_all(|| async {
         let actor = Builder::new()
@@ -316,7 +406,7 @@ fn a_send_that_loses_a_choice_gives_its_message_back() {
             });
         actor.send("first".to_owned()).await.unwrap();
         match actor.send("second".to_owned()).either(always(1)).await {
-            tidings::Either::Right(1, unsent) => assert_eq!(unsent, "second"),
+            Either::Right(1, unsent) => assert_eq!(unsent, "second"),
             _ => panic!("the mailbox is full"),
         }
         assert_eq!(actor.queued(), 1);
@@ -406,7 +496,10 @@ fn a_runtime_that_ends_kills_its_actors() {
 }
 
 #[test]
-fn references_compare_by_their_actor() {
+fn references_compare_and_hash_by_their_actor() {
+    fn hash(of: &impl Hash) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(of)
+    }
     on_all(|| async {
         let start = || actor::spawn(|_mailbox: Mailbox<u8>| std::future::pending::<()>());
         let (a, b) = (start(), start());
@@ -414,6 +507,10 @@ fn references_compare_by_their_actor() {
         assert_ne!(a, b);
         assert_eq!(a.narrow::<u8>(), a.narrow());
         assert_eq!(a.downgrade().upgrade(), Some(a.clone()));
+        assert!(a.any() == a.any() && a.any() != b.any());
+        assert_eq!(hash(&a), hash(&a.narrow::<u8>()));
+        assert_eq!(hash(&a), hash(&a.any()));
+        assert!(hash(&a) != hash(&b) && hash(&a.any()) != hash(&b.any()));
         a.kill();
         b.kill();
     });

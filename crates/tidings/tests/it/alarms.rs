@@ -84,6 +84,8 @@ fn timers_fire_once_are_replaced_and_go_on() {
     on_all(|| async {
         let clock = clock();
         let hour = Duration::from_secs(3600);
+        // The first time it fires is after one period.
+        clock.every("rare", hour).await.unwrap();
         clock.set("late", hour).await.unwrap();
         clock.set("soon", hour).await.unwrap();
         clock.set("soon", MILLI).await.unwrap();

@@ -3,13 +3,15 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::both::{pool, run};
 use crate::hands::{pinned, poll};
 use futures::Sink;
+use tidings::actor::{Builder, Mailbox, Reply};
 use tidings::channel::ivar::IVar;
 use tidings::channel::mvar::MVar;
 use tidings::channel::{broadcast, dead_letters, watch};
 use tidings::sync::{Barrier, Semaphore};
-use tidings::{CancellationToken, bounded, channel, oneshot, unbounded};
+use tidings::{CancellationToken, bounded, channel, oneshot, unbounded, yield_now};
 
 #[test]
 fn a_channel_tells_how_full_it_is_and_whether_it_is_closed() {
@@ -195,6 +197,36 @@ fn values_that_die_with_their_channel_are_counted() {
     drop(rx);
     assert!(dead_letters() >= between + 1000, "the receiver went first");
     drop(tx);
+}
+
+#[test]
+fn answers_that_come_for_who_has_gone_are_counted_too() {
+    run(&pool(2), async {
+        let (told, kept) = unbounded();
+        let actor =
+            Builder::new()
+                .unbounded()
+                .spawn(|mut mailbox: Mailbox<Reply<u32>>| async move {
+                    while let Ok(reply) = mailbox.recv().await {
+                        told.send(reply).await.unwrap();
+                    }
+                });
+        let mut calls: Vec<_> = (0..1000)
+            .map(|_| pinned(actor.call(|reply| reply)))
+            .collect();
+        for call in &mut calls {
+            assert!(poll(call.as_mut()).is_pending());
+            // Each is performed: none is for the next turn.
+            yield_now().await;
+        }
+        for n in 0..1000 {
+            kept.recv().await.unwrap().send(n).unwrap();
+        }
+        // Each is in the hands of a wait that does not go on.
+        let before = dead_letters();
+        drop(calls);
+        assert!(dead_letters() >= before + 1000);
+    });
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Calls that would wait for each other for ever are refused, and no others.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools};
+use crate::hands::pinned;
 use crate::help::Chance;
 use tidings::actor::{self, ActorRef, Builder, CallError, Mailbox, Reply};
-use tidings::{Activity, ActorView, after, inspect, select, unbounded, yield_now};
+use tidings::{Activity, ActorView, after, inspect, oneshot, select, unbounded, yield_now};
 
 /// Who is asked next, and the answer that goes back.
 #[tidings::interface]
@@ -103,11 +106,7 @@ impl Counter for Counted {
     async fn call_back(&mut self, first: CounterRef) -> [bool; 2] {
         tidings::spawn(async {}).await.unwrap();
         // Its worker may stand still between its call and the end of that poll.
-        let waits = |actor: &ActorView| matches!(actor.activity, Activity::Calls(..));
-        let is_first = |actor: &ActorView| actor.id == first.id();
-        while !inspect().actors.iter().any(|it| is_first(it) && waits(it)) {
-            yield_now().await;
-        }
+        calls(first.id()).await;
         let refused = |answer| matches!(answer, Err(CallError::Cycle(_)));
         [refused(first.count().await), refused(first.count().await)]
     }
@@ -125,6 +124,91 @@ fn a_refused_call_is_not_executed_and_the_next_is_refused_too() {
         let refused = first.start(first.clone(), second.clone()).await.unwrap();
         assert_eq!(refused, [true, true]);
         assert_eq!(first.count().await.unwrap(), 0, "neither was executed");
+    });
+}
+
+/// Refuses the last call of a way that leads back to its first.
+#[tidings::interface]
+trait Step {
+    /// Calls the next on the way, of which this is the one at `at`: was the last call refused?
+    async fn go(&mut self, way: Vec<StepRef>, at: usize) -> bool;
+    async fn count(&mut self) -> u32;
+}
+
+#[derive(Default)]
+struct Steps(u32);
+
+impl Step for Steps {
+    async fn go(&mut self, way: Vec<StepRef>, at: usize) -> bool {
+        if let Some(next) = way.get(at + 1) {
+            return next.go(way.clone(), at + 1).await.unwrap();
+        }
+        for before in &way[..at] {
+            calls(before.id()).await;
+        }
+        matches!(way[0].count().await, Err(CallError::Cycle(_)))
+    }
+    async fn count(&mut self) -> u32 {
+        self.0 += 1;
+        self.0 - 1
+    }
+}
+
+/// Until the actor waits for an answer.
+async fn calls(id: u64) {
+    let waits = |it: &ActorView| it.id == id && matches!(it.activity, Activity::Calls(..));
+    while !inspect().actors.iter().any(waits) {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn a_refused_call_is_not_executed_however_long_the_cycle_is() {
+    on_all(|| async {
+        for n in 1..=4 {
+            let way: Vec<StepRef> = (0..n).map(|_| actor::start(Steps::default())).collect();
+            assert!(way[0].go(way.clone(), 0).await.unwrap());
+            for actor in &way {
+                assert_eq!(actor.count().await.unwrap(), 0, "{n} actors");
+            }
+        }
+    });
+}
+
+/// Only what closes a cycle is held back: not the call of one that waits for another.
+#[test]
+fn a_call_goes_out_before_what_its_actor_sends_next() {
+    enum Part {
+        Call(Reply<()>),
+        Send,
+    }
+    on_all(|| async {
+        let (answer, wanted) = oneshot();
+        let c = actor::spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
+            answer.send(mailbox.recv().await.unwrap()).unwrap();
+        });
+        let b = actor::spawn(|mut mailbox: Mailbox<Part>| async move {
+            c.call(|reply| reply).await.unwrap();
+            let Ok(Part::Call(reply)) = mailbox.recv().await else {
+                panic!("the call came first");
+            };
+            reply.send(()).unwrap();
+            assert!(matches!(mailbox.recv().await, Ok(Part::Send)));
+        });
+        calls(b.id()).await;
+        let a = actor::spawn(|_: Mailbox<()>| async move {
+            let mut call = pinned(b.call(Part::Call));
+            poll_fn(|cx| {
+                assert!(call.as_mut().poll(cx).is_pending());
+                b.try_send(Part::Send).unwrap();
+                Poll::Ready(())
+            })
+            .await;
+            call.await.unwrap();
+        });
+        calls(a.id()).await;
+        wanted.await.unwrap().send(()).unwrap();
+        assert!(a.down().await.is_orderly());
     });
 }
 
@@ -339,6 +423,53 @@ fn a_reply_that_is_kept_until_later_does_not_close_a_cycle() {
         let kept = shelf.lock().unwrap().pop().unwrap();
         kept.send("from the shelf".into()).unwrap();
         assert_eq!(calls.await.unwrap(), "plain");
+    });
+}
+
+/// `a` calls `b`, gives that up, and goes on; `b`, which has the request in its hands, calls `a`.
+#[test]
+fn who_has_given_up_a_call_waits_for_nobody() {
+    on_all(|| async {
+        let (took, taken) = oneshot();
+        let (go, gate) = oneshot();
+        let (tell, told) = oneshot();
+        let b = actor::spawn(
+            |mut mailbox: Mailbox<(ActorRef<Order>, Reply<Said>)>| async move {
+                let (a, _reply) = mailbox.recv().await.unwrap();
+                took.send(()).unwrap();
+                gate.await.unwrap();
+                tell.send(outcome(a.call(Order::Plain).await)).unwrap();
+            },
+        );
+        let (enough, mut is_enough) = oneshot();
+        let a = actor::spawn(|mut mailbox| async move {
+            let this = mailbox.this().upgrade().unwrap();
+            let mut call = pinned(b.call(|reply| (this, reply)));
+            let (mut enough, mut turn) = (pinned(is_enough.recv()), 0);
+            // In a poll of its own the call is all that it waits for.
+            poll_fn(|cx| {
+                turn += 1;
+                match turn {
+                    1 => {
+                        assert!(enough.as_mut().poll(cx).is_pending());
+                        cx.waker().wake_by_ref();
+                    }
+                    2 => assert!(call.as_mut().poll(cx).is_pending()),
+                    _ => return Poll::Ready(()),
+                }
+                Poll::Pending
+            })
+            .await;
+            drop(call);
+            while let Ok(Order::Plain(reply)) = mailbox.recv().await {
+                let _ = reply.send("plain".into());
+            }
+        });
+        taken.await.unwrap();
+        enough.send(()).unwrap();
+        assert_eq!(outcome(a.call(Order::Plain).await), "plain");
+        go.send(()).unwrap();
+        assert_eq!(told.await.unwrap(), "plain");
     });
 }
 

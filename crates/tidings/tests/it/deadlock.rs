@@ -10,7 +10,7 @@ use tidings::actor::{Builder, Mailbox, Reply};
 use tidings::sched::{Runtime, Seeded};
 use tidings::sync::Mutex;
 use tidings::{
-    Event, after, bounded, channel, choose, guard, oneshot, select, unbounded, with_nack,
+    Event, after, bounded, channel, choose, guard, oneshot, select, unbounded, with_nack, yield_now,
 };
 
 /// Long enough for a thread that is there already to be heard, short enough for a test.
@@ -89,6 +89,53 @@ fn tasks_that_wait_for_each_other_are_reported_with_names_and_lines() {
                 says(&report, &[&at]);
             }
         }
+        // All wait for events, and none is an actor.
+        for word in ["no event", "\n  0 "] {
+            assert!(!report.contains(word), "{word:?} is in:\n{report}");
+        }
+    }
+}
+
+#[test]
+fn a_wake_that_was_heard_already_takes_nothing_from_the_patience() {
+    let _watchdog = watchdog();
+    let (go, gone) = std::sync::mpsc::channel();
+    let (tx, rx) = unbounded();
+    let thread = std::thread::spawn(move || {
+        gone.recv().unwrap();
+        (0..1000).for_each(|_| std::thread::yield_now());
+        tx.try_send(7).unwrap();
+    });
+    let seam = Runtime::builder().seam(Seeded::new(7));
+    let runtime = seam
+        .watch_deadlocks(Duration::from_secs(60))
+        .build()
+        .unwrap();
+    let got = runtime.block_on(async {
+        yield_now().await;
+        go.send(()).unwrap();
+        rx.recv().await
+    });
+    assert_eq!(got, Ok(7));
+    thread.join().unwrap();
+}
+
+#[test]
+fn of_many_who_wait_for_what_is_no_event_some_are_named_and_the_others_counted() {
+    let found = reports(|| async {
+        let tasks: Vec<_> = (0..20)
+            .map(|_| tidings::spawn(std::future::pending::<()>()))
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    for report in found {
+        let named = report
+            .matches("waits for something that is no event")
+            .count();
+        assert_eq!(named, 16, "{report}");
+        says(&report, &["\n  4 more wait for something that is no event"]);
     }
 }
 

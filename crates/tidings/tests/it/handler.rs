@@ -412,6 +412,8 @@ fn a_timer_that_goes_on_leaves_out_what_was_late() {
         assert!(Instant::now() >= next.min(late));
         assert_eq!(timers.cancel(&1), Some("tick"));
         assert!(timers.recv().try_now().is_err());
+        timers.every(2, Duration::from_secs(3600), "late");
+        assert!(!timers.is_empty() && timers.recv().try_now().is_err());
     });
 }
 

@@ -248,6 +248,8 @@ fn a_long_poll_is_seen_with_the_name_of_who_held_the_worker() {
                     std::thread::sleep(Duration::from_millis(30));
                 }
             });
+        let now = tidings::inspect();
+        assert_eq!((now.workers, now.tasks), (2, 2), "those of this runtime");
         loop {
             // Its neighbour has to be awake for a moment of it, which is what a wake does.
             hog.send(()).await.unwrap();

@@ -429,7 +429,7 @@ fn a_worker_that_ends_leaves_its_pool() {
         let ended = pool.workers()[1].clone();
         ended.kill();
         ended.down().await;
-        assert_eq!(pool.len(), 2);
+        assert!(pool.len() == 2 && !pool.is_empty());
         for _ in 0..4 {
             assert_ne!(ask(pool.pick().unwrap()).await, 1);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::both::watchdog;
 use crate::process::child;
 use tidings::sched::{Communication, Happened, Party, Runtime, Seeded, keep_books};
-use tidings::sync::Notify;
+use tidings::sync::{Mutex, Notify};
 use tidings::{Event, actor, bounded, channel, oneshot, unbounded, yield_now};
 
 use Happened::{Received, Released, Sent, Spawned};
@@ -131,6 +131,33 @@ fn starts_and_releases_are_recorded_with_their_lines() {
 }
 
 #[test]
+fn a_line_is_that_of_its_own_communication() {
+    let rt = recording(100);
+    rt.block_on(async {
+        let mutex = std::sync::Arc::new(Mutex::new(()));
+        let held = mutex.lock().await;
+        let other = std::sync::Arc::clone(&mutex);
+        let waits = tidings::spawn(async move { drop(other.lock().await) });
+        for _ in 0..50 {
+            yield_now().await;
+        }
+        let (tx, _rx) = unbounded::<u8>();
+        tx.send(1).await.unwrap();
+        tx.try_send(2).unwrap();
+        // Nobody calls a drop.
+        drop(held);
+        waits.await.unwrap();
+    });
+    let record = rt.flight_record();
+    let lines = |happened| {
+        let those = record.iter().filter(move |one| one.happened == happened);
+        those.map(|one| one.at.is_some()).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(Sent), [cfg!(debug_assertions); 2]);
+    assert_eq!(lines(Released), [false]);
+}
+
+#[test]
 fn the_last_ones_are_kept_and_only_where_it_is_on() {
     let program = async || {
         let (tx, rx) = unbounded::<u8>();
@@ -144,7 +171,8 @@ fn the_last_ones_are_kept_and_only_where_it_is_on() {
     off.block_on(program());
     on.block_on(program());
     assert!(off.flight_record().is_empty());
-    assert_eq!(words(&on.flight_record(), "u8"), ["took"; 4]);
+    assert_eq!(words(&on.handle().flight_record(), "u8"), ["took"; 4]);
+    assert!(on.flight_record().is_empty(), "it was taken");
 }
 
 #[test]

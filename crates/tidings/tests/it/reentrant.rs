@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools};
+use crate::hands::pinned;
 use crate::letter::{Ledger, Letter};
 use tidings::actor::{self, ActorRef, CallError, Exit, Reply, Shared};
 use tidings::channel::{Sender, oneshot};
@@ -26,6 +27,7 @@ trait Room {
     async fn with_inside(&mut self) -> ();
     async fn background(this: Shared<Self>, letter: Letter) -> ();
     async fn leave(this: Shared<Self>) -> ();
+    async fn leave_now(&mut self) -> ();
 }
 
 #[derive(Default)]
@@ -96,6 +98,13 @@ impl Room for Hall {
             let _letter = letter;
             std::future::pending::<()>().await;
         });
+    }
+    async fn leave_now(&mut self) {
+        // Until the next message is there.
+        for _ in 0..20 {
+            yield_now().await;
+        }
+        self.kept.take().unwrap().stop_now();
     }
     async fn leave(this: Shared<Self>) {
         this.stop();
@@ -234,6 +243,19 @@ fn handlers_come_to_their_end_before_a_stop_and_nothing_else_does() {
         let room = hall();
         room.leave().await.unwrap();
         assert!(matches!(room.down().await, Exit::Stopped));
+        // What came before a stop without delay, and is not handled yet, is not handled.
+        let room: RoomRef = actor::start_with(|this: &Shared<Hall>| Hall {
+            kept: Some(this.clone()),
+            ..Hall::default()
+        });
+        let leaves = pinned(room.leave_now());
+        let late = pinned(room.sum());
+        let (left, late) = futures::join!(leaves, late);
+        left.unwrap();
+        assert!(
+            matches!(late, Err(CallError::NotExecuted(Exit::Stopped))),
+            "{late:?}"
+        );
     });
 }
 
@@ -302,6 +324,25 @@ fn the_state_is_touched_inside_of_its_actor_only() {
         });
         match room.with_inside().await.unwrap_err() {
             CallError::Ended(Exit::Panicked(why)) => assert!(why.contains("&mut self"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+
+        // Nor inside of another actor.
+        let lent = Arc::new(Mutex::new(None));
+        let keeps = Arc::clone(&lent);
+        let owner: RoomRef = actor::start_with(move |this: &Shared<Hall>| {
+            *keeps.lock().unwrap() = Some(this.clone());
+            Hall::default()
+        });
+        owner.sum().await.unwrap();
+        let borrower: RoomRef = actor::start(Hall {
+            kept: lent.lock().unwrap().take(),
+            ..Hall::default()
+        });
+        match borrower.with_inside().await.unwrap_err() {
+            CallError::Ended(Exit::Panicked(why)) => {
+                assert!(why.contains("inside of its actor"), "{why}");
+            }
             other => panic!("{other:?}"),
         }
     });

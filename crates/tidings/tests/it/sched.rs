@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
 #[cfg(target_os = "linux")]
 use crate::threads;
-use tidings::sched::Seeded;
+use tidings::sched::{Handle, Seeded};
 use tidings::{Event, Runtime, after, channel, oneshot, unbounded, yield_now};
 
 /// Long enough for anything that is not stuck.
@@ -371,6 +371,9 @@ fn a_spawn_outside_of_a_runtime_says_so() {
 
 #[test]
 fn a_task_may_spawn_on_another_runtime() {
+    async fn worker() -> std::thread::ThreadId {
+        std::thread::current().id()
+    }
     let _watchdog = watchdog();
     let (a, b) = (pool(2), pool(2));
     let handle = b.handle();
@@ -382,6 +385,24 @@ fn a_task_may_spawn_on_another_runtime() {
             assert_eq!(there.await.unwrap(), n + 1);
         }
     });
+    // There it runs.
+    let (a, b) = (pool(1), pool(1));
+    let other = run(&b, worker());
+    let handle = b.handle();
+    let ran = run(&a, async move { handle.spawn(worker()).await.unwrap() });
+    assert_eq!(ran, other);
+}
+
+#[test]
+fn who_is_inside_of_a_runtime_has_its_handle() {
+    assert!(Handle::try_current().is_none());
+    let rt = pool(3);
+    assert_eq!(rt.workers(), 3);
+    let inside = run(&rt, async {
+        let handle = Handle::try_current().unwrap();
+        handle.spawn(async { 7 }).await.unwrap()
+    });
+    assert_eq!(inside, 7);
 }
 
 #[test]
@@ -492,11 +513,14 @@ fn a_runtime_that_is_run_step_by_step_numbers_its_tasks_and_runs_the_one_that_is
         "by their spawns, which they have not begun"
     );
     assert_eq!(rt.step(3), None, "there is no fourth");
+    let parties: BTreeSet<_> = (0..3).map(|pick| rt.ready_party(pick)).collect();
+    assert!(parties.len() == 3 && !parties.contains(&None));
     let mut polls = [0; 3];
     for pick in [1, 2, 0, 1, 1, 0] {
         let pick = pick % rt.ready();
-        let meant = numbers()[pick];
+        let (meant, party) = (numbers()[pick], rt.ready_party(pick));
         assert_eq!(rt.step(pick), Some(meant));
+        assert_eq!(rt.last_party(), party);
         polls[meant as usize] += 1;
     }
     assert_eq!(polls, [2; 3], "each keeps its number");

@@ -5,7 +5,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::both::{pool, seeded, watchdog};
-use crate::letter::Ledger;
+use crate::letter::{Ledger, Letter};
 use tidings::sched::Handle;
 use tidings::{Event, Runtime, after, channel, oneshot, unbounded, yield_now};
 
@@ -218,13 +218,21 @@ fn a_shutdown_cancels_blocking_work_that_has_not_started() {
 
 #[test]
 fn a_shutdown_with_a_long_timeout_ends_when_all_has_ended() {
+    /// Whose drop takes some time.
+    struct Slow(Letter);
+    impl Drop for Slow {
+        fn drop(&mut self) {
+            (0..1000).for_each(|_| std::thread::yield_now());
+            assert_eq!(self.0.n, 1);
+        }
+    }
     // The watchdog is shorter than the timeout.
     let _watchdog = watchdog();
     for rt in [pool(2), seeded(1)] {
         let ledger = Ledger::default();
-        let letter = ledger.letter(1);
+        let slow = Slow(ledger.letter(1));
         drop(rt.spawn(async move {
-            let _letter = letter;
+            let _slow = slow;
             std::future::pending::<()>().await;
         }));
         rt.block_on(async { yield_now().await });

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::both::{run, seeded};
 use crate::letter::Ledger;
-use tidings::sched::{Choice, Runtime, Seam, Seeded};
+use tidings::sched::{Choice, Runtime, Seam, Seeded, buggify, incarnation};
 use tidings::time::Instant;
 use tidings::{Event, after, bounded, channel, choose, select, unbounded, yield_now};
 
@@ -183,6 +183,13 @@ fn a_seam_of_ones_own_makes_the_choices() {
     };
     let rt = Runtime::builder().seam(seam).build().unwrap();
     run(&rt, program(Trace::default()));
+    // What it says nothing of is as it is without one.
+    let process = incarnation();
+    assert!(process > 1, "it is drawn from 2^64");
+    run(&rt, async move {
+        assert_eq!(incarnation(), process);
+        assert!(!buggify());
+    });
     let asked = asked.lock().unwrap();
     assert!(
         asked.contains("Task") && asked.contains("Branch"),

@@ -138,6 +138,55 @@ fn a_reply_given_away_before_a_stashed_message_does_not_close_a_cycle() {
     });
 }
 
+/// The same with `scan`, of which nobody sees that a reply was kept: what left the mailbox last is not what
+/// `a` handles.
+#[test]
+fn a_reply_kept_before_a_message_that_was_passed_over_does_not_close_a_cycle() {
+    enum Late {
+        Call(ActorRef<Plain>, Plain),
+        Keep(Plain),
+    }
+    on_all(|| async {
+        let shelf = Arc::new(Mutex::new(None));
+        let there = Arc::clone(&shelf);
+        let a = actor::spawn(move |mut mailbox: Mailbox<Late>| async move {
+            let keep = |late| match late {
+                Late::Keep(reply) => Ok(reply),
+                Late::Call(..) => Err(late),
+            };
+            let kept = mailbox.scan(keep).await.unwrap();
+            *there.lock().unwrap() = Some(kept);
+            let Ok(Late::Call(other, reply)) = mailbox.scan(Ok).await else {
+                panic!("it was passed over");
+            };
+            let back = other.call(|reply| reply).await.unwrap();
+            reply.send(back).unwrap();
+        });
+        let (go, begin) = oneshot::<()>();
+        let to = a.clone();
+        let other = actor::spawn(|mailbox: Mailbox<Plain>| async move {
+            begin.await.unwrap();
+            assert_eq!(to.call(Late::Keep).await.unwrap(), BY_TASK);
+            answer(mailbox).await;
+        });
+        // The first comes first.
+        let call = a.call(|reply| Late::Call(other, reply)).into_future();
+        let answers = async {
+            go.send(()).unwrap();
+            while shelf.lock().unwrap().is_none() {
+                yield_now().await;
+            }
+            for _ in 0..20 {
+                yield_now().await;
+            }
+            let kept = shelf.lock().unwrap().take().unwrap();
+            kept.send(BY_TASK).unwrap();
+        };
+        let (back, ()) = futures::join!(call, answers);
+        assert_eq!(back.unwrap(), PLAIN);
+    });
+}
+
 /// The request is in a mailbox that goes: its caller hears of that, and can answer.
 #[test]
 fn who_drops_its_mailbox_closes_no_cycle() {
