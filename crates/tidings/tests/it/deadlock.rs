@@ -356,7 +356,7 @@ fn a_task_in_the_place_of_one_that_foreign_code_knew_is_looked_at_anew() {
         let (tx, rx) = futures::channel::oneshot::channel();
         let known = tidings::spawn(task(Some(rx)));
         for _ in 0..9 {
-            tidings::yield_now().await;
+            yield_now().await;
         }
         tx.send(()).unwrap();
         known.await.unwrap();
@@ -426,7 +426,7 @@ fn what_waits_for_a_time_or_a_thread_or_foreign_code_is_no_deadlock() {
                 let start = std::time::Instant::now();
                 while start.elapsed() < 3 * PATIENCE {
                     if yields {
-                        tidings::yield_now().await;
+                        yield_now().await;
                     }
                 }
                 7
