@@ -175,43 +175,6 @@ fn a_refused_call_is_not_executed_however_long_the_cycle_is() {
     });
 }
 
-/// Only what closes a cycle is held back: not the call of one that waits for another.
-#[test]
-fn a_call_goes_out_before_what_its_actor_sends_next() {
-    enum Part {
-        Call(Reply<()>),
-        Send,
-    }
-    on_all(|| async {
-        let (answer, wanted) = oneshot();
-        let c = actor::spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
-            answer.send(mailbox.recv().await.unwrap()).unwrap();
-        });
-        let b = actor::spawn(|mut mailbox: Mailbox<Part>| async move {
-            c.call(|reply| reply).await.unwrap();
-            let Ok(Part::Call(reply)) = mailbox.recv().await else {
-                panic!("the call came first");
-            };
-            reply.send(()).unwrap();
-            assert!(matches!(mailbox.recv().await, Ok(Part::Send)));
-        });
-        calls(b.id()).await;
-        let a = actor::spawn(|_: Mailbox<()>| async move {
-            let mut call = pinned(b.call(Part::Call));
-            poll_fn(|cx| {
-                assert!(call.as_mut().poll(cx).is_pending());
-                b.try_send(Part::Send).unwrap();
-                Poll::Ready(())
-            })
-            .await;
-            call.await.unwrap();
-        });
-        calls(a.id()).await;
-        wanted.await.unwrap().send(()).unwrap();
-        assert!(a.down().await.is_orderly());
-    });
-}
-
 type Said = String;
 
 /// The messages of a mailbox loop.
