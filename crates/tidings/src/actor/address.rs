@@ -119,12 +119,13 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         }
         let mut place = Some(message);
         let mut attempt = Attempt::default();
-        let oldest = self.locked(|state| {
-            // It may have a place by now, or be closed.
+        let (sent, oldest) = self.locked(|state| {
             let sent = state.try_send_as(&mut place, M::wrap, &mut attempt);
-            let oldest = (sent == Sent::Full).then(|| state.pop_oldest()).flatten()?;
-            state.try_send_as(&mut place, M::wrap, &mut attempt);
-            Some(oldest)
+            // A mailbox that is full of permits has nothing to drop.
+            match (sent == Sent::Full).then(|| state.pop_oldest()).flatten() {
+                None => (sent, None),
+                oldest => (state.try_send_as(&mut place, M::wrap, &mut attempt), oldest),
+            }
         });
         if let Some(waker) = attempt.waker {
             crate::task::wake_now(waker);
@@ -135,7 +136,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         }
         match place {
             None => Ok(()),
-            // Closed: where nobody waits nobody has a permit, and what is full has an oldest.
+            Some(message) if sent == Sent::Full => Err(SendError::Full(message)),
             Some(message) => Err(SendError::ended(self.beside(), message)),
         }
     }
