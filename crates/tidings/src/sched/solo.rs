@@ -16,7 +16,7 @@ use super::{Party, Runtime, Shared, current, deadlock, record};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, MutexGuard, Parker, lock};
 use crate::task;
-use crate::time::Instant;
+use crate::time::{self, Instant};
 
 /// The number of the root future, which no task has.
 const ROOT: u32 = u32::MAX - 1;
@@ -170,8 +170,8 @@ pub(super) fn block_on<F: Future>(
     });
     let waker = Waker::from(Arc::clone(&root));
     let mut context = Context::from_waker(&waker);
-    // Idle turns in a row.
-    let mut still = 0;
+    // Since when nothing could run.
+    let mut still = None;
     current::become_worker(worker, || {
         loop {
             let tasks = ready(worker, shared);
@@ -186,12 +186,15 @@ pub(super) fn block_on<F: Future>(
                         match &shared.patience {
                             None => parker.park(),
                             Some((patience, _)) => {
-                                parker.park_timeout(*patience);
+                                let since: Instant = *still.get_or_insert_with(time::system);
+                                let waited = || time::system().saturating_since(since);
+                                parker.park_timeout(patience.saturating_sub(waited()));
                                 // Two of the counts are ours.
                                 let copies = Arc::strong_count(&root) - 2;
-                                still += 1;
-                                // One may be over at once for no reason.
-                                if still > 1 && shared.is_still(&root.woken, &waker, copies) {
+                                // It may be over early for no reason.
+                                if waited() >= *patience
+                                    && shared.is_still(&root.woken, &waker, copies)
+                                {
                                     let main = waker.data().addr();
                                     panic!("{}", deadlock::report(shared, main));
                                 }
@@ -201,7 +204,7 @@ pub(super) fn block_on<F: Future>(
                 }
                 continue;
             }
-            still = 0;
+            still = None;
             let pick = worker.choose(Choice::Task, runnable);
             if pick == tasks {
                 // A wake that comes from here on is for the next poll.

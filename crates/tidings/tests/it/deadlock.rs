@@ -97,6 +97,30 @@ fn tasks_that_wait_for_each_other_are_reported_with_names_and_lines() {
 }
 
 #[test]
+fn a_wake_that_was_heard_already_takes_nothing_from_the_patience() {
+    let _watchdog = watchdog();
+    let (go, gone) = std::sync::mpsc::channel();
+    let (tx, rx) = unbounded();
+    let thread = std::thread::spawn(move || {
+        gone.recv().unwrap();
+        (0..1000).for_each(|_| std::thread::yield_now());
+        tx.try_send(7).unwrap();
+    });
+    let seam = Runtime::builder().seam(Seeded::new(7));
+    let runtime = seam
+        .watch_deadlocks(Duration::from_secs(60))
+        .build()
+        .unwrap();
+    let got = runtime.block_on(async {
+        yield_now().await;
+        go.send(()).unwrap();
+        rx.recv().await
+    });
+    assert_eq!(got, Ok(7));
+    thread.join().unwrap();
+}
+
+#[test]
 fn of_many_who_wait_for_what_is_no_event_some_are_named_and_the_others_counted() {
     let found = reports(|| async {
         let tasks: Vec<_> = (0..20)
