@@ -237,7 +237,7 @@ fn is_certain(steps: &[Step], me: &dyn Peer, ticket: u64) -> bool {
 #[inline]
 pub(super) fn closes(callee: &Life) -> bool {
     let me = here(|here| here.actor.get());
-    callee.id == me || (callee.is_waiting() && leads_to(me, callee))
+    me != 0 && (callee.id == me || (callee.is_waiting() && leads_to(me, callee)))
 }
 
 #[cold]
