@@ -43,10 +43,15 @@ func expect(cell string, p params) expected {
 		}
 		return expected{p.n, p.n, p.n}
 	case "quality":
-		if variant == "hog-spawn" {
+		switch variant {
+		case "pairs":
+			return expected{2 * p.p * p.n, 2 * p.p, p.p * p.n}
+		case "idle":
+			return expected{p.n, p.p, p.p}
+		case "hog-spawn":
 			return expected{p.n, p.n + 1, p.n}
 		}
-		return expected{p.n, 2, p.n}
+		return expected{p.n, p.p, p.n}
 	}
 	panic(cell)
 }
@@ -60,7 +65,7 @@ var odd = map[string][]params{
 	"skynet":   {{S: 1}, {S: 10}, {S: 1000}},
 	"spawn":    {{n: 1}, {n: 997}},
 	"growth":   {{k: 8, n: 1}, {k: 64, n: 997}, {k: 512, n: 1500}},
-	"quality":  {{n: 1}, {n: 3}},
+	"quality":  {{p: 2, n: 1}, {p: 2, n: 3}},
 }
 
 func TestEveryCellAtOddSizes(t *testing.T) {

@@ -31,7 +31,7 @@ odd(<<"counter">>) -> [#{<<"P">> => P, <<"n">> => N} || {P, N} <- [{3, 997}, {1,
 odd(<<"skynet">>) -> [#{<<"S">> => S} || S <- [1, 10, 1000]];
 odd(<<"spawn">>) -> [#{<<"n">> => N} || N <- [1, 997]];
 odd(<<"growth">>) -> [#{<<"k">> => K, <<"n">> => N} || {K, N} <- [{8, 1}, {64, 997}, {512, 1500}]];
-odd(<<"quality">>) -> [#{<<"n">> => N} || N <- [1, 3]];
+odd(<<"quality">>) -> [#{<<"p">> => 2, <<"n">> => N} || N <- [1, 3]];
 odd(<<"net">>) -> [#{<<"N">> => N, <<"M">> => M} || {N, M} <- [{7, 31}, {1, 1}]].
 
 expected(<<"pingpong">>, #{<<"p">> := P, <<"n">> := N}, _) -> {2 * P * N, 2 * P, P * below(N)};
@@ -43,7 +43,9 @@ expected(<<"skynet">>, #{<<"S">> := S}, _) -> {(10 * S - 1) div 9, (10 * S - 1) 
 expected(<<"spawn">>, #{<<"n">> := N}, _) -> {N, N, N};
 expected(<<"growth">>, #{<<"n">> := N}, _) -> {N, N, N};
 expected(<<"quality">>, #{<<"n">> := N}, <<"quality/hog-spawn">>) -> {N, N + 1, N};
-expected(<<"quality">>, #{<<"n">> := N}, _) -> {N, 2, N};
+expected(<<"quality">>, #{<<"p">> := P, <<"n">> := N}, <<"quality/pairs">>) -> {2 * P * N, 2 * P, P * N};
+expected(<<"quality">>, #{<<"p">> := P, <<"n">> := N}, <<"quality/idle">>) -> {N, P, P};
+expected(<<"quality">>, #{<<"p">> := P, <<"n">> := N}, _) -> {N, P, N};
 expected(<<"net">>, #{<<"N">> := N, <<"M">> := M}, _) -> {2 * N * M, 2 * N, N * below(M)}.
 
 below(N) -> N * (N - 1) div 2.

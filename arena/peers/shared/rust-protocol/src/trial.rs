@@ -196,8 +196,13 @@ pub fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
             .into(),
         ("quality", variant) => [1, 3]
             .map(|n| {
-                let units = if variant == "hog-spawn" { n + 1 } else { 2 };
-                (format!("n={n}"), [n, units, n])
+                let counts = match variant {
+                    "pairs" => [4 * n, 4, 2 * n],
+                    "idle" => [n, 2, 2],
+                    "hog-spawn" => [n, n + 1, n],
+                    _ => [n, 2, n],
+                };
+                (format!("p=2 n={n}"), counts)
             })
             .into(),
         other => panic!("{other:?}"),
