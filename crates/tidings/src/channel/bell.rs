@@ -144,3 +144,62 @@ mod without {
         }
     }
 }
+
+#[cfg(all(test, feature = "remote", not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::{Bell, Door, Rings};
+    use crate::primitive::Arc;
+
+    /// The keys that have gone.
+    #[derive(Default)]
+    struct Gone(Mutex<Vec<u32>>);
+
+    impl Door for Gone {
+        fn gone(&self, key: u32) {
+            self.0.lock().unwrap().push(key);
+        }
+    }
+
+    #[test]
+    fn each_half_rings_its_own_once_whichever_was_hung_first() {
+        for first in [true, false] {
+            let gone = Arc::new(Gone::default());
+            let mut bell = Bell::new();
+            assert!(bell.take(first).is_none());
+            for by_sender in [first, !first] {
+                let rings = Rings::new(gone.clone(), u32::from(by_sender), by_sender);
+                assert_eq!(rings.is_by_sender(), by_sender);
+                bell.hang(rings);
+            }
+            for by_sender in [true, false] {
+                bell.take(by_sender).expect("it was hung").ring();
+                assert!(bell.take(by_sender).is_none());
+            }
+            assert_eq!(*gone.0.lock().unwrap(), [1, 0]);
+        }
+    }
+
+    #[test]
+    fn what_is_hung_again_takes_the_place_of_what_that_half_had() {
+        let gone = Arc::new(Gone::default());
+        let mut bell = Bell::new();
+        for key in [1, 2] {
+            bell.hang(Rings::new(gone.clone(), key, true));
+        }
+        bell.take(true).expect("it was hung").ring();
+        assert!(bell.take(true).is_none());
+        assert_eq!(*gone.0.lock().unwrap(), [2]);
+    }
+
+    #[test]
+    fn of_two_senders_the_first_that_ends_learns_that_the_other_stays() {
+        let mut bell = Bell::new();
+        assert!(!bell.take_twin());
+        assert!(!bell.set_twin());
+        assert!(bell.set_twin(), "there was one");
+        assert!(bell.take_twin());
+        assert!(!bell.take_twin());
+    }
+}

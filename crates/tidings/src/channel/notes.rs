@@ -72,3 +72,21 @@ impl<T> State<T> {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::sched::keep_books;
+
+    #[test]
+    fn what_is_in_a_channel_at_its_end_is_dead() {
+        let ((), ledger, wrong) = keep_books(|| {
+            let (tx, rx) = crate::unbounded();
+            for n in 0..3 {
+                tx.try_send(n).unwrap();
+            }
+            assert_eq!(rx.try_recv(), Ok(0));
+        });
+        assert_eq!((ledger.sent, ledger.received, ledger.dead), (3, 1, 2));
+        assert_eq!(wrong, None);
+    }
+}

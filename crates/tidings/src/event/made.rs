@@ -42,3 +42,19 @@ impl Made {
         lock(&LINES).all[self.0 as usize]
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_one_number_and_is_found_by_it() {
+        let mut twice = (0..2).map(|_| Made::here());
+        let line = line!() - 1;
+        let lines = [twice.next(), twice.next(), Some(Made::here())].map(Option::unwrap);
+        assert_eq!(lines[0].0, lines[1].0);
+        assert_ne!(lines[0].0, lines[2].0);
+        let found = lines.map(|made| (made.line().file(), made.line().line()));
+        assert_eq!(found, [line, line, line + 2].map(|line| (file!(), line)));
+    }
+}

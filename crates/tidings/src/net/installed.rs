@@ -123,3 +123,70 @@ impl fmt::Debug for Installed {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use futures_io::{AsyncRead, AsyncWrite};
+
+    use super::*;
+
+    /// Says something of its own to each call.
+    struct Says;
+
+    fn says<R>(kind: ErrorKind) -> io::Result<R> {
+        Err(kind.into())
+    }
+
+    impl AsyncRead for Says {
+        fn poll_read(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &mut [u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(5))
+        }
+    }
+
+    impl AsyncWrite for Says {
+        fn poll_write(
+            self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+            _: &[u8],
+        ) -> Poll<io::Result<usize>> {
+            Poll::Ready(Ok(3))
+        }
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(says(ErrorKind::BrokenPipe))
+        }
+        fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Pending
+        }
+    }
+
+    impl Socket for Says {
+        fn local_addr(&self) -> io::Result<SocketAddr> {
+            says(ErrorKind::AddrInUse)
+        }
+        fn peer_addr(&self) -> io::Result<SocketAddr> {
+            says(ErrorKind::NotConnected)
+        }
+        fn set_zero_linger(&mut self) -> io::Result<()> {
+            says(ErrorKind::Unsupported)
+        }
+    }
+
+    #[test]
+    fn what_the_networks_socket_says_is_told_and_what_waits_would_block() {
+        let socket = Installed::new(Box::new(Says));
+        let (mut read, written) = ([0; 8], [0; 8]);
+        let read = socket.read(&mut [IoSliceMut::new(&mut read)]);
+        assert_eq!(read.unwrap(), 5);
+        assert_eq!(socket.write(&[IoSlice::new(&written)]).unwrap(), 3);
+        let kind = |done: io::Result<()>| done.unwrap_err().kind();
+        assert_eq!(kind(socket.flush()), ErrorKind::BrokenPipe);
+        assert_eq!(kind(socket.close()), ErrorKind::WouldBlock);
+        assert_eq!(kind(socket.set_zero_linger()), ErrorKind::Unsupported);
+        assert_eq!(kind(socket.local_addr().map(drop)), ErrorKind::AddrInUse);
+        assert_eq!(kind(socket.peer_addr().map(drop)), ErrorKind::NotConnected);
+    }
+}

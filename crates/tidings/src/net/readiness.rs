@@ -251,7 +251,7 @@ mod tests {
     use std::io::{self, ErrorKind};
     use std::task::{Poll, Wake, Waker};
 
-    use super::{Direction, Readiness, Waiting};
+    use super::{Direction, POLLED, Readiness, Waiting};
     use crate::primitive::Arc;
     use crate::primitive::atomic::{AtomicUsize, Ordering};
 
@@ -374,5 +374,41 @@ mod tests {
         let call = || Err::<(), _>(ErrorKind::WouldBlock.into());
         let ended = readiness.try_call(Direction::Read, call).unwrap_err();
         assert_eq!(ended.kind(), ErrorKind::Other);
+    }
+
+    #[test]
+    fn of_those_who_poll_the_last_is_woken_beside_those_who_wait_at_a_place() {
+        let count = |of: &Wakes| of.0.load(Ordering::Relaxed);
+        let ((first, old), (second, new)) = (waker(), waker());
+        let readiness = waiting();
+        assert!(waits(&readiness, POLLED, &old) && waits(&readiness, POLLED, &new));
+        readiness.set_and_wake(Direction::Read);
+        assert_eq!((count(&first), count(&second)), (0, 1));
+        // One waker, in both ways.
+        let readiness = waiting();
+        assert!(waits(&readiness, POLLED, &old) && waits(&readiness, 1, &old));
+        readiness.forget(Direction::Read, POLLED);
+        readiness.set_and_wake(Direction::Read);
+        assert_eq!((count(&first), count(&second)), (1, 1));
+    }
+
+    #[test]
+    fn a_call_that_would_wait_is_made_again_after_an_edge() {
+        let readiness = Readiness::new();
+        let (wakes, waker) = waker();
+        let mut calls = 0;
+        let mut poll = || {
+            readiness.poll_call(Direction::Read, POLLED, &waker, || {
+                calls += 1;
+                match calls {
+                    1 => Err(ErrorKind::WouldBlock.into()),
+                    _ => Ok(calls),
+                }
+            })
+        };
+        assert!(poll().is_pending());
+        readiness.set_and_wake(Direction::Read);
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        assert!(matches!(poll(), Poll::Ready(Ok((2, _)))));
     }
 }

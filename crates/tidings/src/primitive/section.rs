@@ -78,3 +78,47 @@ impl Section {
         }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::primitive::atomic::AtomicBool;
+
+    #[test]
+    fn who_takes_something_waits_until_the_owner_is_outside() {
+        let section = Section::new();
+        assert_eq!(section.seat(), 0);
+        section.settle(3);
+        assert_eq!(section.seat(), 3);
+        // It is outside: nobody waits.
+        section.wait_out();
+        let (begun, over, left) = <(AtomicBool, AtomicBool, AtomicBool)>::default();
+        let said = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        for _ in 0..2 {
+            for flag in [&begun, &over, &left] {
+                flag.store(false, Ordering::Relaxed);
+            }
+            let inside = section.enter();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    begun.store(true, Ordering::Relaxed);
+                    section.wait_out();
+                    over.store(true, Ordering::Relaxed);
+                    assert!(said(&left), "it did not wait");
+                });
+                while !said(&begun) {
+                    std::thread::yield_now();
+                }
+                // Time enough for one that does not wait.
+                for _ in 0..200_000 {
+                    if said(&over) {
+                        break;
+                    }
+                    std::hint::spin_loop();
+                }
+                left.store(true, Ordering::Relaxed);
+                section.leave(inside);
+            });
+        }
+    }
+}

@@ -105,7 +105,7 @@ mod tests {
     use std::panic::Location;
     use std::time::Duration;
 
-    use super::{Instant, KEPT, LongPolls};
+    use super::{Instant, KEPT, LongPolls, Seen, lock};
 
     const fn at(millis: u64) -> Instant {
         Instant::from_nanos(millis * 1_000_000)
@@ -141,5 +141,35 @@ mod tests {
         }
         let workers: Vec<usize> = seen(&polls).iter().map(|poll| poll.0).collect();
         assert_eq!(workers, (3..KEPT + 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn an_actor_that_came_later_has_nothing_to_do_with_a_poll_at_its_place() {
+        let runtime = crate::Runtime::builder().workers(1).build().unwrap();
+        let actor = runtime.block_on(async {
+            let name = "an actor of sched/long.rs";
+            let actor = crate::actor::Builder::new().name(name);
+            actor.spawn(|mut mailbox: crate::actor::Mailbox<()>| async move {
+                while mailbox.recv().await.is_ok() {}
+            })
+        });
+        let (task, id) = std::iter::repeat_with(crate::actor::names_of_tasks)
+            .flatten()
+            .find_map(|(task, named)| (named.id == actor.id()).then_some((task, named.id)))
+            .expect("it is looked for until it is there");
+        let polls = LongPolls::default();
+        for (turn, later) in [(1, id), (2, id + 1)] {
+            lock(&polls.0).push_back(Seen {
+                worker: 0,
+                turn,
+                since: at(0),
+                took: Duration::from_millis(1),
+                polled: (task, Location::caller()),
+                later,
+            });
+        }
+        let who = polls.all().into_iter().map(|poll| poll.who);
+        let named: Vec<bool> = who.map(|who| who.contains("actor of")).collect();
+        assert_eq!(named, [false, true]);
     }
 }

@@ -284,3 +284,127 @@ pub(crate) fn task_panicked(started: &'static Location<'static>) {
         record::task_panicked(started);
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::primitive::thread;
+    use std::sync::mpsc;
+
+    use super::{Arc, Choice, Duration, Handle, Location, Runtime, Seam};
+    use super::{buggify, incarnation, inspect, is_inside, running, spend_budget};
+    use crate::primitive::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn who_is_inside_of_a_runtime_sees_its_workers_and_tasks() {
+        assert!(!is_inside() && Handle::try_current().is_none());
+        assert_eq!(inspect().0, 0);
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let waits = [(); 3].map(|()| runtime.spawn(std::future::pending::<()>()));
+        runtime.block_on(async {
+            assert!(is_inside() && Handle::try_current().is_some());
+            let (workers, tasks, _) = inspect();
+            assert_eq!((workers, tasks), (2, 3));
+        });
+        assert_eq!(runtime.workers(), 2);
+        drop(waits);
+        let task = runtime.spawn(async { running().started });
+        let at = runtime.block_on(task).unwrap().expect("it is a task");
+        assert_eq!(at.file(), file!());
+    }
+
+    #[test]
+    fn a_runtime_that_ends_drops_what_its_tasks_have() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let alive = Arc::new(());
+        for _ in 0..3 {
+            let has = Arc::clone(&alive);
+            drop(runtime.spawn(async move {
+                std::future::pending::<()>().await;
+                drop(has);
+            }));
+        }
+        drop(runtime);
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn a_shutdown_with_a_timeout_returns_when_what_tasks_have_is_dropped() {
+        struct Slow(Arc<AtomicBool>, mpsc::Sender<bool>);
+        impl Drop for Slow {
+            fn drop(&mut self) {
+                let mut returned = false;
+                // Time enough for one that does not wait.
+                for _ in 0..1_000_000 {
+                    std::hint::spin_loop();
+                    returned |= self.0.load(Ordering::Relaxed);
+                }
+                self.1.send(returned).unwrap();
+            }
+        }
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let (returned, (tell, told)) = (Arc::new(AtomicBool::new(false)), mpsc::channel());
+        let has = Slow(Arc::clone(&returned), tell);
+        drop(runtime.spawn(async move {
+            std::future::pending::<()>().await;
+            drop(has);
+        }));
+        runtime.shutdown_timeout(Duration::from_secs(3600));
+        returned.store(true, Ordering::Relaxed);
+        assert_eq!(told.recv(), Ok(false));
+    }
+
+    #[test]
+    fn what_a_task_spawns_on_another_runtime_runs_there() {
+        let runtimes = [(); 2].map(|()| Runtime::builder().workers(1).build().unwrap());
+        let other = runtimes[1].handle();
+        let here = || thread::current().id();
+        let there = runtimes[1].spawn(async move { here() });
+        let there = runtimes[1].block_on(there).unwrap();
+        let spawned = runtimes[0].spawn(async move { other.spawn(async move { here() }).await });
+        assert_eq!(runtimes[0].block_on(spawned).unwrap().unwrap(), there);
+    }
+
+    /// Is asked before each communication, and says this.
+    struct Says(usize);
+
+    impl Seam for Says {
+        fn choose(&mut self, choice: Choice, _: usize) -> usize {
+            if choice == Choice::Yield { self.0 } else { 0 }
+        }
+        fn now(&mut self) -> Duration {
+            Duration::ZERO
+        }
+        fn idle(&mut self, _: Option<Duration>) -> bool {
+            false
+        }
+        fn interrupts(&self) -> bool {
+            true
+        }
+        fn incarnation(&self) -> Option<u64> {
+            Some(7)
+        }
+        fn fault(&mut self, _: &'static Location<'static>) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn what_a_seam_says_is_heard_and_no_poll_goes_on_for_ever() {
+        for says in [0, 1] {
+            let runtime = Runtime::builder().seam(Says(says)).build().unwrap();
+            let budget = runtime.shared.budget as usize;
+            runtime.block_on(async {
+                assert!(buggify());
+                assert_eq!(incarnation(), 7);
+                let operations = (0..2 * budget).take_while(|_| spend_budget());
+                assert_eq!(operations.count(), if says == 0 { budget } else { 0 });
+                #[cfg(all(feature = "net", unix))]
+                assert!(super::spend_polled());
+            });
+        }
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        runtime
+            .block_on(runtime.spawn(async { assert!(!buggify()) }))
+            .unwrap();
+    }
+}

@@ -92,3 +92,109 @@ impl Worker {
         rescued
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::Barrier;
+    use std::task::{Context, Wake, Waker};
+
+    use super::super::{current, spawn};
+    use super::{Duration, LONG, Watched};
+    use crate::primitive::Arc;
+    use crate::primitive::atomic::{AtomicU32, Ordering};
+    use crate::primitive::thread;
+    use crate::{Runtime, yield_now};
+
+    #[test]
+    fn what_stands_behind_a_long_poll_is_taken_once_and_the_poll_is_noted_when_it_is_long() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let both = Arc::new(Barrier::new(2));
+        let part = || {
+            let both = Arc::clone(&both);
+            runtime.spawn(async move {
+                let worker = current::worker().expect("it is one");
+                // One on each worker.
+                both.wait();
+                if worker.index() == 0 {
+                    drop(spawn(async {}));
+                    both.wait();
+                    // In this poll until the other has seen enough.
+                    both.wait();
+                    return None;
+                }
+                both.wait();
+                worker.watched.borrow_mut()[0] = Watched::default();
+                let (shared, mut took) = (worker.shared(), Vec::new());
+                let first = worker.rescue();
+                while shared.remotes[0].inbox.is_empty() && !first {
+                    took.push(worker.rescue());
+                }
+                while shared.long_polls.all().is_empty() && !first {
+                    took.push(worker.rescue());
+                }
+                both.wait();
+                Some((first, took))
+            })
+        };
+        let parts = [part(), part()];
+        let (shared, mut seen) = (Arc::clone(&runtime.shared), None);
+        for part in parts {
+            seen = seen.or(runtime.block_on(part).unwrap());
+        }
+        let (first, took) = seen.expect("one was on each worker");
+        assert!(!first, "it may just have begun");
+        assert_eq!(took.iter().filter(|took| **took).count(), 1);
+        let polls = shared.long_polls.all();
+        assert_eq!(polls[0].worker, 0);
+        assert!(polls[0].took >= LONG, "{polls:?}");
+    }
+
+    /// How often a task has yielded, or `WOKEN`.
+    struct Turns(AtomicU32);
+    const WOKEN: u32 = u32::MAX;
+    /// More than a millisecond's.
+    const ENOUGH: u32 = 1_000_000;
+
+    impl Wake for Turns {
+        fn wake(self: Arc<Self>) {
+            self.0.store(WOKEN, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_timer_behind_a_long_poll_fires_though_the_other_worker_has_always_something_to_do() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let both = Arc::new(Barrier::new(2));
+        let turns = Arc::new(Turns(AtomicU32::new(0)));
+        let part = || {
+            let (both, turns) = (Arc::clone(&both), Arc::clone(&turns));
+            runtime.spawn(async move {
+                // One on each worker.
+                if both.wait().is_leader() {
+                    let waker = Waker::from(Arc::clone(&turns));
+                    let mut timer =
+                        Box::pin(crate::time::sleep(Duration::from_nanos(1)).into_future());
+                    let polled = timer.as_mut().poll(&mut Context::from_waker(&waker));
+                    assert!(polled.is_pending());
+                    both.wait();
+                    while turns.0.load(Ordering::Relaxed) < ENOUGH {
+                        thread::yield_now();
+                    }
+                    return;
+                }
+                both.wait();
+                for turn in 0..=ENOUGH {
+                    let begun = turns.0.fetch_max(turn, Ordering::Relaxed);
+                    if begun == WOKEN {
+                        return;
+                    }
+                    yield_now().await;
+                }
+                panic!("nobody was woken");
+            })
+        };
+        for part in [part(), part()] {
+            runtime.block_on(part).unwrap();
+        }
+    }
+}

@@ -561,4 +561,27 @@ mod tests {
         assert!(!goes_over(1, PULLED - 1));
         assert!(!goes_over(0, PULLED));
     }
+
+    #[test]
+    fn a_task_that_another_runtime_wakes_stays_in_its_own() {
+        let runtimes = [(); 2].map(|()| Runtime::builder().workers(1).build().unwrap());
+        let ((there, comes), (back, returns)) = (crate::channel(), crate::channel());
+        let here = || thread::current().id();
+        let one = runtimes[0].spawn(async move {
+            let at = here();
+            for n in 0..20 {
+                there.send(n).await.unwrap();
+                assert_eq!((returns.recv().await, here()), (Ok(n), at));
+            }
+        });
+        let other = runtimes[1].spawn(async move {
+            let at = here();
+            while let Ok(n) = comes.recv().await {
+                assert_eq!(here(), at);
+                back.send(n).await.unwrap();
+            }
+        });
+        runtimes[0].block_on(one).unwrap();
+        runtimes[1].block_on(other).unwrap();
+    }
 }

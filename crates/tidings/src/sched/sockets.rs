@@ -124,3 +124,50 @@ impl fmt::Debug for Sockets {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::IntoFuture;
+    use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::{Arc, Network, io};
+    use crate::Runtime;
+    use crate::net::{Accept, Connecting, TcpListener};
+
+    const HERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
+
+    #[test]
+    fn who_waits_for_a_socket_of_a_runtime_that_has_ended_hears_of_it() {
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let listener = runtime.block_on(async { TcpListener::bind(HERE).unwrap() });
+        let mut accept = pin!(listener.accept().into_future());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(accept.as_mut().poll(&mut context).is_pending());
+        drop(runtime);
+        let accepted = accept.poll(&mut context);
+        let ended = |error: &io::Error| error.kind() == io::ErrorKind::Other;
+        assert!(matches!(accepted, Poll::Ready(Err(error)) if ended(&error)));
+    }
+
+    struct Nothing;
+
+    impl Network for Nothing {
+        fn connect(&self, _: SocketAddr) -> Connecting {
+            Box::pin(async { Err(io::ErrorKind::NotConnected.into()) })
+        }
+        fn bind(&self, _: SocketAddr) -> io::Result<Box<dyn Accept>> {
+            Err(io::ErrorKind::AddrInUse.into())
+        }
+    }
+
+    #[test]
+    fn a_runtime_with_a_network_has_its_sockets() {
+        let network = Arc::new(Nothing);
+        let runtime = Runtime::builder().workers(1).network(network);
+        let runtime = runtime.build().unwrap();
+        let bound = runtime.block_on(async { TcpListener::bind(HERE) });
+        assert_eq!(bound.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+}

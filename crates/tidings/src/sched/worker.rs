@@ -561,3 +561,20 @@ impl Worker {
         heard || due
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{ANYBODY, current};
+    use crate::Runtime;
+
+    #[test]
+    fn a_lock_that_anybody_holds_draws_a_task_to_no_worker() {
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let drawn = runtime.spawn(async {
+            let worker = current::worker().expect("it is one");
+            worker.contended(ANYBODY);
+            worker.pull.get()
+        });
+        assert_eq!(runtime.block_on(drawn).unwrap(), None);
+    }
+}

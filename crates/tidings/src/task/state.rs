@@ -284,6 +284,8 @@ impl State {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::*;
+    use crate::primitive::atomic::AtomicBool;
+    use crate::primitive::thread;
 
     /// Alive, and woken so often.
     fn woken(wakes: u64) -> State {
@@ -308,5 +310,90 @@ mod tests {
         assert!(!state.end(seen), "none did");
         assert!(state.look().is_idle());
         assert!(wake(&state), "the first");
+    }
+
+    /// Alive, at the home 1, with this many handles.
+    fn at_home(handles: u64) -> State {
+        State(AtomicU64::new(ALIVE | (handles * HANDLE) | HOME))
+    }
+
+    /// What `ends` says, which must not be before another has taken the task's home from it.
+    fn after_its_home_is_taken(state: &State, ends: impl FnOnce(&State) -> bool + Send) -> bool {
+        let (begun, over, taken) = <(AtomicBool, AtomicBool, AtomicBool)>::default();
+        let said = |flag: &AtomicBool| flag.load(Ordering::Relaxed);
+        thread::scope(|scope| {
+            assert!(state.move_to(state.look(), REVOKED).is_some());
+            let ends = scope.spawn(|| {
+                begun.store(true, Ordering::Relaxed);
+                let ended = ends(state);
+                over.store(true, Ordering::Relaxed);
+                assert!(said(&taken), "it did not wait");
+                ended
+            });
+            while !said(&begun) {
+                thread::yield_now();
+            }
+            // Time enough for one that does not wait.
+            for _ in 0..200_000 {
+                if said(&over) {
+                    break;
+                }
+                std::hint::spin_loop();
+            }
+            taken.store(true, Ordering::Relaxed);
+            state.leave_home(0);
+            ends.join().unwrap()
+        })
+    }
+
+    #[test]
+    fn who_ends_a_task_waits_until_nobody_takes_its_home() {
+        assert!(after_its_home_is_taken(&at_home(1), State::complete));
+        assert!(after_its_home_is_taken(&at_home(0), State::ends_alone));
+        let settles = |state: &State| {
+            state.settle();
+            true
+        };
+        assert!(after_its_home_is_taken(&at_home(1), settles));
+    }
+
+    #[test]
+    fn a_task_without_handles_ends_alone_and_nobody_takes_its_home_afterwards() {
+        let state = at_home(0);
+        assert!(state.ends_alone());
+        assert!(!state.look().is_alive());
+        for state in [at_home(1), woken(WAKE)] {
+            assert!(!state.ends_alone());
+            // As `complete` must find it.
+            assert!(state.look().is_alive());
+        }
+    }
+
+    #[test]
+    fn who_completes_a_task_learns_whether_there_are_handles() {
+        let state = at_home(0);
+        assert!(!state.complete());
+        assert!(state.is_complete() && !state.is_alive());
+        assert!(woken(0).complete());
+    }
+
+    #[test]
+    fn the_output_is_wanted_until_the_join_handle_goes() {
+        let state = woken(0);
+        state.add_handle();
+        assert!(state.is_joined());
+        assert!(!state.leave(true));
+        assert!(!state.is_joined());
+    }
+
+    #[test]
+    fn who_gives_a_task_away_lets_go_of_it_woken_once() {
+        let state = at_home(1);
+        state.let_go(At::new(Some(2)));
+        assert_eq!(state.look().home(), 1);
+        state.let_go(At::new(Some(1)));
+        assert_eq!((state.look().home(), state.look().is_idle()), (0, false));
+        let seen = state.begin();
+        assert!(!state.end(seen), "it was woken once");
     }
 }
