@@ -462,3 +462,110 @@ impl<'de> de::Deserialize<'de> for Bytes {
         deserializer.deserialize_byte_buf(Owned)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::fmt;
+    use std::fmt::Debug;
+    use std::net::Ipv4Addr;
+
+    use serde::Serialize;
+    use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
+
+    use super::{Bytes, Limits, decode, encode};
+
+    fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+        decode(bytes, Limits::default()).ok()
+    }
+
+    fn come_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(values: &[T]) {
+        for value in values {
+            let mut bytes = Vec::new();
+            encode(value, &mut bytes).unwrap();
+            assert_eq!(read::<T>(&bytes).as_ref(), Some(value));
+        }
+    }
+
+    #[test]
+    fn numbers_come_back_to_the_ends_of_their_width_and_no_larger_one_does() {
+        come_back(&[0, 1, u8::MAX]);
+        come_back(&[0, 127, 128, 300, u16::MAX]);
+        come_back(&[0, 128, 1 << 21, u32::MAX]);
+        come_back(&[0, 128, 1 << 42, u64::MAX]);
+        come_back(&[0, 128, 1 << 84, u128::MAX]);
+        come_back(&[0, -1, i8::MIN, i8::MAX]);
+        come_back(&[0, -1, 1, -2, 63, -64, 64, i16::MIN, i16::MAX]);
+        come_back(&[0, -300, i32::MIN, i32::MAX]);
+        come_back(&[0, -300, i64::MIN, i64::MAX]);
+        come_back(&[0, -300, i128::MIN, i128::MAX]);
+        come_back(&[1.5_f32, -0.25]);
+        come_back(&[1.5_f64, -0.25]);
+        // Eighteen times seven bits, and two more.
+        let longest = |last| [&[0xff; 18][..], &[last]].concat();
+        assert_eq!(read(&longest(3)), Some(u128::MAX));
+        assert_eq!(read::<u128>(&longest(4)), None);
+        assert_eq!(read::<u128>(&[&[0x80; 19][..], &[0]].concat()), None);
+        assert_eq!(read::<u16>(&[0xff, 0xff, 4]), None);
+    }
+
+    #[test]
+    fn what_may_be_one_of_few_bytes_or_of_some_letters_is_nothing_else() {
+        come_back(&[false, true]);
+        assert_eq!(read::<bool>(&[2]), None);
+        come_back(&[None, Some(7_u8)]);
+        assert_eq!(read::<Option<u8>>(&[2, 7]), None);
+        come_back(&['x', '\u{e9}']);
+        assert_eq!(read::<char>(&[2, b'a', b'b']), None);
+        assert_eq!(read::<char>(&[0]), None);
+        come_back(&[String::new(), "abc".to_owned()]);
+        assert_eq!(read::<String>(&[1, 0xff]), None);
+        come_back(&[Bytes(Vec::new()), Bytes(vec![1, 2, 3])]);
+        // As people write it it would be text.
+        come_back(&[Ipv4Addr::new(192, 0, 2, 1)]);
+    }
+
+    /// How many parts it was told that there are, and how many there were.
+    #[derive(Debug, PartialEq)]
+    struct Told<const MAP: bool>(Option<usize>, usize);
+
+    impl<'de, const MAP: bool> Deserialize<'de> for Told<MAP> {
+        fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+            match MAP {
+                true => from.deserialize_map(Counts),
+                false => from.deserialize_seq(Counts),
+            }
+        }
+    }
+
+    struct Counts<const MAP: bool>;
+
+    impl<'de, const MAP: bool> Visitor<'de> for Counts<MAP> {
+        type Value = Told<MAP>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("parts")
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut parts: A) -> Result<Told<MAP>, A::Error> {
+            let mut told = Told(parts.size_hint(), 0);
+            while parts.next_element::<()>()?.is_some() {
+                told.1 += 1;
+            }
+            Ok(told)
+        }
+        fn visit_map<A: MapAccess<'de>>(self, mut parts: A) -> Result<Told<MAP>, A::Error> {
+            let mut told = Told(parts.size_hint(), 0);
+            while parts.next_entry::<u8, u8>()?.is_some() {
+                told.1 += 1;
+            }
+            Ok(told)
+        }
+    }
+
+    #[test]
+    fn how_many_parts_there_can_be_is_known_and_no_more_than_the_bytes_that_are_left() {
+        assert_eq!(read(&[2, 1, 1, 2, 2]), Some(Told::<true>(Some(2), 2)));
+        assert_eq!(read(&[3]), Some(Told::<false>(Some(0), 3)));
+        let rest = decode::<(Told<false>, u8, u8)>(&[5, 1, 2], Limits::default());
+        assert_eq!(rest.unwrap().0, Told(Some(2), 5));
+    }
+}

@@ -176,3 +176,159 @@ impl fmt::Debug for Format {
             .finish()
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::fmt::Debug;
+    use std::net::Ipv4Addr;
+
+    use serde::de::{DeserializeOwned, Deserializer, Visitor};
+    use serde::{Deserialize, Serialize, forward_to_deserialize_any};
+
+    use super::super::codec::Bytes;
+    use super::{Codec, Format, Limits, Malformed, Slot, Value};
+
+    struct Json;
+
+    impl Codec for Json {
+        fn name(&self) -> &str {
+            "json"
+        }
+        fn encode(&self, value: &Value<'_>, to: &mut Vec<u8>) -> Result<(), Malformed> {
+            serde_json::to_writer(to, value).map_err(Malformed::because)
+        }
+        fn decode(&self, bytes: &[u8], slot: Slot<'_>) -> Result<(), Malformed> {
+            let mut json = serde_json::Deserializer::from_slice(bytes);
+            slot.fill(&mut json)?;
+            json.end().map_err(Malformed::because)
+        }
+    }
+
+    /// What is no text, as a codec of the user's.
+    struct Packed;
+
+    impl Codec for Packed {
+        fn name(&self) -> &str {
+            "packed"
+        }
+        fn encode(&self, value: &Value<'_>, to: &mut Vec<u8>) -> Result<(), Malformed> {
+            Format::default().encode(value, to)
+        }
+        fn decode(&self, bytes: &[u8], slot: Slot<'_>) -> Result<(), Malformed> {
+            slot.fill(&mut postcard::Deserializer::from_bytes(bytes))
+        }
+    }
+
+    /// Gives its bytes away.
+    struct Owned;
+
+    impl Codec for Owned {
+        fn name(&self) -> &str {
+            "owned"
+        }
+        fn encode(&self, _: &Value<'_>, _: &mut Vec<u8>) -> Result<(), Malformed> {
+            Err(Malformed::new("it is only read"))
+        }
+        fn decode(&self, bytes: &[u8], slot: Slot<'_>) -> Result<(), Malformed> {
+            slot.fill(Gives(bytes.to_vec()))
+        }
+    }
+
+    struct Gives(Vec<u8>);
+
+    impl<'de> Deserializer<'de> for Gives {
+        type Error = Malformed;
+
+        fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Malformed> {
+            visitor.visit_byte_buf(self.0)
+        }
+        forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf
+            option unit unit_struct newtype_struct seq tuple tuple_struct map struct enum identifier
+            ignored_any
+        }
+    }
+
+    fn by(codec: impl Codec) -> Format {
+        Format::new(codec, Limits::default())
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Shape {
+        Point,
+        Circle(u32),
+        Box(u8, i8),
+        Named { name: String, size: Option<f64> },
+    }
+
+    fn comes_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(value: &T) {
+        for format in [Format::default(), by(Json), by(Packed)] {
+            let mut body = Vec::new();
+            format.encode(value, &mut body).unwrap();
+            assert_eq!(format.decode::<T>(&body).as_ref(), Ok(value), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn values_come_back_in_every_format() {
+        let name = "x".to_owned();
+        let (named, none) = (
+            Shape::Named {
+                name: name.clone(),
+                size: Some(1.5),
+            },
+            Shape::Named { name, size: None },
+        );
+        comes_back(&vec![
+            Shape::Point,
+            Shape::Circle(7),
+            Shape::Box(1, -1),
+            named,
+            none,
+        ]);
+        comes_back(&BTreeMap::from([
+            ("a".to_owned(), (true, 'x', ())),
+            (String::new(), (false, 'y', ())),
+        ]));
+        comes_back(&Ipv4Addr::new(192, 0, 2, 1));
+    }
+
+    #[test]
+    fn what_stands_in_the_place_of_something_else_is_named() {
+        let read = |text: &str| by(Json).decode::<Shape>(text.as_bytes());
+        assert_eq!(read(r#"{"Point":null}"#), Ok(Shape::Point));
+        assert!(read(r#"{"Point":1}"#).is_err());
+        let error = by(Json).decode::<Bytes>(b"1").unwrap_err();
+        assert!(error.to_string().contains("expected bytes"), "{error}");
+        assert_eq!(
+            by(Owned).decode::<Bytes>(&[1, 2]).unwrap(),
+            Bytes(vec![1, 2])
+        );
+        assert!(by(Owned).decode::<()>(&[1, 2]).is_err());
+    }
+
+    #[test]
+    fn a_format_has_a_name_and_limits() {
+        assert_eq!(
+            (Format::default().name(), by(Json).name()),
+            ("postcard", "json")
+        );
+        let flat = Limits {
+            depth: 1,
+            ..Limits::default()
+        };
+        for format in [Format::default(), by(Json)] {
+            let mut body = Vec::new();
+            format.encode(&vec![vec![1_u8]], &mut body).unwrap();
+            assert!(format.decode::<Vec<Vec<u8>>>(&body).is_ok());
+            assert!(
+                format
+                    .clone()
+                    .limits(flat)
+                    .decode::<Vec<Vec<u8>>>(&body)
+                    .is_err()
+            );
+        }
+    }
+}

@@ -310,3 +310,141 @@ pub fn in_time<R: 'static>(reply: Reply<R>) -> Option<Reply<R>> {
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::collections::{BTreeMap, HashMap, HashSet};
+    use std::time::Duration;
+
+    use super::schema::number;
+    use super::{
+        Describe, Incoming, Malformed, Methods, Outgoing, Remote, in_time, interface, schema,
+    };
+    use crate::actor::{ActorRef, Recipient, Reply};
+    use crate::time::Instant;
+
+    /// Nobody sends them: what is looked at is their description.
+    enum Clock {}
+    enum Ear {}
+
+    impl Remote for Clock {
+        const NAME: &'static str = "Clock";
+
+        fn describe(methods: &mut Methods) {
+            methods.call::<(u8, ActorRef<Ear>), i64>("wake", &["hour", "ear"]);
+            methods.one_way::<()>("wind", &[]);
+            methods.one_way::<(ActorRef<Self>,)>("set_by", &["other"]);
+        }
+        fn send(self, _: &mut Outgoing) {
+            match self {}
+        }
+        fn receive(_: usize, _: &mut Incoming<'_>) -> Result<Self, Malformed> {
+            Err(Malformed::new("nobody sends it"))
+        }
+    }
+
+    impl Remote for Ear {
+        const NAME: &'static str = "Ear";
+
+        fn describe(methods: &mut Methods) {
+            methods.one_way::<(String,)>("hear", &["a \"word\""]);
+        }
+        fn send(self, _: &mut Outgoing) {
+            match self {}
+        }
+        fn receive(_: usize, _: &mut Incoming<'_>) -> Result<Self, Malformed> {
+            Err(Malformed::new("nobody sends it"))
+        }
+    }
+
+    #[test]
+    fn the_hash_is_the_published_one() {
+        // From the page of its authors (Fowler, Noll, Vo).
+        for (text, hash) in [
+            ("", 0x811c_9dc5),
+            ("a", 0xe40c_292c),
+            ("foobar", 0xbf9c_f968),
+        ] {
+            assert_eq!(number(text), hash);
+        }
+    }
+
+    #[test]
+    fn an_interface_knows_its_methods_by_their_numbers() {
+        let clock = interface::<Clock>();
+        assert_eq!(clock.name(), "Clock");
+        let known: Vec<_> = clock
+            .methods()
+            .iter()
+            .map(|method| (method.name(), method.arguments(), method.shape()))
+            .collect();
+        let right: [(_, &[&str], _); 3] = [
+            ("wake", &["hour", "ear"], "Clock.wake(u8,@Ear)->i64"),
+            ("wind", &[], "Clock.wind()"),
+            ("set_by", &["other"], "Clock.set_by(@Clock)"),
+        ];
+        assert_eq!(known, right);
+        for (place, method) in clock.methods().iter().enumerate() {
+            assert_eq!(method.number(), number(method.shape()));
+            assert_eq!(clock.find(method.number()), Some(place));
+        }
+        assert_eq!(clock.find(0), None);
+    }
+
+    #[test]
+    fn a_schema_has_all_interfaces_that_are_referred_to_once() {
+        let text = schema::<Clock>();
+        for name in ["Clock", "Ear"] {
+            assert_eq!(
+                text.matches(&format!("{{\"name\": \"{name}\", \"methods\""))
+                    .count(),
+                1
+            );
+        }
+        let wake = number("Clock.wake(u8,@Ear)->i64");
+        let line = format!(
+            "{{\"name\": \"wake\", \"arguments\": [\"hour\", \"ear\"], \
+             \"shape\": \"Clock.wake(u8,@Ear)->i64\", \"number\": {wake}}}"
+        );
+        assert!(text.contains(&line), "{text}");
+        assert!(text.contains(r#"["a \"word\""]"#), "{text}");
+    }
+
+    #[test]
+    fn types_have_the_shapes_of_the_protocol() {
+        let shapes = [
+            (Describe::text::<HashSet<u8>>(), "[u8]"),
+            (Describe::text::<[u8; 3]>(), "[u8;3]"),
+            (
+                Describe::text::<BTreeMap<u8, Option<String>>>(),
+                "{u8,str?}",
+            ),
+            (
+                Describe::text::<HashMap<u8, (u16, char)>>(),
+                "{u8,(u16,char)}",
+            ),
+            (Describe::text::<Result<u8, ()>>(), "Result<u8|()>"),
+            (Describe::text::<Recipient<Ear>>(), "@Ear"),
+            (Describe::text::<Reply<bool>>(), "!bool"),
+        ];
+        for (shape, right) in shapes {
+            assert_eq!(shape, right);
+        }
+        let mut twice = Describe::default();
+        for _ in 0..2 {
+            twice.named::<Ear>("Ear", |rest| rest.word("{}"));
+        }
+        assert_eq!(twice.to_string(), "Ear{}Ear");
+    }
+
+    #[test]
+    fn a_request_that_came_too_late_is_not_handled() {
+        let (late, _caller) = Reply::<u8>::pair(Some(Instant::now()), None);
+        assert!(in_time(late).is_none());
+        let soon = Instant::now() + Duration::from_secs(3600);
+        for due in [None, Some(soon)] {
+            let (reply, _caller) = Reply::<u8>::pair(due, None);
+            assert!(in_time(reply).is_some());
+        }
+    }
+}

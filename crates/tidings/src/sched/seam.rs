@@ -219,7 +219,33 @@ impl fmt::Debug for Seeded {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Choice, Seam, Seeded};
+    use super::{Choice, Seam, Seeded, Yielded};
+
+    #[test]
+    fn who_comes_back_passes_the_first_operation_and_after_many_yields_more_of_them() {
+        let mut yielded = Yielded::default();
+        assert!(!yielded.may_pass(1, 0), "it has not let anybody run");
+        yielded.note(1, false);
+        assert!(yielded.may_pass(1, 0) && !yielded.may_pass(2, 0));
+        for times in 1..32 {
+            yielded.note(1, false);
+            assert!(yielded.may_pass(1, times / 16));
+            assert!(!yielded.may_pass(1, times / 16 + 1), "{times}");
+        }
+        yielded.note(1, true);
+        assert!(!yielded.may_pass(1, 0), "it has passed");
+    }
+
+    #[test]
+    fn who_has_come_back_and_waits_for_something_is_asked_anew() {
+        let mut yielded = Yielded::default();
+        yielded.note(1, false);
+        yielded.note(2, false);
+        assert!(yielded.may_pass(1, 0));
+        yielded.begin();
+        assert!(!yielded.may_pass(1, 0));
+        assert!(yielded.may_pass(2, 0), "it was not back yet");
+    }
 
     #[test]
     fn the_seeds_generator_is_the_published_one() {

@@ -121,6 +121,38 @@ fn a_wake_that_was_heard_already_takes_nothing_from_the_patience() {
 }
 
 #[test]
+fn what_a_thread_waits_for_is_told_by_the_future_as_long_as_it_waits() {
+    let builder = Runtime::builder().seam(Seeded::new(7));
+    let runtime = builder.watch_deadlocks(Duration::MAX).build().unwrap();
+    let (_tx, rx) = unbounded::<u8>();
+    let mut wait = Box::pin(async { rx.recv().await });
+    let (_other, never) = channel::<u16>();
+    drop(runtime.spawn(async move { never.recv().await }));
+    runtime.block_on(async {
+        assert!(futures::poll!(&mut wait).is_pending());
+        yield_now().await;
+    });
+    let said = tidings::sched::waits().into_values();
+    let said: Vec<String> = said.filter(|said| said.contains("<u8>")).collect();
+    assert!(matches!(&said[..], [one] if one.starts_with("Recv<u8> of 0x")));
+    drop(wait);
+    let mut left = tidings::sched::waits().into_values();
+    assert!(!left.any(|said| said.contains("<u8>")));
+    // Of a runtime's tasks, who waits.
+    while runtime.ready() > 0 {
+        runtime.step(0);
+    }
+    let said = runtime.who_waits();
+    says(
+        &said,
+        &[
+            "\n  the task started at crates/tidings/tests/it/deadlock.rs:",
+            "waits for Recv<u16>",
+        ],
+    );
+}
+
+#[test]
 fn of_many_who_wait_for_what_is_no_event_some_are_named_and_the_others_counted() {
     let found = reports(|| async {
         let tasks: Vec<_> = (0..20)
