@@ -268,3 +268,18 @@ impl<I, const SIDE: u8> fmt::Debug for Address<I, SIDE> {
             .finish()
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::{Builder, Exit, SendError};
+    use super::{Inlet, Overflow};
+
+    #[test]
+    fn a_mailbox_that_was_full_and_is_closed_meanwhile_says_that_its_actor_ends() {
+        let builder = Builder::new().capacity(1).overflow(Overflow::DropOldest);
+        let (sender, receiver) = builder.mailbox::<u8>();
+        drop(receiver);
+        let refused = Inlet::<u8>::overflow(&*sender, 7);
+        assert!(matches!(refused, Err(SendError::Ended(7, Exit::Stopped))));
+    }
+}

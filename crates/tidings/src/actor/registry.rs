@@ -393,3 +393,37 @@ impl fmt::Display for NoSuchName {
 }
 
 impl Error for NoSuchName {}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    use super::super::{ActorRef, Builder};
+    use super::{Registry, lock};
+    use crate::primitive::Arc;
+
+    #[test]
+    fn who_has_gone_elsewhere_is_not_kept_among_those_who_wait() {
+        let names = Registry::new();
+        for _ in 0..3 {
+            let wait = pin!(names.appears::<ActorRef<u8>>("a").into_future());
+            assert!(
+                wait.poll(&mut Context::from_waker(Waker::noop()))
+                    .is_pending()
+            );
+        }
+        assert_eq!(lock(names.shard("a")).waiting["a"].len(), 1);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_back_is_not_kept_for_the_end_of_its_actor() {
+        let names = Registry::new();
+        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (actor, name) = (ActorRef::new(sender), Arc::<str>::from("a"));
+        names.register(Arc::clone(&name), &actor).unwrap();
+        assert!(names.unregister("a"));
+        assert_eq!(Arc::strong_count(&name), 1);
+    }
+}

@@ -150,3 +150,31 @@ impl<I: Send + 'static> Recipient<I> {
         self.life().overflow != super::Overflow::Wait
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::{ActorRef, Builder, Overflow, Reference};
+    use super::AtEnd;
+    use crate::primitive::Arc;
+
+    #[test]
+    fn nothing_is_kept_for_the_end_of_an_actor_of_which_nobody_wants_word() {
+        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (actor, told) = (ActorRef::new(sender), Arc::new(()));
+        let tells = Arc::clone(&told);
+        let word = AtEnd::new(actor.any(), move || drop(Arc::clone(&tells)));
+        assert_eq!(Arc::strong_count(&told), 2);
+        drop(word);
+        assert_eq!(Arc::strong_count(&told), 1);
+    }
+
+    #[test]
+    fn a_full_mailbox_refuses_messages_unless_its_senders_are_to_wait() {
+        let policies = [Overflow::Wait, Overflow::Reject, Overflow::DropNewest];
+        let rejects = policies.map(|policy| {
+            let (sender, _receiver) = Builder::new().overflow(policy).mailbox::<u8>();
+            ActorRef::new(sender).recipient().rejects()
+        });
+        assert_eq!(rejects, [false, true, true]);
+    }
+}

@@ -127,10 +127,15 @@ fn what_a_thread_waits_for_is_told_by_the_future_as_long_as_it_waits() {
     let (_tx, rx) = unbounded::<u8>();
     let mut wait = Box::pin(async { rx.recv().await });
     let (_other, never) = channel::<u16>();
+    let idle = |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} };
     drop(runtime.spawn(async move { never.recv().await }));
     runtime.block_on(async {
         assert!(futures::poll!(&mut wait).is_pending());
-        yield_now().await;
+        let quiet = Builder::new().name("quiet").spawn(idle);
+        after(Duration::from_secs(1)).await;
+        let mut said = tidings::sched::waits().into_values();
+        assert!(said.any(|said| said.contains("a message for quiet")));
+        drop(quiet);
     });
     let said = tidings::sched::waits().into_values();
     let said: Vec<String> = said.filter(|said| said.contains("<u8>")).collect();

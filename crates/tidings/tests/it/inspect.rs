@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::both::{on_all, pool, run};
 use tidings::actor::{ActorRef, Builder, Mailbox, Overflow, Reply, Strategy, Supervisor};
-use tidings::sched::Runtime;
+use tidings::sched::{Runtime, Seeded};
 use tidings::{Activity, ActorView, oneshot, yield_now};
 
 fn find<'a>(actors: &'a [ActorView], name: &str) -> Option<&'a ActorView> {
@@ -262,4 +262,17 @@ fn a_long_poll_is_seen_with_the_name_of_who_held_the_worker() {
             }
         }
     });
+}
+
+#[test]
+fn nothing_is_left_of_an_actor_that_has_ended_and_that_nobody_refers_to() {
+    let name = std::sync::Arc::<str>::from("of a moment");
+    let builder = Builder::new().name(std::sync::Arc::clone(&name));
+    let rt = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
+    rt.block_on(async {
+        let actor = builder.spawn(|mailbox: Mailbox<u8>| async move { drop(mailbox) });
+        actor.down().await;
+    });
+    drop(rt);
+    assert_eq!(std::sync::Arc::strong_count(&name), 1);
 }
