@@ -524,6 +524,12 @@ mod tests {
         come_back(&[Ipv4Addr::new(192, 0, 2, 1)]);
     }
 
+    #[test]
+    fn depth_is_that_of_one_value_in_another_and_not_of_one_beside_another() {
+        come_back(&[vec![Some(1_u8); 100]]);
+        come_back(&[Some(Some(Some(1_u8)))]);
+    }
+
     /// How many parts it was told that there are, and how many there were.
     #[derive(Debug, PartialEq)]
     struct Told<const MAP: bool>(Option<usize>, usize);

@@ -437,6 +437,46 @@ fn who_has_given_up_a_call_waits_for_nobody() {
 }
 
 /// Two actors that call each other at the same time, often: whatever happens, all calls end.
+/// Only what closes a cycle is held back: not the call of one that waits for another.
+#[test]
+fn a_call_goes_out_before_what_its_actor_sends_next() {
+    enum Part {
+        Call(Reply<()>),
+        Send,
+    }
+    on_all(|| async {
+        let (answer, wanted) = oneshot();
+        let c = actor::spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
+            answer.send(mailbox.recv().await.unwrap()).unwrap();
+        });
+        let b = actor::spawn(|mut mailbox: Mailbox<Part>| async move {
+            c.call(|reply| reply).await.unwrap();
+            let Ok(Part::Call(reply)) = mailbox.recv().await else {
+                panic!("the call came first");
+            };
+            reply.send(()).unwrap();
+            assert!(matches!(mailbox.recv().await, Ok(Part::Send)));
+        });
+        calls(b.id()).await;
+        let asked = b.clone();
+        let a = actor::spawn(|_: Mailbox<()>| async move {
+            let mut call = pinned(b.call(Part::Call));
+            poll_fn(|cx| {
+                assert!(call.as_mut().poll(cx).is_pending());
+                b.try_send(Part::Send).unwrap();
+                Poll::Ready(())
+            })
+            .await;
+            call.await.unwrap();
+        });
+        while asked.queued() < 2 {
+            yield_now().await;
+        }
+        wanted.await.unwrap().send(()).unwrap();
+        assert!(a.down().await.is_orderly());
+    });
+}
+
 #[test]
 fn two_calls_that_close_a_cycle_at_the_same_time_do_not_hang() {
     on_pools(|| async {

@@ -181,9 +181,13 @@ fn a_panic_of_a_task_prints_its_last_communications() {
         let runtime = Runtime::builder().workers(2).flight_recorder(100);
         let ended = runtime.build().unwrap().block_on(async {
             let (tx, rx) = bounded::<u16>(4);
-            let (other, others) = bounded::<i8>(4);
+            let (other, others) = channel::<i8>();
+            // It stays, so that nobody has its number after it.
+            let _stays = tidings::spawn(async move {
+                others.recv().await.unwrap();
+                std::future::pending::<()>().await;
+            });
             other.send(1).await.unwrap();
-            others.recv().await.unwrap();
             tx.send(7).await.unwrap();
             tidings::spawn(async move { panic!("{} is unlucky", rx.recv().await.unwrap()) }).await
         });

@@ -235,3 +235,41 @@ fn messages_survive_the_failure_of_the_supervisor_of_their_actor() {
         drop(top);
     });
 }
+
+#[test]
+fn messages_survive_when_the_supervisor_of_their_actor_is_ended_to_come_back() {
+    on_all(|| async {
+        let (seen, all) = unbounded();
+        let (crashing, one) = worker();
+        let two = Child::new(move |mut mailbox: Mailbox<u32>| {
+            let seen = seen.clone();
+            async move {
+                while let Ok(n) = mailbox.recv().await {
+                    seen.send(n).await.unwrap();
+                    if mailbox.incarnation() == 1 {
+                        std::future::pending::<()>().await;
+                    }
+                }
+            }
+        });
+        let two = two.shutdown(Shutdown::Now(Duration::ZERO));
+        let actor = two.actor_ref();
+        let inner = Supervisor::new(Strategy::OneForOne).child(two).into_child();
+        let supervisor: SupervisorRef = inner.reference();
+        let top = Supervisor::new(Strategy::OneForAll)
+            .child(one)
+            .child(inner)
+            .start();
+        supervisor.started().await.unwrap().unwrap();
+        for n in 0..4 {
+            actor.send(n).await.unwrap();
+        }
+        assert_eq!(all.recv().await, Ok(0));
+        crashing.send(()).await.unwrap();
+        for n in 1..4 {
+            assert_eq!(all.recv().await, Ok(n));
+        }
+        assert_eq!((supervisor.incarnation(), actor.incarnation()), (2, 2));
+        drop(top);
+    });
+}
