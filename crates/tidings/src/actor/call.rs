@@ -350,3 +350,27 @@ impl<I, R> fmt::Debug for Call<'_, I, R> {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::Builder;
+    use super::{Call, Event, Locks, Reply, Tell};
+
+    /// How many locks a choice takes for it.
+    fn locks(event: &impl Event) -> usize {
+        let mut locks = Locks::default();
+        event.lock(&mut locks);
+        let said = format!("{locks:?}");
+        (0..3)
+            .find(|n| said.contains(&format!(" len: {n},")))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_choice_takes_the_lock_of_a_send_and_that_of_an_answer() {
+        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        assert_eq!(locks(&Tell::new(&*sender, 1)), 1);
+        let (sender, _receiver) = Builder::new().mailbox::<Reply<u8>>();
+        assert_eq!(locks(&Call::new(&*sender, |reply: Reply<u8>| reply)), 1);
+    }
+}

@@ -408,3 +408,27 @@ impl fmt::Debug for Cycle {
         write!(f, "Cycle({self})")
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::Builder;
+    use super::{Entry, Wait, callee, callers, life_over, publish};
+
+    #[test]
+    fn each_wait_has_a_number_of_its_own_and_none_is_left_of_a_life_that_is_over() {
+        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let life = sender.beside();
+        let is_listed = || callers(life.id).contains_key(&life.id);
+        let mut last = None;
+        for callee in 7..10 {
+            let wait = Wait { callee, ticket: 0 };
+            publish(&*sender, &|| Entry::new(sender.downgrade()), wait);
+            let number = life.note().map(|note| note.number);
+            assert!(number > last && is_listed());
+            assert_eq!(super::callee(life), Some(callee));
+            last = number;
+        }
+        life_over(life);
+        assert!(callee(life).is_none() && !is_listed());
+    }
+}

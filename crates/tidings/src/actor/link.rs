@@ -117,3 +117,36 @@ impl Life {
         last.unwrap_or(Exit::Normal)
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::child::Guardian;
+    use super::super::{ActorRef, Builder, Exit};
+
+    #[test]
+    fn a_link_is_with_the_life_at_whose_turn_it_was_made() {
+        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (another, _mailbox) = Builder::new().mailbox::<u8>();
+        let (actor, other) = (ActorRef::new(sender).any(), ActorRef::new(another).any());
+        let (notes, _heard) = crate::unbounded();
+        let life = actor.life();
+        let begin = || {
+            let notes = notes.clone();
+            life.begin(Guardian { notes, key: 1 });
+        };
+        life.unborn();
+        begin();
+        let first = life.add_link(&other).unwrap();
+        assert!(life.has_link(&other) && !other.life().has_link(&actor));
+        assert!(life.lives(first) && !life.lives(first + 1));
+        life.over(&Exit::Killed);
+        assert!(!life.lives(first) && !life.has_link(&other));
+        begin();
+        let second = life.add_link(&other).unwrap();
+        assert!(life.lives(second) && !life.lives(first));
+        // Of an actor that has one life it is not lived once that is over.
+        let only = other.life().add_link(&actor).unwrap();
+        other.life().over(&Exit::Killed);
+        assert!(!other.life().lives(only));
+    }
+}
