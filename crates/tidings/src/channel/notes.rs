@@ -89,4 +89,15 @@ mod tests {
         assert_eq!((ledger.sent, ledger.received, ledger.dead), (3, 1, 2));
         assert_eq!(wrong, None);
     }
+
+    #[test]
+    fn a_channel_whose_values_are_lost_does_not_balance_at_its_end() {
+        let ((), ledger, wrong) = keep_books(|| {
+            let (tx, rx) = crate::unbounded::<u8>();
+            tx.chan().source().locked(|state| state.note_sent(None));
+            drop((tx, rx));
+        });
+        assert_eq!((ledger.sent, ledger.received, ledger.dead), (1, 0, 0));
+        assert!(wrong.is_some());
+    }
 }
