@@ -447,7 +447,7 @@ impl Serialize for Bytes {
 impl<'de> de::Deserialize<'de> for Bytes {
     fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Owned;
-        impl Visitor<'_> for Owned {
+        impl<'de> Visitor<'de> for Owned {
             type Value = Bytes;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("bytes")
@@ -456,6 +456,14 @@ impl<'de> de::Deserialize<'de> for Bytes {
                 Ok(Bytes(bytes.to_vec()))
             }
             fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
+                Ok(Bytes(bytes))
+            }
+            /// A format without bytes of its own, as JSON, writes numbers.
+            fn visit_seq<A: de::SeqAccess<'de>>(self, mut numbers: A) -> Result<Bytes, A::Error> {
+                let mut bytes = Vec::new();
+                while let Some(byte) = numbers.next_element()? {
+                    bytes.push(byte);
+                }
                 Ok(Bytes(bytes))
             }
         }
@@ -484,6 +492,15 @@ mod tests {
             encode(value, &mut bytes).unwrap();
             assert_eq!(read::<T>(&bytes).as_ref(), Some(value));
         }
+    }
+
+    #[test]
+    fn bytes_come_back_through_a_format_that_has_none() {
+        let bytes = Bytes(vec![0, 7, 255]);
+        let text = serde_json::to_string(&bytes).unwrap();
+        assert_eq!(text, "[0,7,255]");
+        assert_eq!(serde_json::from_str::<Bytes>(&text).unwrap(), bytes);
+        assert!(serde_json::from_str::<Bytes>("[256]").is_err());
     }
 
     #[test]
