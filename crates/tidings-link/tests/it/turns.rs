@@ -118,12 +118,15 @@ impl Moved {
         (link, Self { driver, woken })
     }
 
-    /// One turn. Does it want another?
-    pub(crate) fn turn(&mut self) -> bool {
+    fn poll(&mut self) -> Poll<Broken> {
         self.woken.0.store(false, Ordering::Relaxed);
         let waker = Waker::from(Arc::clone(&self.woken));
-        let polled = Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker));
-        assert_eq!(polled, Poll::Pending);
+        Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker))
+    }
+
+    /// One turn. Does it want another?
+    pub(crate) fn turn(&mut self) -> bool {
+        assert_eq!(self.poll(), Poll::Pending);
         self.woken.0.load(Ordering::Relaxed)
     }
 
@@ -131,12 +134,10 @@ impl Moved {
         while self.turn() {}
     }
 
-    /// As an executor: a turn when it was woken. How often, and how it has ended.
+    /// As an executor: a turn whenever it was woken. How it has ended.
     pub(crate) fn run(&mut self) -> Option<Broken> {
-        while self.woken.0.swap(false, Ordering::Relaxed) {
-            let waker = Waker::from(Arc::clone(&self.woken));
-            let polled = Pin::new(&mut self.driver).poll(&mut Context::from_waker(&waker));
-            if let Poll::Ready(broken) = polled {
+        while self.woken.0.load(Ordering::Relaxed) {
+            if let Poll::Ready(broken) = self.poll() {
                 return Some(broken);
             }
         }

@@ -436,7 +436,6 @@ fn who_has_given_up_a_call_waits_for_nobody() {
     });
 }
 
-/// Two actors that call each other at the same time, often: whatever happens, all calls end.
 /// Only what closes a cycle is held back: not the call of one that waits for another.
 #[test]
 fn a_call_goes_out_before_what_its_actor_sends_next() {
@@ -477,6 +476,7 @@ fn a_call_goes_out_before_what_its_actor_sends_next() {
     });
 }
 
+/// Two actors that call each other at the same time, often: whatever happens, all calls end.
 #[test]
 fn two_calls_that_close_a_cycle_at_the_same_time_do_not_hang() {
     on_pools(|| async {

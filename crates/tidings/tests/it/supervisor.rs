@@ -200,76 +200,59 @@ fn a_supervisor_that_returns_starts_what_was_not_ended_by_hand() {
     });
 }
 
-#[test]
-fn messages_survive_the_failure_of_the_supervisor_of_their_actor() {
-    on_all(|| async {
-        let (seen, all) = unbounded();
-        let (crashing, one) = worker();
-        let two = Child::new(move |mut mailbox: Mailbox<u32>| {
-            let seen = seen.clone();
-            async move {
-                while let Ok(n) = mailbox.recv().await {
-                    seen.send(n).await.unwrap();
-                    if mailbox.incarnation() == 1 {
-                        std::future::pending::<()>().await;
-                    }
+/// Messages of an actor that is still busy with the first of them when `crashing` ends it and its supervisor,
+/// and both come back.
+async fn messages_survive<T>(family: impl FnOnce(Child<()>, Child<u32>) -> (SupervisorRef, T)) {
+    let (seen, all) = unbounded();
+    let (crashing, one) = worker();
+    let two = Child::new(move |mut mailbox: Mailbox<u32>| {
+        let seen = seen.clone();
+        async move {
+            while let Ok(n) = mailbox.recv().await {
+                seen.send(n).await.unwrap();
+                if mailbox.incarnation() == 1 {
+                    std::future::pending::<()>().await;
                 }
             }
-        });
-        let two = two.shutdown(Shutdown::Now(Duration::ZERO));
-        let actor = two.actor_ref();
-        let inner = Supervisor::new(Strategy::OneForOne).intensity(0, secs(1));
-        let inner = inner.child(one).child(two).into_child();
-        let supervisor: SupervisorRef = inner.reference();
-        let top = Supervisor::new(Strategy::OneForOne).child(inner).start();
-        supervisor.started().await.unwrap().unwrap();
-        for n in 0..4 {
-            actor.send(n).await.unwrap();
         }
-        assert_eq!(all.recv().await, Ok(0));
-        crashing.send(()).await.unwrap();
-        for n in 1..4 {
-            assert_eq!(all.recv().await, Ok(n));
-        }
-        assert_eq!((supervisor.incarnation(), actor.incarnation()), (2, 2));
-        drop(top);
+    });
+    let two = two.shutdown(Shutdown::Now(Duration::ZERO));
+    let actor = two.actor_ref();
+    let (supervisor, top) = family(one, two);
+    supervisor.started().await.unwrap().unwrap();
+    for n in 0..4 {
+        actor.send(n).await.unwrap();
+    }
+    assert_eq!(all.recv().await, Ok(0));
+    crashing.send(()).await.unwrap();
+    for n in 1..4 {
+        assert_eq!(all.recv().await, Ok(n));
+    }
+    assert_eq!((supervisor.incarnation(), actor.incarnation()), (2, 2));
+    drop(top);
+}
+
+#[test]
+fn messages_survive_the_failure_of_the_supervisor_of_their_actor() {
+    on_all(|| {
+        messages_survive(|one, two| {
+            let inner = Supervisor::new(Strategy::OneForOne).intensity(0, secs(1));
+            let inner = inner.child(one).child(two).into_child();
+            let supervisor = inner.reference();
+            let top = Supervisor::new(Strategy::OneForOne).child(inner).start();
+            (supervisor, top)
+        })
     });
 }
 
 #[test]
 fn messages_survive_when_the_supervisor_of_their_actor_is_ended_to_come_back() {
-    on_all(|| async {
-        let (seen, all) = unbounded();
-        let (crashing, one) = worker();
-        let two = Child::new(move |mut mailbox: Mailbox<u32>| {
-            let seen = seen.clone();
-            async move {
-                while let Ok(n) = mailbox.recv().await {
-                    seen.send(n).await.unwrap();
-                    if mailbox.incarnation() == 1 {
-                        std::future::pending::<()>().await;
-                    }
-                }
-            }
-        });
-        let two = two.shutdown(Shutdown::Now(Duration::ZERO));
-        let actor = two.actor_ref();
-        let inner = Supervisor::new(Strategy::OneForOne).child(two).into_child();
-        let supervisor: SupervisorRef = inner.reference();
-        let top = Supervisor::new(Strategy::OneForAll)
-            .child(one)
-            .child(inner)
-            .start();
-        supervisor.started().await.unwrap().unwrap();
-        for n in 0..4 {
-            actor.send(n).await.unwrap();
-        }
-        assert_eq!(all.recv().await, Ok(0));
-        crashing.send(()).await.unwrap();
-        for n in 1..4 {
-            assert_eq!(all.recv().await, Ok(n));
-        }
-        assert_eq!((supervisor.incarnation(), actor.incarnation()), (2, 2));
-        drop(top);
+    on_all(|| {
+        messages_survive(|one, two| {
+            let inner = Supervisor::new(Strategy::OneForOne).child(two).into_child();
+            let supervisor = inner.reference();
+            let top = Supervisor::new(Strategy::OneForAll);
+            (supervisor, top.child(one).child(inner).start())
+        })
     });
 }
