@@ -368,9 +368,9 @@ mod tests {
 
     #[test]
     fn a_choice_takes_the_lock_of_a_send_and_that_of_an_answer() {
-        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (sender, _receiver) = Builder::new().unlived::<u8>();
         assert_eq!(locks(&Tell::new(&*sender, 1)), 1);
-        let (sender, _receiver) = Builder::new().mailbox::<Reply<u8>>();
+        let (sender, _receiver) = Builder::new().unlived::<Reply<u8>>();
         assert_eq!(locks(&Call::new(&*sender, |reply: Reply<u8>| reply)), 1);
     }
 }

@@ -229,5 +229,7 @@ mod tests {
             crowd.poll();
             assert_eq!(polls.try_iter().count(), times);
         }
+        // Its members' wakers know the crowd.
+        crowd.close();
     }
 }

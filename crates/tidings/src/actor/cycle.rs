@@ -416,7 +416,7 @@ mod tests {
 
     #[test]
     fn each_wait_has_a_number_of_its_own_and_none_is_left_of_a_life_that_is_over() {
-        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (sender, _receiver) = Builder::new().unlived::<u8>();
         let life = sender.beside();
         let is_listed = || callers(life.id).contains_key(&life.id);
         let mut last = None;

@@ -14,6 +14,8 @@ use super::exit::{Exit, leaving};
 use super::life::{Life, Signal, Stop};
 use super::link;
 use crate::channel::refs::ReceiverRef;
+#[cfg(all(test, not(any(loom, shuttle))))]
+use crate::channel::refs::SenderRef;
 use crate::task::{go_on, quietly};
 
 /// What an actor has done with its undelivered messages.
@@ -143,5 +145,27 @@ impl Life {
             .chan()
             .locked(|state| state.known_ties().and_then(|ties| ties.undelivered.take()));
         hook.and_then(|hook| hook.downcast().ok()).map(|hook| *hook)
+    }
+}
+
+/// The mailbox of an actor that no task lives, in unit tests: without this it would stay on the roll.
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(super) struct Unlived<M: Send + 'static>(ReceiverRef<M, Life>);
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+impl<M: Send + 'static> Drop for Unlived<M> {
+    fn drop(&mut self) {
+        // The life that a guardian would have to hear of, if there is one, then the actor.
+        for _ in 0..2 {
+            finish(&self.0, &Exit::Normal);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+impl super::Builder {
+    pub(super) fn unlived<M: Send + 'static>(self) -> (SenderRef<M, Life>, Unlived<M>) {
+        let (sender, receiver) = self.mailbox();
+        (sender, Unlived(receiver))
     }
 }

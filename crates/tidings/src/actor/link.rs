@@ -125,8 +125,8 @@ mod tests {
 
     #[test]
     fn a_link_is_with_the_life_at_whose_turn_it_was_made() {
-        let (sender, _receiver) = Builder::new().mailbox::<u8>();
-        let (another, _mailbox) = Builder::new().mailbox::<u8>();
+        let (sender, _receiver) = Builder::new().unlived::<u8>();
+        let (another, _mailbox) = Builder::new().unlived::<u8>();
         let (actor, other) = (ActorRef::new(sender).any(), ActorRef::new(another).any());
         let (notes, _heard) = crate::unbounded();
         let life = actor.life();

@@ -420,7 +420,7 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_back_is_not_kept_for_the_end_of_its_actor() {
         let names = Registry::new();
-        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (sender, _receiver) = Builder::new().unlived::<u8>();
         let (actor, name) = (ActorRef::new(sender), Arc::<str>::from("a"));
         names.register(Arc::clone(&name), &actor).unwrap();
         assert!(names.unregister("a"));

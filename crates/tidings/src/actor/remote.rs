@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_for_the_end_of_an_actor_of_which_nobody_wants_word() {
-        let (sender, _receiver) = Builder::new().mailbox::<u8>();
+        let (sender, _receiver) = Builder::new().unlived::<u8>();
         let (actor, told) = (ActorRef::new(sender), Arc::new(()));
         let tells = Arc::clone(&told);
         let word = AtEnd::new(actor.any(), move || drop(Arc::clone(&tells)));
@@ -172,7 +172,7 @@ mod tests {
     fn a_full_mailbox_refuses_messages_unless_its_senders_are_to_wait() {
         let policies = [Overflow::Wait, Overflow::Reject, Overflow::DropNewest];
         let rejects = policies.map(|policy| {
-            let (sender, _receiver) = Builder::new().overflow(policy).mailbox::<u8>();
+            let (sender, _receiver) = Builder::new().overflow(policy).unlived::<u8>();
             ActorRef::new(sender).recipient().rejects()
         });
         assert_eq!(rejects, [false, true, true]);
