@@ -155,10 +155,9 @@ pub(super) struct Unlived<M: Send + 'static>(ReceiverRef<M, Life>);
 #[cfg(all(test, not(any(loom, shuttle))))]
 impl<M: Send + 'static> Drop for Unlived<M> {
     fn drop(&mut self) {
-        // The life that a guardian would have to hear of, if there is one, then the actor.
-        for _ in 0..2 {
-            finish(&self.0, &Exit::Normal);
-        }
+        // Nobody begins another life, so that the end of this one is the actor's.
+        let exit = self.0.beside().abandon();
+        finish(&self.0, &exit.unwrap_or(Exit::Killed));
     }
 }
 
