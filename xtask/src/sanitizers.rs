@@ -14,23 +14,33 @@ pub(crate) const ADDRESS: &str = "-Zsanitizer=address";
 const STRESS: &str = "TIDINGS_STRESS_SECS";
 
 /// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
-/// `full` histories and laws, too, which do the same as the others, often.
+/// `full` histories and laws, too, which do the same as the others, often, and those of links, of
+/// simulations and of features.
 pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
-    let (more, secs) = if full {
-        (" --test linear --test laws", "5")
+    if full {
+        let others = "-p tidings-link -p tidings-sim --lib --test it";
+        address_of(others, "5", tally)?;
+        address_of(
+            "-p tidings --all-features --test features --test tokio",
+            "5",
+            tally,
+        )?;
+        address_of(&format!("{OWN} --test linear --test laws"), "5", tally)
     } else {
-        ("", "1")
-    };
+        address_of(OWN, "1", tally)
+    }
+}
+
+const OWN: &str = "-p tidings --lib --test it --test upstream --test stress";
+
+fn address_of(tests: &str, stress: &str, tally: &mut Tally) -> Result<(), String> {
     run_tests(
         &[
             ("RUSTFLAGS", ADDRESS),
             ("CARGO_TARGET_DIR", &target("asan")),
-            (STRESS, secs),
+            (STRESS, stress),
         ],
-        &format!(
-            "cargo {NIGHTLY} test -p tidings --lib --test it --test upstream --test stress{more} \
-             --no-fail-fast --target {HOST}"
-        ),
+        &format!("cargo {NIGHTLY} test {tests} --no-fail-fast --target {HOST}"),
         tally,
     )
 }
