@@ -1,6 +1,5 @@
 //! The memory of a task: a header, then the future, then its output in the same place.
 
-use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::{self, NonNull};
@@ -10,7 +9,7 @@ use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
-use super::waker::{discard, quietly, waker};
+use super::waker::{discard, drop_quietly, quietly, waker};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
 use crate::primitive::{RawLock, Section, SpinGuard, UnsafeCell, slab};
@@ -89,7 +88,7 @@ struct Vtable {
 }
 
 #[repr(C)]
-struct Cell<F: Future> {
+pub(super) struct Cell<F: Future> {
     header: Header,
     stage: UnsafeCell<Stage<F>>,
 }
@@ -115,7 +114,11 @@ impl<F: Future> Cell<F> {
     };
 
     #[inline]
-    fn alloc(future: F, shared: *const Shared, at: &'static Location<'static>) -> NonNull<Header> {
+    pub(super) fn alloc(
+        future: F,
+        shared: *const Shared,
+        at: &'static Location<'static>,
+    ) -> NonNull<Header> {
         let slot = slab::alloc(Self::CLASS).cast::<Self>();
         let cell = slot.as_ptr();
         // SAFETY: the slot is ours, large enough and aligned. Word 0 is written last, as an
@@ -227,6 +230,18 @@ impl<F: Future> Cell<F> {
                 return;
             }
         }
+        // SAFETY: the caller's right, which ends here; the output is where it belongs.
+        unsafe { Self::end(header) };
+    }
+
+    /// Lets the handles know; they may have gone since the output was put away for them.
+    ///
+    /// # Safety
+    /// As for `complete`.
+    #[inline(always)]
+    pub(super) unsafe fn end(header: NonNull<Header>) {
+        // SAFETY: the header is the first field of a live cell of this type.
+        let cell = unsafe { header.cast::<Self>().as_ref() };
         // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
         let mut joiner = cell.header.joiner();
         let handles_own = cell.header.state.complete();
@@ -240,6 +255,8 @@ impl<F: Future> Cell<F> {
         } else {
             // SAFETY: the handles went before we completed, so the slot is ours.
             unsafe { Self::free(header) };
+            // Nor of one that panics as it is dropped.
+            drop_quietly(waiting);
         }
     }
 
@@ -576,12 +593,4 @@ pub(super) unsafe fn free(header: NonNull<Header>) {
 pub(super) fn location(header: NonNull<Header>) -> &'static Location<'static> {
     // SAFETY: type-stable memory, and the field is atomic in every slot that was ever used.
     unsafe { header.as_ref() }.location()
-}
-
-/// What a panic carried, as text, if it was text.
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> Option<&str> {
-    panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
 }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::cell::panic_message;
+use super::handle::panic_message;
 use super::waker::quietly;
 
 /// Who is told of a task's end.

@@ -10,7 +10,7 @@ use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
-use super::cell::{self, Header, panic_message};
+use super::cell::{self, Header};
 use super::here;
 use super::waker::clone_waker;
 use crate::event::{Attempt, Enrol, Event, Locks, into_future, waits};
@@ -404,3 +404,53 @@ impl fmt::Display for JoinError {
 }
 
 impl std::error::Error for JoinError {}
+
+/// What a panic carried, as text, if it was text.
+pub(super) fn panic_message(panic: &(dyn Any + Send)) -> Option<&str> {
+    panic
+        .downcast_ref::<&'static str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::future::Ready;
+    use std::panic::{Location, resume_unwind};
+    use std::ptr;
+    use std::task::Wake;
+
+    use super::super::cell::Cell;
+    use super::*;
+    use crate::primitive::Arc;
+
+    /// Panics as it is dropped.
+    struct Bomb(Arc<()>);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            resume_unwind(Box::new(Arc::clone(&self.0)));
+        }
+    }
+
+    impl Wake for Bomb {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_waker_that_panics_as_it_is_dropped_harms_nobody_when_its_handle_goes_as_the_task_ends() {
+        let header = Cell::alloc(std::future::ready(()), ptr::null(), Location::caller());
+        let mut handle = JoinHandle::<()>::new(header);
+        let there = Arc::new(());
+        {
+            let waker = Waker::from(Arc::new(Bomb(Arc::clone(&there))));
+            let mut context = Context::from_waker(&waker);
+            assert!(Pin::new(&mut handle).poll(&mut context).is_pending());
+        }
+        // The output has been put away for it.
+        drop(handle);
+        // SAFETY: who makes a task has the right to run it.
+        unsafe { Cell::<Ready<()>>::end(header) };
+        assert_eq!(Arc::strong_count(&there), 1, "it is dropped");
+    }
+}
