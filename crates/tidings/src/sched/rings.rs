@@ -172,7 +172,7 @@ impl Recorder {
 /// Puts the notes of several rings in one order: by their ticks, but for a value that would come out of a
 /// channel before it went in.
 fn merge(rings: &[Vec<Note>]) -> Vec<Note> {
-    /// Farther off is another channel's, which was at the same address: some 100 us.
+    /// By so much the ticks of two processors may differ: some 100 us.
     const NEAR: u64 = 300_000;
     /// One that went in, or came out, by itself.
     fn value(note: &Note, happened: Happened) -> Option<(usize, u32)> {
@@ -202,9 +202,13 @@ fn merge(rings: &[Vec<Note>]) -> Vec<Note> {
             let Some(value) = value.and_then(|value| sent.get(&value)) else {
                 return false;
             };
+            // It had come out when its worker read the ticks again, which may have stood still before that.
+            // What went in later still is another channel's, which was at the same address.
+            let mut later = rings[ring][next[ring]..].iter().map(|later| later.ticks);
+            let by = later.find(|&ticks| ticks > note.ticks);
             let is_to_come = |&(other, at): &(usize, usize)| {
                 let sent = rings[other][at].ticks;
-                other != ring && at >= next[other] && sent <= note.ticks + NEAR
+                other != ring && at >= next[other] && by.is_none_or(|by| sent <= by + NEAR)
             };
             value.on_its_way <= 0 && value.places.iter().any(is_to_come)
         };
@@ -288,6 +292,17 @@ mod tests {
             (Received, 2, 1, 12),
         ];
         assert_eq!(all, right);
+        // However long the receiver stood still in its poll, be there another or not.
+        let sender = [note(4_000_000, Sent, 1, 1)];
+        for later in [None, Some(5_000_000)] {
+            let mut receiver = vec![note(10, Received, 1, 1)];
+            receiver.extend(later.map(|ticks| note(ticks, Sent, 2, 1)));
+            let all = merged(&[receiver, sender.to_vec()]);
+            assert_eq!(
+                all[..2],
+                [(Sent, 1, 1, 4_000_000), (Received, 1, 1, 4_000_000)]
+            );
+        }
     }
 
     #[test]
