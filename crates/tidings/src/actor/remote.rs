@@ -153,8 +153,8 @@ impl<I: Send + 'static> Recipient<I> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::{ActorRef, Builder, Overflow, Reference};
-    use super::AtEnd;
+    use super::super::{ActorRef, Builder, CallError, Exit, Overflow, Reference, Reply, SendError};
+    use super::{AtEnd, drop_unsent};
     use crate::primitive::Arc;
 
     #[test]
@@ -176,5 +176,27 @@ mod tests {
             ActorRef::new(sender).recipient().rejects()
         });
         assert_eq!(rejects, [false, true, true]);
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_to_a_message_that_did_not_go_in_hears_why() {
+        let heard = |unsent: fn(Reply<u8>) -> SendError<Reply<u8>>| {
+            let (reply, mut answers) = Reply::pair(None, None);
+            drop_unsent(unsent(reply));
+            *answers.try_recv().unwrap().unwrap_err()
+        };
+        assert!(matches!(heard(SendError::Full), CallError::Full));
+        let ended = heard(|reply| SendError::Ended(reply, Exit::Killed));
+        assert!(matches!(ended, CallError::NotExecuted(Exit::Killed)));
+    }
+
+    #[cfg(feature = "tracing")]
+    #[test]
+    fn a_reply_knows_of_which_trace_its_caller_asks_as_a_part() {
+        let trace = crate::trace::Trace::new(1, 2, 3);
+        for known in [None, Some(trace)] {
+            let (reply, _answers) = Reply::<()>::pair(None, known);
+            assert_eq!((reply.part_of(), reply.trace()), (known, known));
+        }
     }
 }

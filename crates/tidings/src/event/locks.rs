@@ -149,3 +149,50 @@ impl<'a> Locks<'a> {
         self.more.iter().for_each(|lock| f(lock));
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::{INLINE, Lock, Locks};
+
+    /// The places of these, as a choice takes them that has each of its branches in this order.
+    fn taken<'a>(sources: impl IntoIterator<Item = &'a Lock>) -> Vec<usize> {
+        let mut locks = Locks::default();
+        sources.into_iter().for_each(|lock| locks.add(lock));
+        locks.lock_all();
+        let taken = RefCell::default();
+        locks.each(|lock| Vec::push(&mut taken.borrow_mut(), lock.place()));
+        locks.unlock_all();
+        taken.into_inner()
+    }
+
+    #[test]
+    fn each_lock_of_a_choice_is_taken_once_in_the_order_of_all_choices() {
+        let all: Vec<Lock> = (0..20).map(|_| Lock::new()).collect();
+        for n in [1, 2, 3, INLINE, INLINE + 1, 20] {
+            let some = &all[..n];
+            let places: Vec<usize> = some.iter().map(Lock::place).collect();
+            assert_eq!(taken(some), places);
+            assert_eq!(taken(some.iter().rev()), places);
+            let (odd, even) = (some.iter().skip(1).step_by(2), some.iter().step_by(2));
+            assert_eq!(taken(odd.chain(even)), places);
+            assert_eq!(taken(some.iter().chain(some)), places);
+            assert_eq!(taken(some.iter().chain(some).rev()), places);
+        }
+    }
+
+    #[test]
+    fn a_few_sources_take_no_memory_and_many_take_it_at_once() {
+        let more = |added: usize, expected| {
+            let all: Vec<Lock> = (0..added).map(|_| Lock::new()).collect();
+            let mut locks = Locks::default();
+            all.iter().for_each(|lock| locks.add(lock));
+            locks.expect(expected);
+            locks.more.capacity()
+        };
+        assert_eq!((more(0, INLINE), more(1, INLINE - 1)), (0, 0));
+        assert!(more(0, INLINE + 1) > INLINE);
+        assert!(more(1, INLINE) >= INLINE);
+    }
+}

@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use crate::both::{on_all, watchdog};
+use crate::both::{on_all, run, seeded, watchdog};
 use tidings::actor::{
     ActorRef, Backoff, Child, ChildCount, Exit, Mailbox, Shutdown, Strategy, Supervisor,
     SupervisorRef,
@@ -74,6 +74,32 @@ fn a_restart_waits_under_every_strategy() {
             // Who ended with it begins after it.
             second.restarted(life - 1).await.unwrap();
             assert_eq!(second.incarnation(), life);
+        });
+    }
+}
+
+#[test]
+fn a_restart_that_is_due_now_is_made_now() {
+    let _watchdog = watchdog();
+    // A time that the timers meet to the nanosecond.
+    let wait = Duration::from_nanos(1 << 33);
+    for strategy in [
+        Strategy::OneForOne,
+        Strategy::OneForAll,
+        Strategy::RestForOne,
+        Strategy::Dynamic,
+    ] {
+        run(&seeded(1), async move {
+            let (actor, child) = worker();
+            let supervisor = Supervisor::new(strategy)
+                .backoff(Backoff::new(wait, wait).jitter(0.0))
+                .child(child)
+                .start();
+            supervisor.started().await.unwrap().unwrap();
+            let start = Instant::now();
+            actor.send(()).await.unwrap();
+            assert_eq!(actor.restarted(1).await.unwrap(), 2);
+            assert_eq!(start.elapsed(), wait);
         });
     }
 }
