@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use tidings::actor::{self, CallError, Exit, SendError};
+use tidings::actor::{self, Builder, CallError, Exit, Mailbox, Overflow, SendError};
 use tidings::{Event, JoinSet, select};
 use tidings_link::{Broken, Exports, GetError, Limits, Options, Unbound};
 
-use crate::help::{CounterRef, LONG, Tally, counter, linked, pair};
+use crate::help::{CounterMessage, CounterRef, LONG, Tally, counter, linked, pair};
 
 #[tidings::test]
 async fn an_actor_elsewhere_is_called_by_the_same_reference() {
@@ -96,6 +96,23 @@ async fn a_deadline_travels() {
     let (_here, _server, _client, there) = counter().await;
     let asked = there.wait().timeout(Duration::from_millis(10)).await;
     assert!(matches!(asked, Err(CallError::Timeout)));
+}
+
+#[tidings::test]
+async fn a_full_mailbox_that_rejects_refuses_what_comes_over_a_link_once() {
+    let builder = Builder::new().capacity(1).overflow(Overflow::Reject);
+    let full = builder.spawn(|mailbox: Mailbox<CounterMessage>| async move {
+        std::future::pending::<()>().await;
+        drop(mailbox);
+    });
+    let (_server, client) = pair(Exports::new().add("counter", &CounterRef::from(&full)));
+    let there: CounterRef = client.get("counter").await.unwrap();
+    there.add(1).await.unwrap();
+    let refused = there.get().timeout(LONG).await.unwrap_err();
+    assert!(matches!(refused, CallError::Full), "{refused}");
+    // As here: it is no other message because it came from elsewhere.
+    assert_eq!((full.queued(), full.overflowed()), (1, 1));
+    full.kill();
 }
 
 #[tidings::test]

@@ -76,12 +76,12 @@ pub(crate) async fn counter() -> (CounterRef, Link, Link, CounterRef) {
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 /// A peer that is moved by hand.
-pub(crate) fn peer() -> Session {
+pub(crate) fn peer(limits: Limits) -> Session {
     let identity = Identity {
         node: "peer".to_owned(),
         incarnation: 1,
         cluster: String::new(),
         codec: "postcard".to_owned(),
     };
-    Session::new(&identity, Limits::default(), Instant::now())
+    Session::new(&identity, limits, Instant::now())
 }

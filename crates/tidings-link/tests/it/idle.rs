@@ -8,8 +8,9 @@ use std::task::{Context, Poll, Waker};
 
 use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::CallError;
+use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Broken, Exports, Link, Options};
+use tidings_link::{Broken, Exports, Limits, Link, Options};
 
 use crate::help::CounterRef;
 use crate::turns::{Moved, Peer, calls, poll, up_over};
@@ -68,12 +69,18 @@ struct Stage {
 
 /// A link that is up and idle, in whose writes something may happen.
 fn stage() -> Stage {
+    stage_with(Limits::default())
+}
+
+/// The same, to a peer with these limits.
+fn stage_with(limits: Limits) -> Stage {
     let meanwhile = Meanwhile::default();
     let within = Arc::clone(&meanwhile);
-    let (peer, moved, link, there) = up_over(|pipe| Interrupted {
+    let interrupted = |pipe| Interrupted {
         pipe,
         meanwhile: within,
-    });
+    };
+    let (peer, moved, link, there) = up_over(interrupted, limits);
     Stage {
         peer: Arc::new(Mutex::new(peer)),
         moved: Arc::new(Mutex::new(Some(moved))),
@@ -111,6 +118,36 @@ fn an_answer_that_comes_while_a_caller_moves_the_link_is_read() {
     assert!(stage.meanwhile.lock().unwrap().is_none(), "it happened");
     assert_eq!(stage.run(), None);
     assert!(poll(&mut first[0]));
+}
+
+#[test]
+fn who_leaves_as_his_answer_comes_does_not_end_the_next_call_of_its_number() {
+    let stage = stage_with(Limits {
+        calls: 1,
+        ..Limits::default()
+    });
+    let leaves = calls(&stage.there, 1);
+    let begun = stage.hear();
+    // Its turn comes with the answer to the first.
+    let mut next = calls(&stage.there, 1);
+    assert!(stage.hear().is_empty());
+    let peer = Arc::clone(&stage.peer);
+    let answered = begun.clone();
+    happens(&stage.meanwhile, move || {
+        drop(leaves);
+        peer.lock().unwrap().answer(&answered);
+    });
+    // The driver writes what it says to this in the middle of its turn.
+    let mut peer = stage.peer.lock().unwrap();
+    peer.session.ping(Instant::now());
+    peer.say();
+    drop(peer);
+    assert_eq!(stage.run(), None);
+    assert!(stage.meanwhile.lock().unwrap().is_none(), "it happened");
+    assert_eq!(stage.hear(), begun, "the number is the same");
+    stage.peer.lock().unwrap().answer(&begun);
+    assert_eq!(stage.run(), None);
+    assert!(poll(&mut next[0]));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::io::{AsyncReadExt, AsyncWriteExt};
-use tidings::actor::{self, CallError, Exit};
+use tidings::actor::{self, CallError, Exit, SendError};
 use tidings::time::{Instant, at};
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Bind, Broken, Exports, Incoming, Limits, Link, Options, Session, link};
@@ -19,10 +19,12 @@ trait Book {
     async fn note(&mut self, n: u64);
     async fn enter(&mut self, n: u64) -> u64;
     async fn entered(&self) -> Vec<u64>;
+    async fn lend(&mut self, other: BookRef) -> ();
+    async fn lent(&self) -> Option<BookRef>;
 }
 
 #[derive(Default)]
-struct Pages(Vec<u64>);
+struct Pages(Vec<u64>, Option<BookRef>);
 
 impl Book for Pages {
     async fn note(&mut self, n: u64) {
@@ -34,6 +36,12 @@ impl Book for Pages {
     }
     async fn entered(&self) -> Vec<u64> {
         self.0.clone()
+    }
+    async fn lend(&mut self, other: BookRef) {
+        self.1 = Some(other);
+    }
+    async fn lent(&self) -> Option<BookRef> {
+        self.1.clone()
     }
 }
 
@@ -173,6 +181,26 @@ fn what_comes_after_a_gap_is_begun_when_the_peer_says_that_it_still_waits() {
     });
 }
 
+#[test]
+fn a_reference_that_is_sent_while_word_of_its_actors_end_is_on_its_way_is_to_one_that_has_ended() {
+    run(6, || async {
+        let (here, _server, _client, there, _) = slow(1_000, Limits::default()).await;
+        let other: BookRef = actor::start(Pages::default());
+        there.lend(other.clone()).await.unwrap();
+        assert!(here.lent().await.unwrap().unwrap().any().exit().is_none());
+        other.stop();
+        other.down().await;
+        tidings::after(Duration::from_millis(100)).await;
+        there.lend(other).await.unwrap();
+        let lent = here.lent().await.unwrap().unwrap();
+        assert!(matches!(lent.down().await, Exit::NoSuchActor));
+        let unsent = lent.note(1).await.unwrap_err();
+        assert!(matches!(unsent, SendError::Ended(_, Exit::NoSuchActor)));
+        // The message that carried it was like any other.
+        assert_eq!(there.enter(1).await.unwrap(), 1);
+    });
+}
+
 /// A peer by hand: what it says goes at once.
 struct Peer {
     session: Session,
@@ -182,7 +210,7 @@ struct Peer {
 
 impl Peer {
     fn new(pipe: Pipe) -> Self {
-        let session = peer();
+        let session = peer(Limits::default());
         Self {
             session,
             pipe,

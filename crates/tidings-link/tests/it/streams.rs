@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor::{self, CallError, Exit, Replies, Streaming, streaming};
-use tidings_link::{Broken, Exports, Grant, Limits, Link, Options};
+use tidings_link::{Broken, Exports, GetError, Grant, Limits, Link, Options, Unbound};
 
 use crate::faults::run;
 use crate::formats::Json;
@@ -175,6 +175,32 @@ fn streams_travel_both_ways_and_through_and_carry_references() {
         drop(replies);
         let why = feed.sum(broken).await.unwrap().unwrap_err();
         assert_eq!(why, CallError::NoReply.to_string());
+    });
+}
+
+mod changed {
+    //! The same interface, as it was before the items were others.
+
+    #[tidings::interface(remote)]
+    pub(super) trait Feed {
+        async fn count(&self, to: u32, room: u32) -> super::Streaming<u64>;
+    }
+}
+
+#[test]
+fn a_method_whose_items_changed_is_another_method() {
+    run(6, || async {
+        let (.., _server, client) = there(plain).await;
+        let refused = client.get::<changed::FeedRef>("feed").await.unwrap_err();
+        let changed = Unbound::Schema("count".to_owned());
+        assert_eq!(refused, GetError::Refused(changed));
+        // As PROTOCOL.md writes them, for those who are no program in Rust.
+        let shapes = tidings::remote::interface::<FeedMessage>().to_string();
+        assert!(shapes.contains("Feed.count(u32,u32)->*u32"), "{shapes}");
+        assert!(
+            shapes.contains("Feed.sum(*u32)->Result<u64|str>"),
+            "{shapes}"
+        );
     });
 }
 

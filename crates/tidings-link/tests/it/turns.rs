@@ -11,7 +11,7 @@ use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::CallError;
 use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Broken, Driver, Incoming, Link, Options, Session, link};
+use tidings_link::{Broken, Driver, Incoming, Limits, Link, Options, Session, link};
 
 use crate::help::{CounterRef, peer};
 
@@ -22,8 +22,8 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    pub(crate) fn new(pipe: Pipe) -> Self {
-        let session = peer();
+    pub(crate) fn new(pipe: Pipe, limits: Limits) -> Self {
+        let session = peer(limits);
         Self { session, pipe }
     }
 
@@ -165,16 +165,19 @@ pub(crate) fn calls(there: &CounterRef, n: usize) -> Vec<Call> {
 
 /// A link that is up, and a reference.
 fn up() -> (Peer, Moved, Link, CounterRef) {
-    up_over(|pipe| pipe)
+    up_over(|pipe| pipe, Limits::default())
 }
 
-/// As `up`, over what is made of the pipe.
-pub(crate) fn up_over<S>(stream: impl FnOnce(Pipe) -> S) -> (Peer, Moved, Link, CounterRef)
+/// As `up`, over what is made of the pipe, to a peer with these limits.
+pub(crate) fn up_over<S>(
+    stream: impl FnOnce(Pipe) -> S,
+    limits: Limits,
+) -> (Peer, Moved, Link, CounterRef)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (ours, theirs) = memory::pipe();
-    let mut peer = Peer::new(theirs);
+    let mut peer = Peer::new(theirs, limits);
     let (link, mut moved) = Moved::new(stream(ours));
     let mut get = Box::pin(link.get::<CounterRef>("counter"));
     for _ in 0..2 {
@@ -303,7 +306,7 @@ impl AsyncWrite for Endless {
 
 #[test]
 fn a_peer_that_never_stops_lets_others_have_their_turn() {
-    let mut peer = Peer::new(memory::pipe().0);
+    let mut peer = Peer::new(memory::pipe().0, Limits::default());
     peer.session.pong(0, Instant::now());
     let greeting = peer.session.output().to_vec();
     peer.session.written(greeting.len());

@@ -109,7 +109,7 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
 
 /// A call of the peer's, under way here.
 pub trait Served: Send {
-    /// Writes the answer if it is there, and gives how the call has ended.
+    /// Writes the answer, to where nothing is written yet, if it is there; gives how the call has ended.
     fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>>;
 
     /// Rings when there is an answer, or none will come.

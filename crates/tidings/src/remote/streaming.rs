@@ -226,7 +226,7 @@ impl<T: Serialize> Batch<T> {
     /// As many as make an answer that is not large, or one.
     fn write(&self, to: &mut Vec<u8>) -> Result<(), Malformed> {
         let mut items = std::mem::take(&mut lock(&self.state).taken);
-        let (start, mut count) = (to.len(), items.len());
+        let mut count = items.len();
         loop {
             let format = with(|port| {
                 port.begin();
@@ -237,10 +237,10 @@ impl<T: Serialize> Batch<T> {
                 with(|port| port.undo())?;
                 return Err(malformed);
             }
-            if count <= 1 || to.len() - start <= LARGE {
+            if count <= 1 || to.len() <= LARGE {
                 break;
             }
-            to.truncate(start);
+            to.clear();
             count /= 2;
         }
         items.drain(..count);
