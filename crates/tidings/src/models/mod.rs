@@ -10,6 +10,7 @@
 mod actor;
 mod biased;
 mod cancel;
+mod cell;
 mod chan;
 mod crowd;
 mod cycle;

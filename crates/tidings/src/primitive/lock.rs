@@ -208,3 +208,37 @@ impl<T> Drop for SpinGuard<'_, T> {
         self.raw.unlock();
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{AtomicU8, Ordering, Spin};
+    use crate::primitive::thread;
+
+    #[test]
+    fn who_comes_while_another_holds_it_waits_until_that_one_unlocks() {
+        const ROUNDS: u32 = 200;
+        for _ in 0..ROUNDS {
+            let (lock, came) = (Spin::new(), AtomicU8::new(0));
+            thread::scope(|scope| {
+                assert_eq!(lock.lock(1), 0);
+                scope.spawn(|| {
+                    let holder = lock.lock(2);
+                    came.store(10 + holder, Ordering::Relaxed);
+                    lock.unlock();
+                });
+                // Once it has tried, its name stands there.
+                let is_in = || came.load(Ordering::Relaxed) != 0;
+                while lock.holder.load(Ordering::Relaxed) == 1 && !is_in() {
+                    thread::yield_now();
+                }
+                for _ in 0..3 {
+                    thread::yield_now();
+                    assert!(!is_in(), "two are inside");
+                }
+                lock.unlock();
+            });
+            assert_eq!(came.into_inner(), 11, "it was told who held it");
+            assert_eq!(lock.lock(1), 0, "it is free");
+        }
+    }
+}

@@ -152,6 +152,15 @@ mod tests {
     use crate::primitive::atomic::AtomicBool;
 
     #[test]
+    fn a_park_with_a_timeout_takes_the_token_so_that_the_next_wait_is_one() {
+        let parker = Parker::current();
+        assert!(!parker.unpark());
+        parker.park_timeout(Duration::from_secs(3600));
+        assert!(parker.leave());
+        assert!(parker.unpark(), "it is away");
+    }
+
+    #[test]
     fn a_park_goes_on_when_its_thread_is_woken_for_no_reason() {
         let parker = Arc::new(Parker::current());
         let told = Arc::new(AtomicBool::new(false));
