@@ -4,6 +4,8 @@
 //! byte in both, and takes its whole size from both, so that the largest can be sent through a small
 //! window. Whoever takes messages gives the credit back in portions, a quarter of a window each.
 
+use tidings::remote::prefetch;
+
 use crate::limits::{Broken, Grant};
 use crate::numbers::{ByNumber, in_order};
 
@@ -63,6 +65,11 @@ impl Purse {
             link: Left::of(link),
             targets: ByNumber::default(),
         }
+    }
+
+    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    pub(crate) fn prefetch(&self) {
+        self.targets.values().take(1).for_each(prefetch);
     }
 
     pub(crate) fn may_send(&self, target: u32) -> May {
@@ -127,6 +134,11 @@ impl Ledger {
             link: Spent::default(),
             targets: ByNumber::default(),
         }
+    }
+
+    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    pub(crate) fn prefetch(&self) {
+        self.targets.values().take(1).for_each(prefetch);
     }
 
     /// A message begins to come.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_io::{AsyncRead, AsyncWrite};
+use tidings::remote::prefetch;
 use tidings::time::{Instant, at};
 
 use crate::hub::Hub;
@@ -173,6 +174,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
         }
+        prefetch(&*self.hub());
         self.time(cx)?;
         self.hub().session.begin_turn();
         if !left.is_empty() {
@@ -279,6 +281,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             self.input.resize(room, 0);
         }
         let (start, end) = self.filled;
+        // On its way while the system reads.
+        self.hub().prefetch();
+        prefetch(&self.input[end..self.input.len().min(end + 64)]);
         let stream = Pin::new(&mut self.stream);
         let n = match stream.poll_read(cx, &mut self.input[end..]) {
             Poll::Pending => return Ok(false),

@@ -11,7 +11,7 @@ use std::task::Waker;
 
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malformed, Pending};
-use tidings::remote::{Port, Request, Served, Wait};
+use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_at};
 use tidings::time::Instant;
 
 use crate::credit::May;
@@ -176,6 +176,29 @@ impl Hub {
         }
     }
 
+    /// Asks for the memory that the next message is likely to need: the first of everything, which on a
+    /// link with little to do is all there is.
+    pub(crate) fn prefetch(&self) {
+        self.session.prefetch();
+        if let Some(Some(waiting)) = self.pending.first()
+            && let Some(pending) = &waiting.pending
+        {
+            pending.prefetch();
+        }
+        first(&self.calls);
+        first(&self.due);
+        first(&self.room);
+        for out in self.exports.values().take(1) {
+            prefetch(out);
+            out.export.prefetch();
+        }
+        for known in self.imports.values().take(1) {
+            for proxy in known.proxies.iter().take(1) {
+                prefetch(proxy);
+            }
+        }
+    }
+
     fn waker(&self, due: Due) -> Waker {
         Waker::from(Arc::new(Bell {
             shared: Arc::clone(&self.shared),
@@ -277,6 +300,11 @@ impl Hub {
             self.session.answer(call, Err(why), &[]);
         }
     }
+}
+
+/// Asks for the memory that a vector begins with, also where nothing is yet.
+pub(crate) fn first<T>(of: &[T]) {
+    prefetch_at(of.as_ptr().cast());
 }
 
 impl Port for Hub {

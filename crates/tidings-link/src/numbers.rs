@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
+use crate::hub::first;
+
 /// A table by numbers, which the peer may have chosen.
 pub(crate) type ByNumber<T> = HashMap<u32, T, Multiply>;
 
@@ -71,6 +73,12 @@ impl Numbers {
             count: 0,
             limit,
         }
+    }
+
+    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    pub(crate) fn prefetch(&self) {
+        first(&self.used);
+        first(&self.free);
     }
 
     pub(crate) fn len(&self) -> u32 {

@@ -1,6 +1,8 @@
 //! What waits to be written, in three classes: control, answers, requests. What is urgent goes
 //! first, frame by frame, so that no answer ever waits behind requests.
 
+use crate::hub::first;
+
 /// How much is put together for one write.
 const CHUNK: usize = 64 << 10;
 
@@ -121,6 +123,12 @@ impl Outbox {
             }
             (self.wire, self.written) = (Vec::new(), 0);
         }
+    }
+
+    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    pub(crate) fn prefetch(&self) {
+        first(&self.requests.bytes);
+        first(&self.answers.bytes);
     }
 
     /// How much waits, in bytes.

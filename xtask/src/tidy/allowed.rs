@@ -142,6 +142,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "the guard of the spin lock hands out its value",
     ),
     (
+        "crates/tidings/src/primitive/prefetch.rs",
+        "a hint to the processor, of any address",
+    ),
+    (
         "crates/tidings/src/primitive/slab.rs",
         "the free list runs through slots that are never given back",
     ),

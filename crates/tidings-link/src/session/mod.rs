@@ -285,6 +285,15 @@ impl Session {
         self.calls.len() as usize
     }
 
+    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    pub(crate) fn prefetch(&self) {
+        self.calls.prefetch();
+        self.served.prefetch();
+        self.out.prefetch();
+        self.purse.prefetch();
+        self.ledger.prefetch();
+    }
+
     /// A turn of the driver begins.
     pub(crate) fn begin_turn(&mut self) {
         self.told = false;

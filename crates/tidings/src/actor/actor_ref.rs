@@ -155,7 +155,7 @@ impl<M: Send + 'static> ActorRef<M> {
 
 impl<I: Send + 'static> Recipient<I> {
     #[inline(always)]
-    fn inlet(&self) -> &dyn Inlet<I> {
+    pub(super) fn inlet(&self) -> &dyn Inlet<I> {
         self.address.inlet()
     }
 

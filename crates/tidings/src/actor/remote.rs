@@ -17,6 +17,7 @@ use super::{Builder, next_id};
 use crate::channel::bell::Door;
 use crate::channel::oneshot;
 use crate::primitive::Arc;
+use crate::primitive::prefetch::prefetch;
 use crate::time::Instant;
 use crate::trace::Trace;
 
@@ -62,6 +63,11 @@ impl<R: 'static> Reply<R> {
     /// Answers with an error.
     pub(crate) fn fail(self, why: CallError) {
         leaving(why, || drop(self));
+    }
+
+    /// Asks for the memory that the answer needs.
+    pub(crate) fn prefetch(&self) {
+        self.sender().prefetch();
     }
 }
 
@@ -148,6 +154,11 @@ impl<I: Send + 'static> Recipient<I> {
     /// Does a full mailbox refuse messages, rather than have senders wait?
     pub(crate) fn rejects(&self) -> bool {
         self.life().overflow != super::Overflow::Wait
+    }
+
+    /// Asks for the memory that a message to it needs.
+    pub(crate) fn prefetch(&self) {
+        prefetch(self.inlet());
     }
 }
 

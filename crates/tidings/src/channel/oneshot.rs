@@ -19,6 +19,8 @@ use crate::event::offer::Waiters;
 use crate::event::{Attempt, Event, Sync, into_future, waits};
 #[cfg(feature = "remote")]
 use crate::primitive::Arc;
+#[cfg(feature = "remote")]
+use crate::primitive::prefetch::prefetch;
 use crate::primitive::slab;
 use crate::sched::{books, record};
 use crate::task::here;
@@ -136,6 +138,12 @@ unsafe impl<T: Send> Send for Sender<T> {}
 unsafe impl<T: Send> std::marker::Sync for Sender<T> {}
 
 impl<T> Sender<T> {
+    /// Asks for the memory that a value needs.
+    #[cfg(feature = "remote")]
+    pub(crate) fn prefetch(&self) {
+        prefetch(self.chan());
+    }
+
     fn chan(&self) -> &Cell<T> {
         // SAFETY: the cell lives until both halves are gone.
         unsafe { self.cell.as_ref() }

@@ -16,6 +16,7 @@ use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
 use super::readiness::{Direction, Readiness};
+use crate::primitive::prefetch::{lines, prefetch};
 use crate::primitive::{Arc, Mutex, MutexGuard, lock};
 use crate::task::wake_quietly;
 
@@ -29,6 +30,8 @@ const FIRST: usize = 2;
 const HALF: u32 = usize::BITS / 2;
 /// Events taken at once.
 const BATCH: usize = 256;
+/// So much of a task that is woken is asked for: its header, and what its poll begins with.
+const TASK: usize = 192;
 
 /// See the module.
 #[derive(Debug)]
@@ -150,10 +153,20 @@ impl Driver {
             return;
         }
         let sources = lock(&self.sources);
+        // Of a batch all are asked for before the first is looked at.
+        for event in &turn.events {
+            if let Some(readiness) = sources.get(event.token()) {
+                prefetch(&**readiness);
+            }
+        }
         for event in &turn.events {
             if let Some(readiness) = sources.get(event.token()) {
                 note(event, readiness, wakers);
             }
+        }
+        // And so are the tasks.
+        for waker in wakers.iter() {
+            lines(waker.data().cast(), TASK);
         }
     }
 

@@ -12,6 +12,11 @@ mod leaning;
 mod lock;
 mod padded;
 mod parker;
+#[cfg(any(
+    feature = "remote",
+    all(feature = "net", unix, not(any(loom, shuttle)))
+))]
+pub(crate) mod prefetch;
 mod section;
 pub(crate) mod slab;
 #[cfg(tidings_tsan)]

@@ -43,6 +43,9 @@ pub trait Export: Send + Sync {
 
     /// Why it ended.
     fn exit(&self) -> Option<Exit>;
+
+    /// Asks for the memory that a message to the actor needs.
+    fn prefetch(&self) {}
 }
 
 impl fmt::Debug for dyn Export {
@@ -104,6 +107,10 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
 
     fn exit(&self) -> Option<Exit> {
         self.recipient.exit()
+    }
+
+    fn prefetch(&self) {
+        self.recipient.prefetch();
     }
 }
 

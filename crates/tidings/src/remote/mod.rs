@@ -68,6 +68,8 @@ pub use schema::{Describe, Schema};
 
 #[doc(hidden)]
 pub use crate::channel::bell::Door;
+#[doc(hidden)]
+pub use crate::primitive::prefetch::{prefetch, prefetch_at};
 
 use crate::actor::{CallError, Reply};
 use crate::primitive::{Mutex, OnceLock, lock};

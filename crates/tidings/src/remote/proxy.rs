@@ -31,6 +31,9 @@ pub trait Pending: Send {
     /// Has the caller gone?
     fn is_closed(&self) -> bool;
 
+    /// Asks for the memory that an answer needs.
+    fn prefetch(&self) {}
+
     /// Rings when the caller has gone.
     fn hang_bell(&self, door: Arc<dyn Door>, key: u32);
 }
@@ -75,6 +78,10 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
 
     fn is_closed(&self) -> bool {
         self.0.is_closed()
+    }
+
+    fn prefetch(&self) {
+        self.0.prefetch();
     }
 
     fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {

@@ -1,0 +1,41 @@
+//! Memory that is needed soon is asked for while there is something else to do: of what a thousand
+//! sockets need, little is still in the cache when their turn comes, and one miss after the other is
+//! waited for where several at once would take no longer. Used by the poller, and by links.
+
+use std::mem::size_of_val;
+
+/// Asks for the memory of a value. It changes nothing but the time that the next look takes.
+#[inline(always)]
+pub fn prefetch<T: ?Sized>(value: &T) {
+    lines(std::ptr::from_ref(value).cast(), size_of_val(value));
+}
+
+/// As `prefetch`, of the line at this address, if there is one.
+#[cfg(feature = "remote")]
+#[inline(always)]
+pub fn prefetch_at(address: *const u8) {
+    line(address);
+}
+
+/// As `prefetch`, of whatever lies there, if anything does.
+#[inline(always)]
+pub(crate) fn lines(from: *const u8, bytes: usize) {
+    const LINE: usize = 64;
+    let mut at = from.map_addr(|at| at & !(LINE - 1));
+    while at.addr() < from.addr().wrapping_add(bytes) {
+        line(at);
+        at = at.wrapping_add(LINE);
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+fn line(at: *const u8) {
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    // SAFETY: a hint, of any address: what is not there is not asked for. SSE is part of x86-64.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+}
+
+#[cfg(not(all(target_arch = "x86_64", not(miri))))]
+#[inline(always)]
+fn line(_: *const u8) {}
