@@ -25,15 +25,8 @@ use copies::{Copies, SWITCH};
 use list::Mutant;
 use page::Fate;
 
-/// The parts whose mutants have all been killed or argued: what is run when no file is named.
-const THROUGH: &[&str] = &[
-    "event/",
-    "channel/",
-    "sync/",
-    "cancel.rs",
-    "scope/",
-    "task/",
-];
+/// What is run when no file is named: all.
+const ALL: &[&str] = &[""];
 /// Cheapest first.
 const PROGRAMS: &[&str] = &[
     "it",
@@ -85,7 +78,7 @@ pub(super) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             files => break files,
         };
     };
-    let filters = if filters.is_empty() { THROUGH } else { filters };
+    let filters = if filters.is_empty() { ALL } else { filters };
     let mutants = list::all(filters)?;
     if mutants.is_empty() {
         return Err("no mutant is meant".to_owned());
