@@ -283,5 +283,8 @@ fn a_stale_wake_is_at_most_spurious() {
             1,
             "its own wake is not lost"
         );
+        // Its handle is its own, too.
+        assert!(task.state.is_joined() && !task.state.leave(true));
+        assert!(task.state.ends_alone());
     });
 }

@@ -408,3 +408,31 @@ impl Drop for Armed {
         drop(unsafe { Box::from_raw(node.as_ptr()) });
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Deadline, Instant, Timers, Waker};
+
+    #[test]
+    fn timers_are_idle_when_each_that_was_armed_is_taken_back_or_has_expired() {
+        let (mut timers, mut due, mut dead) = (Timers::default(), Vec::new(), Vec::new());
+        assert!(timers.is_idle());
+        for looks in [false, true] {
+            let hour = Deadline::After(Duration::from_secs(3600));
+            let node = timers.arm(hour, Waker::noop().clone());
+            if looks {
+                timers.refresh(Instant::from_nanos(1), &mut due, &mut dead);
+            }
+            assert!(!timers.is_idle());
+            assert!(timers.cancel(node).is_some());
+            assert!(timers.is_idle());
+        }
+        let node = timers.arm(Deadline::At(Instant::from_nanos(1)), Waker::noop().clone());
+        timers.refresh(Instant::from_nanos(1 << 20), &mut due, &mut dead);
+        assert_eq!((due.len(), dead.len()), (1, 0));
+        assert!(timers.is_idle());
+        assert!(timers.cancel(node).is_none(), "it has expired");
+    }
+}
