@@ -420,7 +420,8 @@ mod tests {
     use std::ptr;
     use std::task::Wake;
 
-    use super::super::cell::Cell;
+    use super::super::cell::{Cell, Task};
+    use super::super::state::At;
     use super::*;
     use crate::primitive::Arc;
 
@@ -452,5 +453,17 @@ mod tests {
         // SAFETY: who makes a task has the right to run it.
         unsafe { Cell::<Ready<()>>::end(header) };
         assert_eq!(Arc::strong_count(&there), 1, "it is dropped");
+    }
+    #[test]
+    fn a_task_knows_who_ran_it_last_and_has_no_home_once_it_is_let_go() {
+        let (task, handle) = Task::new(std::future::ready(()), ptr::null(), Location::caller());
+        let ran = [1, 1, 2].map(|worker| task.set_ran_on(worker));
+        assert_eq!(ran, [true, false, true]);
+        let state = handle.state();
+        assert!(state.move_to(state.look(), 3).is_some());
+        task.let_go(At::new(Some(3)));
+        assert_eq!(state.look().home(), 0);
+        task.cancel();
+        assert!(handle.is_finished());
     }
 }
