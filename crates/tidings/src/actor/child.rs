@@ -123,8 +123,9 @@ where
 {
     fn start(&mut self, guardian: Guardian) {
         let life = self.receiver.beside();
-        life.begin(guardian);
+        // First: who hears that the life has begun may send at once.
         self.receiver.reopen();
+        life.begin(guardian);
         let mailbox = Mailbox::of_child(self.receiver.clone());
         let body = Arc::clone(&self.body);
         // In the child's task: a panic of the function is the child's.

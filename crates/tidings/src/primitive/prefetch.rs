@@ -5,6 +5,10 @@
 use std::mem::size_of_val;
 
 /// Asks for the memory of a value. It changes nothing but the time that the next look takes.
+#[cfg_attr(
+    not(feature = "remote"),
+    expect(unreachable_pub, reason = "it is re-exported for links alone")
+)]
 #[inline(always)]
 pub fn prefetch<T: ?Sized>(value: &T) {
     lines(std::ptr::from_ref(value).cast(), size_of_val(value));

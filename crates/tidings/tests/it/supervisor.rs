@@ -2,11 +2,14 @@
 //! What OTP's own suite says of supervisors is in `tests/upstream`.
 
 use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::both::{on_all, run, seeded, watchdog};
 use tidings::actor::{
-    ActorRef, Backoff, Child, ChildCount, Exit, Mailbox, Shutdown, Strategy, Supervisor,
+    ActorRef, Backoff, Child, ChildCount, Exit, Mailbox, SendError, Shutdown, Strategy, Supervisor,
     SupervisorRef,
 };
 use tidings::time::Instant;
@@ -102,6 +105,45 @@ fn a_restart_that_is_due_now_is_made_now() {
             assert_eq!(start.elapsed(), wait);
         });
     }
+}
+
+/// Sends as soon as it is woken, wherever that is.
+struct Eager {
+    actor: ActorRef<()>,
+    sent: Mutex<Option<Result<(), SendError<()>>>>,
+}
+
+impl Wake for Eager {
+    fn wake(self: Arc<Self>) {
+        *self.sent.lock().unwrap() = Some(self.actor.try_send(()));
+    }
+}
+
+#[test]
+fn who_hears_of_a_restart_finds_the_mailbox_open() {
+    on_all(|| async {
+        let (actor, child) = worker();
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        supervisor.started().await.unwrap().unwrap();
+        let eager = Arc::new(Eager {
+            actor: actor.clone(),
+            sent: Mutex::default(),
+        });
+        let restarted = pin!(actor.restarted(1).into_future());
+        let waker = Waker::from(Arc::clone(&eager));
+        assert!(
+            restarted
+                .poll(&mut Context::from_waker(&waker))
+                .is_pending()
+        );
+        // In order, which closes it until the next life.
+        actor.stop();
+        while eager.sent.lock().unwrap().is_none() {
+            yield_now().await;
+        }
+        let sent = eager.sent.lock().unwrap().take();
+        assert!(matches!(sent, Some(Ok(()))), "{sent:?}");
+    });
 }
 
 #[test]
