@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn the_owner_and_another_are_never_inside_at_once() {
-        const TIMES: u64 = 300_000;
+        const TIMES: u64 = 30_000;
         let biased = Arc::new(Biased::new((0, 0)));
         let (owned, over) = (Arc::clone(&biased), Arc::new(AtomicBool::new(false)));
         let ends = Arc::clone(&over);
