@@ -11,7 +11,7 @@ use std::task::Waker;
 
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malformed, Pending};
-use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_at};
+use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first};
 use tidings::time::Instant;
 
 use crate::credit::May;
@@ -185,9 +185,9 @@ impl Hub {
         {
             pending.prefetch();
         }
-        first(&self.calls);
-        first(&self.due);
-        first(&self.room);
+        prefetch_first(&self.calls);
+        prefetch_first(&self.due);
+        prefetch_first(&self.room);
         for out in self.exports.values().take(1) {
             prefetch(out);
             out.export.prefetch();
@@ -300,11 +300,6 @@ impl Hub {
             self.session.answer(call, Err(why), &[]);
         }
     }
-}
-
-/// Asks for the memory that a vector begins with, also where nothing is yet.
-pub(crate) fn first<T>(of: &[T]) {
-    prefetch_at(of.as_ptr().cast());
 }
 
 impl Port for Hub {

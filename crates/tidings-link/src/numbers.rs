@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
-use crate::hub::first;
+use tidings::remote::prefetch_first;
 
 /// A table by numbers, which the peer may have chosen.
 pub(crate) type ByNumber<T> = HashMap<u32, T, Multiply>;
@@ -77,8 +77,8 @@ impl Numbers {
 
     /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
     pub(crate) fn prefetch(&self) {
-        first(&self.used);
-        first(&self.free);
+        prefetch_first(&self.used);
+        prefetch_first(&self.free);
     }
 
     pub(crate) fn len(&self) -> u32 {

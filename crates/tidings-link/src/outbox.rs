@@ -1,7 +1,7 @@
 //! What waits to be written, in three classes: control, answers, requests. What is urgent goes
 //! first, frame by frame, so that no answer ever waits behind requests.
 
-use crate::hub::first;
+use tidings::remote::prefetch_first;
 
 /// How much is put together for one write.
 const CHUNK: usize = 64 << 10;
@@ -127,8 +127,8 @@ impl Outbox {
 
     /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
     pub(crate) fn prefetch(&self) {
-        first(&self.requests.bytes);
-        first(&self.answers.bytes);
+        prefetch_first(&self.requests.bytes);
+        prefetch_first(&self.answers.bytes);
     }
 
     /// How much waits, in bytes.

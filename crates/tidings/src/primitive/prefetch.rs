@@ -14,11 +14,11 @@ pub fn prefetch<T: ?Sized>(value: &T) {
     lines(std::ptr::from_ref(value).cast(), size_of_val(value));
 }
 
-/// As `prefetch`, of the line at this address, if there is one.
+/// As `prefetch`, of where a list begins, also if nothing is there yet.
 #[cfg(feature = "remote")]
 #[inline(always)]
-pub fn prefetch_at(address: *const u8) {
-    line(address);
+pub fn prefetch_first<T>(of: &[T]) {
+    line(of.as_ptr().cast());
 }
 
 /// As `prefetch`, of whatever lies there, if anything does.

@@ -69,7 +69,7 @@ pub use schema::{Describe, Schema};
 #[doc(hidden)]
 pub use crate::channel::bell::Door;
 #[doc(hidden)]
-pub use crate::primitive::prefetch::{prefetch, prefetch_at};
+pub use crate::primitive::prefetch::{prefetch, prefetch_first};
 
 use crate::actor::{CallError, Reply};
 use crate::primitive::{Mutex, OnceLock, lock};

@@ -82,6 +82,21 @@ fn a_cycle_through_reentrant_handlers_is_not_refused() {
     });
 }
 
+/// An actor that asks another when it is told to, is answered by that one's task, and answers then.
+fn asks_in_time<M: Send + 'static>(
+    to: &ActorRef<M>,
+    ask: fn(Plain) -> M,
+) -> (Sender<()>, ActorRef<Plain>) {
+    let (go, begin) = oneshot::<()>();
+    let to = to.clone();
+    let other = actor::spawn(move |mailbox: Mailbox<Plain>| async move {
+        begin.await.unwrap();
+        assert_eq!(to.call(ask).await.unwrap(), BY_TASK);
+        answer(mailbox).await;
+    });
+    (go, other)
+}
+
 /// `a` handles a message that it had stashed, when it has taken another and given its reply away:
 /// it calls who waits for that reply.
 #[test]
@@ -123,13 +138,7 @@ fn a_reply_given_away_before_a_stashed_message_does_not_close_a_cycle() {
                 let back = other.call(|reply| reply).await.unwrap();
                 reply.send(back).unwrap();
             });
-            let (go, begin) = oneshot::<()>();
-            let to = a.clone();
-            let other = actor::spawn(|mailbox: Mailbox<Plain>| async move {
-                begin.await.unwrap();
-                assert_eq!(to.call(Late::Give).await.unwrap(), BY_TASK);
-                answer(mailbox).await;
-            });
+            let (go, other) = asks_in_time(&a, Late::Give);
             // The first comes first.
             let call = a.call(|reply| Late::Call(other, reply)).into_future();
             let (back, ()) = futures::join!(call, async { go.send(()).unwrap() });
@@ -172,13 +181,7 @@ fn a_reply_kept_before_a_message_that_was_passed_over_does_not_close_a_cycle() {
                 let back = other.call(|reply| reply).await.unwrap();
                 reply.send(back).unwrap();
             });
-            let (go, begin) = oneshot::<()>();
-            let to = a.clone();
-            let other = actor::spawn(|mailbox: Mailbox<Plain>| async move {
-                begin.await.unwrap();
-                assert_eq!(to.call(Late::Keep).await.unwrap(), BY_TASK);
-                answer(mailbox).await;
-            });
+            let (go, other) = asks_in_time(&a, Late::Keep);
             // The first comes first.
             let call = a.call(|reply| Late::Call(other, reply)).into_future();
             let answers = async {
