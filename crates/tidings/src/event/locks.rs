@@ -7,6 +7,8 @@ use super::made::Made;
 #[cfg(not(loom))]
 use crate::primitive::LeaningLock as Raw;
 #[cfg(loom)]
+use crate::primitive::Met;
+#[cfg(loom)]
 use crate::primitive::RawLock as Raw;
 
 /// The lock of a source, as choices see it.
@@ -62,9 +64,11 @@ impl Lock {
         // Models of those who use it have a lock of loom's; `models/leaning.rs` explores this one.
         #[cfg(loom)]
         let me = me.name;
-        let holder = self.raw.lock(me);
-        if holder != 0 {
-            crate::sched::contended(holder);
+        let met = self.raw.lock(me);
+        #[cfg(loom)]
+        let met = Met::holder(met);
+        if let Some(whom) = met {
+            crate::sched::met(whom);
         }
     }
 

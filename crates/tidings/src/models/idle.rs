@@ -1,6 +1,6 @@
 //! `sched/idle.rs`: a push is taken by somebody who is awake, or somebody is woken for it.
 //!
-//! The workers here do what `sched/worker.rs` does when it runs out of work. A worker that has
+//! The workers here do what `sched/search.rs` does when it runs out of work. A worker that has
 //! taken a task counts as busy for ever (a long poll), so a push that was left to it, or a
 //! sleeper that nobody wakes, shows as loom's deadlock.
 //!
@@ -121,13 +121,33 @@ impl Pool {
         poller.poll(false).then_some(EDGE)
     }
 
-    /// As `Worker::sleep`. `true`: it has heard of an edge.
+    /// As `Worker::idle`, of one that is sated: it has not searched, and takes no more than its own.
+    fn idle_sated(&self, index: usize) -> Option<usize> {
+        self.sleep_as(index, true);
+        let found = self.steal();
+        self.idle.found();
+        found
+    }
+
     fn sleep(&self, index: usize) -> bool {
+        self.sleep_as(index, false)
+    }
+
+    /// As `Worker::sleep`. `true`: it has heard of an edge.
+    fn sleep_as(&self, index: usize, sated: bool) -> bool {
         let parker = self.parkers[index].get_or_init(Parker::current);
         let mut heard = false;
-        self.idle.fall_asleep(index);
+        if sated {
+            self.idle.fall_asleep_sated(index);
+        } else {
+            self.idle.fall_asleep(index);
+        }
         loop {
-            if self.has_work() || self.taken.load(Ordering::Relaxed) == self.all {
+            let work = match sated {
+                true => self.inboxes[index].load(Ordering::Relaxed) != 0,
+                false => self.has_work(),
+            };
+            if work || self.taken.load(Ordering::Relaxed) == self.all {
                 super::note("saw the push before it slept");
                 break;
             }
@@ -201,6 +221,24 @@ fn a_push_wakes_a_worker_that_falls_asleep() {
     ];
     explore("idle", OUTCOMES, || {
         one_worker(Pool::new(), 1, |pool| pool.push(0));
+    });
+}
+
+/// Its own inbox: those of others it leaves to them, for a time that no model has.
+#[test]
+fn a_push_wakes_a_worker_that_is_sated() {
+    const OUTCOMES: &[&str] = &[
+        "woken",
+        "saw the push before it slept",
+        "nobody needs to be woken",
+    ];
+    explore("idle/sated", OUTCOMES, || {
+        let pool = Pool::new();
+        let worker = Arc::clone(&pool);
+        let worker = fork(move || while worker.idle_sated(0).is_none() {});
+        pool.push(0);
+        worker.join().unwrap();
+        assert!(pool.idle.all(0), "nobody searches or sleeps");
     });
 }
 

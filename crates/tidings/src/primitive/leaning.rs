@@ -56,6 +56,23 @@ impl Me {
     };
 }
 
+/// Another thread that is met at a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Met {
+    /// It held the lock when we came, and called itself so.
+    Holder(u8),
+    /// A worker that had the lock last.
+    Before,
+}
+
+impl Met {
+    /// Who holds a [`RawLock`]: 0, nobody.
+    #[inline(always)]
+    pub(crate) fn holder(name: u8) -> Option<Self> {
+        (name != 0).then_some(Self::Holder(name))
+    }
+}
+
 /// A number that no other thread has, as long as this is kept. Who has it after us comes after us,
 /// and is the owner of what leans towards us.
 #[derive(Debug)]
@@ -147,9 +164,9 @@ impl LeaningLock {
         }
     }
 
-    /// Locks. Gives who held it when we came, if that was seen: 0, nobody.
+    /// Locks. Gives another thread that was met here, if one was.
     #[inline(always)]
-    pub(crate) fn lock(&self, me: Me) -> u8 {
+    pub(crate) fn lock(&self, me: Me) -> Option<Met> {
         // RELAXED: a hint; it is looked at again.
         if self.whose.load(Ordering::Relaxed) == me.id {
             self.busy.store(true, Ordering::Relaxed);
@@ -157,7 +174,7 @@ impl LeaningLock {
             barrier::free();
             // RELAXED: what says that it is ours is our own store, and since then nobody else was inside.
             if self.whose.load(Ordering::Relaxed) == me.id {
-                return 0;
+                return None;
             }
             #[cfg(all(test, loom))]
             crate::models::note("the owner was late");
@@ -173,17 +190,18 @@ impl LeaningLock {
     }
 
     /// As everybody.
-    fn lock_openly(&self, me: Me) -> u8 {
+    fn lock_openly(&self, me: Me) -> Option<Met> {
         let holder = self.spin.lock(me.name);
         // RELAXED: written by holders of `spin`, of which we are one.
         if self.whose.load(Ordering::Relaxed) != NOBODY {
             self.revoke();
         }
         // SAFETY: we hold `spin`, and it leans towards nobody.
-        if self.habit.with_mut(|habit| unsafe { (*habit).note(me.id) }) {
+        let (before, leans) = self.habit.with_mut(|habit| unsafe { (*habit).note(me.id) });
+        if leans {
             self.lean(me.id);
         }
-        holder
+        Met::holder(holder).or(before)
     }
 
     /// The caller holds `spin`.
@@ -228,15 +246,16 @@ impl LeaningLock {
 }
 
 impl Habit {
-    /// `id` has come. Is the lock to lean towards it?
+    /// `id` has come. Was another worker here before it, and is the lock to lean towards it?
     #[inline(always)]
-    fn note(&mut self, id: u8) -> bool {
+    fn note(&mut self, id: u8) -> (Option<Met>, bool) {
         if self.last != id {
+            let workers = self.last != PASSING && id != PASSING;
             (self.last, self.streak) = (id, 0);
-            return false;
+            return (workers.then_some(Met::Before), false);
         }
         self.streak += 1;
-        self.streak >= self.enough && self.settle(id)
+        (None, self.streak >= self.enough && self.settle(id))
     }
 
     #[cold]

@@ -29,7 +29,7 @@ pub(crate) use cell::UnsafeCell;
 pub(crate) use cell::freed;
 #[cfg(any(test, not(loom)))]
 pub(crate) use leaning::LeaningLock;
-pub(crate) use leaning::{Me, Seat};
+pub(crate) use leaning::{Me, Met, Seat};
 #[cfg(all(test, loom))]
 pub(crate) use lock::Spin;
 pub(crate) use lock::{ANYBODY, RawLock, SpinGuard, SpinLock};

@@ -8,26 +8,28 @@
 //! A wake-up costs the waker about 12 us (futex, halted core), so at most one worker searches
 //! on behalf of a push, and a searcher that finds more than it can use wakes the next.
 
-use crate::primitive::atomic::{AtomicUsize, Ordering, fence};
+use crate::primitive::atomic::{AtomicU64, Ordering, fence};
 use crate::primitive::explored::{Mutex, lock};
 
-const SEARCHING: usize = 1;
-const SLEEPING: usize = 1 << 16;
+const SEARCHING: u64 = 1;
+const SLEEPING: u64 = 1 << 16;
+/// Sleeping, and not to be given the work of others (`appetite.rs`).
+const SATED: u64 = 1 << 32;
 
 /// The workers that do not run a task.
 #[derive(Debug)]
 pub(crate) struct Idle {
-    /// Searching in the low half, sleeping in the high half. Read by every worker at every
+    /// Searching, sleeping, and sleeping sated, from the low bits on. Read by every worker at every
     /// turn, written only when a worker runs out of work: a shared line that rarely moves.
-    counts: AtomicUsize,
-    /// The sleepers; the last to fall asleep is woken first, its cache is warmest.
-    sleepers: Mutex<Vec<usize>>,
+    counts: AtomicU64,
+    /// The sleepers, and as what they count; the last to fall asleep is woken first, its cache is warmest.
+    sleepers: Mutex<Vec<(usize, u64)>>,
 }
 
 impl Idle {
     pub(crate) fn new() -> Self {
         Self {
-            counts: AtomicUsize::new(0),
+            counts: AtomicU64::new(0),
             sleepers: Mutex::new(Vec::new()),
         }
     }
@@ -36,7 +38,7 @@ impl Idle {
     #[inline(always)]
     pub(crate) fn is_hungry(&self) -> bool {
         // RELAXED: a hint; a busy worker asks again at its next turn.
-        self.counts.load(Ordering::Relaxed) != 0
+        !self.counts.load(Ordering::Relaxed).is_multiple_of(SATED)
     }
 
     /// After a push: the sleeper to wake, if the push needs one. The caller unparks it.
@@ -54,9 +56,9 @@ impl Idle {
     pub(crate) fn wake_one(&self) -> Option<usize> {
         // Counted under the lock: the sleeper may stand up and find work before we go on.
         let mut sleepers = lock(&self.sleepers);
-        let worker = sleepers.pop()?;
+        let (worker, counted) = sleepers.pop()?;
         self.counts
-            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+            .fetch_add(SEARCHING.wrapping_sub(counted), Ordering::SeqCst);
         Some(worker)
     }
 
@@ -71,12 +73,12 @@ impl Idle {
     /// Makes a sleeper a searcher; `false` if it is not on the list.
     fn remove(&self, worker: usize) -> bool {
         let mut sleepers = lock(&self.sleepers);
-        let Some(index) = sleepers.iter().rposition(|&sleeper| sleeper == worker) else {
+        let Some(index) = sleepers.iter().rposition(|&(index, _)| index == worker) else {
             return false;
         };
-        sleepers.remove(index);
+        let (_, counted) = sleepers.remove(index);
         self.counts
-            .fetch_add(SEARCHING.wrapping_sub(SLEEPING), Ordering::SeqCst);
+            .fetch_add(SEARCHING.wrapping_sub(counted), Ordering::SeqCst);
         true
     }
 
@@ -96,10 +98,20 @@ impl Idle {
     /// A searcher goes to sleep. It must look at all queues once more before it parks, and call
     /// [`stand_up`](Self::stand_up) if it finds something there or parks no longer.
     pub(crate) fn fall_asleep(&self, worker: usize) {
+        self.sleep(worker, SLEEPING, SEARCHING);
+    }
+
+    /// A worker sleeps, and leaves the work of others to them. It has not searched, so no push was left to it;
+    /// as in [`fall_asleep`](Self::fall_asleep) it must look once more, but only at queues of its own.
+    pub(crate) fn fall_asleep_sated(&self, worker: usize) {
+        self.sleep(worker, SATED, 0);
+    }
+
+    fn sleep(&self, worker: usize, counted: u64, before: u64) {
         let mut sleepers = lock(&self.sleepers);
-        sleepers.push(worker);
+        sleepers.push((worker, counted));
         self.counts
-            .fetch_add(SLEEPING.wrapping_sub(SEARCHING), Ordering::SeqCst);
+            .fetch_add(counted.wrapping_sub(before), Ordering::SeqCst);
         drop(sleepers);
         // ORD idle: fence; pairs with the fence in pushed.
         fence(Ordering::SeqCst);
@@ -119,23 +131,31 @@ impl Idle {
 
     /// The sleeper that would be woken next; it stays one.
     pub(crate) fn any_sleeper(&self) -> Option<usize> {
-        lock(&self.sleepers).last().copied()
+        lock(&self.sleepers).last().map(|&(worker, _)| worker)
     }
 
     /// Is this worker asleep, and nobody has woken it?
     pub(crate) fn is_sleeping(&self, worker: usize) -> bool {
-        lock(&self.sleepers).contains(&worker)
+        let sleepers = lock(&self.sleepers);
+        sleepers.iter().any(|&(sleeper, _)| sleeper == worker)
     }
 
     /// Does every one of `workers` sleep?
     pub(crate) fn all_asleep(&self, workers: usize) -> bool {
-        self.counts.load(Ordering::SeqCst) == workers * SLEEPING
+        self.count() == (0, workers)
     }
 
     /// Does every one of `workers` search or sleep?
     pub(crate) fn all(&self, workers: usize) -> bool {
+        let (searching, sleeping) = self.count();
+        searching + sleeping == workers
+    }
+
+    /// Who searches, and who sleeps, sated or not.
+    fn count(&self) -> (usize, usize) {
         let counts = self.counts.load(Ordering::SeqCst);
-        counts % SLEEPING + counts / SLEEPING == workers
+        let sleeping = counts % SATED / SLEEPING + counts / SATED;
+        ((counts % SLEEPING) as usize, sleeping as usize)
     }
 }
 
@@ -167,6 +187,30 @@ mod tests {
         assert!(idle.all(1) && !idle.all_asleep(1));
         idle.found();
         assert!(!idle.is_hungry());
+    }
+
+    #[test]
+    fn who_is_sated_sleeps_and_is_woken_as_others_but_is_not_hungry() {
+        let idle = Idle::new();
+        idle.fall_asleep_sated(2);
+        assert!(!idle.is_hungry() && idle.has_sleepers());
+        assert!(idle.is_sleeping(2) && idle.all(1) && idle.all_asleep(1));
+        idle.start_search();
+        idle.fall_asleep(3);
+        assert!(idle.is_hungry() && idle.all_asleep(2) && !idle.all_asleep(1));
+        assert!(idle.wake_this(3));
+        assert!(idle.is_hungry() && idle.all(2) && !idle.all_asleep(2));
+        idle.found();
+        assert!(!idle.is_hungry());
+        assert_eq!((idle.any_sleeper(), idle.pushed()), (Some(2), Some(2)));
+        assert!(idle.is_hungry() && !idle.has_sleepers());
+        idle.found();
+        // Of its own accord.
+        idle.fall_asleep_sated(2);
+        idle.stand_up(2);
+        assert!(idle.is_hungry() && !idle.is_sleeping(2));
+        idle.found();
+        assert!(idle.all(0));
     }
 
     #[test]

@@ -14,19 +14,18 @@
 //!
 //! Sharing: a neighbour takes from the inbox only, so private work costs no atomics. The worker
 //! moves the older half of its work to the inbox when somebody is hungry: new tasks at once
-//! (they are likely independent; a few stay for a while, where the last ones talked to those
-//! that stayed: [`Few`]), woken ones only when some have been left over for
-//! [`PATIENCE`] turns in a row (more, while sharing splits tasks that talk to each other), because a lone woken task is likely the hot partner of the one
-//! that runs, and taking it to another core costs both 3 to 10 times what it brings.
+//! (they are likely independent), woken ones only when some have been left over for [`PATIENCE`]
+//! turns in a row, because a lone woken task is likely the hot partner of the one that runs, and
+//! taking it to another core costs both 3 to 10 times what it brings. Who took what was not worth
+//! that is not hungry for a while (`appetite.rs`).
 //! Of a batch that sockets or timers have woken half is shared at once: its tasks are likely independent.
-//! What is stuck here behind a long poll is taken by `rescue` (worker.rs).
+//! What is stuck here behind a long poll is taken by `rescue.rs`.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use crate::sched::inbox::Inbox;
 use crate::task::{At, Task};
-use crate::time::{self, Instant, Timers};
+use crate::time::Timers;
 
 /// Turns in a row that the new children of `next` may go first.
 const STREAK: u32 = 64;
@@ -36,27 +35,15 @@ const STREAK: u32 = 64;
 const OWN_TURN: u32 = 22;
 /// Every so many turns the oldest go first. A prime, so that it falls in step with nothing.
 const OLDEST: u32 = 61;
-/// Turns with woken tasks left over before some are shared, at first and at most.
+/// Turns with woken tasks left over before some are shared.
 const PATIENCE: u32 = 64;
-const PATIENCE_MAX: u32 = 4096;
 /// So many tasks, woken from outside at one moment, are a batch: two workers are faster with it than one.
 const BATCH: usize = 4;
-/// Woken tasks that had run on another worker, between two sharings, that say: the tasks we
-/// share talk to those we keep. (One is the partner of a task that came to us: a pair that moves.)
-const CROSSED: u32 = 1;
-/// New tasks that stay when somebody is hungry.
-const KEEP: usize = 1;
-/// So many that would go are few: they may stay, if those that went before talked to those that stayed.
-const FEW: usize = 3;
-/// So often they stay then, at first; at most [`PATIENCE_MAX`] times.
-const STAYS: u32 = 16;
-/// Tasks that cross less often than this, on average, have something to compute meanwhile: they go.
-const CROSSING: Duration = Duration::from_micros(5);
 /// An empty queue keeps at most this capacity.
 const CAPACITY_KEPT: usize = 1024;
 
 /// See the module.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Local {
     next: Option<Task>,
     streak: u32,
@@ -64,70 +51,7 @@ pub(crate) struct Local {
     spawned: VecDeque<Task>,
     turn: u32,
     left_over: u32,
-    patience: u32,
-    crossed: u32,
-    few: Few,
     pub(crate) timers: Timers,
-}
-
-impl Default for Local {
-    fn default() -> Self {
-        Self {
-            next: None,
-            streak: 0,
-            woken: VecDeque::new(),
-            spawned: VecDeque::new(),
-            turn: 0,
-            left_over: 0,
-            patience: PATIENCE,
-            crossed: 0,
-            few: Few::default(),
-            timers: Timers::default(),
-        }
-    }
-}
-
-/// Whether few new tasks go to a hungry neighbour. Two that talk to each other, made again and again, are on two
-/// cores again and again; many are more likely independent, and no such guess is worth a core without work.
-#[derive(Debug)]
-struct Few {
-    /// Crossings since few went last, or were asked about, and when that was.
-    crossed: u32,
-    since: Instant,
-    /// So often they stay from here on.
-    stay: u32,
-    /// As often as that the last time.
-    stays: u32,
-}
-
-impl Default for Few {
-    fn default() -> Self {
-        Self {
-            crossed: 0,
-            since: Instant::from_nanos(0),
-            stay: 0,
-            stays: 0,
-        }
-    }
-}
-
-impl Few {
-    fn may_go(&mut self, now: impl FnOnce() -> Instant) -> bool {
-        if self.stay > 0 {
-            self.stay -= 1;
-            return false;
-        }
-        let now = now();
-        let often = now.saturating_since(self.since) < CROSSING * self.crossed;
-        self.stays = if self.crossed > CROSSED && often {
-            (self.stays * 2).clamp(STAYS, PATIENCE_MAX)
-        } else {
-            self.stays / 2
-        };
-        self.stay = self.stays;
-        (self.crossed, self.since) = (0, now);
-        self.stay == 0
-    }
 }
 
 impl Local {
@@ -203,18 +127,10 @@ impl Local {
             return false;
         }
         self.left_over += 1;
-        if self.left_over < self.patience {
+        if self.left_over < PATIENCE {
             return false;
         }
         self.left_over = 0;
-        // Where the last sharing split tasks that talk to each other, the next one comes later;
-        // where it did not, sooner.
-        self.patience = if self.crossed > CROSSED {
-            (self.patience * 2).min(PATIENCE_MAX)
-        } else {
-            (self.patience / 2).max(PATIENCE)
-        };
-        self.crossed = 0;
         let n = self.woken.len().div_ceil(2);
         let woken = self.woken.drain(..n).inspect(|task| task.let_go(at));
         hand_over(inbox, self.spawned.drain(..).chain(woken))
@@ -229,19 +145,11 @@ impl Local {
         }
     }
 
-    /// Tasks that talk to each other were found on different workers.
-    #[inline(always)]
-    pub(crate) fn crossed(&mut self) {
-        self.crossed = self.crossed.saturating_add(1);
-        self.few.crossed = self.few.crossed.saturating_add(1);
-    }
-
     /// As `share`, new tasks only: for a task that spawns many in one long poll.
     #[inline]
     pub(crate) fn share_spawned(&mut self, inbox: &Inbox) -> bool {
         let n = self.spawned.len() / 2;
-        let go = n >= KEEP && (n > FEW || self.few.may_go(time::system));
-        go && hand_over(inbox, self.spawned.drain(..n))
+        n > 0 && hand_over(inbox, self.spawned.drain(..n))
     }
 
     /// Whether any task is here.
@@ -300,14 +208,9 @@ mod tests {
     use std::panic::Location;
     use std::ptr;
 
-    use std::time::Duration;
-
-    use super::{
-        BATCH, CROSSED, CROSSING, FEW, Few, Local, OLDEST, PATIENCE, PATIENCE_MAX, STAYS, STREAK,
-    };
+    use super::{BATCH, Local, OLDEST, PATIENCE, STREAK};
     use crate::sched::inbox::Inbox;
     use crate::task::{At, Header, Task};
-    use crate::time::Instant;
 
     /// The queues of a worker that does not run: its tasks are of no runtime.
     struct Queues {
@@ -398,50 +301,6 @@ mod tests {
     }
 
     #[test]
-    fn few_new_tasks_stay_for_a_while_where_the_last_ones_talked_to_those_that_stayed() {
-        let mut few = Few::default();
-        let mut now = Instant::from_nanos(0);
-        let asked = |few: &mut Few, now| few.may_go(|| now);
-        let mut crossings = |few: &mut Few, n, each| {
-            few.crossed += n;
-            now = now.saturating_add(each * n);
-            asked(few, now)
-        };
-        let often = CROSSING - Duration::from_nanos(1);
-        assert!(crossings(&mut few, 0, often));
-        // One is a pair that moves; and who crosses seldom has something to compute.
-        assert!(crossings(&mut few, CROSSED, often));
-        assert!(crossings(&mut few, CROSSED + 1, CROSSING));
-        for _ in 0..3 {
-            assert!(!crossings(&mut few, CROSSED + 1, often));
-            assert!((0..STAYS).all(|_| !crossings(&mut few, 0, often)));
-            let later = (1..).find(|_| crossings(&mut few, 0, often)).unwrap();
-            assert!(later < 2 * STAYS, "{later}");
-        }
-        // Longer, if they go on all the same.
-        let stay = |few: &mut Few| {
-            few.crossed += CROSSED + 1;
-            (1..).find(|_| asked(few, Instant::from_nanos(0)) || few.stay == 0)
-        };
-        let stays: Vec<_> = (0..10).map(|_| stay(&mut few).unwrap()).collect();
-        assert!(stays.windows(2).all(|two| two[0] <= two[1]));
-        assert_eq!((stays[0], stays[9]), (STAYS + 1, PATIENCE_MAX + 1));
-    }
-
-    #[test]
-    fn many_new_tasks_are_shared_even_if_few_would_stay() {
-        let mut queues = Queues::new();
-        queues.local.few.stay = 2;
-        let all = queues.spawn(2 * FEW + 1);
-        assert!(!queues.local.share_spawned(&queues.inbox));
-        let more = queues.spawn(1);
-        assert!(queues.local.share_spawned(&queues.inbox));
-        assert_eq!(queues.shared(), all[..=FEW]);
-        assert!(!queues.local.share_spawned(&queues.inbox) && !more.is_empty());
-        assert_eq!(queues.local.few.stay, 0);
-    }
-
-    #[test]
     fn woken_tasks_are_shared_when_some_have_been_left_over_for_long() {
         let mut queues = Queues::new();
         let woken = queues.yielded(3);
@@ -457,27 +316,6 @@ mod tests {
         assert_eq!(queues.run(), Some(woken[2]));
         assert!(!queues_share(&mut queues));
         assert_eq!(queues.turns_to_share(), PATIENCE);
-    }
-
-    #[test]
-    fn the_next_sharing_comes_later_where_the_last_one_split_tasks_that_talk() {
-        let mut queues = Queues::new();
-        assert_eq!(queues.turns_to_share(), PATIENCE);
-        let mut patience = PATIENCE;
-        for _ in 0..10 {
-            // What is seen until a sharing counts for the next but one.
-            (0..3).for_each(|_| queues.local.crossed());
-            assert_eq!(queues.turns_to_share(), patience);
-            patience = (patience * 2).min(PATIENCE_MAX);
-        }
-        assert_eq!(patience, PATIENCE_MAX);
-        for _ in 0..10 {
-            // One is a pair that moves.
-            queues.local.crossed();
-            assert_eq!(queues.turns_to_share(), patience);
-            patience = (patience / 2).max(PATIENCE);
-        }
-        assert_eq!(patience, PATIENCE);
     }
 
     #[test]

@@ -3,10 +3,12 @@
 //! | file | what |
 //! |---|---|
 //! | `solo.rs` | one thread under a seam: the reference, read this first |
-//! | `worker.rs` | the loop of a worker: run, share, search, sleep |
+//! | `worker.rs` | the loop of a worker: run, share |
+//! | `search.rs` | a worker without work: search, sleep |
 //! | `local.rs` | a worker's private queues |
 //! | `inbox.rs` | a worker's public queue |
 //! | `idle.rs` | who sleeps, and how they are woken |
+//! | `appetite.rs` | how eager a worker without work is for that of others |
 //! | `seam.rs` | the door through which a simulator decides |
 //! | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
@@ -25,6 +27,7 @@
 //! anywhere else it enters an inbox. Workers run their private queues, then their inbox, then
 //! take half of a neighbour's inbox. A wake costs no lock on a worker, one elsewhere.
 
+mod appetite;
 mod blocking;
 pub(crate) mod books;
 mod builder;
@@ -40,6 +43,7 @@ mod rescue;
 mod rings;
 mod runtime;
 mod seam;
+mod search;
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 mod sockets;
 #[cfg(not(all(feature = "net", unix, not(any(loom, shuttle)))))]
@@ -68,7 +72,7 @@ pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded, buggify, incarnation, random};
 
-use crate::primitive::{Arc, Me, Parker};
+use crate::primitive::{Arc, Me, Met, Parker};
 use crate::task::{Home, JoinHandle, Task, here};
 use crate::time::Timers;
 
@@ -268,12 +272,12 @@ pub(crate) fn me() -> Me {
     current::worker().map_or(Me::ANYBODY, worker::Worker::me)
 }
 
-/// A lock of a channel was found taken by another thread: a sign that tasks which talk to each
-/// other run on different workers.
+/// A lock of a channel was taken after another worker, or has been waited for: a sign that tasks
+/// which talk to each other run on different workers.
 #[cold]
-pub(crate) fn contended(holder: u8) {
+pub(crate) fn met(whom: Met) {
     if let Some(worker) = current::worker() {
-        worker.contended(holder);
+        worker.met(whom);
     }
 }
 

@@ -81,15 +81,23 @@ impl Worker {
                     local.timers.refresh(Instant::now(), &mut due.0, &mut due.1);
                 }
             });
-            rescued |= !tasks.is_empty() || !due.0.is_empty();
             drop_quietly(due.1.drain(..));
             // To the inbox of the stuck one: we take half of it, others the rest.
             self.shared.push_to(index, tasks);
+            // Also what was there before: who is sated has left it (`appetite.rs`).
+            rescued |= !remote.inbox.is_empty() || !due.0.is_empty();
             wake_quietly(due.0.drain(..));
             self.due.replace(due);
             self.watched.borrow_mut()[index].taken = Some(now);
         }
         rescued
+    }
+
+    /// Have we seen that it stands still, and taken what waits there?
+    pub(super) fn is_rescuing(&self, index: usize) -> bool {
+        let seen = self.watched.borrow()[index];
+        // RELAXED: as above.
+        seen.taken.is_some() && seen.turn == self.shared.remotes[index].turn.load(Ordering::Relaxed)
     }
 }
 
@@ -99,7 +107,7 @@ mod tests {
     use std::task::{Context, Wake, Waker};
 
     use super::super::{current, spawn};
-    use super::{Duration, LONG, Watched};
+    use super::{Duration, Instant, LONG, STUCK, Watched};
     use crate::primitive::Arc;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::thread;
@@ -132,8 +140,19 @@ mod tests {
                 while shared.long_polls.all().is_empty() && !first {
                     took.push(worker.rescue());
                 }
+                let rescued = worker.take_from(0).map(Task::cancel);
+                // Nobody is sated by that.
+                let start = Instant::from_nanos(0);
+                let pause = worker.appetite.borrow_mut().pause(start, |_| start);
+                let told = took.iter().any(|took| *took);
+                // Nothing waits there any more, whatever was taken.
+                let again = Instant::now().saturating_add(STUCK);
+                let left = (0..).map(|_| worker.rescue());
+                let left = left
+                    .take_while(|_| Instant::now() <= again)
+                    .any(|took| took);
                 both.wait();
-                Some((first, took))
+                Some((first, rescued.is_some(), told, left, pause))
             })
         };
         let parts = [part(), part()];
@@ -141,9 +160,10 @@ mod tests {
         for part in parts {
             seen = seen.or(runtime.block_on(part).unwrap());
         }
-        let (first, took) = seen.expect("one was on each worker");
+        let (first, rescued, told, left, pause) = seen.expect("one was on each worker");
         assert!(!first, "it may just have begun");
-        assert_eq!(took.iter().filter(|took| **took).count(), 1);
+        assert_eq!((rescued, told, left), (true, true, false));
+        assert_eq!(pause, Duration::ZERO);
         let polls = shared.long_polls.all();
         assert_eq!(polls[0].worker, 0);
         assert!(polls[0].took >= LONG, "{polls:?}");

@@ -26,7 +26,9 @@ use super::watch::Watch;
 use super::worker::Worker;
 use super::{current, deadlock, solo};
 use crate::event::waits::Watching;
-use crate::primitive::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering, fence};
+use crate::primitive::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 use crate::primitive::{
     Arc, Biased, CachePadded, Mutex, OnceLock, Parker, Section, lock, relax, thread,
 };
@@ -67,6 +69,8 @@ pub(crate) struct Remote {
     pub(super) local: Biased<Local>,
     /// Counts its turns: one that stands still is in a long poll, or sleeps.
     pub(super) turn: CachePadded<AtomicU32>,
+    /// When it had nothing to do the last time, in nanoseconds.
+    pub(super) ran_dry: AtomicU64,
     /// The task that it runs, or ran last: only compared, and asked for where it was spawned.
     pub(super) running: AtomicPtr<Header>,
     /// Of its thread, for what leans towards it.
@@ -82,6 +86,7 @@ impl Shared {
                 sent: Inbox::new(),
                 local: Biased::new(Local::default()),
                 turn: CachePadded(AtomicU32::new(0)),
+                ran_dry: AtomicU64::new(0),
                 running: AtomicPtr::new(std::ptr::null_mut()),
                 section: Section::new(),
                 parker: OnceLock::new(),
@@ -541,7 +546,7 @@ mod tests {
                 }
                 let other = u8::try_from(1 - worker).expect("it is 0 or 1");
                 for _ in 0..times {
-                    crate::sched::contended(other + 1);
+                    crate::sched::met(crate::primitive::Met::Holder(other + 1));
                 }
                 crate::yield_now().await;
                 Some(at() != worker)

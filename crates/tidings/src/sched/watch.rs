@@ -1,7 +1,7 @@
 //! Somebody is awake while a worker works: the alarm behind `rescue`.
 //!
 //! What waits privately behind a long poll is rescued by a neighbour that sleeps with a timeout
-//! (worker.rs). But workers that fell asleep when all was quiet sleep without one, and waking a
+//! (search.rs). But workers that fell asleep when all was quiet sleep without one, and waking a
 //! second worker for every task that comes costs 12 us. So the worker that breaks the quiet sets
 //! an alarm: a kernel timer, one system call of half a microsecond, which nobody takes back. One
 //! thread of the process waits for it, and wakes a sleeper of each runtime that is still busy;

@@ -1,7 +1,7 @@
 //! A worker: the loop that runs tasks.
 //!
 //! One turn: pop a task, poll it once, queue it again if it was woken meanwhile, share work if
-//! somebody is hungry. Without work: look into the neighbours' inboxes, spin briefly, sleep.
+//! somebody is hungry. Without work: `search.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -9,42 +9,29 @@ use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Duration;
 
+use super::appetite::Appetite;
 use super::current::{random_start, xorshift_below};
 use super::local::Local;
-use super::rescue::{STUCK, Watched};
+use super::rescue::Watched;
 use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
-use crate::primitive::{ANYBODY, Arc, Me, Parker, Seat};
+use crate::primitive::{ANYBODY, Arc, Me, Met, Parker, Seat};
 use crate::task::{At, Header, Home, Task, drop_quietly, wake_quietly};
-use crate::time::Instant;
+use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
 pub(crate) const REFRESH: u32 = 32;
-/// Looks around before a worker sleeps: some 20 us. Waking a sleeper costs 12 us and more.
-const SPINS: u32 = 200;
 /// Tasks taken from a neighbour at once, at most.
 const STEAL_MAX: usize = 256;
-/// The longest sleep of a worker while others are busy: it is their rescuer, and takes two looks.
-const WATCH_MAX: Duration = Duration::from_millis(2);
 /// A task that ran into the locks of a neighbour this often in one poll, and yielded, goes on
 /// there: a channel used from two cores costs both more than the second core brings.
 pub(super) const PULLED: u32 = 8;
 /// Turns between looks at the sockets by a worker that is busy.
 const LOOK_TURNS: u32 = 64;
-/// Looks around, for each of which a searcher looks at the sockets once.
-const LOOK_SPINS: u32 = 16;
 /// Turns between looks at stuck neighbours by a worker that is busy itself.
 const WATCH_TURNS: u32 = 1024;
-
-/// What a search has found.
-enum Found {
-    Nothing,
-    /// Sockets were ready: who waited for them was woken, and is likely here now.
-    Own,
-    Task(Task),
-}
 
 /// The part of a worker that only its thread touches. The rest is in [`Shared`].
 pub(crate) struct Worker {
@@ -57,7 +44,7 @@ pub(crate) struct Worker {
     id: Cell<u32>,
     me: Me,
     /// As a home of tasks.
-    at: At,
+    pub(super) at: At,
     /// What both have of it.
     _seat: Option<Seat>,
     /// The worker whose channel locks the running task ran into, and how often.
@@ -70,12 +57,13 @@ pub(crate) struct Worker {
     yielded: RefCell<Yielded>,
     random: Cell<u64>,
     turn: Cell<u32>,
+    pub(super) appetite: RefCell<Appetite>,
     /// For each neighbour: what was seen of it.
     pub(super) watched: RefCell<Vec<Watched>>,
     /// Scratch for the wakers of expired and cancelled timers, and of sockets.
     pub(super) due: RefCell<(Vec<Waker>, Vec<Waker>)>,
     /// What its runtime had heard from outside when it had nothing to do.
-    heard: Cell<u32>,
+    pub(super) heard: Cell<u32>,
     pub(super) seam: Option<RefCell<Box<dyn Seam>>>,
 }
 
@@ -115,6 +103,7 @@ impl Worker {
             yielded: RefCell::default(),
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
+            appetite: RefCell::default(),
             watched: RefCell::new(vec![Watched::default(); shared.remotes.len()]),
             due: RefCell::default(),
             heard: Cell::new(0),
@@ -192,7 +181,7 @@ impl Worker {
     }
 
     #[inline(always)]
-    fn remote(&self) -> &super::Remote {
+    pub(super) fn remote(&self) -> &super::Remote {
         // SAFETY: it is in `shared`, which this worker keeps.
         unsafe { self.remote.as_ref() }
     }
@@ -208,13 +197,10 @@ impl Worker {
     /// A task was woken by the one that runs.
     #[inline(always)]
     pub(super) fn push_woken(&self, task: Task) {
-        let crossed = task.ran_elsewhere(self.id.get());
-        self.local(|local| {
-            if crossed {
-                local.crossed();
-            }
-            local.push_woken(task);
-        });
+        if task.ran_elsewhere(self.id.get()) {
+            self.appetite.borrow_mut().crossed();
+        }
+        self.local(|local| local.push_woken(task));
     }
 
     /// The one that runs has spawned a task.
@@ -252,9 +238,12 @@ impl Worker {
         self.me
     }
 
-    /// The task that runs found a channel locked, by `holder`.
-    pub(super) fn contended(&self, holder: u8) {
-        self.local(Local::crossed);
+    /// The task that runs found that another has, or had, the lock of a channel.
+    pub(super) fn met(&self, whom: Met) {
+        self.appetite.borrow_mut().crossed();
+        let Met::Holder(holder) = whom else {
+            return;
+        };
         let worker = usize::from(holder) - 1;
         // Always towards the lower number, so that two workers do not change places.
         if holder != ANYBODY && worker < self.index {
@@ -426,14 +415,15 @@ impl Worker {
 
     /// Takes the older half of an inbox; runs the first of them, queues the rest.
     #[inline]
-    fn take_from(&self, index: usize) -> Option<Task> {
+    pub(super) fn take_from(&self, index: usize) -> Option<Task> {
         let inbox = &self.shared.remotes[index].inbox;
         if inbox.is_empty() {
             return None;
         }
-        let mut first = None;
+        let (mut first, mut taken) = (None, 0);
         self.local(|local| {
             inbox.take_half(STEAL_MAX, |task| {
+                taken += 1;
                 if first.is_none() {
                     first = Some(task);
                 } else {
@@ -441,130 +431,18 @@ impl Worker {
                 }
             });
         });
+        // What waits behind a long poll is taken whatever it costs.
+        if taken > 0 && index != self.index && !self.is_rescuing(index) {
+            let now = time::system();
+            self.appetite.borrow_mut().take(taken, index, now);
+        }
         first
-    }
-
-    /// Looks into every neighbour's inbox, from a random one on.
-    fn steal(&self) -> Option<Task> {
-        let n = self.shared.remotes.len();
-        let start = self.choose(Choice::Random, n);
-        (0..n).find_map(|offset| self.take_from((start + offset) % n))
-    }
-
-    /// Nothing to do here: search, then sleep. Returns when there may be work.
-    #[cold]
-    fn idle(&self) {
-        let idle = &self.shared.idle;
-        idle.start_search();
-        let (found, heard) = match self.search() {
-            Found::Nothing => {
-                let heard = self.sleep();
-                (self.steal(), heard)
-            }
-            Found::Own => (None, true),
-            Found::Task(task) => (Some(task), false),
-        };
-        idle.found();
-        self.shared.set_alarm();
-        // While we are busy with what came from outside, another takes half, and our place there.
-        if heard && idle.has_sleepers() {
-            self.local(|local| local.share_batch(&self.remote().inbox, self.at));
-        }
-        // That, and what was pushed while we searched and was left to us, may need one more.
-        if self.shared.has_public_work() {
-            self.shared.notify();
-        }
-        if let Some(task) = found {
-            self.run_task(task);
-        }
-    }
-
-    /// Somebody was woken from outside of the runtime: by a socket, or by the time.
-    pub(super) fn hear(&self) {
-        // RELAXED: a hint.
-        self.shared.heard.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Was somebody woken from outside since we asked last?
-    fn has_heard(&self) -> bool {
-        // RELAXED: a hint.
-        let heard = self.shared.heard.load(Ordering::Relaxed);
-        heard != self.heard.replace(heard)
-    }
-
-    /// Looks around for a while. Not if the runtime waits for what is outside: that takes longer,
-    /// and who is to send it may need the core. Ends a searcher.
-    fn search(&self) -> Found {
-        for spin in 0..SPINS {
-            if let Some(task) = self.steal() {
-                return Found::Task(task);
-            }
-            if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
-                return Found::Own;
-            }
-            if self.has_heard() || self.shared.is_closing() {
-                return Found::Nothing;
-            }
-            for _ in 0..16 {
-                std::hint::spin_loop();
-            }
-        }
-        Found::Nothing
-    }
-
-    /// Sleeps until woken, or until a timer or a look at busy neighbours is due. `true`: it has woken
-    /// who waits for sockets or for the time.
-    fn sleep(&self) -> bool {
-        let next = self.refresh_timers();
-        if !self.local(|local| local.is_empty()) {
-            return true;
-        }
-        let idle = &self.shared.idle;
-        // Half of the shortest pause: so the first two are the same, and the second look can tell early
-        // that a turn has not ended.
-        let mut watch = STUCK / 2;
-        let (mut due, mut heard) = (false, false);
-        idle.fall_asleep(self.index);
-        loop {
-            let sent = !self.remote().sent.is_empty();
-            if sent || self.shared.has_public_work() || self.shared.is_closing() {
-                break;
-            }
-            let others_busy = !idle.all(self.shared.remotes.len());
-            let until_timer = next.map(|next| next.saturating_since(Instant::now()));
-            due = until_timer.is_some_and(|left| left.is_zero());
-            if due {
-                break;
-            }
-            let look = watch.max(STUCK);
-            let wait = match (until_timer, others_busy) {
-                (Some(left), true) => Some(left.min(look)),
-                (None, true) => Some(look),
-                (left, false) => left,
-            };
-            heard = self.rest(wait);
-            if heard || !idle.is_sleeping(self.index) {
-                break;
-            }
-            if others_busy {
-                watch = (watch * 2).min(WATCH_MAX);
-                if self.rescue() {
-                    break;
-                }
-            }
-        }
-        idle.stand_up(self.index);
-        if due {
-            // At once, and not after a search.
-            self.refresh_timers();
-        }
-        heard || due
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{ANYBODY, current};
+    use super::{ANYBODY, Met, current};
     use crate::Runtime;
 
     #[test]
@@ -572,7 +450,7 @@ mod tests {
         let runtime = Runtime::builder().workers(1).build().unwrap();
         let drawn = runtime.spawn(async {
             let worker = current::worker().expect("it is one");
-            worker.contended(ANYBODY);
+            worker.met(Met::Holder(ANYBODY));
             worker.pull.get()
         });
         assert_eq!(runtime.block_on(drawn).unwrap(), None);

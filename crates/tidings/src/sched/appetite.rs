@@ -1,0 +1,147 @@
+//! How eager a worker without work is for that of others.
+//!
+//! A task that goes to another core costs both: its lines move, and so do those of all that it talks to, at each
+//! message. Whether that was worth it shows when the worker that took it has nothing to do again: both have worked
+//! for so long, and so often it met what another worker had before. If the second core brought less than that
+//! cost, the worker is sated: for a while it sleeps, and nobody gives it anything (`idle.rs`). The while is
+//! doubled each time, and halved when what was taken was worth the way.
+//! It sleeps as everybody does: what comes from outside wakes it, and what is stuck it takes all the same (`rescue.rs`).
+
+use std::time::Duration;
+
+use crate::time::Instant;
+
+/// What it costs that a task goes: some four lines at 130 ns (`floor/line`), and its slot's way back.
+const MOVED: Duration = Duration::from_nanos(500);
+/// What it costs to meet what another worker had: some eight lines, on our side; as much on the other's; and
+/// twice that, because two workers that lose half of their time bring no more than one.
+const CROSSED: Duration = Duration::from_micros(4);
+/// The first pause. The longest is what a split of a hundred tasks that talk to each other costs (0.4 ms: all
+/// they have goes to the other core and comes back), twenty times.
+const PAUSE: Duration = Duration::from_micros(50);
+const PAUSE_MAX: Duration = Duration::from_millis(8);
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Appetite {
+    /// What was taken since this worker had nothing to do.
+    taken: Option<Taken>,
+    /// How often this worker met what another one had before.
+    crossed: u32,
+    pause: Duration,
+}
+
+#[derive(Debug)]
+struct Taken {
+    tasks: u32,
+    from: usize,
+    at: Instant,
+}
+
+impl Appetite {
+    /// Tasks were taken from a worker, by this one, which had none.
+    pub(super) fn take(&mut self, tasks: usize, from: usize, at: Instant) {
+        let tasks = u32::try_from(tasks).unwrap_or(u32::MAX);
+        self.taken = Some(Taken { tasks, from, at });
+        self.crossed = 0;
+    }
+
+    /// A task was woken that another worker had run, or a lock was taken that another had.
+    #[inline(always)]
+    pub(super) fn crossed(&mut self) {
+        self.crossed = self.crossed.saturating_add(1);
+    }
+
+    /// There is nothing to do: how long it is to stay so. `ran_dry`: when a worker had nothing to do the last time.
+    pub(super) fn pause(
+        &mut self,
+        now: Instant,
+        ran_dry: impl FnOnce(usize) -> Instant,
+    ) -> Duration {
+        let Some(taken) = self.taken.take() else {
+            return Duration::ZERO;
+        };
+        // Once the other had nothing to do, ours was no second core.
+        let dry = ran_dry(taken.from);
+        let until = if dry > taken.at { dry.min(now) } else { now };
+        let cost = (MOVED * taken.tasks).saturating_add(CROSSED * self.crossed);
+        if until.saturating_since(taken.at) < cost {
+            self.pause = (self.pause * 2).clamp(PAUSE, PAUSE_MAX);
+            return self.pause;
+        }
+        self.pause /= 2;
+        Duration::ZERO
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Appetite, CROSSED, Duration, Instant, MOVED, PAUSE, PAUSE_MAX};
+
+    const START: Instant = Instant::from_nanos(1_000_000);
+    const OTHER: usize = 7;
+
+    /// The pause after `tasks` of the other's and so many crossings, if both worked for so long.
+    fn pause(appetite: &mut Appetite, tasks: usize, crossings: u32, worked: Duration) -> Duration {
+        appetite.take(tasks, OTHER, START);
+        (0..crossings).for_each(|_| appetite.crossed());
+        let now = START.saturating_add(worked);
+        appetite.pause(now, |from| {
+            assert_eq!(from, OTHER);
+            Instant::from_nanos(0)
+        })
+    }
+
+    #[test]
+    fn who_took_nothing_is_hungry() {
+        let mut appetite = Appetite::default();
+        appetite.crossed();
+        let nobody = |_| panic!("nothing was taken");
+        assert_eq!(appetite.pause(START, nobody), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_costs_more_than_it_brings_is_left_alone_for_twice_as_long_each_time() {
+        let mut appetite = Appetite::default();
+        let just_too_little = MOVED * 3 + CROSSED * 2 - Duration::from_nanos(1);
+        let mut expected = PAUSE;
+        for _ in 0..12 {
+            assert_eq!(pause(&mut appetite, 3, 2, just_too_little), expected);
+            expected = (expected * 2).min(PAUSE_MAX);
+        }
+        assert_eq!(expected, PAUSE_MAX);
+        // What comes without being taken is not its matter.
+        assert_eq!(appetite.pause(START, |_| START), Duration::ZERO);
+    }
+
+    #[test]
+    fn what_is_worth_it_halves_the_next_pause_and_makes_none() {
+        let mut appetite = Appetite::default();
+        let enough = MOVED * 3 + CROSSED * 2;
+        for _ in 0..4 {
+            pause(&mut appetite, 1, 0, Duration::ZERO);
+        }
+        assert_eq!(appetite.pause, PAUSE * 8);
+        assert_eq!(pause(&mut appetite, 3, 2, enough), Duration::ZERO);
+        assert_eq!(pause(&mut appetite, 3, 2, enough), Duration::ZERO);
+        assert_eq!(pause(&mut appetite, 1, 0, Duration::ZERO), PAUSE * 4);
+    }
+
+    #[test]
+    fn alone_it_works_for_itself() {
+        let after = |nanos| START.saturating_add(Duration::from_nanos(nanos));
+        let cost = u64::try_from(MOVED.as_nanos()).unwrap();
+        // The other had nothing to do from then on; before we took; later than now, by its clock.
+        for (dry, pauses) in [
+            (after(cost - 1), true),
+            (after(cost), false),
+            (START, false),
+            (after(1_000_000), false),
+        ] {
+            let mut appetite = Appetite::default();
+            appetite.take(1, OTHER, START);
+            let pause = appetite.pause(after(10_000), |_| dry);
+            assert_eq!(!pause.is_zero(), pauses, "{dry:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! A worker without work: looks into the inboxes of its neighbours, spins for a moment, sleeps.
+
+use std::time::Duration;
+
+use super::rescue::STUCK;
+use super::seam::Choice;
+use super::worker::Worker;
+use crate::primitive::atomic::Ordering;
+use crate::task::Task;
+use crate::time::{self, Instant};
+
+/// Looks around before a worker sleeps: some 20 us. Waking a sleeper costs 12 us and more.
+const SPINS: u32 = 200;
+/// The longest sleep of a worker while others are busy: it is their rescuer, and takes two looks.
+const WATCH_MAX: Duration = Duration::from_millis(2);
+/// Looks around, for each of which a searcher looks at the sockets once.
+const LOOK_SPINS: u32 = 16;
+
+/// What a search has found.
+enum Found {
+    Nothing,
+    /// Sockets were ready: who waited for them was woken, and is likely here now.
+    Own,
+    Task(Task),
+}
+
+impl Worker {
+    /// Looks into every neighbour's inbox, from a random one on.
+    fn steal(&self) -> Option<Task> {
+        let n = self.shared.remotes.len();
+        let start = self.choose(Choice::Random, n);
+        (0..n).find_map(|offset| self.take_from((start + offset) % n))
+    }
+
+    /// Nothing to do here: search, then sleep. Returns when there may be work.
+    #[cold]
+    pub(super) fn idle(&self) {
+        let idle = &self.shared.idle;
+        let sated = self.is_sated();
+        let found = match sated {
+            Some(_) => Found::Nothing,
+            None => {
+                idle.start_search();
+                self.search()
+            }
+        };
+        let (found, heard) = match found {
+            Found::Nothing => {
+                let heard = self.sleep(sated);
+                (self.steal(), heard)
+            }
+            Found::Own => (None, true),
+            Found::Task(task) => (Some(task), false),
+        };
+        idle.found();
+        self.shared.set_alarm();
+        // While we are busy with what came from outside, another takes half, and our place there.
+        if heard && idle.has_sleepers() {
+            self.local(|local| local.share_batch(&self.remote().inbox, self.at));
+        }
+        // That, and what was pushed while we searched and was left to us, may need one more.
+        if self.shared.has_public_work() {
+            self.shared.notify();
+        }
+        if let Some(task) = found {
+            self.run_task(task);
+        }
+    }
+
+    /// There is nothing to do here: until when that of others is to be left to them.
+    fn is_sated(&self) -> Option<Instant> {
+        let now = time::system();
+        // RELAXED: of the clock; what it decides is no more than a guess.
+        self.remote()
+            .ran_dry
+            .store(now.as_nanos(), Ordering::Relaxed);
+        let pause = self.appetite.borrow_mut().pause(now, |from| {
+            let ran_dry = &self.shared.remotes[from].ran_dry;
+            Instant::from_nanos(ran_dry.load(Ordering::Relaxed))
+        });
+        (!pause.is_zero()).then(|| now.saturating_add(pause))
+    }
+
+    /// Somebody was woken from outside of the runtime: by a socket, or by the time.
+    pub(super) fn hear(&self) {
+        // RELAXED: a hint.
+        self.shared.heard.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Was somebody woken from outside since we asked last?
+    fn has_heard(&self) -> bool {
+        // RELAXED: a hint.
+        let heard = self.shared.heard.load(Ordering::Relaxed);
+        heard != self.heard.replace(heard)
+    }
+
+    /// Looks around for a while. Not if the runtime waits for what is outside: that takes longer,
+    /// and who is to send it may need the core. Ends a searcher.
+    fn search(&self) -> Found {
+        for spin in 0..SPINS {
+            if let Some(task) = self.steal() {
+                return Found::Task(task);
+            }
+            if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
+                return Found::Own;
+            }
+            if self.has_heard() || self.shared.is_closing() {
+                return Found::Nothing;
+            }
+            for _ in 0..16 {
+                std::hint::spin_loop();
+            }
+        }
+        Found::Nothing
+    }
+
+    /// Sleeps until woken, or until a timer or a look at busy neighbours is due. `true`: it has woken
+    /// who waits for sockets or for the time. `sated`: until then what others have shared is left to them.
+    fn sleep(&self, sated: Option<Instant>) -> bool {
+        let next = self.refresh_timers();
+        let idle = &self.shared.idle;
+        if !self.local(|local| local.is_empty()) {
+            if sated.is_some() {
+                // As who stands up.
+                idle.start_search();
+            }
+            return true;
+        }
+        // Half of the shortest pause: so the first two are the same, and the second look can tell early
+        // that a turn has not ended.
+        let mut watch = STUCK / 2;
+        let (mut due, mut heard) = (false, false);
+        match sated {
+            Some(_) => idle.fall_asleep_sated(self.index()),
+            None => idle.fall_asleep(self.index()),
+        }
+        loop {
+            let sent = !self.remote().sent.is_empty();
+            let public = match sated {
+                Some(_) => !self.remote().inbox.is_empty(),
+                None => self.shared.has_public_work(),
+            };
+            if sent || public || self.shared.is_closing() {
+                break;
+            }
+            let others_busy = !idle.all(self.shared.remotes.len());
+            let until_timer = next.map(|next| next.saturating_since(Instant::now()));
+            let until_hungry = sated.map(|until| until.saturating_since(time::system()));
+            due = until_timer.is_some_and(|left| left.is_zero());
+            if due || until_hungry.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            let look = others_busy.then(|| watch.max(STUCK));
+            let wait = [until_timer, until_hungry, look];
+            let wait = wait.into_iter().flatten().min();
+            heard = self.rest(wait);
+            if heard || !idle.is_sleeping(self.index()) {
+                break;
+            }
+            if others_busy {
+                watch = (watch * 2).min(WATCH_MAX);
+                if self.rescue() {
+                    break;
+                }
+            }
+        }
+        idle.stand_up(self.index());
+        if due {
+            // At once, and not after a search.
+            self.refresh_timers();
+        }
+        heard || due
+    }
+}
