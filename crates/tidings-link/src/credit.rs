@@ -4,10 +4,8 @@
 //! byte in both, and takes its whole size from both, so that the largest can be sent through a small
 //! window. Whoever takes messages gives the credit back in portions, a quarter of a window each.
 
-use tidings::remote::prefetch;
-
 use crate::limits::{Broken, Grant};
-use crate::numbers::{ByNumber, in_order};
+use crate::numbers::ByNumber;
 
 /// What is left of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,16 +65,11 @@ impl Purse {
         }
     }
 
-    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
-    pub(crate) fn prefetch(&self) {
-        self.targets.values().take(1).for_each(prefetch);
-    }
-
     pub(crate) fn may_send(&self, target: u32) -> May {
         let open = |left: &Left| left.is_open();
         if !self.link.is_open() {
             May::WaitForLink
-        } else if !self.targets.get(&target).is_none_or(open) {
+        } else if !self.targets.get(target).is_none_or(open) {
             May::WaitForTarget
         } else {
             May::Send
@@ -86,12 +79,13 @@ impl Purse {
     pub(crate) fn spend(&mut self, target: u32, bytes: usize) {
         self.link.spend(bytes);
         let whole = Left::of(self.window);
-        self.targets.entry(target).or_insert(whole).spend(bytes);
+        let left = self.targets.get_or_insert_with(target, || whole);
+        left.spend(bytes);
     }
 
     pub(crate) fn add(&mut self, target: u32, grant: Grant) -> Result<(), Broken> {
         let too_much = Err(Broken::Protocol("credit for what was not sent"));
-        let Some(left) = self.targets.get_mut(&target) else {
+        let Some(left) = self.targets.get_mut(target) else {
             return too_much;
         };
         left.add(grant);
@@ -101,7 +95,7 @@ impl Purse {
             return too_much;
         }
         if *left == whole {
-            self.targets.remove(&target);
+            self.targets.remove(target);
         }
         Ok(())
     }
@@ -136,17 +130,12 @@ impl Ledger {
         }
     }
 
-    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
-    pub(crate) fn prefetch(&self) {
-        self.targets.values().take(1).for_each(prefetch);
-    }
-
     /// A message begins to come.
     pub(crate) fn check(&self, target: u32) -> Result<(), Broken> {
         let within = |spent: &Spent, grant: Grant| {
             spent.messages < grant.messages && spent.bytes < u64::from(grant.bytes)
         };
-        let target = self.targets.get(&target);
+        let target = self.targets.get(target);
         match within(&self.link, self.link_window)
             && target.is_none_or(|spent| within(spent, self.window))
         {
@@ -157,7 +146,8 @@ impl Ledger {
 
     /// A message has come.
     pub(crate) fn spend(&mut self, target: u32, bytes: usize) {
-        for spent in [&mut self.link, self.targets.entry(target).or_default()] {
+        let target = self.targets.get_or_insert_with(target, Spent::default);
+        for spent in [&mut self.link, target] {
             spent.messages += 1;
             spent.bytes += bytes as u64;
         }
@@ -165,7 +155,7 @@ impl Ledger {
 
     /// A message was taken. `give` is handed what the peer is to be given.
     pub(crate) fn taken(&mut self, target: u32, bytes: usize, mut give: impl FnMut(u32, Grant)) {
-        let Some(spent) = self.targets.get_mut(&target) else {
+        let Some(spent) = self.targets.get_mut(target) else {
             return;
         };
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
@@ -174,7 +164,7 @@ impl Ledger {
             spent.owed_bytes = spent.owed_bytes.saturating_add(bytes);
         }
         if due(&self.link, self.link_window) {
-            for (target, mut spent) in in_order(&mut self.targets) {
+            for (target, mut spent) in self.targets.take_in_order() {
                 if let Some(grant) = settle(&mut spent, &mut self.link) {
                     give(target, grant);
                 }
@@ -189,14 +179,14 @@ impl Ledger {
 
     /// Gives what is owed for a target.
     pub(crate) fn settle(&mut self, target: u32, mut give: impl FnMut(u32, Grant)) {
-        let Some(spent) = self.targets.get_mut(&target) else {
+        let Some(spent) = self.targets.get_mut(target) else {
             return;
         };
         if let Some(grant) = settle(spent, &mut self.link) {
             give(target, grant);
         }
         if spent.messages == 0 {
-            self.targets.remove(&target);
+            self.targets.remove(target);
         }
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_io::{AsyncRead, AsyncWrite};
-use tidings::remote::prefetch;
+use tidings::remote::{prefetch, prefetch_first};
 use tidings::time::{Instant, at};
 
 use crate::hub::Hub;
@@ -20,7 +20,7 @@ use crate::limits::Broken;
 use crate::link::{Link, Options, State};
 use crate::peers::{Peers, Seat};
 use crate::session::{Incoming, Session};
-use crate::shared::{Left, Moves, Shared, Turned};
+use crate::shared::{Left, Moves, Note, Shared, Turned};
 
 /// Reads of one poll, after which other tasks have their turn.
 const READS: usize = 8;
@@ -180,6 +180,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         if !left.is_empty() {
             self.with_hub(|hub| hub.letters(left))?;
         }
+        // On its way while the system reads.
+        self.hub().prefetch();
+        prefetch_first(&self.input[self.filled.1..]);
         for reads in 0..READS {
             let read = self.read(cx)?;
             if !read && reads > 0 {
@@ -206,9 +209,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         Ok(true)
     }
 
-    /// Does what was left, and writes it.
-    fn these(&mut self, left: &mut Left) -> Result<(), Broken> {
-        self.with_hub(|hub| hub.letters(left))?;
+    /// Does this, and writes what comes of it.
+    fn this(&mut self, note: Note) -> Result<(), Broken> {
+        self.with_hub(|hub| hub.note(note))?;
         let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
         let written = self.write(&mut Context::from_waker(&waker));
         self.waker = waker;
@@ -281,9 +284,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             self.input.resize(room, 0);
         }
         let (start, end) = self.filled;
-        // On its way while the system reads.
-        self.hub().prefetch();
-        prefetch(&self.input[end..self.input.len().min(end + 64)]);
         let stream = Pin::new(&mut self.stream);
         let n = match stream.poll_read(cx, &mut self.input[end..]) {
             Poll::Pending => return Ok(false),
@@ -422,8 +422,8 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
         Turned::Ended(broken)
     }
 
-    fn at_once(&mut self, left: &mut Left) -> bool {
-        self.broken = self.these(left).err();
+    fn at_once(&mut self, note: Note) -> bool {
+        self.broken = self.this(note).err();
         let hub = self.hub();
         // The driver reads on, begins what was held, and ends the link.
         !(hub.is_held_up() || hub.session.is_draining() || hub.is_idle() || self.broken.is_some())

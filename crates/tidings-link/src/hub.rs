@@ -128,12 +128,12 @@ pub(crate) struct Hub {
     pub(crate) carried: Vec<Option<Carried>>,
     room: Vec<u8>,
     /// What is to be polled.
-    pub(crate) due: Vec<Due>,
+    pub(crate) due: VecDeque<Due>,
     /// Requests of the peer's that wait until there is room for their answers, or until it is known
     /// that it still waits for those.
     pub(crate) held: VecDeque<(u32, Queued)>,
     /// Proxies that wait for the link as a whole.
-    pub(crate) blocked: Vec<Due>,
+    pub(crate) blocked: VecDeque<Due>,
     /// The peer has broken a rule in the middle of something.
     pub(crate) broken: Option<Broken>,
     pub(crate) now: Instant,
@@ -168,9 +168,9 @@ impl Hub {
             carries: Vec::new(),
             carried: Vec::new(),
             room: Vec::new(),
-            due: Vec::new(),
+            due: VecDeque::new(),
             held: VecDeque::new(),
-            blocked: Vec::new(),
+            blocked: VecDeque::new(),
             broken: None,
             now,
         }
@@ -186,16 +186,14 @@ impl Hub {
             pending.prefetch();
         }
         prefetch_first(&self.calls);
-        prefetch_first(&self.due);
         prefetch_first(&self.room);
-        for out in self.exports.values().take(1) {
-            prefetch(out);
+        if let Some(out) = self.exports.first() {
             out.export.prefetch();
         }
-        for known in self.imports.values().take(1) {
-            for proxy in known.proxies.iter().take(1) {
-                prefetch(proxy);
-            }
+        if let Some(known) = self.imports.first()
+            && let Some(proxy) = known.proxies.front()
+        {
+            prefetch(proxy);
         }
     }
 
@@ -246,7 +244,7 @@ impl Hub {
     /// The peer has given up references to an actor of ours.
     pub(crate) fn given_up(&mut self, target: u32, count: u32) -> Result<(), Broken> {
         let too_many = Broken::Protocol("a reference is given up that was not sent");
-        let out = self.exports.get_mut(&target).ok_or(too_many.clone())?;
+        let out = self.exports.get_mut(target).ok_or(too_many.clone())?;
         out.sent = out.sent.checked_sub(count).ok_or(too_many)?;
         self.forget(target);
         Ok(())
@@ -256,11 +254,11 @@ impl Hub {
     pub(crate) fn forget(&mut self, target: u32) {
         let done = |out: &Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
         let held = |(of, _): &(u32, Queued)| *of == target;
-        if !self.exports.get(&target).is_some_and(done) || self.held.iter().any(held) {
+        if !self.exports.get(target).is_some_and(done) || self.held.iter().any(held) {
             return;
         }
         self.session.settle(target);
-        if let Some(out) = self.exports.remove(&target) {
+        if let Some(out) = self.exports.remove(target) {
             self.by_identity.remove(&out.identity);
         }
     }
@@ -313,7 +311,7 @@ impl Port for Hub {
             return self.carry(Carried::Yours(target));
         }
         if let Some(&target) = self.by_identity.get(&identity)
-            && let Some(out) = self.exports.get_mut(&target)
+            && let Some(out) = self.exports.get_mut(target)
         {
             if out.down {
                 return self.carry(Carried::Gone);
@@ -367,7 +365,7 @@ impl Port for Hub {
         kind: TypeId,
         make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
     ) -> Result<Box<dyn Any>, Malformed> {
-        let known = self.imports.get_mut(&target);
+        let known = self.imports.get_mut(target);
         let last =
             known.and_then(|known| known.proxies.iter_mut().rfind(|proxy| proxy.kind == kind));
         if let Some(proxy) = last
@@ -383,7 +381,7 @@ impl Port for Hub {
         self.next_turn += 1;
         let turn = self.next_turn;
         let (reference, imported) = make(target, turn);
-        if let Some(exit) = self.ended.get(&target) {
+        if let Some(exit) = self.ended.get(target) {
             imported.end(exit.clone());
             self.session.release(target, 1);
             return Ok(reference);
@@ -391,8 +389,8 @@ impl Port for Hub {
         self.by_actor.insert(imported.actor(), (target, kind));
         let due = Due::Proxy(target, turn);
         let waker = self.waker(due);
-        self.due.push(due);
-        let known = self.imports.entry(target).or_default();
+        self.due.push_back(due);
+        let known = self.imports.get_or_insert_with(target, In::default);
         known.proxies.push_back(Proxy {
             imported: Some(imported),
             kind,
@@ -404,7 +402,7 @@ impl Port for Hub {
     }
 
     fn home(&self, target: u32) -> Option<&dyn Any> {
-        self.exports.get(&target).map(|out| out.export.reference())
+        self.exports.get(target).map(|out| out.export.reference())
     }
 
     fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed> {
@@ -431,7 +429,7 @@ impl Port for Hub {
     }
 
     fn may_send(&mut self, target: u32, turn: u64) -> bool {
-        let Some(known) = self.imports.get_mut(&target) else {
+        let Some(known) = self.imports.get_mut(target) else {
             return false;
         };
         // One of a type after the other: their messages keep their order.
@@ -447,7 +445,7 @@ impl Port for Hub {
             May::WaitForLink => {
                 let congested = self.session.is_congested();
                 self.session.stats_mut().congested += u64::from(congested);
-                self.blocked.push(Due::Proxy(target, turn));
+                self.blocked.push_back(Due::Proxy(target, turn));
             }
         }
         false

@@ -1,6 +1,7 @@
 //! What a hub does with what comes: requests go to actors, answers to callers.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
@@ -64,7 +65,7 @@ impl Hub {
                 Ok(())
             }
             Incoming::Credit(target) => {
-                if let Some(known) = self.imports.get_mut(&target) {
+                if let Some(known) = self.imports.get_mut(target) {
                     known.unblock(target, &mut self.due);
                 }
                 self.unblock();
@@ -151,7 +152,7 @@ impl Hub {
         target: u32,
         request: Request<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
-        match self.exports.get_mut(&target) {
+        match self.exports.get_mut(target) {
             Some(out) if out.waits.is_some() => {
                 out.queue.push_back(request.queued());
                 (self, Ok(()))
@@ -175,7 +176,7 @@ impl Hub {
         } = request;
         let deadline = self.session.deadline(until);
         let size = body.len();
-        let refusal = match self.exports.get(&target) {
+        let refusal = match self.exports.get(target) {
             None => {
                 self.session.stats_mut().no_such_actor += 1;
                 Err(Failure::NotExecuted(End::NoSuchActor))
@@ -245,11 +246,11 @@ impl Hub {
         hub.leftovers();
         let mut owed = Some(size);
         if let Some(wait) = waits
-            && let Some(out) = hub.exports.get_mut(&target)
+            && let Some(out) = hub.exports.get_mut(target)
         {
             let later = owed.take_if(|_| !takes_at_once);
             out.waits = Some((later, wait));
-            hub.due.push(Due::Place(target));
+            hub.due.push_back(Due::Place(target));
         }
         if let Some(size) = owed {
             hub.session.taken(target, size);
@@ -305,7 +306,7 @@ impl Hub {
         // What waited may be too late by now.
         self.now = Instant::now();
         loop {
-            let Some(out) = self.exports.get_mut(&target) else {
+            let Some(out) = self.exports.get_mut(target) else {
                 return (self, Ok(()));
             };
             if let Some((size, wait)) = &mut out.waits {
@@ -380,7 +381,7 @@ impl Hub {
 
     fn peer_down(&mut self, target: u32, end: End) -> Result<(), Broken> {
         // It comes twice: no reference to the actor is on its way after the second.
-        if self.ended.remove(&target).is_some() {
+        if self.ended.remove(target).is_some() {
             return Ok(());
         }
         if self.ended.len() >= self.session.limits().exports as usize {
@@ -388,7 +389,7 @@ impl Hub {
         }
         let exit = Exit::from(end);
         self.ended.insert(target, exit.clone());
-        for mut proxy in self.imports.remove(&target).unwrap_or_default().proxies {
+        for mut proxy in self.imports.remove(target).unwrap_or_default().proxies {
             self.proxy_ended(target, &proxy);
             if let Some(imported) = proxy.imported.take() {
                 imported.end(exit.clone());
@@ -456,14 +457,14 @@ impl From<Queued> for Request<'_> {
 
 impl In {
     /// There is credit: the proxies that wait for it go on.
-    fn unblock(&mut self, target: u32, due: &mut Vec<Due>) {
+    fn unblock(&mut self, target: u32, due: &mut VecDeque<Due>) {
         if std::mem::take(&mut self.blocked) {
             self.all_due(target, due);
         }
     }
 
     /// Each looks whether it is its turn.
-    pub(crate) fn all_due(&self, target: u32, due: &mut Vec<Due>) {
+    pub(crate) fn all_due(&self, target: u32, due: &mut VecDeque<Due>) {
         let proxies = self.proxies.iter();
         due.extend(proxies.map(|proxy| Due::Proxy(target, proxy.turn)));
     }

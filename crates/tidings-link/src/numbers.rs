@@ -8,7 +8,94 @@ use std::sync::OnceLock;
 use tidings::remote::prefetch_first;
 
 /// A table by numbers, which the peer may have chosen.
-pub(crate) type ByNumber<T> = HashMap<u32, T, Multiply>;
+///
+/// One entry lies in the table itself: of links over which one actor is called, and they are many,
+/// each table has no other. Finding it is a comparison, and reads no memory elsewhere.
+#[derive(Debug)]
+pub(crate) struct ByNumber<T> {
+    first: Option<(u32, T)>,
+    /// None of these has the number of `first`.
+    more: HashMap<u32, T, Multiply>,
+}
+
+impl<T> Default for ByNumber<T> {
+    fn default() -> Self {
+        Self {
+            first: None,
+            more: HashMap::default(),
+        }
+    }
+}
+
+impl<T> ByNumber<T> {
+    pub(crate) fn len(&self) -> usize {
+        usize::from(self.first.is_some()) + self.more.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn values(&self) -> impl Iterator<Item = &T> {
+        let first = self.first.iter().map(|(_, value)| value);
+        first.chain(self.more.values())
+    }
+
+    /// The entry that lies in the table, if there is one.
+    pub(crate) fn first(&self) -> Option<&T> {
+        self.first.as_ref().map(|(_, value)| value)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        match &self.first {
+            Some((known, value)) if *known == number => Some(value),
+            _ => self.more.get(&number),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        match &mut self.first {
+            Some((known, value)) if *known == number => Some(value),
+            _ => self.more.get_mut(&number),
+        }
+    }
+
+    /// What has this number; if nothing has, what is made.
+    #[inline]
+    pub(crate) fn get_or_insert_with(&mut self, number: u32, make: impl FnOnce() -> T) -> &mut T {
+        let lies_elsewhere = match &self.first {
+            Some((known, _)) => *known != number,
+            None => self.more.contains_key(&number),
+        };
+        if lies_elsewhere {
+            return self.more.entry(number).or_insert_with(make);
+        }
+        &mut self.first.get_or_insert_with(|| (number, make())).1
+    }
+
+    /// Puts it in the place of what has this number.
+    pub(crate) fn insert(&mut self, number: u32, value: T) {
+        drop(self.remove(number));
+        self.get_or_insert_with(number, || value);
+    }
+
+    pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
+        let first = self.first.take_if(|(known, _)| *known == number);
+        let first = first.map(|(_, value)| value);
+        first.or_else(|| self.more.remove(&number))
+    }
+
+    /// Empties it, in the order of the numbers: the table's own differs from run to run, and what is
+    /// done in it would.
+    pub(crate) fn take_in_order(&mut self) -> Vec<(u32, T)> {
+        let mut all: Vec<_> = self.first.take().into_iter().collect();
+        all.extend(self.more.drain());
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all
+    }
+}
 
 /// Multiplication by a number that nobody outside knows: who chooses the keys cannot make them fall
 /// together, and it costs a tenth of std's.
@@ -27,14 +114,6 @@ impl BuildHasher for Multiply {
     fn build_hasher(&self) -> Product {
         Product(self.0)
     }
-}
-
-/// Empties a table, in the order of the numbers: a table's own differs from run to run, and what is
-/// done in it would.
-pub(crate) fn in_order<T>(table: &mut ByNumber<T>) -> Vec<(u32, T)> {
-    let mut all: Vec<_> = table.drain().collect();
-    all.sort_unstable_by_key(|(number, _)| *number);
-    all
 }
 
 pub(crate) struct Product(u64);
@@ -135,5 +214,47 @@ impl Numbers {
             self.free.push(number);
         }
         was
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::ByNumber;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_table_is_as_an_ordered_map_wherever_its_entries_lie(
+            acts in prop::collection::vec((0_u8..5, 0_u32..6), 0..80),
+        ) {
+            let (mut table, mut map) = (ByNumber::default(), BTreeMap::new());
+            for (value, (act, number)) in acts.into_iter().enumerate() {
+                match act {
+                    0 => {
+                        table.insert(number, value);
+                        map.insert(number, value);
+                    }
+                    1 => prop_assert_eq!(table.remove(number), map.remove(&number)),
+                    2 => prop_assert_eq!(table.get_mut(number), map.get_mut(&number)),
+                    3 => {
+                        let known = *table.get_or_insert_with(number, || value);
+                        prop_assert_eq!(known, *map.entry(number).or_insert(value));
+                    }
+                    _ => prop_assert_eq!(table.get(number), map.get(&number)),
+                }
+                prop_assert_eq!((table.len(), table.is_empty()), (map.len(), map.is_empty()));
+                let first = table.first();
+                prop_assert!(first.is_none_or(|first| map.values().any(|known| known == first)));
+                let mut values: Vec<_> = table.values().copied().collect();
+                values.sort_unstable();
+                let mut known: Vec<_> = map.values().copied().collect();
+                known.sort_unstable();
+                prop_assert_eq!(values, known);
+            }
+            prop_assert_eq!(table.take_in_order(), map.into_iter().collect::<Vec<_>>());
+            prop_assert!(table.is_empty());
+        }
     }
 }

@@ -87,19 +87,25 @@ pub(crate) struct Outbox {
 
 impl Outbox {
     /// What is to be written next.
+    #[inline]
     pub(crate) fn next(&mut self) -> &[u8] {
         if self.written == self.wire.len() {
             if self.len() == 0 {
                 return &[];
             }
-            self.wire.clear();
-            self.wire.shrink_to(KEPT);
-            self.written = 0;
-            for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
-                queue.fill(&mut self.wire);
-            }
+            self.refill();
         }
         &self.wire[self.written..]
+    }
+
+    #[inline(never)]
+    fn refill(&mut self) {
+        self.wire.clear();
+        self.wire.shrink_to(KEPT);
+        self.written = 0;
+        for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
+            queue.fill(&mut self.wire);
+        }
     }
 
     pub(crate) fn written(&mut self, n: usize) {

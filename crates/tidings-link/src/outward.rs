@@ -10,55 +10,67 @@ use crate::GetError;
 use crate::frame::Failure;
 use crate::hub::{Call, Command, Hub, Out};
 use crate::limits::Broken;
-use crate::numbers::in_order;
-use crate::shared::{Due, Key, Left};
+use crate::shared::{Due, Left, Note};
 
 impl Hub {
     /// Does what others have left.
     pub(crate) fn letters(mut self: Box<Self>, left: &mut Left) -> (Box<Self>, Result<(), Broken>) {
-        for key in left.keys.drain(..) {
-            match Key::of(key) {
-                Key::Answer(call) => self = self.answer(call),
-                Key::Caller(call) => self.caller_gone(call),
-                Key::Ended(target) => self.actor_ended(target),
-            }
-        }
         for command in left.commands.drain(..) {
             if let Err(broken) = self.command(command) {
                 return (self, Err(broken));
             }
         }
-        self.due.append(&mut left.due);
-        self.poll_due()
-    }
-
-    /// Polls what is due, until nothing is.
-    pub(crate) fn poll_due(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
-        while !self.due.is_empty() {
-            let mut due = std::mem::take(&mut self.due);
-            for due in due.drain(..) {
-                match due {
-                    Due::Proxy(target, turn) => self = self.poll_proxy(target, turn),
-                    Due::Place(target) => {
-                        let result;
-                        (self, result) = self.place(target);
-                        if result.is_err() {
-                            return (self, result);
-                        }
-                    }
-                }
-            }
-            if self.due.is_empty() {
-                self.due = due;
+        for note in left.notes.drain(..) {
+            let result;
+            (self, result) = self.note(note);
+            if result.is_err() {
+                return (self, result);
             }
         }
         (self, Ok(()))
     }
 
+    /// Does what somebody has left, and polls what that makes due.
+    pub(crate) fn note(mut self: Box<Self>, note: Note) -> (Box<Self>, Result<(), Broken>) {
+        match note {
+            Note::Answer(call) => self = self.answer(call),
+            Note::Caller(call) => self.caller_gone(call),
+            Note::Ended(target) => self.actor_ended(target),
+            Note::Due(due) => {
+                let result;
+                (self, result) = self.poll_one(due);
+                if result.is_err() {
+                    return (self, result);
+                }
+            }
+        }
+        self.poll_due()
+    }
+
+    /// Polls what is due, until nothing is.
+    #[inline]
+    pub(crate) fn poll_due(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
+        while let Some(due) = self.due.pop_front() {
+            let result;
+            (self, result) = self.poll_one(due);
+            if result.is_err() {
+                return (self, result);
+            }
+        }
+        (self, Ok(()))
+    }
+
+    fn poll_one(self: Box<Self>, due: Due) -> (Box<Self>, Result<(), Broken>) {
+        match due {
+            Due::Proxy(target, turn) => (self.poll_proxy(target, turn), Ok(())),
+            Due::Place(target) => self.place(target),
+        }
+    }
+
     /// Sends what a proxy has.
     fn poll_proxy(mut self: Box<Self>, target: u32, turn: u64) -> Box<Self> {
         let find = |hub: &mut Self| {
-            let proxies = &mut hub.imports.get_mut(&target)?.proxies;
+            let proxies = &mut hub.imports.get_mut(target)?.proxies;
             let place = proxies.iter().position(|proxy| proxy.turn == turn)?;
             let proxy = &mut proxies[place];
             let imported = proxy.imported.take()?;
@@ -70,7 +82,7 @@ impl Hub {
         };
         let mut cx = Context::from_waker(&waker);
         let (mut hub, polled) = enter(self, || imported.poll(&mut cx));
-        let Some(known) = hub.imports.get_mut(&target) else {
+        let Some(known) = hub.imports.get_mut(target) else {
             return hub;
         };
         let proxy = &mut known.proxies[place];
@@ -82,7 +94,7 @@ impl Hub {
         let proxy = known.proxies.remove(place).expect("it is there");
         known.all_due(target, &mut hub.due);
         if known.proxies.is_empty() {
-            hub.imports.remove(&target);
+            hub.imports.remove(target);
         }
         hub.proxy_ended(target, &proxy);
         hub
@@ -144,7 +156,7 @@ impl Hub {
 
     /// An actor that is exported may have ended.
     fn actor_ended(&mut self, target: u32) {
-        let Some(out) = self.exports.get_mut(&target) else {
+        let Some(out) = self.exports.get_mut(target) else {
             return;
         };
         if let Some(exit) = out.export.exit()
@@ -206,12 +218,12 @@ impl Hub {
                 false => CallError::Ended(exit.clone()),
             }));
         }
-        for (_, known) in in_order(&mut self.imports) {
+        for (_, known) in self.imports.take_in_order() {
             for imported in known.proxies.into_iter().filter_map(|proxy| proxy.imported) {
                 imported.end(exit.clone());
             }
         }
         self.calls.clear();
-        drop(in_order(&mut self.exports));
+        drop(self.exports.take_in_order());
     }
 }

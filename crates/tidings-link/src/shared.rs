@@ -34,25 +34,6 @@ pub(crate) fn ended(target: u32) -> u32 {
     target | ENDED
 }
 
-/// What a key stands for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Key {
-    Caller(u32),
-    Answer(u32),
-    Ended(u32),
-}
-
-impl Key {
-    pub(crate) fn of(key: u32) -> Self {
-        let number = key & !KIND;
-        match key & KIND {
-            CALLER => Self::Caller(number),
-            ANSWER => Self::Answer(number),
-            _ => Self::Ended(number),
-        }
-    }
-}
-
 /// What is to be polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Due {
@@ -62,17 +43,38 @@ pub(crate) enum Due {
     Place(u32),
 }
 
+/// What somebody leaves for the link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    /// See [`caller`], [`answer`] and [`ended`].
+    Caller(u32),
+    Answer(u32),
+    Ended(u32),
+    Due(Due),
+}
+
+impl Note {
+    /// What a door's key stands for.
+    fn of(key: u32) -> Self {
+        let number = key & !KIND;
+        match key & KIND {
+            CALLER => Self::Caller(number),
+            ANSWER => Self::Answer(number),
+            _ => Self::Ended(number),
+        }
+    }
+}
+
 /// What was left.
 #[derive(Default)]
 pub(crate) struct Left {
-    pub(crate) keys: Vec<u32>,
-    pub(crate) due: Vec<Due>,
+    pub(crate) notes: Vec<Note>,
     pub(crate) commands: Vec<Command>,
 }
 
 impl Left {
     pub(crate) fn is_empty(&self) -> bool {
-        self.keys.is_empty() && self.due.is_empty() && self.commands.is_empty()
+        self.notes.is_empty() && self.commands.is_empty()
     }
 }
 
@@ -81,8 +83,8 @@ pub(crate) trait Moves: Send {
     /// A turn of the driver.
     fn turn(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Turned;
 
-    /// Does what was left, and writes it. `false`: there is something that the driver is to do.
-    fn at_once(&mut self, left: &mut Left) -> bool;
+    /// Does this, and writes what comes of it. `false`: there is something that the driver is to do.
+    fn at_once(&mut self, note: Note) -> bool;
 
     /// Is so much under way that what is left is to wait for what else comes?
     fn is_crowded(&self) -> bool;
@@ -197,7 +199,7 @@ impl Shared {
     }
 
     /// Leaves something that the link has to do. It is done here if there is nothing else to do.
-    fn leave(&self, f: impl FnOnce(&mut Left)) {
+    fn leave(&self, note: Note) {
         let mut letters = self.lock();
         if letters.closed {
             return;
@@ -205,14 +207,12 @@ impl Shared {
         let here = !letters.rung && !letters.crowded && letters.station.is_some();
         let moving = if here { Moving::begin() } else { None };
         let Some(moving) = moving else {
-            f(&mut letters.left);
+            letters.left.notes.push(note);
             return Self::ring(letters);
         };
         let mut station = letters.station.take().expect("it is there");
         drop(letters);
-        let Station { left, moves } = &mut *station;
-        f(left);
-        let done = moves.at_once(left);
+        let done = station.moves.at_once(note);
         drop(moving);
         let mut letters = self.put(station);
         if std::mem::take(&mut letters.missed) || !done {
@@ -314,10 +314,10 @@ impl Shared {
 
 impl Door for Shared {
     fn gone(&self, key: u32) {
-        match Key::of(key) {
+        match Note::of(key) {
             // If it is the runtime that ends, the driver ends with it: then it is the link that ends.
-            Key::Ended(_) => self.leave_to_driver(|letters| letters.left.keys.push(key)),
-            _ => self.leave(|left| left.keys.push(key)),
+            note @ Note::Ended(_) => self.leave_to_driver(|letters| letters.left.notes.push(note)),
+            note => self.leave(note),
         }
     }
 }
@@ -340,7 +340,7 @@ impl Wake for Bell {
         self.wake_by_ref();
     }
     fn wake_by_ref(self: &Arc<Self>) {
-        self.shared.leave(|left| left.due.push(self.due));
+        self.shared.leave(Note::Due(self.due));
     }
 }
 
@@ -372,12 +372,11 @@ mod tests {
 
     impl Moves for Acts {
         fn turn(&mut self, left: &mut Left, _: &mut Context<'_>) -> Turned {
-            self.turns.fetch_add(left.keys.len(), Ordering::Relaxed);
-            left.keys.clear();
+            self.turns.fetch_add(left.notes.len(), Ordering::Relaxed);
+            left.notes.clear();
             Turned::Done
         }
-        fn at_once(&mut self, left: &mut Left) -> bool {
-            left.keys.clear();
+        fn at_once(&mut self, _: Note) -> bool {
             (self.at_once)()
         }
         fn is_crowded(&self) -> bool {

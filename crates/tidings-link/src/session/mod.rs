@@ -119,14 +119,8 @@ pub struct Bind {
 #[derive(Debug)]
 pub struct Session {
     limits: Limits,
-    cluster: String,
-    codec: String,
-    /// The names that the peer may have; any if there are none.
-    expected: Option<Vec<String>>,
-    /// The place of the link among those of this node.
-    seat: Option<Seat>,
-    /// Our greeting, if it waits for the peer's.
-    greeting: Vec<u8>,
+    // Not among what each message needs.
+    handshake: Box<Handshake>,
     clock: Clock,
     peer: Option<Peer>,
     out: Outbox,
@@ -136,7 +130,7 @@ pub struct Session {
     calls: Numbers,
     /// Calls of the peer's.
     served: Numbers,
-    parts: [Option<Parts>; 2],
+    parts: [Option<Box<Parts>>; 2],
     /// One-way messages were sent in this turn of the driver.
     told: bool,
     heard: Instant,
@@ -153,6 +147,19 @@ pub struct Session {
     drains: bool,
     peer_drains: bool,
     stats: Stats,
+}
+
+/// What is asked of the peer's greeting.
+#[derive(Debug)]
+struct Handshake {
+    cluster: String,
+    codec: String,
+    /// The names that the peer may have; any if there are none.
+    expected: Option<Vec<String>>,
+    /// The place of the link among those of this node.
+    seat: Option<Seat>,
+    /// Our greeting, if it waits for the peer's.
+    greeting: Vec<u8>,
 }
 
 impl Session {
@@ -175,11 +182,13 @@ impl Session {
         };
         frame::write(out.control.end(), kind::HELLO, &hello);
         Self {
-            cluster: hello.cluster,
-            codec: hello.codec,
-            expected: None,
-            seat: None,
-            greeting: Vec::new(),
+            handshake: Box::new(Handshake {
+                cluster: hello.cluster,
+                codec: hello.codec,
+                expected: None,
+                seat: None,
+                greeting: Vec::new(),
+            }),
             clock: Clock::new(now),
             peer: None,
             out,
@@ -204,16 +213,16 @@ impl Session {
 
     /// The peer may only be one of these nodes: its certificate says so.
     pub fn expect(&mut self, nodes: Vec<String>) {
-        self.expected = Some(nodes);
+        self.handshake.expected = Some(nodes);
     }
 
     /// There may be one link to the peer: this, if the place is free. We wait for the greeting of who
     /// has connected to us, so that it hears one thing: that there is a link, or that there is none.
     pub(crate) fn seat(&mut self, seat: Seat) {
         if !seat.dialed {
-            self.greeting = std::mem::take(self.out.control.end());
+            self.handshake.greeting = std::mem::take(self.out.control.end());
         }
-        self.seat = Some(seat);
+        self.handshake.seat = Some(seat);
     }
 
     /// The peer, once it has said who it is.
@@ -290,8 +299,6 @@ impl Session {
         self.calls.prefetch();
         self.served.prefetch();
         self.out.prefetch();
-        self.purse.prefetch();
-        self.ledger.prefetch();
     }
 
     /// A turn of the driver begins.

@@ -59,7 +59,7 @@ impl Session {
         };
         let incoming = match self.peer {
             None => Some(self.greeting(&frame)?),
-            Some(_) => self.frame(frame, now)?,
+            Some(_) => self.frame(&frame, now)?,
         };
         Ok(Some((length, incoming)))
     }
@@ -71,6 +71,7 @@ impl Session {
         self.heard = now;
     }
 
+    #[inline(never)]
     fn greeting<'a>(&mut self, frame: &Frame<'_>) -> Result<Incoming<'a>, Broken> {
         if frame.kind == kind::REFUSED {
             return Err(Broken::RefusedByPeer(header(frame.rest)?.0));
@@ -86,10 +87,11 @@ impl Session {
             self.refuse(&why);
             return Err(Broken::Refused(why));
         }
-        if !self.greeting.is_empty() {
+        let greeting = &mut self.handshake.greeting;
+        if !greeting.is_empty() {
             // Before all that was put in meanwhile.
-            self.greeting.append(self.out.control.end());
-            *self.out.control.end() = std::mem::take(&mut self.greeting);
+            greeting.append(self.out.control.end());
+            *self.out.control.end() = std::mem::take(greeting);
         }
         self.clock.be_patient(hello.patience);
         // Often enough that one that is lost in a gap is not missed.
@@ -111,30 +113,40 @@ impl Session {
         if hello.versions.1 < min || hello.versions.0 > max {
             return Some(Refusal::Version(min, max));
         }
-        if hello.cluster != self.cluster {
-            return Some(Refusal::Cluster(self.cluster.clone()));
+        let ours = &mut *self.handshake;
+        if hello.cluster != ours.cluster {
+            return Some(Refusal::Cluster(ours.cluster.clone()));
         }
-        if hello.codec != self.codec {
-            return Some(Refusal::Codec(self.codec.clone()));
+        if hello.codec != ours.codec {
+            return Some(Refusal::Codec(ours.codec.clone()));
         }
-        let expected = self.expected.as_ref();
+        let expected = ours.expected.as_ref();
         if expected.is_some_and(|names| !names.contains(&hello.node)) {
             return Some(Refusal::Node(hello.node.clone()));
         }
-        let seat = self.seat.as_mut()?;
+        let seat = ours.seat.as_mut()?;
         seat.take(&hello.node, hello.incarnation).err()
     }
 
+    #[inline]
     fn frame<'a>(
         &mut self,
-        frame: Frame<'a>,
+        frame: &Frame<'a>,
         now: Instant,
     ) -> Result<Option<Incoming<'a>>, Broken> {
         match frame.kind {
-            kind::CALL | kind::TELL | kind::ANSWER => return self.message(&frame),
-            kind::REST => return self.rest(&frame),
-            _ => {}
+            kind::CALL | kind::TELL | kind::ANSWER => self.message(frame),
+            kind::REST => self.rest(frame),
+            _ => self.control(frame, now),
         }
+    }
+
+    #[inline(never)]
+    fn control<'a>(
+        &mut self,
+        frame: &Frame<'a>,
+        now: Instant,
+    ) -> Result<Option<Incoming<'a>>, Broken> {
         if frame.more {
             return Err(Broken::Protocol("only bodies come in parts"));
         }
@@ -193,6 +205,7 @@ impl Session {
         Ok(())
     }
 
+    #[inline]
     fn message<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
         self.control.1 = self.control.1.saturating_sub(1);
         let (head, body) = match frame.kind {
@@ -234,14 +247,15 @@ impl Session {
         if parts.is_some() {
             return Err(Broken::Protocol("a message within another"));
         }
-        *parts = Some(Parts {
+        *parts = Some(Box::new(Parts {
             kind: frame.kind,
             header: head,
             body: body.to_vec(),
-        });
+        }));
         Ok(None)
     }
 
+    #[inline(never)]
     fn rest<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
         let (&kind, body) = frame
             .rest
@@ -272,6 +286,7 @@ impl Session {
         }
     }
 
+    #[inline]
     fn complete<'a>(&mut self, head: Head, body: Cow<'a, [u8]>) -> Result<Incoming<'a>, Broken> {
         match head {
             Head::Request {

@@ -229,8 +229,12 @@ impl Side {
 
     /// Takes out all.
     fn all(&mut self, wakers: &mut Vec<Waker>) {
-        wakers.extend(self.polled.take());
-        wakers.extend(self.waiting.drain(..).map(|(_, waker)| waker));
+        if let Some(waker) = self.polled.take() {
+            wakers.push(waker);
+        }
+        if !self.waiting.is_empty() {
+            wakers.extend(self.waiting.drain(..).map(|(_, waker)| waker));
+        }
     }
 }
 

@@ -15,7 +15,8 @@ pub(super) trait Bytes {
     fn readiness(&self) -> &Readiness;
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
     fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize>;
-    fn flush(&self) -> io::Result<()>;
+    /// What the system has taken waits for nobody.
+    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
     /// Nothing will be written any more.
     fn close(&self) -> io::Result<()>;
 
@@ -158,8 +159,7 @@ macro_rules! async_bytes {
                 <$stream as Bytes>::poll_write(&self, cx, buffers)
             }
             fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                let stream: &$stream = &self;
-                stream.poll_end(cx, || stream.flush())
+                <$stream as Bytes>::poll_flush(&self, cx)
             }
             fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
                 let stream: &$stream = &self;

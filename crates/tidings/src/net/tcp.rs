@@ -228,10 +228,11 @@ impl Bytes for TcpStream {
             Stream::Installed(socket) => socket.write(buffers),
         }
     }
-    fn flush(&self) -> io::Result<()> {
+    #[inline]
+    fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {
-            Stream::System(_) => Ok(()),
-            Stream::Installed(socket) => socket.flush(),
+            Stream::System(_) => Poll::Ready(Ok(())),
+            Stream::Installed(socket) => self.poll_end(cx, || socket.flush()),
         }
     }
     fn close(&self) -> io::Result<()> {

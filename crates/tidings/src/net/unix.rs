@@ -124,8 +124,9 @@ impl Bytes for UnixStream {
             _ => self.0.get_ref().write_vectored(buffers),
         }
     }
-    fn flush(&self) -> io::Result<()> {
-        Ok(())
+    #[inline]
+    fn poll_flush(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
     }
     fn close(&self) -> io::Result<()> {
         self.0.get_ref().shutdown(Shutdown::Write)

@@ -25,10 +25,12 @@ pub fn prefetch_first<T>(of: &[T]) {
 #[inline(always)]
 pub(crate) fn lines(from: *const u8, bytes: usize) {
     const LINE: usize = 64;
-    let mut at = from.map_addr(|at| at & !(LINE - 1));
-    while at.addr() < from.addr().wrapping_add(bytes) {
-        line(at);
-        at = at.wrapping_add(LINE);
+    // A step within each line but perhaps the last.
+    for at in (0..bytes).step_by(LINE) {
+        line(from.wrapping_add(at));
+    }
+    if bytes > 0 {
+        line(from.wrapping_add(bytes - 1));
     }
 }
 

@@ -108,14 +108,20 @@ impl<'b> Reader<'b> {
         Ok(byte)
     }
 
-    /// A number of seven bits a byte, the lowest first, that fits into `bits`. Most are short.
+    /// A number of seven bits a byte, the lowest first, that fits into `bits`, 14 or more. Most are short.
     #[inline]
     fn varint(&mut self, bits: u32) -> Result<u128, Malformed> {
-        if let [byte @ ..0x80, rest @ ..] = self.rest {
-            self.rest = rest;
-            return Ok(u128::from(*byte));
+        match self.rest {
+            [byte @ ..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok(u128::from(*byte))
+            }
+            [low, high @ ..0x80, rest @ ..] => {
+                self.rest = rest;
+                Ok(u128::from(u16::from(*low & 0x7f) | u16::from(*high) << 7))
+            }
+            _ => self.longer(bits),
         }
-        self.longer(bits)
     }
 
     fn longer(&mut self, bits: u32) -> Result<u128, Malformed> {

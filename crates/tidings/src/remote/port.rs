@@ -5,7 +5,7 @@
 //! body stands their place in that table. So a message that nobody decodes can be accounted for.
 
 use std::any::{Any, TypeId};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -153,17 +153,21 @@ pub trait Port: Any + Send {
 thread_local! {
     // Nothing is there when the thread ends: `enter` takes it out. Without a destructor every access
     // is a plain one.
-    static PORT: ManuallyDrop<RefCell<Option<Box<dyn Port>>>> =
-        const { ManuallyDrop::new(RefCell::new(None)) };
+    static PORT: ManuallyDrop<Cell<Option<Box<dyn Port>>>> =
+        const { ManuallyDrop::new(Cell::new(None)) };
+}
+
+fn replace(port: Option<Box<dyn Port>>) -> Option<Box<dyn Port>> {
+    PORT.with(|place| place.replace(port))
 }
 
 /// Runs `f`, in which references and replies are those of this link. Gives the link back, with the
 /// message of a panic in `f`.
 pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result<R, String>) {
-    let outer = PORT.with(|place| place.replace(Some(port)));
+    let outer = replace(Some(port));
     // What it can leave half done is a message, which is not sent, or refused.
     let result = catch_unwind(AssertUnwindSafe(f));
-    let port = PORT.with(|place| place.replace(outer));
+    let port = replace(outer);
     let port = port.expect("`with` leaves it there");
     let port = port.into_any().downcast().expect("it is the one");
     (
@@ -174,10 +178,17 @@ pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result
 
 /// The link of this moment.
 pub(super) fn with<R>(f: impl FnOnce(&mut dyn Port) -> R) -> Result<R, Malformed> {
-    PORT.with(|place| match &mut *place.borrow_mut() {
+    /// Puts it back, also if `f` panics.
+    struct Taken(Option<Box<dyn Port>>);
+    impl Drop for Taken {
+        fn drop(&mut self) {
+            replace(self.0.take());
+        }
+    }
+    match &mut Taken(replace(None)).0 {
         Some(port) => Ok(f(&mut **port)),
         None => Err(Malformed::new(
             "references and replies travel in messages of a link, and nowhere else",
         )),
-    })
+    }
 }

@@ -146,31 +146,27 @@ impl Outgoing {
         };
         // No borrow of the link here: what the arguments carry asks it.
         let encoded = format.encode(arguments, &mut body);
-        let deadline = reply.as_ref().and_then(Reply::deadline);
-        let request = Request {
-            target: self.target,
-            number: self.interface.methods()[method].number(),
-            body: &body,
-            deadline,
-            trace: reply.as_ref().and_then(Reply::part_of),
-        };
         let mut reply = reply;
         let sent = with(|port| {
-            if let Err(malformed) = encoded {
+            if encoded.is_err() {
                 port.undo();
-                return Err(malformed);
+            } else {
+                let request = Request {
+                    target: self.target,
+                    number: self.interface.methods()[method].number(),
+                    body: &body,
+                    deadline: reply.as_ref().and_then(Reply::deadline),
+                    trace: reply.as_ref().and_then(Reply::part_of),
+                };
+                let pending = reply
+                    .take()
+                    .map(|reply| Box::new(Awaited(reply)) as Box<dyn Pending>);
+                port.request(request, pending);
             }
-            let pending = reply
-                .take()
-                .map(|reply| Box::new(Awaited(reply)) as Box<dyn Pending>);
-            port.request(request, pending);
-            Ok(())
+            port.keep(body);
+            encoded
         });
-        let kept = with(|port| port.keep(body));
-        match sent.and_then(|sent| kept.and(sent)) {
-            Ok(()) => Ok(()),
-            Err(malformed) => Err((malformed, reply)),
-        }
+        sent.flatten().map_err(|malformed| (malformed, reply))
     }
 }
 
