@@ -55,12 +55,15 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
     cargo(&[], chaos, tally).and(all)
 }
 
+/// What takes features of `tidings`, and what takes SQLite, in one build.
+const FEATURES: &str = "cargo test -p tidings -p tidings-sqlx-test \
+     --features tidings/serde,tidings/tracing,tidings/tokio,tidings-sqlx-test/sqlx \
+     --test features --test tokio --test sqlx";
+
 /// The workspace's tests, and those of the crate that it shares with peers outside of it.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {
     let own = run_at_root(&[], "cargo test --workspace --no-fail-fast", tally);
-    let features =
-        "cargo test -p tidings --features serde,tracing,tokio --test features --test tokio";
-    let own = run_at_root(&[], features, tally).and(own);
+    let own = run_at_root(&[], FEATURES, tally).and(own);
     let traced = "cargo test -p tidings-link --features tracing --test trace";
     let own = run_at_root(&[], traced, tally).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";

@@ -1,5 +1,6 @@
 //! What needs tokio works in our tasks: the feature `tokio`.
 //! `cargo test -p tidings --features tokio --test tokio`; a stage of CI runs it.
+//! `sqlx` has a package of its own beside this file.
 
 use std::time::Duration;
 
