@@ -66,10 +66,10 @@ impl Parker {
     /// From here to [`come_back`](Self::come_back) the thread waits in another place, where
     /// whoever unparks it must be able to wake it. `false`: it was unparked before, the token is
     /// taken, and it must not go.
-    #[cfg_attr(
-        any(loom, shuttle),
-        allow(dead_code, reason = "for sockets, and a model of them")
-    )]
+    #[cfg(any(
+        all(feature = "net", unix, not(any(loom, shuttle))),
+        all(test, not(shuttle))
+    ))]
     pub(crate) fn leave(&self) -> bool {
         // ORD parker.leave: release; pairs with unpark, which sees the place that we wait in.
         let left = self
@@ -82,10 +82,10 @@ impl Parker {
     }
 
     /// Takes the token, if it is there.
-    #[cfg_attr(
-        any(loom, shuttle),
-        allow(dead_code, reason = "for sockets, and a model of them")
-    )]
+    #[cfg(any(
+        all(feature = "net", unix, not(any(loom, shuttle))),
+        all(test, not(shuttle))
+    ))]
     pub(crate) fn come_back(&self) {
         // ORD parker.come_back: acquire; pairs with unpark.
         self.token.swap(QUIET, Ordering::Acquire);

@@ -7,11 +7,11 @@ use super::worker::Worker;
 
 /// What a runtime has for its sockets: nothing.
 #[derive(Debug, Default)]
-pub(super) struct Sockets;
+pub(super) struct Sockets {}
 
 impl Shared {
     pub(super) fn wake_poller(&self) {
-        let Sockets = &self.sockets;
+        let Sockets {} = &self.sockets;
     }
     pub(super) fn close_sockets(&self) {}
 }
