@@ -64,6 +64,7 @@ g = load(generate.generate(described(METHODS)))
 class Tally:
     def __init__(self):
         self.sum = 0
+        self.parts = []
         self.hung = []
         self.this = None
         self.listeners = []
@@ -72,6 +73,7 @@ class Tally:
 
     def add(self, n):
         self.sum += n
+        self.parts.append(t.current().trace)
 
     def get(self):
         return self.sum

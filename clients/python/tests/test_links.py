@@ -93,7 +93,7 @@ class Links(unittest.TestCase):
         gc.collect()
         self.assertLessEqual(tally.left.result(LONG), 4)
 
-    def test_a_call_is_handled_as_a_part_of_its_callers_trace(self):
+    def test_a_message_is_handled_as_a_part_of_its_senders_trace(self):
         tally, here, _, _, there = counter()
         trace = t.Trace.parse("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
         for one in (here, there):
@@ -102,6 +102,11 @@ class Links(unittest.TestCase):
             self.assertTrue(eventually(lambda: len(tally.hung) == 2))
             self.assertEqual([request.trace for request in tally.hung], [trace, None])
             tally.hung.clear()
+            one.traced(trace).add(1)
+            one.add(1)
+            one.get().result(LONG)
+            self.assertEqual(tally.parts, [trace, None])
+            tally.parts.clear()
         self.assertEqual(str(trace), "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
         for wrong in ("", str(trace)[:-1], str(trace) + "-x", "ff" + str(trace)[2:], str(trace).upper()):
             with self.assertRaises(ValueError):

@@ -127,7 +127,7 @@ class Request:
     """What a handler can know of the request in its hands: `tidings_client.current()`."""
 
     def __init__(self, deadline: float | None = None, trace: Trace | None = None) -> None:
-        # What its caller asks as a part of.
+        # What its sender sent it as a part of.
         self.trace = trace
         # As of `time.monotonic`; `None`: for ever.
         self.deadline = deadline
@@ -181,7 +181,7 @@ class Reference:
         return type(self)(self._target, seconds, self._trace)
 
     def traced(self: Self, trace: Trace | None) -> Self:
-        """The same actor, whose calls are a part of this trace: their handler can know."""
+        """The same actor, whose messages are a part of this trace: their handler can know."""
         return type(self)(self._target, self._limit, trace)
 
     def down(self) -> Call[errors.End]:
@@ -206,7 +206,7 @@ class Reference:
         return call
 
     def _tell(self, method: str, *arguments: Any) -> None:
-        self._target.request(self.METHODS[method], arguments, None, None)
+        self._target.request(self.METHODS[method], arguments, None, self._trace)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Reference) and self._target is other._target

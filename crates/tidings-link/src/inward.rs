@@ -215,7 +215,9 @@ impl Hub {
             trace,
         });
         let takes_at_once = export.takes_at_once();
-        let (mut hub, delivered) = enter(self, || export.deliver(Parts::new(place, &body, caller)));
+        let (mut hub, delivered) = enter(self, || {
+            export.deliver(Parts::new(place, &body, caller).part_of(trace))
+        });
         // A message without an answer that was called, or one that could not be decoded.
         let unanswered = hub.reserved.take();
         let waits = match delivered

@@ -197,6 +197,19 @@ fn frames() -> Vec<Value> {
             &body(&(100_i64,)),
         ),
         vector(
+            "one-way as a part of a trace",
+            kind::TELL,
+            &tell(
+                "Counter.add(i64)",
+                vec![Carried::Trace(
+                    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+                        .parse()
+                        .unwrap(),
+                )],
+            ),
+            &body(&(100_i64,)),
+        ),
+        vector(
             "one-way with an observer: an actor of the sender, exported as 5",
             kind::TELL,
             &tell("Room.join(@Listener)", vec![Carried::Mine(5)]),

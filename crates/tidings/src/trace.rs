@@ -1,18 +1,20 @@
-//! Trace context: which request of a distributed system a call belongs to (W3C Trace Context). With
-//! the feature `tracing` a call has that of its caller, also over a link.
+//! Trace context: which request of a distributed system a message belongs to (W3C Trace Context). With
+//! the feature `tracing` it has that of its sender, also over a link.
 
 use std::fmt;
 use std::str::FromStr;
 
+#[cfg(all(feature = "remote", feature = "tracing"))]
+pub(crate) use scope::enter;
 #[cfg(feature = "tracing")]
 pub(crate) use scope::{Scope, handles};
 
 /// A place in a trace, as the header `traceparent` of the W3C has it: the trace, the span in it that
 /// something was asked from, and flags.
 ///
-/// With the feature `tracing`: within `Trace::scope`, and in the handler of a call that has one,
-/// `Trace::current` gives it, calls of actors have it, and the span `message` in which a call is handled has it as its
-/// field `trace`. One-way messages have none. What makes spans of it, and sends them somewhere, is a
+/// With the feature `tracing`: within `Trace::scope`, and in the handler of a message that has one,
+/// `Trace::current` gives it, messages to actors have it, and the span `message` in which one is handled has it as its
+/// field `trace`. What makes spans of it, and sends them somewhere, is a
 /// library of your choice (`opentelemetry`).
 ///
 /// ```
@@ -176,10 +178,25 @@ mod scope {
         }
     }
 
+    /// This is the trace of what runs now, until what it gives is dropped.
+    #[cfg(feature = "remote")]
+    pub(crate) fn enter(trace: Option<Trace>) -> impl Sized {
+        struct Outer(Option<Trace>);
+        impl Drop for Outer {
+            fn drop(&mut self) {
+                CURRENT.with(|current| current.set(self.0));
+            }
+        }
+        Outer(CURRENT.with(|current| current.replace(trace)))
+    }
+
     /// A call is handled from here on, in its own span, that has this trace.
     pub(crate) fn handles(trace: Option<Trace>) {
-        CURRENT.with(|current| current.set(trace));
-        if let Some(trace) = trace {
+        let known = CURRENT.with(|current| current.replace(trace));
+        // That which it was sent with, or none if it was held back.
+        if let Some(trace) = trace
+            && known != Some(trace)
+        {
             tracing::Span::current().record("trace", tracing::field::display(trace));
         }
     }

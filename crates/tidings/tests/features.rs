@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tidings::actor::{self, Builder, Child, Mailbox, Strategy, Supervisor};
+use tidings::actor::{self, Builder, Child, Mailbox, Recipient, Strategy, Supervisor};
 use tidings::sched::{Runtime, Seeded};
 use tidings::trace::Trace;
 use tracing::field::{Field, Visit};
@@ -36,6 +36,17 @@ struct Book {
     traces: Vec<String>,
 }
 
+/// The field `trace`, each time.
+struct Traces<'a>(&'a mut Vec<String>);
+
+impl Visit for Traces<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "trace" {
+            self.0.push(format!("{value:?}"));
+        }
+    }
+}
+
 /// The fields `name` and `message`.
 #[derive(Default)]
 struct Words(String);
@@ -62,24 +73,16 @@ impl Subscriber for Recorder {
         span.record(&mut words);
         let mut book = self.0.lock().unwrap();
         book.kinds.push(span.metadata());
+        span.record(&mut Traces(&mut book.traces));
         book.spans
             .push((format!("{}{}", span.metadata().name(), words.0), 1));
         Id::from_u64(book.spans.len() as u64)
     }
 
     fn record(&self, span: &Id, record: &Record<'_>) {
-        struct Traces(Vec<String>);
-        impl Visit for Traces {
-            fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-                assert_eq!(field.name(), "trace");
-                self.0.push(format!("{value:?}"));
-            }
-        }
-        let mut traces = Traces(Vec::new());
-        record.record(&mut traces);
         let mut book = self.0.lock().unwrap();
         assert_eq!(book.spans[place(span)].0, "message");
-        book.traces.append(&mut traces.0);
+        record.record(&mut Traces(&mut book.traces));
     }
 
     fn record_follows_from(&self, _: &Id, _: &Id) {}
@@ -218,7 +221,7 @@ impl Relay for Station {
 }
 
 #[test]
-fn a_call_is_handled_as_a_part_of_its_callers_trace_and_so_are_the_calls_of_its_handler() {
+fn a_message_is_handled_as_a_part_of_its_senders_trace_and_so_are_the_calls_of_its_handler() {
     let _one = ONE.lock();
     let recorder = Recorder::default();
     let trace = Trace::new(0xabc, 0xdef, 1);
@@ -248,15 +251,65 @@ fn a_call_is_handled_as_a_part_of_its_callers_trace_and_so_are_the_calls_of_its_
             assert_eq!(later, Some(trace));
             assert_eq!(Trace::current(), None);
             assert_eq!(first.ask().await.unwrap(), [None, None]);
-            // One-way messages have none.
+            first.tell().await.unwrap();
+            // One way, too.
+            assert_eq!(heard.recv().await.unwrap(), Some(trace));
             assert_eq!(heard.recv().await.unwrap(), None);
         });
     });
     let book = recorder.0.lock().unwrap();
-    assert_eq!(
-        book.traces,
-        [trace.to_string(), trace.with_parent(7).to_string()]
-    );
+    let own = trace.to_string();
+    // Of `tell`, twice of `ask`, of `later`.
+    let asked = [&own, &own, &trace.with_parent(7).to_string(), &own];
+    assert_eq!(book.traces.iter().collect::<Vec<_>>(), asked);
+}
+
+#[test]
+fn a_message_keeps_its_trace_while_it_waits_is_passed_over_stashed_or_adapted() {
+    let _one = ONE.lock();
+    seeded().block_on(async {
+        let (done, seen) = tidings::unbounded();
+        let builder = Builder::new().capacity(2);
+        let actor = builder.spawn(|mut mailbox: Mailbox<u64>| async move {
+            let third = mailbox.scan(|n| if n == 3 { Ok(n) } else { Err(n) });
+            let third = third.await.unwrap();
+            done.send((third, mailbox.trace())).await.unwrap();
+            let first = mailbox.recv().await.unwrap();
+            let traced = mailbox.trace();
+            mailbox.stash(first).unwrap();
+            let second = mailbox.recv().await.unwrap();
+            done.send((second, mailbox.trace())).await.unwrap();
+            mailbox.unstash();
+            while let Ok(n) = mailbox.recv().await {
+                if n == first {
+                    assert_eq!(mailbox.trace(), traced);
+                }
+                done.send((n, mailbox.trace())).await.unwrap();
+            }
+        });
+        let texts: Recipient<String> = actor.narrow().adapt(|text: String| text.parse().ok());
+        let of = |n| Trace::new(0xabc, n, 1);
+        let send = async {
+            for n in 1..=5 {
+                // The mailbox holds two: who sends waits, and others run meanwhile.
+                of(n).scope(async { actor.send(n).await.unwrap() }).await;
+            }
+            let six = async { texts.send("6".to_owned()).await.unwrap() };
+            of(6).scope(six).await;
+            actor.send(7).await.unwrap();
+        };
+        futures::join!(send, async {
+            let mut heard = Vec::new();
+            for n in [3, 2, 1, 4, 5] {
+                heard.push(seen.recv().await.unwrap());
+                assert_eq!(heard.last(), Some(&(n, Some(of(n)))));
+            }
+            // These came by two ways.
+            let mut last = [seen.recv().await.unwrap(), seen.recv().await.unwrap()];
+            last.sort_unstable_by_key(|(n, _)| *n);
+            assert_eq!(last, [(6, Some(of(6))), (7, None)]);
+        });
+    });
 }
 
 #[test]

@@ -11,6 +11,7 @@ use super::exit::{Exit, leaving};
 use super::interface::Reference;
 use super::life::{Life, Signal, Stop};
 use super::mailbox::Mailbox;
+use super::parcel::Parcel;
 use super::reply::Reply;
 use super::tell::{SendError, Tell, try_tell};
 use crate::channel::chan::Chan;
@@ -23,7 +24,7 @@ use crate::select;
 /// The actor is to end when its last reference is dropped: it takes the messages that are left, then
 /// its `recv` says so.
 pub struct ActorRef<M> {
-    chan: SenderRef<M, Life>,
+    chan: SenderRef<Parcel<M>, Life>,
 }
 
 /// A reference to an actor that takes an `I` among other messages.
@@ -85,13 +86,13 @@ macro_rules! reference_methods {
 }
 
 impl<M: Send + 'static> ActorRef<M> {
-    pub(super) fn new(chan: SenderRef<M, Life>) -> Self {
+    pub(super) fn new(chan: SenderRef<Parcel<M>, Life>) -> Self {
         Self { chan }
     }
 
     #[inline(always)]
     fn inlet(&self) -> &dyn Inlet<M> {
-        let chan: &Chan<M, Life> = &self.chan;
+        let chan: &Chan<Parcel<M>, Life> = &self.chan;
         chan
     }
 
@@ -216,10 +217,11 @@ impl<I: Send + 'static> Recipient<I> {
                 let Ok(message) = message else {
                     return Exit::Normal;
                 };
-                if let Some(message) = f(message)
-                    && let Err(unsent) = actor.send(message).await
-                {
-                    leaving(CallError::unsent(&unsent), || drop(unsent));
+                if let Some(message) = f(message) {
+                    let sent = actor.send(message).into_future();
+                    if let Err(unsent) = mailbox.part().scope(sent).await {
+                        leaving(CallError::unsent(&unsent), || drop(unsent));
+                    }
                 }
             }
         });
@@ -238,11 +240,11 @@ impl<I: Send + 'static> Recipient<I> {
 
 /// An [`ActorRef`] that does not keep its actor alive.
 pub struct WeakActorRef<M> {
-    chan: WeakRef<M, Life>,
+    chan: WeakRef<Parcel<M>, Life>,
 }
 
 impl<M> WeakActorRef<M> {
-    pub(super) fn new(chan: WeakRef<M, Life>) -> Self {
+    pub(super) fn new(chan: WeakRef<Parcel<M>, Life>) -> Self {
         Self { chan }
     }
 

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use super::call::CallError;
 use super::exit::leaving;
 use super::life::{Life, Overflow};
+use super::parcel::Parcel;
 use super::tell::SendError;
 use crate::channel::chan::{Chan, Sent};
 use crate::channel::refs::{Ref, SenderRef};
@@ -68,7 +69,7 @@ impl<I> dyn Inlet<I> + '_ {
     }
 }
 
-impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Life> {
+impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel<M>, Life> {
     fn lock(&self) -> &Lock {
         &self.source().lock
     }
@@ -89,13 +90,13 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
     #[inline(always)]
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Sent {
         self.source().attempt(attempt, |state, attempt| {
-            state.try_send_as(place, M::wrap, attempt)
+            state.try_send_as(place, Parcel::wrap, attempt)
         })
     }
 
     fn put_now(&self, place: &mut Option<I>) -> Sent {
         let mut attempt = Attempt::default();
-        let sent = self.locked(|state| state.try_send_as(place, M::wrap, &mut attempt));
+        let sent = self.locked(|state| state.try_send_as(place, Parcel::wrap, &mut attempt));
         if let Some(waker) = attempt.waker {
             crate::task::wake_now(waker);
         }
@@ -120,11 +121,14 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         let mut place = Some(message);
         let mut attempt = Attempt::default();
         let (sent, oldest) = self.locked(|state| {
-            let sent = state.try_send_as(&mut place, M::wrap, &mut attempt);
+            let sent = state.try_send_as(&mut place, Parcel::wrap, &mut attempt);
             // A mailbox that is full of permits has nothing to drop.
             match (sent == Sent::Full).then(|| state.pop_oldest()).flatten() {
                 None => (sent, None),
-                oldest => (state.try_send_as(&mut place, M::wrap, &mut attempt), oldest),
+                oldest => (
+                    state.try_send_as(&mut place, Parcel::wrap, &mut attempt),
+                    oldest,
+                ),
             }
         });
         if let Some(waker) = attempt.waker {
@@ -146,7 +150,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<M, Lif
         let mut wakers = Vec::new();
         self.locked(|state| {
             let open = !state.is_closed();
-            let mut wrapped = message.take_if(|_| open).map(M::wrap);
+            let mut wrapped = message.take_if(|_| open).map(Parcel::wrap);
             state.unreserve(&mut wrapped, &mut wakers);
         });
         crate::task::wake_all(wakers);
@@ -225,7 +229,7 @@ impl<I, const SIDE: u8> Address<I, SIDE> {
 
 impl<I: Send + 'static> Strong<I> {
     /// Takes over a sender of a mailbox.
-    pub(super) fn new<M: Carries<I> + Send + 'static>(sender: SenderRef<M, Life>) -> Self {
+    pub(super) fn new<M: Carries<I> + Send + 'static>(sender: SenderRef<Parcel<M>, Life>) -> Self {
         Self {
             inlet: Ref::into_raw(sender),
         }

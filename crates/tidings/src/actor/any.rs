@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use super::address::{Address, Inlet};
 use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
+use super::parcel::Parcel;
 use crate::channel::refs::{Ref, SenderRef};
 use crate::primitive::Arc;
 
@@ -23,7 +24,7 @@ pub(super) trait Kin: Send + Sync {
     }
 }
 
-impl<M: Send + 'static, const SIDE: u8> Kin for Ref<M, SIDE, Life> {
+impl<M: Send + 'static, const SIDE: u8> Kin for Ref<Parcel<M>, SIDE, Life> {
     fn life(&self) -> &Life {
         self.beside()
     }
@@ -216,7 +217,7 @@ impl fmt::Debug for AnyRef {
 }
 
 /// Makes an actor that has just been started a child of `parent`.
-pub(super) fn join_family<M: Send + 'static>(child: &SenderRef<M, Life>, parent: AnyRef) {
+pub(super) fn join_family<M: Send + 'static>(child: &SenderRef<Parcel<M>, Life>, parent: AnyRef) {
     let life = child.beside();
     if let Err(orphan) = parent.life().adopt(Box::new(child.clone())) {
         return orphan.signal(Signal::Stop(Stop::Drain));

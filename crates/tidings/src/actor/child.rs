@@ -16,6 +16,7 @@ use super::exit::{Exit, IntoExit};
 use super::interface::{Dispatch, Reference, serve};
 use super::life::Life;
 use super::mailbox::Mailbox;
+use super::parcel::Parcel;
 use super::run::Run;
 use crate::Sender;
 use crate::channel::refs::{ReceiverRef, SenderRef};
@@ -108,8 +109,8 @@ pub(super) trait Lives: Send {
 
 /// A mailbox, and what is done with it in each life.
 struct Seat<M: Send + 'static, F> {
-    sender: SenderRef<M, Life>,
-    receiver: ReceiverRef<M, Life>,
+    sender: SenderRef<Parcel<M>, Life>,
+    receiver: ReceiverRef<Parcel<M>, Life>,
     body: Arc<F>,
     /// On a thread of its own.
     blocking: bool,

@@ -13,6 +13,7 @@ use super::call::CallError;
 use super::exit::{Exit, leaving};
 use super::life::{Life, Signal, Stop};
 use super::link;
+use super::parcel::Parcel;
 use crate::channel::refs::ReceiverRef;
 #[cfg(all(test, not(any(loom, shuttle))))]
 use crate::channel::refs::SenderRef;
@@ -22,7 +23,7 @@ use crate::task::{go_on, quietly};
 pub(super) type Undelivered<M> = Box<dyn FnMut(M, &Exit) + Send>;
 
 /// The state of a life is gone. Ends its children first.
-pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
+pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
     let children = mailbox.beside().take_children();
     if children.is_empty() {
         return over(mailbox, exit);
@@ -40,7 +41,7 @@ pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: 
 
 /// A life that waits for its children. Dropped, it is over.
 struct Last<M: Send + 'static> {
-    mailbox: ReceiverRef<M, Life>,
+    mailbox: ReceiverRef<Parcel<M>, Life>,
     exit: Exit,
     children: BTreeMap<u64, Box<dyn Kin>>,
 }
@@ -69,7 +70,7 @@ impl<M: Send + 'static> Drop for Last<M> {
     }
 }
 
-fn over<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
+fn over<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
     let life = mailbox.beside();
     let over = life.over(&exit);
     // Whoever hears of it may have a waker that panics, which must not hinder the rest.
@@ -89,12 +90,12 @@ fn over<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
 }
 
 /// No life is being lived, and none follows: the actor has ended.
-pub(super) fn finish<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: &Exit) {
+pub(super) fn finish<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: &Exit) {
     over(mailbox, exit.clone());
 }
 
 /// The exit is recorded. Nobody will take messages any more.
-fn close<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
+fn close<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
     discard(mailbox, &exit);
     let life = mailbox.beside();
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(life.undelivered::<M>())));
@@ -105,7 +106,7 @@ fn close<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: Exit) {
 }
 
 /// Closes and empties a mailbox.
-pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: &Exit) {
+pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: &Exit) {
     let mut dead = mailbox.empty();
     let Some(first) = dead.next() else {
         return;
@@ -119,7 +120,7 @@ pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<M, Life>, exit: &
         for message in std::iter::once(first).chain(dead) {
             n += 1;
             quietly(|| match &mut hook {
-                Some(hook) => hook(message, exit),
+                Some(hook) => hook(message.message, exit),
                 None => drop(message),
             });
         }
@@ -150,7 +151,7 @@ impl Life {
 
 /// The mailbox of an actor that no task lives, in unit tests: without this it would stay on the roll.
 #[cfg(all(test, not(any(loom, shuttle))))]
-pub(super) struct Unlived<M: Send + 'static>(ReceiverRef<M, Life>);
+pub(super) struct Unlived<M: Send + 'static>(ReceiverRef<Parcel<M>, Life>);
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 impl<M: Send + 'static> Drop for Unlived<M> {
@@ -163,7 +164,7 @@ impl<M: Send + 'static> Drop for Unlived<M> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 impl super::Builder {
-    pub(super) fn unlived<M: Send + 'static>(self) -> (SenderRef<M, Life>, Unlived<M>) {
+    pub(super) fn unlived<M: Send + 'static>(self) -> (SenderRef<Parcel<M>, Life>, Unlived<M>) {
         let (sender, receiver) = self.mailbox();
         (sender, Unlived(receiver))
     }

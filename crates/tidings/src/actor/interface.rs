@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 use super::Builder;
 use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 use super::mailbox::Mailbox;
+use super::parcel::Part;
 use super::shared::{Shared, serve_with};
 
 /// Messages that an actor whose state is an `A` handles: those of an interface that it implements.
@@ -308,7 +309,7 @@ where
             return Box::pin(serve_with(|_| actor, mailbox, |_| Ok(()))).await;
         }
         while let Ok(message) = mailbox.recv().await {
-            in_span(message.dispatch(&mut actor)).await;
+            in_span(mailbox.part(), message.dispatch(&mut actor)).await;
         }
         actor
     }
@@ -327,20 +328,24 @@ where
 {
     async move {
         while let Ok(message) = mailbox.recv().await {
-            in_span(message.dispatch(&mut actor)).await;
+            in_span(mailbox.part(), message.dispatch(&mut actor)).await;
         }
     }
 }
 
-/// One message is handled: with the feature `tracing`, within a span.
+/// One message is handled: with the feature `tracing`, within a span, as a part of this.
 #[inline(always)]
-pub(super) fn in_span(handled: impl Future<Output = ()> + Send) -> impl Future<Output = ()> + Send {
+pub(super) fn in_span(
+    part: Part,
+    handled: impl Future<Output = ()> + Send,
+) -> impl Future<Output = ()> + Send {
     #[cfg(feature = "tracing")]
     let handled = {
-        let span = tracing::info_span!("message", trace = tracing::field::Empty);
-        crate::trace::Scope::new(None, tracing::Instrument::instrument(handled, span))
+        let shown = part.trace().map(tracing::field::display);
+        let span = tracing::info_span!("message", trace = shown);
+        tracing::Instrument::instrument(handled, span)
     };
-    handled
+    part.scope(handled)
 }
 
 pin_project! {

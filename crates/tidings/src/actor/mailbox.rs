@@ -11,6 +11,7 @@ use super::actor_ref::WeakActorRef;
 use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
 use super::link::LinkExit;
+use super::parcel::{Parcel, Part};
 use crate::channel::chan::{Chan, Received};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
@@ -26,10 +27,10 @@ const PASSED_KEPT: usize = 4;
 /// When it is dropped, usually because the actor's function has returned, what is still in it is
 /// dropped: dead letters, whose callers hear of it.
 pub struct Mailbox<M> {
-    chan: ReceiverRef<M, Life>,
+    chan: ReceiverRef<Parcel<M>, Life>,
     /// The stash, then what `scan` passed over: older than all that is in the channel.
     #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
-    passed: Option<Box<VecDeque<M>>>,
+    passed: Option<Box<VecDeque<Parcel<M>>>>,
     /// How many of these are the stash, which no receive gives.
     stashed: u32,
     /// The next receive is one of `scan`, which has seen what it passed over.
@@ -38,10 +39,12 @@ pub struct Mailbox<M> {
     stopped: bool,
     /// A supervisor waits to hear that the actor has begun to take messages.
     awaited: bool,
+    /// What the last message that was received is a part of.
+    part: Part,
 }
 
 impl<M> Mailbox<M> {
-    pub(super) fn new(chan: ReceiverRef<M, Life>) -> Self {
+    pub(super) fn new(chan: ReceiverRef<Parcel<M>, Life>) -> Self {
         Self {
             chan,
             passed: None,
@@ -49,11 +52,12 @@ impl<M> Mailbox<M> {
             scans: false,
             stopped: false,
             awaited: false,
+            part: Part::default(),
         }
     }
 
     /// The mailbox of a life that a supervisor starts.
-    pub(super) fn of_child(chan: ReceiverRef<M, Life>) -> Self {
+    pub(super) fn of_child(chan: ReceiverRef<Parcel<M>, Life>) -> Self {
         let mut mailbox = Self::new(chan);
         mailbox.awaited = true;
         mailbox
@@ -75,12 +79,12 @@ impl<M> Mailbox<M> {
     }
 
     #[cfg(all(test, loom))]
-    pub(super) fn receiver(&self) -> &ReceiverRef<M, Life> {
+    pub(super) fn receiver(&self) -> &ReceiverRef<Parcel<M>, Life> {
         &self.chan
     }
 
     #[inline(always)]
-    fn chan(&self) -> &Chan<M, Life> {
+    fn chan(&self) -> &Chan<Parcel<M>, Life> {
         &self.chan
     }
 
@@ -123,7 +127,7 @@ impl<M> Mailbox<M> {
         }
     }
 
-    fn passed(&mut self) -> &mut VecDeque<M> {
+    fn passed(&mut self) -> &mut VecDeque<Parcel<M>> {
         self.passed.get_or_insert_default()
     }
 
@@ -180,21 +184,25 @@ impl<M> Mailbox<M> {
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
-            while let Some(message) = self.passed().remove(seen) {
-                match choose(message) {
+            while let Some(parcel) = self.passed().remove(seen) {
+                match choose(self.open(parcel)) {
                     Ok(taken) => {
                         if !fresh {
                             here::note(here::PASSED);
                         }
                         return Ok(taken);
                     }
-                    Err(message) => self.passed().insert(seen, message),
+                    Err(message) => {
+                        let parcel = self.again(message);
+                        self.passed().insert(seen, parcel);
+                    }
                 }
                 seen += 1;
             }
             let message = self.fresh().await?;
             fresh = true;
-            self.passed().push_back(message);
+            let parcel = self.again(message);
+            self.passed().push_back(parcel);
         }
     }
 
@@ -236,7 +244,8 @@ impl<M> Mailbox<M> {
             return Err(message);
         }
         let at = self.stashed();
-        self.passed().insert(at, message);
+        let parcel = self.again(message);
+        self.passed().insert(at, parcel);
         self.stashed += 1;
         Ok(())
     }
@@ -328,9 +337,55 @@ impl<M> Mailbox<M> {
         exits
     }
 
+    /// What the message that was received last was sent as a part of (feature `tracing`):
+    /// [`Trace::current`](crate::trace::Trace::current) where its sender was. A method of an interface
+    /// runs as a part of it; a loop of one's own does so within
+    /// [`Trace::scope`](crate::trace::Trace::scope).
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox};
+    /// use tidings::trace::Trace;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let actor = actor::spawn(|mut mailbox: Mailbox<u32>| async move {
+    ///     while let Ok(n) = mailbox.recv().await {
+    ///         done.send((n, mailbox.trace())).await.unwrap();
+    ///     }
+    /// });
+    /// let trace = Trace::new(7, 1, 1);
+    /// trace.scope(async { actor.send(1).await.unwrap() }).await;
+    /// actor.send(2).await.unwrap();
+    /// assert_eq!(seen.recv().await.unwrap(), (1, Some(trace)));
+    /// assert_eq!(seen.recv().await.unwrap(), (2, None));
+    /// # });
+    /// ```
+    #[cfg(feature = "tracing")]
+    #[must_use]
+    pub fn trace(&self) -> Option<crate::trace::Trace> {
+        self.part.trace()
+    }
+
+    /// As `trace`, with or without the feature.
+    #[inline(always)]
+    pub(crate) fn part(&self) -> Part {
+        self.part
+    }
+
+    #[inline(always)]
+    fn open(&mut self, parcel: Parcel<M>) -> M {
+        self.part = parcel.part;
+        parcel.message
+    }
+
+    /// The message that was received last, to lie in the mailbox again.
+    fn again(&self, message: M) -> Parcel<M> {
+        let part = self.part;
+        Parcel { message, part }
+    }
+
     /// Mailbox locked: can a receive go on? Takes a message into its place.
     #[inline(always)]
-    fn attempt(&self, place: &mut Option<M>, with: &mut Attempt) -> bool {
+    fn attempt(&self, place: &mut Option<Parcel<M>>, with: &mut Attempt) -> bool {
         if self.chan.beside().is_signalled() || self.stopped || self.has_passed() {
             return true;
         }
@@ -347,9 +402,9 @@ impl<M> Mailbox<M> {
 
     /// No lock: what a receive gives that can go on.
     #[inline(always)]
-    fn take(&mut self, got: Option<M>) -> Result<M, Ended> {
-        if let Some(message) = got {
-            return Ok(message);
+    fn take(&mut self, got: Option<Parcel<M>>) -> Result<M, Ended> {
+        if let Some(parcel) = got {
+            return Ok(self.open(parcel));
         }
         self.take_rest()
     }
@@ -372,14 +427,14 @@ impl<M> Mailbox<M> {
         let stashed = self.stashed();
         if !self.scans
             && let Some(passed) = &mut self.passed
-            && let Some(message) = passed.remove(stashed)
+            && let Some(parcel) = passed.remove(stashed)
         {
             here::note(here::PASSED);
             if passed.is_empty() {
                 // Nothing stays of a burst.
                 passed.shrink_to(PASSED_KEPT);
             }
-            return Ok(message);
+            return Ok(self.open(parcel));
         }
         // Closed: what is left is there already.
         let mut attempt = Attempt::default();
@@ -388,7 +443,7 @@ impl<M> Mailbox<M> {
             crate::task::wake_now(waker);
         }
         match received {
-            Received::Value(message) => Ok(message),
+            Received::Value(parcel) => Ok(self.open(parcel)),
             Received::Closed | Received::Empty => Err(Ended),
         }
     }
@@ -402,7 +457,7 @@ pin_project! {
         mailbox: &'a mut Mailbox<M>,
         // Where a partner puts the message.
         #[pin]
-        slot: Slot<M>,
+        slot: Slot<Parcel<M>>,
     }
 }
 

@@ -76,6 +76,7 @@ mod interface;
 mod life;
 mod link;
 mod mailbox;
+mod parcel;
 mod pool;
 mod registry;
 #[cfg(feature = "remote")]
@@ -124,6 +125,9 @@ use crate::channel::chan::Chan;
 use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
 use life::Life;
+use parcel::Parcel;
+#[cfg(feature = "remote")]
+pub(crate) use parcel::Part;
 use run::Run;
 
 /// How many messages a mailbox holds if nobody says otherwise.
@@ -153,7 +157,7 @@ pub(crate) fn lane<M: Send + 'static>(capacity: usize) -> (ActorRef<M>, Mailbox<
 
 /// A model's: an actor whose only wait is a call, as `cycle.rs` sees it.
 #[cfg(all(test, loom))]
-pub(crate) struct Waiting<'a, M: Send + 'static>(&'a ReceiverRef<M, Life>);
+pub(crate) struct Waiting<'a, M: Send + 'static>(&'a ReceiverRef<Parcel<M>, Life>);
 
 #[cfg(all(test, loom))]
 impl<'a, M: Send + 'static> Waiting<'a, M> {
@@ -423,7 +427,9 @@ impl Builder {
     }
 
     /// The mailbox of a new actor, which is known from here on: `end.rs` must end it.
-    fn mailbox<M: Send + 'static>(self) -> (SenderRef<M, Life>, ReceiverRef<M, Life>) {
+    fn mailbox<M: Send + 'static>(
+        self,
+    ) -> (SenderRef<Parcel<M>, Life>, ReceiverRef<Parcel<M>, Life>) {
         let life = Life::new(self.overflow, self.name);
         let (sender, receiver) = Chan::alloc(self.capacity, life);
         roll::enter(sender.downgrade());

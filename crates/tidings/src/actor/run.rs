@@ -11,6 +11,7 @@ use super::cycle;
 use super::end::{conclude, discard};
 use super::exit::{Exit, IntoExit, handling, leaving};
 use super::life::Life;
+use super::parcel::Parcel;
 use crate::channel::refs::ReceiverRef;
 use crate::task::JoinHandle;
 
@@ -22,14 +23,14 @@ use crate::task::JoinHandle;
 pub(super) struct Run<M: Send + 'static, F> {
     /// With the mailbox and the actor's state in it.
     future: Option<F>,
-    chan: ReceiverRef<M, Life>,
+    chan: ReceiverRef<Parcel<M>, Life>,
     /// Entered whenever it runs.
     #[cfg(feature = "tracing")]
     span: tracing::Span,
 }
 
 impl<M: Send + 'static, F> Run<M, F> {
-    pub(super) fn new(future: F, chan: ReceiverRef<M, Life>) -> Self {
+    pub(super) fn new(future: F, chan: ReceiverRef<Parcel<M>, Life>) -> Self {
         Self {
             #[cfg(feature = "tracing")]
             span: {

@@ -12,10 +12,11 @@ use super::port::{Call, Outcome, with};
 use super::proxy::refused;
 use super::{Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Answers, AtEnd, drop_unsent};
-use crate::actor::{CallError, Exit, Recipient, Reference, Reply, SendError};
+use crate::actor::{CallError, Exit, Part, Recipient, Reference, Reply, SendError};
 use crate::channel::TryRecvError;
 use crate::channel::bell::Door;
 use crate::primitive::Arc;
+use crate::trace::Trace;
 
 /// A message that waits for a place in a mailbox.
 pub type Wait = Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -85,7 +86,8 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
 
     fn deliver(&self, mut incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed> {
         let message = R::Message::receive(incoming.method, &mut incoming)?;
-        let message = match self.recipient.try_send(message) {
+        let part = incoming.part;
+        let message = match part.within(|| self.recipient.try_send(message)) {
             Ok(()) => return Ok(None),
             Err(SendError::Full(message)) if !self.recipient.rejects() => message,
             Err(unsent) => {
@@ -94,11 +96,11 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
             }
         };
         let to = self.recipient.clone();
-        Ok(Some(Box::pin(async move {
+        Ok(Some(Box::pin(part.scope(async move {
             if let Err(unsent) = to.send(message).await {
                 drop_unsent(unsent);
             }
-        })))
+        }))))
     }
 
     fn reference(&self) -> &dyn Any {
@@ -168,6 +170,7 @@ pub struct Incoming<'a> {
     method: usize,
     body: &'a [u8],
     call: Option<Call>,
+    part: Part,
 }
 
 impl<'a> Incoming<'a> {
@@ -175,7 +178,20 @@ impl<'a> Incoming<'a> {
     #[doc(hidden)]
     #[must_use]
     pub fn new(method: usize, body: &'a [u8], call: Option<Call>) -> Self {
-        Self { method, body, call }
+        Self {
+            method,
+            body,
+            call,
+            part: Part::default(),
+        }
+    }
+
+    /// What its sender sent it as a part of.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn part_of(self, trace: Option<Trace>) -> Self {
+        let part = trace.into();
+        Self { part, ..self }
     }
 
     /// The arguments: a tuple.

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::port::{Outcome, Port, Request, with};
 use super::{Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Proxy, dropping};
-use crate::actor::{CallError, Exit, Mailbox, Reference, Reply};
+use crate::actor::{CallError, Exit, Mailbox, Part, Reference, Reply};
 use crate::channel::bell::Door;
 use crate::primitive::Arc;
 
@@ -98,11 +98,17 @@ pub(super) fn refused(malformed: Malformed) -> CallError {
 pub struct Outgoing {
     target: u32,
     interface: &'static Interface,
+    /// Of the message that is sent now.
+    part: Part,
 }
 
 impl Outgoing {
     pub(super) fn new(target: u32, interface: &'static Interface) -> Self {
-        Self { target, interface }
+        Self {
+            target,
+            interface,
+            part: Part::default(),
+        }
     }
 
     /// A one-way message: the place of its method, and its arguments.
@@ -156,7 +162,10 @@ impl Outgoing {
                     number: self.interface.methods()[method].number(),
                     body: &body,
                     deadline: reply.as_ref().and_then(Reply::deadline),
-                    trace: reply.as_ref().and_then(Reply::part_of),
+                    trace: match &reply {
+                        Some(reply) => reply.part_of(),
+                        None => self.part.trace(),
+                    },
                 };
                 let pending = reply
                     .take()
@@ -260,6 +269,7 @@ async fn forward<M: Remote>(mut mailbox: Mailbox<M>, target: u32, turn: u64) {
         let Ok(message) = mailbox.recv().await else {
             return;
         };
+        way.part = mailbox.part();
         dropping(CallError::NoReply, || message.send(&mut way));
     }
 }
