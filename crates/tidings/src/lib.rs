@@ -29,7 +29,7 @@
 //! | `net` (Unix, the feature `net`) | sockets, polled by the workers |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
-//! | `trace` (feature `tracing`) | the trace context of calls |
+//! | `trace` (feature `tracing`) | the trace context of messages |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
 //!
 //! What is promised, and the tests that hold it: `SEMANTICS.md`.
@@ -76,5 +76,5 @@ pub use time::{after, at};
 #[doc(hidden)]
 pub mod __private {
     //! What the macros need.
-    pub use crate::event::select::{Arm, Arms, only_arm};
+    pub use crate::event::select::{Arm, Arms, arms, only_arm};
 }

@@ -74,6 +74,12 @@ use waits::Waits;
 /// assert_eq!(first.await, 7);
 /// # });
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an event",
+    label = "not an event",
+    note = "a choice takes events: those that lose it have had no effect, which no future promises",
+    note = "`tidings::spawn(future)` gives a handle that is an event: the future's end"
+)]
 #[must_use = "events do nothing unless awaited"]
 pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     /// What it gives back when it did not happen and something else did: the unsent value of a

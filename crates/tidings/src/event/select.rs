@@ -16,7 +16,8 @@ use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 /// in the surrounding function: `?`, `break`, `return` and `.await` work in them.
 ///
 /// An event that is built from a value (a send) takes the value; to keep it when the send
-/// loses, use [`Sender::send_from`](crate::Sender::send_from).
+/// loses, use [`Sender::send_from`](crate::Sender::send_from). A future is no event, as it may have had
+/// an effect where it loses; the handle of a task is one ([`spawn`](crate::spawn())).
 ///
 /// ```
 /// use std::time::Duration;
@@ -70,7 +71,7 @@ macro_rules! __select_event {
         $crate::__private::only_arm($event)
     };
     (($pat:pat, $event:expr, $body:expr) $($rest:tt)+) => {
-        $crate::__private::Arms::new($event, $crate::__select_event!($($rest)+))
+        $crate::__private::arms($event, $crate::__select_event!($($rest)+))
     };
 }
 
@@ -134,12 +135,15 @@ pin_project! {
     }
 }
 
-impl<A: Event, B: Event> Arms<A, B> {
-    /// Of an arm, and of those behind it.
-    pub fn new(a: A, b: B) -> Self {
-        Self { a, b }
-    }
+/// The event of an arm, and of those behind it. A function, so that what is no event is said of the
+/// user's own expression.
+#[doc(hidden)]
+#[must_use = "events do nothing unless awaited"]
+pub fn arms<A: Event, B: Event>(a: A, b: B) -> Arms<A, B> {
+    Arms { a, b }
+}
 
+impl<A: Event, B: Event> Arms<A, B> {
     #[inline(always)]
     fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
         let this = self.project();
