@@ -5,6 +5,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -67,7 +68,8 @@ impl Connector {
         self
     }
 
-    /// By this identity, for `tls://`.
+    /// By this identity, for `tls://`; another address is then refused, but an
+    /// [`insecure`](Self::insecure) one.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn tls(mut self, tls: Tls) -> Self {
@@ -183,22 +185,29 @@ impl Connector {
     }
 
     async fn stream(&self) -> Result<(Stream, Option<Vec<String>>), ConnectError> {
+        #[cfg(feature = "tls")]
+        if self.tls.is_some() && !self.insecure && !matches!(self.address, Address::Tls(_)) {
+            return Err(ConnectError::NotTls);
+        }
         match &self.address {
-            Address::Unix(path) => Ok((Stream::Unix(UnixStream::connect(path)?), None)),
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path).map_err(|error| at_path(path, &error))?;
+                Ok((Stream::Unix(stream), None))
+            }
             Address::Tcp(at) => {
                 let stream = self.tcp(at, self.insecure).await?;
                 Ok((Stream::Tcp(stream), None))
             }
             #[cfg(feature = "tls")]
             Address::Tls(at) => {
-                let tls = self.tls.as_ref().ok_or(ConnectError::Insecure)?;
+                let tls = self.tls.as_ref().ok_or(ConnectError::NoIdentity)?;
                 let node = self.node.as_deref().or(self.address.host());
                 let stream = self.tcp(at, true).await?;
                 let (stream, names) = tls.connect(node.unwrap_or_default(), stream).await?;
                 Ok((Stream::Tls(Box::new(stream)), Some(names)))
             }
             #[cfg(not(feature = "tls"))]
-            Address::Tls(_) => Err(ConnectError::Insecure),
+            Address::Tls(_) => Err(ConnectError::NoIdentity),
         }
     }
 
@@ -213,11 +222,21 @@ impl Connector {
                     stream.set_nodelay(true)?;
                     return Ok(stream);
                 }
-                Err(error) => last = error,
+                Err(error) => last = at_address(address, &error),
             }
         }
         Err(last.into())
     }
+}
+
+/// The error, which says where it was met.
+pub(crate) fn at_address(address: SocketAddr, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{address}: {error}"))
+}
+
+/// As above.
+pub(crate) fn at_path(path: &Path, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Does what is sent there stay on this machine?
@@ -279,9 +298,13 @@ pub enum ConnectError {
     Late,
     /// The peer will not speak with us, or we not with it; or it ended the link at once.
     Broken(Broken),
-    /// It would leave this machine without TLS ([`Connector::insecure`]), or TLS has no identity
-    /// ([`Connector::tls`]).
+    /// It would leave this machine without TLS ([`Connector::insecure`]).
     Insecure,
+    /// The address is `tls://`, and there is no identity (`Connector::tls`, `Listener::tls`), or this
+    /// build has no TLS.
+    NoIdentity,
+    /// There is an identity for TLS, and the address is another: what was to be guarded would not be.
+    NotTls,
 }
 
 impl ConnectError {
@@ -290,7 +313,7 @@ impl ConnectError {
     pub fn may_pass(&self) -> bool {
         use io::ErrorKind::{InvalidData, InvalidInput};
         match self {
-            Self::Address(_) | Self::Insecure => false,
+            Self::Address(_) | Self::Insecure | Self::NoIdentity | Self::NotTls => false,
             Self::Io(error) => !matches!(error.kind(), InvalidData | InvalidInput),
             Self::Late => true,
             Self::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)) => {
@@ -322,6 +345,12 @@ impl fmt::Display for ConnectError {
             Self::Late => f.write_str("it took too long to connect"),
             Self::Broken(broken) => broken.fmt(f),
             Self::Insecure => f.write_str("a link that leaves this machine needs TLS"),
+            Self::NoIdentity => {
+                f.write_str("a link over TLS needs an identity: a certificate and its key")
+            }
+            Self::NotTls => {
+                f.write_str("there is an identity for TLS, and the address is not tls://")
+            }
         }
     }
 }

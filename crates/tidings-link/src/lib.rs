@@ -57,7 +57,7 @@ pub use exports::Exports;
 pub use frame::{End, Failure, Unbound};
 pub use limits::{Broken, Grant, Limits, Refusal, Stats};
 pub use link::{GetError, Link, Options};
-pub use listen::{Listener, Server};
+pub use listen::{Arrivals, Listener, Server};
 pub use peers::Peers;
 pub use session::{Bind, Identity, Incoming, Peer, Session};
 #[cfg(feature = "tls")]

@@ -2,15 +2,16 @@
 
 use std::fmt;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tidings::net::{TcpListener, UnixListener};
+use tidings::net::{TcpListener, UnixListener, UnixStream};
 use tidings::sync::Semaphore;
 use tidings::time::Instant;
 
 use crate::address::{Address, resolve};
-use crate::connect::{ConnectError, before, is_here, start};
+use crate::connect::{ConnectError, at_address, at_path, before, is_here, start};
 use crate::frame::write_refusal;
 use crate::limits::Refusal;
 use crate::link::{Link, Options};
@@ -57,6 +58,7 @@ pub struct Listener {
     links: usize,
     rate: u32,
     peers: Option<Peers>,
+    insecure: bool,
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
@@ -68,7 +70,8 @@ enum Socket {
 
 impl Listener {
     /// Listens at an address: `tcp://127.0.0.1:7000`, `tls://0.0.0.0:7000`, `unix:/run/db.sock`;
-    /// port 0 is any that is free. TCP without TLS stays on this machine.
+    /// port 0 is any that is free. TCP without TLS stays on this machine. The socket of a Unix address at
+    /// which nobody listens any more is taken away.
     ///
     /// # Errors
     /// If it cannot listen there.
@@ -97,10 +100,7 @@ impl Listener {
         insecure: bool,
     ) -> Result<Self, ConnectError> {
         let (socket, address) = match address {
-            Address::Unix(path) => (
-                Socket::Unix(UnixListener::bind(&path)?),
-                Address::Unix(path),
-            ),
+            Address::Unix(path) => (Socket::Unix(unix(&path)?), Address::Unix(path)),
             Address::Tcp(at) | Address::Tls(at) if at.is_empty() => unreachable!("it was parsed"),
             Address::Tcp(at) => {
                 let socket = tcp(&at, insecure).await?;
@@ -120,6 +120,7 @@ impl Listener {
             links: 1024,
             rate: u32::MAX,
             peers: None,
+            insecure,
             #[cfg(feature = "tls")]
             tls: None,
         })
@@ -173,18 +174,42 @@ impl Listener {
         }
     }
 
+    /// Can it [`serve`](Self::serve)?
+    ///
+    /// # Errors
+    /// If it listens at `tls://` without an identity, or has one and listens elsewhere (but by
+    /// [`bind_insecure`](Self::bind_insecure)).
+    pub fn check(&self) -> Result<(), ConnectError> {
+        #[cfg(feature = "tls")]
+        let identity = self.tls.is_some();
+        #[cfg(not(feature = "tls"))]
+        let identity = false;
+        match (&self.address, identity) {
+            (Address::Tls(_), false) => Err(ConnectError::NoIdentity),
+            (Address::Tcp(_) | Address::Unix(_), true) if !self.insecure => {
+                Err(ConnectError::NotTls)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Lets nodes in from here on, in tasks of its own.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside of a runtime; and where [`check`](Self::check) fails, as nobody could be let in, or
+    /// everybody would be.
     #[must_use = "dropped, it ends its links"]
+    #[track_caller]
     pub fn serve(self) -> Server {
+        if let Err(why) = self.check() {
+            panic!("{}: {why}", self.address);
+        }
         let address = self.address.clone();
         let (arrivals, links) = tidings::unbounded();
         let served = Arc::new(Served {
             listener: self,
             handshakes: Semaphore::new(HANDSHAKES),
-            links: Mutex::default(),
+            state: Mutex::default(),
             arrivals,
         });
         let task = tidings::spawn(Arc::clone(&served).run()).abort_handle();
@@ -197,6 +222,27 @@ impl Listener {
     }
 }
 
+/// A socket that was left by a process which has ended is taken away.
+fn unix(path: &Path) -> io::Result<UnixListener> {
+    let bound = UnixListener::bind(path);
+    let bound = match bound {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
+            std::fs::remove_file(path)?;
+            UnixListener::bind(path)
+        }
+        bound => bound,
+    };
+    bound.map_err(|error| at_path(path, &error))
+}
+
+/// Is it a socket at which nobody listens?
+fn is_left(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && UnixStream::connect(path).is_err_and(refused)
+}
+
 async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in resolve(at).await? {
@@ -205,7 +251,7 @@ async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
         }
         match TcpListener::bind(address) {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = error,
+            Err(error) => last = at_address(address, &error),
         }
     }
     Err(last.into())
@@ -214,13 +260,19 @@ async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
 struct Served {
     listener: Listener,
     handshakes: Semaphore,
-    links: Mutex<Vec<Link>>,
+    state: Mutex<State>,
     arrivals: tidings::Sender<Link>,
 }
 
+#[derive(Default)]
+struct State {
+    links: Vec<Link>,
+    counts: Arrivals,
+}
+
 impl Served {
-    fn lock(&self) -> MutexGuard<'_, Vec<Link>> {
-        self.links.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn run(self: Arc<Self>) {
@@ -253,18 +305,30 @@ impl Served {
         let options = &self.listener.options;
         let limit = options.limits.handshake;
         let Some(Ok((stream, names))) = before(limit, self.secure(stream)).await else {
+            self.lock().counts.failed += 1;
             return;
         };
         let mut options = options.clone();
         options.expected = names.or(options.expected);
-        if self.lock().len() >= self.listener.links {
+        let full = {
+            let mut state = self.lock();
+            let full = state.links.len() >= self.listener.links;
+            state.counts.overloaded += u64::from(full);
+            full
+        };
+        if full {
             return refuse(stream, &options).await;
         }
         let peers = self.listener.peers.as_ref().map(|peers| (peers, false));
         let Ok(link) = start(stream, options, peers).await else {
+            self.lock().counts.failed += 1;
             return;
         };
-        self.lock().push(link.clone());
+        {
+            let mut state = self.lock();
+            state.counts.linked += 1;
+            state.links.push(link.clone());
+        }
         // Nobody may look.
         let _ = self.arrivals.try_send(link.clone());
         let this = Arc::downgrade(&self);
@@ -272,6 +336,7 @@ impl Served {
             link.down().await;
             if let Some(this) = this.upgrade() {
                 this.lock()
+                    .links
                     .retain(|other| !Arc::ptr_eq(&other.shared, &link.shared));
             }
         }));
@@ -291,6 +356,19 @@ impl Served {
             (_, stream) => Ok((stream, None)),
         }
     }
+}
+
+/// What has become of those who came to a [`Server`], each counted once that is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Arrivals {
+    /// They got a link.
+    pub linked: u64,
+    /// There were too many links ([`Listener::links`]); they were told so.
+    pub overloaded: u64,
+    /// They had no good certificate, or spoke another protocol, or were refused by what they said they
+    /// are, or took too long.
+    pub failed: u64,
 }
 
 /// How many begin in a second.
@@ -358,17 +436,23 @@ impl Server {
         self.links.recv().await.expect("the server has a sender")
     }
 
+    /// What has become of those who came.
+    #[must_use]
+    pub fn arrivals(&self) -> Arrivals {
+        self.served.lock().counts
+    }
+
     /// How many links there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.served.lock().len()
+        self.served.lock().links.len()
     }
 
     /// Lets nobody in any more, and ends the links in order ([`Link::drain`]); those that have not
     /// ended after this time, at once.
     pub async fn drain(self, limit: Duration) {
         self.task.abort();
-        let links = self.served.lock().clone();
+        let links = self.served.lock().links.clone();
         for link in &links {
             link.drain();
         }
@@ -385,7 +469,8 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
-        for link in std::mem::take(&mut *self.served.lock()) {
+        let links = std::mem::take(&mut self.served.lock().links);
+        for link in links {
             link.close();
         }
     }

@@ -102,6 +102,7 @@ pub(crate) async fn serve(
         Some(tls) => listener.tls(tls.clone()),
         None => listener,
     };
+    listener.check().map_err(JoinError::Listen)?;
     Ok(Some(listener.serve()))
 }
 

@@ -1,12 +1,14 @@
 //! Links over TCP, Unix sockets and TLS.
 
+use std::io::{ErrorKind, Write};
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use rcgen::date_time_ymd;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tidings::{Event, JoinSet, actor};
 use tidings_link::{
-    Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Tls,
+    Address, Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Tls,
 };
 
 use crate::help::{CounterRef, LONG, Tally};
@@ -69,13 +71,113 @@ async fn without_tls_nothing_leaves_this_machine_unless_it_is_said_so() {
     let refused = Link::connect("tcp://192.0.2.1:7").await;
     assert!(matches!(refused, Err(ConnectError::Insecure)));
     let refused = Link::connect("tls://127.0.0.1:7").await;
-    assert!(matches!(refused, Err(ConnectError::Insecure)));
+    assert!(matches!(refused, Err(ConnectError::NoIdentity)));
     let open = Listener::bind_insecure("tcp://0.0.0.0:0", options("server")).await;
     assert!(open.is_ok());
     assert!(matches!(
         Link::connect("nowhere").await,
         Err(ConnectError::Address(_))
     ));
+}
+
+#[tidings::test]
+async fn an_identity_and_an_address_over_tls_go_together() {
+    let identity = || Authority::new().identity("server", false);
+    let bind = |address| Listener::bind(address, options("server"));
+    let nobody_gets_in = bind("tls://127.0.0.1:0").await.unwrap();
+    assert!(matches!(
+        nobody_gets_in.check(),
+        Err(ConnectError::NoIdentity)
+    ));
+    let served = std::panic::catch_unwind(AssertUnwindSafe(|| nobody_gets_in.serve()));
+    let panic = served.unwrap_err();
+    let text = panic.downcast_ref::<String>().unwrap();
+    assert!(text.starts_with("tls://127.0.0.1:") && text.contains("needs an identity"));
+    let everybody_does = bind("tcp://127.0.0.1:0").await.unwrap().tls(identity());
+    assert!(matches!(everybody_does.check(), Err(ConnectError::NotTls)));
+    let plain = Listener::bind_insecure("tcp://127.0.0.1:0", options("server"));
+    let server = plain.await.unwrap().tls(identity()).serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let connector = connector.tls(identity());
+    let unguarded = connector.connect().await;
+    assert!(matches!(unguarded, Err(ConnectError::NotTls)));
+    assert!(!unguarded.unwrap_err().may_pass());
+    connector.insecure(true).connect().await.unwrap();
+}
+
+#[tidings::test]
+async fn an_error_says_where_it_was_met() {
+    let (free, at) = {
+        let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = socket.local_addr().unwrap();
+        let taken = Listener::bind(&format!("tcp://{at}"), options("server")).await;
+        assert!(taken.unwrap_err().to_string().starts_with(&at.to_string()));
+        (format!("tcp://{at}"), at.to_string())
+    };
+    let nobody = Link::connect(&free).await.unwrap_err();
+    assert!(nobody.to_string().starts_with(&at) && nobody.may_pass());
+    let nowhere = Link::connect("unix:/nowhere/socket").await.unwrap_err();
+    assert!(nowhere.to_string().starts_with("/nowhere/socket: "));
+}
+
+#[tidings::test]
+async fn a_socket_that_a_process_has_left_is_taken_away_and_another_is_not() {
+    let path = std::env::temp_dir().join(format!("tidings-left-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    let address = format!("unix:{}", path.display());
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let server = Listener::bind(&address, options("server")).await.unwrap();
+    let server = server.serve();
+    let link = Link::connect(&address).await.unwrap();
+    let taken = Listener::bind(&address, options("server"))
+        .await
+        .unwrap_err();
+    assert!(matches!(&taken, ConnectError::Io(error) if error.kind() == ErrorKind::AddrInUse));
+    let _: CounterRef = link.get("counter").await.unwrap();
+    drop(server);
+    let _ = std::fs::remove_file(&path);
+    std::fs::write(&path, "no socket").unwrap();
+    let taken = Listener::bind(&address, options("server")).await;
+    assert!(taken.is_err() && std::fs::read(&path).unwrap() == b"no socket");
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[tidings::test]
+async fn a_server_counts_who_came_and_what_became_of_them() {
+    let authority = Authority::new();
+    let listener = Listener::bind("tls://127.0.0.1:0", options("server"));
+    let listener = listener.await.unwrap().links(1);
+    let server = listener.tls(authority.identity("server", false)).serve();
+    let Address::Tls(at) = server.address() else {
+        panic!("it is {}", server.address());
+    };
+    // No TLS; nothing at all; TLS, and then another name than that of the certificate.
+    for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[]] {
+        let mut stream = std::net::TcpStream::connect(at).unwrap();
+        stream.write_all(bytes).unwrap();
+    }
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let connector = connector
+        .node("server")
+        .tls(authority.identity("client", false));
+    let as_mallory = connector.clone().options(Options::new("mallory"));
+    if let Ok(link) = as_mallory.connect().await {
+        link.down().await;
+    }
+    while server.arrivals().failed < 3 {
+        tidings::yield_now().await;
+    }
+    let connector = connector.options(Options::new("client"));
+    let _first = connector.connect().await.unwrap();
+    server.next().await;
+    if let Ok(second) = connector.connect().await {
+        second.down().await;
+    }
+    let arrivals = server.arrivals();
+    assert_eq!(
+        (arrivals.linked, arrivals.overloaded, arrivals.failed),
+        (1, 1, 3)
+    );
 }
 
 #[tidings::test]
