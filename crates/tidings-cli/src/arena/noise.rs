@@ -11,7 +11,7 @@ const SLACK_TICKS: f64 = 3.0;
 /// Above this share of noisy samples the run's verdicts need twice the margin.
 pub(crate) const NOISY_RUN: f64 = 0.2;
 
-/// The machine's clocks at one moment, in ticks.
+/// The machine's clocks at one moment, in ticks but where it says otherwise.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     busy: u64,
@@ -19,6 +19,8 @@ struct Reading {
     steal: u64,
     total: u64,
     peer: u64,
+    /// In nanoseconds.
+    peer_cpu: u64,
     own: u64,
 }
 
@@ -39,6 +41,7 @@ fn read(peer: &[u32]) -> Reading {
         steal: at(7),
         total: busy + at(3) + at(4) + at(7),
         peer: peer.iter().map(|pid| proc_tree::cpu_ticks(*pid)).sum(),
+        peer_cpu: peer.iter().map(|pid| proc_tree::cpu_ns(*pid)).sum(),
         own: proc_tree::cpu_ticks(std::process::id()),
     }
 }
@@ -92,7 +95,7 @@ impl Gate {
         Surroundings {
             foreign_ticks: foreign + grown(|r| r.steal),
             capacity_ticks: grown(|r| r.total),
-            peer_cpu_ns: peer * (1_000_000_000 / proc_tree::ticks_per_second()),
+            peer_cpu_ns: grown(|r| r.peer_cpu),
             wire_bytes: self.wire.zip(wire_end).map(|(a, b)| b.saturating_sub(a)),
         }
     }

@@ -9,8 +9,10 @@ struct Stat {
     parent: u32,
     /// Clock ticks after boot at which it started: with the id it names a process for good.
     started: u64,
-    /// Own and waited-for children's user and system time, in clock ticks.
-    ticks: u64,
+    /// Own user and system time, in clock ticks.
+    own: u64,
+    /// That of children that were waited for.
+    children: u64,
 }
 
 fn stat(pid: u32) -> Option<Stat> {
@@ -20,15 +22,15 @@ fn stat(pid: u32) -> Option<Stat> {
         .get(text.rfind(')')? + 2..)?
         .split_ascii_whitespace()
         .collect();
-    let ticks = fields
-        .get(11..15)?
-        .iter()
-        .filter_map(|f| f.parse::<u64>().ok())
-        .sum();
+    let ticks = |of: std::ops::Range<usize>| {
+        let fields = fields.get(of)?.iter();
+        Some(fields.filter_map(|f| f.parse::<u64>().ok()).sum())
+    };
     Some(Stat {
         parent: fields.get(1)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
-        ticks,
+        own: ticks(11..13)?,
+        children: ticks(13..15)?,
     })
 }
 
@@ -100,7 +102,30 @@ pub(crate) fn reset_peak(root: u32) {
 
 /// CPU time of the process and its children that ended, in clock ticks. One file: it is read around every sample.
 pub(crate) fn cpu_ticks(pid: u32) -> u64 {
-    stat(pid).map_or(0, |s| s.ticks)
+    stat(pid).map_or(0, |s| s.own + s.children)
+}
+
+/// The same in nanoseconds: of the process by its own clock, where there is one, of its children as the
+/// kernel has them, in ticks.
+pub(crate) fn cpu_ns(pid: u32) -> u64 {
+    let tick = 1_000_000_000 / ticks_per_second();
+    stat(pid).map_or(0, |s| {
+        clock_ns(pid).unwrap_or(s.own * tick) + s.children * tick
+    })
+}
+
+/// The CPU clock of a process: all its threads, those that ended, too.
+#[cfg(target_os = "linux")]
+fn clock_ns(pid: u32) -> Option<u64> {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(pid).ok()?);
+    let clock = nix::time::clock_getcpuclockid(pid).ok()?;
+    let time = nix::time::clock_gettime(clock).ok()?;
+    u64::try_from(std::time::Duration::from(time).as_nanos()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn clock_ns(_pid: u32) -> Option<u64> {
+    None
 }
 
 /// Clock ticks per second.
@@ -120,5 +145,21 @@ mod tests {
         assert!(peak(me).is_some_and(|p| p > 100_000));
         assert!(ticks_per_second() >= 1);
         assert_eq!(cpu_ticks(u32::MAX), 0);
+        assert_eq!(cpu_ns(u32::MAX), 0);
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn cpu_time_is_counted_finer_than_in_ticks() {
+        let (me, tick) = (std::process::id(), 1_000_000_000 / ticks_per_second());
+        assert!((0..1_000).any(|_| !cpu_ns(me).is_multiple_of(tick)));
+        // As much as the ticks say, but for what they round off.
+        let before = cpu_ticks(me);
+        let fine = cpu_ns(me) / tick;
+        let after = cpu_ticks(me);
+        assert!(
+            before <= fine + 3 && fine <= after + 3,
+            "{before} {fine} {after}"
+        );
     }
 }
