@@ -95,12 +95,15 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
     }
 
     fn put_now(&self, place: &mut Option<I>) -> Sent {
-        let mut attempt = Attempt::default();
-        let sent = self.locked(|state| state.try_send_as(place, Parcel::wrap, &mut attempt));
-        if let Some(waker) = attempt.waker {
-            crate::task::wake_now(waker);
+        let lock = Inlet::<I>::lock(self);
+        if !lock.enter() {
+            return put_openly(self, place);
         }
-        sent
+        if self.quick(|state| state.put_quickly(place, Parcel::wrap)) {
+            lock.leave();
+            return Sent::Done;
+        }
+        put_and_wake(self, place)
     }
 
     #[cold]
@@ -192,6 +195,31 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
             unsafe { Self::release(chan.cast().as_ptr(), side) }
         }
     }
+}
+
+/// As `put_now`, of a mailbox whose lock does not lean towards this thread.
+#[inline(never)]
+fn put_openly<I: Send + 'static, M: Carries<I> + Send + 'static>(
+    chan: &Chan<Parcel<M>, Life>,
+    place: &mut Option<I>,
+) -> Sent {
+    Inlet::<I>::lock(chan).lock();
+    put_and_wake(chan, place)
+}
+
+/// The rest of `put_now`, lock held: apart, so that what is quick saves no registers for it.
+#[inline(never)]
+fn put_and_wake<I: Send + 'static, M: Carries<I> + Send + 'static>(
+    chan: &Chan<Parcel<M>, Life>,
+    place: &mut Option<I>,
+) -> Sent {
+    let mut attempt = Attempt::default();
+    let sent = chan.put(place, &mut attempt);
+    Inlet::<I>::lock(chan).unlock();
+    if let Some(waker) = attempt.waker {
+        crate::task::wake_now(waker);
+    }
+    sent
 }
 
 /// One reference to a mailbox, counted among its senders, or, weak, among those that only keep its

@@ -197,6 +197,8 @@ impl<'a, I, R> Call<'a, I, R> {
 impl<I, R> Event for Call<'_, I, R> {
     type Lost = ();
 
+    const SHORT: bool = true;
+
     #[inline(always)]
     fn prepare(mut self: Pin<&mut Self>) {
         if self.timeout.is_some() {

@@ -12,7 +12,7 @@ use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
 use super::link::LinkExit;
 use super::parcel::{Parcel, Part};
-use crate::channel::chan::{Chan, Received};
+use crate::channel::chan::{Chan, Received, State};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::waits::Waits;
@@ -471,6 +471,19 @@ impl<M> Event for Recv<'_, M> {
 
     slot_methods!(Side::Receiver, mailbox);
 
+    #[inline(always)]
+    fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
+        let mailbox = &mut **self.project().mailbox;
+        let life = mailbox.chan.beside();
+        if life.is_signalled() || mailbox.stopped || mailbox.has_passed() {
+            return None;
+        }
+        let parcel = mailbox.chan().quick(State::take_quickly)?;
+        if !here::takes(life.id) {
+            life.goes_away();
+        }
+        Some(Ok(mailbox.open(parcel)))
+    }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
         let this = self.project();

@@ -87,17 +87,17 @@ impl<T, X> Deref for Chan<T, X> {
 /// What the lock guards.
 #[derive(Debug)]
 pub(crate) struct State<T> {
-    queue: Queue<T>,
+    pub(super) queue: Queue<T>,
     capacity: usize,
-    receivers: Waiters,
-    senders: Waiters,
+    pub(super) receivers: Waiters,
+    pub(super) senders: Waiters,
     /// Waits for the close.
     observers: Waiters,
     /// Places that permits hold.
     reserved: usize,
     /// Values that have left: handed to receivers, or taken out.
-    left: u64,
-    closed: bool,
+    pub(super) left: u64,
+    pub(super) closed: bool,
     /// Somebody records communications or keeps books (`notes.rs`).
     pub(super) noted: bool,
 }

@@ -28,6 +28,7 @@ mod notes;
 pub mod oneshot;
 mod permit;
 mod queue;
+mod quick;
 mod receiver;
 pub(crate) mod refs;
 mod sender;

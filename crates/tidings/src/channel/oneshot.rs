@@ -1,7 +1,7 @@
 //! One value from one sender to one receiver: the reply cell.
 //!
 //! Budget: the send is one lock (it ends the sender too); the receive is one lock, and its end
-//! is free once the sender has gone. One allocation for both.
+//! takes none once it has received. One allocation for both.
 
 use std::fmt;
 use std::mem::ManuallyDrop;
@@ -54,7 +54,8 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
     let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
     // SAFETY: the slot is ours, large enough and aligned.
     unsafe { cell.write(Source::new(state)) };
-    (Sender { cell }, Receiver { cell })
+    let over = false;
+    (Sender { cell }, Receiver { cell, over })
 }
 
 type Cell<T> = Source<State<T>>;
@@ -283,6 +284,8 @@ impl<T> fmt::Debug for Sender<T> {
 /// counts as a dead letter.
 pub struct Receiver<T> {
     cell: NonNull<Cell<T>>,
+    /// The sender was seen to have gone, and there is no value any more.
+    over: bool,
 }
 
 // SAFETY: as for the sender.
@@ -376,7 +379,22 @@ impl<T> IntoFuture for Receiver<T> {
 }
 
 impl<T> Drop for Receiver<T> {
+    #[inline]
     fn drop(&mut self) {
+        if self.over {
+            // It may be about to unlock.
+            self.chan().lock.see_out();
+            // SAFETY: both halves are gone.
+            unsafe { free(self.cell) };
+        } else {
+            self.goes();
+        }
+    }
+}
+
+impl<T> Receiver<T> {
+    /// It is dropped before the value came, or with it.
+    fn goes(&self) {
         // More than one may wait for the end: the sender can be shared.
         let mut wakers = Vec::new();
         let (value, sender_gone, bell) = self.chan().locked(|state| {
@@ -417,6 +435,9 @@ impl<T> fmt::Debug for Receiver<T> {
 pub trait Half<T> {
     #[doc(hidden)]
     fn chan(&self) -> &Source<State<T>>;
+    /// The sender has gone, and the value was taken, if there was one.
+    #[doc(hidden)]
+    fn is_over(&mut self);
 }
 
 #[expect(private_interfaces, reason = "as above")]
@@ -424,12 +445,18 @@ impl<T> Half<T> for Receiver<T> {
     fn chan(&self) -> &Cell<T> {
         Self::chan(self)
     }
+    fn is_over(&mut self) {
+        self.over = true;
+    }
 }
 
 #[expect(private_interfaces, reason = "as above")]
 impl<T> Half<T> for &mut Receiver<T> {
     fn chan(&self) -> &Cell<T> {
         Receiver::chan(self)
+    }
+    fn is_over(&mut self) {
+        self.over = true;
     }
 }
 
@@ -467,7 +494,9 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
-        self.project().slot.place().take().ok_or(RecvError)
+        let this = self.project();
+        this.receiver.is_over();
+        this.slot.place().take().ok_or(RecvError)
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         // Back into the cell, for the next wait of the same receiver.

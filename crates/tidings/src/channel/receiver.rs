@@ -280,6 +280,11 @@ impl<T> Event for Recv<'_, T> {
     slot_methods!(Side::Receiver, receiver);
 
     #[inline(always)]
+    fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
+        let chan = self.receiver.chan();
+        chan.quick(State::take_quickly).map(Ok)
+    }
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
         let this = self.project();
         attempt(this.receiver, this.slot.place(), with).then_some(0)

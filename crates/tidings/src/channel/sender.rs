@@ -330,6 +330,13 @@ impl<T> Event for Send<'_, T> {
     slot_methods!(Side::Sender, sender);
 
     #[inline(always)]
+    fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
+        let chan = self.sender.chan();
+        let place = self.project().slot.place();
+        let put = chan.quick(|state| state.put_quickly(place, |value| value));
+        put.then_some(Ok(()))
+    }
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let mut this = self.project();
         let place = this.slot.as_mut().place();

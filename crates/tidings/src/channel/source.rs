@@ -75,6 +75,13 @@ impl<S> Source<S> {
         source + std::mem::offset_of!(Self, lock)
     }
 
+    /// As `attempt`, for `Event::quick`, which is called with the lock of the event held.
+    #[inline(always)]
+    pub(crate) fn quick<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
+        // SAFETY: the lock is held.
+        f(unsafe { self.state() })
+    }
+
     /// Runs `f` (which runs no user code and does not come back here) for the attempt of an
     /// event that waits on this source.
     #[inline(always)]
@@ -162,7 +169,7 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn new(value: Option<T>) -> Self {
         Self {
-            waiter: UnsafeCell::new(Waiter::new()),
+            waiter: UnsafeCell::new(Waiter::new(false)),
             value: UnsafeCell::new(value),
             _pinned: PhantomPinned,
         }
@@ -230,7 +237,7 @@ impl Slot<()> {
     #[inline(always)]
     pub(crate) fn bare() -> Self {
         Self {
-            waiter: UnsafeCell::new(Waiter::bare()),
+            waiter: UnsafeCell::new(Waiter::new(true)),
             ..Self::new(None)
         }
     }

@@ -6,6 +6,7 @@ use std::ptr;
 use super::made::Made;
 #[cfg(not(loom))]
 use crate::primitive::LeaningLock as Raw;
+use crate::primitive::Me;
 #[cfg(loom)]
 use crate::primitive::Met;
 #[cfg(loom)]
@@ -60,7 +61,7 @@ impl Lock {
 
     #[inline(always)]
     pub(crate) fn lock(&self) {
-        let me = crate::sched::me();
+        let me = Me::here();
         // Models of those who use it have a lock of loom's; `models/leaning.rs` explores this one.
         #[cfg(loom)]
         let me = me.name;
@@ -70,6 +71,40 @@ impl Lock {
         if let Some(whom) = met {
             crate::sched::met(whom);
         }
+    }
+
+    /// As `lock`, if that takes no read-modify-write: it leans towards this thread.
+    #[inline(always)]
+    pub(crate) fn enter(&self) -> bool {
+        #[cfg(not(loom))]
+        return self.raw.enter(Me::here());
+        // What is done with it is explored all the same.
+        #[cfg(loom)]
+        {
+            self.lock();
+            true
+        }
+    }
+
+    /// Waits until the last who has it has let go of it. What he did with it happened before; nobody else comes.
+    #[inline(always)]
+    pub(crate) fn see_out(&self) {
+        #[cfg(not(loom))]
+        self.raw.see_out();
+        #[cfg(loom)]
+        {
+            self.lock();
+            self.unlock();
+        }
+    }
+
+    /// As `unlock`, by who has entered.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        #[cfg(not(loom))]
+        self.raw.leave();
+        #[cfg(loom)]
+        self.unlock();
     }
 
     #[inline(always)]

@@ -213,6 +213,14 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
         None
     }
 
+    /// Of a `SHORT` event, its lock held: happens, if it concerns nobody but who awaits it and what is
+    /// in the source: nobody is woken, nothing noted. `None`: nothing has happened, `attempt` must decide.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
+        None
+    }
+
     /// The number of base events: branch numbers `0..leaves()`, left to right.
     #[doc(hidden)]
     fn leaves(&self) -> u32;

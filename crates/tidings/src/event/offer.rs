@@ -166,25 +166,22 @@ struct Links {
 }
 
 impl Waiter {
+    /// `bare`: a waiter for a place.
     #[inline(always)]
-    pub(crate) const fn new() -> Self {
-        Self {
-            links: MaybeUninit::uninit(),
-            branch: 0,
-            exclusive: false,
-            linked: false,
-            bare: false,
-            closed: false,
+    pub(crate) fn new(bare: bool) -> Self {
+        let mut waiter = MaybeUninit::<Self>::uninit();
+        let at = waiter.as_mut_ptr();
+        // SAFETY: all fields are written, but for `links`, which need not be. Written as one value they
+        // would be, too, with zeros: every wait would pay for it, and most are over before they begin.
+        unsafe {
+            ptr::addr_of_mut!((*at).branch).write(0);
+            ptr::addr_of_mut!((*at).exclusive).write(false);
+            ptr::addr_of_mut!((*at).linked).write(false);
+            ptr::addr_of_mut!((*at).bare).write(bare);
+            ptr::addr_of_mut!((*at).closed).write(false);
             #[cfg(loom)]
-            slot: ptr::null_mut(),
-        }
-    }
-
-    /// A waiter for a place.
-    pub(crate) const fn bare() -> Self {
-        Self {
-            bare: true,
-            ..Self::new()
+            ptr::addr_of_mut!((*at).slot).write(ptr::null_mut());
+            waiter.assume_init()
         }
     }
 

@@ -17,13 +17,14 @@ use super::offer::{Offer, Outcome};
 use super::{Attempt, Enrol, Event, Locks, waits};
 use crate::{sched, task};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// In this order, so that one comparison says whether it waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum Stage {
     New,
+    Done,
     Waiting,
     /// Waiting, and some branch wants `due` to be asked.
     WaitingDue,
-    Done,
 }
 
 /// The future of an event.
@@ -79,7 +80,6 @@ impl<E: Event> Sync<E> {
             return Poll::Ready(output);
         }
         if E::SHORT
-            && task::is_ours(cx.waker())
             && let Some(lock) = self.event.single().map(std::ptr::from_ref)
         {
             // SAFETY: the lock belongs to the source, which outlives the event.
@@ -91,8 +91,13 @@ impl<E: Event> Sync<E> {
     /// First poll of an event with one source, in the code of who awaits it: what can happen happens here.
     #[inline(always)]
     fn attempt_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
-        let mut attempt = Attempt::default();
         lock.lock();
+        if let Some(output) = event(&mut self.event).quick() {
+            lock.unlock();
+            self.stage = Stage::Done;
+            return Poll::Ready(output);
+        }
+        let mut attempt = Attempt::default();
         let Some(branch) = event(&mut self.event).attempt(&mut attempt) else {
             return self.wait_short(lock, cx);
         };
@@ -101,22 +106,25 @@ impl<E: Event> Sync<E> {
         self.done(branch)
     }
 
+    /// As `attempt_short`: nothing can happen, and `lock` is held.
+    #[inline(never)]
+    fn wait_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
+        let Some(waker) = task::copy_ours(cx.waker()) else {
+            // Cloned without the lock.
+            lock.unlock();
+            return self.attempt_or_wait(cx);
+        };
+        self.enrol(waker);
+        lock.unlock();
+        self.wait_enrolled(cx)
+    }
+
     /// No locks held: wakes the partner, if it waited.
     #[inline(always)]
     fn wake(attempt: Attempt) {
         if let Some(partner) = attempt.waker {
             task::wake_now(partner);
         }
-    }
-
-    /// As `attempt_short`: nothing can happen, and `lock` is held.
-    #[inline(never)]
-    fn wait_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
-        if let Some(waker) = task::copy_ours(cx.waker()) {
-            self.enrol(waker);
-        }
-        lock.unlock();
-        self.wait_enrolled(cx)
     }
 
     /// First poll, the long way.
@@ -370,7 +378,7 @@ impl<E: Event> Future for Sync<E> {
 impl<E: Event> Drop for Sync<E> {
     #[inline(always)]
     fn drop(&mut self) {
-        if matches!(self.stage, Stage::Waiting | Stage::WaitingDue) {
+        if self.stage >= Stage::Waiting {
             self.withdraw();
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{explore_deep, fork, seen};
+use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{LeaningLock, Me, UnsafeCell};
 
 const ONE: Me = Me { name: 1, id: 1 };
@@ -126,4 +127,35 @@ fn a_worker_that_takes_over_is_not_disturbed_by_an_owner_that_is_late() {
         assert!(!shared.lock.leans(), "it leans towards one in its life");
         assert_eq!(shared.come(TWO), 7);
     });
+}
+
+/// One who comes says inside that he is the last; another who has heard it sees him out, and ends the lock.
+fn ends(name: &'static str, comes: fn(&Shared), last: Me) {
+    explore_deep(4, name, &["not yet", "over"], move || {
+        let shared = Shared::new();
+        comes(&shared);
+        let said = Arc::new(AtomicBool::new(false));
+        let (other, heard) = (Arc::clone(&shared), Arc::clone(&said));
+        let other = fork(move || {
+            if !heard.load(Ordering::Acquire) {
+                return seen("not yet");
+            }
+            other.lock.see_out();
+            assert!(other.lock.is_over());
+            seen("over");
+        });
+        shared.lock.lock(last);
+        said.store(true, Ordering::Release);
+        shared.lock.unlock();
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn who_sees_the_last_out_comes_after_all_that_he_did() {
+    ends("leaning/out/leant", settled, ONE);
+    let once = |shared: &Shared| assert_eq!(shared.come(ONE), 0);
+    ends("leaning/out/leans", once, ONE);
+    ends("leaning/out/not", |_| (), ONE);
+    ends("leaning/out/revoked", settled, Me::ANYBODY);
 }

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use super::{explore, fork, seen};
+use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Spin, UnsafeCell};
 
 #[test]
@@ -33,5 +34,24 @@ fn a_lock_excludes_and_publishes() {
         });
         attempt(&shared);
         others.into_iter().for_each(|other| other.join().unwrap());
+    });
+}
+
+#[test]
+fn who_finds_a_lock_free_comes_after_its_holder() {
+    explore("lock/free", &["held", "free"], || {
+        let shared = Arc::new((Spin::new(), AtomicBool::new(false)));
+        let holder = Arc::clone(&shared);
+        let holder = fork(move || {
+            assert_eq!(holder.0.try_lock(1), 0);
+            holder.1.store(true, Ordering::Release);
+            holder.0.unlock();
+        });
+        if shared.1.load(Ordering::Acquire) {
+            let held = shared.0.is_held();
+            assert!(held || shared.0.is_over());
+            seen(if held { "held" } else { "free" });
+        }
+        holder.join().unwrap();
     });
 }

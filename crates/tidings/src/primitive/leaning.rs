@@ -18,9 +18,11 @@
 //! Proof of exclusion: that of `biased.rs`, between the owner and the holder of `spin`.
 //! Source: biased locking (Dice, Huang, Yang 2001; Russell and Detlefs 2006); `membarrier(2)`.
 
+use std::cell::Cell;
+
 use super::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::lasting::{Mutex, lock};
-use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax};
+use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax, thread_local};
 
 /// The lock leans towards nobody.
 const NOBODY: u8 = 0;
@@ -54,6 +56,22 @@ impl Me {
         name: ANYBODY,
         id: PASSING,
     };
+
+    /// This thread.
+    #[inline(always)]
+    pub(crate) fn here() -> Self {
+        ME.with(|me| me.get())
+    }
+
+    /// This thread is `self` from here on. Gives who it was.
+    pub(crate) fn comes(self) -> Self {
+        ME.with(|me| me.replace(self))
+    }
+}
+
+thread_local! {
+    /// Here, and not in the worker, so that a lock looks at no pointer that may be null.
+    static ME: Cell<Me> = const { Cell::new(Me::ANYBODY) };
 }
 
 /// Another thread that is met at a lock.
@@ -167,6 +185,15 @@ impl LeaningLock {
     /// Locks. Gives another thread that was met here, if one was.
     #[inline(always)]
     pub(crate) fn lock(&self, me: Me) -> Option<Met> {
+        if self.enter(me) {
+            return None;
+        }
+        self.lock_openly(me)
+    }
+
+    /// Locks if it leans towards `me`.
+    #[inline(always)]
+    pub(crate) fn enter(&self, me: Me) -> bool {
         // RELAXED: a hint; it is looked at again.
         if self.whose.load(Ordering::Relaxed) == me.id {
             self.busy.store(true, Ordering::Relaxed);
@@ -174,14 +201,40 @@ impl LeaningLock {
             barrier::free();
             // RELAXED: what says that it is ours is our own store, and since then nobody else was inside.
             if self.whose.load(Ordering::Relaxed) == me.id {
-                return None;
+                return true;
             }
             #[cfg(all(test, loom))]
             crate::models::note("the owner was late");
             // ORD leaning.busy: release; pairs with the acquire in revoke.
             self.busy.store(false, Ordering::Release);
         }
-        self.lock_openly(me)
+        false
+    }
+
+    /// Unlocks. Only who has entered may call it.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        // ORD leaning.busy: release; pairs with the acquire in revoke.
+        self.busy.store(false, Ordering::Release);
+    }
+
+    /// Waits until the last who has it has let go of it. The caller has seen what he did with it, and
+    /// nobody else will come: so it is his taking of the lock, or his letting go of it, that is read here,
+    /// whichever way he took it.
+    #[inline(always)]
+    pub(crate) fn see_out(&self) {
+        let mut step = 0;
+        // ORD leaning.busy: acquire; pairs with the release of leave.
+        while self.spin.is_held() || self.busy.load(Ordering::Acquire) {
+            relax(&mut step);
+        }
+    }
+
+    /// What is read here has all happened before, or loom fails the model.
+    #[cfg(all(test, loom))]
+    pub(crate) fn is_over(&self) -> bool {
+        // SAFETY: loom looks after it.
+        unsafe { !self.busy.unsync_load() }
     }
 
     #[cfg(all(test, loom))]
@@ -190,6 +243,7 @@ impl LeaningLock {
     }
 
     /// As everybody.
+    #[inline]
     fn lock_openly(&self, me: Me) -> Option<Met> {
         let holder = self.spin.lock(me.name);
         // RELAXED: written by holders of `spin`, of which we are one.
@@ -239,8 +293,7 @@ impl LeaningLock {
         if self.whose.load(Ordering::Relaxed) == NOBODY {
             self.spin.unlock();
         } else {
-            // ORD leaning.busy: release; pairs with the acquire in revoke.
-            self.busy.store(false, Ordering::Release);
+            self.leave();
         }
     }
 }

@@ -78,6 +78,20 @@ impl Spin {
         }
     }
 
+    /// Does somebody hold it? `false`: what he did has happened.
+    #[inline(always)]
+    pub(crate) fn is_held(&self) -> bool {
+        // ORD lock.holder: acquire; pairs with unlock.
+        self.holder.load(Ordering::Acquire) != 0
+    }
+
+    /// What is read here has all happened before, or loom fails the model.
+    #[cfg(all(test, loom))]
+    pub(crate) fn is_over(&self) -> bool {
+        // SAFETY: loom looks after it.
+        unsafe { self.holder.unsync_load() == 0 }
+    }
+
     /// Unlocks. Only the holder may call it.
     #[inline(always)]
     pub(crate) fn unlock(&self) {
@@ -121,6 +135,12 @@ mod blocking {
             // SAFETY: we are the holder.
             unsafe { *self.guard.get() = Some(guard) };
             0
+        }
+
+        pub(crate) fn is_held(&self) -> bool {
+            self.lock(0);
+            self.unlock();
+            false
         }
 
         pub(crate) fn unlock(&self) {

@@ -7,7 +7,7 @@ use std::ptr;
 
 use super::Shared;
 use super::worker::Worker;
-use crate::primitive::{Arc, drawn, thread_local};
+use crate::primitive::{Arc, Me, drawn, thread_local};
 
 thread_local! {
     /// The worker that runs on this thread, while it does.
@@ -42,13 +42,15 @@ pub(super) fn worker<'a>() -> Option<&'a Worker> {
 
 /// Runs `f` with `worker` as the worker of this thread.
 pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    struct Leave(*const Worker);
+    struct Leave(*const Worker, Me);
     impl Drop for Leave {
         fn drop(&mut self) {
             WORKER.with(|worker| worker.set(self.0));
+            self.1.comes();
         }
     }
-    let leave = Leave(WORKER.with(|before| before.replace(worker)));
+    let before = WORKER.with(|before| before.replace(worker));
+    let leave = Leave(before, worker.me().comes());
     let result = f();
     drop(leave);
     result

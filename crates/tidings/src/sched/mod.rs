@@ -72,7 +72,7 @@ pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded, buggify, incarnation, random};
 
-use crate::primitive::{Arc, Me, Met, Parker};
+use crate::primitive::{Arc, Met, Parker};
 use crate::task::{Home, JoinHandle, Task, here};
 use crate::time::Timers;
 
@@ -264,12 +264,6 @@ pub(crate) fn with_timers<A, R>(
         Some(worker) => worker.local(|local| inside(&mut local.timers, argument)),
         None => outside(argument),
     }
-}
-
-/// As whom this thread locks a channel: as its worker, or as anybody.
-#[inline(always)]
-pub(crate) fn me() -> Me {
-    current::worker().map_or(Me::ANYBODY, worker::Worker::me)
 }
 
 /// A lock of a channel was taken after another worker, or has been waited for: a sign that tasks
