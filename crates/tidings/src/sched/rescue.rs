@@ -107,7 +107,7 @@ mod tests {
     use std::task::{Context, Wake, Waker};
 
     use super::super::{current, spawn};
-    use super::{Duration, Instant, LONG, STUCK, Watched};
+    use super::{Duration, Instant, LONG, STUCK, Task, Watched};
     use crate::primitive::Arc;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::thread;
