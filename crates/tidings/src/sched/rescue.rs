@@ -140,10 +140,12 @@ mod tests {
                 while shared.long_polls.all().is_empty() && !first {
                     took.push(worker.rescue());
                 }
-                let rescued = worker.take_from(0).map(Task::cancel);
-                // Nobody is sated by that.
+                // Nobody is sated by a rescue. (What came before, this task too, may have been taken otherwise.)
                 let start = Instant::from_nanos(0);
-                let pause = worker.appetite.borrow_mut().pause(start, |_| start);
+                let sated = || worker.appetite.borrow_mut().pause(start, |_| start);
+                sated();
+                let rescued = worker.take_from(0).map(Task::cancel);
+                let pause = sated();
                 let told = took.iter().any(|took| *took);
                 // Nothing waits there any more, whatever was taken.
                 let again = Instant::now().saturating_add(STUCK);
