@@ -128,6 +128,7 @@ use life::Life;
 use parcel::Parcel;
 #[cfg(feature = "remote")]
 pub(crate) use parcel::Part;
+pub(crate) use parcel::message_name;
 use run::Run;
 
 /// How many messages a mailbox holds if nobody says otherwise.

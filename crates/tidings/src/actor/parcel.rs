@@ -2,6 +2,7 @@
 //!
 //! Without the feature a [`Part`] is nothing, and takes no room.
 
+use std::any::type_name;
 use std::fmt;
 
 use super::address::Carries;
@@ -69,6 +70,13 @@ impl fmt::Debug for Part {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Part")
     }
+}
+
+/// The name of a message's type, from that of the type as which it lies in a mailbox, or from its own.
+pub(crate) fn message_name(name: &'static str) -> &'static str {
+    let wrapped = type_name::<Parcel<()>>().strip_suffix("()>");
+    let inner = wrapped.and_then(|wrapped| name.strip_prefix(wrapped)?.strip_suffix('>'));
+    inner.unwrap_or(name)
 }
 
 /// A message, and what it is a part of.

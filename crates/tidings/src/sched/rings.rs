@@ -12,6 +12,7 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::record::{Communication, Happened, Party};
+use crate::actor::message_name;
 use crate::event::waits::Recording;
 use crate::primitive::{Biased, CachePadded, Mutex, lock};
 use crate::time::{Instant, Ticks};
@@ -158,7 +159,7 @@ impl Recorder {
             who: note.who,
             happened: note.way.happened,
             channel: note.way.channel,
-            value: (note.value)(),
+            value: message_name((note.value)()),
             with: Some(note.with).filter(|with| with.id != 0),
             #[cfg(debug_assertions)]
             at: note.at,
