@@ -2,9 +2,9 @@
 //! interfaces that cannot cross a link, at the user's words.
 
 use tidings_link::{
-    Address, AddressError, Bind, Broken, ConnectError, Connector, Driver, End, Exports, Failure,
-    GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Peers, Refusal,
-    Server, Session, Stats, Tls, TlsError, Unbound, memory,
+    Address, AddressError, Arrivals, Bind, Broken, ConnectError, Connector, Driver, End, Exports,
+    Failure, GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Peers,
+    Refusal, Server, Session, Stats, Tls, TlsError, Unbound, memory,
 };
 
 use probe::{No, Row};
@@ -24,6 +24,7 @@ fn all() -> Vec<Row> {
         "memory::Pipe": memory::Pipe => "SYU";
         "Address": Address => "SYU";
         "AddressError": AddressError => "SYU";
+        "Arrivals": Arrivals => "SYU";
         "Bind": Bind => "SYU";
         "Broken": Broken => "SYU";
         "ConnectError": ConnectError => "SYU";
