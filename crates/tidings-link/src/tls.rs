@@ -17,6 +17,34 @@ use rustls::{ClientConfig, RootCertStore, ServerConfig};
 ///
 /// Whoever has a certificate of the authority is let in; what it can reach is what is exported to
 /// it. Its node must be called as its certificate says.
+///
+/// ```
+/// # use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+/// use tidings_link::{Connector, Listener, Options, Tls};
+/// # let mut params = CertificateParams::default();
+/// # params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+/// # let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+/// # let identity = |node: &str| {
+/// #     let key = KeyPair::generate().unwrap();
+/// #     let params = CertificateParams::new([node.to_owned()]).unwrap();
+/// #     (params.signed_by(&key, &ca).unwrap().pem(), key.serialize_pem())
+/// # };
+/// # let authority = ca.pem();
+/// # let ((certificate, key), (ours, our_key)) = (identity("server"), identity("client"));
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// // The texts of PEM files; the certificate is for the DNS name `server`.
+/// let tls = Tls::from_pem(authority.as_bytes(), certificate.as_bytes(), key.as_bytes()).unwrap();
+/// let listener = Listener::bind("tls://127.0.0.1:0", Options::new("server")).await.unwrap();
+/// let server = listener.tls(tls).serve();
+///
+/// let tls = Tls::from_pem(authority.as_bytes(), ours.as_bytes(), our_key.as_bytes()).unwrap();
+/// let connector = Connector::new(&server.address().to_string()).unwrap();
+/// let connector = connector.tls(tls).node("server").options(Options::new("client"));
+/// let link = connector.connect().await.unwrap();
+/// assert_eq!(link.up().await.unwrap().node, "server");
+/// assert_eq!(server.next().await.up().await.unwrap().node, "client");
+/// # });
+/// ```
 #[derive(Clone)]
 pub struct Tls {
     client: TlsConnector,

@@ -5,9 +5,11 @@ mod calls;
 #[cfg(target_os = "linux")]
 mod children;
 mod codec;
+mod crowd;
 mod faults;
 mod formats;
 mod help;
+mod hostile;
 mod idle;
 mod known;
 mod late;

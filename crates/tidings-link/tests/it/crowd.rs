@@ -1,0 +1,48 @@
+//! Ten thousand links at once. `cargo bench -p tidings-link --bench mux -- links` says what they take.
+
+use tidings::{JoinSet, actor};
+use tidings_link::{Broken, Exports, Options, link, memory};
+
+use crate::help::{CounterRef, Tally};
+
+const LINKS: i64 = 10_000;
+
+#[tidings::test]
+async fn ten_thousand_links_are_there_at_once_and_each_is_served() {
+    let counter: CounterRef = actor::start(Tally::default());
+    let exports = Exports::new().add("counter", &counter);
+    let mut linking = JoinSet::new();
+    for n in 0..LINKS {
+        let (ours, theirs) = memory::pipe();
+        let (server, driver) = link(ours, Options::new("server").exports(exports.clone()));
+        drop(tidings::spawn(driver));
+        let (client, driver) = link(theirs, Options::new(format!("client {n}")));
+        drop(tidings::spawn(driver));
+        linking.spawn(async move {
+            let there: CounterRef = client.get("counter").await.unwrap();
+            there.add(1).await.unwrap();
+            (server, client, there)
+        });
+    }
+    let mut links = Vec::new();
+    while let Some(linked) = linking.join_next().await {
+        links.push(linked.unwrap());
+    }
+    // All are there; those that came first are served as well as the last.
+    let mut asking = JoinSet::new();
+    for (_, _, there) in &links {
+        let there = there.clone();
+        asking.spawn(async move { there.get().await.unwrap() });
+    }
+    while let Some(sum) = asking.join_next().await {
+        assert_eq!(sum.unwrap(), LINKS);
+    }
+    for (server, client, there) in links {
+        drop((client, there));
+        assert!(matches!(
+            server.down().await,
+            Broken::Drained | Broken::Closed
+        ));
+    }
+    assert_eq!(counter.get().await.unwrap(), LINKS);
+}
