@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use tidings::actor::{self, CallError, Exit};
+use tidings::net::TcpListener;
 use tidings::sched::{incarnation, random};
 use tidings::time::{Instant, sleep};
 use tidings::{Event, JoinSet};
@@ -418,6 +419,39 @@ async fn a_link_that_breaks_is_made_anew_to_the_same_life() {
     }
     let pages = book.lock();
     assert!(pages.links.iter().all(|life| *life == pages.links[0]));
+}
+
+#[tidings::test(sim, seeds = 30)]
+async fn who_connects_until_it_is_up_waits_at_random_ever_longer_and_no_longer_than_was_said() {
+    let came = Arc::new(Mutex::new(Vec::new()));
+    let noted = Arc::clone(&came);
+    let closed = world().node("closed", move || {
+        let noted = Arc::clone(&noted);
+        async move {
+            let listener = TcpListener::bind(([0, 0, 0, 0], PORT)).unwrap();
+            loop {
+                drop(listener.accept().await.unwrap());
+                noted.lock().unwrap().push(Instant::now());
+            }
+        }
+    });
+    sleep(Duration::from_millis(1)).await;
+    let (first, longest) = (Duration::from_secs(10), Duration::from_secs(80));
+    let connector = connector(&closed).backoff(first, longest);
+    let tries = tidings::spawn(async move { connector.connect_until_up().await });
+    sleep(Duration::from_secs(3_600)).await;
+    tries.abort();
+    let came = came.lock().unwrap();
+    let waits: Vec<_> = came.windows(2).map(|two| two[1] - two[0]).collect();
+    // The rest is what the network takes.
+    let rest = Duration::from_secs(1);
+    let limits = (0..).map(|n| (first * 2_u32.pow(n.min(3))).min(longest));
+    for (wait, limit) in waits.iter().zip(limits) {
+        assert!(*wait <= limit + rest, "{waits:?}");
+    }
+    let long = |wait: &&Duration| **wait > longest / 2;
+    let longer = waits.iter().filter(long).count();
+    assert!(0 < longer && longer < waits.len() - 4, "{waits:?}");
 }
 
 #[tidings::test(sim, seeds = 30)]
