@@ -316,6 +316,27 @@ impl Builder {
     }
 
     /// What a send does when the mailbox is full.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Mailbox, Overflow};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (goes_on, waits) = tidings::oneshot::<()>();
+    /// let (done, seen) = tidings::unbounded();
+    /// let latest = Builder::new().capacity(2).overflow(Overflow::DropOldest);
+    /// let latest = latest.spawn(|mut mailbox: Mailbox<u32>| async move {
+    ///     let _ = waits.await;
+    ///     while let Ok(n) = mailbox.recv().await {
+    ///         done.send(n).await.unwrap();
+    ///     }
+    /// });
+    /// for n in 1..=5 {
+    ///     latest.send(n).await.unwrap();
+    /// }
+    /// assert_eq!(latest.overflowed(), 3);
+    /// goes_on.send(()).unwrap();
+    /// assert_eq!((seen.recv().await, seen.recv().await), (Ok(4), Ok(5)));
+    /// # });
+    /// ```
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.overflow = overflow;
         self
