@@ -9,11 +9,14 @@ use std::time::Duration;
 
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
+use crate::primitive::lock;
 use crate::task::{Task, drop_quietly, wake_quietly};
 use crate::time::{self, Instant};
 
 /// How long a neighbour may be in one poll before its private work is taken from it.
 pub(super) const STUCK: Duration = Duration::from_micros(250);
+/// The longest time between two looks at what waits behind one poll, where the last one found nothing.
+const PAUSE_MAX: Duration = Duration::from_millis(2);
 /// A poll that took so long is noted.
 const LONG: Duration = Duration::from_millis(1);
 
@@ -23,8 +26,6 @@ pub(super) struct Watched {
     turn: u32,
     /// When it was first seen in this turn.
     since: Instant,
-    /// When something was taken from it in this turn.
-    taken: Option<Instant>,
 }
 
 impl Default for Watched {
@@ -32,8 +33,51 @@ impl Default for Watched {
         Self {
             turn: 0,
             since: Instant::from_nanos(0),
-            taken: None,
         }
+    }
+}
+
+/// When all others together looked at what waits behind a poll. Where there are more workers than cores most
+/// of them stand still most of the time, in no long poll, and each look costs a barrier.
+#[derive(Debug)]
+pub(super) struct Looks {
+    /// The turn.
+    of: Option<u32>,
+    /// Not again before.
+    next: Instant,
+    pause: Duration,
+}
+
+impl Default for Looks {
+    fn default() -> Self {
+        Self {
+            of: None,
+            next: Instant::from_nanos(0),
+            pause: STUCK,
+        }
+    }
+}
+
+impl Looks {
+    /// Is it time for one, by the caller? Then nobody else takes it, and where it finds nothing the next comes later.
+    fn begin(&mut self, turn: u32, now: Instant) -> bool {
+        if self.of != Some(turn) {
+            *self = Self {
+                of: Some(turn),
+                ..Self::default()
+            };
+        }
+        if now < self.next {
+            return false;
+        }
+        self.next = now.saturating_add(self.pause);
+        self.pause = (self.pause * 2).min(PAUSE_MAX);
+        true
+    }
+
+    /// There was something.
+    fn found(&mut self, now: Instant) {
+        (self.next, self.pause) = (now.saturating_add(STUCK), STUCK);
     }
 }
 
@@ -53,24 +97,23 @@ impl Worker {
                 let mut watched = self.watched.borrow_mut();
                 let seen = &mut watched[index];
                 if seen.turn != turn {
-                    *seen = Watched {
-                        turn,
-                        since: now,
-                        taken: None,
-                    };
+                    *seen = Watched { turn, since: now };
                 }
                 *seen
             };
-            let stands = now.saturating_since(seen.taken.unwrap_or(seen.since));
+            let stands = now.saturating_since(seen.since);
             if stands < STUCK || self.shared.idle.is_sleeping(index) {
                 continue;
             }
-            if now.saturating_since(seen.since) >= LONG
+            if stands >= LONG
                 && let Some(polled) = Task::polled(remote.running.load(Ordering::Relaxed))
             {
                 self.shared
                     .long_polls
                     .note(index, turn, seen.since, now, polled);
+            }
+            if !lock(&remote.looks).begin(turn, now) {
+                continue;
             }
             let mut tasks = Vec::new();
             let mut due = self.due.take();
@@ -85,19 +128,21 @@ impl Worker {
             // To the inbox of the stuck one: we take half of it, others the rest.
             self.shared.push_to(index, tasks);
             // Also what was there before: who is sated has left it (`appetite.rs`).
-            rescued |= !remote.inbox.is_empty() || !due.0.is_empty();
+            if !remote.inbox.is_empty() || !due.0.is_empty() {
+                lock(&remote.looks).found(now);
+                rescued = true;
+            }
             wake_quietly(due.0.drain(..));
             self.due.replace(due);
-            self.watched.borrow_mut()[index].taken = Some(now);
         }
         rescued
     }
 
-    /// Have we seen that it stands still, and taken what waits there?
-    pub(super) fn is_rescuing(&self, index: usize) -> bool {
-        let seen = self.watched.borrow()[index];
+    /// Does it stand still, and did somebody look what waits there?
+    pub(super) fn is_rescued(&self, index: usize) -> bool {
+        let remote = &self.shared.remotes[index];
         // RELAXED: as above.
-        seen.taken.is_some() && seen.turn == self.shared.remotes[index].turn.load(Ordering::Relaxed)
+        lock(&remote.looks).of == Some(remote.turn.load(Ordering::Relaxed))
     }
 }
 
@@ -107,7 +152,7 @@ mod tests {
     use std::task::{Context, Wake, Waker};
 
     use super::super::{current, spawn};
-    use super::{Duration, Instant, LONG, STUCK, Task, Watched};
+    use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, STUCK, Task, Watched};
     use crate::primitive::Arc;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::thread;
@@ -169,6 +214,33 @@ mod tests {
         let polls = shared.long_polls.all();
         assert_eq!(polls[0].worker, 0);
         assert!(polls[0].took >= LONG, "{polls:?}");
+    }
+
+    #[test]
+    fn of_all_who_look_one_does_and_where_nothing_is_the_next_comes_later() {
+        let mut looks = Looks::default();
+        let mut now = Instant::from_nanos(1);
+        let mut after = |looks: &mut Looks, turn, pause: Duration| {
+            assert!(looks.begin(turn, now), "{turn}");
+            let early = pause - Duration::from_nanos(1);
+            assert!(!looks.begin(turn, now.saturating_add(early)));
+            now = now.saturating_add(pause);
+        };
+        let mut pause = STUCK;
+        for _ in 0..6 {
+            after(&mut looks, 7, pause);
+            pause = (pause * 2).min(PAUSE_MAX);
+        }
+        assert_eq!(pause, PAUSE_MAX);
+        after(&mut looks, 8, STUCK);
+        after(&mut looks, 8, STUCK * 2);
+        // It found something.
+        let mut now = Instant::from_nanos(u64::from(u32::MAX));
+        assert!(looks.begin(8, now));
+        looks.found(now);
+        now = now.saturating_add(STUCK);
+        assert!(looks.begin(8, now));
+        assert!(!looks.begin(8, now));
     }
 
     /// How often a task has yielded, or `WOKEN`.

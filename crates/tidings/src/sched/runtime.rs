@@ -20,6 +20,7 @@ use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
 use super::long::LongPolls;
+use super::rescue::Looks;
 use super::rings::Recorder;
 use super::sockets::Sockets;
 use super::watch::Watch;
@@ -69,6 +70,8 @@ pub(crate) struct Remote {
     pub(super) local: Biased<Local>,
     /// Counts its turns: one that stands still is in a long poll, or sleeps.
     pub(super) turn: CachePadded<AtomicU32>,
+    /// Of others, at what waits behind its long poll.
+    pub(super) looks: Mutex<Looks>,
     /// When it had nothing to do the last time, in nanoseconds.
     pub(super) ran_dry: AtomicU64,
     /// The task that it runs, or ran last: only compared, and asked for where it was spawned.
@@ -86,6 +89,7 @@ impl Shared {
                 sent: Inbox::new(),
                 local: Biased::new(Local::default()),
                 turn: CachePadded(AtomicU32::new(0)),
+                looks: Mutex::default(),
                 ran_dry: AtomicU64::new(0),
                 running: AtomicPtr::new(std::ptr::null_mut()),
                 section: Section::new(),

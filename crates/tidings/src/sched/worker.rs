@@ -432,7 +432,7 @@ impl Worker {
             });
         });
         // What waits behind a long poll is taken whatever it costs.
-        if taken > 0 && index != self.index && !self.is_rescuing(index) {
+        if taken > 0 && index != self.index && !self.is_rescued(index) {
             let now = time::system();
             self.appetite.borrow_mut().take(taken, index, now);
         }
