@@ -146,6 +146,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a hint to the processor, of any address",
     ),
     (
+        "crates/tidings/src/primitive/chunk.rs",
+        "a chunk is found from the address of a slot in it",
+    ),
+    (
         "crates/tidings/src/primitive/slab.rs",
         "the free list runs through slots that are never given back",
     ),

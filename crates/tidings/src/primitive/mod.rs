@@ -8,6 +8,7 @@ mod alarm;
 mod barrier;
 mod biased;
 mod cell;
+mod chunk;
 mod leaning;
 mod lock;
 mod padded;
