@@ -1,14 +1,18 @@
 //! The public queue of a worker: first in, first out, open to every thread.
 //!
 //! It takes what comes from outside (spawns and wakes by threads that are not workers of this
-//! runtime) and what the worker shares with hungry neighbours. Linked through the tasks
-//! themselves: it never allocates. Cost: one read-modify-write per operation.
+//! runtime) and what the worker shares with hungry neighbours. Cost: one read-modify-write per operation.
+//! It does not look into the tasks: a list through them is one miss of the cache after the other for who
+//! takes them, all of them under the lock.
 
-use std::ptr;
+use std::collections::VecDeque;
 
 use crate::primitive::SpinLock;
 use crate::primitive::atomic::{AtomicUsize, Ordering};
-use crate::task::{Header, Task};
+use crate::task::Task;
+
+/// An empty one keeps at most this capacity.
+const CAPACITY_KEPT: usize = 1024;
 
 /// See the module.
 pub(crate) struct Inbox {
@@ -17,25 +21,17 @@ pub(crate) struct Inbox {
     list: SpinLock<List>,
 }
 
+#[derive(Default)]
 struct List {
-    head: *mut Header,
-    tail: *mut Header,
+    tasks: VecDeque<Task>,
     closed: bool,
 }
 
-// SAFETY: the list owns the run rights of its tasks, and those may move between threads.
-unsafe impl Send for List {}
-
 impl Inbox {
     pub(crate) fn new() -> Self {
-        let list = List {
-            head: ptr::null_mut(),
-            tail: ptr::null_mut(),
-            closed: false,
-        };
         Self {
             len: AtomicUsize::new(0),
-            list: SpinLock::new(list),
+            list: SpinLock::new(List::default()),
         }
     }
 
@@ -52,21 +48,9 @@ impl Inbox {
             drop(list);
             return Err(tasks.into_iter().collect());
         }
-        let mut n = 0;
-        for task in tasks {
-            let link = task.into_link(ptr::null_mut());
-            if list.tail.is_null() {
-                list.head = link;
-            } else {
-                // SAFETY: the list is ours while we hold its lock, and `tail` is its last task.
-                unsafe { Task::set_link(list.tail, link) };
-            }
-            list.tail = link;
-            n += 1;
-        }
+        list.tasks.extend(tasks);
         // RELAXED: written under the lock; readers fence (idle.rs).
-        self.len
-            .store(self.len.load(Ordering::Relaxed) + n, Ordering::Relaxed);
+        self.len.store(list.tasks.len(), Ordering::Relaxed);
         Ok(())
     }
 
@@ -84,21 +68,15 @@ impl Inbox {
         }
     }
 
-    fn take(&self, how_many: impl FnOnce(usize) -> usize, mut each: impl FnMut(Task)) {
+    fn take(&self, how_many: impl FnOnce(usize) -> usize, each: impl FnMut(Task)) {
         let mut list = self.list.lock();
-        let len = self.len.load(Ordering::Relaxed);
-        let n = how_many(len);
-        for _ in 0..n {
-            // SAFETY: the list is ours while we hold its lock; it has `len` tasks.
-            if let Some((task, next)) = unsafe { Task::from_link(list.head) } {
-                list.head = next;
-                each(task);
-            }
-        }
-        if list.head.is_null() {
-            list.tail = ptr::null_mut();
-        }
-        self.len.store(len - n, Ordering::Relaxed);
+        let n = how_many(list.tasks.len());
+        list.tasks.drain(..n).for_each(each);
+        self.len.store(list.tasks.len(), Ordering::Relaxed);
+        let emptied = list.tasks.is_empty() && list.tasks.capacity() > CAPACITY_KEPT;
+        let large = emptied.then(|| std::mem::take(&mut list.tasks));
+        drop(list);
+        drop(large);
     }
 
     /// No task comes in any more.

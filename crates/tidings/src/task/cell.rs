@@ -20,8 +20,8 @@ use crate::sched::{self, Shared};
 pub(crate) struct Header {
     /// Word 0 (slab I1).
     pub(super) state: State,
-    /// The link of an inbox; owned by whoever owns the run right.
-    next: UnsafeCell<*mut Self>,
+    /// The task that spawned it. Owned by whoever owns the run right.
+    parent: UnsafeCell<*mut Self>,
     /// The runtime. Valid while the task is alive: a runtime ends its tasks before it ends.
     pub(super) shared: AtomicPtr<Shared>,
     vtable: UnsafeCell<&'static Vtable>,
@@ -132,7 +132,7 @@ impl<F: Future> Cell<F> {
                 ptr::addr_of_mut!((*cell).header.shared).write(AtomicPtr::default());
                 ptr::addr_of_mut!((*cell).header.location).write(AtomicPtr::default());
             }
-            ptr::addr_of_mut!((*cell).header.next).write(UnsafeCell::new(ptr::null_mut()));
+            ptr::addr_of_mut!((*cell).header.parent).write(UnsafeCell::new(ptr::null_mut()));
             (*ptr::addr_of!((*cell).header.shared)).store(shared.cast_mut(), Ordering::Relaxed);
             ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
             (*ptr::addr_of!((*cell).header.location))
@@ -375,9 +375,9 @@ impl Task {
             drop_output: |header| never(header),
             free: |header| never(header),
         };
-        Self(NonNull::from(Box::leak(Box::new(Header {
+        let stub = Self(NonNull::from(Box::leak(Box::new(Header {
             state: State::new(),
-            next: UnsafeCell::new(ptr::null_mut()),
+            parent: UnsafeCell::new(ptr::null_mut()),
             shared: AtomicPtr::new(ptr::null_mut()),
             vtable: UnsafeCell::new(&STUB),
             location: AtomicPtr::new(ptr::from_ref(Location::caller()).cast_mut()),
@@ -386,7 +386,10 @@ impl Task {
             holds: UnsafeCell::new(Holds::Nothing),
             lean: Lean::new(),
             ran_on: UnsafeCell::new(NOWHERE),
-        }))))
+        }))));
+        // What its taker must see.
+        stub.set_parent(ptr::null_mut());
+        stub
     }
 
     /// Ends a [`stub`](Self::stub), whose owner must see what was done to it.
@@ -394,7 +397,7 @@ impl Task {
     pub(crate) fn drop_stub(self) {
         // SAFETY: a stub is a box of its own.
         let header = unsafe { Box::from_raw(self.0.as_ptr()) };
-        header.next.with_mut(|_| ());
+        header.parent.with_mut(|_| ());
     }
 
     /// Polls the task once. `Some`: it was woken meanwhile, and must be queued again. `home`: of the worker
@@ -467,23 +470,23 @@ impl Task {
         self.ran_on().is_some_and(|ran_on| ran_on != worker)
     }
 
-    /// Remembers, in the link that a private queue does not need, which task spawned this one.
+    /// Remembers which task spawned this one.
     #[inline(always)]
     pub(crate) fn set_parent(&self, parent: *mut Header) {
-        // SAFETY: the owner of the run right owns the link.
+        // SAFETY: the owner of the run right owns the field.
         unsafe { self.0.as_ref() }
-            .next
-            .with_mut(|link| unsafe { *link = parent });
+            .parent
+            .with_mut(|spawned_by| unsafe { *spawned_by = parent });
     }
 
-    /// Has `parent` spawned this task, which was never in an inbox since?
+    /// Has `parent`, or who was in its slot before, spawned this task?
     #[inline(always)]
     pub(crate) fn is_child_of(&self, parent: &Self) -> bool {
-        // SAFETY: the owner of the run right owns the link.
-        let link = unsafe { self.0.as_ref() }
-            .next
-            .with(|link| unsafe { *link });
-        link == parent.0.as_ptr()
+        // SAFETY: the owner of the run right owns the field.
+        let spawned_by = unsafe { self.0.as_ref() }
+            .parent
+            .with(|spawned_by| unsafe { *spawned_by });
+        spawned_by == parent.0.as_ptr()
     }
 
     /// Where the task in this slot, which is or was alive, was spawned; `None` for no slot.
@@ -494,37 +497,6 @@ impl Task {
 
     pub(crate) fn as_ptr(&self) -> *mut Header {
         self.0.as_ptr()
-    }
-
-    /// Sets the link to the next task of a list and gives the raw pointer.
-    pub(crate) fn into_link(self, next: *mut Header) -> *mut Header {
-        // SAFETY: the owner of the run right owns the link.
-        unsafe { self.0.as_ref() }
-            .next
-            .with_mut(|link| unsafe { *link = next });
-        self.0.as_ptr()
-    }
-
-    /// Appends `next` behind `tail`.
-    ///
-    /// # Safety
-    /// The caller owns the list in which `tail` is the last task.
-    pub(crate) unsafe fn set_link(tail: *mut Header, next: *mut Header) {
-        // SAFETY: the list owns the run right of its tasks.
-        unsafe { (*tail).next.with_mut(|link| *link = next) };
-    }
-
-    /// Takes the first task of a list, and gives the rest.
-    ///
-    /// # Safety
-    /// The caller owns the list that starts at `head`.
-    pub(crate) unsafe fn from_link(head: *mut Header) -> Option<(Self, *mut Header)> {
-        let header = NonNull::new(head)?;
-        // SAFETY: the list owns the run right of its tasks.
-        let next = unsafe { header.as_ref() }
-            .next
-            .with(|link| unsafe { *link });
-        Some((Self(header), next))
     }
 }
 
