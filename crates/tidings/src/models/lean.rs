@@ -160,10 +160,9 @@ fn two_who_take_it_back_do_it_once() {
     });
 }
 
-#[test]
-fn one_who_takes_it_back_and_its_end_do_not_meet_in_the_next_tenant() {
-    const OUTCOMES: &[&str] = &["no effect", "the next tenant runs for nothing"];
-    explore_deep(3, "lean/ends", OUTCOMES, || {
+/// A task that leans ends, as `end` does it, while another takes it back; its slot has another tenant then.
+fn ends(name: &'static str, outcomes: &'static [&'static str], end: fn(&State)) {
+    explore_deep(3, name, outcomes, move || {
         let task = Shared::settled();
         assert!(task.wakes(ONE));
         // A waker that is stale, if it comes late.
@@ -180,14 +179,38 @@ fn one_who_takes_it_back_and_its_end_do_not_meet_in_the_next_tenant() {
         task.lean.begin(&task.state, task.home(ONE), false, |seat| {
             task.section(seat)
         });
-        assert!(!task.state.leave(true));
-        assert!(task.state.ends_alone());
+        end(&task.state);
         task.state.release();
         task.state.reset();
         task.run(TWO);
         task.wake(TWO);
         stale.join().unwrap();
         assert_eq!(task.saw()[TWO], 1, "its own wake is not lost");
+    });
+}
+
+#[test]
+fn one_who_takes_it_back_and_its_end_do_not_meet_in_the_next_tenant() {
+    const OUTCOMES: &[&str] = &["no effect", "the next tenant runs for nothing"];
+    ends("lean/ends", OUTCOMES, |state| {
+        assert!(!state.leave(true));
+        assert!(state.ends_alone());
+    });
+}
+
+#[test]
+fn one_who_takes_it_back_and_its_completion_do_not_meet_in_the_next_tenant() {
+    const OUTCOMES: &[&str] = &[
+        "no effect",
+        "the next tenant runs for nothing",
+        "its home was being taken",
+    ];
+    ends("lean/completes", OUTCOMES, |state| {
+        let handles_own = state.complete_unwaited().unwrap_or_else(|| {
+            seen("its home was being taken");
+            state.complete()
+        });
+        assert!(handles_own && state.leave(true));
     });
 }
 

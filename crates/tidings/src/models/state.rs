@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{Ledger, Value, explore, fork, note, seen};
 use crate::primitive::atomic::AtomicU32;
-use crate::primitive::{Section, SpinLock, UnsafeCell};
+use crate::primitive::{ANYBODY, RawLock, Section, UnsafeCell};
 use crate::task::{Lean, State};
 
 /// No worker runs these tasks, so they lean towards none.
@@ -96,23 +96,30 @@ struct Ending {
     state: State,
     lean: Lean,
     stage: UnsafeCell<Option<Value>>,
-    joiner: SpinLock<()>,
-    /// The waker that the lock guards while there are handles.
-    waker: UnsafeCell<u32>,
+    joiner_lock: RawLock,
+    /// Whether a waker is there. The lock guards it while there are handles.
+    joiner: UnsafeCell<bool>,
+    woken: AtomicUsize,
     freed: AtomicUsize,
 }
 
 impl Ending {
     fn free(&self, by: &'static str) {
-        drop(self.joiner.lock());
+        self.joiner_lock.see_out();
         self.give_back(by);
+    }
+
+    /// Under the lock, or as the owner of the slot.
+    fn joiner(&self, is_there: bool) -> bool {
+        // SAFETY: loom fails the model if somebody else is there, or unordered.
+        self.joiner
+            .with_mut(|joiner| unsafe { std::mem::replace(&mut *joiner, is_there) })
     }
 
     /// The slot's owner needs no lock.
     fn give_back(&self, by: &'static str) {
-        // SAFETY: as below.
-        self.waker.with_mut(|waker| unsafe { *waker = 0 });
-        // SAFETY: loom fails the model if somebody else is there, or unordered.
+        self.joiner(false);
+        // SAFETY: as above.
         drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
         self.state.release();
         assert_eq!(self.freed.fetch_add(1, Relaxed), 0, "freed once");
@@ -136,22 +143,42 @@ impl Ending {
             self.give_back("freed by the completer");
             return;
         }
-        let joiner = self.joiner.lock();
+        if let Some(handles_own) = self.state.complete_unwaited() {
+            if handles_own {
+                seen("nobody waited");
+            } else {
+                self.free("freed by the completer, late");
+            }
+            return;
+        }
+        self.joiner_lock.lock(ANYBODY);
         let handles_own = self.state.complete();
-        drop(joiner);
+        let waiting = self.joiner(false);
+        self.joiner_lock.unlock();
         if !handles_own {
             self.free("freed by the completer, late");
+        } else if waiting {
+            self.woken.fetch_add(1, Relaxed);
+            seen("woken");
         }
     }
 
-    /// Drops the join handle, which has been polled.
+    /// Polls the join handle: does it wait?
+    fn register(&self) -> bool {
+        self.joiner_lock.lock(ANYBODY);
+        self.joiner(true);
+        let waits = self.state.wait();
+        if !waits {
+            self.joiner(false);
+        }
+        self.joiner_lock.unlock();
+        waits
+    }
+
+    /// Drops the join handle.
     fn leave(&self) {
-        let joiner = self.joiner.lock();
-        // SAFETY: as above.
-        self.waker.with_mut(|waker| unsafe { *waker = 1 });
-        drop(joiner);
         if self.state.is_complete() {
-            drop(self.joiner.lock());
+            self.joiner_lock.see_out();
             // SAFETY: as above.
             drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
         }
@@ -166,8 +193,9 @@ fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
         state: State::new(),
         lean: Lean::new(),
         stage: UnsafeCell::new(None),
-        joiner: SpinLock::new(()),
-        waker: UnsafeCell::new(0),
+        joiner_lock: RawLock::new(),
+        joiner: UnsafeCell::new(false),
+        woken: AtomicUsize::new(0),
         freed: AtomicUsize::new(0),
     };
     (Arc::new(task), ledger.value(1))
@@ -180,12 +208,15 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
         "freed by the completer, late",
         "freed by a handle",
         "nobody wants the output",
+        "nobody waited",
+        "woken",
     ];
     explore("state/leave", OUTCOMES, || {
         let ledger = Ledger::default();
         let (task, output) = ending(&ledger);
         let runner = Arc::clone(&task);
         let runner = fork(move || runner.run(output));
+        task.register();
         task.leave();
         runner.join().unwrap();
         assert_eq!(task.freed.load(Relaxed), 1);
@@ -194,8 +225,33 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
 }
 
 #[test]
+fn who_waits_for_a_task_is_woken_once_and_who_comes_late_finds_the_output() {
+    const OUTCOMES: &[&str] = &["nobody waited", "woken", "freed by a handle"];
+    explore("state/join", OUTCOMES, || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        let runner = Arc::clone(&task);
+        let runner = fork(move || runner.run(output));
+        // It is polled twice.
+        let waits = task.register() && task.register();
+        if !waits {
+            // At once, whatever the completer still does.
+            task.leave();
+        }
+        runner.join().unwrap();
+        if waits {
+            assert_eq!(task.woken.load(Relaxed), 1);
+            assert!(task.state.is_complete());
+            task.leave();
+        }
+        assert_eq!(task.freed.load(Relaxed), 1);
+        ledger.balance();
+    });
+}
+
+#[test]
 fn whoever_sees_the_end_sees_what_was_done() {
-    const OUTCOMES: &[&str] = &["finished", "freed by a handle"];
+    const OUTCOMES: &[&str] = &["finished", "freed by a handle", "nobody waited"];
     explore("state/finished", OUTCOMES, || {
         let ledger = Ledger::default();
         let (task, output) = ending(&ledger);
@@ -227,6 +283,8 @@ fn an_abort_and_a_completion_free_the_slot_once() {
         "freed by the completer, late",
         "freed by a handle",
         "nobody wants the output",
+        "nobody waited",
+        "woken",
     ];
     explore("state/abort", OUTCOMES, || {
         let ledger = Ledger::default();
@@ -243,6 +301,7 @@ fn an_abort_and_a_completion_free_the_slot_once() {
                 aborter.free("freed by a handle");
             }
         });
+        task.register();
         task.leave();
         runner.join().unwrap();
         aborter.join().unwrap();

@@ -1,227 +1,246 @@
-//! A chunk of slots of one size class, and which of them are free.
+//! The chunks of a size class: memory divided into slots, and which of them are free.
 //!
 //! That is noted in bits, not in the slots, so slots come out in the order of their addresses, however long ago
 //! and in whatever order they were given back. Lists through free slots, which we had, are shuffled as time goes
 //! by, and then each slot taken is a miss of every cache, found only when the one before has come
-//! (docs/decisions/05-task-memory.md has what that cost).
-//!
-//! The first bytes of a chunk are its [`Chunk`], found from a slot's address. The pool's lock guards it.
-//! Source: pages of mimalloc (Leijen, Zorn and de Moura 2019), each with its own free slots; bits as in jemalloc.
+//! (docs/decisions/05-task-memory.md has what that cost). The bits lie outside of the chunk, so all of it is slots.
+//! Source: bits as in jemalloc's slabs (Evans 2006); what is begun is used up first, as mimalloc's pages.
 
 use std::alloc::{Layout, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// A chunk of small slots, and what it is aligned to; large enough that a new one is rare.
+/// A chunk of small slots; large enough that a new one is rare.
 pub(super) const CHUNK: usize = 256 * 1024;
 const PAGE: usize = 4096;
+/// Slots that share a word of bits.
+const WORD: usize = 64;
 
 /// How the chunks of a size class are divided.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// Of a slot.
     size: usize,
-    /// Where the first slot is.
-    first: usize,
     slots: usize,
     bytes: usize,
+    /// 2^32 over `size`, rounded up: a division is the larger part of what it takes to give a slot back.
+    inverse: u64,
 }
 
 impl Shape {
-    /// For slots of so many bytes: a multiple of 64, or a power of two.
+    /// For slots of so many bytes, a multiple of 64; one that is larger than a chunk has its own.
     pub(super) const fn of(size: usize) -> Self {
-        let first = if size < PAGE {
-            size_of::<Chunk>().next_multiple_of(size)
-        } else {
-            PAGE
-        };
-        // A slot that is larger has a chunk of its own.
-        let bytes = if first + size > CHUNK {
-            first + size
-        } else {
-            CHUNK
-        };
+        let bytes = if size > CHUNK { size } else { CHUNK };
         Self {
             size,
-            first,
-            slots: (bytes - first) / size,
+            slots: bytes / size,
             bytes,
+            inverse: (1_u64 << 32).div_ceil(size as u64),
         }
+    }
+
+    /// Which slot begins so far from the start. Exact: by as much as the inverse is too large, less than one, the
+    /// product is larger, less than `CHUNK`.
+    fn index(self, offset: usize) -> usize {
+        ((offset as u64 * self.inverse) >> 32) as usize
     }
 }
 
-/// See the module.
-#[repr(C)]
-pub(super) struct Chunk {
+/// Memory for slots, page-aligned, zeroed when made, never unmapped. Pages come when they are touched.
+#[derive(Debug)]
+struct Chunk {
+    start: NonNull<u8>,
     free: usize,
-    /// The system has its pages.
-    given_back: bool,
+    /// Slots from here on have not been taken since the system had the pages.
+    fresh: usize,
     /// Bit `n`: of `words[n]` some bit is set.
     filled: u64,
     /// A bit is set for each free slot.
-    words: [u64; 64],
+    words: Box<[u64]>,
 }
 
 impl Chunk {
-    /// New memory, page-aligned and zeroed but for the chunk itself, for ever. Pages come when they are touched.
-    pub(super) fn map(shape: Shape) -> NonNull<Self> {
-        let chunk = map(shape.bytes).cast::<Self>();
-        let mut words = [0; 64];
+    fn map(shape: Shape) -> Self {
+        let mut words = vec![0; shape.slots.div_ceil(WORD)].into_boxed_slice();
         let mut filled = 0;
         for slot in 0..shape.slots {
-            words[slot / 64] |= 1 << (slot % 64);
-            filled |= 1 << (slot / 64);
+            words[slot / WORD] |= 1 << (slot % WORD);
+            filled |= 1 << (slot / WORD);
         }
-        // SAFETY: the memory is ours, large enough and aligned.
-        unsafe {
-            chunk.write(Self {
-                free: shape.slots,
-                given_back: false,
-                filled,
-                words,
+        Self {
+            start: map(shape.bytes),
+            free: shape.slots,
+            fresh: 0,
+            filled,
+            words,
+        }
+    }
+
+    /// Takes up to so many free slots, by their addresses.
+    fn take(&mut self, shape: Shape, most: usize, mut each: impl FnMut(NonNull<u8>)) {
+        let mut left = self.free.min(most);
+        self.free -= left;
+        while left > 0 {
+            let number = self.filled.trailing_zeros() as usize;
+            let word = &mut self.words[number];
+            let here = left.min(word.count_ones() as usize);
+            let mut slot = 0;
+            for _ in 0..here {
+                slot = number * WORD + word.trailing_zeros() as usize;
+                *word &= *word - 1;
+                // SAFETY: inside the chunk.
+                each(unsafe { self.start.add(slot * shape.size) });
+            }
+            self.fresh = self.fresh.max(slot + 1);
+            if *word == 0 {
+                self.filled &= self.filled - 1;
+            }
+            left -= here;
+        }
+    }
+
+    /// A slot of it is free.
+    fn put(&mut self, slot: usize) {
+        debug_assert_eq!(
+            self.words[slot / WORD] >> (slot % WORD) & 1,
+            0,
+            "free twice"
+        );
+        self.words[slot / WORD] |= 1 << (slot % WORD);
+        self.filled |= 1 << (slot / WORD);
+        self.free += 1;
+    }
+
+    /// If it is free from end to end the system has its pages, and it reads as zero from here on. Bytes of those that were used.
+    fn give_back(&mut self, shape: Shape) -> usize {
+        // SAFETY: the pages are of the chunk, and hold free slots alone.
+        if self.free < shape.slots || !unsafe { drop_pages(self.start, shape.bytes) } {
+            return 0;
+        }
+        (std::mem::take(&mut self.fresh) * shape.size).next_multiple_of(PAGE)
+    }
+}
+
+/// All chunks of a size class.
+pub(super) struct Chunks {
+    all: Vec<Chunk>,
+    /// Where each starts, and which it is, in order.
+    starts: Vec<(usize, usize)>,
+    /// Those with free slots, each once. The last is used up first.
+    open: Vec<usize>,
+    /// The one that got a slot back last.
+    last: usize,
+}
+
+// SAFETY: chunks are plain memory, and nobody looks at what is in free slots.
+unsafe impl Send for Chunks {}
+
+impl Chunks {
+    pub(super) const fn new() -> Self {
+        Self {
+            all: Vec::new(),
+            starts: Vec::new(),
+            open: Vec::new(),
+            last: 0,
+        }
+    }
+
+    /// Takes up to so many free slots, at least one; those of each chunk by their addresses.
+    pub(super) fn take(&mut self, shape: Shape, most: usize, mut each: impl FnMut(NonNull<u8>)) {
+        let mut left = most;
+        while left > 0 {
+            let index = match self.open.last() {
+                Some(&index) => index,
+                None if left < most => return,
+                None => self.map(shape),
+            };
+            let chunk = &mut self.all[index];
+            chunk.take(shape, left, |slot| {
+                left -= 1;
+                each(slot);
             });
+            if chunk.free == 0 {
+                self.open.pop();
+            }
         }
-        chunk
     }
 
-    /// The chunk of a slot.
-    ///
-    /// # Safety
-    /// The slot is of a chunk of this shape.
-    pub(super) unsafe fn of(slot: NonNull<u8>, shape: Shape) -> NonNull<Self> {
-        let offset = if shape.bytes > CHUNK {
-            shape.first
-        } else {
-            slot.addr().get() % CHUNK
-        };
-        // SAFETY: a chunk is aligned to its size, or has one slot; so it begins there.
-        unsafe { slot.sub(offset).cast() }
+    #[cold]
+    fn map(&mut self, shape: Shape) -> usize {
+        let (chunk, index) = (Chunk::map(shape), self.all.len());
+        let start = chunk.start.addr().get();
+        let place = self.starts.partition_point(|&(other, _)| other < start);
+        self.starts.insert(place, (start, index));
+        self.all.push(chunk);
+        self.open.push(index);
+        index
     }
 
-    /// Where the slots of a chunk are.
-    pub(super) fn slots(chunk: NonNull<Self>, shape: Shape) -> impl Iterator<Item = NonNull<u8>> {
-        let slot = move |index| {
-            // SAFETY: inside the chunk.
-            unsafe { chunk.cast::<u8>().add(shape.first + index * shape.size) }
-        };
-        (0..shape.slots).map(slot)
+    /// A slot is free, which was taken from here.
+    pub(super) fn put(&mut self, shape: Shape, slot: NonNull<u8>) {
+        let address = slot.addr().get();
+        let offset = |chunk: &Chunk| address.wrapping_sub(chunk.start.addr().get());
+        if offset(&self.all[self.last]) >= shape.bytes {
+            let after = self.starts.partition_point(|&(start, _)| start <= address);
+            self.last = self.starts[after - 1].1;
+        }
+        let chunk = &mut self.all[self.last];
+        if chunk.free == 0 {
+            self.open.push(self.last);
+        }
+        chunk.put(shape.index(offset(chunk)));
     }
 
-    pub(super) fn has_free(&self) -> bool {
-        self.free > 0
+    /// Every slot, free or not.
+    pub(super) fn slots(&self, shape: Shape) -> impl Iterator<Item = NonNull<u8>> + use<> {
+        let starts: Vec<_> = self.all.iter().map(|chunk| chunk.start).collect();
+        // SAFETY: inside the chunk.
+        let slot = move |start: NonNull<u8>, index| unsafe { start.add(index * shape.size) };
+        let slots = move |start| (0..shape.slots).map(move |index| slot(start, index));
+        starts.into_iter().flat_map(slots)
     }
 
     #[cfg(test)]
     pub(super) fn in_use(&self, shape: Shape) -> usize {
-        shape.slots - self.free
+        let free: usize = self.all.iter().map(|chunk| chunk.free).sum();
+        self.all.len() * shape.slots - free
     }
 
-    /// Takes up to so many free slots, by their addresses.
-    ///
-    /// # Safety
-    /// The chunk is of this shape, and nobody else is at it.
-    pub(super) unsafe fn take(
-        chunk: NonNull<Self>,
-        shape: Shape,
-        most: usize,
-        mut each: impl FnMut(NonNull<u8>),
-    ) {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *chunk.as_ptr() };
-        this.given_back = false;
-        let n = this.free.min(most);
-        this.free -= n;
-        for _ in 0..n {
-            let word = this.filled.trailing_zeros() as usize;
-            let bit = this.words[word].trailing_zeros() as usize;
-            this.words[word] &= this.words[word] - 1;
-            if this.words[word] == 0 {
-                this.filled &= this.filled - 1;
-            }
-            let offset = shape.first + (word * 64 + bit) * shape.size;
-            // SAFETY: inside the chunk.
-            each(unsafe { chunk.cast::<u8>().add(offset) });
-        }
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.all.len()
     }
 
-    /// A slot is free.
-    ///
-    /// # Safety
-    /// The chunk is of this shape, nobody else is at it, and the slot is one of it that was taken.
-    pub(super) unsafe fn put(chunk: NonNull<Self>, shape: Shape, slot: NonNull<u8>) {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *chunk.as_ptr() };
-        let index = (slot.addr().get() - chunk.addr().get() - shape.first) / shape.size;
-        debug_assert_eq!(this.words[index / 64] >> (index % 64) & 1, 0, "free twice");
-        this.words[index / 64] |= 1 << (index % 64);
-        this.filled |= 1 << (index / 64);
-        this.free += 1;
-    }
-
-    /// Drops the pages, but the first, of a chunk that is free from end to end. Its slots read as zero afterwards,
-    /// or as they were: either way a task's has the state free. Bytes.
-    ///
-    /// # Safety
-    /// As for `take`.
-    pub(super) unsafe fn give_back(chunk: NonNull<Self>, shape: Shape) -> usize {
-        // SAFETY: the caller's promise.
-        let this = unsafe { &mut *chunk.as_ptr() };
-        if this.free < shape.slots || this.given_back {
-            return 0;
-        }
-        // SAFETY: the pages are of the chunk, and hold free slots alone.
-        this.given_back = unsafe { drop_pages(chunk.cast().add(PAGE), shape.bytes - PAGE) };
-        if this.given_back {
-            shape.bytes - PAGE
-        } else {
-            0
-        }
+    /// The system has the pages of those that are free from end to end, which read as zero from here on. Bytes of
+    /// those that were used.
+    pub(super) fn give_back(&mut self, shape: Shape) -> usize {
+        self.all
+            .iter_mut()
+            .map(|chunk| chunk.give_back(shape))
+            .sum()
     }
 }
 
-/// Zeroed memory, aligned to what a chunk of small slots is, or, if it is larger, to a page.
+/// Zeroed memory, page-aligned.
 fn map(bytes: usize) -> NonNull<u8> {
-    let align = if bytes > CHUNK { PAGE } else { CHUNK };
-    let layout = Layout::from_size_align(bytes, align).expect("sizes are small and whole pages");
+    let layout = Layout::from_size_align(bytes, PAGE).expect("sizes are small and whole pages");
     #[cfg(unix)]
-    let mapped = map_aligned(layout);
+    let mapped = {
+        let (protection, flags) = (
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANON,
+        );
+        // SAFETY: asks for new pages, and touches no others.
+        let mapped = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+        if mapped == libc::MAP_FAILED {
+            std::ptr::null_mut()
+        } else {
+            mapped.cast()
+        }
+    };
     #[cfg(not(unix))]
     // SAFETY: the layout has a size.
-    let mapped = NonNull::new(unsafe { std::alloc::alloc_zeroed(layout) });
-    mapped.unwrap_or_else(|| handle_alloc_error(layout))
-}
-
-#[cfg(unix)]
-fn map_aligned(layout: Layout) -> Option<NonNull<u8>> {
-    let (protection, flags) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANON,
-    );
-    // The system aligns to pages; the rest is cut off.
-    let spare = layout.align() - PAGE;
-    let all = layout.size() + spare;
-    // SAFETY: asks for new pages, and touches no others.
-    let mapped = unsafe { libc::mmap(std::ptr::null_mut(), all, protection, flags, -1, 0) };
-    if mapped == libc::MAP_FAILED {
-        return None;
-    }
-    let before = mapped.addr().next_multiple_of(layout.align()) - mapped.addr();
-    let chunk = mapped.wrapping_byte_add(before);
-    // SAFETY: what is cut off are whole pages that were just mapped, and nobody has them.
-    unsafe {
-        cut(mapped, before);
-        cut(chunk.wrapping_byte_add(layout.size()), spare - before);
-    }
-    NonNull::new(chunk.cast())
-}
-
-/// # Safety
-/// The pages are ours, and nobody uses them.
-#[cfg(unix)]
-unsafe fn cut(from: *mut libc::c_void, bytes: usize) {
-    if bytes > 0 {
-        // SAFETY: the caller's promise. If it fails, they are kept: nothing is wrong.
-        unsafe { libc::munmap(from, bytes) };
-    }
+    let mapped = unsafe { std::alloc::alloc_zeroed(layout) };
+    NonNull::new(mapped).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
 /// Whether the system has taken them; they read as zero then.
@@ -241,7 +260,7 @@ unsafe fn drop_pages(from: NonNull<u8>, bytes: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, Chunk, NonNull, PAGE, Shape};
+    use super::{CHUNK, Chunks, NonNull, PAGE, Shape};
 
     /// All shapes there are: multiples of 64 up to 1 KiB, powers of two from there.
     fn shapes() -> impl Iterator<Item = Shape> {
@@ -249,104 +268,107 @@ mod tests {
         small.chain((11..20).map(|bits| 1 << bits)).map(Shape::of)
     }
 
-    fn take(chunk: NonNull<Chunk>, shape: Shape, most: usize) -> Vec<NonNull<u8>> {
+    fn take(chunks: &mut Chunks, shape: Shape, most: usize) -> Vec<NonNull<u8>> {
         let mut taken = Vec::new();
-        // SAFETY: the test's own chunk, of this shape.
-        unsafe { Chunk::take(chunk, shape, most, |slot| taken.push(slot)) };
+        chunks.take(shape, most, |slot| taken.push(slot));
         taken
     }
 
-    fn put(chunk: NonNull<Chunk>, shape: Shape, slot: NonNull<u8>) {
-        // SAFETY: as above; the tests put each slot that they took, once.
-        unsafe { Chunk::put(chunk, shape, slot) };
+    /// Steps that have no divisor with their number: each once, in no order.
+    fn shuffled(slots: &[NonNull<u8>]) -> impl Iterator<Item = NonNull<u8>> {
+        (0..slots.len()).map(|n| slots[n * 10_007 % slots.len()])
     }
 
     #[test]
-    fn slots_lie_apart_aligned_inside_their_chunk_and_behind_its_head() {
+    fn slots_lie_apart_and_aligned_and_each_is_found_again() {
         for shape in shapes() {
-            let chunk = Chunk::map(shape);
-            let start = chunk.addr().get();
-            let mut free_from = start + size_of::<Chunk>();
-            let slots: Vec<_> = Chunk::slots(chunk, shape).collect();
-            assert!(!slots.is_empty());
-            for &slot in &slots {
-                let at = slot.addr().get();
-                let aligned_to = if shape.size > 1024 { shape.size } else { 64 };
-                assert_eq!(at % aligned_to.min(PAGE), 0, "{shape:?}");
-                assert!(at >= free_from, "{shape:?}");
-                free_from = at + shape.size;
-                // SAFETY: a slot of this shape.
-                assert_eq!(unsafe { Chunk::of(slot, shape) }, chunk, "{shape:?}");
-            }
-            assert!(free_from <= start + shape.bytes, "{shape:?}");
-            assert!(start + shape.bytes - free_from < shape.size, "{shape:?}");
-            assert_eq!(take(chunk, shape, usize::MAX), slots, "{shape:?}");
+            let mut chunks = Chunks::new();
+            // Of three chunks.
+            let slots: Vec<_> = (0..3)
+                .flat_map(|_| take(&mut chunks, shape, shape.slots))
+                .collect();
+            assert_eq!((chunks.len(), slots.len()), (3, 3 * shape.slots));
+            let mut sorted: Vec<_> = slots.iter().map(|slot| slot.addr().get()).collect();
+            sorted.sort_unstable();
+            assert!(sorted.windows(2).all(|two| two[1] - two[0] >= shape.size));
+            let aligned_to = if shape.size > 1024 { shape.size } else { 64 };
+            assert!(
+                sorted.iter().all(|at| at % aligned_to.min(PAGE) == 0),
+                "{shape:?}"
+            );
+            let mut all: Vec<_> = chunks.slots(shape).map(|slot| slot.addr().get()).collect();
+            all.sort_unstable();
+            assert_eq!(all, sorted);
+            shuffled(&slots).for_each(|slot| chunks.put(shape, slot));
+            assert_eq!(chunks.in_use(shape), 0);
+            let again: Vec<_> = (0..3)
+                .flat_map(|_| take(&mut chunks, shape, shape.slots))
+                .collect();
+            let mut again: Vec<_> = again.iter().map(|slot| slot.addr().get()).collect();
+            again.sort_unstable();
+            assert_eq!((chunks.len(), again), (3, sorted), "{shape:?}");
         }
     }
 
     #[test]
     fn what_was_given_back_comes_out_by_its_address_whatever_the_order() {
-        let shape = Shape::of(128);
-        let chunk = Chunk::map(shape);
-        let all = take(chunk, shape, usize::MAX);
-        // SAFETY: nobody else is at it.
-        let has_free = || unsafe { chunk.as_ref() }.has_free();
-        assert!(!has_free());
-        assert_eq!(take(chunk, shape, 1), []);
-        // Steps of a size that has no divisor with theirs: each slot once, shuffled.
-        let shuffled: Vec<_> = (0..all.len()).map(|n| all[n * 1_009 % all.len()]).collect();
-        shuffled.iter().for_each(|&slot| put(chunk, shape, slot));
-        assert!(has_free());
-        assert_eq!(take(chunk, shape, 70), all[..70]);
-        put(chunk, shape, all[65]);
-        put(chunk, shape, all[3]);
-        assert_eq!(take(chunk, shape, 3), [all[3], all[65], all[70]]);
-        assert_eq!(take(chunk, shape, usize::MAX), all[71..]);
-        assert!(!has_free());
+        let (shape, mut chunks) = (Shape::of(128), Chunks::new());
+        let all = take(&mut chunks, shape, shape.slots);
+        shuffled(&all).for_each(|slot| chunks.put(shape, slot));
+        assert_eq!(take(&mut chunks, shape, 70), all[..70]);
+        chunks.put(shape, all[65]);
+        chunks.put(shape, all[3]);
+        assert_eq!(take(&mut chunks, shape, 3), [all[3], all[65], all[70]]);
+        // What there is, and a new chunk only where there is none.
+        assert_eq!(take(&mut chunks, shape, 10_000), all[71..]);
+        assert_eq!(chunks.len(), 1);
+        assert_eq!(take(&mut chunks, shape, 10_000).len(), shape.slots);
+        assert_eq!(chunks.len(), 2);
     }
 
     #[cfg(target_os = "linux")]
     #[test]
-    fn the_pages_of_a_free_chunk_go_back_once_and_come_again_as_zeros() {
+    fn pages_that_were_used_go_back_once_and_come_again_as_zeros() {
         for size in [1024, 2 * CHUNK] {
-            let shape = Shape::of(size);
-            let chunk = Chunk::map(shape);
-            // SAFETY: the test's own chunk, of this shape.
-            let give_back = || unsafe { Chunk::give_back(chunk, shape) };
-            let slots = take(chunk, shape, usize::MAX);
+            let (shape, mut chunks) = (Shape::of(size), Chunks::new());
+            let slots = take(&mut chunks, shape, shape.slots);
             let last = *slots.last().unwrap();
-            // SAFETY: the slot is ours.
+            // SAFETY: inside the slot, which is ours.
             let word = unsafe { last.cast::<u64>().add(3) };
-            // SAFETY: inside the slot.
+            // SAFETY: as above.
             unsafe { word.write(7) };
-            slots[1..].iter().for_each(|&slot| put(chunk, shape, slot));
-            assert_eq!(give_back(), 0);
-            put(chunk, shape, slots[0]);
-            assert_eq!(give_back(), shape.bytes - PAGE);
-            assert_eq!(give_back(), 0);
-            assert_eq!(take(chunk, shape, usize::MAX), slots);
+            slots[1..].iter().for_each(|&slot| chunks.put(shape, slot));
+            assert_eq!(chunks.give_back(shape), 0, "one is in use");
+            chunks.put(shape, slots[0]);
+            assert_eq!(chunks.give_back(shape), shape.slots * size);
+            assert_eq!(chunks.give_back(shape), 0);
+            assert_eq!(take(&mut chunks, shape, shape.slots), slots);
             // SAFETY: as above.
             assert_eq!(unsafe { word.read() }, 0);
-            slots.iter().for_each(|&slot| put(chunk, shape, slot));
-            assert_eq!(give_back(), shape.bytes - PAGE);
+            slots.iter().for_each(|&slot| chunks.put(shape, slot));
+            assert_eq!(chunks.give_back(shape), shape.slots * size);
+            take(&mut chunks, shape, 1);
+            chunks.put(shape, slots[0]);
+            assert_eq!(chunks.give_back(shape), size.max(PAGE), "no more was used");
         }
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn a_chunk_that_the_system_does_not_take_is_asked_for_again() {
-        let shape = Shape::of(2 * CHUNK);
-        let chunk = Chunk::map(shape);
+        let (shape, mut chunks) = (Shape::of(1024), Chunks::new());
+        let slots = take(&mut chunks, shape, shape.slots);
+        slots.iter().for_each(|&slot| chunks.put(shape, slot));
         // SAFETY: the chunk is ours and stays mapped.
-        if unsafe { libc::mlock(chunk.as_ptr().cast(), shape.bytes) } != 0 {
+        if unsafe { libc::mlock(slots[0].as_ptr().cast(), CHUNK) } != 0 {
             println!("not tried: no memory may be locked here");
             return;
         }
-        // SAFETY: the test's own chunk, of this shape.
-        let give_back = || unsafe { Chunk::give_back(chunk, shape) };
-        assert_eq!(give_back(), 0);
+        assert_eq!(chunks.give_back(shape), 0);
+        assert_eq!(take(&mut chunks, shape, shape.slots), slots);
+        slots.iter().for_each(|&slot| chunks.put(shape, slot));
         // SAFETY: as above.
-        unsafe { libc::munlock(chunk.as_ptr().cast(), shape.bytes) };
-        assert_eq!(give_back(), shape.bytes - PAGE);
+        unsafe { libc::munlock(slots[0].as_ptr().cast(), CHUNK) };
+        assert_eq!(chunks.give_back(shape), CHUNK);
     }
 }

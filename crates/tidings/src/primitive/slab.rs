@@ -14,7 +14,6 @@
 //!     one. Hence channels have pools of their own.
 //! I2. A free slot is on the list of one thread's cache, linked through word 1, or free in its chunk (`chunk.rs`).
 //! I3. Chunks are zeroed when made and never unmapped.
-//! I4. Of a pool's chunks, those with free slots are open, each once.
 //!
 //! What is kept: the peak number of slots per size class, until [`trim`] gives whole free
 //! chunks back to the system (their addresses stay mapped, and read as zero).
@@ -24,7 +23,7 @@ use std::cell::UnsafeCell;
 use std::ptr::{self, NonNull};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::chunk::{Chunk, Shape};
+use super::chunk::{Chunks, Shape};
 // Caches end with a thread of the system, when no schedule is drawn any more.
 use super::lasting::{Mutex, lock};
 
@@ -150,79 +149,38 @@ const fn max(a: usize, b: usize) -> usize {
     if a > b { a } else { b }
 }
 
-/// What all threads share of one size class.
-struct Pool {
-    chunks: Vec<NonNull<Chunk>>,
-    /// Those with free slots (I4).
-    open: Vec<NonNull<Chunk>>,
+/// What all threads share, by size class.
+static POOLS: [Mutex<Chunks>; 2 * CLASSES] = [const { Mutex::new(Chunks::new()) }; 2 * CLASSES];
+
+/// So many free slots of a class, at least one; linked by their addresses.
+fn take(class: usize) -> List {
+    let mut list = List::new();
+    let mut last = ptr::null_mut::<u64>();
+    let append = |slot: NonNull<u8>| {
+        let slot = slot.as_ptr().cast::<u64>();
+        if last.is_null() {
+            list.head = slot;
+        } else {
+            // SAFETY: the slots are free and ours; word 1 is the link of one.
+            unsafe { last.add(1).cast::<*mut u64>().write(slot) };
+        }
+        last = slot;
+        list.len += 1;
+    };
+    let (shape, n) = (SHAPES[class % CLASSES], batch_len(class % CLASSES));
+    lock(&POOLS[class]).take(shape, n, append);
+    // SAFETY: as above; there is at least one.
+    unsafe { last.add(1).cast::<*mut u64>().write(ptr::null_mut()) };
+    list
 }
 
-// SAFETY: chunks, and the free slots in them, are plain memory owned by the pool.
-unsafe impl Send for Pool {}
-
-static POOLS: [Mutex<Pool>; 2 * CLASSES] = [const {
-    Mutex::new(Pool {
-        chunks: Vec::new(),
-        open: Vec::new(),
-    })
-}; 2 * CLASSES];
-
-impl Pool {
-    /// So many free slots, at least one, by their addresses in each chunk.
-    fn take(&mut self, shape: Shape, n: usize) -> List {
-        let mut list = List::new();
-        let mut last = ptr::null_mut::<u64>();
-        while list.len < n {
-            let chunk = match self.open.last() {
-                Some(&chunk) => chunk,
-                None if list.len > 0 => break,
-                None => {
-                    let chunk = Chunk::map(shape);
-                    self.chunks.push(chunk);
-                    self.open.push(chunk);
-                    chunk
-                }
-            };
-            let more = n - list.len;
-            let append = |slot: NonNull<u8>| {
-                let slot = slot.as_ptr().cast::<u64>();
-                if last.is_null() {
-                    list.head = slot;
-                } else {
-                    // SAFETY: the slots are free and ours; word 1 is the link of one.
-                    unsafe { last.add(1).cast::<*mut u64>().write(slot) };
-                }
-                last = slot;
-                list.len += 1;
-            };
-            // SAFETY: the chunk is of this pool's shape, and the pool is ours.
-            let has_more = unsafe {
-                Chunk::take(chunk, shape, more, append);
-                chunk.as_ref().has_free()
-            };
-            if !has_more {
-                self.open.pop();
-            }
-        }
-        // SAFETY: as above; there is at least one.
-        unsafe { last.add(1).cast::<*mut u64>().write(ptr::null_mut()) };
-        list
-    }
-
-    /// Takes free slots back.
-    fn put(&mut self, shape: Shape, slots: impl Iterator<Item = *mut u64>) {
-        for slot in slots {
-            // SAFETY: slots are in non-null chunks, of this shape; the pool is ours, and the slot is free, and on no
-            // list any more.
-            unsafe {
-                let slot = NonNull::new_unchecked(slot.cast());
-                let chunk = Chunk::of(slot, shape);
-                if !chunk.as_ref().has_free() {
-                    self.open.push(chunk);
-                }
-                Chunk::put(chunk, shape, slot);
-            }
-        }
+/// Gives free slots of a class back.
+fn put(class: usize, slots: impl Iterator<Item = *mut u64>) {
+    let mut chunks = lock(&POOLS[class]);
+    for slot in slots {
+        // SAFETY: slots are in non-null chunks.
+        let slot = unsafe { NonNull::new_unchecked(slot.cast()) };
+        chunks.put(SHAPES[class % CLASSES], slot);
     }
 }
 
@@ -233,7 +191,7 @@ impl Drop for Cache {
     fn drop(&mut self) {
         for (class, list) in self.0.get_mut().iter_mut().enumerate() {
             if list.len > 0 {
-                lock(&POOLS[class]).put(SHAPES[class % CLASSES], list);
+                put(class, list);
             }
         }
     }
@@ -267,18 +225,16 @@ pub(crate) fn alloc(class: Class) -> NonNull<u8> {
 
 #[cold]
 fn alloc_slow(class: Class) -> NonNull<u8> {
-    let (pool, class) = (&POOLS[class.0], class.0);
-    let shape = SHAPES[class % CLASSES];
-    let mut list = lock(pool).take(shape, batch_len(class % CLASSES));
+    let mut list = take(class.0);
     let slot = list.next().expect("a pool gives at least one");
     // Where the thread is ending and its cache is gone, the rest goes back.
     let mut rest = Some(list);
     let _ = CACHE.try_with(|cache| {
         // SAFETY: the cache is this thread's; its list of this class is empty.
-        unsafe { (*cache.0.get())[class] = rest.take().expect("taken once") };
+        unsafe { (*cache.0.get())[class.0] = rest.take().expect("taken once") };
     });
     if let Some(list) = rest {
-        lock(pool).put(shape, list);
+        put(class.0, list);
     }
     // SAFETY: slots come from non-null chunks.
     unsafe { NonNull::new_unchecked(slot.cast()) }
@@ -314,13 +270,13 @@ pub(crate) unsafe fn free(slot: NonNull<u8>, class: Class) {
 /// `slot`, if given, is a free slot on no list.
 #[cold]
 unsafe fn free_slow(slot: Option<*mut u64>, class: Class) {
-    let shape = SHAPES[class.0 % CLASSES];
-    let mut pool = lock(&POOLS[class.0]);
-    pool.put(shape, slot.into_iter());
+    if slot.is_some() {
+        put(class.0, slot.into_iter());
+    }
     let _ = CACHE.try_with(|cache| {
         // SAFETY: the cache is this thread's, and nothing below calls back into it.
         let list = unsafe { &mut (*cache.0.get())[class.0] };
-        pool.put(shape, list.take(batch_len(class.0 % CLASSES)));
+        put(class.0, list.take(batch_len(class.0 % CLASSES)));
     });
 }
 
@@ -331,8 +287,8 @@ unsafe fn free_slow(slot: Option<*mut u64>, class: Class) {
 pub(crate) fn each_used(mut visit: impl FnMut(NonNull<u8>)) {
     // Tasks' pools come first.
     for (pool, &shape) in POOLS[..CLASSES].iter().zip(&SHAPES) {
-        let chunks = lock(pool).chunks.clone();
-        for slot in chunks.iter().flat_map(|&chunk| Chunk::slots(chunk, shape)) {
+        let slots = lock(pool).slots(shape);
+        for slot in slots {
             // SAFETY: I3 - the chunk is mapped; I1 - word 0 is an atomic state word.
             let state = unsafe { slot.cast::<AtomicU64>().as_ref() };
             if state.load(Ordering::Acquire) != 0 {
@@ -347,15 +303,11 @@ pub(crate) fn each_used(mut visit: impl FnMut(NonNull<u8>)) {
 /// Slots in other threads' caches (at most 128 per class and thread) pin their chunks.
 pub(crate) fn trim() -> usize {
     let trimmed = POOLS.iter().enumerate().map(|(class, pool)| {
-        let mut pool = lock(pool);
-        let shape = SHAPES[class % CLASSES];
         let _ = CACHE.try_with(|cache| {
             // SAFETY: the cache is this thread's, and nothing below calls back into it.
-            pool.put(shape, unsafe { &mut (*cache.0.get())[class] });
+            put(class, unsafe { &mut (*cache.0.get())[class] });
         });
-        // SAFETY: the chunks are of this shape, and the pool is ours.
-        let give_back = |&chunk: &NonNull<Chunk>| unsafe { Chunk::give_back(chunk, shape) };
-        pool.chunks.iter().map(give_back).sum::<usize>()
+        lock(pool).give_back(SHAPES[class % CLASSES])
     });
     trimmed.sum()
 }
@@ -381,14 +333,8 @@ mod tests {
     #[test]
     fn a_thread_that_has_no_cache_any_more_gives_back_what_it_does_not_need() {
         const OURS: Class = Class::of_bytes(4 * ALIGNED, 8, Kind::Channel);
-        let in_use = || -> usize {
-            let chunks = lock(&POOLS[OURS.0]).chunks.clone();
-            // SAFETY: this test alone has slots of this class.
-            chunks
-                .iter()
-                .map(|chunk| unsafe { chunk.as_ref() }.in_use(SHAPES[OURS.0 % CLASSES]))
-                .sum()
-        };
+        // This test alone has slots of this class.
+        let in_use = || lock(&POOLS[OURS.0]).in_use(SHAPES[OURS.0 % CLASSES]);
         std::thread::spawn(|| {
             struct Last;
             impl Drop for Last {
@@ -464,7 +410,7 @@ mod tests {
         while !slots.is_empty() {
             assert!(slots.remove(&alloc(OURS)), "a slot that was not free");
         }
-        assert_eq!(lock(&POOLS[OURS.0]).chunks.len(), 1);
+        assert_eq!(lock(&POOLS[OURS.0]).len(), 1);
         free_all([used], OURS);
     }
 

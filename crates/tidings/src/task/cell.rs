@@ -50,6 +50,13 @@ impl Header {
         unsafe { SpinGuard::lock(&self.joiner_lock, &self.joiner) }
     }
 
+    /// Waits for the completer, if it has not yet let go of the joiner's lock. The task is complete, and the caller
+    /// owns the slot, or is its join handle.
+    #[inline(always)]
+    fn see_out(&self) {
+        self.joiner_lock.see_out();
+    }
+
     /// Nobody has woken it since it last ran; for reports.
     pub(super) fn is_idle(&self) -> bool {
         self.lean.is_idle(&self.state)
@@ -242,6 +249,13 @@ impl<F: Future> Cell<F> {
     pub(super) unsafe fn end(header: NonNull<Header>) {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
+        if let Some(handles_own) = cell.header.state.complete_unwaited() {
+            if !handles_own {
+                // SAFETY: the handles went before we completed, so the slot is ours.
+                unsafe { Self::free(header) };
+            }
+            return;
+        }
         // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
         let mut joiner = cell.header.joiner();
         let handles_own = cell.header.state.complete();
@@ -530,9 +544,8 @@ pub(super) fn abort(header: NonNull<Header>) {
 /// # Safety
 /// The task is complete, the caller is its join handle, and `T` is its output.
 pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinError> {
-    // Sees the completer out, if it has not yet let go of the lock.
     // SAFETY: the handle keeps the slot.
-    drop(unsafe { header.as_ref() }.joiner());
+    unsafe { header.as_ref() }.see_out();
     let mut output = std::mem::MaybeUninit::<Result<T, JoinError>>::uninit();
     // SAFETY: the caller's promise; `take` initialises the place.
     unsafe {
@@ -546,8 +559,8 @@ pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinEr
 /// # Safety
 /// The task is complete and the caller is its join handle.
 pub(super) unsafe fn drop_output(header: NonNull<Header>) {
-    // SAFETY: the handle keeps the slot; sees the completer out as above.
-    drop(unsafe { header.as_ref() }.joiner());
+    // SAFETY: the handle keeps the slot.
+    unsafe { header.as_ref() }.see_out();
     // SAFETY: the join handle owns the stage of a complete task.
     unsafe { (header.as_ref().vtable().drop_output)(header) };
 }
@@ -555,8 +568,8 @@ pub(super) unsafe fn drop_output(header: NonNull<Header>) {
 /// # Safety
 /// The task is complete and the caller, its last handle, owns the slot and gives it up.
 pub(super) unsafe fn free(header: NonNull<Header>) {
-    // SAFETY: the handle keeps the slot until here; sees the completer out as above.
-    drop(unsafe { header.as_ref() }.joiner());
+    // SAFETY: the handle keeps the slot until here.
+    unsafe { header.as_ref() }.see_out();
     // SAFETY: the caller's promise.
     unsafe { (header.as_ref().vtable().free)(header) };
 }

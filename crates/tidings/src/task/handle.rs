@@ -128,15 +128,15 @@ impl<T> JoinHandle<T> {
     fn register(&self, waker: &Waker) -> bool {
         // SAFETY: the handle keeps the slot.
         let mut joiner = unsafe { self.header.as_ref() }.joiner();
-        if self.state().is_complete() {
-            return false;
+        let known = joiner.as_ref().is_some_and(|known| known.will_wake(waker));
+        let mut old = (!known).then(|| joiner.replace(clone_waker(waker)));
+        let waits = self.state().wait();
+        if !waits {
+            old = Some(joiner.take());
         }
-        if !joiner.as_ref().is_some_and(|known| known.will_wake(waker)) {
-            let old = joiner.replace(clone_waker(waker));
-            drop(joiner);
-            drop(old);
-        }
-        true
+        drop(joiner);
+        drop(old);
+        waits
     }
 
     fn deregister(&self) {

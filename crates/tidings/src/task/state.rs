@@ -5,6 +5,7 @@
 //! bit 1    COMPLETE  the output is there
 //! bit 2    JOIN      the join handle exists and wants the output
 //! bit 3    ABORT     the next run drops the future
+//! bit 4    WAITED    the join handle has left a waker, or had one there
 //! 8..31    handles   join handle and abort handles: the last one out frees a complete task
 //! 32..55   wakes     how often it was woken since it was last idle; 0 = idle
 //! 56..63   home      0, or the worker that the task leans towards (lean.rs), which counts instead
@@ -12,6 +13,9 @@
 //! Whoever raises `wakes` from 0 on a live task owns the right to run it, and must queue it.
 //! The right passes with the queue to the worker; it ends in [`State::end`].
 //! 0 is a free slot. A stale waker may add wakes to a complete word: nobody looks.
+//!
+//! A task that nobody waits for yet completes in one step, behind which the completer looks at nothing any more;
+//! else it completes under the lock of the joiner's waker, and who frees the slot sees it out.
 //!
 //! Cost: a wake is one `compare_exchange`; a run is a load before and one `fetch_sub` after the poll.
 
@@ -22,6 +26,7 @@ const ALIVE: u64 = 1;
 const COMPLETE: u64 = 1 << 1;
 const JOIN: u64 = 1 << 2;
 const ABORT: u64 = 1 << 3;
+const WAITED: u64 = 1 << 4;
 const HANDLE: u64 = 1 << 8;
 const HANDLES: u64 = (WAKE - 1) & !(HANDLE - 1);
 const WAKE: u64 = 1 << 32;
@@ -217,8 +222,43 @@ impl State {
         word & HANDLES == 0
     }
 
-    /// Owner of the run right only, the output is stored. `true`: handles are left, and the
-    /// last of them owns the slot now; `false`: none, the caller frees output and slot.
+    /// As [`complete`](Self::complete), where no joiner waits and nobody takes the word's home from it. `None`: it
+    /// is not so, and the task is not complete.
+    #[inline(always)]
+    pub(crate) fn complete_unwaited(&self) -> Option<bool> {
+        let mut seen = self.look();
+        while seen.0 & WAITED == 0 && seen.home() != REVOKED {
+            // ORD task.state: release (the output); pairs with is_complete, wait and leave. RELAXED: as it was.
+            let done = self.0.compare_exchange_weak(
+                seen.0,
+                seen.0 ^ (ALIVE | COMPLETE),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match done {
+                Ok(_) => return Some(seen.0 & HANDLES != 0),
+                Err(now) => seen = Seen(now),
+            }
+        }
+        None
+    }
+
+    /// The join handle only, under the lock of its waker, which it has left: `false`: the task has completed, and
+    /// nobody wakes it.
+    #[inline(always)]
+    pub(crate) fn wait(&self) -> bool {
+        // ORD task.state: acquire (the output); pairs with complete.
+        let word = self.0.load(Ordering::Acquire);
+        if word & WAITED != 0 {
+            // It completes under the lock.
+            return word & COMPLETE == 0;
+        }
+        // ORD task.state: acquire (the output); pairs with complete_unwaited.
+        self.0.fetch_or(WAITED, Ordering::AcqRel) & COMPLETE == 0
+    }
+
+    /// Owner of the run right only, under the lock of the joiner's waker, the output is stored. `true`: handles are
+    /// left, and the last of them owns the slot now; `false`: none, the caller frees output and slot.
     pub(crate) fn complete(&self) -> bool {
         // ORD task.state: release (the output); pairs with is_complete and leave.
         let before = Seen(self.0.fetch_xor(ALIVE | COMPLETE, Ordering::AcqRel));
@@ -262,6 +302,11 @@ impl State {
     /// A handle only: it goes. `true`: it was the last of a complete task and frees the slot.
     #[inline(always)]
     pub(crate) fn leave(&self, join: bool) -> bool {
+        // ORD task.state: acquire (the output); pairs with complete.
+        if self.0.load(Ordering::Acquire) & (HANDLES | COMPLETE) == HANDLE | COMPLETE {
+            // Nobody else is left, and none comes.
+            return true;
+        }
         let gone = if join { HANDLE | JOIN } else { HANDLE };
         // ORD task.state: acquire (the output) and release; pairs with complete.
         let before = self.0.fetch_sub(gone, Ordering::AcqRel);
