@@ -158,10 +158,6 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "the worker of this thread, by a pointer in a thread-local",
     ),
     (
-        "crates/tidings/src/sched/inbox.rs",
-        "a list linked through the tasks themselves",
-    ),
-    (
         "crates/tidings/src/sync/barrier.rs",
         "a future around a pinned future",
     ),
