@@ -97,8 +97,9 @@ struct Ending {
     lean: Lean,
     stage: UnsafeCell<Option<Value>>,
     joiner_lock: RawLock,
-    /// Whether a waker is there. The lock guards it while there are handles.
-    joiner: UnsafeCell<bool>,
+    /// The waker, or 0. The lock guards it while there are handles.
+    joiner: UnsafeCell<usize>,
+    /// Which was woken last.
     woken: AtomicUsize,
     freed: AtomicUsize,
 }
@@ -110,15 +111,15 @@ impl Ending {
     }
 
     /// Under the lock, or as the owner of the slot.
-    fn joiner(&self, is_there: bool) -> bool {
+    fn joiner(&self, waker: usize) -> usize {
         // SAFETY: loom fails the model if somebody else is there, or unordered.
         self.joiner
-            .with_mut(|joiner| unsafe { std::mem::replace(&mut *joiner, is_there) })
+            .with_mut(|joiner| unsafe { std::mem::replace(&mut *joiner, waker) })
     }
 
     /// The slot's owner needs no lock.
     fn give_back(&self, by: &'static str) {
-        self.joiner(false);
+        self.joiner(0);
         // SAFETY: as above.
         drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
         self.state.release();
@@ -153,23 +154,23 @@ impl Ending {
         }
         self.joiner_lock.lock(ANYBODY);
         let handles_own = self.state.complete();
-        let waiting = self.joiner(false);
+        let waiting = self.joiner(0);
         self.joiner_lock.unlock();
         if !handles_own {
             self.free("freed by the completer, late");
-        } else if waiting {
-            self.woken.fetch_add(1, Relaxed);
+        } else if waiting != 0 {
+            self.woken.store(waiting, Relaxed);
             seen("woken");
         }
     }
 
     /// Polls the join handle: does it wait?
-    fn register(&self) -> bool {
+    fn register(&self, waker: usize) -> bool {
         self.joiner_lock.lock(ANYBODY);
-        self.joiner(true);
+        self.joiner(waker);
         let waits = self.state.wait();
         if !waits {
-            self.joiner(false);
+            self.joiner(0);
         }
         self.joiner_lock.unlock();
         waits
@@ -194,7 +195,7 @@ fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
         lean: Lean::new(),
         stage: UnsafeCell::new(None),
         joiner_lock: RawLock::new(),
-        joiner: UnsafeCell::new(false),
+        joiner: UnsafeCell::new(0),
         woken: AtomicUsize::new(0),
         freed: AtomicUsize::new(0),
     };
@@ -216,7 +217,7 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
         let (task, output) = ending(&ledger);
         let runner = Arc::clone(&task);
         let runner = fork(move || runner.run(output));
-        task.register();
+        task.register(1);
         task.leave();
         runner.join().unwrap();
         assert_eq!(task.freed.load(Relaxed), 1);
@@ -232,15 +233,15 @@ fn who_waits_for_a_task_is_woken_once_and_who_comes_late_finds_the_output() {
         let (task, output) = ending(&ledger);
         let runner = Arc::clone(&task);
         let runner = fork(move || runner.run(output));
-        // It is polled twice.
-        let waits = task.register() && task.register();
+        // It is polled twice, by two.
+        let waits = task.register(1) && task.register(2);
         if !waits {
             // At once, whatever the completer still does.
             task.leave();
         }
         runner.join().unwrap();
         if waits {
-            assert_eq!(task.woken.load(Relaxed), 1);
+            assert_eq!(task.woken.load(Relaxed), 2);
             assert!(task.state.is_complete());
             task.leave();
         }
@@ -301,7 +302,7 @@ fn an_abort_and_a_completion_free_the_slot_once() {
                 aborter.free("freed by a handle");
             }
         });
-        task.register();
+        task.register(1);
         task.leave();
         runner.join().unwrap();
         aborter.join().unwrap();
