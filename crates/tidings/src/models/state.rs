@@ -250,12 +250,12 @@ fn who_waits_for_a_task_is_woken_once_and_who_comes_late_finds_the_output() {
     });
 }
 
-#[test]
-fn whoever_sees_the_end_sees_what_was_done() {
-    const OUTCOMES: &[&str] = &["finished", "freed by a handle", "nobody waited"];
-    explore("state/finished", OUTCOMES, || {
+/// Another looks whether the task has ended, of which it is known whether somebody waits for it.
+fn finished(name: &'static str, outcomes: &'static [&'static str], waits: bool) {
+    explore(name, outcomes, move || {
         let ledger = Ledger::default();
         let (task, output) = ending(&ledger);
+        assert!(!waits || task.register(1));
         let done = Arc::new(UnsafeCell::new(0));
         let (runner, does) = (Arc::clone(&task), Arc::clone(&done));
         let runner = fork(move || {
@@ -274,6 +274,14 @@ fn whoever_sees_the_end_sees_what_was_done() {
         assert_eq!(task.freed.load(Relaxed), 1);
         ledger.balance();
     });
+}
+
+#[test]
+fn whoever_sees_the_end_sees_what_was_done() {
+    const ALONE: &[&str] = &["finished", "freed by a handle", "nobody waited"];
+    finished("state/finished", ALONE, false);
+    const WAITED: &[&str] = &["finished", "freed by a handle", "woken"];
+    finished("state/finished/waited", WAITED, true);
 }
 
 #[test]

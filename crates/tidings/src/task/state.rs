@@ -228,11 +228,12 @@ impl State {
     pub(crate) fn complete_unwaited(&self) -> Option<bool> {
         let mut seen = self.look();
         while seen.0 & WAITED == 0 && seen.home() != REVOKED {
-            // ORD task.state: release (the output); pairs with is_complete, wait and leave. RELAXED: as it was.
+            // ORD task.state: release (the output); pairs with is_complete and leave. Nothing to acquire: who has
+            // left no waker has touched nothing but atomics. RELAXED: as it was.
             let done = self.0.compare_exchange_weak(
                 seen.0,
                 seen.0 ^ (ALIVE | COMPLETE),
-                Ordering::AcqRel,
+                Ordering::Release,
                 Ordering::Relaxed,
             );
             match done {
@@ -247,14 +248,13 @@ impl State {
     /// nobody wakes it.
     #[inline(always)]
     pub(crate) fn wait(&self) -> bool {
-        // ORD task.state: acquire (the output); pairs with complete.
-        let word = self.0.load(Ordering::Acquire);
-        if word & WAITED != 0 {
+        let seen = self.look();
+        if seen.0 & WAITED != 0 {
             // It completes under the lock.
-            return word & COMPLETE == 0;
+            return seen.0 & COMPLETE == 0;
         }
-        // ORD task.state: acquire (the output); pairs with complete_unwaited.
-        self.0.fetch_or(WAITED, Ordering::AcqRel) & COMPLETE == 0
+        // RELAXED: the completer sees the waker by the lock; who hears that it is late looks with `is_complete`.
+        self.0.fetch_or(WAITED, Ordering::Relaxed) & COMPLETE == 0
     }
 
     /// Owner of the run right only, under the lock of the joiner's waker, the output is stored. `true`: handles are
