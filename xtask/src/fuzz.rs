@@ -1,83 +1,121 @@
 //! `cargo x fuzz`: random programs for libFuzzer, under AddressSanitizer.
 //!
-//! What it finds beyond the inputs in the repository stays in the target folder; a program that
-//! breaks something is kept in `fuzz/artifacts`, and its name is printed.
+//! Builds the targets as `cargo fuzz` does, which works in `fuzz/` too, and runs two at a time. Each first
+//! runs the inputs in the repository. What it finds beyond them stays in the target folder; a program that
+//! breaks something is kept in `fuzz/artifacts`, and printed.
 
-use std::fs;
+use std::fs::{self, File};
+use std::process::{Child, Command};
 
 use crate::command::{Tally, root, run_at_root, run_in, target};
 use crate::sanitizers::{ADDRESS, HOST, NIGHTLY};
-use crate::tools;
 
 /// How long each target runs when nobody says.
 pub(crate) const SECS: u32 = 60;
 
+/// What tells libFuzzer which branches were taken and what was compared: the flags of cargo-fuzz 0.13.
+const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+     -Cllvm-args=-sanitizer-coverage-trace-compares -Cllvm-args=-simplifycfg-branch-fold-threshold=0 \
+     -Ccodegen-units=1 -Cdebug-assertions --cfg fuzzing";
+
+/// So many run at a time.
+const AT_ONCE: usize = 2;
+
+/// So many lines of what one said that broke: its panic, the stacks, and the program.
+const SHOWN: usize = 150;
+
 /// Runs each target, or one, for so long.
 pub(crate) fn run(secs: u32, only: Option<&str>, tally: &mut Tally) -> Result<(), String> {
-    let tool = tools::FUZZ.get()?;
-    let toolchain = NIGHTLY.trim_start_matches('+');
-    let built = target("fuzz");
-    let env: [(&str, &str); 2] = [
-        ("RUSTUP_TOOLCHAIN", toolchain),
-        ("CARGO_TARGET_DIR", &built),
-    ];
-    let targets = targets()?;
-    if let Some(name) = only
-        && !targets.iter().any(|target| target == name)
-    {
-        return Err(format!(
-            "no target `{name}`; there are {}",
-            targets.join(", ")
-        ));
-    }
-    for name in targets
-        .iter()
-        .filter(|name| only.is_none_or(|only| only == *name))
-    {
-        let found = format!("{built}/corpus/{name}");
-        let kept = root().join("fuzz/corpus").join(name);
-        for folder in [found.as_ref(), kept.as_path()] {
-            fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut targets = targets()?;
+    if let Some(name) = only {
+        let all = targets.join(", ");
+        targets.retain(|target| target == name);
+        if targets.is_empty() {
+            return Err(format!("no target `{name}`; there are {all}"));
         }
-        let line = format!(
-            "{tool} fuzz run {name} {found} corpus/{name} -- \
-             -max_total_time={secs} -max_len=512 -print_final_stats=1 -verbosity=0"
-        );
-        match run_in("fuzz", &env, &line, tally) {
-            Ok(()) => tally.passed += 1,
-            Err(why) => {
-                tally.failed += 1;
-                return Err(why);
+    }
+    let built = target("fuzz");
+    let flags = format!("{ADDRESS} {COVERAGE}");
+    let env: [(&str, &str); 2] = [("RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &built)];
+    let line = format!("cargo {NIGHTLY} build --release --target {HOST}");
+    run_in("fuzz", &env, &line, tally)?;
+    let mut broken = Vec::new();
+    for names in targets.chunks(AT_ONCE) {
+        let running: Vec<_> = names
+            .iter()
+            .map(|name| Ok((name, start(name, &built, secs)?)))
+            .collect::<Result<_, String>>()?;
+        for (name, mut child) in running {
+            let status = child.wait().map_err(|error| format!("{name}: {error}"))?;
+            let told = fs::read(log(&built, name)).unwrap_or_default();
+            let told = String::from_utf8_lossy(&told);
+            match summary(&told) {
+                Some(summary) if status.success() => {
+                    println!("{name}: {summary}");
+                    tally.passed += 1;
+                }
+                _ => {
+                    let lines: Vec<&str> = told.lines().collect();
+                    println!("{}", lines[lines.len().saturating_sub(SHOWN)..].join("\n"));
+                    tally.failed += 1;
+                    broken.push(format!("{name}: {status}"));
+                }
             }
         }
     }
-    Ok(())
+    if broken.is_empty() {
+        Ok(())
+    } else {
+        Err(broken.join("; "))
+    }
 }
 
-/// Runs the inputs in the repository once each, built without the tool that seeks new ones, and
-/// beside the tests under AddressSanitizer, whose dependencies are the same.
-pub(crate) fn replay(tally: &mut Tally) -> Result<(), String> {
-    let built = target("asan");
-    let env: [(&str, &str); 2] = [("RUSTFLAGS", ADDRESS), ("CARGO_TARGET_DIR", &built)];
-    let line = format!("cargo {NIGHTLY} build --target {HOST}");
-    run_in("fuzz", &env, &line, tally)?;
-    for name in targets()? {
-        let inputs = fs::read_dir(root().join("fuzz/corpus").join(&name));
-        let inputs = inputs.map_or(0, Iterator::count);
-        if inputs == 0 {
-            return Err(format!("fuzz/corpus/{name} has no inputs"));
-        }
-        let program = format!("{built}/{HOST}/debug/{name}");
-        run_in(
-            "fuzz",
-            &[],
-            &format!("{program} -runs=0 corpus/{name}"),
-            tally,
-        )?;
-        println!("{name}: {inputs} inputs");
-        tally.passed += 1;
+fn log(built: &str, name: &str) -> String {
+    format!("{built}/{name}.log")
+}
+
+/// Starts one target.
+fn start(name: &str, built: &str, secs: u32) -> Result<Child, String> {
+    let found = format!("{built}/corpus/{name}");
+    let kept = format!("fuzz/corpus/{name}");
+    let broke = format!("fuzz/artifacts/{name}");
+    let inputs = fs::read_dir(root().join(&kept)).map_or(0, Iterator::count);
+    if inputs == 0 {
+        return Err(format!("{kept} has no inputs"));
     }
-    Ok(())
+    for folder in [found.clone().into(), root().join(&broke)] {
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    }
+    let line = format!(
+        "{built}/{HOST}/release/{name} -max_total_time={secs} -max_len=512 -timeout=60 \
+         -malloc_limit_mb=64 -print_final_stats=1 -artifact_prefix={broke}/ {found} {kept}"
+    );
+    println!("$ {line}");
+    let log = log(built, name);
+    let log = File::create(&log).map_err(|error| format!("{log}: {error}"))?;
+    let mut words = line.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    let errors = log.try_clone().map_err(|error| error.to_string())?;
+    command.args(words).stdout(log).stderr(errors);
+    let child = command.current_dir(root()).spawn();
+    child.map_err(|error| format!("{name} cannot be started: {error}"))
+}
+
+/// What libFuzzer says at its end of a target that nothing broke: programs run, branches reached, and
+/// inputs that reach all of them.
+fn summary(told: &str) -> Option<String> {
+    let done = told.lines().rfind(|line| line.contains("\tDONE "))?;
+    let after = |text: &str, word: &str| {
+        let mut words = text.split_whitespace();
+        words.find(|it| *it == word)?;
+        words.next().map(str::to_owned)
+    };
+    let runs = after(told, "stat::number_of_executed_units:")?;
+    let (branches, inputs) = (after(done, "cov:")?, after(done, "corp:")?);
+    Some(format!(
+        "{runs} programs, {branches} branches reached, corpus {inputs}"
+    ))
 }
 
 /// Exchanges the inputs in the repository for the few that reach as far as all that were found.
@@ -112,7 +150,17 @@ fn targets() -> Result<Vec<String>, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::targets;
+    use super::{summary, targets};
+
+    #[test]
+    fn a_run_without_an_end_has_no_summary() {
+        let told = "#2\tINITED cov: 9 ft: 9 corp: 1/1b exec/s: 0 rss: 40Mb\n\
+            #128\tDONE   cov: 812 ft: 2290 corp: 240/31Kb lim: 512 exec/s: 42 rss: 80Mb\n\
+            Done 128 runs in 3 second(s)\nstat::number_of_executed_units: 128\n";
+        let expected = "128 programs, 812 branches reached, corpus 240/31Kb";
+        assert_eq!(summary(told).as_deref(), Some(expected));
+        assert_eq!(summary(&told.replace("DONE", "pulse")), None);
+    }
 
     #[test]
     fn every_target_is_in_the_manifest() {

@@ -9,10 +9,6 @@ pub(crate) struct Tool {
     version: &'static str,
 }
 
-pub(crate) const FUZZ: Tool = Tool {
-    name: "cargo-fuzz",
-    version: "0.13.2",
-};
 pub(crate) const PUBLIC_API: Tool = Tool {
     name: "cargo-public-api",
     version: "0.52.0",
