@@ -15,6 +15,7 @@ mod known;
 mod late;
 mod limits;
 mod python;
+mod replay;
 mod sockets;
 mod streams;
 mod travel;
