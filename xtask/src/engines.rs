@@ -66,7 +66,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("RUSTFLAGS", "--cfg shuttle"),
                 ("CARGO_TARGET_DIR", &target("shuttle")),
             ];
-            laws(&[env, &own].concat(), "engines --nocapture", tally)
+            laws(&[env, &own].concat(), "engines races --nocapture", tally)
         },
         &["shuttle"],
     ),

@@ -43,6 +43,7 @@ mod shutdown;
 #[cfg(unix)]
 mod signal;
 mod sim;
+mod storm;
 mod streaming;
 mod supervisor;
 mod sync;

@@ -1,31 +1,17 @@
-//! What happens to an actor at the same time as something else: on real threads and under many seeds,
-//! many times.
+//! What happens to an actor at the same time as something else: on real threads, under many seeds, and as
+//! shuttle draws it (`cargo x laws shuttle/races`), many times.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::books::{Books, Entry};
-use crate::both::{pool, run, watchdog};
 use crate::letter::Ledger;
+use crate::storm::{beside, storm};
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Mailbox, Reply, Restart, Shutdown, Strategy,
     Supervisor,
 };
 use tidings::{Event, unbounded, yield_now};
-use tidings_sim::{Sim, world};
-
-/// Runs `body` many times, with the number of the round.
-fn storm<F>(body: impl Fn(u64) -> F)
-where
-    F: Future<Output = ()> + Send + 'static,
-{
-    let _watchdog = watchdog();
-    for workers in [2, 4] {
-        let rt = pool(workers);
-        (0..150).for_each(|round| run(&rt, body(round)));
-    }
-    Sim::new(0).seeds(150).run(|| body(world().seed()));
-}
 
 /// Lets the others run a little, more or less, by round.
 async fn pause(round: u64) {
@@ -47,7 +33,7 @@ async fn handle(mut mailbox: Mailbox<Entry>) {
 /// Sends entries from another task.
 fn sender(books: &Books, to: &ActorRef<Entry>, n: u64) -> tidings::JoinHandle<()> {
     let (books, to) = (books.clone(), to.clone());
-    tidings::spawn(async move {
+    beside(async move {
         for _ in 0..n {
             books.send(&to, |entry| entry, |entry| entry).await;
         }
@@ -61,7 +47,7 @@ fn a_stop_or_a_kill_during_the_start_is_heard() {
         let actor = actor::spawn(move |mailbox: Mailbox<Entry>| async move {
             // Itself, from the first moment on.
             let this = mailbox.this().any();
-            let act = tidings::spawn(async move {
+            let act = beside(async move {
                 match round % 3 {
                     0 => this.stop(),
                     1 => this.stop_now(),
@@ -153,7 +139,7 @@ fn a_panic_while_it_stops_is_its_end_and_callers_hear() {
                 crash();
             }
         });
-        let caller = tidings::spawn({
+        let caller = beside({
             let actor = actor.clone();
             async move { while let Err(CallError::NoReply) = actor.call(|reply| reply).await {} }
         });
@@ -241,7 +227,7 @@ fn a_kill_during_calls_answers_them_all() {
         let callers: Vec<_> = (0..4)
             .map(|_| {
                 let actor = actor.clone();
-                tidings::spawn(async move {
+                beside(async move {
                     for _ in 0..4 {
                         match actor.call(|reply| reply).await {
                             Ok(life) => assert!(life > 0),
@@ -275,7 +261,7 @@ fn a_monitor_hears_an_end_whenever_it_comes() {
         let monitors: Vec<_> = (0..4)
             .map(|n| {
                 let actor = actor.any();
-                tidings::spawn(async move {
+                beside(async move {
                     pause(round + n).await;
                     // Some give up before, and come back.
                     let early = actor.down().try_now();
@@ -304,7 +290,7 @@ fn of_two_that_are_linked_neither_survives_a_failure_of_the_other() {
             .into_iter()
             .take(1 + usize::from(round % 5 == 0))
             .map(|actor| {
-                tidings::spawn(async move {
+                beside(async move {
                     pause(round).await;
                     actor.kill();
                 })
@@ -313,7 +299,7 @@ fn of_two_that_are_linked_neither_survives_a_failure_of_the_other() {
         let linkers: Vec<_> = [(one.any(), two.any()), (two.any(), one.any())]
             .into_iter()
             .map(|(from, to)| {
-                tidings::spawn(async move {
+                beside(async move {
                     pause(round / 7).await;
                     from.link(&to);
                 })
@@ -331,7 +317,7 @@ fn of_two_that_are_linked_neither_survives_a_failure_of_the_other() {
 fn who_is_unlinked_in_time_survives() {
     storm(|round| async move {
         let (one, two) = (actor::spawn(handle), actor::spawn(handle));
-        let linker = tidings::spawn({
+        let linker = beside({
             let (one, two) = (one.any(), two.any());
             async move {
                 for _ in 0..5 {
@@ -443,7 +429,7 @@ fn children_that_come_while_the_supervisor_ends_end_too() {
         let comers: Vec<_> = (0..4)
             .map(|n| {
                 let supervisor = supervisor.clone();
-                tidings::spawn(async move {
+                beside(async move {
                     pause(round + n).await;
                     let child = Child::new(handle);
                     let actor = child.actor_ref();
@@ -513,7 +499,7 @@ fn a_child_that_comes_while_its_parent_ends_ends_too() {
         let births: Vec<_> = (0..4)
             .map(|n| {
                 let (parent, letter) = (parent.any(), ledger.letter(n));
-                tidings::spawn(async move {
+                beside(async move {
                     pause(round + n).await;
                     let child = Builder::new().parent(&parent).spawn(
                         |mut mailbox: Mailbox<()>| async move {
@@ -554,7 +540,7 @@ fn a_group_that_fails_all_over_comes_up_whole() {
         let killers: Vec<_> = (0..3)
             .map(|n| {
                 let refs = Arc::clone(&refs);
-                tidings::spawn(async move {
+                beside(async move {
                     for _ in 0..3 {
                         pause(round + n as u64).await;
                         refs[n].kill();

@@ -3,7 +3,7 @@
 #[cfg(loom)]
 mod loom;
 #[cfg(shuttle)]
-mod shuttle;
+pub(crate) mod shuttle;
 #[cfg(not(any(loom, shuttle)))]
 mod sim;
 #[cfg(not(any(loom, shuttle)))]

@@ -71,7 +71,7 @@ fn shuttle_draws_schedules() {
 }
 
 /// The choices of a runtime, drawn as the schedule is. Its time jumps when it has nothing to do.
-struct Drawn(Duration);
+pub(crate) struct Drawn(pub(crate) Duration);
 
 impl Seam for Drawn {
     fn choose(&mut self, _: Choice, n: usize) -> usize {
@@ -86,15 +86,15 @@ impl Seam for Drawn {
     }
 }
 
-/// Runtimes for the actors of a program, a thread each.
-struct Homes {
-    handles: Vec<Handle>,
+/// Runtimes for the actors and tasks of a program, a thread each.
+pub(crate) struct Homes {
+    pub(crate) handles: Vec<Handle>,
     threads: Vec<thread::JoinHandle<()>>,
     over: tidings::Sender<()>,
 }
 
 impl Homes {
-    fn new(n: usize) -> Self {
+    pub(crate) fn new(n: usize) -> Self {
         let (over, ends) = tidings::unbounded();
         let (mut handles, mut threads) = (Vec::new(), Vec::new());
         for _ in 0..n {
@@ -113,7 +113,7 @@ impl Homes {
         }
     }
 
-    fn end(self) {
+    pub(crate) fn end(self) {
         drop(self.over);
         for thread in self.threads {
             thread.join().unwrap();
