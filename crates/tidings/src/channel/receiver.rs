@@ -15,6 +15,9 @@ use super::stream::Stream;
 use crate::event::{Attempt, Event, into_future};
 use crate::sched::record;
 
+/// So many senders are woken for one lock; for few the array costs more than what it is for.
+const BATCH: usize = 8;
+
 /// Receives values from a channel; each value goes to one of the clones.
 ///
 /// When the last receiver is dropped, sends fail, and what is still in the queue is dropped and
@@ -125,16 +128,19 @@ impl<T> Receiver<T> {
 
     /// Takes up to `limit` values that are there, in order; how many.
     pub fn try_recv_many(&self, into: &mut Vec<T>, limit: usize) -> usize {
-        into.reserve(limit.min(self.len()));
         let start = into.len();
+        if into.capacity() - start < limit {
+            into.reserve(limit.min(self.len()));
+        }
         loop {
             // In batches of senders to wake, so that nothing is allocated for them.
-            let mut wakers: [Option<Waker>; 32] = [const { None }; 32];
+            let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
             let left = limit - (into.len() - start);
             let more = self
                 .chan()
                 .locked(|state| state.take_many(into, left, &mut wakers));
-            crate::task::wake_all(wakers.into_iter().flatten());
+            // They come one after the other. The array is not moved.
+            crate::task::wake_all(wakers.iter_mut().map_while(Option::take));
             if !more {
                 return into.len() - start;
             }

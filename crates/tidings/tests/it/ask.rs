@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use crate::both::{pool, run};
-use crate::hands::{pinned, poll};
+use crate::hands::{Wakes, pinned, poll, poll_with};
 use futures::Sink;
 use tidings::actor::{Builder, Mailbox, Reply};
 use tidings::channel::ivar::IVar;
@@ -252,13 +252,16 @@ fn as_many_are_taken_at_a_time_as_were_asked_for() {
     // Senders wait, more than are woken in one go.
     let (tx, rx) = bounded(1);
     let mut sends: Vec<_> = (0..100).map(|n| pinned(tx.send(n))).collect();
+    let (wakes, waker) = Wakes::new();
     let pending = sends
         .iter_mut()
-        .filter_map(|send| poll(send.as_mut()).is_pending().then_some(()));
+        .filter_map(|send| poll_with(send.as_mut(), &waker).is_pending().then_some(()));
     assert_eq!(pending.count(), 99);
     let mut got = vec![0; 5];
     assert_eq!(rx.try_recv_many(&mut got, 70), 70);
     assert_eq!(got[5..], *(0..70).collect::<Vec<_>>());
+    assert_eq!(wakes.count(), 70, "each whose value has found a place");
     assert_eq!(rx.try_recv_many(&mut got, 70), 30);
+    assert_eq!(wakes.count(), 99);
     assert_eq!(rx.try_recv_many(&mut got, 70), 0);
 }
