@@ -10,8 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize, Serializer};
 use tidings::actor::{self, CallError, Exit};
-use tidings::{Event, JoinSet, Runtime};
+use tidings::{Event, JoinSet, Remote, Runtime, Schema};
 use tidings_link::{Broken, Connector, Exports, Limits, Link, Listener, Options, Server};
 
 use crate::help::LONG;
@@ -345,14 +346,14 @@ fn what_is_given_up_while_the_server_stands_still_is_not_done_when_it_goes_on() 
 #[tidings::interface(remote)]
 trait Gate {
     /// Says how many microseconds after `by` it was begun, of the time that all processes have.
-    async fn pass(&mut self, by: u64) -> i64;
+    async fn pass(&mut self, by: By) -> i64;
 }
 
 struct Late(Arc<Mutex<Vec<i64>>>);
 
 impl Gate for Late {
-    async fn pass(&mut self, by: u64) -> i64 {
-        let late = since_epoch() as i64 - by as i64;
+    async fn pass(&mut self, by: By) -> i64 {
+        let late = since_epoch() as i64 - by.0 as i64;
         self.0.lock().unwrap().push(late);
         late
     }
@@ -364,6 +365,19 @@ fn since_epoch() -> u64 {
     u64::try_from(now.as_micros()).unwrap()
 }
 
+/// Until when the caller waits, or a little later: as it is written, its call has its deadline already. Said
+/// before that, it would be too early where the process is stopped between the two.
+#[derive(Deserialize, Schema, Remote)]
+struct By(u64);
+
+const PATIENCE: Duration = Duration::from_millis(50);
+
+impl Serialize for By {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_newtype_struct("By", &(since_epoch() + PATIENCE.as_micros() as u64))
+    }
+}
+
 /// A caller's process, whose calls have a deadline. It does something only where it is told so.
 #[test]
 fn the_child_calls_until_it_is_killed() {
@@ -373,13 +387,12 @@ fn the_child_calls_until_it_is_killed() {
     Runtime::new().unwrap().block_on(async {
         let link = Link::connect(&address).await.unwrap();
         let gate: GateRef = link.get("gate").await.unwrap();
-        let patience = Duration::from_millis(50);
         let mut callers = JoinSet::new();
         for _ in 0..20 {
             let gate = gate.clone();
-            callers.spawn(async move {
-                while link_lives(&gate.pass(since_epoch() + 50_000).timeout(patience).await) {}
-            });
+            callers.spawn(
+                async move { while link_lives(&gate.pass(By(0)).timeout(PATIENCE).await) {} },
+            );
         }
         callers.join_next().await;
     });
