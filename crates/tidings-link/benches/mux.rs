@@ -281,12 +281,23 @@ fn options() -> Options {
     Options::new("bench").limits(limits)
 }
 
+/// An identity goes with such an address, and with no other.
+fn is_tls(at: &str) -> bool {
+    at.starts_with("tls:")
+}
+
 fn serve_tidings(at: &str) {
     tidings::Runtime::new().unwrap().block_on(async {
         let mirror: EchoRef = actor::start(Mirror);
         let options = options().exports(Exports::new().add("echo", &mirror));
         let server = Listener::bind(at, options).await.unwrap();
-        let server = server.links(usize::MAX).tls(identity()).serve();
+        let server = server.links(usize::MAX);
+        let server = if is_tls(at) {
+            server.tls(identity())
+        } else {
+            server
+        };
+        let server = server.serve();
         println!("{}", server.address());
         std::future::pending::<()>().await;
     });
@@ -294,7 +305,11 @@ fn serve_tidings(at: &str) {
 
 async fn connect(at: &str) -> (Link, EchoRef) {
     let connector = Connector::new(at).unwrap().options(options());
-    let connector = connector.node("bench").tls(identity());
+    let connector = if is_tls(at) {
+        connector.node("bench").tls(identity())
+    } else {
+        connector
+    };
     let link = connector.connect().await.unwrap();
     let echo = link.get("echo").await.unwrap();
     (link, echo)
