@@ -6,6 +6,9 @@
 //! cost, the worker is sated: for a while it sleeps, and nobody gives it anything (`idle.rs`). The while is
 //! doubled each time, and halved when what was taken was worth the way.
 //! It sleeps as everybody does: what comes from outside wakes it, and what is stuck it takes all the same (`rescue.rs`).
+//!
+//! Where both always have something to do, that never shows: what tells then is how often a worker finds a lock
+//! held by another, and once waiting takes more of its time than all else it is to bring a task there ([`Pull`]).
 
 use std::time::Duration;
 
@@ -16,6 +19,11 @@ const MOVED: Duration = Duration::from_nanos(500);
 /// What it costs to meet what another worker had: some eight lines, on our side; as much on the other's; and
 /// twice that, because two workers that lose half of their time bring no more than one.
 const CROSSED: Duration = Duration::from_micros(4);
+/// Crossings that a lock costs which another worker holds: it is met, and waited for.
+const HELD: u32 = 2;
+/// Held locks in a row, each met before the last was paid for, that bring a task to who holds them: a channel
+/// used from two cores costs both more than the second core brings.
+pub(super) const PULLED: u32 = 8;
 /// The first pause. The longest is what a split of a hundred tasks that talk to each other costs (0.4 ms: all
 /// they have goes to the other core and comes back), twenty times.
 const PAUSE: Duration = Duration::from_micros(50);
@@ -52,6 +60,11 @@ impl Appetite {
         self.crossed = self.crossed.saturating_add(1);
     }
 
+    /// A lock was taken that another held.
+    pub(super) fn waited(&mut self) {
+        self.crossed = self.crossed.saturating_add(HELD);
+    }
+
     /// There is nothing to do: how long it is to stay so. `ran_dry`: when a worker had nothing to do the last time.
     pub(super) fn pause(
         &mut self,
@@ -74,9 +87,37 @@ impl Appetite {
     }
 }
 
+/// The locks that a worker found held by one to which its tasks may go.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pull {
+    since: Option<Instant>,
+    met: u32,
+}
+
+impl Pull {
+    /// One was met. `true`: [`PULLED`] of them in less time than they cost, and the count begins anew.
+    pub(super) fn met(&mut self, now: Instant) -> bool {
+        let pays = CROSSED * HELD * PULLED;
+        match self.since {
+            Some(since) if now.saturating_since(since) < pays => self.met += 1,
+            _ => {
+                self.since = Some(now);
+                self.met = 1;
+            }
+        }
+        let pulls = self.met >= PULLED;
+        if pulls {
+            *self = Self::default();
+        }
+        pulls
+    }
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Appetite, CROSSED, Duration, Instant, MOVED, PAUSE, PAUSE_MAX};
+    use super::{
+        Appetite, CROSSED, Duration, HELD, Instant, MOVED, PAUSE, PAUSE_MAX, PULLED, Pull,
+    };
 
     const START: Instant = Instant::from_nanos(1_000_000);
     const OTHER: usize = 7;
@@ -143,5 +184,38 @@ mod tests {
             let pause = appetite.pause(after(10_000), |_| dry);
             assert_eq!(!pause.is_zero(), pauses, "{dry:?}");
         }
+    }
+
+    #[test]
+    fn a_lock_that_is_held_costs_as_much_as_two_crossings() {
+        let mut appetite = Appetite::default();
+        for (worked, pauses) in [
+            (MOVED + CROSSED * HELD - Duration::from_nanos(1), true),
+            (MOVED + CROSSED * HELD, false),
+        ] {
+            appetite.take(1, OTHER, START);
+            appetite.waited();
+            let now = START.saturating_add(worked);
+            let pause = appetite.pause(now, |_| Instant::from_nanos(0));
+            assert_eq!(!pause.is_zero(), pauses);
+        }
+    }
+
+    /// Which of so many held locks, met at this distance, pull.
+    fn pulls(distance: Duration, locks: u32) -> Vec<u32> {
+        let mut pull = Pull::default();
+        let pulls = |lock: &u32| pull.met(START.saturating_add(distance * *lock));
+        (1..=locks).filter(pulls).collect()
+    }
+
+    #[test]
+    fn held_locks_pull_if_they_cost_more_than_the_time_between_them() {
+        let cost = CROSSED * HELD;
+        assert_eq!(pulls(Duration::ZERO, PULLED * 2), [PULLED, PULLED * 2]);
+        assert_eq!(pulls(cost, PULLED), [PULLED]);
+        // So far apart that the eighth comes when all are paid for.
+        let paid = cost * PULLED / (PULLED - 1) + Duration::from_nanos(1);
+        assert_eq!(pulls(paid, PULLED * 4), []);
+        assert_eq!(pulls(cost * 10, PULLED * 4), []);
     }
 }

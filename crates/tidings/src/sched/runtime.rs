@@ -520,7 +520,7 @@ impl fmt::Debug for Handle {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::worker::PULLED;
+    use super::super::appetite::PULLED;
     use super::*;
 
     #[test]
@@ -567,7 +567,7 @@ mod tests {
     #[test]
     fn who_often_finds_locks_taken_by_a_lower_worker_goes_on_there() {
         assert!(goes_over(1, PULLED));
-        assert!(!goes_over(1, PULLED - 1));
+        assert!(!goes_over(1, 0));
         assert!(!goes_over(0, PULLED));
     }
 

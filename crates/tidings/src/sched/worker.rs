@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::task::Waker;
 use std::time::Duration;
 
-use super::appetite::Appetite;
+use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
 use super::local::Local;
 use super::rescue::Watched;
@@ -25,9 +25,6 @@ use crate::time::{self, Instant};
 pub(crate) const REFRESH: u32 = 32;
 /// Tasks taken from a neighbour at once, at most.
 const STEAL_MAX: usize = 256;
-/// A task that ran into the locks of a neighbour this often in one poll, and yielded, goes on
-/// there: a channel used from two cores costs both more than the second core brings.
-pub(super) const PULLED: u32 = 8;
 /// Turns between looks at the sockets by a worker that is busy.
 const LOOK_TURNS: u32 = 64;
 /// Turns between looks at stuck neighbours by a worker that is busy itself.
@@ -47,8 +44,10 @@ pub(crate) struct Worker {
     pub(super) at: At,
     /// What both have of it.
     _seat: Option<Seat>,
-    /// The worker whose channel locks the running task ran into, and how often.
-    pull: Cell<Option<(usize, u32)>>,
+    /// The channel locks that lower workers held when our tasks wanted them.
+    pull: Cell<Pull>,
+    /// The worker to which these bring the task that runs.
+    pulled: Cell<Option<usize>>,
     /// Operations left in this poll; none, if the seam is asked before each.
     budget: Cell<u32>,
     /// Operations for which the seam was asked in this poll; `None`: it is not.
@@ -94,7 +93,8 @@ impl Worker {
                 id: seat.as_ref().map_or(Me::ANYBODY.id, Seat::id),
             },
             _seat: seat,
-            pull: Cell::new(None),
+            pull: Cell::default(),
+            pulled: Cell::default(),
             budget: Cell::new(shared.budget),
             asked: Cell::new(
                 seam.as_ref()
@@ -240,15 +240,18 @@ impl Worker {
 
     /// The task that runs found that another has, or had, the lock of a channel.
     pub(super) fn met(&self, whom: Met) {
-        self.appetite.borrow_mut().crossed();
         let Met::Holder(holder) = whom else {
-            return;
+            return self.appetite.borrow_mut().crossed();
         };
+        self.appetite.borrow_mut().waited();
         let worker = usize::from(holder) - 1;
         // Always towards the lower number, so that two workers do not change places.
         if holder != ANYBODY && worker < self.index {
-            let n = self.pull.get().map_or(0, |(_, n)| n);
-            self.pull.set(Some((worker, n + 1)));
+            let mut pull = self.pull.get();
+            if pull.met(time::system()) {
+                self.pulled.set(Some(worker));
+            }
+            self.pull.set(pull);
         }
     }
 
@@ -319,15 +322,14 @@ impl Worker {
             .store(task.as_ptr(), Ordering::Relaxed);
         let moved = task.set_ran_on(self.id.get());
         let again = task.run(Some(self.home()), moved);
-        // Also if it waits now: what it ran into is not the next task's affair.
-        let pull = self.pull.take();
+        // Also if it waits now: who wakes it decides where it goes on.
+        let pulled = self.pulled.take();
         if let Some(again) = again {
-            match pull {
-                Some((worker, n)) if n >= PULLED => {
-                    again.let_go(self.at);
-                    self.shared.send_to(worker, again);
-                }
-                _ => self.local(|local| local.push_yielded(again)),
+            if let Some(worker) = pulled {
+                again.let_go(self.at);
+                self.shared.send_to(worker, again);
+            } else {
+                self.local(|local| local.push_yielded(again));
             }
         }
     }
@@ -442,6 +444,7 @@ impl Worker {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use super::super::appetite::PULLED;
     use super::{ANYBODY, Met, current};
     use crate::Runtime;
 
@@ -450,8 +453,8 @@ mod tests {
         let runtime = Runtime::builder().workers(1).build().unwrap();
         let drawn = runtime.spawn(async {
             let worker = current::worker().expect("it is one");
-            worker.met(Met::Holder(ANYBODY));
-            worker.pull.get()
+            (0..=PULLED).for_each(|_| worker.met(Met::Holder(ANYBODY)));
+            worker.pulled.get()
         });
         assert_eq!(runtime.block_on(drawn).unwrap(), None);
     }
