@@ -22,7 +22,7 @@ use std::task::Waker;
 use super::queue::Queue;
 use super::refs::{ReceiverRef, Ref, SenderRef};
 use super::source::{Lists, Side, Source, value_of};
-use crate::event::offer::{Claimed, Waiters};
+use crate::event::offer::Waiters;
 use crate::event::{Attempt, waits};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::slab;
@@ -92,7 +92,7 @@ pub(crate) struct State<T> {
     pub(super) receivers: Waiters,
     pub(super) senders: Waiters,
     /// Waits for the close.
-    observers: Waiters,
+    pub(super) observers: Waiters,
     /// Places that permits hold.
     reserved: usize,
     /// Values that have left: handed to receivers, or taken out.
@@ -227,6 +227,7 @@ impl<T, X> Chan<T, X> {
     ///
     /// # Safety
     /// The caller owns the side's `Other` reference.
+    #[inline(never)]
     unsafe fn end_side(chan: *const Self, side: Side, alone: bool) {
         if alone {
             // SAFETY: nobody else refers to it, and nobody can get a reference any more.
@@ -240,56 +241,6 @@ impl<T, X> Chan<T, X> {
         // SAFETY: as above, and this gives it up.
         unsafe { Self::release(chan, Side::Other) };
         go_on(closed);
-    }
-
-    /// Nobody is left on a side.
-    fn close_side(&self, side: Side) {
-        match side {
-            Side::Sender => {
-                self.close();
-            }
-            _ => self.discard(),
-        }
-    }
-
-    /// Nobody will receive any more: closes it, and drops what is queued.
-    fn discard(&self) {
-        drop(self.empty());
-    }
-
-    /// Nobody will receive any more: closes it, and gives what is queued.
-    pub(crate) fn empty(&self) -> impl Iterator<Item = T> + use<T, X> {
-        // The drop of a value is user code.
-        let mut dead = self.locked(|state| {
-            state.closed = true;
-            state.left += state.queue.len() as u64;
-            state.note_dead(state.queue.len());
-            std::mem::replace(&mut state.queue, Queue::new())
-        });
-        super::count_dead(dead.len());
-        // Who waits hears of it even if a value's drop panics.
-        self.close();
-        std::iter::from_fn(move || dead.pop_front())
-    }
-
-    /// Takes messages again after a [`close`](Self::close), if there is still a sender: the
-    /// caller is a receiver.
-    pub(crate) fn reopen(&self) {
-        // The last sender counts itself out before it closes: either we see that, or it closes
-        // after us.
-        self.locked(|state| state.closed = self.count(Side::Sender) == 0);
-    }
-
-    /// No more sends: senders that wait get their value back, receivers take what is left.
-    /// `true`: it was open.
-    pub(crate) fn close(&self) -> bool {
-        let mut was_open = None;
-        self.source.commit_each(true, |state| {
-            was_open.get_or_insert(!state.closed);
-            state.closed = true;
-            state.claim_for_close()
-        });
-        was_open == Some(true)
     }
 
     /// Puts back a value whose receive was dropped before it looked: to the next who waits, or
@@ -543,11 +494,6 @@ impl<T> State<T> {
     pub(crate) fn nudge(&mut self) -> Option<Waker> {
         let claimed = self.receivers.claim()?;
         Some(claimed.commit(true))
-    }
-
-    fn claim_for_close(&mut self) -> Option<Claimed> {
-        let claimed = self.senders.claim().or_else(|| self.receivers.claim());
-        claimed.or_else(|| self.observers.claim())
     }
 
     pub(crate) fn len(&self) -> usize {

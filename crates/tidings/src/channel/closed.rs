@@ -1,10 +1,86 @@
-//! Waiting for a channel's end.
+//! A channel's end: how it closes, and waiting for that.
 
 use std::pin::Pin;
 
+use super::chan::{Chan, State};
+use super::queue::Queue;
 use super::sender::Sender;
 use super::source::{Side, Slot, slot_methods};
+use crate::event::offer::Claimed;
 use crate::event::{Attempt, Event, into_future};
+
+impl<T, X> Chan<T, X> {
+    /// Nobody is left on a side.
+    pub(super) fn close_side(&self, side: Side) {
+        match side {
+            Side::Sender => {
+                self.close();
+            }
+            _ => self.discard(),
+        }
+    }
+
+    /// Nobody will receive any more: closes it, and drops what is queued.
+    fn discard(&self) {
+        // Most channels end so: nothing is in them, and nobody waits.
+        if self.locked(|state| state.queue.len() == 0 && state.shuts_quickly().is_some()) {
+            return;
+        }
+        drop(self.empty());
+    }
+
+    /// Nobody will receive any more: closes it, and gives what is queued.
+    pub(crate) fn empty(&self) -> impl Iterator<Item = T> + use<T, X> {
+        // The drop of a value is user code.
+        let mut dead = self.locked(|state| {
+            state.closed = true;
+            state.left += state.queue.len() as u64;
+            state.note_dead(state.queue.len());
+            std::mem::replace(&mut state.queue, Queue::new())
+        });
+        super::count_dead(dead.len());
+        // Who waits hears of it even if a value's drop panics.
+        self.close();
+        std::iter::from_fn(move || dead.pop_front())
+    }
+
+    /// Takes messages again after a [`close`](Self::close), if there is still a sender: the
+    /// caller is a receiver.
+    pub(crate) fn reopen(&self) {
+        // The last sender counts itself out before it closes: either we see that, or it closes
+        // after us.
+        self.locked(|state| state.closed = self.count(Side::Sender) == 0);
+    }
+
+    /// No more sends: senders that wait get their value back, receivers take what is left.
+    /// `true`: it was open.
+    pub(crate) fn close(&self) -> bool {
+        if let Some(was_open) = self.locked(State::shuts_quickly) {
+            return was_open;
+        }
+        let mut was_open = None;
+        self.source().commit_each(true, |state| {
+            was_open.get_or_insert(!state.closed);
+            state.closed = true;
+            state.claim_for_close()
+        });
+        was_open == Some(true)
+    }
+}
+
+impl<T> State<T> {
+    /// Closes it if nobody is to hear of that. Was it open?
+    fn shuts_quickly(&mut self) -> Option<bool> {
+        let lists = [&self.senders, &self.receivers, &self.observers];
+        let unheard = lists.iter().all(|list| list.is_empty());
+        unheard.then(|| !std::mem::replace(&mut self.closed, true))
+    }
+
+    fn claim_for_close(&mut self) -> Option<Claimed> {
+        let claimed = self.senders.claim().or_else(|| self.receivers.claim());
+        claimed.or_else(|| self.observers.claim())
+    }
+}
 
 /// The event of [`Sender::closed`].
 #[derive(Debug)]

@@ -135,9 +135,12 @@ impl<T> Sender<T> {
     ) -> Result<(), TrySendError<T>> {
         let mut value = Some(value);
         let mut attempt = Attempt::default();
-        let sent = self
-            .chan()
-            .locked(|state| send(state, &mut value, &mut attempt));
+        let sent = self.chan().locked(|state| {
+            if state.put_quickly(&mut value, |value| value) {
+                return Sent::Done;
+            }
+            send(state, &mut value, &mut attempt)
+        });
         if let Some(waker) = attempt.waker {
             crate::task::wake_now(waker);
         }
