@@ -76,6 +76,10 @@ pub(crate) struct Chan<T, X = ()> {
     beside: X,
 }
 
+#[cfg(not(any(loom, shuttle, debug_assertions)))]
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<Chan<u64>>() <= 128);
+
 impl<T, X> Deref for Chan<T, X> {
     type Target = Source<State<T>>;
     #[inline(always)]
