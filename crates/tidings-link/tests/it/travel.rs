@@ -1,8 +1,11 @@
 //! References, replies and observers inside of messages.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use serde::{Deserialize, Serialize};
 use tidings::actor::{self, ActorRef, CallError, Exit, Mailbox, Recipient, Reply};
-use tidings::{Event, Remote, Schema};
+use tidings::{Event, JoinSet, Remote, Schema};
 use tidings_link::Exports;
 
 use crate::help::{LONG, pair};
@@ -239,4 +242,47 @@ async fn actors_without_an_interface_travel_too() {
     .unwrap();
     assert_eq!(lines.recv().await.unwrap(), "hello");
     assert_eq!(heard.recv().await.unwrap(), "1");
+}
+
+/// Is counted while it lives.
+struct Guest(Arc<AtomicUsize>);
+
+impl Listener for Guest {
+    async fn heard(&mut self, _: String) {}
+}
+
+impl Drop for Guest {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn actors_that_are_sent_over_a_busy_link_do_not_pile_up() {
+    let (alive, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let one = tidings::Runtime::builder().workers(1).build().unwrap();
+    one.block_on(async {
+        let hall = hall();
+        let (_server, client) = pair(Exports::new().add("hall", &hall));
+        let room: RoomRef = client.get("hall").await.unwrap();
+        let mut callers = JoinSet::new();
+        for _ in 0..50 {
+            let (room, alive, most) = (room.clone(), alive.clone(), most.clone());
+            callers.spawn(async move {
+                for round in 0..600 {
+                    assert_eq!(room.say(String::new()).await.unwrap(), 0);
+                    if round % 20 == 0 {
+                        most.fetch_max(alive.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                        let guest: ListenerRef = actor::start(Guest(alive.clone()));
+                        assert!(!room.is_here(guest).await.unwrap());
+                    }
+                }
+            });
+        }
+        while let Some(caller) = callers.join_next().await {
+            caller.unwrap();
+        }
+    });
+    let most = most.load(Ordering::Relaxed);
+    assert!(most < 200, "{most} of 1,500 were there at once");
 }

@@ -10,7 +10,9 @@
 //! likely waits for what they send, and gets it in one poll instead of one poll each.
 //!
 //! Fairness: `next` runs at most 3 times in a row ([`STREAK`]), and every [`OLDEST`] turns the
-//! oldest spawned task, or the inbox, goes first.
+//! oldest spawned task, or the inbox, goes first. If woken tasks had most of those turns, an eighth of
+//! the spawned ones, the oldest, queue up among them: else what a busy program starts piled up for as
+//! long as it is busy.
 //!
 //! Sharing: a neighbour takes from the inbox only, so private work costs no atomics. The worker
 //! moves the older half of its work to the inbox when somebody is hungry: new tasks at once
@@ -35,6 +37,11 @@ const STREAK: u32 = 64;
 const OWN_TURN: u32 = 22;
 /// Every so many turns the oldest go first. A prime, so that it falls in step with nothing.
 const OLDEST: u32 = 61;
+/// If new tasks had fewer of those turns, some of them are put among the woken ones. They have more
+/// while a tree of tasks unfolds, which is to run depth first.
+const NEW: u32 = OLDEST / 2;
+/// One of so many, and not so many: however many each turn starts, they run as fast as they come.
+const PART: usize = 8;
 /// Turns with woken tasks left over before some are shared.
 const PATIENCE: u32 = 64;
 /// So many tasks, woken from outside at one moment, are a batch: two workers are faster with it than one.
@@ -50,6 +57,8 @@ pub(crate) struct Local {
     woken: VecDeque<Task>,
     spawned: VecDeque<Task>,
     turn: u32,
+    /// Turns of new tasks since the oldest went first.
+    begun: u32,
     left_over: u32,
     pub(crate) timers: Timers,
 }
@@ -93,7 +102,7 @@ impl Local {
                 {
                     self.streak += 1;
                     self.next = Some(task);
-                    return self.spawned.pop_back();
+                    return self.pop_newest();
                 }
                 self.streak += OWN_TURN;
                 return Some(task);
@@ -101,7 +110,13 @@ impl Local {
             self.woken.push_back(task);
         }
         self.streak = 0;
-        self.woken.pop_front().or_else(|| self.spawned.pop_back())
+        self.woken.pop_front().or_else(|| self.pop_newest())
+    }
+
+    #[inline(always)]
+    fn pop_newest(&mut self) -> Option<Task> {
+        self.begun += 1;
+        self.spawned.pop_back()
     }
 
     #[cold]
@@ -113,7 +128,12 @@ impl Local {
         }
         let mut oldest = None;
         inbox.take_half(1, |task| oldest = Some(task));
-        oldest.or_else(|| self.spawned.pop_front())
+        let oldest = oldest.or_else(|| self.spawned.pop_front());
+        if std::mem::take(&mut self.begun) < NEW {
+            let part = self.spawned.len().div_ceil(PART);
+            self.woken.extend(self.spawned.drain(..part));
+        }
+        oldest
     }
 
     /// Moves work to the inbox for a hungry neighbour; `true` if it did. `at`: of our worker.
@@ -208,7 +228,7 @@ mod tests {
     use std::panic::Location;
     use std::ptr;
 
-    use super::{BATCH, Local, OLDEST, PATIENCE, STREAK};
+    use super::{BATCH, Local, NEW, OLDEST, PART, PATIENCE, STREAK};
     use crate::sched::inbox::Inbox;
     use crate::task::{At, Header, Task};
 
@@ -384,5 +404,36 @@ mod tests {
         let ran: Vec<_> = (0..OLDEST).map(|_| queues.run().unwrap()).collect();
         assert_eq!(ran[0], *all.last().unwrap());
         assert_eq!(ran.iter().position(|ran| *ran == all[0]), Some(60));
+    }
+
+    #[test]
+    fn what_tasks_that_are_always_ready_spawn_does_not_pile_up() {
+        for each in [1, 3, 20] {
+            let mut queues = Queues::new();
+            let busy = queues.yielded(4);
+            let mut most = 0;
+            for _ in 0..100 * OLDEST {
+                let task = queues.local.pop(&queues.inbox).unwrap();
+                if busy.contains(&task.as_ptr()) {
+                    queues.spawn(each);
+                    queues.local.push_yielded(task);
+                } else {
+                    task.cancel();
+                }
+                most = most.max(queues.local.len());
+            }
+            let bound = OLDEST as usize * (PART + each);
+            assert!(most < 2 * bound, "{each} each turn: {most}");
+        }
+    }
+
+    #[test]
+    fn new_tasks_stay_in_their_order_where_they_have_their_turns() {
+        let mut queues = Queues::new();
+        queues.spawn(10 * OLDEST as usize);
+        (1..OLDEST).for_each(|_| assert!(queues.run().is_some()));
+        assert!(queues.local.begun >= NEW);
+        queues.run();
+        assert_eq!((queues.local.begun, queues.local.woken.len()), (0, 0));
     }
 }

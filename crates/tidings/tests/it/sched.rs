@@ -84,6 +84,35 @@ fn two_tasks_that_wake_each_other_starve_nobody() {
     }
 }
 
+#[test]
+fn what_busy_tasks_spawn_does_not_pile_up() {
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    let (alive, most) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+    let busy: Vec<_> = (0..4)
+        .map(|_| {
+            let (alive, most) = (Arc::clone(&alive), Arc::clone(&most));
+            rt.spawn(async move {
+                for _ in 0..5_000 {
+                    most.fetch_max(alive.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+                    let alive = Arc::clone(&alive);
+                    drop(tidings::spawn(async move {
+                        alive.fetch_sub(1, Ordering::Relaxed);
+                    }));
+                    yield_now().await;
+                }
+            })
+        })
+        .collect();
+    run(&rt, async {
+        for busy in busy {
+            busy.await.unwrap();
+        }
+    });
+    let most = most.load(Ordering::Relaxed);
+    assert!(most < 2_000, "{most} of 20,000 waited for their first turn");
+}
+
 /// Blocks the worker until `done` hears of the others: if they are stuck behind it, it fails.
 fn block_until(done: &mpsc::Receiver<()>) {
     done.recv_timeout(PATIENCE)
