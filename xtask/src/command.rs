@@ -51,14 +51,14 @@ impl Tally {
     }
 
     /// Keeps the line if it tells of a failure: the output of a failed test as libtest repeats it,
-    /// a program that did not end by itself, a failed test of Go.
+    /// a program that did not end by itself, a failed test of Go, a cell that is slower than its baseline.
     fn quote(&mut self, line: &str) {
         if line.starts_with("---- ") && line.ends_with(" stdout ----") {
             self.quoting = QUOTED;
         } else if line == "failures:" {
             self.quoting = 0;
         }
-        let told = ["error", "--- FAIL: "]
+        let told = ["error", "--- FAIL: ", "  slower ", "  fails "]
             .iter()
             .any(|it| line.starts_with(it))
             || line.contains("process didn't exit successfully");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::arena::size::Profile;
-use crate::arena::units::{parse_bytes, parse_duration, parse_fraction};
+use crate::arena::units::{parse_bytes, parse_duration, parse_fraction, parse_share};
 
 /// Message passing for Rust: tasks, channels, actors, and choice as a value.
 #[derive(Debug, Parser)]
@@ -180,8 +180,8 @@ pub(crate) struct CompareArgs {
     pub(crate) a: Option<String>,
     /// The later one [default: the last run]
     pub(crate) b: Option<String>,
-    /// Smaller differences do not matter [default: 5%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_fraction)]
+    /// Smaller differences do not matter: 300% is four times the time [default: 5%]
+    #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) threshold: Option<f64>,
     /// Exit with 4 if a cell is slower or fails
     #[arg(long, value_name = "WHAT", value_parser = ["regress"])]
@@ -189,6 +189,9 @@ pub(crate) struct CompareArgs {
     /// Runs of different machines, too: compares the ratios to the reference
     #[arg(long)]
     pub(crate) force: bool,
+    /// The same in units of this cell's time, which both runs have; what only A has figures of fails
+    #[arg(long, value_name = "CELL", conflicts_with = "force")]
+    pub(crate) to: Option<String>,
     /// A JSON document on standard output
     #[arg(long)]
     pub(crate) json: bool,

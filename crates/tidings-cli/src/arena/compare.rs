@@ -1,5 +1,5 @@
 //! `tidings arena compare`: two runs, cell by cell. The machine must be the same; with `--force`, between machines, only
-//! the ratios to the reference are set against each other.
+//! the ratios to the reference are set against each other; with `--to`, the times in units of a cell of the same run.
 
 use serde::Serialize;
 
@@ -28,6 +28,9 @@ pub(crate) struct Comparison {
     pub(crate) threshold: f64,
     /// The machines differ, so only ratios to the reference were compared.
     pub(crate) machines_differ: Vec<String>,
+    /// The cell in units of whose time, in the same run, all were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) to: Option<String>,
     pub(crate) one_launch: bool,
     pub(crate) cells: Vec<Compared>,
     /// Cells with figures in one of the runs only.
@@ -44,7 +47,7 @@ pub(crate) struct Compared {
     pub(crate) sizes: String,
     pub(crate) threads: u32,
     pub(crate) unit: String,
-    /// Nanoseconds per operation; ratios to the reference when the machines differ.
+    /// Nanoseconds per operation; ratios to the reference when the machines differ, or to the cell of `--to`.
     pub(crate) a: Option<f64>,
     pub(crate) b: Option<f64>,
     /// Time of B over time of A: above 1, B is slower.
@@ -107,10 +110,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Stop> {
         (None, _) => (saved::last_but_one()?, saved::open(None)?),
         (Some(a), b) => (saved::open(Some(a))?, saved::open(b.as_deref())?),
     };
-    if !args.force {
-        comparable(&a.run.env, &b.run.env)?;
-    }
-    let comparison = of(&a, &b, args.threshold.unwrap_or(THRESHOLD));
+    let threshold = args.threshold.unwrap_or(THRESHOLD);
+    let comparison = if let Some(unit) = &args.to {
+        in_units(&a, &b, unit, threshold)?
+    } else {
+        if !args.force {
+            comparable(&a.run.env, &b.run.env)?;
+        }
+        of(&a, &b, threshold)
+    };
     if comparison.cells.is_empty() {
         return Err(Stop::nothing(format!(
             "runs {} and {} have no cell in common",
@@ -184,11 +192,51 @@ pub(crate) fn of(a: &Saved, b: &Saved, threshold: f64) -> Comparison {
         b: b.run.id.clone(),
         threshold,
         machines_differ,
+        to: None,
         one_launch: a.run.plan.launches == 1 || b.run.plan.launches == 1,
         only_a: a.run.cells.iter().filter(has).count() - found,
         only_b: new.filter(|cell| !is_old(cell)).count(),
         cells,
     }
+}
+
+/// Compares two runs, of any machines, by times in units of that of one cell, which both must have. A cell that only
+/// the first has figures of fails: else what breaks a cell would pass for what it does not cost. Judged by the medians:
+/// the intervals of four figures allow nearly everything.
+fn in_units(a: &Saved, b: &Saved, unit: &str, threshold: f64) -> Result<Comparison, Stop> {
+    let of_unit = |saved: &Saved| {
+        let mut cells = saved.run.cells.iter().filter(|cell| cell.name() == unit);
+        let none = || Stop::nothing(format!("run {} has no figure of {unit}", saved.run.id));
+        cells.find_map(|cell| cell.ns_per_op).ok_or_else(none)
+    };
+    let units = (of_unit(a)?, of_unit(b)?);
+    let mut comparison = of(a, b, threshold);
+    comparison.machines_differ.clear();
+    comparison.to = Some(unit.to_owned());
+    comparison.only_a = 0;
+    let old = a.run.cells.iter().filter(|cell| cell.name() != unit);
+    let rows = old.filter_map(|old| {
+        let before = old.ns_per_op?;
+        let new = b.run.cells.iter().find(|cell| cell.key() == old.key());
+        let mut row = row(old);
+        row.a = Some(before.median / units.0.median);
+        let Some(after) = new.and_then(|new| new.ns_per_op) else {
+            row.outcome = Outcome::Fails;
+            let reason = new.and_then(|new| new.reason.as_deref());
+            row.note = Some(reason.unwrap_or("not in this run").to_owned());
+            return Some(row);
+        };
+        row.b = Some(after.median / units.1.median);
+        row.ratio = row.b.zip(row.a).map(|(b, a)| b / a);
+        let ([a, b], [c, d]) = (units.0.range(), units.1.range());
+        let ([low, high], [least, most]) = (before.range(), after.range());
+        row.ci95 = Some([(least / d) / (high / a), (most / c) / (low / b)]);
+        row.outcome = judge(row.ratio.map(|ratio| [ratio; 2]), threshold);
+        Some(row)
+    });
+    comparison.cells = rows.collect();
+    comparison.cells.sort_by_key(|cell| cell.outcome);
+    Ok(comparison)
 }
 
 fn row(cell: &CellRecord) -> Compared {

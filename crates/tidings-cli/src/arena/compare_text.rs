@@ -16,8 +16,10 @@ pub(crate) fn text(comparison: &Comparison, style: Style) -> String {
             100.0 * comparison.threshold
         ))
     );
-    let by_ratio = !comparison.machines_differ.is_empty();
-    if by_ratio {
+    let by_ratio = comparison.to.is_some() || !comparison.machines_differ.is_empty();
+    if let Some(unit) = &comparison.to {
+        let _ = writeln!(text, "  times in units of that of {unit} in the same run");
+    } else if by_ratio {
         let _ = writeln!(
             text,
             "{} different machines ({}): ratios to the reference, not times",

@@ -138,6 +138,13 @@ pub(crate) struct Figure {
     pub(crate) precise: bool,
 }
 
+impl Figure {
+    /// Where the median is: its interval, or all samples where they are too few for one.
+    pub(crate) fn range(&self) -> [f64; 2] {
+        self.ci95.unwrap_or([self.min, self.max])
+    }
+}
+
 /// Allocation per operation, from a sample of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Alloc {

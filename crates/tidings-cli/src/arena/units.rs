@@ -93,12 +93,19 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
 
 /// Reads `10%` or `0.1` as a fraction.
 pub(crate) fn parse_fraction(text: &str) -> Result<f64, String> {
+    let wrong = || format!("{text:?} is not a share below 1: write 10% or 0.1");
+    let value = parse_share(text)?;
+    (value < 1.0).then_some(value).ok_or_else(wrong)
+}
+
+/// As `parse_fraction`, of what may be more than the whole.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a share: write 10% or 0.1");
     let (number, scale) = text
         .strip_suffix('%')
         .map_or((text, 1.0), |number| (number, 0.01));
     let value = number.trim().parse::<f64>().map_err(|_| wrong())? * scale;
-    if value > 0.0 && value < 1.0 {
+    if value > 0.0 && value.is_finite() {
         Ok(value)
     } else {
         Err(wrong())
@@ -129,5 +136,12 @@ mod tests {
             );
         }
         assert!(parse_bytes("0").is_err() && parse_fraction("100%").is_err());
+        assert_eq!(parse_share("300%"), Ok(3.0));
+        assert!(
+            ["0", "-1", "inf"]
+                .map(parse_share)
+                .iter()
+                .all(Result::is_err)
+        );
     }
 }

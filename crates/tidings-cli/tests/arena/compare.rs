@@ -178,6 +178,60 @@ fn other_machines_and_other_peers_are_not_compared() {
 }
 
 #[test]
+fn in_units_of_a_cell_only_what_is_grossly_slower_or_gone_fails_on_any_machine() {
+    crate::steady(|| {
+        let stage = two_runs("compare-to");
+        let text = fs::read_to_string(stage.saved().join("run.json")).expect("saved");
+        let mut run_json: Value = serde_json::from_str(&text).expect("JSON");
+        run_json["env"]["cpu"] = "Another CPU".into();
+        let kept = |name: &str, run: &Value| {
+            let folder = stage.root.join(name);
+            fs::create_dir_all(&folder).expect("made");
+            let path = folder.join("run.json");
+            fs::write(&path, run.to_string()).expect("written");
+            path.to_str().expect("UTF-8").to_owned()
+        };
+        let elsewhere = kept("elsewhere", &run_json);
+        let to = |baseline: &str, unit: &str| {
+            let args = ["--to", unit, "--threshold", "300%", "--fail-on", "regress"];
+            call(&stage, &[&["compare", baseline], &args[..]].concat())
+        };
+        for (speed, code) in [("150", 0), ("900", 4)] {
+            fs::write(stage.root.join("speed"), speed).expect("written");
+            run(&stage, &[]);
+            let called = to(&elsewhere, "pingpong/tell@a");
+            assert_eq!(called.code, code, "{speed}: {}", called.stdout);
+            let slower = called.stdout.contains("slower       counter/send@b");
+            assert_eq!(slower, code == 4, "{speed}: {}", called.stdout);
+            assert!(
+                called
+                    .stdout
+                    .contains("in units of that of pingpong/tell@a")
+            );
+        }
+        // Had all become slower, so had the machine.
+        let called = to(&elsewhere, "pingpong/tell@b");
+        assert!(!called.stdout.contains("slower       counter/send@b"));
+
+        fs::write(stage.root.join("speed"), "100").expect("written");
+        run(&stage, &[]);
+        assert_eq!(to(&elsewhere, "pingpong/tell@a").code, 0);
+        for cell in run_json["cells"].as_array_mut().expect("cells") {
+            if cell["workload"] == "counter" && cell["system"] == "b" {
+                cell["variant"] = "give".into();
+            }
+        }
+        let called = to(&kept("gone", &run_json), "pingpong/tell@a");
+        assert_eq!(called.code, 4, "{}", called.stdout);
+        assert!(called.stdout.contains("fails        counter/give@b"));
+        assert!(called.stdout.contains("not in this run"));
+        let called = to(&elsewhere, "floor/atomic@hardware");
+        assert_eq!(called.code, 5);
+        assert!(called.stderr.contains("no figure of floor/atomic@hardware"));
+    });
+}
+
+#[test]
 fn baselines_are_kept_and_runs_and_builds_removed() {
     crate::steady(|| {
         let stage = two_runs("baseline");

@@ -171,6 +171,7 @@ mod tests {
                 b: "now".to_owned(),
                 threshold: 0.05,
                 machines_differ: Vec::new(),
+                to: None,
                 one_launch: true,
                 cells: vec![
                     cell("fan", Some(5.0), Outcome::Faster),
