@@ -110,7 +110,7 @@ fn what_busy_tasks_spawn_does_not_pile_up() {
         }
     });
     let most = most.load(Ordering::Relaxed);
-    assert!(most < 2_000, "{most} of 20,000 waited for their first turn");
+    assert!(most < 5_000, "{most} of 20,000 waited for their first turn");
 }
 
 /// Blocks the worker until `done` hears of the others: if they are stuck behind it, it fails.
