@@ -5,6 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{Error, GenericParam, Ident, Path, Result, parse_quote};
 
 use crate::interface::{Unused, travelling};
+use crate::one_way::one_of;
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     match actor(options, &item) {
@@ -78,18 +79,43 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
         })
         .collect();
     let (names, messages): (Vec<_>, Vec<_>) = variants.into_iter().unzip();
-    let handling = (0..names.len()).map(|index| {
-        let dispatched = quote!(#tidings::actor::Dispatch::dispatch(message, actor));
-        let last = index + 1 == names.len();
-        let this = if last {
-            dispatched
-        } else {
-            quote!(#tidings::actor::OneOf::First { future: #dispatched })
-        };
-        (0..index).fold(
-            this,
-            |inner, _| quote!(#tidings::actor::OneOf::Second { future: #inner }),
-        )
+    let future = |index, n, method: &Ident| {
+        let handled = quote!(#tidings::actor::Dispatch::#method(message, actor));
+        one_of(&tidings, index, n, handled)
+    };
+    let (dispatch, first) = (format_ident!("dispatch"), format_ident!("dispatch_first"));
+    let all = (0..names.len()).map(|index| future(index, names.len(), &dispatch));
+    // The ways of one-way messages, each with a future that chooses among fewer.
+    let ways = [
+        0..names.len().div_ceil(2),
+        names.len().div_ceil(2)..names.len(),
+    ];
+    let one_way = ways.clone().map(|way| {
+        let (names, n) = (&names[way.clone()], way.len());
+        let futures = (0..n).map(|index| future(index, n, &first));
+        quote!(#(Self::#names(message) => #futures,)*)
+    });
+    let one_way = ["First", "Second"].into_iter().zip(one_way).zip(ways);
+    let one_way = one_way.filter(|(_, way)| !way.is_empty());
+    let one_way = one_way.map(|((way, arms), _)| {
+        let method = format_ident!("dispatch_{}", way.to_lowercase());
+        quote! {
+            #[inline(always)]
+            fn #method(
+                self,
+                actor: &mut #ident #types,
+            ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
+                match self {
+                    #arms
+                    #[allow(unreachable_patterns)]
+                    _ => ::core::unreachable!("it goes another way"),
+                }
+            }
+        }
+    });
+    let goes = (0..names.len()).map(|index| match index < names.len().div_ceil(2) {
+        true => quote!(#tidings::actor::Way::First),
+        false => quote!(#tidings::actor::Way::Second),
     });
     let message_doc = format!("The messages of all interfaces of [`{ident}`].");
     let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
@@ -120,10 +146,23 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                 actor: &mut #ident #types,
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
                 match self {
-                    #(Self::#names(message) => #handling,)*
+                    #(Self::#names(message) => #all,)*
                     #unused_arm
                 }
             }
+            #[inline(always)]
+            fn way(&self) -> #tidings::actor::Way {
+                match self {
+                    #(Self::#names(message) => {
+                        match #tidings::actor::Dispatch::<#ident #types>::way(message) {
+                            #tidings::actor::Way::First => #goes,
+                            _ => #tidings::actor::Way::Any,
+                        }
+                    })*
+                    #unused_ref_arm
+                }
+            }
+            #(#one_way)*
             fn is_reentrant(&self) -> bool {
                 match self {
                     #(Self::#names(message) => {

@@ -15,6 +15,7 @@ use syn::{
 
 use crate::argument::{argument, is_shared_self, owned, reply_of};
 use crate::entry::flag_and_crate_path;
+use crate::one_way::one_way;
 use crate::remote;
 
 /// One method: its variant, its arguments, and what it answers.
@@ -335,6 +336,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
             }
         }
     });
+    let one_way = one_way(tidings, ident, &exclusive);
     let mut dispatch = generics.clone();
     let item_types = item.generics.split_for_impl().1;
     dispatch
@@ -369,6 +371,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
                     }
                 }
             }
+            #one_way
             #reenters
         }
     }

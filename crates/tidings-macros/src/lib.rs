@@ -6,6 +6,7 @@ mod actor;
 mod argument;
 mod entry;
 mod interface;
+mod one_way;
 mod remote;
 mod schema;
 

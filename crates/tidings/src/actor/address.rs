@@ -50,10 +50,10 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn put_reserved(&self, message: Option<I>) -> Option<I>;
     /// # Safety
     /// As `Source::enrol`.
-    unsafe fn enrol(&self, slot: Pin<&mut Slot<()>>, enrol: &mut Enrol<'_>);
+    unsafe fn enrol(&self, slot: Pin<&mut Slot<Sent>>, enrol: &mut Enrol<'_>);
     /// # Safety
     /// As `Source::withdraw`.
-    unsafe fn withdraw(&self, slot: Pin<&mut Slot<()>>, locked: bool);
+    unsafe fn withdraw(&self, slot: Pin<&mut Slot<Sent>>, locked: bool);
     /// Wakes the actor if it waits for a message: there is a signal.
     fn nudge(&self);
     fn retain(&self, side: Side);
@@ -99,11 +99,11 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
         if !lock.enter() {
             return put_openly(self, place);
         }
-        if self.quick(|state| state.put_quickly(place, Parcel::wrap)) {
+        if self.quick(|state| state.put_behind(place, Parcel::wrap)) {
             lock.leave();
             return Sent::Done;
         }
-        put_and_wake(self, place)
+        put_quickly(self, place)
     }
 
     #[cold]
@@ -160,12 +160,12 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
         message
     }
 
-    unsafe fn enrol(&self, slot: Pin<&mut Slot<()>>, enrol: &mut Enrol<'_>) {
+    unsafe fn enrol(&self, slot: Pin<&mut Slot<Sent>>, enrol: &mut Enrol<'_>) {
         // SAFETY: the caller's promise.
         unsafe { self.source().enrol(Side::Sender, slot, enrol) };
     }
 
-    unsafe fn withdraw(&self, slot: Pin<&mut Slot<()>>, locked: bool) {
+    unsafe fn withdraw(&self, slot: Pin<&mut Slot<Sent>>, locked: bool) {
         // SAFETY: the caller's promise.
         unsafe { self.source().withdraw(Side::Sender, slot, locked) };
     }
@@ -207,7 +207,20 @@ fn put_openly<I: Send + 'static, M: Carries<I> + Send + 'static>(
     put_and_wake(chan, place)
 }
 
-/// The rest of `put_now`, lock held: apart, so that what is quick saves no registers for it.
+/// The rest of `put_now`, lock entered: apart, so that what comes before it saves no registers for it.
+#[inline(never)]
+fn put_quickly<I: Send + 'static, M: Carries<I> + Send + 'static>(
+    chan: &Chan<Parcel<M>, Life>,
+    place: &mut Option<I>,
+) -> Sent {
+    if chan.quick(|state| state.put_quickly(place, Parcel::wrap)) {
+        Inlet::<I>::lock(chan).leave();
+        return Sent::Done;
+    }
+    put_and_wake(chan, place)
+}
+
+/// The rest of both, lock held.
 #[inline(never)]
 fn put_and_wake<I: Send + 'static, M: Carries<I> + Send + 'static>(
     chan: &Chan<Parcel<M>, Life>,

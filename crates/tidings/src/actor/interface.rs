@@ -1,6 +1,6 @@
 //! Actors whose messages are the methods of a trait (`#[tidings::interface]`).
 
-use std::future::Future;
+use std::future::{Future, Ready};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -9,7 +9,6 @@ use pin_project_lite::pin_project;
 use super::Builder;
 use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 use super::mailbox::Mailbox;
-use super::parcel::Part;
 use super::shared::{Shared, serve_with};
 
 /// Messages that an actor whose state is an `A` handles: those of an interface that it implements.
@@ -63,6 +62,25 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     /// ```
     fn dispatch(self, actor: &mut A) -> impl Future<Output = ()> + Send;
 
+    /// How it is handed over soonest.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn way(&self) -> Way {
+        Way::Any
+    }
+
+    /// As `dispatch`, of what goes this way: the future of the method itself.
+    #[doc(hidden)]
+    fn dispatch_first(self, actor: &mut A) -> impl Future<Output = ()> + Send {
+        goes_elsewhere((self, actor))
+    }
+
+    /// As `dispatch_first`, of the others.
+    #[doc(hidden)]
+    fn dispatch_second(self, actor: &mut A) -> impl Future<Output = ()> + Send {
+        goes_elsewhere((self, actor))
+    }
+
     /// Does it stand for a reentrant method?
     #[doc(hidden)]
     fn is_reentrant(&self) -> bool {
@@ -77,6 +95,21 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
             unreachable!("it is not reentrant");
         }
     }
+}
+
+/// How a message is handed to its method: by `dispatch`, or, if it is one-way, by one of two that have no match
+/// around it that the compiler could not see through.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Any,
+    First,
+    Second,
+}
+
+#[cold]
+fn goes_elsewhere<T>(_: T) -> Ready<()> {
+    unreachable!("it goes another way");
 }
 
 /// A typed reference: an [`ActorRef`], a [`Recipient`], or what `#[tidings::interface]` makes.
@@ -223,6 +256,91 @@ where
     Builder::new().start_with(make)
 }
 
+/// The future in which one message is handled: with the feature `tracing`, within a span, as a part of this.
+#[cfg(feature = "tracing")]
+macro_rules! in_span {
+    ($part:expr, $handled:expr) => {{
+        let part = $part;
+        let shown = part.trace().map(tracing::field::display);
+        let span = tracing::info_span!("message", trace = shown);
+        // A method that is no `async fn` may do something before it gives its future.
+        let handled = async move { $handled.await };
+        part.scope(tracing::Instrument::instrument(handled, span))
+    }};
+}
+/// Not by way of a function: that would move the future.
+#[cfg(not(feature = "tracing"))]
+macro_rules! in_span {
+    ($part:expr, $handled:expr) => {{
+        let _ = $part;
+        $handled
+    }};
+}
+pub(super) use in_span;
+
+/// Handles the messages of a mailbox, until the actor is to end. While messages flow, no future waits for them.
+macro_rules! serve {
+    ($actor:expr, $mailbox:expr) => {
+        while let Ok(message) = $mailbox.recv().await {
+            in_span!($mailbox.part(), message.dispatch($actor)).await;
+            while $mailbox.flows() {
+                let Some(message) = $mailbox.next_now() else {
+                    break;
+                };
+                let part = $mailbox.part();
+                match message.way() {
+                    Way::First => {
+                        Handled::new(in_span!(part, message.dispatch_first($actor)), false).await
+                    }
+                    Way::Second => {
+                        Handled::new(in_span!(part, message.dispatch_second($actor)), false).await
+                    }
+                    Way::Any => Handled::new(in_span!(part, message.dispatch($actor)), true).await,
+                }
+            }
+        }
+    };
+}
+
+pin_project! {
+    /// A message is handled: the first poll, mostly the only one, in the code of who awaits it, where it is known
+    /// what the future begins with.
+    struct Handled<F> {
+        #[pin]
+        future: F,
+        polled: bool,
+    }
+}
+
+impl<F: Future<Output = ()>> Handled<F> {
+    #[inline(always)]
+    fn new(future: F, polled: bool) -> Self {
+        Self { future, polled }
+    }
+
+    #[inline(never)]
+    fn later(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        self.project().future.poll(cx)
+    }
+}
+
+impl<F: Future<Output = ()>> Future for Handled<F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if self.polled {
+            return self.later(cx);
+        }
+        let this = self.project();
+        let polled = this.future.poll(cx);
+        if polled.is_pending() {
+            *this.polled = true;
+        }
+        polled
+    }
+}
+
 /// Handles one message after the other, until the actor is to end; gives the state back.
 ///
 /// This is all that [`start`] does with a mailbox. What an actor does when it starts, starts anew
@@ -308,9 +426,7 @@ where
             // In a box: actors without reentrant methods pay nothing for it.
             return Box::pin(serve_with(|_| actor, mailbox, |_| Ok(()))).await;
         }
-        while let Ok(message) = mailbox.recv().await {
-            in_span(mailbox.part(), message.dispatch(&mut actor)).await;
-        }
+        serve!(&mut actor, mailbox);
         actor
     }
 }
@@ -327,25 +443,8 @@ where
     M: Dispatch<A>,
 {
     async move {
-        while let Ok(message) = mailbox.recv().await {
-            in_span(mailbox.part(), message.dispatch(&mut actor)).await;
-        }
+        serve!(&mut actor, mailbox);
     }
-}
-
-/// One message is handled: with the feature `tracing`, within a span, as a part of this.
-#[inline(always)]
-pub(super) fn in_span(
-    part: Part,
-    handled: impl Future<Output = ()> + Send,
-) -> impl Future<Output = ()> + Send {
-    #[cfg(feature = "tracing")]
-    let handled = {
-        let shown = part.trace().map(tracing::field::display);
-        let span = tracing::info_span!("message", trace = shown);
-        tracing::Instrument::instrument(handled, span)
-    };
-    part.scope(handled)
 }
 
 pin_project! {

@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::hint::cold_path;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 
@@ -303,8 +304,9 @@ impl Life {
         self.deaf.store(true, Ordering::Relaxed);
     }
 
-    #[cold]
+    #[inline(always)]
     pub(super) fn goes_away(&self) {
+        cold_path();
         // RELAXED: a call cycle that is found nevertheless was there at a moment before.
         self.away.store(true, Ordering::Relaxed);
     }

@@ -27,7 +27,7 @@ const PASSED_KEPT: usize = 4;
 /// When it is dropped, usually because the actor's function has returned, what is still in it is
 /// dropped: dead letters, whose callers hear of it.
 pub struct Mailbox<M> {
-    chan: ReceiverRef<Parcel<M>, Life>,
+    pub(super) chan: ReceiverRef<Parcel<M>, Life>,
     /// The stash, then what `scan` passed over: older than all that is in the channel.
     #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
     passed: Option<Box<VecDeque<Parcel<M>>>>,
@@ -35,12 +35,22 @@ pub struct Mailbox<M> {
     stashed: u32,
     /// The next receive is one of `scan`, which has seen what it passed over.
     scans: bool,
-    /// A stop without delay was asked for.
-    stopped: bool,
-    /// A supervisor waits to hear that the actor has begun to take messages.
-    awaited: bool,
+    stage: Stage,
+    /// `scans`, `stage` or `passed` may say something: mostly none does.
+    pub(super) special: bool,
+    /// See `flows`.
+    pub(super) flows: bool,
     /// What the last message that was received is a part of.
     part: Part,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// A supervisor waits to hear that the actor has begun to take messages.
+    Awaited,
+    Up,
+    /// A stop without delay was asked for.
+    Stopped,
 }
 
 impl<M> Mailbox<M> {
@@ -50,8 +60,9 @@ impl<M> Mailbox<M> {
             passed: None,
             stashed: 0,
             scans: false,
-            stopped: false,
-            awaited: false,
+            stage: Stage::Up,
+            special: false,
+            flows: false,
             part: Part::default(),
         }
     }
@@ -59,7 +70,7 @@ impl<M> Mailbox<M> {
     /// The mailbox of a life that a supervisor starts.
     pub(super) fn of_child(chan: ReceiverRef<Parcel<M>, Life>) -> Self {
         let mut mailbox = Self::new(chan);
-        mailbox.awaited = true;
+        (mailbox.stage, mailbox.special) = (Stage::Awaited, true);
         mailbox
     }
 
@@ -71,10 +82,11 @@ impl<M> Mailbox<M> {
     /// The actor is ready to take messages.
     #[cold]
     pub(super) fn is_up(&mut self) {
-        if std::mem::take(&mut self.awaited)
-            && let Some(guardian) = self.chan.beside().guardian()
-        {
-            guardian.is_up();
+        if self.stage == Stage::Awaited {
+            self.stage = Stage::Up;
+            if let Some(guardian) = self.chan.beside().guardian() {
+                guardian.is_up();
+            }
         }
     }
 
@@ -84,7 +96,7 @@ impl<M> Mailbox<M> {
     }
 
     #[inline(always)]
-    fn chan(&self) -> &Chan<Parcel<M>, Life> {
+    pub(super) fn chan(&self) -> &Chan<Parcel<M>, Life> {
         &self.chan
     }
 
@@ -108,10 +120,9 @@ impl<M> Mailbox<M> {
     /// ```
     #[inline(always)]
     pub fn recv(&mut self) -> Recv<'_, M> {
-        if self.awaited {
-            self.is_up();
+        if self.special {
+            self.begin();
         }
-        self.scans = false;
         Recv {
             mailbox: self,
             slot: Slot::new(None),
@@ -120,25 +131,41 @@ impl<M> Mailbox<M> {
 
     /// As `recv`, without what `scan` passed over; a supervisor hears nothing of it.
     pub(super) fn fresh(&mut self) -> Recv<'_, M> {
-        self.scans = true;
+        (self.scans, self.special, self.flows) = (true, true, false);
         Recv {
             mailbox: self,
             slot: Slot::new(None),
         }
     }
 
+    /// A receive begins, and it is not as mostly.
+    #[cold]
+    fn begin(&mut self) {
+        self.is_up();
+        (self.scans, self.flows) = (false, false);
+        self.special = self.stage != Stage::Up
+            || self
+                .passed
+                .as_ref()
+                .is_some_and(|passed| !passed.is_empty());
+    }
+
     fn passed(&mut self) -> &mut VecDeque<Parcel<M>> {
+        self.special = true;
         self.passed.get_or_insert_default()
     }
 
-    /// Is there a message for this receive that `scan` passed over?
+    /// Does a receive go on without the channel? The actor is to stop, or there is a message for it that
+    /// `scan` passed over.
     #[inline(always)]
-    fn has_passed(&self) -> bool {
-        !self.scans
-            && self
-                .passed
-                .as_ref()
-                .is_some_and(|passed| passed.len() > self.stashed())
+    fn goes_on(&self) -> bool {
+        self.special && self.goes_on_specially()
+    }
+
+    #[cold]
+    fn goes_on_specially(&self) -> bool {
+        let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
+        self.stage == Stage::Stopped || !self.scans && passed > self.stashed()
     }
 
     /// The next message, if one is there.
@@ -372,7 +399,7 @@ impl<M> Mailbox<M> {
     }
 
     #[inline(always)]
-    fn open(&mut self, parcel: Parcel<M>) -> M {
+    pub(super) fn open(&mut self, parcel: Parcel<M>) -> M {
         self.part = parcel.part;
         parcel.message
     }
@@ -386,7 +413,7 @@ impl<M> Mailbox<M> {
     /// Mailbox locked: can a receive go on? Takes a message into its place.
     #[inline(always)]
     fn attempt(&self, place: &mut Option<Parcel<M>>, with: &mut Attempt) -> bool {
-        if self.chan.beside().is_signalled() || self.stopped || self.has_passed() {
+        if self.chan.beside().is_signalled() || self.goes_on() {
             return true;
         }
         match self
@@ -412,7 +439,9 @@ impl<M> Mailbox<M> {
     #[cold]
     fn take_rest(&mut self) -> Result<M, Ended> {
         while let Some(signal) = self.chan.beside().next_signal() {
-            self.stopped |= !matches!(signal, Signal::Stop(Stop::Drain));
+            if !matches!(signal, Signal::Stop(Stop::Drain)) {
+                (self.stage, self.special) = (Stage::Stopped, true);
+            }
             self.chan.beside().stop();
             match signal {
                 Signal::EndLife => continue,
@@ -421,7 +450,7 @@ impl<M> Mailbox<M> {
             }
             self.chan().close();
         }
-        if self.stopped {
+        if self.stage == Stage::Stopped {
             return Err(Ended);
         }
         let stashed = self.stashed();
@@ -472,17 +501,25 @@ impl<M> Event for Recv<'_, M> {
     slot_methods!(Side::Receiver, mailbox);
 
     #[inline(always)]
+    fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
+        let mailbox = &mut **self.project().mailbox;
+        if !mailbox.flows {
+            return None;
+        }
+        let parcel = mailbox.take_now();
+        mailbox.flows = parcel.is_some();
+        Some(Ok(mailbox.take_quickly(parcel?)))
+    }
+    #[inline(always)]
     fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
         let mailbox = &mut **self.project().mailbox;
         let life = mailbox.chan.beside();
-        if life.is_signalled() || mailbox.stopped || mailbox.has_passed() {
+        if mailbox.special || life.is_signalled() {
             return None;
         }
         let parcel = mailbox.chan().quick(State::take_quickly)?;
-        if !here::takes(life.id) {
-            life.goes_away();
-        }
-        Some(Ok(mailbox.open(parcel)))
+        mailbox.flows = true;
+        Some(Ok(mailbox.take_quickly(parcel)))
     }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
@@ -497,6 +534,7 @@ impl<M> Event for Recv<'_, M> {
             life.goes_away();
         }
         let got = this.slot.place().take();
+        this.mailbox.flows = false;
         this.mailbox.take(got)
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `actor_ref.rs` | references: strong, weak, narrowed |
 //! | `address.rs` | the counted pointer behind a narrowed reference |
-//! | `mailbox.rs` | receiving: messages and the control lane |
+//! | `mailbox.rs`, `flow.rs` | receiving: messages and the control lane |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
 //! | `streaming.rs` | answers of many parts |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
@@ -70,6 +70,7 @@ pub(crate) mod crowd;
 mod cycle;
 mod end;
 mod exit;
+mod flow;
 mod group;
 mod inspect;
 mod interface;
@@ -104,7 +105,7 @@ pub use cycle::Cycle;
 pub use exit::{Exit, IntoExit, refuse};
 pub use group::{Changes, Group};
 pub(crate) use inspect::{names_of_tasks, views};
-pub use interface::{Dispatch, OneOf, Reference, serve, start, start_with};
+pub use interface::{Dispatch, OneOf, Reference, Way, serve, start, start_with};
 pub use life::{Down, Overflow, Stop};
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};

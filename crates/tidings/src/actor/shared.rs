@@ -426,7 +426,8 @@ where
                 }
             };
             if message.is_reentrant() {
-                let handler = in_span(mailbox.part(), message.reenter(this.clone()));
+                let it = this.clone();
+                let handler = in_span!(mailbox.part(), message.reenter(it));
                 let handler = async move {
                     handler.await;
                     drop(guard);
@@ -435,7 +436,7 @@ where
             } else {
                 let mut state = this.lock("no handler has the state across an await");
                 let actor = state.as_mut().expect("it is made");
-                in_span(mailbox.part(), message.dispatch(actor)).await;
+                in_span!(mailbox.part(), message.dispatch(actor)).await;
                 drop((state, guard));
             }
         }

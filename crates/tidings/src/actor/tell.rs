@@ -22,10 +22,9 @@ pin_project! {
     pub struct Tell<'a, I> {
         inlet: &'a dyn Inlet<I>,
         message: Option<I>,
-        // What the attempt that ended the wait found; `None`: a partner gave it a place.
-        sent: Option<Sent>,
+        // Beside the waiter: what the attempt that ended the wait found; `None`: a partner gave it a place.
         #[pin]
-        slot: Slot<()>,
+        slot: Slot<Sent>,
     }
 }
 
@@ -35,7 +34,6 @@ impl<'a, I> Tell<'a, I> {
         Self {
             inlet,
             message: Some(message),
-            sent: None,
             slot: Slot::bare(),
         }
     }
@@ -89,10 +87,10 @@ impl<I> Tell<'_, I> {
     /// It did not go in at once: it has a place now, or never will.
     #[cold]
     fn finish_late(self: Pin<&mut Self>) -> Result<(), SendError<I>> {
-        let this = self.project();
+        let mut this = self.project();
         let message = this.message.take().expect("an unsent message");
-        let (sent, message) = match this.sent {
-            Some(sent) => (*sent, message),
+        let (sent, message) = match this.slot.as_mut().place().take() {
+            Some(sent) => (sent, message),
             None if this.slot.is_closed() => (Sent::Closed, message),
             None => match this.inlet.put_reserved(Some(message)) {
                 None => return Ok(()),
@@ -138,8 +136,9 @@ impl<I> Event for Tell<'_, I> {
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.project();
         let sent = this.inlet.put(this.message, attempt);
-        *this.sent = ends(*this.inlet, sent);
-        this.sent.map(|_| 0)
+        let sent = ends(*this.inlet, sent);
+        *this.slot.place() = sent;
+        sent.map(|_| 0)
     }
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         let this = self.project();
@@ -164,8 +163,8 @@ impl<I> Event for Tell<'_, I> {
         self.finish_late()
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
-        let this = self.project();
-        if this.sent.is_none() && !this.slot.is_closed() {
+        let mut this = self.project();
+        if this.slot.as_mut().place().is_none() && !this.slot.is_closed() {
             // It was given a place, which goes to the next; the message is dropped with the wait.
             this.inlet.put_reserved(None);
         }

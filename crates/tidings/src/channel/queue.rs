@@ -4,6 +4,7 @@
 //! of blocks from the slab, as many as its values fill: nothing is moved when it grows, a burst
 //! leaves nothing behind, and memory comes from the allocator only while a peak is new.
 
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 use crate::primitive::slab;
@@ -97,17 +98,41 @@ impl<T> Queue<T> {
     /// Appends a value.
     #[inline(always)]
     pub(super) fn push_back(&mut self, value: T) {
+        // Nothing panics here: no way is to be kept on which the value is dropped.
+        let value = ManuallyDrop::new(value);
         self.len += 1;
         if self.len == 1 {
-            self.first = Some(value);
+            // SAFETY: there is none: nothing is dropped.
+            unsafe { ptr::write(&raw mut self.first, Some(ManuallyDrop::into_inner(value))) };
             return;
         }
         if self.back == Self::LEN {
             self.grow();
         }
         // SAFETY: the tail is there, and its places from `back` on are free.
-        unsafe { Self::place(self.tail, self.back).write(value) };
+        unsafe { Self::place(self.tail, self.back).write(ManuallyDrop::into_inner(value)) };
         self.back += 1;
+    }
+
+    /// As `push_back` of what `wrap` makes of the value, behind others, if that takes no new block: nothing is
+    /// called. `false`: nothing has happened.
+    #[inline(always)]
+    pub(super) fn push_behind<I>(
+        &mut self,
+        value: &mut Option<I>,
+        wrap: impl FnOnce(I) -> T,
+    ) -> bool {
+        if self.len == 0 || self.back == Self::LEN {
+            return false;
+        }
+        let Some(value) = value.take() else {
+            return false;
+        };
+        // SAFETY: the tail is there, and its places from `back` on are free.
+        unsafe { Self::place(self.tail, self.back).write(wrap(value)) };
+        self.back += 1;
+        self.len += 1;
+        true
     }
 
     #[cold]
@@ -153,9 +178,9 @@ impl<T> Queue<T> {
             return self.first.take();
         }
         // SAFETY: there are values, the first of them is the one at `front`, and it is not read again.
-        let value = unsafe { Self::place(self.head, self.front).read() };
+        let value = ManuallyDrop::new(unsafe { Self::place(self.head, self.front).read() });
         self.taken(1);
-        Some(value)
+        Some(ManuallyDrop::into_inner(value))
     }
 
     /// So many values have been taken out of the head, which has as many.

@@ -30,6 +30,21 @@ impl<T> State<T> {
         true
     }
 
+    /// As `put_quickly`, if values are there already (so that nobody waits for one: I2), and a place behind them:
+    /// where nothing is called, not even for memory, the code is short, and saves no registers.
+    #[inline(always)]
+    pub(crate) fn put_behind<I>(
+        &mut self,
+        value: &mut Option<I>,
+        wrap: impl FnOnce(I) -> T,
+    ) -> bool {
+        if self.closed | self.noted || self.is_full() {
+            return false;
+        }
+        here::gave::<T>();
+        self.queue.push_behind(value, wrap)
+    }
+
     /// As `try_recv`, if a value has only to be taken out of the queue: nobody waits to send one, and nothing
     /// is noted. `None`: nothing has happened.
     #[inline(always)]

@@ -232,8 +232,8 @@ impl<T> Slot<T> {
     }
 }
 
-impl Slot<()> {
-    /// A slot that waits for a place in a channel of whatever values.
+impl<T> Slot<T> {
+    /// A slot that waits for a place in a channel of whatever values: what it has beside is its owner's alone.
     #[inline(always)]
     pub(crate) fn bare() -> Self {
         Self {

@@ -201,6 +201,17 @@ pub(crate) fn spend_budget() -> bool {
     current::worker().is_none_or(|worker| worker.spend() || worker.goes_on())
 }
 
+/// As `spend_budget`, where a seam would decide, or others are to go first: `false`, and nothing is spent.
+#[inline(always)]
+pub(crate) fn spend_quickly() -> bool {
+    current::worker().is_none_or(|worker| worker.spend() || worker.unspend())
+}
+
+/// What `spend_quickly` has spent is back: there was nothing to do.
+pub(crate) fn unspend() {
+    let _: Option<bool> = current::worker().map(|worker| worker.unspend());
+}
+
 /// As `spend_budget`, for what is tried anew at every poll: a seam is not asked, who could otherwise
 /// say at every poll that the last of several is to wait.
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]

@@ -263,6 +263,13 @@ impl Worker {
         left != 0
     }
 
+    /// What `spend` has taken is back.
+    #[cold]
+    pub(super) fn unspend(&self) -> bool {
+        self.budget.set(self.budget.get().wrapping_add(1));
+        false
+    }
+
     #[inline(always)]
     fn seam(&self) -> Option<&RefCell<Box<dyn Seam>>> {
         self.seam.as_ref().filter(|_| HOOKS)

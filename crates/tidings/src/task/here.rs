@@ -82,6 +82,11 @@ pub(crate) fn again() {
 }
 
 #[inline(always)]
+fn hands() -> u8 {
+    here(|here| here.hands.get())
+}
+
+#[inline(always)]
 pub(crate) fn note(hands: u8) {
     here(|here| here.hands.set(here.hands.get() | hands));
 }
@@ -90,17 +95,22 @@ pub(crate) fn note(hands: u8) {
 #[inline(always)]
 pub(crate) fn gave<T>() {
     if const { std::mem::needs_drop::<T>() } {
-        note(GAVE);
+        // Mostly it is noted already: a store is dearer than a look.
+        if hands() & GAVE == 0 {
+            note(GAVE);
+        }
     }
 }
 
 /// An actor takes a message: what it did with the one before is over. `false`: this is not its poll.
 #[inline(always)]
 pub(crate) fn takes(actor: u64) -> bool {
-    here(|here| {
-        here.hands.set(here.hands.get() & FOREIGN | TOOK);
-        here.actor.get() == actor
-    })
+    let hands = hands();
+    // Mostly the message before has left nothing.
+    if hands & !FOREIGN != TOOK {
+        here(|here| here.hands.set(hands & FOREIGN | TOOK));
+    }
+    self::actor() == actor
 }
 
 /// The dispatch answers.

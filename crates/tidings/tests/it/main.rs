@@ -15,6 +15,7 @@ mod channel;
 mod cycle;
 mod deadlock;
 mod event;
+mod flow;
 mod foreign;
 mod handler;
 mod hands;
