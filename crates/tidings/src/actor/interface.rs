@@ -264,7 +264,7 @@ macro_rules! in_span {
         let shown = part.trace().map(tracing::field::display);
         let span = tracing::info_span!("message", trace = shown);
         // A method that is no `async fn` may do something before it gives its future.
-        let handled = async move { $handled.await };
+        let handled = async { $handled.await };
         part.scope(tracing::Instrument::instrument(handled, span))
     }};
 }
