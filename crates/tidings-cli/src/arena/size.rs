@@ -219,27 +219,32 @@ fn defaults(id: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
 /// The sizes `k` at which a variant of `growth` is looked at, and the operations.
 fn growth(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
     const TIMES: [i64; 4] = [1000, 10_000, 100_000, 1_000_000];
-    let (ladder, quick, standard) = match variant {
-        // Many operations for each waiter: making it costs more than one.
-        "waiters" => ([1, 100, 10_000, 100_000], 200_000, 2_000_000),
-        "branches" => ([2, 10, 100, 1000], 1000, 20_000),
-        "payload" => ([8, 64, 512, 4096], 30_000, 300_000),
-        _ => (TIMES, 100_000, 1_000_000),
+    const TASKS: [i64; 5] = [1000, 10_000, 100_000, 1_000_000, 10_000_000];
+    const WAITERS: [i64; 5] = [1, 100, 10_000, 100_000, 1_000_000];
+    // `each`: operations for each of the k, at least. Making a waiter costs more than one.
+    let (ladder, each, quick, standard): (&[i64], _, _, _) = match variant {
+        "tasks" => (&TASKS, 1, 100_000, 1_000_000),
+        "waiters" => (&WAITERS, 20, 200_000, 2_000_000),
+        "branches" => (&[2, 10, 100, 1000], 1, 1000, 20_000),
+        "payload" => (&[8, 64, 512, 4096], 1, 30_000, 300_000),
+        _ => (&TIMES, 1, 100_000, 1_000_000),
     };
-    let n = match profile {
-        Profile::Smoke => 997,
-        Profile::Quick => quick,
-        Profile::Standard => standard,
-    };
-    let looked = match profile {
-        Profile::Smoke => &ladder[..2],
+    let (looked, n) = match profile {
+        Profile::Smoke => (&ladder[..2], 997),
         // More would be there than there are operations.
-        Profile::Quick => &ladder[..3],
-        Profile::Standard => &ladder[..],
+        Profile::Quick => (&ladder[..3], quick),
+        Profile::Standard => (ladder, standard),
+    };
+    let n = |k| {
+        if profile == Profile::Smoke {
+            n
+        } else {
+            n.max(k * each)
+        }
     };
     looked
         .iter()
-        .map(|k| vec![("k", Value::Number(*k)), ("n", Value::Number(n))])
+        .map(|&k| vec![("k", Value::Number(k)), ("n", Value::Number(n(k)))])
         .collect()
 }
 
@@ -375,6 +380,14 @@ mod tests {
             [2, 10, 100, 1000]
         );
         assert_eq!(looked("growth/payload", Profile::Smoke), [8, 64]);
+        // Of each there are enough operations.
+        for (id, k, n) in [
+            ("growth/tasks", 10_000_000, 10_000_000),
+            ("growth/waiters", 1_000_000, 20_000_000),
+        ] {
+            let rows = sizes(&cell(id), Profile::Standard, 2, &[]);
+            assert_eq!(rows.last().unwrap(), &[("k", k), ("n", n)]);
+        }
         let change = parse_override("growth.k=4096").expect("valid");
         let rows = sizes(&cell("growth/payload"), Profile::Smoke, 2, &[change]);
         assert_eq!(rows, [[("k", 4096), ("n", 997)]]);
