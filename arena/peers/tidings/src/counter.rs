@@ -6,7 +6,7 @@ use tidings::channel::oneshot::{self, oneshot};
 use tidings::{JoinHandle, Receiver, Sender, bounded, channel, unbounded};
 
 use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, repeat, within};
-use crate::pingpong::{Give, Tell, Way};
+use crate::pingpong::GONE;
 
 /// What every message adds.
 pub(crate) const STEP: i64 = 100;
@@ -37,18 +37,19 @@ async fn count(inbox: Receiver<Message>) {
     }
 }
 
-async fn ask<W: Way>(inbox: &Sender<Message>) -> Result<i64, Fault> {
+async fn ask(inbox: &Sender<Message>) -> Result<i64, Fault> {
     let (answer, sum) = oneshot();
-    W::send(inbox, Message::GetAndReset(answer)).await;
+    let asked = inbox.send(Message::GetAndReset(answer)).await;
+    assert!(asked.is_ok(), "{GONE}");
     Ok(sum.await?)
 }
 
 /// Gives how often it sent. Awaited sends do not wait if the channel is unbounded, but let the
 /// counter have its turn: a producer that never yields would queue all it sends.
-async fn produce<W: Way>(inbox: Sender<Message>, n: i64) -> i64 {
+async fn produce(inbox: Sender<Message>, n: i64) -> i64 {
     let mut sent = 0;
     while sent < n {
-        W::send(&inbox, Message::Add(STEP)).await;
+        assert!(inbox.send(Message::Add(STEP)).await.is_ok(), "{GONE}");
         sent += 1;
     }
     sent
@@ -64,18 +65,18 @@ pub(crate) async fn sent_by(producers: Vec<JoinHandle<i64>>) -> Result<i64, Faul
 }
 
 /// One question after all producers have ended.
-async fn once<W: Way>(
+async fn once(
     p: Params,
     make: fn() -> (Sender<Message>, Receiver<Message>),
 ) -> Result<Counts, Fault> {
     let (tx, rx) = make();
     tidings::spawn(count(rx));
-    let producers = (0..p.P).map(|_| tidings::spawn(produce::<W>(tx.clone(), p.n)));
+    let producers = (0..p.P).map(|_| tidings::spawn(produce(tx.clone(), p.n)));
     let msgs = sent_by(producers.collect()).await?;
     Ok(Counts {
         msgs,
         units: p.P + 1,
-        check: ask::<W>(&tx).await?,
+        check: ask(&tx).await?,
     })
 }
 
@@ -84,11 +85,11 @@ async fn ask_each(p: Params) -> Result<Counts, Fault> {
     let (tx, rx) = unbounded();
     tidings::spawn(count(rx));
     let producer = |tx: Sender<Message>| async move {
-        let msgs = produce::<Give>(tx.clone(), p.n).await;
+        let msgs = produce(tx.clone(), p.n).await;
         Ok::<_, Fault>(Counts {
             msgs,
             units: 1,
-            check: ask::<Tell>(&tx).await?,
+            check: ask(&tx).await?,
         })
     };
     let producers: Vec<_> = (0..p.P)
@@ -128,7 +129,7 @@ async fn from_threads(p: Params) -> Result<Counts, Fault> {
     Ok(Counts {
         msgs,
         units: p.P + 1,
-        check: ask::<Tell>(&tx).await?,
+        check: ask(&tx).await?,
     })
 }
 
@@ -164,12 +165,10 @@ where
 
 pub(crate) fn cells() -> Cells {
     plain([
-        ("counter/send", |p, _| {
-            cell(p, |p| once::<Give>(p, unbounded))
-        }),
-        ("counter/give", |p, _| cell(p, |p| once::<Give>(p, channel))),
+        ("counter/send", |p, _| cell(p, |p| once(p, unbounded))),
+        ("counter/give", |p, _| cell(p, |p| once(p, channel))),
         ("counter/bounded-1024", |p, _| {
-            cell(p, |p| once::<Give>(p, || bounded(1024)))
+            cell(p, |p| once(p, || bounded(1024)))
         }),
         ("counter/ask-each", |p, _| cell(p, ask_each)),
         ("counter/threads", |p, _| cell(p, from_threads)),
