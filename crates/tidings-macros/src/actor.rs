@@ -83,22 +83,20 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
         let handled = quote!(#tidings::actor::Dispatch::#method(message, actor));
         one_of(&tidings, index, n, handled)
     };
-    let (dispatch, first) = (format_ident!("dispatch"), format_ident!("dispatch_first"));
-    let all = (0..names.len()).map(|index| future(index, names.len(), &dispatch));
-    // The ways of one-way messages, each with a future that chooses among fewer.
+    let all = (0..names.len()).map(|index| future(index, names.len(), &format_ident!("dispatch")));
+    // The ways of messages, each with a future that chooses among fewer.
+    let first = names.len().div_ceil(2);
     let ways = [
-        0..names.len().div_ceil(2),
-        names.len().div_ceil(2)..names.len(),
+        ("dispatch_first", "dispatch_first", 0..first),
+        ("dispatch_second", "dispatch_first", first..names.len()),
+        ("answer_first", "answer_first", 0..first),
+        ("answer_second", "answer_first", first..names.len()),
     ];
-    let one_way = ways.clone().map(|way| {
+    let one_way = ways.into_iter().filter(|(_, _, way)| !way.is_empty());
+    let one_way = one_way.map(|(method, of_interface, way)| {
+        let (method, of_interface) = (format_ident!("{method}"), format_ident!("{of_interface}"));
         let (names, n) = (&names[way.clone()], way.len());
-        let futures = (0..n).map(|index| future(index, n, &first));
-        quote!(#(Self::#names(message) => #futures,)*)
-    });
-    let one_way = ["First", "Second"].into_iter().zip(one_way).zip(ways);
-    let one_way = one_way.filter(|(_, way)| !way.is_empty());
-    let one_way = one_way.map(|((way, arms), _)| {
-        let method = format_ident!("dispatch_{}", way.to_lowercase());
+        let futures = (0..n).map(|index| future(index, n, &of_interface));
         quote! {
             #[inline(always)]
             fn #method(
@@ -106,16 +104,20 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                 actor: &mut #ident #types,
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
                 match self {
-                    #arms
+                    #(Self::#names(message) => #futures,)*
                     #[allow(unreachable_patterns)]
                     _ => ::core::unreachable!("it goes another way"),
                 }
             }
         }
     });
-    let goes = (0..names.len()).map(|index| match index < names.len().div_ceil(2) {
+    let goes = (0..names.len()).map(|index| match index < first {
         true => quote!(#tidings::actor::Way::First),
         false => quote!(#tidings::actor::Way::Second),
+    });
+    let answers = (0..names.len()).map(|index| match index < first {
+        true => quote!(#tidings::actor::Way::AnswerFirst),
+        false => quote!(#tidings::actor::Way::AnswerSecond),
     });
     let message_doc = format!("The messages of all interfaces of [`{ident}`].");
     let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
@@ -156,6 +158,7 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                     #(Self::#names(message) => {
                         match #tidings::actor::Dispatch::<#ident #types>::way(message) {
                             #tidings::actor::Way::First => #goes,
+                            #tidings::actor::Way::AnswerFirst => #answers,
                             _ => #tidings::actor::Way::Any,
                         }
                     })*

@@ -28,7 +28,7 @@ pub(crate) struct Method {
     /// `None`: one-way.
     pub(crate) reply: Option<Type>,
     /// It takes the `Reply` itself, and answers when it likes.
-    answers: bool,
+    pub(crate) answers: bool,
     /// It takes `this: Shared<Self>`.
     reentrant: bool,
     /// As it stands in the trait.
@@ -301,7 +301,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         methods.iter().partition(|method| method.reentrant);
     let arms = exclusive
         .iter()
-        .map(|method| arm(ident, method, &quote!(actor), in_time.as_ref()));
+        .map(|method| arm(tidings, ident, method, &quote!(actor), in_time.as_ref()));
     let refused_arms = reentrant.iter().map(|method| {
         let (configured, variant) = (method.configured(), &method.variant);
         let text = format!(
@@ -317,7 +317,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         });
         let arms = reentrant
             .iter()
-            .map(|method| arm(ident, method, &quote!(this), in_time.as_ref()));
+            .map(|method| arm(tidings, ident, method, &quote!(this), in_time.as_ref()));
         quote! {
             const REENTRANT: bool = true;
             fn is_reentrant(&self) -> bool {
@@ -336,7 +336,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
             }
         }
     });
-    let one_way = one_way(tidings, ident, &exclusive);
+    let one_way = one_way(tidings, remote, ident, &exclusive);
     let mut dispatch = generics.clone();
     let item_types = item.generics.split_for_impl().1;
     dispatch
@@ -406,6 +406,7 @@ fn travels(tidings: &Path, remote: bool, generics: &Generics, methods: &[Method]
 /// Takes a message apart and hands it to its method; `first` is the state, or a way to it. What
 /// `in_time` takes the reply of is not handed to it.
 fn arm(
+    tidings: &Path,
     interface: &Ident,
     method: &Method,
     first: &TokenStream,
@@ -423,8 +424,8 @@ fn arm(
     } else if method.reply.is_some() {
         quote! {
             reply.is_held();
-            let answer = #interface::#name(#first, #(#arguments,)*).await;
-            reply.answer(answer);
+            let answer = #interface::#name(#first, #(#arguments,)*);
+            #tidings::actor::Answering::new(reply, answer).await;
         }
     } else {
         quote!(#interface::#name(#first, #(#arguments,)*).await;)

@@ -6,51 +6,78 @@ use syn::{Ident, Path};
 
 use crate::interface::Method;
 
-/// What handles one-way messages: the method's own future, without a match around it. Not of methods that the
-/// configuration may leave out: the type of the whole would depend on it.
+/// What handles messages: the method's own future, without a match around it. Not of methods that the
+/// configuration may leave out: the type of the whole would depend on it. Those that are answered by what they return
+/// go another way than the one-way ones.
 pub(crate) fn one_way(
     tidings: &Path,
+    remote: bool,
     interface: &Ident,
     methods: &[&Method],
-) -> Option<TokenStream> {
-    let methods: Vec<_> = methods
-        .iter()
-        .filter(|method| method.reply.is_none() && method.configured().next().is_none())
-        .collect();
-    let variants = methods.iter().map(|method| &method.variant);
-    let one_ways = quote!(#(Self::#variants(..))|*);
-    let arms = methods.iter().enumerate().map(|(index, method)| {
-        let (name, variant) = (&method.name, &method.variant);
-        let arguments: Vec<_> = (0..method.arguments.len())
-            .map(|n| format_ident!("argument_{n}"))
-            .collect();
-        let future = quote!(#interface::#name(actor, #(#arguments),*));
-        let future = one_of(tidings, index, methods.len(), future);
-        quote!(Self::#variant(#(#arguments),*) => #future,)
+) -> TokenStream {
+    let methods = || {
+        let methods = methods.iter().copied();
+        methods.filter(|method| method.configured().next().is_none())
+    };
+    let one_way: Vec<_> = methods().filter(|method| method.reply.is_none()).collect();
+    // The reply of a remote interface may be taken from its method (`in_time`).
+    let answered = methods().filter(|method| method.reply.is_some() && !method.answers && !remote);
+    let answered: Vec<_> = answered.collect();
+    let ways = [
+        ("First", "dispatch_first", &one_way),
+        ("AnswerFirst", "answer_first", &answered),
+    ];
+    let ways = ways
+        .into_iter()
+        .filter(|(_, _, methods)| !methods.is_empty());
+    let goes = ways.clone().map(|(way, _, methods)| {
+        let (way, variants) = (format_ident!("{way}"), methods.iter().map(|m| &m.variant));
+        quote!(#(Self::#variants(..))|* => #tidings::actor::Way::#way,)
     });
-    (!methods.is_empty()).then(|| {
+    let dispatches = ways.map(|(_, name, methods)| {
+        let name = format_ident!("{name}");
+        let arms = methods.iter().enumerate().map(|(index, method)| {
+            let (name, variant) = (&method.name, &method.variant);
+            let arguments: Vec<_> = (0..method.arguments.len())
+                .map(|n| format_ident!("argument_{n}"))
+                .collect();
+            let mut future = quote!(#interface::#name(actor, #(#arguments),*));
+            let reply = method.reply.as_ref().map(|_| quote!(reply));
+            if reply.is_some() {
+                future = quote!({
+                    reply.is_held();
+                    let answer = #future;
+                    #tidings::actor::Answering::new(reply, answer)
+                });
+            }
+            let future = one_of(tidings, index, methods.len(), future);
+            quote!(Self::#variant(#(#arguments,)* #reply) => #future,)
+        });
         quote! {
             #[inline(always)]
-            fn way(&self) -> #tidings::actor::Way {
-                match self {
-                    #one_ways => #tidings::actor::Way::First,
-                    #[allow(unreachable_patterns)]
-                    _ => #tidings::actor::Way::Any,
-                }
-            }
-            #[inline(always)]
-            fn dispatch_first(
+            fn #name(
                 self,
                 actor: &mut TidingsActor,
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
                 match self {
                     #(#arms)*
                     #[allow(unreachable_patterns)]
-                    _ => ::core::unreachable!("it is not one-way"),
+                    _ => ::core::unreachable!("it goes another way"),
                 }
             }
         }
-    })
+    });
+    quote! {
+        #[inline(always)]
+        fn way(&self) -> #tidings::actor::Way {
+            match self {
+                #(#goes)*
+                #[allow(unreachable_patterns)]
+                _ => #tidings::actor::Way::Any,
+            }
+        }
+        #(#dispatches)*
+    }
 }
 
 /// A future as that with this index of `n`, which are the leaves of a tree.

@@ -103,6 +103,9 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
             lock.leave();
             return Sent::Done;
         }
+        if self.quick(|state| state.is_awaited()) {
+            return put_and_wake(self, place);
+        }
         put_quickly(self, place)
     }
 

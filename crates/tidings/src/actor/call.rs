@@ -39,21 +39,42 @@ pin_project! {
         inlet: &'a dyn Inlet<I>,
         // The request, until the event is performed.
         message: Option<I>,
-        // The request, while it waits for a place.
         #[pin]
-        request: Option<Sync<Tell<'a, I>>>,
+        rest: Rest<'a, I>,
         #[pin]
         answer: Answer<R>,
-        // Why the request could not be sent.
-        failed: Option<Box<CallError>>,
-        // How long it waits, if it is not to wait for ever: the handler can know.
-        timeout: Option<Duration>,
-        // How many messages had come to the mailbox before the request.
-        ticket: u64,
-        // Nothing but the answer ends the wait.
-        alone: bool,
+        // Of the call of an actor, once it is performed.
+        by_an_actor: Option<ByAnActor>,
     }
 }
+
+pin_project! {
+    /// What most calls have none of: one tag is all that they write of it.
+    #[project = RestProjection]
+    #[project_replace = RestReplaced]
+    enum Rest<'a, I> {
+        Nothing,
+        // How long it waits, if it is not to wait for ever: the handler can know. Until it is performed.
+        Timeout { duration: Duration },
+        // The request, while it waits for a place.
+        Request { #[pin] request: Sync<Tell<'a, I>> },
+        // Why the request could not be sent.
+        Failed { why: Box<CallError> },
+    }
+}
+
+#[derive(Clone, Copy)]
+struct ByAnActor {
+    /// How many messages had come to the mailbox before the request; none as high if it is not there yet.
+    ticket: u64,
+    /// Nothing but the answer ends the wait.
+    alone: bool,
+}
+
+const NOT_SENT: ByAnActor = ByAnActor {
+    ticket: u64::MAX,
+    alone: false,
+};
 
 impl<'a, I, R> Call<'a, I, R> {
     #[inline]
@@ -65,12 +86,9 @@ impl<'a, I, R> Call<'a, I, R> {
         Self {
             inlet,
             message: Some(make(Reply::new(sender))),
-            request: None,
+            rest: Rest::Nothing,
             answer: receiver.into_recv(),
-            failed: None,
-            timeout: None,
-            ticket: u64::MAX,
-            alone: false,
+            by_an_actor: None,
         }
     }
 
@@ -93,7 +111,7 @@ impl<'a, I, R> Call<'a, I, R> {
         mut self,
         duration: Duration,
     ) -> impl Event<Output = Result<R, CallError>, Lost = ()> + use<'a, I, R> {
-        self.timeout = Some(duration);
+        self.rest = Rest::Timeout { duration };
         Event::timeout(self, duration).map(|answer| answer.unwrap_or(Err(CallError::Timeout)))
     }
 
@@ -110,28 +128,44 @@ impl<'a, I, R> Call<'a, I, R> {
         this.inlet.lock().lock();
         let sent = this.inlet.put(this.message, &mut attempt);
         // Its own place is the last.
-        *this.ticket = this.inlet.come().wrapping_sub(1);
+        let ticket = this.inlet.come().wrapping_sub(1);
         this.inlet.lock().unlock();
         if let Some(waker) = attempt.waker.take() {
             task::wake_now(waker);
         }
         if this.message.is_some() {
-            *this.ticket = u64::MAX;
             self.not_yet(sent);
+        } else {
+            this.by_an_actor.get_or_insert(NOT_SENT).ticket = ticket;
         }
         here::here(|here| here.hands.set(hands));
     }
 
+    #[inline(always)]
+    fn failed(&self) -> bool {
+        matches!(self.rest, Rest::Failed { .. })
+    }
+
+    #[inline(always)]
+    fn waits_for_a_place(&self) -> bool {
+        matches!(self.rest, Rest::Request { .. })
+    }
+
     #[cold]
     fn failure(self: Pin<&mut Self>) -> CallError {
-        *self.project().failed.take().expect("it has failed")
+        match self.project().rest.project_replace(Rest::Nothing) {
+            RestReplaced::Failed { why } => *why,
+            _ => unreachable!("it has failed"),
+        }
     }
 
     /// Before the request goes out: lets its handler know by when the answer is wanted.
     fn tell_deadline(self: Pin<&mut Self>) {
-        let this = self.project();
-        if let Some(timeout) = *this.timeout {
-            this.answer.set_deadline(Instant::now() + timeout);
+        let mut this = self.project();
+        if let RestProjection::Timeout { duration } = this.rest.as_mut().project() {
+            let deadline = Instant::now() + *duration;
+            this.answer.set_deadline(deadline);
+            this.rest.set(Rest::Nothing);
         }
     }
 
@@ -142,9 +176,11 @@ impl<'a, I, R> Call<'a, I, R> {
         let request = this.message.take().expect("an event is performed once");
         if sent == Sent::Full && this.inlet.waits() {
             let tell = Tell::new(*this.inlet, request);
-            this.request.set(Some(tell.into_future()));
+            let request = tell.into_future();
+            this.rest.set(Rest::Request { request });
         } else if let Err(error) = unsent(*this.inlet, sent, request) {
-            *this.failed = Some(Box::new(CallError::unsent(&error)));
+            let why = Box::new(CallError::unsent(&error));
+            this.rest.set(Rest::Failed { why });
         }
     }
 
@@ -152,17 +188,19 @@ impl<'a, I, R> Call<'a, I, R> {
     #[cold]
     fn push(self: Pin<&mut Self>, waker: &Waker) {
         let mut this = self.project();
-        let Some(request) = this.request.as_mut().as_pin_mut() else {
+        let RestProjection::Request { request } = this.rest.as_mut().project() else {
             return;
         };
         // It is one wait, with that for the answer; and see `request`.
         let (hands, waits) = here::here(|here| (here.hands.get(), here.waits.get()));
         if let Poll::Ready(sent) = request.poll(&mut Context::from_waker(waker)) {
-            this.request.set(None);
-            if let Err(error) = sent {
+            this.rest.set(match sent {
+                Ok(()) => Rest::Nothing,
                 // Its request is dropped with its reply, which ends the wait for the answer.
-                *this.failed = Some(Box::new(CallError::unsent(&error)));
-            }
+                Err(error) => Rest::Failed {
+                    why: Box::new(CallError::unsent(&error)),
+                },
+            });
         }
         here::here(|here| {
             here.hands.set(hands);
@@ -174,21 +212,24 @@ impl<'a, I, R> Call<'a, I, R> {
     fn settle(mut self: Pin<&mut Self>, waker: &Waker) {
         let verdict = cycle::verdict();
         if verdict == Verdict::Refuse {
-            let this = self.project();
-            *this.failed = Some(Box::new(CallError::Cycle(cycle::refused())));
+            let mut this = self.project();
+            let why = Box::new(CallError::Cycle(cycle::refused()));
             // Not executed, if it was held back; its reply is dropped with it, and is nobody's.
             let hands = here::here(|here| here.hands.get());
             drop(this.message.take());
+            this.rest.set(Rest::Failed { why });
             here::here(|here| here.hands.set(hands));
             return;
         }
-        let alone = self.alone && task::is_ours(waker);
+        let by = self.by_an_actor.unwrap_or(NOT_SENT);
+        let alone = by.alone && task::is_ours(waker);
         if self.message.is_some() && (verdict == Verdict::Send || !alone) {
             self.as_mut().request();
         }
         self.as_mut().push(waker);
-        if alone && self.failed.is_none() {
-            let ticket = self.message.is_none().then_some(self.ticket);
+        if alone && !self.failed() {
+            let by = self.by_an_actor.unwrap_or(NOT_SENT);
+            let ticket = self.message.is_none().then_some(by.ticket);
             cycle::waits_for(self.inlet.life(), ticket);
         }
     }
@@ -201,7 +242,7 @@ impl<I, R> Event for Call<'_, I, R> {
 
     #[inline(always)]
     fn prepare(mut self: Pin<&mut Self>) {
-        if self.timeout.is_some() {
+        if matches!(self.rest, Rest::Timeout { .. }) {
             self.as_mut().tell_deadline();
         }
         #[cfg(feature = "tracing")]
@@ -239,7 +280,7 @@ impl<I, R> Event for Call<'_, I, R> {
     }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        if self.failed.is_some() {
+        if self.failed() {
             return Some(0);
         }
         self.answer().attempt(attempt)
@@ -248,8 +289,11 @@ impl<I, R> Event for Call<'_, I, R> {
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.as_mut().answer().enrol(enrol);
         let by_an_actor = here::actor() != 0;
-        if by_an_actor || self.request.is_some() {
-            *self.as_mut().project().alone = enrol.is_alone();
+        if by_an_actor {
+            let this = self.as_mut().project();
+            this.by_an_actor.get_or_insert(NOT_SENT).alone = enrol.is_alone();
+        }
+        if by_an_actor || self.waits_for_a_place() {
             enrol.has_due();
         }
     }
@@ -260,7 +304,7 @@ impl<I, R> Event for Call<'_, I, R> {
         } else {
             self.as_mut().push(waker);
         }
-        self.failed.is_some().then_some(0)
+        self.failed().then_some(0)
     }
     fn rewake(self: Pin<&mut Self>, waker: &Waker) {
         self.push(waker);
@@ -268,16 +312,16 @@ impl<I, R> Event for Call<'_, I, R> {
     #[inline(always)]
     fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.as_mut().answer().withdraw(winner, locked);
-        if !locked && winner.is_none() && self.request.is_some() {
+        if !locked && winner.is_none() && self.waits_for_a_place() {
             // Not later than the wait: a request that nobody will wait for must not go out.
-            self.project().request.set(None);
+            self.project().rest.set(Rest::Nothing);
         }
     }
     #[inline]
     fn finish(mut self: Pin<&mut Self>, branch: u32) -> Self::Output {
         // What was in the request may be anywhere now.
         here::note(here::GAVE);
-        if self.failed.is_some() {
+        if self.failed() {
             return Err(self.failure());
         }
         match self.as_mut().answer().finish(branch) {

@@ -293,7 +293,6 @@ pub(super) fn begin(life: &Life) {
         here.actor.set(life.id);
         here.hands.set(life.hands());
         here.waits.set(0);
-        here.callee.set(0);
     });
 }
 
@@ -303,14 +302,41 @@ pub(super) fn begin(life: &Life) {
 pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) -> bool {
     let life = actor.beside();
     let waits_for = here(|here| {
-        let alone = here.actor.replace(0) == life.id;
-        here.verdict.set(Verdict::Wait);
-        // If another actor was polled inside of this poll, nothing is known of it.
-        let hands = if alone { here.hands.get() } else { FOREIGN };
-        life.set_hands(hands);
-        if alone { here.callee.get() } else { 0 }
+        here.actor.set(0);
+        // Mostly these say so already: a look is cheaper than a store.
+        if here.verdict.get() != Verdict::Wait {
+            here.verdict.set(Verdict::Wait);
+        }
+        let hands = here.hands.get();
+        if life.hands() != hands {
+            life.set_hands(hands);
+        }
+        here.callee.get() != 0
     });
-    pending && waits_for != 0 && look(&**actor, &|| Entry::new(actor.downgrade()))
+    waits_for && ends_waiting(actor, pending)
+}
+
+/// As `end`, of a poll in which a call began to wait.
+#[inline(never)]
+fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) -> bool {
+    let again = pending && look(&**actor, &|| Entry::new(actor.downgrade()));
+    here(|here| here.callee.set(0));
+    again
+}
+
+/// Polls an actor inside of the poll of another one, of which nothing is known from then on.
+#[cold]
+pub(super) fn within<R>(poll: impl FnOnce() -> R) -> R {
+    let outer = here(|here| {
+        here.callee.set(0);
+        here.actor.replace(0)
+    });
+    let result = poll();
+    here(|here| {
+        here.actor.set(outer);
+        here.hands.set(FOREIGN);
+    });
+    result
 }
 
 /// The poll of an actor has left a call waiting. `true`: that has something to do.

@@ -1,10 +1,9 @@
 //! Why an actor ended, and what the messages it leaves unanswered say of it.
 
 use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::error::Error;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::call::CallError;
 use crate::primitive::thread::panicking;
@@ -148,9 +147,6 @@ pub fn refuse<M>(message: M, why: impl Into<Box<dyn Error + Send + Sync>>) {
 thread_local! {
     /// What to tell the callers whose requests this thread drops at this moment.
     static WHY: RefCell<Option<CallError>> = const { RefCell::new(None) };
-    /// A handler runs on this thread. Apart from what it may leave, which costs a look at whether
-    /// the thread is ending.
-    static HANDLING: Cell<bool> = const { Cell::new(false) };
     /// Replies that its panic dropped. They are answered once the panic is known.
     static UNANSWERED: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
@@ -177,14 +173,21 @@ impl<A: Answer + 'static> Unanswered<A> {
 
 impl<A: Answer> Unanswered<A> {
     pub(super) fn get(&self) -> &A {
-        self.0.as_ref().expect("only `take` takes it")
+        self.0.as_ref().expect("it is not taken yet")
     }
 
     /// To answer it.
+    #[inline(always)]
     pub(super) fn take(mut self) -> A {
         // Whose it is, nobody knows.
         here::note(here::GAVE);
-        self.0.take().expect("only this takes it")
+        self.take_noted()
+    }
+
+    /// As `take`, noted already.
+    #[inline(always)]
+    pub(super) fn take_noted(&mut self) -> A {
+        self.0.take().expect("it is taken once")
     }
 }
 
@@ -203,7 +206,7 @@ fn unanswered<A: Answer>(reply: A) {
     match current() {
         Some(why) => reply.answer(why),
         // Once the panic is known.
-        None if panicking() && HANDLING.with(Cell::get) => {
+        None if panicking() && here::actor() != 0 => {
             keep(Box::new(move |why| reply.answer(why)));
         }
         None => drop(reply),
@@ -240,17 +243,8 @@ fn current() -> Option<CallError> {
     WHY.try_with(|why| why.borrow().clone()).unwrap_or(None)
 }
 
-/// Runs a handler, and gives its panic as an exit, which its unanswered requests hear too.
-#[inline]
-pub(super) fn handling<R>(f: impl FnOnce() -> R) -> Result<R, Exit> {
-    let outer = HANDLING.with(|handling| handling.replace(true));
-    let result = catch_unwind(AssertUnwindSafe(f));
-    HANDLING.with(|handling| handling.set(outer));
-    result.map_err(|payload| tell_unanswered(&*payload))
-}
-
-#[cold]
-fn tell_unanswered(payload: &(dyn Any + Send)) -> Exit {
+/// An actor has panicked: the exit that this is, which its unanswered requests hear too.
+pub(super) fn tell_unanswered(payload: &(dyn Any + Send)) -> Exit {
     let exit = Exit::panicked(payload);
     // Not under the borrow: an answer wakes whoever waits for it.
     for reply in UNANSWERED.with(RefCell::take) {

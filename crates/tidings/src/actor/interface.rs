@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 use super::Builder;
 use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
 use super::mailbox::Mailbox;
+use super::reply::Reply;
 use super::shared::{Shared, serve_with};
 
 /// Messages that an actor whose state is an `A` handles: those of an interface that it implements.
@@ -69,6 +70,13 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
         Way::Any
     }
 
+    /// With its way. By value: a future that has lent a message keeps a place for it.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn with_way(self) -> (Way, Self) {
+        (self.way(), self)
+    }
+
     /// As `dispatch`, of what goes this way: the future of the method itself.
     #[doc(hidden)]
     fn dispatch_first(self, actor: &mut A) -> impl Future<Output = ()> + Send {
@@ -78,6 +86,18 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     /// As `dispatch_first`, of the others.
     #[doc(hidden)]
     fn dispatch_second(self, actor: &mut A) -> impl Future<Output = ()> + Send {
+        goes_elsewhere((self, actor))
+    }
+
+    /// As `dispatch`, of what goes this way: the future of the method, with its reply.
+    #[doc(hidden)]
+    fn answer_first(self, actor: &mut A) -> impl Future<Output = ()> + Send {
+        goes_elsewhere((self, actor))
+    }
+
+    /// As `answer_first`, of the others.
+    #[doc(hidden)]
+    fn answer_second(self, actor: &mut A) -> impl Future<Output = ()> + Send {
         goes_elsewhere((self, actor))
     }
 
@@ -97,14 +117,17 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     }
 }
 
-/// How a message is handed to its method: by `dispatch`, or, if it is one-way, by one of two that have no match
-/// around it that the compiler could not see through.
+/// How a message is handed to its method: by `dispatch`, or by one of two if it is one-way, by another of two if
+/// it is answered by what its method returns. These have no match around the method's future that the compiler
+/// could not see through.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     Any,
     First,
     Second,
+    AnswerFirst,
+    AnswerSecond,
 }
 
 #[cold]
@@ -282,24 +305,73 @@ pub(super) use in_span;
 macro_rules! serve {
     ($actor:expr, $mailbox:expr) => {
         while let Ok(message) = $mailbox.recv().await {
-            in_span!($mailbox.part(), message.dispatch($actor)).await;
+            let part = $mailbox.part();
+            match message.with_way() {
+                (Way::AnswerFirst, message) => {
+                    Handled::new(in_span!(part, message.answer_first($actor)), false).await
+                }
+                (Way::AnswerSecond, message) => {
+                    Handled::new(in_span!(part, message.answer_second($actor)), false).await
+                }
+                (_, message) => Handled::new(in_span!(part, message.dispatch($actor)), true).await,
+            }
             while $mailbox.flows() {
                 let Some(message) = $mailbox.next_now() else {
                     break;
                 };
                 let part = $mailbox.part();
-                match message.way() {
-                    Way::First => {
+                match message.with_way() {
+                    (Way::First, message) => {
                         Handled::new(in_span!(part, message.dispatch_first($actor)), false).await
                     }
-                    Way::Second => {
+                    (Way::Second, message) => {
                         Handled::new(in_span!(part, message.dispatch_second($actor)), false).await
                     }
-                    Way::Any => Handled::new(in_span!(part, message.dispatch($actor)), true).await,
+                    (_, message) => {
+                        Handled::new(in_span!(part, message.dispatch($actor)), true).await
+                    }
                 }
             }
         }
     };
+}
+
+pin_project! {
+    /// A method that is answered by what it returns: its future, with the reply. Nothing of the future is left when
+    /// the caller hears.
+    #[doc(hidden)]
+    #[derive(Debug)]
+    pub struct Answering<R, F> {
+        #[pin]
+        future: F,
+        reply: Reply<R>,
+    }
+}
+
+impl<R, F> Answering<R, F> {
+    #[inline(always)]
+    pub fn new(reply: Reply<R>, method: F) -> Self {
+        Self {
+            future: method,
+            reply,
+        }
+    }
+}
+
+impl<R, F: Future<Output = R>> Future for Answering<R, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        match this.future.poll(cx) {
+            Poll::Ready(answer) => {
+                this.reply.answer(answer);
+                Poll::Ready(())
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
 }
 
 pin_project! {

@@ -534,7 +534,9 @@ impl<M> Event for Recv<'_, M> {
             life.goes_away();
         }
         let got = this.slot.place().take();
-        this.mailbox.flows = false;
+        if this.mailbox.flows {
+            this.mailbox.flows = false;
+        }
         this.mailbox.take(got)
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {

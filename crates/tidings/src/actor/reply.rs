@@ -45,10 +45,10 @@ impl<R> Reply<R> {
     /// As `send`, of a reply that was held.
     #[doc(hidden)]
     #[inline(always)]
-    pub fn answer(self, value: R) {
+    pub fn answer(&mut self, value: R) {
         here::answers();
         // The caller may have gone.
-        let _ = self.send(value);
+        let _ = self.sender.take_noted().send_noted(Ok(value));
     }
 
     /// Answers. Never waits.

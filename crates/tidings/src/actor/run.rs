@@ -1,5 +1,6 @@
 //! The task of an actor's life: runs its function. What follows is in `end.rs`.
 
+use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -9,11 +10,11 @@ use super::blocking;
 use super::call::CallError;
 use super::cycle;
 use super::end::{conclude, discard};
-use super::exit::{Exit, IntoExit, handling, leaving};
+use super::exit::{Exit, IntoExit, leaving, tell_unanswered};
 use super::life::Life;
 use super::parcel::Parcel;
 use crate::channel::refs::ReceiverRef;
-use crate::task::JoinHandle;
+use crate::task::{JoinHandle, here};
 
 /// The future of an actor's task.
 ///
@@ -56,6 +57,22 @@ impl<M: Send + 'static, F> Run<M, F> {
         }
     }
 
+    /// Its function has returned, or panicked.
+    #[cold]
+    fn returned(&mut self, polled: Result<Poll<impl IntoExit>, Box<dyn Any + Send>>) {
+        let exit = match polled {
+            Ok(Poll::Pending) => return,
+            Ok(Poll::Ready(output)) => match output.into_exit() {
+                Exit::Normal if self.chan.beside().was_stopped() => {
+                    self.chan.beside().take_verdict()
+                }
+                exit => exit,
+            },
+            Err(payload) => tell_unanswered(&*payload),
+        };
+        self.end(exit);
+    }
+
     fn end(&mut self, exit: Exit) {
         cycle::life_over(self.chan.beside());
         let future = &mut self.future;
@@ -76,6 +93,9 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        if here::actor() != 0 {
+            return cycle::within(|| self.poll(cx));
+        }
         // SAFETY: the future stays pinned until it is dropped in place; nothing else is pinned.
         let this = unsafe { self.get_unchecked_mut() };
         // SAFETY: as above.
@@ -89,27 +109,18 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
         let _entered = span.enter();
         let polled = loop {
             cycle::begin(this.chan.beside());
-            let polled = handling(|| future.as_mut().poll(cx));
+            let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
             if !cycle::end(&this.chan, matches!(polled, Ok(Poll::Pending))) {
                 break polled;
             }
         };
-        let exit = match polled {
-            Ok(Poll::Pending) => {
-                if this.chan.beside().is_deaf() {
-                    discard(&this.chan, &Exit::Normal);
-                }
-                return Poll::Pending;
+        if matches!(polled, Ok(Poll::Pending)) {
+            if this.chan.beside().is_deaf() {
+                discard(&this.chan, &Exit::Normal);
             }
-            Ok(Poll::Ready(output)) => match output.into_exit() {
-                Exit::Normal if this.chan.beside().was_stopped() => {
-                    this.chan.beside().take_verdict()
-                }
-                exit => exit,
-            },
-            Err(exit) => exit,
-        };
-        this.end(exit);
+            return Poll::Pending;
+        }
+        this.returned(polled);
         Poll::Ready(())
     }
 }

@@ -485,6 +485,7 @@ impl<T> State<T> {
     }
 
     /// Does somebody wait for a value?
+    #[inline(always)]
     pub(crate) fn is_awaited(&self) -> bool {
         !self.receivers.is_empty()
     }

@@ -71,16 +71,23 @@ unsafe fn free<T>(cell: NonNull<Cell<T>>) {
     // SAFETY: it came from `oneshot`, and nobody refers to it any more.
     unsafe {
         if waits::booked() {
-            cell.as_ref().locked(|state| {
-                books::ended(
-                    Source::number_around(state),
-                    usize::from(state.value.is_some()),
-                );
-            });
+            ended(cell.as_ref());
         }
         cell.drop_in_place();
         slab::free(cell.cast(), const { class::<T>() });
     }
+}
+
+/// Onto the books.
+#[cold]
+#[inline(never)]
+fn ended<T>(cell: &Cell<T>) {
+    cell.locked(|state| {
+        books::ended(
+            Source::number_around(state),
+            usize::from(state.value.is_some()),
+        );
+    });
 }
 
 #[derive(Debug)]
@@ -156,8 +163,15 @@ impl<T> Sender<T> {
     /// Gives the value back if the receiver is gone.
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn send(self, value: T) -> Result<(), T> {
-        let _line = record::called();
         here::gave::<T>();
+        self.send_noted(value)
+    }
+
+    /// As `send`, of who has noted that a value leaves.
+    #[inline(always)]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub(crate) fn send_noted(self, value: T) -> Result<(), T> {
+        let _line = record::called();
         let cell = ManuallyDrop::new(self).cell;
         // SAFETY: this ends the only sender.
         unsafe { Self::end(cell, Some(value)) }
@@ -394,6 +408,7 @@ impl<T> Drop for Receiver<T> {
 
 impl<T> Receiver<T> {
     /// It is dropped before the value came, or with it.
+    #[inline(never)]
     fn goes(&self) {
         // More than one may wait for the end: the sender can be shared.
         let mut wakers = Vec::new();

@@ -18,8 +18,7 @@ impl<T> State<T> {
         value: &mut Option<I>,
         wrap: impl FnOnce(I) -> T,
     ) -> bool {
-        let awaited = !self.receivers.is_empty();
-        if awaited || self.closed | self.noted || self.is_full() {
+        if self.is_awaited() || self.closed | self.noted || self.is_full() {
             return false;
         }
         let Some(value) = value.take() else {

@@ -66,49 +66,22 @@ impl<E: Event> Sync<E> {
         }
     }
 
-    /// First poll.
+    /// First poll of an event with one source, in the code of who awaits it, `lock` held: what can happen
+    /// happens here.
     #[inline(always)]
-    fn start(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
-        if !sched::spend_budget() {
-            return yield_first(cx);
-        }
-        #[cfg(debug_assertions)]
-        let _line = sched::record::line(self.at);
-        event(&mut self.event).prepare();
-        if let Some(output) = event(&mut self.event).at_once() {
-            self.stage = Stage::Done;
-            return Poll::Ready(output);
-        }
-        if E::SHORT
-            && let Some(lock) = self.event.single().map(std::ptr::from_ref)
-        {
-            // SAFETY: the lock belongs to the source, which outlives the event.
-            return self.attempt_short(unsafe { &*lock }, cx);
-        }
-        self.attempt_or_wait(cx)
-    }
-
-    /// First poll of an event with one source, in the code of who awaits it: what can happen happens here.
-    #[inline(always)]
-    fn attempt_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
-        lock.lock();
-        if let Some(output) = event(&mut self.event).quick() {
-            lock.unlock();
-            self.stage = Stage::Done;
-            return Poll::Ready(output);
-        }
+    fn attempt_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Option<u32> {
         let mut attempt = Attempt::default();
         let Some(branch) = event(&mut self.event).attempt(&mut attempt) else {
             return self.wait_short(lock, cx);
         };
         lock.unlock();
         Self::wake(attempt);
-        self.done(branch)
+        Some(branch)
     }
 
     /// As `attempt_short`: nothing can happen, and `lock` is held.
     #[inline(never)]
-    fn wait_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Poll<E::Output> {
+    fn wait_short(&mut self, lock: &Lock, cx: &mut Context<'_>) -> Option<u32> {
         let Some(waker) = task::copy_ours(cx.waker()) else {
             // Cloned without the lock.
             lock.unlock();
@@ -129,23 +102,21 @@ impl<E: Event> Sync<E> {
 
     /// First poll, the long way.
     #[inline(never)]
-    fn attempt_or_wait(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
-        if let Some(branch) = self.attempt_or_enrol(Some(cx.waker())) {
-            return self.done(branch);
-        }
-        self.wait_enrolled(cx)
+    fn attempt_or_wait(&mut self, cx: &mut Context<'_>) -> Option<u32> {
+        let branch = self.attempt_or_enrol(Some(cx.waker()));
+        branch.or_else(|| self.wait_enrolled(cx))
     }
 
     /// The rest of a first poll that has enrolled.
     #[inline(always)]
-    fn wait_enrolled(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
+    fn wait_enrolled(&mut self, cx: &mut Context<'_>) -> Option<u32> {
         if self.stage == Stage::WaitingDue
-            && let Poll::Ready(output) = self.look_due(cx)
+            && let Some(branch) = self.look_due(cx)
         {
-            return Poll::Ready(output);
+            return Some(branch);
         }
         self.waits(cx);
-        Poll::Pending
+        None
     }
 
     /// It leaves the poll waiting.
@@ -177,24 +148,40 @@ impl<E: Event> Sync<E> {
         waits::end(std::ptr::from_ref(self).addr());
     }
 
+    /// A later poll.
+    #[inline(always)]
+    fn look(&mut self, cx: &mut Context<'_>) -> Option<u32> {
+        if self.recorded {
+            self.strike();
+        }
+        assert!(
+            self.stage != Stage::Done,
+            "an event's future is polled after it was ready"
+        );
+        match self.offer.look() {
+            Outcome::Committed(branch) => Some(branch),
+            found => self.wait_on(cx, found),
+        }
+    }
+
     /// A later poll, and no partner has committed yet.
     #[cold]
-    fn wait_on(&mut self, cx: &mut Context<'_>, found: Outcome) -> Poll<E::Output> {
+    fn wait_on(&mut self, cx: &mut Context<'_>, found: Outcome) -> Option<u32> {
         // First what is due: two wakers of one task can look different at every poll (tables of
         // functions have no one address), and a deadline that is armed again must not be missed.
         if self.stage == Stage::WaitingDue
             && found == Outcome::Waiting
-            && let Poll::Ready(output) = self.look_due(cx)
+            && let Some(branch) = self.look_due(cx)
         {
-            return Poll::Ready(output);
+            return Some(branch);
         }
         if !self.offer.has_waker(cx.waker())
-            && let Poll::Ready(output) = self.rewake(cx)
+            && let Some(branch) = self.rewake(cx)
         {
-            return Poll::Ready(output);
+            return Some(branch);
         }
         self.waits(cx);
-        Poll::Pending
+        None
     }
 
     /// Tries to commit; enrols if that fails and a waker is given.
@@ -267,10 +254,10 @@ impl<E: Event> Sync<E> {
 
     /// A partner has committed `branch`, or we have.
     #[inline(always)]
-    fn done(&mut self, branch: u32) -> Poll<E::Output> {
+    fn done(&mut self, branch: u32) -> E::Output {
         self.stage = Stage::Done;
         event(&mut self.event).withdraw(Some(branch), false);
-        Poll::Ready(event(&mut self.event).finish(branch))
+        event(&mut self.event).finish(branch)
     }
 
     /// Runs `f` with all locks held, if the offer still waits; `None` if a partner was faster.
@@ -286,10 +273,8 @@ impl<E: Event> Sync<E> {
 
     /// Asks the branches that no partner commits.
     #[cold]
-    fn look_due(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
-        let Some(branch) = event(&mut self.event).due(cx.waker()) else {
-            return Poll::Pending;
-        };
+    fn look_due(&mut self, cx: &mut Context<'_>) -> Option<u32> {
+        let branch = event(&mut self.event).due(cx.waker())?;
         // Unlinked under the same lock: an exclusive waiter that is linked can be claimed.
         match self.locked(|this| {
             event(&mut this.event).withdraw(Some(branch), true);
@@ -297,31 +282,31 @@ impl<E: Event> Sync<E> {
         }) {
             Some(waker) => {
                 drop(waker);
-                self.done(branch)
+                Some(branch)
             }
-            None => self.committed(),
+            None => Some(self.committed()),
         }
     }
 
     /// All locks were held once since a claim was seen, so the partner is done.
-    fn committed(&mut self) -> Poll<E::Output> {
+    fn committed(&self) -> u32 {
         let Outcome::Committed(branch) = self.offer.look() else {
             unreachable!("claims end under a lock");
         };
-        self.done(branch)
+        branch
     }
 
     #[cold]
-    fn rewake(&mut self, cx: &mut Context<'_>) -> Poll<E::Output> {
+    fn rewake(&mut self, cx: &mut Context<'_>) -> Option<u32> {
         // Cloned and dropped outside of the locks: a foreign waker runs foreign code.
         let mut waker = Some(task::clone_waker(cx.waker()));
         match self.locked(|this| waker.take().map(|waker| this.offer.rewake(waker))) {
             Some(old) => {
                 drop(old);
                 event(&mut self.event).rewake(cx.waker());
-                Poll::Pending
+                None
             }
-            None => self.committed(),
+            None => Some(self.committed()),
         }
     }
 }
@@ -358,19 +343,39 @@ impl<E: Event> Future for Sync<E> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         // SAFETY: the event is not moved out, and waiters point to places that stay.
         let this = unsafe { self.get_unchecked_mut() };
-        if this.stage == Stage::New {
-            return this.start(cx);
-        }
-        if this.recorded {
-            this.strike();
-        }
-        assert!(
-            this.stage != Stage::Done,
-            "an event's future is polled after it was ready"
-        );
-        match this.offer.look() {
-            Outcome::Committed(branch) => this.done(branch),
-            found => this.wait_on(cx, found),
+        let branch = if this.stage == Stage::New {
+            if !sched::spend_budget() {
+                return yield_first(cx);
+            }
+            #[cfg(debug_assertions)]
+            let _line = sched::record::line(this.at);
+            event(&mut this.event).prepare();
+            if let Some(output) = event(&mut this.event).at_once() {
+                this.stage = Stage::Done;
+                return Poll::Ready(output);
+            }
+            if E::SHORT
+                && let Some(lock) = this.event.single().map(std::ptr::from_ref)
+            {
+                // SAFETY: the lock belongs to the source, which outlives the event.
+                let lock = unsafe { &*lock };
+                lock.lock();
+                if let Some(output) = event(&mut this.event).quick() {
+                    lock.unlock();
+                    this.stage = Stage::Done;
+                    return Poll::Ready(output);
+                }
+                this.attempt_short(lock, cx)
+            } else {
+                this.attempt_or_wait(cx)
+            }
+        } else {
+            this.look(cx)
+        };
+        // Here alone, so that what it gives is made where it is awaited, and comes out of no call.
+        match branch {
+            Some(branch) => Poll::Ready(this.done(branch)),
+            None => Poll::Pending,
         }
     }
 }
@@ -400,9 +405,7 @@ impl<E: Event> Sync<E> {
             event(&mut self.event).withdraw(None, false);
             return;
         }
-        let Outcome::Committed(branch) = self.offer.look() else {
-            unreachable!("claims end under a lock");
-        };
+        let branch = self.committed();
         event(&mut self.event).withdraw(Some(branch), false);
         event(&mut self.event).abandon(branch);
     }

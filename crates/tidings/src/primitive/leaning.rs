@@ -223,9 +223,23 @@ impl LeaningLock {
     /// whichever way he took it.
     #[inline(always)]
     pub(crate) fn see_out(&self) {
-        let mut step = 0;
+        if self.is_taken() {
+            self.see_out_slowly();
+        }
+    }
+
+    #[inline(always)]
+    fn is_taken(&self) -> bool {
         // ORD leaning.busy: acquire; pairs with the release of leave.
-        while self.spin.is_held() || self.busy.load(Ordering::Acquire) {
+        self.spin.is_held() || self.busy.load(Ordering::Acquire)
+    }
+
+    /// Apart, so that who need not wait saves no registers for it.
+    #[cold]
+    #[inline(never)]
+    fn see_out_slowly(&self) {
+        let mut step = 0;
+        while self.is_taken() {
             relax(&mut step);
         }
     }

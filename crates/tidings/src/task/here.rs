@@ -25,7 +25,7 @@ pub(crate) struct Here {
     pub(crate) actor: Cell<u64>,
     pub(crate) hands: Cell<u8>,
     pub(crate) waits: Cell<u32>,
-    /// The call that it waits for: the callee's number, or 0, and the request's ticket.
+    /// The call that it waits for: the callee's number, or 0 (so between two polls), and the request's ticket.
     pub(crate) callee: Cell<u64>,
     pub(crate) ticket: Cell<u64>,
     /// The request is held back.
@@ -113,8 +113,8 @@ pub(crate) fn takes(actor: u64) -> bool {
     self::actor() == actor
 }
 
-/// The dispatch answers.
+/// The dispatch answers: whose the reply is then, nobody knows.
 #[inline(always)]
 pub(crate) fn answers() {
-    here(|here| here.hands.set(here.hands.get() & !HELD));
+    here(|here| here.hands.set(here.hands.get() & !HELD | GAVE));
 }
