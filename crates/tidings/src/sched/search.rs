@@ -13,8 +13,6 @@ use crate::time::{self, Instant};
 const SPINS: u32 = 200;
 /// The longest sleep of a worker while others are busy: it is their rescuer, and takes two looks.
 const WATCH_MAX: Duration = Duration::from_millis(2);
-/// Looks at busy neighbours between which nobody has looked at the sockets, after which a sleeper waits there.
-const ALONE: u32 = 1;
 /// Looks around, for each of which a searcher looks at the sockets once.
 const LOOK_SPINS: u32 = 16;
 
@@ -57,12 +55,10 @@ impl Worker {
         idle.found();
         self.shared.set_alarm();
         // While we are busy with what came from outside, another takes half, and our place there: if that is long.
-        let mut pace = self.pace.get();
-        if heard && idle.has_sleepers() && pace.is_worth(self.local(|local| local.len())) {
+        let worth = self.begins();
+        if heard && worth && idle.has_sleepers() {
             self.local(|local| local.share_batch(&self.remote().inbox, self.at));
         }
-        pace.begin(time::system(), self.turn());
-        self.pace.set(pace);
         // That, and what was pushed while we searched and was left to us, may need one more.
         if self.shared.has_public_work() {
             self.shared.notify();
@@ -75,9 +71,7 @@ impl Worker {
     /// There is nothing to do here: until when that of others is to be left to them.
     fn is_sated(&self) -> Option<Instant> {
         let now = time::system();
-        let mut pace = self.pace.get();
-        pace.end(now, self.turn());
-        self.pace.set(pace);
+        self.note_pace(now);
         // RELAXED: of the clock; what it decides is no more than a guess.
         self.remote()
             .ran_dry
@@ -138,8 +132,8 @@ impl Worker {
         // that a turn has not ended.
         let mut watch = STUCK / 2;
         let (mut due, mut heard) = (false, false);
-        // How often somebody had looked at the sockets, and since how many of our looks around nobody has.
-        let (mut seen, mut alone) = (self.shared.sockets.looked().wrapping_sub(1), 0);
+        // How often somebody had looked at the sockets. At first: somebody just has.
+        let mut looked = self.shared.sockets.looked().wrapping_sub(1);
         match sated {
             Some(_) => idle.fall_asleep_sated(self.index()),
             None => idle.fall_asleep(self.index()),
@@ -163,12 +157,11 @@ impl Worker {
             let look = others_busy.then(|| watch.max(STUCK));
             let wait = [until_timer, until_hungry, look];
             let wait = wait.into_iter().flatten().min();
-            // Who works looks at the sockets, too. While somebody does, what has come there is left to them: two that
-            // take it from each other have twice the wake-ups, and each the tasks of the other.
-            let looked = self.shared.sockets.looked();
-            alone = if looked == seen { alone + 1 } else { 0 };
-            seen = looked;
-            heard = if others_busy && alone < ALONE {
+            // Who works looks at the sockets, too. While somebody does, and has short turns, what has come there is
+            // left to them: two that take it from each other have twice the wake-ups, and each the tasks of the other.
+            let before = std::mem::replace(&mut looked, self.shared.sockets.looked());
+            let left = others_busy && looked != before && self.others_have_short_turns();
+            heard = if left {
                 self.parker.park_timeout(wait.unwrap_or(STUCK));
                 false
             } else {

@@ -18,6 +18,7 @@ use crate::net::{Driver, Network};
 use crate::primitive::atomic::{AtomicU32, Ordering};
 use crate::primitive::{Arc, OnceLock};
 use crate::task::wake_quietly;
+use crate::time;
 
 /// What a runtime has for its sockets.
 pub(super) struct Sockets {
@@ -89,7 +90,10 @@ impl Worker {
     /// Wakes whoever's sockets have become ready. `true`: somebody was woken.
     pub(super) fn look_at_sockets(&self) -> bool {
         match self.shared.sockets.driver.get() {
-            Some(driver) => self.poll(driver, Some(Duration::ZERO)).unwrap_or(false),
+            Some(driver) => {
+                self.note_pace(time::system());
+                self.poll(driver, Some(Duration::ZERO)).unwrap_or(false)
+            }
             None => false,
         }
     }
