@@ -38,6 +38,7 @@ mod idle;
 mod inbox;
 mod local;
 mod long;
+mod pace;
 pub(crate) mod record;
 mod rescue;
 mod rings;

@@ -74,6 +74,8 @@ pub(crate) struct Remote {
     pub(super) looks: Mutex<Looks>,
     /// When it had nothing to do the last time, in nanoseconds.
     pub(super) ran_dry: AtomicU64,
+    /// What a turn of it takes, in nanoseconds (`pace.rs`).
+    pub(super) turn_takes: AtomicU32,
     /// The task that it runs, or ran last: only compared, and asked for where it was spawned.
     pub(super) running: AtomicPtr<Header>,
     /// Of its thread, for what leans towards it.
@@ -91,6 +93,7 @@ impl Shared {
                 turn: CachePadded(AtomicU32::new(0)),
                 looks: Mutex::default(),
                 ran_dry: AtomicU64::new(0),
+                turn_takes: AtomicU32::new(0),
                 running: AtomicPtr::new(std::ptr::null_mut()),
                 section: Section::new(),
                 parker: OnceLock::new(),

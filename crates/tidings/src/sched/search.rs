@@ -54,8 +54,9 @@ impl Worker {
         };
         idle.found();
         self.shared.set_alarm();
-        // While we are busy with what came from outside, another takes half, and our place there.
-        if heard && idle.has_sleepers() {
+        // While we are busy with what came from outside, another takes half, and our place there: if that is long.
+        let worth = self.begins();
+        if heard && worth && idle.has_sleepers() {
             self.local(|local| local.share_batch(&self.remote().inbox, self.at));
         }
         // That, and what was pushed while we searched and was left to us, may need one more.
@@ -70,6 +71,7 @@ impl Worker {
     /// There is nothing to do here: until when that of others is to be left to them.
     fn is_sated(&self) -> Option<Instant> {
         let now = time::system();
+        self.note_pace(now);
         // RELAXED: of the clock; what it decides is no more than a guess.
         self.remote()
             .ran_dry
@@ -130,6 +132,8 @@ impl Worker {
         // that a turn has not ended.
         let mut watch = STUCK / 2;
         let (mut due, mut heard) = (false, false);
+        // How often somebody had looked at the sockets. At first: somebody just has.
+        let mut looked = self.shared.sockets.looked().wrapping_sub(1);
         match sated {
             Some(_) => idle.fall_asleep_sated(self.index()),
             None => idle.fall_asleep(self.index()),
@@ -153,7 +157,16 @@ impl Worker {
             let look = others_busy.then(|| watch.max(STUCK));
             let wait = [until_timer, until_hungry, look];
             let wait = wait.into_iter().flatten().min();
-            heard = self.rest(wait);
+            // Who works looks at the sockets, too. While somebody does, and has short turns, what has come there is
+            // left to them: two that take it from each other have twice the wake-ups, and each the tasks of the other.
+            let before = std::mem::replace(&mut looked, self.shared.sockets.looked());
+            let left = others_busy && looked != before && self.others_have_short_turns();
+            heard = if left {
+                self.parker.park_timeout(wait.unwrap_or(STUCK));
+                false
+            } else {
+                self.rest(wait)
+            };
             if heard || !idle.is_sleeping(self.index()) {
                 break;
             }

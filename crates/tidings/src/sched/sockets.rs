@@ -15,12 +15,16 @@ use std::time::Duration;
 use super::worker::Worker;
 use super::{Shared, current};
 use crate::net::{Driver, Network};
+use crate::primitive::atomic::{AtomicU32, Ordering};
 use crate::primitive::{Arc, OnceLock};
 use crate::task::wake_quietly;
+use crate::time;
 
 /// What a runtime has for its sockets.
 pub(super) struct Sockets {
     driver: OnceLock<Arc<Driver>>,
+    /// How often somebody has looked at them.
+    looked: AtomicU32,
     pub(super) network: Option<Arc<dyn Network>>,
 }
 
@@ -28,8 +32,17 @@ impl Default for Sockets {
     fn default() -> Self {
         Self {
             driver: OnceLock::new(),
+            looked: AtomicU32::new(0),
             network: None,
         }
+    }
+}
+
+impl Sockets {
+    /// How often somebody has looked at them: whoever keeps watch sees whether those who work do.
+    pub(super) fn looked(&self) -> u32 {
+        // RELAXED: a hint.
+        self.looked.load(Ordering::Relaxed)
     }
 }
 
@@ -77,7 +90,10 @@ impl Worker {
     /// Wakes whoever's sockets have become ready. `true`: somebody was woken.
     pub(super) fn look_at_sockets(&self) -> bool {
         match self.shared.sockets.driver.get() {
-            Some(driver) => self.poll(driver, Some(Duration::ZERO)).unwrap_or(false),
+            Some(driver) => {
+                self.note_pace(time::system());
+                self.poll(driver, Some(Duration::ZERO)).unwrap_or(false)
+            }
             None => false,
         }
     }
@@ -98,6 +114,12 @@ impl Worker {
     /// `None`: somebody else is in the poller.
     fn poll(&self, driver: &Driver, timeout: Option<Duration>) -> Option<bool> {
         let turn = driver.try_enter()?;
+        // RELAXED: a hint, written by who is in the poller.
+        let looked = &self.shared.sockets.looked;
+        looked.store(
+            looked.load(Ordering::Relaxed).wrapping_add(1),
+            Ordering::Relaxed,
+        );
         let mut due = self.due.take();
         let wakers = &mut due.0;
         // From here on an unpark wakes the poller, and it is we who are in it.

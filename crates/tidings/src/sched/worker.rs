@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
 use super::local::Local;
+use super::pace::Pace;
 use super::rescue::Watched;
 use super::seam::{Choice, Seam, Yielded};
 use super::{Shared, current};
@@ -56,6 +57,7 @@ pub(crate) struct Worker {
     yielded: RefCell<Yielded>,
     random: Cell<u64>,
     turn: Cell<u32>,
+    pub(super) pace: Cell<Pace>,
     pub(super) appetite: RefCell<Appetite>,
     /// For each neighbour: what was seen of it.
     pub(super) watched: RefCell<Vec<Watched>>,
@@ -103,6 +105,7 @@ impl Worker {
             yielded: RefCell::default(),
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
+            pace: Cell::default(),
             appetite: RefCell::default(),
             watched: RefCell::new(vec![Watched::default(); shared.remotes.len()]),
             due: RefCell::default(),
@@ -130,6 +133,10 @@ impl Worker {
         let none = std::ptr::null_mut();
         // RELAXED: our own.
         self.remote().running.store(none, Ordering::Relaxed);
+    }
+
+    pub(super) fn turn(&self) -> u32 {
+        self.turn.get()
     }
 
     pub(super) fn shared_ptr(&self) -> *const Shared {
