@@ -337,8 +337,8 @@ macro_rules! serve {
 }
 
 pin_project! {
-    /// A method that is answered by what it returns: its future, with the reply. Nothing of the future is left when
-    /// the caller hears.
+    /// A method that is answered by what it returns: its future, with the reply. When the caller hears, an `async fn`
+    /// has dropped all that it had; what else a future keeps is dropped right after.
     #[doc(hidden)]
     #[derive(Debug)]
     pub struct Answering<R, F> {
