@@ -18,7 +18,8 @@ impl<T> State<T> {
         value: &mut Option<I>,
         wrap: impl FnOnce(I) -> T,
     ) -> bool {
-        if self.is_awaited() || self.closed | self.noted || self.is_full() {
+        let awaited = self.is_awaited();
+        if awaited || self.closed | self.noted || self.is_full() {
             return false;
         }
         let Some(value) = value.take() else {
