@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::{Error, GenericParam, Ident, Path, Result, parse_quote};
 
 use crate::interface::{Unused, travelling};
-use crate::one_way::one_of;
+use crate::ways::one_of;
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     match actor(options, &item) {
@@ -92,8 +92,8 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
         ("answer_first", "answer_first", 0..first),
         ("answer_second", "answer_first", first..names.len()),
     ];
-    let one_way = ways.into_iter().filter(|(_, _, way)| !way.is_empty());
-    let one_way = one_way.map(|(method, of_interface, way)| {
+    let ways = ways.into_iter().filter(|(_, _, way)| !way.is_empty());
+    let dispatches = ways.map(|(method, of_interface, way)| {
         let (method, of_interface) = (format_ident!("{method}"), format_ident!("{of_interface}"));
         let (names, n) = (&names[way.clone()], way.len());
         let futures = (0..n).map(|index| future(index, n, &of_interface));
@@ -165,7 +165,7 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                     #unused_ref_arm
                 }
             }
-            #(#one_way)*
+            #(#dispatches)*
             fn is_reentrant(&self) -> bool {
                 match self {
                     #(Self::#names(message) => {

@@ -15,8 +15,8 @@ use syn::{
 
 use crate::argument::{argument, is_shared_self, owned, reply_of};
 use crate::entry::flag_and_crate_path;
-use crate::one_way::one_way;
 use crate::remote;
+use crate::ways::ways;
 
 /// One method: its variant, its arguments, and what it answers.
 pub(crate) struct Method {
@@ -336,7 +336,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
             }
         }
     });
-    let one_way = one_way(tidings, remote, ident, &exclusive);
+    let ways = ways(tidings, remote, ident, &exclusive);
     let mut dispatch = generics.clone();
     let item_types = item.generics.split_for_impl().1;
     dispatch
@@ -371,7 +371,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
                     }
                 }
             }
-            #one_way
+            #ways
             #reenters
         }
     }

@@ -6,9 +6,9 @@ mod actor;
 mod argument;
 mod entry;
 mod interface;
-mod one_way;
 mod remote;
 mod schema;
+mod ways;
 
 use proc_macro::TokenStream;
 

@@ -218,16 +218,19 @@ fn defaults(id: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
 
 /// The sizes `k` at which a variant of `growth` is looked at, and the operations.
 fn growth(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
-    const TIMES: [i64; 4] = [1000, 10_000, 100_000, 1_000_000];
-    const TASKS: [i64; 5] = [1000, 10_000, 100_000, 1_000_000, 10_000_000];
-    const WAITERS: [i64; 5] = [1, 100, 10_000, 100_000, 1_000_000];
+    const TIMES: [i64; 5] = [1000, 10_000, 100_000, 1_000_000, 10_000_000];
     // `each`: operations for each of the k, at least. Making a waiter costs more than one.
     let (ladder, each, quick, standard): (&[i64], _, _, _) = match variant {
-        "tasks" => (&TASKS, 1, 100_000, 1_000_000),
-        "waiters" => (&WAITERS, 20, 200_000, 2_000_000),
+        "tasks" => (&TIMES, 1, 100_000, 1_000_000),
+        "waiters" => (
+            &[1, 100, 10_000, 100_000, 1_000_000],
+            20,
+            200_000,
+            2_000_000,
+        ),
         "branches" => (&[2, 10, 100, 1000], 1, 1000, 20_000),
         "payload" => (&[8, 64, 512, 4096], 1, 30_000, 300_000),
-        _ => (&TIMES, 1, 100_000, 1_000_000),
+        _ => (&TIMES[..4], 1, 100_000, 1_000_000),
     };
     let (looked, n) = match profile {
         Profile::Smoke => (&ladder[..2], 997),

@@ -59,10 +59,9 @@ impl<M: Send + 'static, F> Run<M, F> {
 
     /// Its function has returned, or panicked.
     #[cold]
-    fn returned(&mut self, polled: Result<Poll<impl IntoExit>, Box<dyn Any + Send>>) {
-        let exit = match polled {
-            Ok(Poll::Pending) => return,
-            Ok(Poll::Ready(output)) => match output.into_exit() {
+    fn returned(&mut self, returned: Result<impl IntoExit, Box<dyn Any + Send>>) {
+        let exit = match returned {
+            Ok(output) => match output.into_exit() {
                 Exit::Normal if self.chan.beside().was_stopped() => {
                     self.chan.beside().take_verdict()
                 }
@@ -114,13 +113,17 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
                 break polled;
             }
         };
-        if matches!(polled, Ok(Poll::Pending)) {
-            if this.chan.beside().is_deaf() {
-                discard(&this.chan, &Exit::Normal);
+        let returned = match polled {
+            Ok(Poll::Pending) => {
+                if this.chan.beside().is_deaf() {
+                    discard(&this.chan, &Exit::Normal);
+                }
+                return Poll::Pending;
             }
-            return Poll::Pending;
-        }
-        this.returned(polled);
+            Ok(Poll::Ready(output)) => Ok(output),
+            Err(payload) => Err(payload),
+        };
+        this.returned(returned);
         Poll::Ready(())
     }
 }

@@ -30,10 +30,7 @@ impl Worker {
     }
 
     pub(super) fn rest(&self, timeout: Option<Duration>) -> bool {
-        match timeout {
-            Some(timeout) => self.parker.park_timeout(timeout),
-            None => self.parker.park(),
-        }
+        self.park(timeout);
         false
     }
 }

@@ -52,7 +52,7 @@ impl Pace {
             let last = now.saturating_since(began) / turns;
             self.turn = (self.turn * (WEIGHT - 1) + last) / WEIGHT;
         }
-        self.began = (now, turn);
+        self.begin(now, turn);
     }
 
     /// Are so many tasks, woken from outside, worth a second worker?
@@ -96,12 +96,9 @@ impl Worker {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::sync::Barrier;
-
-    use super::super::current;
+    use super::super::worker::tests::on_both;
     use super::{Duration, Instant, Ordering, Pace, SHORT, TURNS, WORTH};
     use crate::Runtime;
-    use crate::primitive::Arc;
 
     #[test]
     fn a_batch_is_worth_another_worker_if_it_takes_long() {
@@ -131,27 +128,19 @@ mod tests {
     #[test]
     fn a_neighbour_with_long_turns_is_not_left_alone() {
         let runtime = Runtime::builder().workers(2).build().unwrap();
-        let both = Arc::new(Barrier::new(2));
-        let part = || {
-            let both = Arc::clone(&both);
-            runtime.spawn(async move {
-                let worker = current::worker().expect("it is one");
-                // One on each worker; the first is in this poll until the other has seen enough.
-                both.wait();
-                let short = u32::try_from(SHORT.as_nanos()).unwrap();
-                let seen = (worker.index() == 1).then(|| {
-                    [short - 1, short].map(|takes| {
-                        let other = &worker.shared.remotes[0];
-                        other.turn_takes.store(takes, Ordering::Relaxed);
-                        worker.others_have_short_turns()
-                    })
-                });
-                both.wait();
-                seen
-            })
-        };
-        let seen = [part(), part()].map(|part| runtime.block_on(part).unwrap());
-        let seen = seen.into_iter().flatten().next();
+        let seen = on_both(&runtime, |worker, both| {
+            let short = u32::try_from(SHORT.as_nanos()).unwrap();
+            let seen = (worker.index() == 1).then(|| {
+                [short - 1, short].map(|takes| {
+                    let other = &worker.shared.remotes[0];
+                    other.turn_takes.store(takes, Ordering::Relaxed);
+                    worker.others_have_short_turns()
+                })
+            });
+            // The first is in its poll until the other has seen enough.
+            both.wait();
+            seen
+        });
         assert_eq!(seen, Some([true, false]));
     }
 }

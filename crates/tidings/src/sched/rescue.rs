@@ -151,7 +151,8 @@ mod tests {
     use std::sync::Barrier;
     use std::task::{Context, Wake, Waker};
 
-    use super::super::{current, spawn};
+    use super::super::spawn;
+    use super::super::worker::tests::on_both;
     use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, STUCK, Task, Watched};
     use crate::primitive::Arc;
     use crate::primitive::atomic::{AtomicU32, Ordering};
@@ -161,52 +162,41 @@ mod tests {
     #[test]
     fn what_stands_behind_a_long_poll_is_taken_once_and_the_poll_is_noted_when_it_is_long() {
         let runtime = Runtime::builder().workers(2).build().unwrap();
-        let both = Arc::new(Barrier::new(2));
-        let part = || {
-            let both = Arc::clone(&both);
-            runtime.spawn(async move {
-                let worker = current::worker().expect("it is one");
-                // One on each worker.
+        let seen = on_both(&runtime, |worker, both| {
+            if worker.index() == 0 {
+                drop(spawn(async {}));
                 both.wait();
-                if worker.index() == 0 {
-                    drop(spawn(async {}));
-                    both.wait();
-                    // In this poll until the other has seen enough.
-                    both.wait();
-                    return None;
-                }
+                // In this poll until the other has seen enough.
                 both.wait();
-                worker.watched.borrow_mut()[0] = Watched::default();
-                let (shared, mut took) = (worker.shared(), Vec::new());
-                let first = worker.rescue();
-                while shared.remotes[0].inbox.is_empty() && !first {
-                    took.push(worker.rescue());
-                }
-                while shared.long_polls.all().is_empty() && !first {
-                    took.push(worker.rescue());
-                }
-                // Nobody is sated by a rescue. (What came before, this task too, may have been taken otherwise.)
-                let start = Instant::from_nanos(0);
-                let sated = || worker.appetite.borrow_mut().pause(start, |_| start);
-                sated();
-                let rescued = worker.take_from(0).map(Task::cancel);
-                let pause = sated();
-                let told = took.iter().any(|took| *took);
-                // Nothing waits there any more, whatever was taken.
-                let again = Instant::now().saturating_add(STUCK);
-                let left = (0..).map(|_| worker.rescue());
-                let left = left
-                    .take_while(|_| Instant::now() <= again)
-                    .any(|took| took);
-                both.wait();
-                Some((first, rescued.is_some(), told, left, pause))
-            })
-        };
-        let parts = [part(), part()];
-        let (shared, mut seen) = (Arc::clone(&runtime.shared), None);
-        for part in parts {
-            seen = seen.or(runtime.block_on(part).unwrap());
-        }
+                return None;
+            }
+            both.wait();
+            worker.watched.borrow_mut()[0] = Watched::default();
+            let (shared, mut took) = (worker.shared(), Vec::new());
+            let first = worker.rescue();
+            while shared.remotes[0].inbox.is_empty() && !first {
+                took.push(worker.rescue());
+            }
+            while shared.long_polls.all().is_empty() && !first {
+                took.push(worker.rescue());
+            }
+            // Nobody is sated by a rescue. (What came before, this task too, may have been taken otherwise.)
+            let start = Instant::from_nanos(0);
+            let sated = || worker.appetite.borrow_mut().pause(start, |_| start);
+            sated();
+            let rescued = worker.take_from(0).map(Task::cancel);
+            let pause = sated();
+            let told = took.iter().any(|took| *took);
+            // Nothing waits there any more, whatever was taken.
+            let again = Instant::now().saturating_add(STUCK);
+            let left = (0..).map(|_| worker.rescue());
+            let left = left
+                .take_while(|_| Instant::now() <= again)
+                .any(|took| took);
+            both.wait();
+            Some((first, rescued.is_some(), told, left, pause))
+        });
+        let shared = Arc::clone(&runtime.shared);
         let (first, rescued, told, left, pause) = seen.expect("one was on each worker");
         assert!(!first, "it may just have begun");
         assert_eq!((rescued, told, left), (true, true, false));

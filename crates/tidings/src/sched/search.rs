@@ -162,7 +162,7 @@ impl Worker {
             let before = std::mem::replace(&mut looked, self.shared.sockets.looked());
             let left = others_busy && looked != before && self.others_have_short_turns();
             heard = if left {
-                self.parker.park_timeout(wait.unwrap_or(STUCK));
+                self.park(wait);
                 false
             } else {
                 self.rest(wait)

@@ -104,10 +104,7 @@ impl Worker {
         if let Some(woken) = driver.and_then(|driver| self.poll(driver, timeout)) {
             return woken;
         }
-        match timeout {
-            Some(timeout) => self.parker.park_timeout(timeout),
-            None => self.parker.park(),
-        }
+        self.park(timeout);
         false
     }
 

@@ -139,6 +139,14 @@ impl Worker {
         self.turn.get()
     }
 
+    /// Waits to be unparked, for at most `timeout`.
+    pub(super) fn park(&self, timeout: Option<Duration>) {
+        match timeout {
+            Some(timeout) => self.parker.park_timeout(timeout),
+            None => self.parker.park(),
+        }
+    }
+
     pub(super) fn shared_ptr(&self) -> *const Shared {
         Arc::as_ptr(&self.shared)
     }
@@ -457,10 +465,29 @@ impl Worker {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
+pub(super) mod tests {
+    use std::sync::Barrier;
+
     use super::super::appetite::PULLED;
-    use super::{ANYBODY, Met, current};
+    use super::{ANYBODY, Arc, Met, Worker, current};
     use crate::Runtime;
+
+    /// Runs `part` on both workers of `runtime`, one poll on each, which begin together; what one of them gives.
+    pub(in super::super) fn on_both<R: Send + 'static>(
+        runtime: &Runtime,
+        part: fn(&Worker, &Barrier) -> Option<R>,
+    ) -> Option<R> {
+        let both = Arc::new(Barrier::new(2));
+        let parts = [Arc::clone(&both), both].map(|both| {
+            runtime.spawn(async move {
+                let worker = current::worker().expect("it is one");
+                both.wait();
+                part(worker, &both)
+            })
+        });
+        let gave = parts.map(|part| runtime.block_on(part).unwrap());
+        gave.into_iter().flatten().next()
+    }
 
     #[test]
     fn a_lock_that_anybody_holds_draws_a_task_to_no_worker() {

@@ -1,4 +1,4 @@
-//! How one-way messages reach their methods: by the futures of these, as `serve` in `tidings` takes them.
+//! How messages reach their methods soonest: by the futures of these, as `serve` in `tidings` takes them.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -9,7 +9,7 @@ use crate::interface::Method;
 /// What handles messages: the method's own future, without a match around it. Not of methods that the
 /// configuration may leave out: the type of the whole would depend on it. Those that are answered by what they return
 /// go another way than the one-way ones.
-pub(crate) fn one_way(
+pub(crate) fn ways(
     tidings: &Path,
     remote: bool,
     interface: &Ident,
