@@ -24,7 +24,7 @@ impl<M> Mailbox<M> {
         }
         let parcel = self.take_now();
         if parcel.is_none() {
-            sched::unspend();
+            here::unspend();
         }
         Some(self.take_quickly(parcel?))
     }

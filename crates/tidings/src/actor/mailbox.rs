@@ -522,6 +522,12 @@ impl<M> Event for Recv<'_, M> {
         Some(Ok(mailbox.take_quickly(parcel)))
     }
     #[inline(always)]
+    fn must_wait(&self) -> bool {
+        let mailbox = &*self.mailbox;
+        let may_end = mailbox.special || mailbox.chan.beside().is_signalled();
+        !may_end && mailbox.chan().quick(|state| state.is_barren())
+    }
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
         let this = self.project();
         this.mailbox.attempt(this.slot.place(), with).then_some(0)

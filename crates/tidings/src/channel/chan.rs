@@ -98,7 +98,7 @@ pub(crate) struct State<T> {
     /// Waits for the close.
     pub(super) observers: Waiters,
     /// Places that permits hold.
-    reserved: usize,
+    pub(super) reserved: usize,
     /// Values that have left: handed to receivers, or taken out.
     pub(super) left: u64,
     pub(super) closed: bool,
@@ -329,6 +329,7 @@ impl<T> State<T> {
                 return Sent::Full;
             }
             self.reserved += 1;
+            self.queue.revoke();
         }
         Sent::Done
     }
@@ -452,6 +453,7 @@ impl<T> State<T> {
             if claimed.is_bare() {
                 // It waits for a place, not with a value.
                 self.reserved += 1;
+                self.queue.revoke();
             } else {
                 // SAFETY: the senders' waiters with values are slots of this channel, locked.
                 let value = unsafe { value_of::<T>(&claimed) }.take();

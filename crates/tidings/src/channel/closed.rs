@@ -33,7 +33,7 @@ impl<T, X> Chan<T, X> {
     pub(crate) fn empty(&self) -> impl Iterator<Item = T> + use<T, X> {
         // The drop of a value is user code.
         let mut dead = self.locked(|state| {
-            state.closed = true;
+            state.shut();
             state.left += state.queue.len() as u64;
             state.note_dead(state.queue.len());
             std::mem::replace(&mut state.queue, Queue::new())
@@ -60,8 +60,7 @@ impl<T, X> Chan<T, X> {
         }
         let mut was_open = None;
         self.source().commit_each(true, |state| {
-            was_open.get_or_insert(!state.closed);
-            state.closed = true;
+            was_open.get_or_insert(state.shut());
             state.claim_for_close()
         });
         was_open == Some(true)
@@ -73,7 +72,13 @@ impl<T> State<T> {
     fn shuts_quickly(&mut self) -> Option<bool> {
         let lists = [&self.senders, &self.receivers, &self.observers];
         let unheard = lists.iter().all(|list| list.is_empty());
-        unheard.then(|| !std::mem::replace(&mut self.closed, true))
+        unheard.then(|| self.shut())
+    }
+
+    /// No more sends. Was it open?
+    fn shut(&mut self) -> bool {
+        self.queue.revoke();
+        !std::mem::replace(&mut self.closed, true)
     }
 
     fn claim_for_close(&mut self) -> Option<Claimed> {

@@ -17,10 +17,12 @@ pub(super) struct Queue<T> {
     len: usize,
     /// Where the next value is taken from, in the first block; there is one while one is needed.
     head: *mut Block,
-    front: u32,
     /// Where the next value is put, in the last block.
-    back: u32,
     tail: *mut Block,
+    front: u8,
+    back: u8,
+    /// Up to where values may be put with no look at the channel (`granted`). Over 0, there are values.
+    granted: u8,
 }
 
 /// What lies before the values of a block.
@@ -31,7 +33,7 @@ struct Block {
 
 impl<T> Queue<T> {
     /// How many values a block holds: fewer of large ones.
-    const LEN: u32 = {
+    const LEN: u8 = {
         let size = if size_of::<T>() == 0 {
             1
         } else {
@@ -40,7 +42,7 @@ impl<T> Queue<T> {
         match 4096 / size {
             0 => 1,
             n if n > 16 => 16,
-            n => n as u32,
+            n => n as u8,
         }
     };
     const ALIGN: usize = if align_of::<T>() > align_of::<Block>() {
@@ -61,9 +63,10 @@ impl<T> Queue<T> {
             first: None,
             len: 0,
             head: ptr::null_mut(),
+            tail: ptr::null_mut(),
             front: 0,
             back: Self::LEN,
-            tail: ptr::null_mut(),
+            granted: 0,
         }
     }
 
@@ -75,9 +78,9 @@ impl<T> Queue<T> {
     /// # Safety
     /// The block is one of this queue's, and `at` less than `LEN`.
     #[inline(always)]
-    unsafe fn place(block: *mut Block, at: u32) -> *mut T {
+    unsafe fn place(block: *mut Block, at: u8) -> *mut T {
         // SAFETY: the caller's promise; a block was made for as many values.
-        unsafe { block.byte_add(Self::VALUES).cast::<T>().add(at as usize) }
+        unsafe { block.byte_add(Self::VALUES).cast::<T>().add(usize::from(at)) }
     }
 
     /// A block that is in no list.
@@ -114,23 +117,38 @@ impl<T> Queue<T> {
         self.back += 1;
     }
 
-    /// As `push_back` of what `wrap` makes of the value, behind others, if that takes no new block: nothing is
-    /// called. `false`: nothing has happened.
+    /// The next `places` values at most, as far as the last block has places, may be put by
+    /// [`push_granted`](Self::push_granted): until the queue is empty, a value comes back, or the grant is taken back.
     #[inline(always)]
-    pub(super) fn push_behind<I>(
+    pub(super) fn grant(&mut self, places: usize) {
+        let places = places.min(usize::from(Self::LEN - self.back));
+        self.granted = self.back + places as u8;
+    }
+
+    /// No value may be put without a look at the channel.
+    #[inline(always)]
+    pub(super) fn revoke(&mut self) {
+        self.granted = 0;
+    }
+
+    /// As `push_back` of what `wrap` makes of the value, where a place was granted: nothing is called.
+    /// `false`: none is, and nothing has happened.
+    #[inline(always)]
+    pub(super) fn push_granted<I>(
         &mut self,
         value: &mut Option<I>,
         wrap: impl FnOnce(I) -> T,
     ) -> bool {
-        if self.len == 0 || self.back == Self::LEN {
+        let at = self.back;
+        if at >= self.granted {
             return false;
         }
         let Some(value) = value.take() else {
             return false;
         };
-        // SAFETY: the tail is there, and its places from `back` on are free.
-        unsafe { Self::place(self.tail, self.back).write(wrap(value)) };
-        self.back += 1;
+        // SAFETY: the tail is there, as the queue is not empty, and its places from `back` on are free.
+        unsafe { Self::place(self.tail, at).write(wrap(value)) };
+        self.back = at + 1;
         self.len += 1;
         true
     }
@@ -147,10 +165,12 @@ impl<T> Queue<T> {
         }
         self.tail = block;
         self.back = 0;
+        self.revoke();
     }
 
     /// Puts a value before all others.
     pub(super) fn push_front(&mut self, value: T) {
+        self.revoke();
         self.len += 1;
         let Some(second) = self.first.replace(value) else {
             return;
@@ -185,9 +205,9 @@ impl<T> Queue<T> {
 
     /// So many values have been taken out of the head, which has as many.
     #[inline(always)]
-    fn taken(&mut self, n: u32) {
+    fn taken(&mut self, n: u8) {
         self.front += n;
-        self.len -= n as usize;
+        self.len -= usize::from(n);
         if self.len == 0 || self.front == Self::LEN {
             self.drop_head();
         }
@@ -203,6 +223,7 @@ impl<T> Queue<T> {
         if self.head.is_null() {
             self.tail = ptr::null_mut();
             self.back = Self::LEN;
+            self.revoke();
         }
         // SAFETY: it is not in the list any more, and has no values.
         unsafe { Self::free(head) };
@@ -219,7 +240,7 @@ impl<T> Queue<T> {
             into.push(first);
         }
         while left > 0 {
-            let n = left.min((Self::LEN - self.front) as usize);
+            let n = left.min(usize::from(Self::LEN - self.front));
             into.reserve(n);
             // SAFETY: there are `left` values, so the head has `n` of them, from `front` on; they
             // are not read again, and `into` has room.
@@ -229,7 +250,7 @@ impl<T> Queue<T> {
                 into.set_len(into.len() + n);
             }
             left -= n;
-            self.taken(n as u32);
+            self.taken(n as u8);
         }
     }
 }

@@ -27,22 +27,33 @@ impl<T> State<T> {
         };
         here::gave::<T>();
         self.queue.push_back(wrap(value));
+        self.grant();
         true
     }
 
-    /// As `put_quickly`, if values are there already (so that nobody waits for one: I2), and a place behind them:
-    /// where nothing is called, not even for memory, the code is short, and saves no registers.
+    /// As `put_quickly`, where that was found to be so for some values to come, and nothing has changed since:
+    /// nothing is looked at, and nothing is called, not even for memory, so the code is short, and saves no
+    /// registers.
     #[inline(always)]
     pub(crate) fn put_behind<I>(
         &mut self,
         value: &mut Option<I>,
         wrap: impl FnOnce(I) -> T,
     ) -> bool {
-        if self.closed | self.noted || self.is_full() {
-            return false;
+        let put = self.queue.push_granted(value, wrap);
+        if put {
+            here::gave::<T>();
         }
-        here::gave::<T>();
-        self.queue.push_behind(value, wrap)
+        put
+    }
+
+    /// The next values may be put behind the one that was put just now. What ends that: who closes, who takes a
+    /// place for a permit, and, in the queue, whoever takes the last value or brings one back.
+    #[inline(always)]
+    fn grant(&mut self) {
+        // `put_quickly` has seen that there were as many places, and one more.
+        let places = self.capacity() - self.reserved - self.queue.len();
+        self.queue.grant(places);
     }
 
     /// As `try_recv`, if a value has only to be taken out of the queue: nobody waits to send one, and nothing
@@ -55,5 +66,17 @@ impl<T> State<T> {
         let value = self.queue.pop_front()?;
         self.left += 1;
         Some(value)
+    }
+
+    /// Is there no place for a value, nobody to take one, and no end to hear of?
+    #[inline(always)]
+    pub(crate) fn is_stuffed(&self) -> bool {
+        self.is_full() && !self.is_awaited() && !self.closed
+    }
+
+    /// Is there nothing to receive, nobody to receive it from, and no end to hear of?
+    #[inline(always)]
+    pub(crate) fn is_barren(&self) -> bool {
+        self.queue.len() == 0 && self.senders.is_empty() && !self.closed
     }
 }

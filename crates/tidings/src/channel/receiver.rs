@@ -291,6 +291,10 @@ impl<T> Event for Recv<'_, T> {
         chan.quick(State::take_quickly).map(Ok)
     }
     #[inline(always)]
+    fn must_wait(&self) -> bool {
+        self.receiver.chan().quick(|state| state.is_barren())
+    }
+    #[inline(always)]
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
         let this = self.project();
         attempt(this.receiver, this.slot.place(), with).then_some(0)

@@ -136,7 +136,9 @@ impl<T> Sender<T> {
         let mut value = Some(value);
         let mut attempt = Attempt::default();
         let sent = self.chan().locked(|state| {
-            if state.put_quickly(&mut value, |value| value) {
+            if state.put_behind(&mut value, |value| value)
+                || state.put_quickly(&mut value, |value| value)
+            {
                 return Sent::Done;
             }
             send(state, &mut value, &mut attempt)
@@ -336,8 +338,14 @@ impl<T> Event for Send<'_, T> {
     fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
         let chan = self.sender.chan();
         let place = self.project().slot.place();
-        let put = chan.quick(|state| state.put_quickly(place, |value| value));
+        let put = chan.quick(|state| {
+            state.put_behind(place, |value| value) || state.put_quickly(place, |value| value)
+        });
         put.then_some(Ok(()))
+    }
+    #[inline(always)]
+    fn must_wait(&self) -> bool {
+        self.sender.chan().quick(|state| state.is_stuffed())
     }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {

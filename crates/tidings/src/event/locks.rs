@@ -6,7 +6,7 @@ use std::ptr;
 use super::made::Made;
 #[cfg(not(loom))]
 use crate::primitive::LeaningLock as Raw;
-use crate::primitive::Me;
+use crate::task::here;
 #[cfg(loom)]
 use crate::primitive::Met;
 #[cfg(loom)]
@@ -61,13 +61,20 @@ impl Lock {
 
     #[inline(always)]
     pub(crate) fn lock(&self) {
-        let me = Me::here();
+        if !self.enter() {
+            self.lock_openly();
+        }
+    }
+
+    /// As `lock`, where `enter` has said no. Apart, so that what locks is short.
+    #[inline(never)]
+    fn lock_openly(&self) {
+        let me = here::me();
         // Models of those who use it have a lock of loom's; `models/leaning.rs` explores this one.
         #[cfg(loom)]
-        let me = me.name;
-        let met = self.raw.lock(me);
-        #[cfg(loom)]
-        let met = Met::holder(met);
+        let met = Met::holder(self.raw.lock(me.name));
+        #[cfg(not(loom))]
+        let met = self.raw.lock_openly(me);
         if let Some(whom) = met {
             crate::sched::met(whom);
         }
@@ -77,11 +84,11 @@ impl Lock {
     #[inline(always)]
     pub(crate) fn enter(&self) -> bool {
         #[cfg(not(loom))]
-        return self.raw.enter(Me::here());
+        return self.raw.enter(here::me());
         // What is done with it is explored all the same.
         #[cfg(loom)]
         {
-            self.lock();
+            self.lock_openly();
             true
         }
     }

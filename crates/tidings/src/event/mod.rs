@@ -221,6 +221,14 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
         None
     }
 
+    /// After a `quick` that did nothing, the lock still held: is it seen at a glance that `attempt` would do
+    /// nothing either?
+    #[doc(hidden)]
+    #[inline(always)]
+    fn must_wait(&self) -> bool {
+        false
+    }
+
     /// The number of base events: branch numbers `0..leaves()`, left to right.
     #[doc(hidden)]
     fn leaves(&self) -> u32;

@@ -72,6 +72,13 @@ impl Offer {
         self.state.store(WAITING, Ordering::Relaxed);
     }
 
+    /// Owner, at any time: as `look`, of the most usual outcome.
+    #[inline(always)]
+    pub(crate) fn committed(&self) -> Option<u32> {
+        // ORD offer.state: acquire; pairs with commit.
+        self.state.load(Ordering::Acquire).checked_sub(COMMITTED)
+    }
+
     /// Owner, at any time.
     #[inline]
     pub(crate) fn look(&self) -> Outcome {

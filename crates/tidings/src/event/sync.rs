@@ -158,15 +158,18 @@ impl<E: Event> Sync<E> {
             self.stage != Stage::Done,
             "an event's future is polled after it was ready"
         );
-        match self.offer.look() {
-            Outcome::Committed(branch) => Some(branch),
-            found => self.wait_on(cx, found),
-        }
+        let committed = self.offer.committed();
+        committed.or_else(|| self.wait_on(cx))
     }
 
     /// A later poll, and no partner has committed yet.
     #[cold]
-    fn wait_on(&mut self, cx: &mut Context<'_>, found: Outcome) -> Option<u32> {
+    fn wait_on(&mut self, cx: &mut Context<'_>) -> Option<u32> {
+        let found = match self.offer.look() {
+            // Just now.
+            Outcome::Committed(branch) => return Some(branch),
+            found => found,
+        };
         // First what is due: two wakers of one task can look different at every poll (tables of
         // functions have no one address), and a deadline that is armed again must not be missed.
         if self.stage == Stage::WaitingDue
@@ -365,7 +368,11 @@ impl<E: Event> Future for Sync<E> {
                     this.stage = Stage::Done;
                     return Poll::Ready(output);
                 }
-                this.attempt_short(lock, cx)
+                if this.event.must_wait() {
+                    this.wait_short(lock, cx)
+                } else {
+                    this.attempt_short(lock, cx)
+                }
             } else {
                 this.attempt_or_wait(cx)
             }

@@ -2,27 +2,33 @@
 //!
 //! A worker touches its private queues at every task switch; another thread touches them only
 //! to rescue tasks stuck behind a long poll. So the owner's side has no read-modify-write and
-//! no fence: it announces itself with a plain store and looks whether it has been revoked. The
-//! other side raises `revoked`, makes every thread of the process pass a full barrier
+//! no fence: it announces itself with a plain store and looks whether anything is wanted of it. The
+//! other side says that it is revoked, makes every thread of the process pass a full barrier
 //! (`membarrier(2)`, about 3 us), and waits until the owner is out.
 //!
 //! Proof, with the barrier pair as two `SeqCst` fences (which is what it is in models, and on
-//! systems without `membarrier`): either the owner's load sees `revoked`, and it steps back, or
-//! the other's load sees `busy`, and it waits. The values travel by the release stores of
-//! `busy` and `revoked` and the acquire loads that see them.
+//! systems without `membarrier`, where a fence is always wanted): either the owner's load sees that it is
+//! revoked, and it steps back, or the other's load sees `busy`, and it waits. The values travel by the release
+//! stores of `busy` and `wants` and the acquire loads that see them.
 //!
 //! Source: asymmetric Dekker / biased locking (Dice, Huang, Yang 2001); `membarrier(2)`.
 
-use super::atomic::{AtomicBool, Ordering};
+use super::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax};
+
+/// A fence between the owner's announcement and its look: the system has no barrier for all threads.
+const FENCE: u8 = 1;
+/// Another thread is inside, or about to be.
+const REVOKED: u8 = 2;
 
 /// A value with one owning thread, which another thread can lock in an emergency.
 #[derive(Debug)]
 pub(crate) struct Biased<T> {
     /// Written by the owner only.
     busy: AtomicBool,
-    /// Written by the holder of `others` only.
-    revoked: AtomicBool,
+    /// 0, where the owner has nothing to do but to enter; else [`FENCE`], [`REVOKED`], or both. Written by the
+    /// holder of `others` only.
+    wants: AtomicU8,
     /// Serialises the threads that are not the owner.
     others: RawLock,
     value: UnsafeCell<T>,
@@ -39,10 +45,15 @@ impl<T> Biased<T> {
         barrier::prepare();
         Self {
             busy: AtomicBool::new(false),
-            revoked: AtomicBool::new(false),
+            wants: AtomicU8::new(Self::always()),
             others: RawLock::new(),
             value: UnsafeCell::new(value),
         }
+    }
+
+    /// What it wants while nobody has revoked it.
+    fn always() -> u8 {
+        if barrier::is_asymmetric() { 0 } else { FENCE }
     }
 
     /// The owner's access.
@@ -52,10 +63,10 @@ impl<T> Biased<T> {
     #[inline(always)]
     pub(crate) unsafe fn enter<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         self.busy.store(true, Ordering::Relaxed);
-        barrier::light();
-        // ORD biased.revoked: acquire; pairs with the release in revoke.
-        if self.revoked.load(Ordering::Acquire) {
-            self.step_back();
+        barrier::free();
+        // ORD biased.wants: acquire; pairs with the release in revoke.
+        if self.wants.load(Ordering::Acquire) != 0 {
+            self.enter_slowly();
         }
         // SAFETY: we are the only owner (the caller's promise), and no other thread is inside
         // (the module's proof).
@@ -65,29 +76,31 @@ impl<T> Biased<T> {
         result
     }
 
+    /// `busy` is set: waits until it is not revoked, with the fence that is wanted.
     #[cold]
-    fn step_back(&self) {
-        #[cfg(all(test, loom))]
-        crate::models::note("the owner steps back");
+    fn enter_slowly(&self) {
         loop {
+            barrier::light();
+            // ORD biased.wants: acquire; pairs with the release in revoke.
+            if self.wants.load(Ordering::Acquire) & REVOKED == 0 {
+                return;
+            }
+            #[cfg(all(test, loom))]
+            crate::models::note("the owner steps back");
             self.busy.store(false, Ordering::Release);
             let mut step = 0;
-            while self.revoked.load(Ordering::Relaxed) {
+            while self.wants.load(Ordering::Relaxed) & REVOKED != 0 {
                 relax(&mut step);
             }
             self.busy.store(true, Ordering::Relaxed);
-            barrier::light();
-            // ORD biased.revoked: acquire; pairs with the release in revoke.
-            if !self.revoked.load(Ordering::Acquire) {
-                return;
-            }
         }
     }
 
     /// Anybody else's access: waits until the owner is outside, keeps it there, runs `f`.
     pub(crate) fn revoke<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
         self.others.lock(ANYBODY);
-        self.revoked.store(true, Ordering::Relaxed);
+        let always = Self::always();
+        self.wants.store(always | REVOKED, Ordering::Relaxed);
         barrier::heavy();
         let mut step = 0;
         // ORD biased.busy: acquire; pairs with the release in enter.
@@ -97,8 +110,8 @@ impl<T> Biased<T> {
         // SAFETY: the owner is outside and will step back (the module's proof); `others` keeps
         // every other thread away.
         let result = self.value.with_mut(|value| f(unsafe { &mut *value }));
-        // ORD biased.revoked: release; pairs with the acquire in enter.
-        self.revoked.store(false, Ordering::Release);
+        // ORD biased.wants: release; pairs with the acquire in enter.
+        self.wants.store(always, Ordering::Release);
         self.others.unlock();
         result
     }

@@ -18,11 +18,9 @@
 //! Proof of exclusion: that of `biased.rs`, between the owner and the holder of `spin`.
 //! Source: biased locking (Dice, Huang, Yang 2001; Russell and Detlefs 2006); `membarrier(2)`.
 
-use std::cell::Cell;
-
 use super::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::lasting::{Mutex, lock};
-use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax, thread_local};
+use super::{ANYBODY, RawLock, UnsafeCell, barrier, relax};
 
 /// The lock leans towards nobody.
 const NOBODY: u8 = 0;
@@ -56,22 +54,6 @@ impl Me {
         name: ANYBODY,
         id: PASSING,
     };
-
-    /// This thread.
-    #[inline(always)]
-    pub(crate) fn here() -> Self {
-        ME.with(|me| me.get())
-    }
-
-    /// This thread is `self` from here on. Gives who it was.
-    pub(crate) fn comes(self) -> Self {
-        ME.with(|me| me.replace(self))
-    }
-}
-
-thread_local! {
-    /// Here, and not in the worker, so that a lock looks at no pointer that may be null.
-    static ME: Cell<Me> = const { Cell::new(Me::ANYBODY) };
 }
 
 /// Another thread that is met at a lock.
@@ -183,7 +165,7 @@ impl LeaningLock {
     }
 
     /// Locks. Gives another thread that was met here, if one was.
-    #[inline(always)]
+    #[cfg(test)]
     pub(crate) fn lock(&self, me: Me) -> Option<Met> {
         if self.enter(me) {
             return None;
@@ -256,11 +238,29 @@ impl LeaningLock {
         self.whose.load(Ordering::Relaxed) != NOBODY
     }
 
-    /// As everybody.
-    #[inline]
-    fn lock_openly(&self, me: Me) -> Option<Met> {
-        let holder = self.spin.lock(me.name);
+    /// As everybody: where `enter` has said no.
+    #[inline(always)]
+    pub(crate) fn lock_openly(&self, me: Me) -> Option<Met> {
+        let holder = self.spin.try_lock(me.name);
         // RELAXED: written by holders of `spin`, of which we are one.
+        if holder == 0
+            && self.whose.load(Ordering::Relaxed) == NOBODY
+            // SAFETY: we hold `spin`, and it leans towards nobody.
+            && self.habit.with_mut(|habit| unsafe { (*habit).goes_on(me.id) })
+        {
+            return None;
+        }
+        self.lock_anew(me, holder)
+    }
+
+    /// Apart, so that who comes as he came before saves no registers for it. `holder`: had it when we came; if
+    /// nobody, we have it.
+    #[inline(never)]
+    fn lock_anew(&self, me: Me, holder: u8) -> Option<Met> {
+        if holder != 0 {
+            self.spin.lock(me.name);
+        }
+        // RELAXED: as above.
         if self.whose.load(Ordering::Relaxed) != NOBODY {
             self.revoke();
         }
@@ -313,6 +313,17 @@ impl LeaningLock {
 }
 
 impl Habit {
+    /// Has `id` come again, and is nothing to be done about it? `false`: that is not noted.
+    #[inline(always)]
+    fn goes_on(&mut self, id: u8) -> bool {
+        let streak = self.streak + 1;
+        let goes_on = self.last == id && streak < self.enough;
+        if goes_on {
+            self.streak = streak;
+        }
+        goes_on
+    }
+
     /// `id` has come. Was another worker here before it, and is the lock to lean towards it?
     #[inline(always)]
     fn note(&mut self, id: u8) -> (Option<Met>, bool) {

@@ -8,6 +8,7 @@ use std::ptr;
 use super::Shared;
 use super::worker::Worker;
 use crate::primitive::{Arc, Me, drawn, thread_local};
+use crate::task::here;
 
 thread_local! {
     /// The worker that runs on this thread, while it does.
@@ -42,15 +43,16 @@ pub(super) fn worker<'a>() -> Option<&'a Worker> {
 
 /// Runs `f` with `worker` as the worker of this thread.
 pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    struct Leave(*const Worker, Me);
+    struct Leave(*const Worker, Me, u32);
     impl Drop for Leave {
         fn drop(&mut self) {
             WORKER.with(|worker| worker.set(self.0));
-            self.1.comes();
+            here::comes(self.1);
+            here::refill(self.2);
         }
     }
     let before = WORKER.with(|before| before.replace(worker));
-    let leave = Leave(before, worker.me().comes());
+    let leave = Leave(before, here::comes(worker.me()), worker.refill_budget());
     let result = f();
     drop(leave);
     result

@@ -199,18 +199,22 @@ pub(crate) fn running() -> Party {
 /// Counts one operation of the running poll. `false`: enough for now, yield.
 #[inline(always)]
 pub(crate) fn spend_budget() -> bool {
-    current::worker().is_none_or(|worker| worker.spend() || worker.goes_on())
+    here::spend() || goes_on()
+}
+
+/// The budget is spent.
+#[cold]
+fn goes_on() -> bool {
+    current::worker().is_none_or(|worker| worker.goes_on())
 }
 
 /// As `spend_budget`, where a seam would decide, or others are to go first: `false`, and nothing is spent.
 #[inline(always)]
 pub(crate) fn spend_quickly() -> bool {
-    current::worker().is_none_or(|worker| worker.spend() || worker.unspend())
-}
-
-/// What `spend_quickly` has spent is back: there was nothing to do.
-pub(crate) fn unspend() {
-    let _: Option<bool> = current::worker().map(|worker| worker.unspend());
+    here::spend() || {
+        here::unspend();
+        current::worker().is_none()
+    }
 }
 
 /// As `spend_budget`, for what is tried anew at every poll: a seam is not asked, who could otherwise
@@ -218,7 +222,7 @@ pub(crate) fn unspend() {
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 #[inline(always)]
 pub(crate) fn spend_polled() -> bool {
-    current::worker().is_none_or(|worker| worker.spend() || worker.is_asking())
+    here::spend() || current::worker().is_none_or(|worker| worker.is_asking())
 }
 
 /// Which of `n` branches is tried first.

@@ -19,7 +19,7 @@ use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Me, Met, Parker, Seat};
-use crate::task::{At, Header, Home, Task, drop_quietly, wake_quietly};
+use crate::task::{At, Header, Home, Task, drop_quietly, here, wake_quietly};
 use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
@@ -49,8 +49,6 @@ pub(crate) struct Worker {
     pull: Cell<Pull>,
     /// The worker to which these bring the task that runs.
     pulled: Cell<Option<usize>>,
-    /// Operations left in this poll; none, if the seam is asked before each.
-    budget: Cell<u32>,
     /// Operations for which the seam was asked in this poll; `None`: it is not.
     asked: Cell<Option<u32>>,
     /// The tasks that have let others run before an operation, and have not come back to it.
@@ -97,7 +95,6 @@ impl Worker {
             _seat: seat,
             pull: Cell::default(),
             pulled: Cell::default(),
-            budget: Cell::new(shared.budget),
             asked: Cell::new(
                 seam.as_ref()
                     .and_then(|seam| seam.interrupts().then_some(0)),
@@ -151,15 +148,17 @@ impl Worker {
         Arc::as_ptr(&self.shared)
     }
 
-    pub(super) fn refill_budget(&self) {
-        self.budget.set(self.shared.budget);
+    /// Gives what was left.
+    #[inline(always)]
+    pub(super) fn refill_budget(&self) -> u32 {
+        here::refill(self.shared.budget)
     }
 
     /// As `refill_budget`, for a seam that may be asked before each operation; `task` runs.
     pub(super) fn refill_asked(&self, task: u32) {
         self.id.set(task);
         if self.asked.get().is_some() {
-            self.budget.set(0);
+            here::refill(0);
             self.asked.set(Some(0));
             self.yielded.borrow_mut().begin();
         }
@@ -172,7 +171,7 @@ impl Worker {
             return false;
         };
         // The next operation comes here, too.
-        self.budget.set(0);
+        here::refill(0);
         self.asked.set(Some(asked + 1));
         let task = self.id.get();
         let mut yielded = self.yielded.borrow_mut();
@@ -268,21 +267,6 @@ impl Worker {
             }
             self.pull.set(pull);
         }
-    }
-
-    /// One more operation in this poll? `false`: yield.
-    #[inline(always)]
-    pub(super) fn spend(&self) -> bool {
-        let left = self.budget.get();
-        self.budget.set(left.wrapping_sub(1));
-        left != 0
-    }
-
-    /// What `spend` has taken is back.
-    #[cold]
-    pub(super) fn unspend(&self) -> bool {
-        self.budget.set(self.budget.get().wrapping_add(1));
-        false
     }
 
     #[inline(always)]

@@ -1,12 +1,14 @@
-//! What the poll that runs on this thread has done: how many waits it has left pending, and what it
-//! has given away. The detection of call cycles (actor/cycle.rs) asks at the end of an actor's poll.
+//! What every operation asks of the thread that it is on, in one thread-local, so that its address is looked
+//! up once: as whom it locks, what is left of the budget, and what the poll that runs here has done: how many
+//! waits it has left pending, and what it has given away. The detection of call cycles (actor/cycle.rs) asks for
+//! the last two at the end of an actor's poll.
 //!
 //! Each note is an instruction or two in a thread-local without a destructor, so it can be made
 //! where waits begin and values leave. For tasks that are no actors nobody looks at the notes.
 
 use std::cell::Cell;
 
-use crate::primitive::thread_local;
+use crate::primitive::{Me, thread_local};
 
 /// The actor's dispatch keeps the reply of the message that is handled until its method is done.
 pub(crate) const HELD: u8 = 1;
@@ -21,6 +23,11 @@ pub(crate) const PASSED: u8 = 8;
 pub(crate) const TOOK: u8 = 16;
 
 pub(crate) struct Here {
+    /// As whom it locks a channel.
+    me: Cell<Me>,
+    /// Operations left in this poll; none, if a seam is asked before each. Of a thread that runs no tasks there is
+    /// no end of them.
+    budget: Cell<u32>,
     /// The number of the actor that is polled, or 0.
     pub(crate) actor: Cell<u64>,
     pub(crate) hands: Cell<u8>,
@@ -47,6 +54,8 @@ pub(crate) enum Verdict {
 thread_local! {
     static HERE: Here = const {
         Here {
+            me: Cell::new(Me::ANYBODY),
+            budget: Cell::new(u32::MAX),
             actor: Cell::new(0),
             hands: Cell::new(0),
             waits: Cell::new(0),
@@ -61,6 +70,39 @@ thread_local! {
 #[inline(always)]
 pub(crate) fn here<R>(f: impl FnOnce(&Here) -> R) -> R {
     HERE.with(f)
+}
+
+/// As whom this thread locks.
+#[inline(always)]
+pub(crate) fn me() -> Me {
+    here(|here| here.me.get())
+}
+
+/// This thread is `me` from here on. Gives who it was.
+pub(crate) fn comes(me: Me) -> Me {
+    here(|here| here.me.replace(me))
+}
+
+/// One more operation in this poll? `false`: the budget is spent, and this has begun another of 2^32.
+#[inline(always)]
+pub(crate) fn spend() -> bool {
+    here(|here| {
+        let left = here.budget.get();
+        here.budget.set(left.wrapping_sub(1));
+        left != 0
+    })
+}
+
+/// What `spend` has taken is back.
+#[inline(always)]
+pub(crate) fn unspend() {
+    here(|here| here.budget.set(here.budget.get().wrapping_add(1)));
+}
+
+/// So many operations from here on. Gives how many were left.
+#[inline(always)]
+pub(crate) fn refill(budget: u32) -> u32 {
+    here(|here| here.budget.replace(budget))
 }
 
 /// The number of the actor that is polled on this thread, or 0.

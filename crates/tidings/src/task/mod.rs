@@ -12,7 +12,7 @@
 //! | `child.rs` | a task that tells its parent when it ends |
 //! | `set.rs` | [`JoinSet`] |
 //! | `local.rs` | [`task_local!`](crate::task_local), [`LocalKey`] |
-//! | `here.rs` | what the poll of this thread has done, for the detection of call cycles |
+//! | `here.rs` | what every operation asks of its thread: as whom it locks, its budget, what its poll has done |
 //! | `yield_now.rs` | [`yield_now`] |
 //!
 //! Who may touch what in a cell:
