@@ -80,7 +80,12 @@ impl<T> Queue<T> {
     #[inline(always)]
     unsafe fn place(block: *mut Block, at: u8) -> *mut T {
         // SAFETY: the caller's promise; a block was made for as many values.
-        unsafe { block.byte_add(Self::VALUES).cast::<T>().add(usize::from(at)) }
+        unsafe {
+            block
+                .byte_add(Self::VALUES)
+                .cast::<T>()
+                .add(usize::from(at))
+        }
     }
 
     /// A block that is in no list.
@@ -222,8 +227,8 @@ impl<T> Queue<T> {
         self.front = 0;
         if self.head.is_null() {
             self.tail = ptr::null_mut();
+            // Behind whatever was granted.
             self.back = Self::LEN;
-            self.revoke();
         }
         // SAFETY: it is not in the list any more, and has no values.
         unsafe { Self::free(head) };
@@ -327,6 +332,43 @@ mod tests {
         queue.take(&mut taken, 1000);
         assert!(taken.iter().copied().eq(0..100));
         assert_eq!(queue.len(), 0);
+    }
+
+    #[test]
+    fn values_go_into_granted_places_until_the_grant_ends() {
+        let puts = |queue: &mut Queue<_>| {
+            let granted = |n: &u32| queue.push_granted(&mut Some(*n), |n| n);
+            (0..).take_while(granted).count()
+        };
+        let made = || {
+            let mut queue = Queue::new();
+            (0..3).for_each(|n| queue.push_back(n));
+            queue.grant(5);
+            queue
+        };
+        assert_eq!((puts(&mut Queue::new()), puts(&mut made())), (0, 5));
+        // One that is put otherwise has its place.
+        let mut queue = made();
+        queue.push_back(3);
+        assert_eq!((puts(&mut queue), queue.len()), (4, 8));
+        // No further than the block, and not in the next.
+        let mut queue = made();
+        queue.grant(usize::MAX);
+        assert_eq!(puts(&mut queue), 14);
+        queue.push_back(0);
+        assert_eq!(puts(&mut queue), 0);
+        let ends: [fn(&mut Queue<u32>); 4] = [
+            Queue::revoke,
+            |queue| queue.push_front(0),
+            |queue| while queue.pop_front().is_some() {},
+            |queue| queue.take(&mut Vec::new(), 3),
+        ];
+        for end in ends {
+            let mut queue = made();
+            end(&mut queue);
+            assert_eq!(puts(&mut queue), 0);
+        }
+        assert!(!made().push_granted(&mut None, |n: u32| n));
     }
 
     #[test]

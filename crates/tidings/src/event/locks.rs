@@ -6,11 +6,11 @@ use std::ptr;
 use super::made::Made;
 #[cfg(not(loom))]
 use crate::primitive::LeaningLock as Raw;
-use crate::task::here;
 #[cfg(loom)]
 use crate::primitive::Met;
 #[cfg(loom)]
 use crate::primitive::RawLock as Raw;
+use crate::task::here;
 
 /// The lock of a source, as choices see it.
 #[doc(hidden)]

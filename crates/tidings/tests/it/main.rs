@@ -33,6 +33,7 @@ mod names;
 #[cfg(unix)]
 mod net;
 mod panics;
+mod plain;
 mod process;
 mod races;
 mod record;
