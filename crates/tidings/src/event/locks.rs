@@ -66,8 +66,8 @@ impl Lock {
         }
     }
 
-    /// As `lock`, where `enter` has said no. Apart, so that what locks is short.
-    #[inline(never)]
+    /// As `lock`, where `enter` has said no. In place: a call stores, and the read-modify-write waits for that.
+    #[inline(always)]
     fn lock_openly(&self) {
         let me = here::me();
         // Models of those who use it have a lock of loom's; `models/leaning.rs` explores this one.
