@@ -7,6 +7,8 @@
 //! I2. A receiver waits only if the queue is empty and no sender waits that could be claimed.
 //! I3. A sender waits only if `queue.len() >= capacity` and no receiver waits that could be claimed.
 //! I4. `closed` is set once: no more sends. Receivers take what is left, then hear of it.
+//! I5. While places of the queue are granted (`quick.rs`), the channel is open, nothing is noted, the queue is not
+//!     empty (so that nobody waits for a value), and as many more fit under `capacity`.
 //!
 //! Budget: a send or a receive is one lock (one read-modify-write; none, where one worker uses the
 //! channel: `primitive/leaning.rs`); with a waiting partner that chooses, one CAS more; waking it is

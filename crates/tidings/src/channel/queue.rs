@@ -21,7 +21,7 @@ pub(super) struct Queue<T> {
     tail: *mut Block,
     front: u8,
     back: u8,
-    /// Up to where values may be put with no look at the channel (`granted`). Over 0, there are values.
+    /// Up to where values may be put with no look at the channel (`grant`). Before it, there are values.
     granted: u8,
 }
 
