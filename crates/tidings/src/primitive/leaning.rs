@@ -253,9 +253,9 @@ impl LeaningLock {
         self.lock_anew(me, holder)
     }
 
-    /// Apart, so that who comes as he came before saves no registers for it. `holder`: had it when we came; if
-    /// nobody, we have it.
-    #[inline(never)]
+    /// `holder`: had it when we came; if nobody, we have it. In place, for a new lock, as each call's reply has one,
+    /// comes here once: called, it made a call of an actor a tenth slower.
+    #[inline(always)]
     fn lock_anew(&self, me: Me, holder: u8) -> Option<Met> {
         if holder != 0 {
             self.spin.lock(me.name);
