@@ -260,7 +260,7 @@ impl LeaningLock {
         if holder != 0 {
             self.spin.lock(me.name);
         }
-        // RELAXED: as above.
+        // RELAXED: written by holders of `spin`, of which we are one; so in `lock_openly`.
         if self.whose.load(Ordering::Relaxed) != NOBODY {
             self.revoke();
         }
