@@ -26,19 +26,17 @@ enum Message {
     GetAndReset(Answer),
 }
 
-/// Adds a batch up. By value: in the task's own state, which outlives its awaits, each addition would wait until the one
-/// before is out in memory.
-fn add_up(mut sum: i64, batch: std::vec::Drain<'_, Message>) -> i64 {
-    for message in batch {
-        match message {
-            Message::Add(value) => sum += value,
-            Message::GetAndReset(answer) => {
-                answer.send(sum).expect("the asker waits");
-                sum = 0;
-            }
+/// What a message makes of the sum. By value: in the task's own state, which outlives its awaits, each addition would wait
+/// until the one before is out in memory.
+#[inline(always)]
+fn after(message: Message, sum: i64) -> i64 {
+    match message {
+        Message::Add(value) => sum + value,
+        Message::GetAndReset(answer) => {
+            answer.send(sum).expect("the asker waits");
+            0
         }
     }
-    sum
 }
 
 async fn counter<F: Flavour>(mut inbox: F::Rx<Message>) {
@@ -49,7 +47,7 @@ async fn counter<F: Flavour>(mut inbox: F::Rx<Message>) {
         if batch.is_empty() {
             return;
         }
-        sum = add_up(sum, batch.drain(..));
+        sum = batch.drain(..).fold(sum, |sum, message| after(message, sum));
     }
 }
 

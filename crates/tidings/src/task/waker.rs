@@ -56,7 +56,11 @@ pub(crate) type Woken = Result<(), Box<dyn Any + Send>>;
 pub(crate) fn wake_each(wakers: impl IntoIterator<Item = Waker>) -> Woken {
     let mut woken = Ok(());
     for waker in wakers {
-        woken = first(woken, catch_unwind(AssertUnwindSafe(|| wake_now(waker))));
+        if is_ours(&waker) {
+            wake_now(waker);
+        } else {
+            woken = first(woken, catch_unwind(AssertUnwindSafe(|| waker.wake())));
+        }
     }
     woken
 }
