@@ -318,7 +318,7 @@ impl<T> State<T> {
     /// Has it no place for another value?
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
-        self.queue.len() + self.reserved >= self.capacity
+        self.capacity == 0 || self.queue.len() + self.reserved >= self.capacity
     }
 
     /// Takes a place for a permit. A rendezvous channel has none to take: its permits post.
@@ -352,7 +352,7 @@ impl<T> State<T> {
         }
         loop {
             let mut attempt = Attempt::default();
-            if self.queue.len() > 0
+            if !self.queue.is_empty()
                 && let Some(claimed) = self.receivers.claim()
             {
                 self.left += 1;

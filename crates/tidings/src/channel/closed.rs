@@ -23,7 +23,7 @@ impl<T, X> Chan<T, X> {
     /// Nobody will receive any more: closes it, and drops what is queued.
     fn discard(&self) {
         // Most channels end so: nothing is in them, and nobody waits.
-        if self.locked(|state| state.queue.len() == 0 && state.shuts_quickly().is_some()) {
+        if self.locked(|state| state.queue.is_empty() && state.shuts_quickly().is_some()) {
             return;
         }
         drop(self.empty());

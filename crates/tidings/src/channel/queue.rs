@@ -13,8 +13,9 @@ use crate::primitive::slab;
 #[derive(Debug)]
 pub(super) struct Queue<T> {
     first: Option<T>,
-    /// All values, the first one too.
-    len: usize,
+    /// With `back`, and without `front`: the number of all values. So one that is put or taken in a block changes one
+    /// place. It wraps.
+    rest: usize,
     /// Where the next value is taken from, in the first block; there is one while one is needed.
     head: *mut Block,
     /// Where the next value is put, in the last block.
@@ -61,7 +62,7 @@ impl<T> Queue<T> {
     pub(super) const fn new() -> Self {
         Self {
             first: None,
-            len: 0,
+            rest: (0_usize).wrapping_sub(Self::LEN as usize),
             head: ptr::null_mut(),
             tail: ptr::null_mut(),
             front: 0,
@@ -72,7 +73,22 @@ impl<T> Queue<T> {
 
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
-        self.len
+        let behind = usize::from(self.back).wrapping_sub(usize::from(self.front));
+        self.rest.wrapping_add(behind)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.first.is_none() && self.head.is_null()
+    }
+
+    /// Moves the end of what the head and the tail have; the number of values is the same.
+    #[inline(always)]
+    fn turn(&mut self, front: u8, back: u8) {
+        let len = self.len();
+        (self.front, self.back) = (front, back);
+        self.rest = 0;
+        self.rest = len.wrapping_sub(self.len());
     }
 
     /// # Safety
@@ -108,8 +124,8 @@ impl<T> Queue<T> {
     pub(super) fn push_back(&mut self, value: T) {
         // Nothing panics here: no way is to be kept on which the value is dropped.
         let value = ManuallyDrop::new(value);
-        self.len += 1;
-        if self.len == 1 {
+        if self.is_empty() {
+            self.rest = self.rest.wrapping_add(1);
             // SAFETY: there is none: nothing is dropped.
             unsafe { ptr::write(&raw mut self.first, Some(ManuallyDrop::into_inner(value))) };
             return;
@@ -154,7 +170,6 @@ impl<T> Queue<T> {
         // SAFETY: the tail is there, as the queue is not empty, and its places from `back` on are free.
         unsafe { Self::place(self.tail, at).write(wrap(value)) };
         self.back = at + 1;
-        self.len += 1;
         true
     }
 
@@ -163,30 +178,30 @@ impl<T> Queue<T> {
         let block = Self::block(ptr::null_mut());
         if self.tail.is_null() {
             self.head = block;
-            self.front = 0;
+            self.turn(0, 0);
         } else {
             // SAFETY: the tail is a block of ours.
             unsafe { (*self.tail).next = block };
+            self.turn(self.front, 0);
         }
         self.tail = block;
-        self.back = 0;
         self.revoke();
     }
 
     /// Puts a value before all others.
     pub(super) fn push_front(&mut self, value: T) {
         self.revoke();
-        self.len += 1;
         let Some(second) = self.first.replace(value) else {
+            self.rest = self.rest.wrapping_add(1);
             return;
         };
         if self.head.is_null() {
             self.grow();
             // As if all places before had been taken.
-            (self.front, self.back) = (Self::LEN, Self::LEN);
+            self.turn(Self::LEN, Self::LEN);
         } else if self.front == 0 {
             self.head = Self::block(self.head);
-            self.front = Self::LEN;
+            self.turn(Self::LEN, self.back);
         }
         self.front -= 1;
         // SAFETY: the head is there, and its places before the old `front` are free.
@@ -195,12 +210,12 @@ impl<T> Queue<T> {
 
     #[inline(always)]
     pub(super) fn pop_front(&mut self) -> Option<T> {
-        if self.len == 0 {
-            return None;
-        }
         if self.first.is_some() {
-            self.len -= 1;
+            self.rest = self.rest.wrapping_sub(1);
             return self.first.take();
+        }
+        if self.head.is_null() {
+            return None;
         }
         // SAFETY: there are values, the first of them is the one at `front`, and it is not read again.
         let value = ManuallyDrop::new(unsafe { Self::place(self.head, self.front).read() });
@@ -212,8 +227,7 @@ impl<T> Queue<T> {
     #[inline(always)]
     fn taken(&mut self, n: u8) {
         self.front += n;
-        self.len -= usize::from(n);
-        if self.len == 0 || self.front == Self::LEN {
+        if self.len() == 0 || self.front == Self::LEN {
             self.drop_head();
         }
     }
@@ -224,11 +238,12 @@ impl<T> Queue<T> {
         let head = self.head;
         // SAFETY: there was a value in it, so it is there.
         self.head = unsafe { (*head).next };
-        self.front = 0;
         if self.head.is_null() {
             self.tail = ptr::null_mut();
             // Behind whatever was granted.
-            self.back = Self::LEN;
+            self.turn(0, Self::LEN);
+        } else {
+            self.turn(0, self.back);
         }
         // SAFETY: it is not in the list any more, and has no values.
         unsafe { Self::free(head) };
@@ -236,11 +251,11 @@ impl<T> Queue<T> {
 
     /// Moves up to `limit` values into `into`, which has room for them.
     pub(super) fn take(&mut self, into: &mut Vec<T>, limit: usize) {
-        let mut left = limit.min(self.len);
+        let mut left = limit.min(self.len());
         if left > 0
             && let Some(first) = self.first.take()
         {
-            self.len -= 1;
+            self.rest = self.rest.wrapping_sub(1);
             left -= 1;
             into.push(first);
         }
@@ -271,7 +286,7 @@ impl<T> Drop for Queue<T> {
                 }
             }
         }
-        if self.len > 0 {
+        if !self.is_empty() {
             let rest = Rest(self);
             while let Some(value) = rest.0.pop_front() {
                 drop(value);

@@ -77,6 +77,6 @@ impl<T> State<T> {
     /// Is there nothing to receive, nobody to receive it from, and no end to hear of?
     #[inline(always)]
     pub(crate) fn is_barren(&self) -> bool {
-        self.queue.len() == 0 && self.senders.is_empty() && !self.closed
+        self.queue.is_empty() && self.senders.is_empty() && !self.closed
     }
 }

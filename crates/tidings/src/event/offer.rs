@@ -39,7 +39,8 @@ const COMMITTED: u32 = 3;
 /// The commit word of one wait, and whom to wake.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    state: AtomicU32,
+    /// There from the first `open` on: most waits are over before they begin, and need not store that they are idle.
+    state: MaybeUninit<AtomicU32>,
     /// There while WAITING or CLAIMED: the owner's (all locks held) while WAITING, the
     /// partner's once CLAIMED.
     waker: UnsafeCell<MaybeUninit<Waker>>,
@@ -58,32 +59,38 @@ pub(crate) enum Outcome {
 impl Offer {
     pub(crate) fn new() -> Self {
         Self {
-            state: AtomicU32::new(IDLE),
+            state: MaybeUninit::uninit(),
             waker: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
     /// Owner, all locks held.
     #[inline]
-    pub(crate) fn open(&self, waker: Waker) {
+    pub(crate) fn open(&mut self, waker: Waker) {
         // SAFETY: nobody else knows of an idle offer.
         self.waker.with_mut(|slot| unsafe { (*slot).write(waker) });
-        // RELAXED: partners find the offer through a lock that we hold.
-        self.state.store(WAITING, Ordering::Relaxed);
+        // Partners find the offer through a lock that we hold.
+        self.state.write(AtomicU32::new(WAITING));
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &AtomicU32 {
+        // SAFETY: an offer is asked for it by who has opened it, and by partners, who find it open.
+        unsafe { self.state.assume_init_ref() }
     }
 
     /// Owner, at any time: as `look`, of the most usual outcome.
     #[inline(always)]
     pub(crate) fn committed(&self) -> Option<u32> {
         // ORD offer.state: acquire; pairs with commit.
-        self.state.load(Ordering::Acquire).checked_sub(COMMITTED)
+        self.state().load(Ordering::Acquire).checked_sub(COMMITTED)
     }
 
     /// Owner, at any time.
     #[inline]
     pub(crate) fn look(&self) -> Outcome {
         // ORD offer.state: acquire; pairs with commit.
-        match self.state.load(Ordering::Acquire) {
+        match self.state().load(Ordering::Acquire) {
             WAITING => Outcome::Waiting,
             CLAIMED => Outcome::Claimed,
             IDLE => unreachable!("an idle offer is not looked at"),
@@ -116,7 +123,7 @@ impl Offer {
     pub(crate) fn close(&self, branch: Option<u32>) -> Waker {
         let state = branch.map_or(IDLE, |branch| COMMITTED + branch);
         // RELAXED: the owner alone reads it from now on.
-        self.state.store(state, Ordering::Relaxed);
+        self.state().store(state, Ordering::Relaxed);
         // SAFETY: it was WAITING, so the waker is there; claims happen under one of the locks we
         // hold, so it is ours. Nobody reads it again in the state just stored.
         self.waker
@@ -127,7 +134,7 @@ impl Offer {
     #[inline]
     fn claim(&self) -> bool {
         // ORD offer.state: acquire; the wait was published by the lock.
-        self.state
+        self.state()
             .compare_exchange(WAITING, CLAIMED, Ordering::AcqRel, Ordering::Relaxed)
             .is_ok()
     }
@@ -141,7 +148,7 @@ impl Offer {
             .waker
             .with(|slot| unsafe { (*slot).assume_init_read() });
         // ORD offer.state: release (value and outcome); pairs with look.
-        self.state.store(COMMITTED + branch, Ordering::Release);
+        self.state().store(COMMITTED + branch, Ordering::Release);
         waker
     }
 }
