@@ -23,6 +23,8 @@ use crate::select;
 ///
 /// The actor is to end when its last reference is dropped: it takes the messages that are left, then
 /// its `recv` says so.
+///
+/// An actor counts 16,760,832 references, and 1,032,192 weak ones; one more ends the process, with a word about it.
 pub struct ActorRef<M> {
     chan: SenderRef<Parcel<M>, Life>,
 }

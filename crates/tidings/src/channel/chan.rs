@@ -39,10 +39,11 @@ use crate::task::{go_on, here};
 #[derive(Debug)]
 struct Refs(AtomicU64);
 
+// Sixteen million senders; a million receivers, as many as may wait at once (`growth/waiters`); a million weak
+// handles, one in each actor of a large program.
 const SENDER: u64 = 1;
 const RECEIVER: u64 = 1 << 24;
-const OTHER: u64 = 1 << 48;
-const MASK: u64 = SENDER * (RECEIVER - 1);
+const OTHER: u64 = 1 << 44;
 
 impl Side {
     const fn unit(self) -> u64 {
@@ -54,18 +55,21 @@ impl Side {
     }
 
     const fn count(self, refs: u64) -> u64 {
+        (refs / self.unit()) & self.mask()
+    }
+
+    const fn mask(self) -> u64 {
         match self {
-            Self::Sender => refs & MASK,
-            Self::Receiver => (refs / RECEIVER) & MASK,
-            Self::Other => refs / OTHER,
+            Self::Sender => RECEIVER / SENDER - 1,
+            Self::Receiver => OTHER / RECEIVER - 1,
+            Self::Other => u64::MAX / OTHER,
         }
     }
 
-    const fn max(self) -> u64 {
-        match self {
-            Self::Other => 0xffff,
-            _ => MASK,
-        }
+    /// So many handles are the end: as many more as there may be threads fit the word, each of which may have made
+    /// one before it looks.
+    const fn most(self) -> u64 {
+        self.mask() - 0x3fff
     }
 }
 
@@ -192,9 +196,8 @@ impl<T, X> Chan<T, X> {
     pub(crate) fn add_ref(&self, side: Side) {
         // RELAXED: the caller's own reference keeps everything alive.
         let before = self.refs.0.fetch_add(side.unit(), Ordering::Relaxed);
-        if side.count(before) >= side.max() / 2 {
-            // As `Arc` does: a count that overflows would free memory in use.
-            std::process::abort();
+        if side.count(before) >= side.most() {
+            too_many(side);
         }
     }
 
@@ -203,6 +206,9 @@ impl<T, X> Chan<T, X> {
         self.refs
             .0
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |refs| {
+                if side.count(refs) >= side.most() {
+                    too_many(side);
+                }
                 (side.count(refs) > 0).then(|| refs + side.unit())
             })
             .is_ok()
@@ -269,6 +275,19 @@ impl<T, X> Chan<T, X> {
             crate::task::wake_now(waker);
         }
     }
+}
+
+/// As `Arc` does: a count that overflows would free memory in use.
+#[cold]
+#[inline(never)]
+fn too_many(side: Side) -> ! {
+    let (most, what) = match side {
+        Side::Sender => (side.most(), "senders or references to an actor"),
+        Side::Receiver => (side.most(), "receivers"),
+        Side::Other => (side.most(), "weak handles"),
+    };
+    eprintln!("tidings: more than {most} {what} of one channel: the process ends here");
+    std::process::abort();
 }
 
 impl<T> State<T> {

@@ -21,6 +21,9 @@ use crate::time::Elapsed;
 /// Sends values into a channel; clones send into the same one.
 ///
 /// When the last sender is dropped, receivers take what is left and then hear of it.
+///
+/// A channel counts 16,760,832 senders, 1,032,192 receivers and as many weak handles; one more ends the process, with
+/// a word about it.
 pub struct Sender<T> {
     chan: SenderRef<T>,
 }
