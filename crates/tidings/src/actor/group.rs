@@ -1,90 +1,14 @@
-//! Groups: actors that are reached together, as Erlang's `pg`; and the list of members that groups
-//! and pools are made of.
-//!
-//! The list is a watch cell: whoever sends takes a snapshot, so no lock is held while they do, and
-//! whoever wants to hear of changes waits for one. A member that ends leaves by itself, before those
-//! who wait for its end hear of it.
+//! Groups: actors that are reached together, as Erlang's `pg`.
 
 use std::fmt;
 
 use super::actor_ref::Recipient;
 use super::interface::Reference;
-use super::next_id;
+use super::members::{Listed, Members};
 use super::tell::SendError;
-use crate::channel::watch::{self, watch};
+use crate::channel::watch;
 use crate::event::Event;
 use crate::primitive::Arc;
-
-/// Members with the ids of their actors, in the order in which they came.
-pub(super) type Listed<T> = Vec<(u64, T)>;
-
-/// The list of members: `T` is what it keeps of each.
-pub(super) struct Members<T> {
-    list: watch::Sender<Listed<T>>,
-    /// By which the ends of the members know it.
-    key: u64,
-}
-
-impl<T: Clone + Send + Sync + 'static> Members<T> {
-    pub(super) fn new() -> Arc<Self> {
-        let (list, _) = watch(Vec::new());
-        let key = next_id();
-        Arc::new(Self { list, key })
-    }
-
-    /// The members of this moment.
-    #[inline]
-    pub(super) fn get(&self) -> Arc<Listed<T>> {
-        self.list.get()
-    }
-
-    /// Takes somebody in if `may`, given the list, and keeps `member` of it. `false`: not taken in,
-    /// a member already, or ended.
-    pub(super) fn join<R: Reference>(
-        self: &Arc<Self>,
-        actor: &R,
-        member: &T,
-        may: impl Fn(&Listed<T>) -> bool,
-    ) -> bool {
-        let recipient = actor.recipient();
-        let id = recipient.id();
-        let joined = self.list.send_if_modified(|list| {
-            let joins = may(list) && list.iter().all(|&(known, _)| known != id);
-            if joins {
-                list.push((id, member.clone()));
-            }
-            joins
-        });
-        if !joined {
-            return false;
-        }
-        let members = Arc::downgrade(self);
-        let lives = recipient.life().at_end(self.key, move || {
-            if let Some(members) = members.upgrade() {
-                members.remove(id);
-            }
-        });
-        if !lives {
-            self.remove(id);
-        }
-        lives
-    }
-
-    /// Takes a member out, whose end is no concern of the list any more.
-    pub(super) fn leave<R: Reference>(&self, actor: &R) -> bool {
-        let recipient = actor.recipient();
-        recipient.life().not_at_end(self.key);
-        self.remove(recipient.id())
-    }
-
-    fn remove(&self, id: u64) -> bool {
-        self.list.send_if_modified(|list| {
-            let before = list.len();
-            list.retain(|&(known, _)| known != id);
-            list.len() < before
-        })
-    }
-}
 
 /// Puts a copy into the mailbox of each; gives how many got one.
 pub(super) async fn broadcast<I: Clone + Send + 'static>(
@@ -151,7 +75,7 @@ impl<R: Reference> Group<R> {
 
     /// Takes an actor in. `false` if it is a member already, or has ended.
     pub fn join(&self, actor: &R) -> bool {
-        self.members.join(actor, &actor.weak(), |_| true)
+        self.members.join(actor, actor.weak(), usize::MAX)
     }
 
     /// Takes an actor out. `false` if it is no member.
@@ -180,9 +104,8 @@ impl<R: Reference> Group<R> {
     /// Hears of the changes from now on (`pg:monitor`).
     #[must_use]
     pub fn changes(&self) -> Changes<R> {
-        let receiver = self.members.list.subscribe();
         Changes {
-            receiver,
+            receiver: self.members.changes(),
             members: Arc::clone(&self.members),
         }
     }
@@ -217,7 +140,7 @@ impl<R: Reference> fmt::Debug for Group<R> {
 
 /// The changes of a group, from [`Group::changes`].
 pub struct Changes<R: Reference> {
-    receiver: watch::Receiver<Listed<R::Weak>>,
+    receiver: watch::Receiver<u64>,
     members: Arc<Members<R::Weak>>,
 }
 

@@ -5,6 +5,8 @@
 //! out of each list of the others. A link is made in two steps; between them one of the two may
 //! end, which the one who makes it finds out by looking again.
 
+use std::collections::BTreeMap;
+
 use super::any::AnyRef;
 use super::exit::Exit;
 use super::life::Life;
@@ -48,8 +50,8 @@ pub(super) fn unlink(one: &AnyRef, other: &AnyRef) {
 }
 
 /// A life of `ended` is over, in whose list these were.
-pub(super) fn tell(ended: &AnyRef, exit: &Exit, links: &[AnyRef]) {
-    for other in links {
+pub(super) fn tell(ended: &AnyRef, exit: &Exit, links: &BTreeMap<u64, AnyRef>) {
+    for other in links.values() {
         if other.life().remove_link(ended) {
             deliver(ended, exit, other);
         }
@@ -80,9 +82,8 @@ impl Life {
                 return Err(());
             }
             let ties = state.ties();
-            if !ties.links.contains(other) {
-                ties.links.push(other.clone());
-            }
+            let id = other.life().id;
+            ties.links.entry(id).or_insert_with(|| other.clone());
             Ok(ties.turn())
         })
     }
@@ -96,15 +97,14 @@ impl Life {
     pub(super) fn has_link(&self, other: &AnyRef) -> bool {
         self.chan().locked(|state| {
             let ties = state.known_ties();
-            ties.is_some_and(|ties| ties.links.contains(other))
+            ties.is_some_and(|ties| ties.links.contains_key(&other.life().id))
         })
     }
 
     fn remove_link(&self, other: &AnyRef) -> bool {
         let removed = self.chan().locked(|state| {
             let ties = state.known_ties()?;
-            let at = ties.links.iter().position(|link| link == other)?;
-            Some(ties.links.swap_remove(at))
+            ties.links.remove(&other.life().id)
         });
         removed.is_some()
     }

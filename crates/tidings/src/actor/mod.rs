@@ -77,6 +77,7 @@ mod interface;
 mod life;
 mod link;
 mod mailbox;
+mod members;
 mod parcel;
 mod pool;
 mod registry;

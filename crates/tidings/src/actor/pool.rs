@@ -7,7 +7,8 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::group::{Listed, Members, broadcast};
+use super::group::broadcast;
+use super::members::{Listed, Members};
 use super::interface::Reference;
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicUsize, Ordering};
@@ -81,14 +82,14 @@ impl<R: Reference> Pool<R> {
     pub fn resize(&self, n: usize) {
         let workers = &self.inner.workers;
         loop {
-            let now = workers.get();
-            if now.len() > n {
-                if let Some((_, youngest)) = now.last() {
-                    workers.leave(youngest);
+            let now = workers.len();
+            if now > n {
+                if let Some(youngest) = workers.youngest() {
+                    workers.leave(&youngest);
                 }
-            } else if now.len() < n {
+            } else if now < n {
                 let worker = (self.inner.make)();
-                workers.join(&worker, &worker, |list| list.len() < n);
+                workers.join(&worker, worker.clone(), n);
             } else {
                 return;
             }
@@ -147,7 +148,7 @@ impl<R: Reference> Pool<R> {
     /// How many workers it has.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.inner.workers.get().len()
+        self.inner.workers.len()
     }
 
     /// Has it no worker?

@@ -29,8 +29,8 @@ pub(crate) struct Ties {
     pub(super) last: Option<Exit>,
     /// Who is told of the end of each life, and decides whether another follows.
     pub(super) guardian: Option<Guardian>,
-    /// Actors whose fate the present life shares.
-    pub(super) links: Vec<AnyRef>,
+    /// Actors whose fate the present life shares, by id.
+    pub(super) links: BTreeMap<u64, AnyRef>,
     /// Where the ends of linked actors go, if they are not to end this one.
     pub(super) trap: Option<Sender<LinkExit>>,
     /// Actors that end before the present life does, by id: in the order in which they came.
@@ -48,7 +48,7 @@ impl Default for Ties {
             turns: Queue::new(),
             last: None,
             guardian: None,
-            links: Vec::new(),
+            links: BTreeMap::new(),
             trap: None,
             children: BTreeMap::new(),
             parent: None,
@@ -83,7 +83,7 @@ impl Ties {
 
 /// What a life leaves behind when it ends.
 pub(super) struct Over {
-    pub(super) links: Vec<AnyRef>,
+    pub(super) links: BTreeMap<u64, AnyRef>,
     /// `None`: no life follows.
     pub(super) guardian: Option<Guardian>,
 }
@@ -117,7 +117,7 @@ impl Life {
             let rare = state.rare();
             let doom = (rare.doom.take(), rare.verdict.take());
             let mut over = Over {
-                links: Vec::new(),
+                links: BTreeMap::new(),
                 guardian: None,
             };
             let mut trap = None;

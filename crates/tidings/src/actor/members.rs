@@ -1,0 +1,148 @@
+//! The list of members that groups and pools are made of.
+//!
+//! Who sends takes a snapshot, so no lock is held while they do. It is made when somebody asks for the first time since
+//! a change: one who comes or goes costs a search, however many there are.
+
+use std::collections::BTreeMap;
+
+use super::interface::Reference;
+use super::next_id;
+use crate::channel::watch::{self, watch};
+use crate::primitive::{Arc, Mutex, lock};
+
+/// Members with the ids of their actors, in the order in which they came.
+pub(super) type Listed<T> = Vec<(u64, T)>;
+
+/// The list of members: `T` is what it keeps of each.
+///
+/// One that ends leaves by itself, before those who wait for its end hear of it.
+pub(super) struct Members<T> {
+    state: Mutex<State<T>>,
+    /// How often the list has changed: told after the change.
+    changes: watch::Sender<u64>,
+    /// By which the ends of the members know it.
+    key: u64,
+}
+
+struct State<T> {
+    /// By their turns.
+    members: BTreeMap<u64, (u64, T)>,
+    /// The turn at which each came, by its id.
+    turns: BTreeMap<u64, u64>,
+    next_turn: u64,
+    /// Since the last change.
+    snapshot: Option<Arc<Listed<T>>>,
+}
+
+/// What goes out of the list, to be dropped without the lock: the drop of a reference may end an actor.
+type Gone<T> = (Option<T>, Option<Arc<Listed<T>>>);
+
+impl<T: Clone + Send + Sync + 'static> Members<T> {
+    pub(super) fn new() -> Arc<Self> {
+        let state = State {
+            members: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            next_turn: 0,
+            snapshot: None,
+        };
+        let (changes, _) = watch(0);
+        let key = next_id();
+        Arc::new(Self {
+            state: Mutex::new(state),
+            changes,
+            key,
+        })
+    }
+
+    /// The members of this moment.
+    pub(super) fn get(&self) -> Arc<Listed<T>> {
+        let mut state = lock(&self.state);
+        let State {
+            members, snapshot, ..
+        } = &mut *state;
+        let list = snapshot.get_or_insert_with(|| Arc::new(members.values().cloned().collect()));
+        Arc::clone(list)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        lock(&self.state).members.len()
+    }
+
+    /// Who came last.
+    pub(super) fn youngest(&self) -> Option<T> {
+        let state = lock(&self.state);
+        let (_, (_, member)) = state.members.last_key_value()?;
+        Some(member.clone())
+    }
+
+    /// Hears of changes from now on.
+    pub(super) fn changes(&self) -> watch::Receiver<u64> {
+        self.changes.subscribe()
+    }
+
+    /// Takes somebody in if there are fewer than `most`, and keeps `member` of it. `false`: not taken in, a member
+    /// already, or ended.
+    pub(super) fn join<R: Reference>(self: &Arc<Self>, actor: &R, member: T, most: usize) -> bool {
+        let recipient = actor.recipient();
+        let id = recipient.id();
+        let added = lock(&self.state).add(id, member, most);
+        if added.is_err() {
+            return false;
+        }
+        self.changed();
+        let members = Arc::downgrade(self);
+        let lives = recipient.life().at_end(self.key, move || {
+            if let Some(members) = members.upgrade() {
+                members.remove(id);
+            }
+        });
+        if !lives {
+            self.remove(id);
+        }
+        lives
+    }
+
+    /// Takes a member out, whose end is no concern of the list any more.
+    pub(super) fn leave<R: Reference>(&self, actor: &R) -> bool {
+        let recipient = actor.recipient();
+        recipient.life().not_at_end(self.key);
+        self.remove(recipient.id())
+    }
+
+    fn remove(&self, id: u64) -> bool {
+        let gone = lock(&self.state).remove(id);
+        let was_there = gone.0.is_some();
+        if was_there {
+            self.changed();
+        }
+        was_there
+    }
+
+    fn changed(&self) {
+        self.changes.send_modify(|changes| *changes += 1);
+    }
+}
+
+impl<T> State<T> {
+    /// An error if it is not taken in.
+    fn add(&mut self, id: u64, member: T, most: usize) -> Result<Gone<T>, T> {
+        if self.members.len() >= most || self.turns.contains_key(&id) {
+            return Err(member);
+        }
+        self.next_turn += 1;
+        self.turns.insert(id, self.next_turn);
+        self.members.insert(self.next_turn, (id, member));
+        Ok((None, self.snapshot.take()))
+    }
+
+    fn remove(&mut self, id: u64) -> Gone<T> {
+        let member = self
+            .turns
+            .remove(&id)
+            .and_then(|turn| self.members.remove(&turn));
+        match member {
+            Some((_, member)) => (Some(member), self.snapshot.take()),
+            None => (None, None),
+        }
+    }
+}
