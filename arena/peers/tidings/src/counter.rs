@@ -38,7 +38,9 @@ async fn count(inbox: Receiver<Message>) {
     let mut sum = 0;
     let mut batch = Vec::with_capacity(BATCH);
     while inbox.recv_many(&mut batch, BATCH).await > 0 {
-        sum = batch.drain(..).fold(sum, |sum, message| after(message, sum));
+        sum = batch
+            .drain(..)
+            .fold(sum, |sum, message| after(message, sum));
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::Pin;
 
 use pin_project_lite::pin_project;
@@ -211,17 +212,25 @@ impl<M> Mailbox<M> {
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
             // hands across the wait.
-            while let Some(parcel) = self.passed().remove(seen) {
-                match choose(self.open(parcel)) {
-                    Ok(taken) => {
+            // The last stands in the place of the one that is looked at: nothing is moved up for each.
+            while let Some(parcel) = self.passed().swap_remove_back(seen) {
+                match catch_unwind(AssertUnwindSafe(|| choose(self.open(parcel)))) {
+                    Ok(Err(message)) => {
+                        let parcel = self.again(message);
+                        let passed = self.passed();
+                        passed.push_back(parcel);
+                        passed.swap(seen, passed.len() - 1);
+                    }
+                    Ok(Ok(taken)) => {
+                        self.last_goes_back(seen);
                         if !fresh {
                             here::note(here::PASSED);
                         }
                         return Ok(taken);
                     }
-                    Err(message) => {
-                        let parcel = self.again(message);
-                        self.passed().insert(seen, parcel);
+                    Err(panic) => {
+                        self.last_goes_back(seen);
+                        resume_unwind(panic);
                     }
                 }
                 seen += 1;
@@ -230,6 +239,14 @@ impl<M> Mailbox<M> {
             fresh = true;
             let parcel = self.again(message);
             self.passed().push_back(parcel);
+        }
+    }
+
+    /// The message that was last among those passed over stands at `place`: back, behind the others.
+    fn last_goes_back(&mut self, place: usize) {
+        let passed = self.passed();
+        if let Some(last) = passed.remove(place) {
+            passed.push_back(last);
         }
     }
 

@@ -8,8 +8,8 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::group::broadcast;
-use super::members::{Listed, Members};
 use super::interface::Reference;
+use super::members::{Listed, Members};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicUsize, Ordering};
 use crate::sched;

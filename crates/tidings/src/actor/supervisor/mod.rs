@@ -34,7 +34,8 @@ use crate::primitive::Arc;
 /// Whom the end of a child concerns (OTP's restart strategies).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Strategy {
-    /// Only the child itself.
+    /// Only the child itself. Its supervisor looks at all children when something happens to one, since they start and
+    /// end in order: for more than some thousands, [`Dynamic`](Self::Dynamic).
     OneForOne,
     /// All: the others are ended, the last first, and all are started anew in their order.
     OneForAll,
