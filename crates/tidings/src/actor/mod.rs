@@ -86,6 +86,7 @@ pub(crate) mod remote;
 mod reply;
 mod roll;
 mod run;
+mod selective;
 mod shared;
 mod streaming;
 mod supervisor;

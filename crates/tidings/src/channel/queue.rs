@@ -227,7 +227,8 @@ impl<T> Queue<T> {
     #[inline(always)]
     fn taken(&mut self, n: u8) {
         self.front += n;
-        if self.len() == 0 || self.front == Self::LEN {
+        let is_last = self.head == self.tail && self.front == self.back;
+        if is_last || self.front == Self::LEN {
             self.drop_head();
         }
     }

@@ -414,37 +414,6 @@ fn a_send_that_loses_a_choice_gives_its_message_back() {
 }
 
 #[test]
-fn scans_take_what_a_plain_list_would_give() {
-    on_all(|| async {
-        const MESSAGES: u64 = 40;
-        let (done, ended) = oneshot();
-        let actor = Builder::new()
-            .unbounded()
-            .spawn(move |mut mailbox: Mailbox<u64>| async move {
-                let mut model: Vec<u64> = (0..MESSAGES).collect();
-                for step in 0.. {
-                    let (rest, of) = (step % 5, 2 + step % 4);
-                    let chosen = |n: u64| if n % of == rest % of { Ok(n) } else { Err(n) };
-                    let wanted = model.iter().position(|&n| chosen(n).is_ok());
-                    // The last that are there; another would be waited for.
-                    let got = match wanted {
-                        Some(at) => (mailbox.scan(chosen).await, model.remove(at)),
-                        None if model.is_empty() => break,
-                        None => (mailbox.recv().await, model.remove(0)),
-                    };
-                    assert_eq!(got.0, Ok(got.1), "step {step}: {model:?}");
-                }
-                assert!(mailbox.is_empty());
-                done.send(()).unwrap();
-            });
-        for n in 0..MESSAGES {
-            actor.send(n).await.unwrap();
-        }
-        ended.await.unwrap();
-    });
-}
-
-#[test]
 fn a_selective_receive_leaves_the_others_in_order() {
     on_all(|| async {
         let (seen, all) = unbounded();

@@ -103,40 +103,6 @@ fn what_a_scan_passed_over_survives_too() {
 }
 
 #[test]
-fn a_scan_that_panics_leaves_the_others_in_order() {
-    on_all(|| async {
-        let (seen, all) = unbounded();
-        let child = Child::new(move |mut mailbox: Mailbox<u32>| {
-            let seen = seen.clone();
-            async move {
-                if mailbox.incarnation() == 1 {
-                    let ten = |n| if n == 10 { Ok(n) } else { Err(n) };
-                    mailbox.scan(ten).await.unwrap();
-                    let three = |n| {
-                        if n == 3 {
-                            crash("at the third")
-                        }
-                        Err::<(), _>(n)
-                    };
-                    mailbox.scan(three).await.unwrap();
-                }
-                while let Ok(n) = mailbox.recv().await {
-                    seen.send(n).await.unwrap();
-                }
-            }
-        });
-        let actor = child.actor_ref();
-        for n in [1, 2, 3, 4, 5, 10, 6] {
-            actor.send(n).await.unwrap();
-        }
-        let _supervisor = one_for_one().child(child).start();
-        for n in [1, 2, 4, 5, 6] {
-            assert_eq!(all.recv().await, Ok(n));
-        }
-    });
-}
-
-#[test]
 fn a_restart_is_an_event_and_none_is_missed() {
     on_all(|| async {
         let child =

@@ -1,7 +1,7 @@
 //! Links: OTP's `erts/emulator/test/process_SUITE.erl` (`trap_exit_badarg`, `exit_and_timeout`, `exit_twice`)
 //! and `signal_SUITE.erl` are about signals; what programs see of them is here.
 
-use crate::both::{on_all, pool, run, watchdog};
+use crate::both::on_all;
 use tidings::actor::{self, ActorRef, Child, Exit, LinkExit, Mailbox, Strategy, Supervisor};
 use tidings::{Event, Receiver, always, oneshot, select, unbounded, yield_now};
 
@@ -28,30 +28,6 @@ async fn trapping() -> (ActorRef<()>, Receiver<LinkExit>) {
         while mailbox.recv().await.is_ok() {}
     });
     (actor, exits.await.unwrap())
-}
-
-/// In a time that grows with their number: with the square of it this is longer than the watchdog's.
-#[test]
-fn fifty_thousand_share_the_fate_of_one() {
-    const MANY: usize = 50_000;
-    let _watchdog = watchdog();
-    run(&pool(2), async {
-        let hub = start("hub");
-        let others: Vec<_> = (0..MANY).map(|_| actor::spawn(idle)).collect();
-        for other in &others {
-            other.link(&hub.any());
-        }
-        let (untied, tied) = others.split_at(MANY / 2);
-        for other in untied {
-            hub.unlink(&other.any());
-        }
-        hub.kill();
-        for other in tied {
-            let exit = other.down().await.to_string();
-            assert_eq!(exit, "was linked to hub, which was killed");
-        }
-        assert!(untied.iter().all(|other| other.exit().is_none()));
-    });
 }
 
 #[test]

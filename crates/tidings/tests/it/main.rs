@@ -38,8 +38,10 @@ mod process;
 mod races;
 mod record;
 mod reentrant;
+mod scale;
 mod sched;
 mod scope;
+mod selective;
 mod set;
 mod shutdown;
 #[cfg(unix)]

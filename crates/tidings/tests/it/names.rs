@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::both::{on_all, on_pools, pool, run, watchdog};
+use crate::both::{on_all, on_pools};
 use crate::hands::{pinned, poll};
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Pool, Recipient,
@@ -211,37 +211,6 @@ fn names_registered_amid_ends_are_never_left_behind() {
             }
             assert!(names.names().is_empty());
         }
-    });
-}
-
-/// In a time that grows with their number: with the square of it this is longer than the watchdog's.
-#[test]
-fn a_group_has_fifty_thousand_members_in_the_order_in_which_they_came() {
-    const MEMBERS: usize = 50_000;
-    let _watchdog = watchdog();
-    run(&pool(2), async {
-        let group = Group::new();
-        let mut changes = group.changes();
-        let members: Vec<_> = (0..MEMBERS).map(|_| sink()).collect();
-        // The youngest first, so that the order is not that of their numbers.
-        for member in members.iter().rev() {
-            assert!(group.join(member));
-        }
-        assert!(!group.join(&members[7]));
-        assert!(changes.changed().await.iter().eq(members.iter().rev()));
-        let (leave, stay) = members.split_at(MEMBERS / 2);
-        for member in leave {
-            assert!(group.leave(member) && !group.leave(member));
-        }
-        assert_eq!(group.broadcast(1).await, stay.len());
-        assert!(group.members().iter().eq(stay.iter().rev()));
-        for member in stay {
-            member.stop();
-        }
-        for member in stay {
-            member.down().await;
-        }
-        assert_eq!(group.members(), []);
     });
 }
 

@@ -1,0 +1,142 @@
+//! Selective receive and the stash: messages that stay in the mailbox while others are taken (Erlang's receive by pattern,
+//! Akka's stash).
+//!
+//! They lie beside the channel, and are older than all that is in it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use super::mailbox::{Ended, Mailbox};
+use super::parcel::Parcel;
+use crate::task::here;
+
+impl<M> Mailbox<M> {
+    /// Selective receive (Erlang's `receive`, F#'s `Scan`): the first message that `choose` takes,
+    /// as what it makes of it; the others stay, in their order.
+    ///
+    /// `choose` gives a message it does not want back. Dropping the wait loses nothing.
+    ///
+    /// # Errors
+    /// Once the actor is to end and `choose` takes nothing of what is left.
+    ///
+    /// ```
+    /// use tidings::actor;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let even_first = actor::spawn(move |mut mailbox| async move {
+    ///     let even = |n: u32| if n % 2 == 0 { Ok(n) } else { Err(n) };
+    ///     let first = mailbox.scan(even).await.unwrap();
+    ///     let second = mailbox.recv().await.unwrap();
+    ///     done.send((first, second)).await.unwrap();
+    /// });
+    /// for n in [1, 3, 4] {
+    ///     even_first.send(n).await.unwrap();
+    /// }
+    /// assert_eq!(seen.recv().await, Ok((4, 1)));
+    /// # });
+    /// ```
+    pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
+        self.is_up();
+        let mut seen = self.stashed();
+        let mut fresh = false;
+        loop {
+            // What was passed over before, and what `recv` gives, in one queue: nothing is in our
+            // hands across the wait.
+            // The last stands in the place of the one that is looked at: nothing is moved up for each.
+            while let Some(parcel) = self.passed_over().swap_remove_back(seen) {
+                match catch_unwind(AssertUnwindSafe(|| choose(self.open(parcel)))) {
+                    Ok(Err(message)) => {
+                        let parcel = self.again(message);
+                        let passed = self.passed_over();
+                        passed.push_back(parcel);
+                        passed.swap(seen, passed.len() - 1);
+                    }
+                    Ok(Ok(taken)) => {
+                        self.last_goes_back(seen);
+                        if !fresh {
+                            here::note(here::PASSED);
+                        }
+                        return Ok(taken);
+                    }
+                    Err(panic) => {
+                        self.last_goes_back(seen);
+                        resume_unwind(panic);
+                    }
+                }
+                seen += 1;
+            }
+            let message = self.fresh().await?;
+            fresh = true;
+            let parcel = self.again(message);
+            self.passed_over().push_back(parcel);
+        }
+    }
+
+    /// The message that was last among those passed over stands at `place`: back, behind the others.
+    fn last_goes_back(&mut self, place: usize) {
+        let passed = self.passed_over();
+        if let Some(last) = passed.remove(place) {
+            passed.push_back(last);
+        }
+    }
+
+    /// Keeps a message for later: no receive gives it until [`unstash`](Self::unstash). It stays in
+    /// the mailbox: if the actor ends first, its caller hears that it was not executed.
+    ///
+    /// # Errors
+    /// Gives the message back if as many are kept as the mailbox holds.
+    ///
+    /// ```
+    /// use tidings::actor;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let actor = actor::spawn(move |mut mailbox| async move {
+    ///     // Numbers wait until it is open.
+    ///     while let Ok(message) = mailbox.recv().await {
+    ///         match message {
+    ///             "open" => break,
+    ///             early => mailbox.stash(early).unwrap(),
+    ///         }
+    ///     }
+    ///     mailbox.unstash();
+    ///     while let Ok(number) = mailbox.recv().await {
+    ///         done.send(number).await.unwrap();
+    ///     }
+    /// });
+    /// for message in ["1", "2", "open", "3"] {
+    ///     actor.send(message).await.unwrap();
+    /// }
+    /// for number in ["1", "2", "3"] {
+    ///     assert_eq!(seen.recv().await, Ok(number));
+    /// }
+    /// # });
+    /// ```
+    pub fn stash(&mut self, message: M) -> Result<(), M> {
+        let capacity = self.chan().locked(|state| state.capacity());
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        if self.stashed >= capacity {
+            return Err(message);
+        }
+        let at = self.stashed();
+        let parcel = self.again(message);
+        self.passed_over().insert(at, parcel);
+        self.stashed += 1;
+        Ok(())
+    }
+
+    /// Puts the stash back, before all other messages, in the order in which it was stashed.
+    pub fn unstash(&mut self) {
+        self.stashed = 0;
+    }
+
+    /// How many messages are stashed.
+    #[must_use]
+    pub fn stashed(&self) -> usize {
+        self.stashed as usize
+    }
+
+    fn passed_over(&mut self) -> &mut VecDeque<Parcel<M>> {
+        self.special = true;
+        self.passed.get_or_insert_default()
+    }
+}

@@ -1,0 +1,70 @@
+//! Selective receive: what is taken, and the order of what stays.
+
+use crate::both::on_all;
+use tidings::actor::{Builder, Child, Mailbox, Strategy, Supervisor};
+use tidings::{oneshot, unbounded};
+
+#[test]
+fn scans_take_what_a_plain_list_would_give() {
+    on_all(|| async {
+        const MESSAGES: u64 = 40;
+        let (done, ended) = oneshot();
+        let actor = Builder::new()
+            .unbounded()
+            .spawn(move |mut mailbox: Mailbox<u64>| async move {
+                let mut model: Vec<u64> = (0..MESSAGES).collect();
+                for step in 0.. {
+                    let (rest, of) = (step % 5, 2 + step % 4);
+                    let chosen = |n: u64| if n % of == rest % of { Ok(n) } else { Err(n) };
+                    let wanted = model.iter().position(|&n| chosen(n).is_ok());
+                    // The last that are there; another would be waited for.
+                    let got = match wanted {
+                        Some(at) => (mailbox.scan(chosen).await, model.remove(at)),
+                        None if model.is_empty() => break,
+                        None => (mailbox.recv().await, model.remove(0)),
+                    };
+                    assert_eq!(got.0, Ok(got.1), "step {step}: {model:?}");
+                }
+                assert!(mailbox.is_empty());
+                done.send(()).unwrap();
+            });
+        for n in 0..MESSAGES {
+            actor.send(n).await.unwrap();
+        }
+        ended.await.unwrap();
+    });
+}
+
+#[test]
+fn a_scan_that_panics_leaves_the_others_in_order() {
+    on_all(|| async {
+        let (seen, all) = unbounded();
+        let child = Child::new(move |mut mailbox: Mailbox<u32>| {
+            let seen = seen.clone();
+            async move {
+                if mailbox.incarnation() == 1 {
+                    let ten = |n| if n == 10 { Ok(n) } else { Err(n) };
+                    mailbox.scan(ten).await.unwrap();
+                    let three = |n| {
+                        if n == 3 {
+                            std::panic::resume_unwind(Box::new("at the third"))
+                        }
+                        Err::<(), _>(n)
+                    };
+                    mailbox.scan(three).await.unwrap();
+                }
+                while let Ok(n) = mailbox.recv().await {
+                    seen.send(n).await.unwrap();
+                }
+            }
+        });
+        let actor = child.actor_ref();
+        for n in [1, 2, 3, 4, 5, 10, 6] {
+            actor.send(n).await.unwrap();
+        }
+        let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        for n in [1, 2, 4, 5, 6] {
+            assert_eq!(all.recv().await, Ok(n));
+        }
+    });
+}
