@@ -302,18 +302,31 @@ macro_rules! in_span {
 pub(super) use in_span;
 
 /// Handles the messages of a mailbox, until the actor is to end. While messages flow, no future waits for them.
+///
+/// What was waited for is moved out of its wait in a statement of its own: as the scrutinee of the loop it would lie in
+/// the actor's future until its method is done, and be copied there and back.
 macro_rules! serve {
     ($actor:expr, $mailbox:expr) => {
-        while let Ok(message) = $mailbox.recv().await {
+        loop {
+            let Ok(message) = $mailbox.recv().await else {
+                break;
+            };
             let part = $mailbox.part();
-            match message.with_way() {
-                (Way::AnswerFirst, message) => {
+            let (way, message) = message.with_way();
+            match way {
+                Way::First => {
+                    Handled::new(in_span!(part, message.dispatch_first($actor)), false).await
+                }
+                Way::Second => {
+                    Handled::new(in_span!(part, message.dispatch_second($actor)), false).await
+                }
+                Way::AnswerFirst => {
                     Handled::new(in_span!(part, message.answer_first($actor)), false).await
                 }
-                (Way::AnswerSecond, message) => {
+                Way::AnswerSecond => {
                     Handled::new(in_span!(part, message.answer_second($actor)), false).await
                 }
-                (_, message) => Handled::new(in_span!(part, message.dispatch($actor)), true).await,
+                Way::Any => Handled::new(in_span!(part, message.dispatch($actor)), true).await,
             }
             while $mailbox.flows() {
                 let Some(message) = $mailbox.next_now() else {
