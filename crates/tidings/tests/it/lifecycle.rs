@@ -75,34 +75,6 @@ fn references_and_messages_survive_a_restart_but_for_the_one_in_hand() {
 }
 
 #[test]
-fn what_a_scan_passed_over_survives_too() {
-    on_all(|| async {
-        let (seen, all) = unbounded();
-        let child = Child::new(move |mut mailbox: Mailbox<u32>| {
-            let seen = seen.clone();
-            async move {
-                if mailbox.incarnation() == 1 {
-                    let ten = |n| if n == 10 { Ok(n) } else { Err(n) };
-                    mailbox.scan(ten).await.unwrap();
-                    crash("with some passed over");
-                }
-                while let Ok(n) = mailbox.recv().await {
-                    seen.send(n).await.unwrap();
-                }
-            }
-        });
-        let actor = child.actor_ref();
-        for n in [1, 2, 10, 3] {
-            actor.send(n).await.unwrap();
-        }
-        let _supervisor = one_for_one().child(child).start();
-        for n in [1, 2, 3] {
-            assert_eq!(all.recv().await, Ok(n));
-        }
-    });
-}
-
-#[test]
 fn a_restart_is_an_event_and_none_is_missed() {
     on_all(|| async {
         let child =

@@ -35,23 +35,21 @@ fn scans_take_what_a_plain_list_would_give() {
     });
 }
 
-#[test]
-fn a_scan_that_panics_leaves_the_others_in_order() {
-    on_all(|| async {
+/// What the first life of an actor is to take, scan by scan; then it panics, if no scan did.
+type Wanted = fn(u32) -> Result<u32, u32>;
+
+/// Runs the scans on what is sent, and expects that the next life receives what is left, in order.
+fn the_next_life_receives(scans: &'static [Wanted], sent: &'static [u32], left: &'static [u32]) {
+    on_all(move || async move {
         let (seen, all) = unbounded();
         let child = Child::new(move |mut mailbox: Mailbox<u32>| {
             let seen = seen.clone();
             async move {
                 if mailbox.incarnation() == 1 {
-                    let ten = |n| if n == 10 { Ok(n) } else { Err(n) };
-                    mailbox.scan(ten).await.unwrap();
-                    let three = |n| {
-                        if n == 3 {
-                            std::panic::resume_unwind(Box::new("at the third"))
-                        }
-                        Err::<(), _>(n)
-                    };
-                    mailbox.scan(three).await.unwrap();
+                    for wanted in scans {
+                        mailbox.scan(wanted).await.unwrap();
+                    }
+                    crash();
                 }
                 while let Ok(n) = mailbox.recv().await {
                     seen.send(n).await.unwrap();
@@ -59,12 +57,38 @@ fn a_scan_that_panics_leaves_the_others_in_order() {
             }
         });
         let actor = child.actor_ref();
-        for n in [1, 2, 3, 4, 5, 10, 6] {
+        for &n in sent {
             actor.send(n).await.unwrap();
         }
         let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
-        for n in [1, 2, 4, 5, 6] {
+        for &n in left {
             assert_eq!(all.recv().await, Ok(n));
         }
     });
+}
+
+fn crash() -> ! {
+    std::panic::resume_unwind(Box::new("the first life is over"))
+}
+
+fn ten(n: u32) -> Result<u32, u32> {
+    if n == 10 { Ok(n) } else { Err(n) }
+}
+
+fn panics_at_three(n: u32) -> Result<u32, u32> {
+    if n == 3 { crash() } else { Err(n) }
+}
+
+#[test]
+fn what_a_scan_passed_over_survives_its_life() {
+    the_next_life_receives(&[ten], &[1, 2, 10, 3], &[1, 2, 3]);
+}
+
+#[test]
+fn a_scan_that_panics_leaves_the_others_in_order() {
+    the_next_life_receives(
+        &[ten, panics_at_three],
+        &[1, 2, 3, 4, 5, 10, 6],
+        &[1, 2, 4, 5, 6],
+    );
 }
