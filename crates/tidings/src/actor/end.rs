@@ -75,8 +75,8 @@ fn over<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
     let over = life.over(&exit);
     // Whoever hears of it may have a waker that panics, which must not hinder the rest.
     let told = catch_unwind(AssertUnwindSafe(|| {
-        if !over.links.is_empty() {
-            link::tell(&AnyRef::new(mailbox.downgrade()), &exit, &over.links);
+        if let Some(links) = &over.links {
+            link::tell(&AnyRef::new(mailbox.downgrade()), &exit, links);
         }
     }));
     match over.guardian {

@@ -83,7 +83,8 @@ impl Ties {
 
 /// What a life leaves behind when it ends.
 pub(super) struct Over {
-    pub(super) links: BTreeMap<u64, AnyRef>,
+    /// If there were some: most have none, and the drop of an empty tree is 50 instructions.
+    pub(super) links: Option<BTreeMap<u64, AnyRef>>,
     /// `None`: no life follows.
     pub(super) guardian: Option<Guardian>,
 }
@@ -117,12 +118,14 @@ impl Life {
             let rare = state.rare();
             let doom = (rare.doom.take(), rare.verdict.take());
             let mut over = Over {
-                links: BTreeMap::new(),
+                links: None,
                 guardian: None,
             };
             let mut trap = None;
             if let Some(ties) = &mut rare.ties {
-                over.links = std::mem::take(&mut ties.links);
+                if !ties.links.is_empty() {
+                    over.links = Some(std::mem::take(&mut ties.links));
+                }
                 over.guardian.clone_from(&ties.guardian);
                 trap = ties.trap.take();
                 ties.last = Some(exit.clone());
