@@ -41,8 +41,8 @@ impl<M> Mailbox<M> {
         let mut fresh = false;
         loop {
             // What was passed over before, and what `recv` gives, in one queue: nothing is in our
-            // hands across the wait.
-            // The last stands in the place of the one that is looked at: nothing is moved up for each.
+            // hands across the wait. While one is looked at, the last stands in its place, so that
+            // the others are not moved up for each.
             while let Some(parcel) = self.passed_over().swap_remove_back(seen) {
                 match catch_unwind(AssertUnwindSafe(|| choose(self.open(parcel)))) {
                     Ok(Err(message)) => {

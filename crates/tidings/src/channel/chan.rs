@@ -281,10 +281,11 @@ impl<T, X> Chan<T, X> {
 #[cold]
 #[inline(never)]
 fn too_many(side: Side) -> ! {
-    let (most, what) = match side {
-        Side::Sender => (side.most(), "senders or references to an actor"),
-        Side::Receiver => (side.most(), "receivers"),
-        Side::Other => (side.most(), "weak handles"),
+    let most = side.most();
+    let what = match side {
+        Side::Sender => "senders or references to an actor",
+        Side::Receiver => "receivers",
+        Side::Other => "weak handles",
     };
     eprintln!("tidings: more than {most} {what} of one channel: the process ends here");
     std::process::abort();
