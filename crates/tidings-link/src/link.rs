@@ -196,6 +196,11 @@ impl Link {
         self.state.down.read().map(Clone::clone)
     }
 
+    /// Is the handshake done, or was it before the link ended?
+    pub(crate) fn is_up(&self) -> bool {
+        matches!(self.state.up.try_read(), Some(Ok(_)))
+    }
+
     /// Why the link has ended; `None` while it lives.
     #[must_use]
     pub fn exit(&self) -> Option<Broken> {

@@ -11,7 +11,8 @@ use tidings::sync::Semaphore;
 use tidings::time::Instant;
 
 use crate::address::{Address, resolve};
-use crate::connect::{ConnectError, at_address, at_path, before, is_here, start};
+use crate::connect::{ConnectError, at_address, at_path, before, is_here};
+use crate::driver::{Driver, link_to};
 use crate::frame::write_refusal;
 use crate::limits::Refusal;
 use crate::link::{Link, Options};
@@ -134,7 +135,8 @@ impl Listener {
         self
     }
 
-    /// How many links there may be at a time: 1024 if nobody says otherwise. Others are refused.
+    /// How many links there may be at a time, those in their handshakes with them: 1024 if nobody says
+    /// otherwise. Others are refused.
     #[must_use]
     pub fn links(mut self, links: usize) -> Self {
         self.links = links;
@@ -266,8 +268,34 @@ struct Served {
 
 #[derive(Default)]
 struct State {
+    /// Those that are up, and those in their handshakes.
     links: Vec<Link>,
+    /// What became of those who are not among them.
     counts: Arrivals,
+    /// Nobody is let in any more.
+    ended: bool,
+}
+
+impl State {
+    /// Those that are up.
+    fn up(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(|link| link.is_up())
+    }
+
+    fn over(&mut self, link: &Link) {
+        self.links
+            .retain(|other| !Arc::ptr_eq(&other.shared, &link.shared));
+        match link.is_up() {
+            true => self.counts.linked += 1,
+            false => self.counts.failed += 1,
+        }
+    }
+
+    /// All that there are; no others come.
+    fn end(&mut self) -> Vec<Link> {
+        self.ended = true;
+        std::mem::take(&mut self.links)
+    }
 }
 
 impl Served {
@@ -310,24 +338,14 @@ impl Served {
         };
         let mut options = options.clone();
         options.expected = names.or(options.expected);
-        let full = {
-            let mut state = self.lock();
-            let full = state.links.len() >= self.listener.links;
-            state.counts.overloaded += u64::from(full);
-            full
+        let (link, driver) = match self.begin(stream, &options) {
+            Ok(begun) => begun,
+            Err(Some(stream)) => return refuse(stream, &options).await,
+            Err(None) => return,
         };
-        if full {
-            return refuse(stream, &options).await;
-        }
-        let peers = self.listener.peers.as_ref().map(|peers| (peers, false));
-        let Ok(link) = start(stream, options, peers).await else {
-            self.lock().counts.failed += 1;
-            return;
-        };
-        {
-            let mut state = self.lock();
-            state.counts.linked += 1;
-            state.links.push(link.clone());
+        drop(tidings::spawn(driver));
+        if link.up().await.is_err() {
+            return self.lock().over(&link);
         }
         // Nobody may look.
         let _ = self.arrivals.try_send(link.clone());
@@ -335,11 +353,27 @@ impl Served {
         drop(tidings::spawn(async move {
             link.down().await;
             if let Some(this) = this.upgrade() {
-                this.lock()
-                    .links
-                    .retain(|other| !Arc::ptr_eq(&other.shared, &link.shared));
+                this.lock().over(&link);
             }
         }));
+    }
+
+    /// A link that has its place before it can do anything: so there are never more than may be, a server
+    /// that ends leaves none behind, and one whose message was handled is counted. The stream, if there
+    /// are too many; nothing, if the server has ended.
+    fn begin(&self, stream: Stream, options: &Options) -> Result<(Link, Driver), Option<Stream>> {
+        let mut state = self.lock();
+        if state.ended {
+            return Err(None);
+        }
+        if state.links.len() >= self.listener.links {
+            state.counts.overloaded += 1;
+            return Err(Some(stream));
+        }
+        let peers = self.listener.peers.as_ref().map(|peers| (peers, false));
+        let (link, driver) = link_to(stream, options.clone(), peers, Stream::give_up);
+        state.links.push(link.clone());
+        Ok((link, driver))
     }
 
     async fn secure(&self, stream: Stream) -> io::Result<(Stream, Option<Vec<String>>)> {
@@ -439,29 +473,34 @@ impl Server {
     /// What has become of those who came.
     #[must_use]
     pub fn arrivals(&self) -> Arrivals {
-        self.served.lock().counts
+        let state = self.served.lock();
+        let mut counts = state.counts;
+        counts.linked += state.up().count() as u64;
+        counts
     }
 
     /// How many links there are.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.served.lock().links.len()
+        self.served.lock().up().count()
     }
 
     /// Lets nobody in any more, and ends the links in order ([`Link::drain`]); those that have not
     /// ended after this time, at once.
     pub async fn drain(self, limit: Duration) {
         self.task.abort();
-        let links = self.served.lock().links.clone();
-        for link in &links {
-            link.drain();
+        let links = Ended(self.served.lock().end());
+        for link in &links.0 {
+            match link.is_up() {
+                true => link.drain(),
+                false => link.close(),
+            }
         }
         let all = async {
-            for link in &links {
+            for link in &links.0 {
                 link.down().await;
             }
         };
-        // Those that are left end when `self` is dropped.
         let _ = before(limit, all).await;
     }
 }
@@ -469,8 +508,16 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
-        let links = std::mem::take(&mut self.served.lock().links);
-        for link in links {
+        drop(Ended(self.served.lock().end()));
+    }
+}
+
+/// Those of a server that has ended, which end at the latest with this.
+struct Ended(Vec<Link>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        for link in &self.0 {
             link.close();
         }
     }

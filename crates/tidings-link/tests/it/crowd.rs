@@ -1,11 +1,20 @@
 //! Ten thousand links at once. `cargo bench -p tidings-link --bench mux -- links` says what they take.
 
 use tidings::{JoinSet, actor};
-use tidings_link::{Broken, Exports, Options, link, memory};
+use tidings_link::{Broken, Exports, Limits, Options, link, memory};
 
-use crate::help::{CounterRef, Tally};
+use crate::help::{CounterRef, LONG, Tally};
 
 const LINKS: i64 = 10_000;
+
+/// So many at once, in a build for tests, take a while to greet each other.
+fn options(node: String) -> Options {
+    let handshake = LONG;
+    Options::new(node).limits(Limits {
+        handshake,
+        ..Limits::default()
+    })
+}
 
 #[tidings::test]
 async fn ten_thousand_links_are_there_at_once_and_each_is_served() {
@@ -14,9 +23,9 @@ async fn ten_thousand_links_are_there_at_once_and_each_is_served() {
     let mut linking = JoinSet::new();
     for n in 0..LINKS {
         let (ours, theirs) = memory::pipe();
-        let (server, driver) = link(ours, Options::new("server").exports(exports.clone()));
+        let (server, driver) = link(ours, options("server".to_owned()).exports(exports.clone()));
         drop(tidings::spawn(driver));
-        let (client, driver) = link(theirs, Options::new(format!("client {n}")));
+        let (client, driver) = link(theirs, options(format!("client {n}")));
         drop(tidings::spawn(driver));
         linking.spawn(async move {
             let there: CounterRef = client.get("counter").await.unwrap();

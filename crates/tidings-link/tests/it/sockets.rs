@@ -1,14 +1,17 @@
 //! Links over TCP, Unix sockets and TLS.
 
 use std::io::{ErrorKind, Write};
+use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use rcgen::date_time_ymd;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use tidings::net::TcpStream;
 use tidings::{Event, JoinSet, actor};
 use tidings_link::{
-    Address, Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Tls,
+    Address, Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Server,
+    Tls, link,
 };
 
 use crate::help::{CounterRef, LONG, Tally};
@@ -202,6 +205,70 @@ async fn a_server_has_so_many_links_and_refuses_others_with_the_reason() {
     let connector = Connector::new(&address).unwrap();
     let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(10));
     connector.connect_until_up().await.unwrap();
+}
+
+/// Connected to the server, which waits for the first word.
+async fn in_handshake(server: &Server) -> TcpStream {
+    let Address::Tcp(at) = server.address() else {
+        panic!("it is {}", server.address());
+    };
+    TcpStream::connect(at.parse::<SocketAddr>().unwrap())
+        .await
+        .unwrap()
+}
+
+#[tidings::test]
+async fn those_in_their_handshakes_have_the_places_of_links() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server")).await;
+    let server = listener.unwrap().links(1).serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let mut silent = Vec::new();
+    let refused = loop {
+        // Whoever comes after it may be before it, and then it is refused.
+        silent.push(in_handshake(&server).await);
+        assert!(silent.len() < 100, "nobody is refused");
+        match connector.connect().await {
+            Ok(link) => {
+                link.close();
+                server.next().await;
+                while server.count() > 0 {
+                    tidings::yield_now().await;
+                }
+            }
+            Err(why) => break why,
+        }
+    };
+    let overloaded = Broken::RefusedByPeer(Refusal::Overloaded);
+    assert!(
+        matches!(&refused, ConnectError::Broken(why) if *why == overloaded),
+        "{refused}"
+    );
+    drop(silent);
+    let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(10));
+    let _link = connector.connect_until_up().await.unwrap();
+    // Each of those before it had ended when the next came.
+    server.next().await;
+    assert_eq!(server.count(), 1);
+}
+
+#[tidings::test]
+async fn a_server_that_has_ended_has_no_link_of_a_handshake_that_was_under_way() {
+    for drains in [false, true] {
+        let listener = Listener::bind("tcp://127.0.0.1:0", options("server")).await;
+        let server = listener.unwrap().serve();
+        let stream = in_handshake(&server).await;
+        // It may have been accepted, or not.
+        tidings::after(Duration::from_millis(20)).await;
+        assert_eq!(server.count(), 0);
+        match drains {
+            true => server.drain(LONG).await,
+            false => drop(server),
+        }
+        let (client, driver) = link(stream, Options::new("client"));
+        drop(tidings::spawn(driver));
+        // The server's first word may have been there.
+        client.down().timeout(LONG).await.unwrap();
+    }
 }
 
 #[tidings::test]
