@@ -56,17 +56,15 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
     cargo(&[], bare, tally).and(all)
 }
 
-/// What takes features of `tidings`, and what takes SQLite, in one build.
-const FEATURES: &str = "cargo test -p tidings -p tidings-sqlx-test \
-     --features tidings/serde,tidings/tracing,tidings/tokio,tidings-sqlx-test/sqlx \
-     --test features --test tokio --test sqlx";
+/// What takes features of `tidings` and of links, and what takes SQLite, in one build.
+const FEATURES: &str = "cargo test -p tidings -p tidings-sqlx-test -p tidings-link \
+     --features tidings/serde,tidings/tracing,tidings/tokio,tidings-sqlx-test/sqlx,tidings-link/tracing \
+     --test features --test tokio --test sqlx --test trace";
 
 /// The workspace's tests, and those of the crate that it shares with peers outside of it.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {
     let own = run_at_root(&[], "cargo test --workspace --no-fail-fast", tally);
     let own = run_at_root(&[], FEATURES, tally).and(own);
-    let traced = "cargo test -p tidings-link --features tracing --test trace";
-    let own = run_at_root(&[], traced, tally).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
     done(run_in("arena/peers/shared/savina", &[], shared, tally).and(own))
 }

@@ -45,7 +45,11 @@ type Laws = fn(&[(&str, &str)], bool, &mut Tally) -> Result<(), String>;
 /// The builds for `cargo x laws`, with the engines in each.
 pub(crate) const LAWS: &[(Laws, &[&str])] = &[
     (
-        |env, _, tally| laws(env, "--nocapture", tally),
+        |env, full, tally| match full {
+            true => laws(env, "--nocapture", tally),
+            // In short they are done before an optimized build would be.
+            false => run_tests(env, "cargo test --workspace --test laws -- --nocapture", tally),
+        },
         &["threads", "sim"],
     ),
     (

@@ -14,8 +14,8 @@ pub(crate) const ADDRESS: &str = "-Zsanitizer=address";
 const STRESS: &str = "TIDINGS_STRESS_SECS";
 
 /// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
-/// `full` histories and laws, too, which do the same as the others, often, and those of links, of
-/// simulations and of features.
+/// `full` also those of other libraries' suites, histories and laws, which do the same as the others,
+/// often, and those of links, of simulations and of features.
 pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
     if full {
         let others = "-p tidings-link -p tidings-sim --lib --test it";
@@ -25,13 +25,14 @@ pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
             "5",
             tally,
         )?;
-        address_of(&format!("{OWN} --test linear --test laws"), "5", tally)
+        let more = "--test upstream --test linear --test laws";
+        address_of(&format!("{OWN} {more}"), "5", tally)
     } else {
         address_of(OWN, "1", tally)
     }
 }
 
-const OWN: &str = "-p tidings --lib --test it --test upstream --test stress";
+const OWN: &str = "-p tidings --lib --test it --test stress";
 
 fn address_of(tests: &str, stress: &str, tally: &mut Tally) -> Result<(), String> {
     run_tests(

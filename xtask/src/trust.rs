@@ -75,7 +75,7 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "fuzz",
         what: "random programs that seek new paths",
-        short: Some(|tally| fuzz::run(fuzz::SECS, None, tally)),
+        short: Some(|tally| fuzz::run(fuzz::SHORT, None, tally)),
         long: |tally| fuzz::run(600, None, tally),
     },
     Engine {
