@@ -48,7 +48,11 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
         |env, full, tally| match full {
             true => laws(env, "--nocapture", tally),
             // In short they are done before an optimized build would be.
-            false => run_tests(env, "cargo test --workspace --test laws -- --nocapture", tally),
+            false => run_tests(
+                env,
+                "cargo test --workspace --test laws -- --nocapture",
+                tally,
+            ),
         },
         &["threads", "sim"],
     ),
