@@ -145,10 +145,11 @@ impl Connector {
             .await
             .ok_or(ConnectError::Late)??;
         let mut options = self.options.clone();
-        options.expected = names.or(options.expected);
+        options.only(names);
         let peers = self.peers.as_ref();
-        if let (Some(_), Some(node), None) = (peers, &self.node, &options.expected) {
-            options.expected = Some(vec![node.clone()]);
+        if let (Some(_), Some(node)) = (peers, &self.node) {
+            // A certificate may be for others, too, whose places it is not to take.
+            options.only(Some(vec![node.clone()]));
         }
         start(stream, options, peers.map(|peers| (peers, true))).await
     }

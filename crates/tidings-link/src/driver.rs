@@ -193,10 +193,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
                 self.time(cx)?;
             }
             self.drain_if_unused();
-            while self.write(cx)? && self.hub().is_held_up() {
-                self.with_hub(Hub::resume)?;
-            }
-            if self.hub().is_drained() {
+            self.write_all(cx)?;
+            // A stream of TLS takes bytes that it has not given away.
+            if self.flushed && self.hub().is_drained() {
                 return Err(Broken::Drained);
             }
             if !read {
@@ -213,9 +212,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     fn this(&mut self, note: Note) -> Result<(), Broken> {
         self.with_hub(|hub| hub.note(note))?;
         let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
-        let written = self.write(&mut Context::from_waker(&waker));
+        let written = self.write_all(&mut Context::from_waker(&waker));
         self.waker = waker;
-        written.map(drop)
+        written
     }
 
     /// The link ends in order when the peer wishes so, and when nobody uses it any more.
@@ -371,6 +370,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             self.flushed = true;
         }
         Ok(any)
+    }
+
+    /// Writes, and goes on with what waited for room.
+    fn write_all(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
+        while self.write(cx)? && self.hub().is_held_up() {
+            self.with_hub(Hub::resume)?;
+        }
+        Ok(())
     }
 
     /// The stream is over: what came before may say why, and is handled.

@@ -2,15 +2,13 @@
 
 use tidings::actor::{CallError, Exit};
 
-use crate::frame::{End, Failure};
+use crate::frame::{End, Failure, TEXT};
 
-/// No text on the wire is longer.
-const LONGEST: usize = 1 << 10;
-
-fn text(of: impl ToString) -> String {
+/// As much of it as goes over the wire.
+pub(crate) fn text(of: impl ToString) -> String {
     let mut text = of.to_string();
-    if text.len() > LONGEST {
-        text.truncate(text.floor_char_boundary(LONGEST));
+    if text.len() > TEXT {
+        text.truncate(text.floor_char_boundary(TEXT));
     }
     text
 }

@@ -17,6 +17,12 @@ pub(crate) const LONGEST: usize = FRAGMENT + (16 << 10);
 /// The first frame is not longer.
 pub(crate) const LONGEST_HELLO: usize = 4 << 10;
 
+/// No message carries more references and replies.
+pub(crate) const CARRIED: usize = 1 << 10;
+
+/// No text of an error is longer.
+pub(crate) const TEXT: usize = 1 << 10;
+
 /// The versions of the protocol that this code speaks.
 pub(crate) const VERSIONS: (u16, u16) = (2, 2);
 
@@ -91,6 +97,15 @@ pub(crate) struct AnswerHead {
     pub(crate) outcome: Result<Vec<Carried>, Failure>,
 }
 
+/// A text that is not too long.
+fn text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    let text = String::deserialize(from)?;
+    match text.len() > TEXT {
+        true => Err(serde::de::Error::custom("a text is too long")),
+        false => Ok(text),
+    }
+}
+
 /// Why a call has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
@@ -103,9 +118,9 @@ pub enum Failure {
     /// The handler dropped the reply.
     NoReply,
     /// It was refused, for this reason.
-    Refused(String),
+    Refused(#[serde(deserialize_with = "text")] String),
     /// It closes a cycle of calls, which is described.
-    Cycle(String),
+    Cycle(#[serde(deserialize_with = "text")] String),
     /// Its deadline had passed. Not executed.
     Timeout,
     /// Too many calls are under way. Not executed.
@@ -113,7 +128,7 @@ pub enum Failure {
     /// The actor has no such method, or one of another shape. Not executed.
     NoSuchMethod,
     /// The arguments could not be decoded. Not executed.
-    Malformed(String),
+    Malformed(#[serde(deserialize_with = "text")] String),
 }
 
 /// Why an actor has ended.
@@ -126,15 +141,18 @@ pub enum End {
     /// It was killed.
     Killed,
     /// It panicked, with this message.
-    Panicked(String),
+    Panicked(#[serde(deserialize_with = "text")] String),
     /// It failed, with this error.
-    Failed(String),
+    Failed(#[serde(deserialize_with = "text")] String),
     /// It was linked to this actor, which ended for this reason.
-    Linked(String, String),
+    Linked(
+        #[serde(deserialize_with = "text")] String,
+        #[serde(deserialize_with = "text")] String,
+    ),
     /// There is no such actor.
     NoSuchActor,
     /// It lives elsewhere, and cannot be reached, for this reason.
-    Disconnected(String),
+    Disconnected(#[serde(deserialize_with = "text")] String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -340,7 +358,14 @@ fn method(rest: &[u8]) -> Result<([u8; 4], &[u8]), Broken> {
 fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
     match rest.split_first() {
         Some((0, rest)) => Ok((Vec::new(), rest)),
-        _ => header(rest),
+        _ => {
+            let (carried, rest): (Vec<Carried>, _) = header(rest)?;
+            // A trace besides.
+            match carried.len() > CARRIED + 1 {
+                true => Err(MALFORMED),
+                false => Ok((carried, rest)),
+            }
+        }
     }
 }
 

@@ -14,17 +14,15 @@ use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malform
 use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first};
 use tidings::time::Instant;
 
+use crate::aside::{Aside, Thing};
 use crate::credit::May;
 use crate::exports::Exports;
 use crate::failure::refused;
-use crate::frame::Failure;
+use crate::frame::{CARRIED, Failure};
 use crate::limits::Broken;
 use crate::numbers::ByNumber;
 use crate::session::{Bind, Session};
 use crate::shared::{self, Bell, Due, Shared};
-
-/// No message carries more references and replies.
-const CARRIED: usize = 1 << 10;
 
 /// What a [`Link`](crate::Link) asks its driver to do.
 pub(crate) enum Command {
@@ -113,6 +111,8 @@ pub(crate) struct Hub {
     next_export: u32,
     by_identity: HashMap<Identity, u32>,
     pub(crate) imports: ByNumber<In>,
+    /// All proxies: of one actor there may be many.
+    proxies: u32,
     by_actor: HashMap<u64, (u32, TypeId)>,
     /// Actors of the peer's that have ended, references to which may still be on their way.
     pub(crate) ended: ByNumber<Exit>,
@@ -132,6 +132,8 @@ pub(crate) struct Hub {
     /// Requests of the peer's that wait until there is room for their answers, or until it is known
     /// that it still waits for those.
     pub(crate) held: VecDeque<(u32, Queued)>,
+    /// What those carry, and those that wait for their actors.
+    pub(crate) aside: Aside,
     /// Proxies that wait for the link as a whole.
     pub(crate) blocked: VecDeque<Due>,
     /// The peer has broken a rule in the middle of something.
@@ -157,6 +159,7 @@ impl Hub {
             next_export: 0,
             by_identity: HashMap::new(),
             imports: ByNumber::default(),
+            proxies: 0,
             by_actor: HashMap::new(),
             ended: ByNumber::default(),
             next_turn: 0,
@@ -170,6 +173,7 @@ impl Hub {
             room: Vec::new(),
             due: VecDeque::new(),
             held: VecDeque::new(),
+            aside: Aside::default(),
             blocked: VecDeque::new(),
             broken: None,
             now,
@@ -254,7 +258,11 @@ impl Hub {
     pub(crate) fn forget(&mut self, target: u32) {
         let done = |out: &Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
         let held = |(of, _): &(u32, Queued)| *of == target;
-        if !self.exports.get(target).is_some_and(done) || self.held.iter().any(held) {
+        let comes_home = self.aside.carries(Thing::Yours(target));
+        if comes_home || !self.exports.get(target).is_some_and(done) {
+            return;
+        }
+        if self.held.iter().any(held) {
             return;
         }
         self.session.settle(target);
@@ -265,6 +273,7 @@ impl Hub {
 
     /// A proxy has ended.
     pub(crate) fn proxy_ended(&mut self, target: u32, proxy: &Proxy) {
+        self.proxies -= 1;
         if let Some(imported) = &proxy.imported {
             self.by_actor.remove(&imported.actor());
         }
@@ -323,6 +332,9 @@ impl Port for Hub {
             return Err(Malformed::new("too many actors are exported"));
         }
         let target = self.next_export;
+        if target >= shared::NUMBERS {
+            return Err(Malformed::new("no number is left for another actor"));
+        }
         // Never another actor by the same number: a Down may be on its way.
         self.next_export += 1;
         let export = make(self.door(), shared::ended(target));
@@ -374,7 +386,7 @@ impl Port for Hub {
             proxy.received += 1;
             return Ok(again);
         }
-        if self.imports.len() >= self.session.limits().exports as usize {
+        if self.proxies >= self.session.limits().exports {
             self.session.release(target, 1);
             return Err(Malformed::new("too many actors are imported"));
         }
@@ -387,6 +399,7 @@ impl Port for Hub {
             return Ok(reference);
         }
         self.by_actor.insert(imported.actor(), (target, kind));
+        self.proxies += 1;
         let due = Due::Proxy(target, turn);
         let waker = self.waker(due);
         self.due.push_back(due);

@@ -9,7 +9,8 @@ use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter};
 use tidings::time::Instant;
 
 use crate::GetError;
-use crate::failure::refused;
+use crate::aside::{Taken, Thing};
+use crate::failure::{refused, text};
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, In, Queued};
 use crate::limits::Broken;
@@ -107,15 +108,32 @@ impl Hub {
         }
         if self.session.is_congested() {
             self.session.stats_mut().congested += 1;
-            self.held.push_back((target, request.queued()));
-            return (self, Ok(()));
+            return self.hold(target, request);
         }
         if !self.held.is_empty() || !self.session.is_awaited(self.now) {
             self.session.doubt(self.now);
-            self.held.push_back((target, request.queued()));
-            return (self, Ok(()));
+            return self.hold(target, request);
         }
         self.admit(target, request)
+    }
+
+    fn hold(
+        mut self: Box<Self>,
+        target: u32,
+        request: Request<'_>,
+    ) -> (Box<Self>, Result<(), Broken>) {
+        let put = self.put_aside(&request);
+        self.held.push_back((target, request.queued()));
+        (self, put)
+    }
+
+    /// The request is decoded later.
+    fn put_aside(&mut self, request: &Request<'_>) -> Result<(), Broken> {
+        let too_much = Broken::Protocol("messages that wait carry too much");
+        self.aside
+            .put(&request.carried)
+            .then_some(())
+            .ok_or(too_much)
     }
 
     /// Does anything wait for room in what is to be written?
@@ -135,11 +153,13 @@ impl Hub {
             && self.session.is_awaited(self.now)
             && let Some((target, queued)) = self.held.pop_front()
         {
+            let taken = Taken::of(&queued.carried);
             let result;
             (self, result) = self.admit(target, queued.into());
             if result.is_err() {
                 return (self, result);
             }
+            self.decoded(taken);
             // Its reference may have been given up behind it.
             self.forget(target);
         }
@@ -152,13 +172,18 @@ impl Hub {
         target: u32,
         request: Request<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
-        match self.exports.get_mut(target) {
-            Some(out) if out.waits.is_some() => {
-                out.queue.push_back(request.queued());
-                (self, Ok(()))
-            }
-            _ => self.deliver(target, request),
+        if self
+            .exports
+            .get(target)
+            .is_none_or(|out| out.waits.is_none())
+        {
+            return self.deliver(target, request);
         }
+        let put = self.put_aside(&request);
+        if let Some(out) = self.exports.get_mut(target) {
+            out.queue.push_back(request.queued());
+        }
+        (self, put)
     }
 
     /// Gives a request to its actor.
@@ -220,10 +245,7 @@ impl Hub {
         });
         // A message without an answer that was called, or one that could not be decoded.
         let unanswered = hub.reserved.take();
-        let waits = match delivered
-            .map_err(refused)
-            .map(|done| done.map_err(|m| m.to_string()))
-        {
+        let waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
             Ok(Ok(waits)) => {
                 if unanswered.is_some() {
                     let why = "the method has no answer".to_owned();
@@ -327,11 +349,13 @@ impl Hub {
                 self.forget(target);
                 return (self, Ok(()));
             };
+            let taken = Taken::of(&next.carried);
             let result;
             (self, result) = self.deliver(target, next.into());
             if result.is_err() {
                 return (self, result);
             }
+            self.decoded(taken);
         }
     }
 
@@ -365,13 +389,12 @@ impl Hub {
         self
     }
 
-    fn nacked(&mut self, call: u32) {
-        let Some(known) = self.calls.get_mut(call as usize) else {
-            return;
-        };
+    pub(crate) fn nacked(&mut self, call: u32) {
+        let none = &mut Call::None;
+        let known = self.calls.get_mut(call as usize).unwrap_or(none);
         match std::mem::replace(known, Call::None) {
-            // It was answered meanwhile.
-            Call::None => {}
+            // It was answered meanwhile; or its reply is in a message that is aside.
+            Call::None => drop(self.aside.last(Thing::Reply(call))),
             Call::Queued | Call::Left => *known = Call::Left,
             // Its handler can know.
             Call::Served(served) => {
@@ -383,7 +406,10 @@ impl Hub {
 
     fn peer_down(&mut self, target: u32, end: End) -> Result<(), Broken> {
         // It comes twice: no reference to the actor is on its way after the second.
-        if self.ended.remove(target).is_some() {
+        if self.ended.get(target).is_some() {
+            if !self.aside.last(Thing::Mine(target)) {
+                self.ended.remove(target);
+            }
             return Ok(());
         }
         if self.ended.len() >= self.session.limits().exports as usize {

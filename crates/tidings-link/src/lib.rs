@@ -16,16 +16,17 @@
 //! |---|---|
 //! | `frame.rs`, `outbox.rs`, `credit.rs`, `numbers.rs` | frames; classes; flow control; numbers of calls |
 //! | `session/`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
-//! | `hub.rs`, `inward.rs`, `outward.rs` | actors and calls behind the numbers |
+//! | `hub.rs`, `inward.rs`, `aside.rs`, `outward.rs` | actors and calls behind the numbers |
 //! | `driver.rs`, `shared.rs` | the future that moves a link, and what wakes it |
 //! | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 //! | `memory.rs` | streams in memory |
-//! | `connect.rs`, `listen.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
+//! | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
 //! | `peers.rs` | one link for each peer |
 
 #![forbid(unsafe_code)]
 
 mod address;
+mod aside;
 mod connect;
 mod credit;
 mod driver;
@@ -42,6 +43,7 @@ mod numbers;
 mod outbox;
 mod outward;
 mod peers;
+mod server;
 mod session;
 mod shared;
 mod stream;
@@ -57,8 +59,9 @@ pub use exports::Exports;
 pub use frame::{End, Failure, Unbound};
 pub use limits::{Broken, Grant, Limits, Refusal, Stats};
 pub use link::{GetError, Link, Options};
-pub use listen::{Arrivals, Listener, Server};
+pub use listen::Listener;
 pub use peers::Peers;
+pub use server::{Arrivals, Server};
 pub use session::{Bind, Identity, Incoming, Peer, Session};
 #[cfg(feature = "tls")]
 pub use tls::{Tls, TlsError};

@@ -40,7 +40,8 @@ pub struct Limits {
     pub decode: tidings::remote::Limits,
     /// How long a handshake may take.
     pub handshake: Duration,
-    /// So often the peer is asked for a word; three times in the peer's patience, if that is oftener.
+    /// So often the peer is asked for a word; three times in the peer's patience, if that is oftener; every
+    /// 10 ms at most.
     pub idle: Duration,
     /// After so long without a word from the peer the link ends; also if its words come so late that a
     /// request of its cannot be begun for so long.

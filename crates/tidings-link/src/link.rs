@@ -89,11 +89,20 @@ impl Options {
         self
     }
 
-    /// The peer may only be one of these nodes.
+    /// The peer may only be one of these nodes; over TLS, one of them for which its certificate is.
     #[must_use]
     pub fn expect(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.expected = Some(nodes.into_iter().map(Into::into).collect());
         self
+    }
+
+    /// It may only be one of those, too, if there are some.
+    pub(crate) fn only(&mut self, nodes: Option<Vec<String>>) {
+        match (&mut self.expected, nodes) {
+            (Some(expected), Some(nodes)) => expected.retain(|node| nodes.contains(node)),
+            (none, nodes @ Some(_)) => *none = nodes,
+            (_, None) => {}
+        }
     }
 }
 

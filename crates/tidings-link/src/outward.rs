@@ -7,6 +7,7 @@ use tidings::actor::{CallError, Exit};
 use tidings::remote::{Port, enter};
 
 use crate::GetError;
+use crate::failure::text;
 use crate::frame::Failure;
 use crate::hub::{Call, Command, Hub, Out};
 use crate::limits::Broken;
@@ -123,9 +124,8 @@ impl Hub {
             Ok(Some(Err(why))) => Some(Err(Failure::from(&why))),
             Err(panic) => {
                 hub.undo();
-                Some(Err(Failure::Refused(format!(
-                    "the answer panicked: {panic}"
-                ))))
+                let why = text(format_args!("the answer panicked: {panic}"));
+                Some(Err(Failure::Refused(why)))
             }
         };
         if let Some(outcome) = outcome {

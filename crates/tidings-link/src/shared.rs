@@ -13,15 +13,17 @@ use tidings::remote::{Door, prefetch};
 use crate::hub::Command;
 use crate::limits::Broken;
 
-/// What a door's key stands for: in its two highest bits.
-const KIND: u32 = 0xc000_0000;
-const CALLER: u32 = 0;
-const ANSWER: u32 = 0x4000_0000;
+/// What a door's key stands for: in its highest bit, and, of a call, in the one below. A long life
+/// numbers more actors than there are ever calls at once.
 const ENDED: u32 = 0x8000_0000;
+const ANSWER: u32 = 0x4000_0000;
+
+/// Numbers of actors are less.
+pub(crate) const NUMBERS: u32 = ENDED;
 
 /// A caller of ours may have gone.
 pub(crate) fn caller(call: u32) -> u32 {
-    call | CALLER
+    call
 }
 
 /// An answer to the peer's call may be there.
@@ -56,11 +58,10 @@ pub(crate) enum Note {
 impl Note {
     /// What a door's key stands for.
     fn of(key: u32) -> Self {
-        let number = key & !KIND;
-        match key & KIND {
-            CALLER => Self::Caller(number),
-            ANSWER => Self::Answer(number),
-            _ => Self::Ended(number),
+        match key {
+            ended if ended & ENDED != 0 => Self::Ended(ended & !ENDED),
+            answer if answer & ANSWER != 0 => Self::Answer(answer & !ANSWER),
+            caller => Self::Caller(caller),
         }
     }
 }
@@ -348,6 +349,17 @@ impl Wake for Bell {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn a_key_stands_for_one_thing_whatever_its_number() {
+        for number in [0, 1, (1 << 30) - 1] {
+            assert!(matches!(Note::of(caller(number)), Note::Caller(n) if n == number));
+            assert!(matches!(Note::of(answer(number)), Note::Answer(n) if n == number));
+        }
+        for number in [0, 1, 1 << 30, NUMBERS - 1] {
+            assert!(matches!(Note::of(ended(number)), Note::Ended(n) if n == number));
+        }
+    }
 
     #[derive(Default)]
     struct Woken(AtomicUsize);

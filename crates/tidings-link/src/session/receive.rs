@@ -14,7 +14,7 @@ use crate::frame::{Head as _, Hello, PongHead, ReleaseHead, TellHead, header, ki
 use crate::limits::{Broken, Refusal};
 use crate::numbers::Numbers;
 
-/// A peer is not asked for a word more often, however little patience it says it has.
+/// A peer is not asked for a word more often, however little patience it says it has, or we have.
 const LEAST: Duration = Duration::from_millis(10);
 
 /// A message that is coming in several frames.
@@ -96,7 +96,7 @@ impl Session {
         self.clock.be_patient(hello.patience);
         // Often enough that one that is lost in a gap is not missed.
         let often = Duration::from_micros(hello.patience) / 3;
-        self.asks = self.limits.idle.min(often.max(LEAST));
+        self.asks = self.limits.idle.min(often).max(LEAST);
         self.purse = Purse::new(hello.window, hello.link_window);
         self.calls = Numbers::new(hello.calls.min(1 << 20));
         self.peer = Some(Peer {

@@ -9,10 +9,10 @@ use futures::io::{AsyncReadExt, AsyncWriteExt};
 use tidings::actor::{self, CallError, Exit, SendError};
 use tidings::time::{Instant, at};
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Bind, Broken, Exports, Incoming, Limits, Link, Options, Session, link};
+use tidings_link::{Broken, Exports, Limits, Link, Options, link};
 
+use crate::by_hand::Peer;
 use crate::faults::run;
-use crate::help::peer;
 
 #[tidings::interface(remote)]
 trait Book {
@@ -201,70 +201,6 @@ fn a_reference_that_is_sent_while_word_of_its_actors_end_is_on_its_way_is_to_one
     });
 }
 
-/// A peer by hand: what it says goes at once.
-struct Peer {
-    session: Session,
-    pipe: Pipe,
-    input: Vec<u8>,
-}
-
-impl Peer {
-    fn new(pipe: Pipe) -> Self {
-        let session = peer(Limits::default());
-        Self {
-            session,
-            pipe,
-            input: Vec::new(),
-        }
-    }
-
-    async fn say(&mut self) {
-        loop {
-            let output = self.session.output().to_vec();
-            if output.is_empty() {
-                return;
-            }
-            self.pipe.write_all(&output).await.unwrap();
-            self.session.written(output.len());
-        }
-    }
-
-    /// Asks for the book, and waits for it.
-    async fn asks(&mut self, id: u32) -> u32 {
-        self.session.bind(&Bind {
-            id,
-            name: "book".to_owned(),
-            token: Vec::new(),
-            interface: "Book".to_owned(),
-            methods: vec![],
-        });
-        let bound = |came: Incoming<'_>| match came {
-            Incoming::Bound(of, Ok(target)) if of == id => Some(target),
-            _ => None,
-        };
-        self.until(bound).await
-    }
-
-    /// Says what there is to say; hears until what comes is what is waited for.
-    async fn until<T>(&mut self, mut wanted: impl FnMut(Incoming<'_>) -> Option<T>) -> T {
-        self.say().await;
-        loop {
-            let now = Instant::now();
-            if let Some((taken, incoming)) = self.session.receive(&self.input, now).unwrap() {
-                let found = incoming.and_then(&mut wanted);
-                self.input.drain(..taken);
-                match found {
-                    Some(found) => return found,
-                    None => continue,
-                }
-            }
-            let mut room = [0; 4096];
-            let n = self.pipe.read(&mut room).await.unwrap();
-            self.input.extend_from_slice(&room[..n]);
-        }
-    }
-}
-
 #[test]
 fn an_actor_that_is_given_up_has_first_what_was_held_for_it() {
     run(5, || async {
@@ -273,22 +209,21 @@ fn an_actor_that_is_given_up_has_first_what_was_held_for_it() {
         let exports = Exports::new().add("book", &here);
         let (_server, driver) = link(ours, Options::new("server").exports(exports));
         drop(tidings::spawn(driver));
-        let mut peer = Peer::new(theirs);
-        peer.until(|came| (came == Incoming::Up).then_some(()))
-            .await;
+        let mut peer = Peer::new(theirs, Limits::default());
+        peer.up().await;
         // It does not say what its clock is: nothing is begun.
         let book = tidings::remote::interface::<BookMessage>();
         let note = &book.methods()[0];
-        let target = peer.asks(1).await;
+        let target = peer.asks(1, "book", "Book").await;
         peer.session.tell(target, note.number(), vec![], &[7]);
         peer.session.release(target, 1);
         peer.say().await;
         // What comes behind both has been handled.
-        peer.asks(2).await;
+        peer.asks(2, "book", "Book").await;
         assert!(here.entered().await.unwrap().is_empty());
         peer.session.pong(0, Instant::now());
         peer.say().await;
-        peer.asks(3).await;
+        peer.asks(3, "book", "Book").await;
         assert_eq!(here.entered().await.unwrap(), [7]);
     });
 }

@@ -2,8 +2,11 @@
 
 use std::time::Duration;
 
+use tidings::remote::Carried;
 use tidings::time::Instant;
-use tidings_link::{Bind, Broken, Grant, Identity, Incoming, Limits, Refusal, Session, Stats};
+use tidings_link::{
+    Bind, Broken, End, Failure, Grant, Identity, Incoming, Limits, Refusal, Session, Stats,
+};
 
 fn identity(node: &str) -> Identity {
     Identity {
@@ -499,4 +502,37 @@ proptest::proptest! {
         let _ = feed(&mut one, &bytes, now);
         let _ = feed(&mut one, &frame(kind, &bytes), now);
     }
+}
+
+#[test]
+fn what_a_message_carries_and_what_an_end_says_is_no_longer_than_it_may_be() {
+    let now = Instant::now();
+    let says: [fn(&mut Session); 4] = [
+        |one| one.tell(7, 0, vec![Carried::Gone; 2000], &[]),
+        |one| one.down(7, End::Panicked("x".repeat(1025))),
+        |one| one.down(7, End::Linked("x".to_owned(), "x".repeat(1025))),
+        |one| one.answer(0, Err(Failure::Refused("x".repeat(1025))), &[]),
+    ];
+    for say in says {
+        let (mut one, mut other) = pair(Limits::default());
+        say(&mut one);
+        let heard = feed(&mut other, &output(&mut one), now);
+        let malformed = Broken::Protocol("a header is malformed");
+        assert_eq!(heard.unwrap_err(), malformed);
+    }
+    let (mut one, mut other) = pair(Limits::default());
+    one.tell(7, 0, vec![Carried::Gone; 1024], &[]);
+    one.down(7, End::Panicked("x".repeat(1024)));
+    assert!(feed(&mut other, &output(&mut one), now).is_ok());
+}
+
+#[test]
+fn a_peer_is_asked_for_a_word_no_oftener_than_a_link_can_do_something_else() {
+    let (mut one, _other) = pair(Limits {
+        idle: Duration::ZERO,
+        ..Limits::default()
+    });
+    let now = Instant::now();
+    one.tick(now).unwrap();
+    assert!(one.tick(now).unwrap() > now);
 }

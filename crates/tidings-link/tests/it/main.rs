@@ -1,11 +1,14 @@
 //! What links promise: SEMANTICS.md, section "Links".
 
 mod anywhere;
+mod aside;
+mod by_hand;
 mod calls;
 #[cfg(target_os = "linux")]
 mod children;
 mod codec;
 mod crowd;
+mod drained;
 mod faults;
 mod formats;
 mod help;

@@ -10,8 +10,8 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 use tidings::net::TcpStream;
 use tidings::{Event, JoinSet, actor};
 use tidings_link::{
-    Address, Broken, ConnectError, Connector, Exports, Link, Listener, Options, Refusal, Server,
-    Tls, link,
+    Address, Broken, ConnectError, Connector, Exports, Limits, Link, Listener, Options, Refusal,
+    Server, Tls, link,
 };
 
 use crate::help::{CounterRef, LONG, Tally};
@@ -229,8 +229,8 @@ async fn those_in_their_handshakes_have_the_places_of_links() {
         assert!(silent.len() < 100, "nobody is refused");
         match connector.connect().await {
             Ok(link) => {
-                link.close();
                 server.next().await;
+                link.close();
                 while server.count() > 0 {
                     tidings::yield_now().await;
                 }
@@ -269,6 +269,45 @@ async fn a_server_that_has_ended_has_no_link_of_a_handshake_that_was_under_way()
         // The server's first word may have been there.
         client.down().timeout(LONG).await.unwrap();
     }
+}
+
+#[tidings::test]
+async fn a_server_that_has_ended_gives_up_its_address_though_somebody_is_in_a_handshake_of_tls() {
+    let authority = Authority::new();
+    let hours = Limits {
+        handshake: Duration::from_secs(3600),
+        ..Limits::default()
+    };
+    let patient = || options("server").limits(hours);
+    let listener = Listener::bind("tls://127.0.0.1:0", patient()).await;
+    let listener = listener.unwrap().tls(authority.identity("server", false));
+    let address = listener.address().to_string();
+    let at = address.strip_prefix("tls://").unwrap().to_owned();
+    let server = listener.serve();
+    let silent = std::net::TcpStream::connect(at).unwrap();
+    // It has begun, or is refused by who listens no more.
+    tidings::after(Duration::from_millis(20)).await;
+    drop(server);
+    while Listener::bind(&address, patient()).await.is_err() {
+        tidings::yield_now().await;
+    }
+    drop(silent);
+}
+
+#[tidings::test]
+async fn a_server_keeps_nothing_of_links_that_have_ended_before_anybody_asked_for_them() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server")).await;
+    let server = listener.unwrap().serve();
+    let address = server.address().to_string();
+    for n in 0..10 {
+        Link::connect(&address).await.unwrap().close();
+        while server.arrivals().linked + server.arrivals().failed <= n || server.count() > 0 {
+            tidings::yield_now().await;
+        }
+    }
+    let _living = Link::connect(&address).await.unwrap();
+    let next = server.next().await;
+    assert!(next.exit().is_none());
 }
 
 #[tidings::test]
@@ -391,6 +430,30 @@ async fn over_tls(server: Tls, client: Tls, node: &str) -> Result<i64, ConnectEr
     let bytes = vec![5; 200_000];
     assert!(counter.echo(bytes.clone()).await.unwrap() == bytes);
     Ok(counter.get().await.unwrap())
+}
+
+#[tidings::test]
+async fn over_tls_only_those_who_are_expected_get_in() {
+    let authority = Authority::new();
+    let expects = options("server").expect(["client", "other"]);
+    let listener = Listener::bind("tls://127.0.0.1:0", expects).await.unwrap();
+    let server = listener.tls(authority.identity("server", false)).serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let connector = connector.node("server");
+    // Each has a certificate for its name; the last says another one that is expected.
+    for (node, says, gets_in) in [
+        ("client", "client", true),
+        ("mallory", "mallory", false),
+        ("client", "other", false),
+    ] {
+        let connector = connector.clone().tls(authority.identity(node, false));
+        let connected = connector.options(Options::new(says)).connect().await;
+        let got = match connected {
+            Ok(link) => link.get::<CounterRef>("counter").await.is_ok(),
+            Err(_) => false,
+        };
+        assert_eq!(got, gets_in, "{node}");
+    }
 }
 
 #[tidings::test]

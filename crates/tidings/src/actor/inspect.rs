@@ -38,9 +38,10 @@ pub(crate) fn names_of_tasks() -> HashMap<usize, Named> {
 pub(crate) fn views() -> Vec<ActorView> {
     // Before the roll is locked.
     let waits = if waits::watched() {
-        waits::all()
+        let waits = waits::all().into_iter();
+        waits.map(|wait| (wait.waiter, wait)).collect()
     } else {
-        Vec::new()
+        HashMap::new()
     };
     let mut views = Vec::new();
     roll::each(|peer| views.push(view(peer.life(), peer.counts(), &waits)));
@@ -57,7 +58,7 @@ pub(crate) fn views() -> Vec<ActorView> {
     views
 }
 
-fn view(life: &Life, counts: Counts, waits: &[Wait]) -> ActorView {
+fn view(life: &Life, counts: Counts, waits: &HashMap<usize, Wait>) -> ActorView {
     let dropped = life.overflowed();
     // Those dropped as the oldest have left the mailbox, too, and so have dead letters.
     let left = counts.left.saturating_sub(life.dead());
@@ -79,7 +80,7 @@ fn view(life: &Life, counts: Counts, waits: &[Wait]) -> ActorView {
     }
 }
 
-fn activity(life: &Life, counts: Counts, waits: &[Wait]) -> Activity {
+fn activity(life: &Life, counts: Counts, waits: &HashMap<usize, Wait>) -> Activity {
     if let Some(callee) = cycle::callee(life) {
         return Activity::Calls(callee, None);
     }
@@ -90,10 +91,7 @@ fn activity(life: &Life, counts: Counts, waits: &[Wait]) -> Activity {
         return Activity::Unstarted;
     }
     match life.task() {
-        Some((task, true)) => {
-            let wait = waits.iter().find(|wait| wait.waiter == task);
-            Activity::Waits(wait.map(ToString::to_string))
-        }
+        Some((task, true)) => Activity::Waits(waits.get(&task).map(ToString::to_string)),
         _ => Activity::Runs,
     }
 }
