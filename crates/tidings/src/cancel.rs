@@ -98,9 +98,12 @@ impl Node {
 
 impl Drop for Node {
     fn drop(&mut self) {
-        if let Some((parent, key)) = &self.parent {
-            let gone = parent.source.locked(|state| state.children.remove(key));
+        // Up a line of parents that nobody else has, step by step: it may be longer than the stack.
+        let mut next = self.parent.take();
+        while let Some((parent, key)) = next {
+            let gone = parent.source.locked(|state| state.children.remove(&key));
             drop(gone);
+            next = Arc::into_inner(parent).and_then(|mut parent| parent.parent.take());
         }
     }
 }

@@ -416,10 +416,14 @@ impl Runtime {
             return;
         }
         self.shared.close();
+        // Where one of its own tasks calls this, that worker goes on until it returns.
+        let here = thread::current().id();
+        let own = self.threads.iter().any(|it| it.thread().id() == here);
+        let others = || self.shared.running.load(Ordering::Acquire) > usize::from(own);
         let start = crate::time::system();
         let left = || timeout.saturating_sub(crate::time::system().saturating_since(start));
         let mut step = 0;
-        while self.shared.running.load(Ordering::Acquire) > 0 && !left().is_zero() {
+        while others() && !left().is_zero() {
             if step > 20 {
                 // The workers say nothing when they end; this is no path that must be quick.
                 thread::park_timeout(Duration::from_millis(1).min(left()));
@@ -427,7 +431,7 @@ impl Runtime {
             relax(&mut step);
         }
         self.patience = Some(left());
-        if self.shared.running.load(Ordering::Acquire) > 0 {
+        if others() {
             self.threads.clear();
         }
     }

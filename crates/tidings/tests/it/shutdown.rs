@@ -240,3 +240,18 @@ fn a_shutdown_with_a_long_timeout_ends_when_all_has_ended() {
         assert_eq!(ledger.alive(), 0);
     }
 }
+
+#[test]
+fn a_shutdown_with_a_timeout_by_one_of_its_tasks_does_not_wait_for_that() {
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let rt = pool(workers);
+        let handle = rt.handle();
+        let (done, is_done) = std::sync::mpsc::channel();
+        drop(handle.spawn(async move {
+            rt.shutdown_timeout(Duration::from_secs(3600));
+            done.send(()).unwrap();
+        }));
+        is_done.recv().unwrap();
+    }
+}

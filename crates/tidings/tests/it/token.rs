@@ -102,3 +102,14 @@ fn under_tokio() {
         task.await.unwrap();
     });
 }
+
+#[test]
+fn a_line_of_tokens_that_is_longer_than_the_stack_is_dropped() {
+    let root = CancellationToken::new();
+    let mut token = root.clone();
+    for _ in 0..200_000 {
+        token = token.child_token();
+    }
+    drop(token);
+    assert!(format!("{root:?}").contains("children: 0"));
+}
