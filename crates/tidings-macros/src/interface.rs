@@ -4,7 +4,7 @@
 //! Every name that the expansion adds begins with the trait's, or is a path into `tidings`, so that
 //! nothing of the user's is captured; errors point at what the user wrote.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -490,14 +490,18 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
                     self.recipient.send(#message::#variant(#(#names),*))
                 }
             },
-            Some(reply) => quote! {
-                #(#attributes)*
-                #vis fn #name(&self #(, #declared)*)
-                    -> #tidings::actor::Call<'_, #message #types, #reply>
-                {
-                    self.recipient.call(|reply| #message::#variant(#(#names,)* reply))
+            Some(reply) => {
+                // An argument may have its name.
+                let sent = Ident::new("reply", Span::mixed_site());
+                quote! {
+                    #(#attributes)*
+                    #vis fn #name(&self #(, #declared)*)
+                        -> #tidings::actor::Call<'_, #message #types, #reply>
+                    {
+                        self.recipient.call(|#sent| #message::#variant(#(#names,)* #sent))
+                    }
                 }
-            },
+            }
         }
     });
     let mut from = generics.clone();

@@ -28,18 +28,25 @@ pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>
     if children.is_empty() {
         return over(mailbox, exit);
     }
-    let last = Last {
+    await_children(Last {
         mailbox: mailbox.clone(),
         exit,
         children,
-    };
-    // Its own task: this one may be over already. Without a runtime the children end with it.
+    });
+}
+
+/// In a task of its own: that of the life may be over already. It is the life's from here on, so that
+/// a kill reaches it. Without a runtime the children end with it.
+fn await_children<M: Send + 'static>(last: Last<M>) {
     if crate::sched::is_inside() {
-        drop(crate::spawn(last.wait()));
+        let mailbox = last.mailbox.clone();
+        let task = crate::spawn(last.wait());
+        mailbox.beside().runs_as(task.abort_handle());
     }
 }
 
-/// A life that waits for its children. Dropped, it is over.
+/// A life that waits for its children. Dropped, it is over; but if it was to be ended meanwhile (a
+/// kill, the deadline of a supervisor), so are they, and it waits for that.
 struct Last<M: Send + 'static> {
     mailbox: ReceiverRef<Parcel<M>, Life>,
     exit: Exit,
@@ -47,7 +54,7 @@ struct Last<M: Send + 'static> {
 }
 
 impl<M: Send + 'static> Last<M> {
-    async fn wait(self) {
+    async fn wait(mut self) {
         let killed = matches!(self.exit, Exit::Killed | Exit::Linked { .. });
         if killed {
             for child in self.children.values() {
@@ -61,12 +68,22 @@ impl<M: Send + 'static> Last<M> {
             }
             let _ = child.life().life_over().await;
         }
+        self.children.clear();
     }
 }
 
 impl<M: Send + 'static> Drop for Last<M> {
     fn drop(&mut self) {
-        over(&self.mailbox, self.exit.clone());
+        let children = std::mem::take(&mut self.children);
+        let doom = || self.mailbox.beside().doomed();
+        match (!children.is_empty()).then(doom).flatten() {
+            Some(exit) if crate::sched::is_inside() => await_children(Self {
+                mailbox: self.mailbox.clone(),
+                exit,
+                children,
+            }),
+            _ => over(&self.mailbox, self.exit.clone()),
+        }
     }
 }
 

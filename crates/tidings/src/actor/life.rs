@@ -50,6 +50,8 @@ pub enum Stop {
 #[derive(Debug)]
 pub(super) enum Signal {
     Stop(Stop),
+    /// The same, by its supervisor, which ends it if it does not heed that: not for another life.
+    End(Stop),
     /// A stop without delay, for this reason.
     Fail(Exit),
     /// The present life is to end without delay; the mailbox stays open for the next.
@@ -341,12 +343,15 @@ impl Life {
         }
     }
 
+    /// Why the present life is to end, if it is; once.
+    pub(super) fn doomed(&self) -> Option<Exit> {
+        self.chan()
+            .locked(|state| state.rare.as_mut().and_then(|rare| rare.doom.take()))
+    }
+
     /// Why the present life was aborted.
     pub(super) fn take_doom(&self) -> Exit {
-        let doom = self
-            .chan()
-            .locked(|state| state.rare.as_mut().and_then(|rare| rare.doom.take()));
-        doom.unwrap_or(Exit::Killed)
+        self.doomed().unwrap_or(Exit::Killed)
     }
 
     /// The reason that a life gives which stops in order.

@@ -326,14 +326,14 @@ impl<M> Mailbox<M> {
     #[cold]
     fn take_rest(&mut self) -> Result<M, Ended> {
         while let Some(signal) = self.chan.beside().next_signal() {
-            if !matches!(signal, Signal::Stop(Stop::Drain)) {
+            if !matches!(signal, Signal::Stop(Stop::Drain) | Signal::End(Stop::Drain)) {
                 (self.stage, self.special) = (Stage::Stopped, true);
             }
             self.chan.beside().stop();
             match signal {
                 Signal::EndLife => continue,
                 Signal::Fail(exit) => self.chan.beside().fails(exit),
-                Signal::Stop(_) => {}
+                Signal::Stop(_) | Signal::End(_) => {}
             }
             self.chan().close();
         }

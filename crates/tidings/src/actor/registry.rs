@@ -268,6 +268,15 @@ impl Registry {
             let _ = sender.send(actor);
             return;
         }
+        if shard.waiting.len() == shard.waiting.capacity() {
+            // The names that nobody waits for any more: as below.
+            shard.waiting.retain(|_, all| {
+                all.retain(|one| !one.has_gone());
+                !all.is_empty()
+            });
+            let names = shard.waiting.len() + 1;
+            shard.waiting.reserve(names);
+        }
         let waiting = shard.waiting.entry(name).or_default();
         if waiting.len() == waiting.capacity() {
             // Not at each wait: the next time when there are twice as many.
@@ -400,7 +409,7 @@ impl Error for NoSuchName {}
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::future::Future;
+    use std::future::{Future, IntoFuture};
     use std::pin::pin;
     use std::task::{Context, Waker};
 
@@ -430,5 +439,19 @@ mod tests {
         names.register(Arc::clone(&name), &actor).unwrap();
         assert!(names.unregister("a"));
         assert_eq!(Arc::strong_count(&name), 1);
+    }
+
+    #[test]
+    fn names_that_nobody_waits_for_any_more_are_not_kept() {
+        let names = Registry::new();
+        for n in 0..10_000 {
+            let wait = pin!(names.appears::<ActorRef<u8>>(&n.to_string()).into_future());
+            assert!(
+                wait.poll(&mut Context::from_waker(Waker::noop()))
+                    .is_pending()
+            );
+        }
+        let kept: usize = names.shards.iter().map(|it| lock(it).waiting.len()).sum();
+        assert!(kept < 500, "{kept}");
     }
 }

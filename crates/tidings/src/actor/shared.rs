@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt;
 use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
@@ -21,7 +22,7 @@ use super::life::Stop;
 use super::mailbox::{Ended, Mailbox};
 use crate::primitive::{Arc, Mutex, lock};
 use crate::sync::{self, MutexGuard};
-use crate::task::yield_now;
+use crate::task::{first, go_on, yield_now};
 use crate::time::{MissedTicks, interval_at, sleep};
 
 /// How many reentrant handlers of an actor run at once if it does not say otherwise.
@@ -360,9 +361,10 @@ struct End<A>(Shared<A>);
 impl<A> Drop for End<A> {
     fn drop(&mut self) {
         let Inner { state, crowd, .. } = &*self.0.inner;
-        crowd.close();
+        let closed = catch_unwind(AssertUnwindSafe(|| crowd.close()));
         let state = state.try_lock().and_then(|mut state| state.take());
-        drop(state);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(state)));
+        go_on(first(closed, dropped));
     }
 }
 

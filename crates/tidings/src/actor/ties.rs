@@ -18,7 +18,7 @@ use crate::Sender;
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::Judge;
-use crate::task::here;
+use crate::task::{here, quietly};
 
 pub(crate) struct Ties {
     /// Lives begun and ended.
@@ -121,14 +121,14 @@ impl Life {
                 links: None,
                 guardian: None,
             };
-            let mut trap = None;
+            let (mut trap, mut last) = (None, None);
             if let Some(ties) = &mut rare.ties {
                 if !ties.links.is_empty() {
                     over.links = Some(std::mem::take(&mut ties.links));
                 }
                 over.guardian.clone_from(&ties.guardian);
                 trap = ties.trap.take();
-                ties.last = Some(exit.clone());
+                last = ties.last.replace(exit.clone());
                 if over.guardian.is_some() {
                     ties.turn += 1;
                 }
@@ -136,9 +136,10 @@ impl Life {
             if over.guardian.is_none() {
                 rare.exit = Some(exit.clone());
             }
-            (over, (task, doom, trap))
+            (over, (task, doom, trap, last))
         });
-        drop(old);
+        // There may be users' errors among them, whose panic must not hinder what comes next.
+        quietly(|| drop(old));
         over
     }
 

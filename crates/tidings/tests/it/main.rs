@@ -14,6 +14,7 @@ mod cell;
 mod channel;
 mod cycle;
 mod deadlock;
+mod endings;
 mod event;
 mod flow;
 mod foreign;

@@ -247,7 +247,7 @@ fn a_shutdown_with_a_timeout_by_one_of_its_tasks_does_not_wait_for_that() {
     for workers in [1, 2] {
         let rt = pool(workers);
         let handle = rt.handle();
-        let (done, is_done) = std::sync::mpsc::channel();
+        let (done, is_done) = mpsc::channel();
         drop(handle.spawn(async move {
             rt.shutdown_timeout(Duration::from_secs(3600));
             done.send(()).unwrap();

@@ -477,7 +477,7 @@ impl Table {
         kin.signal(if anew {
             Signal::EndLife
         } else {
-            Signal::Stop(stop)
+            Signal::End(stop)
         });
         let deadline = (within < Duration::MAX).then(|| Instant::now() + within);
         self.set_timer(key, deadline);
