@@ -111,11 +111,16 @@ pub(crate) fn peers(tally: &mut Tally) -> Result<(), String> {
     run_at_root(&[], "cargo run --release -- arena smoke", tally)
 }
 
-/// Real threads and real time.
-pub(crate) fn stress(secs: u32, tally: &mut Tally) -> Result<(), String> {
+/// Real threads and real time; in short as the tests are built.
+pub(crate) fn stress(secs: u32, full: bool, tally: &mut Tally) -> Result<(), String> {
+    let build = if full {
+        "--release -p tidings"
+    } else {
+        "--workspace"
+    };
     run_tests(
         &[("TIDINGS_STRESS_SECS", &secs.to_string())],
-        "cargo test --release -p tidings --test stress",
+        &format!("cargo test {build} --test stress"),
         tally,
     )
 }

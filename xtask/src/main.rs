@@ -126,7 +126,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         }
         ["deny"] => surface::deny(&mut Tally::default())?,
         ["stress"] => ci::stage("stress")?,
-        ["stress", "--secs", n] => engines::stress(secs(n)?, &mut Tally::default())?,
+        ["stress", "--secs", n] => engines::stress(secs(n)?, true, &mut Tally::default())?,
         _ => return Err(usage(arguments)),
     }
     Ok(ExitCode::SUCCESS)

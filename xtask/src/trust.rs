@@ -63,8 +63,8 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "stress",
         what: "real threads, everything at once",
-        short: Some(|tally| engines::stress(engines::STRESS_SECS, tally)),
-        long: |tally| engines::stress(600, tally),
+        short: Some(|tally| engines::stress(engines::STRESS_SECS, false, tally)),
+        long: |tally| engines::stress(600, true, tally),
     },
     Engine {
         name: "soak",
@@ -81,7 +81,7 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "mutants",
         what: "seeded bugs: each must be found by one of the above",
-        short: Some(|tally| verdict(mutants::run(&["--short", "10"], tally))),
+        short: Some(|tally| verdict(mutants::run(&["--short", "5"], tally))),
         long: |tally| verdict(mutants::run(&[], tally)),
     },
     Engine {
