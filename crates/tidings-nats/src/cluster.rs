@@ -252,14 +252,13 @@ impl Cluster {
             state.leaving = true;
             state.held.keys().cloned().collect()
         };
-        for name in held {
-            // What cannot be freed is nobody's once we are down.
-            inner.release(&name, &inner.me).await;
-        }
         let over = async {
+            // What cannot be freed is nobody's once we are down.
+            let names = held.iter().map(|name| inner.release(name, &inner.me));
             let feeds = inner.feeds(None);
+            let feeds = feeds.iter().map(|feed| feed.stop(limit / 2));
             // Their handlers may need links; calls of others must have time left, too.
-            future::join_all(feeds.iter().map(|feed| feed.stop(limit / 2))).await;
+            future::join(future::join_all(names), future::join_all(feeds)).await;
             inner.links.drain().await;
         };
         within(limit, over).await;

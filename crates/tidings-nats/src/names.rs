@@ -402,6 +402,10 @@ impl Inner {
             }
         }
         for (name, registered) in missing {
+            // Who leaves has given back what it holds.
+            if self.lock().leaving {
+                break;
+            }
             if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await {
                 self.lose(&name);
             }

@@ -13,10 +13,10 @@ use tidings_nats::{
 
 use crate::counter::{CounterRef, OtherRef, Tally, grown, later};
 
-const LEASE: Duration = Duration::from_secs(6);
+pub(crate) const LEASE: Duration = Duration::from_secs(6);
 
 /// A server that takes some milliseconds for everything.
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let server = Server::new();
     server.set_faults(Faults {
         delay: Duration::from_micros(100)..=Duration::from_millis(5),
@@ -30,7 +30,7 @@ async fn join(engine: &Memory, node: &str) -> Cluster {
     Cluster::join_on(engine.clone(), options).await.unwrap()
 }
 
-async fn node(server: &Server, name: &str) -> (Memory, Cluster) {
+pub(crate) async fn node(server: &Server, name: &str) -> (Memory, Cluster) {
     let engine = server.connect();
     let cluster = join(&engine, name).await;
     (engine, cluster)
