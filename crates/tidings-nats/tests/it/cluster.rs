@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::Either;
+use futures_util::future::{Either, FutureExt};
 use tidings::Receiver;
 use tidings::actor::{self, CallError};
 use tidings::time::{Instant, sleep};
@@ -533,4 +533,22 @@ async fn calls_through_an_engine_that_loses_and_doubles_are_done_at_most_once() 
         (answered..=answered + unknown).contains(&done),
         "{answered} {done} {unknown}"
     );
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_gives_up_asking_what_was_counted_forgets_no_link() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = one.register("counter", &counter).await.unwrap();
+    let there: CounterRef = two.lookup("counter").await.unwrap();
+    // Once before the link was asked, and once after.
+    for calls in 1..=2 {
+        there.inc().await.unwrap();
+        // Its driver has no turn.
+        assert!(two.stats().now_or_never().is_none());
+        let stats = two.stats().await;
+        assert_eq!((stats.links, stats.link.calls_out), (1, calls));
+    }
 }
