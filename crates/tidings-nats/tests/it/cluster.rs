@@ -103,6 +103,25 @@ async fn a_name_is_one_nodes_until_that_gives_it_back() {
     assert_eq!(malformed, NameError::Malformed);
 }
 
+#[tidings::test(sim, seeds = 100)]
+async fn a_name_that_is_asked_for_again_at_once_stays_ours() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, other) = node(&server, "other").await;
+    let (a, b): (CounterRef, CounterRef) = (
+        actor::start(Tally::default()),
+        actor::start(Tally::default()),
+    );
+    drop(one.register("n", &a).await.unwrap());
+    // It is being removed.
+    sleep(Duration::from_millis(1)).await;
+    let again = one.register("n", &a).await.unwrap();
+    sleep(Duration::from_millis(50)).await;
+    let taken = other.register("n", &b).await.unwrap_err();
+    assert_eq!(taken, NameError::Taken("one".to_owned()));
+    assert!(again.is_held());
+}
+
 #[tidings::test(sim, seeds = 20)]
 async fn what_is_no_name_or_another_interface_is_refused_before_a_message_is_sent() {
     let server = server();
