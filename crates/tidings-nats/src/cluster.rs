@@ -244,7 +244,8 @@ impl Cluster {
     }
 
     /// Leaves: gives all names back, feeds no actor any more, ends the links in order, and tells the others.
-    /// Messages of queues have half of this time to end, and calls that are under way what is left.
+    /// Messages of queues have half of this time to end, and calls that are under way what is left. After
+    /// it, the others are told: that is tried three times.
     pub async fn leave(&self, limit: Duration) {
         let inner = &self.inner;
         let held: Vec<String> = {
