@@ -244,7 +244,8 @@ impl Cluster {
     }
 
     /// Leaves: gives all names back, feeds no actor any more, ends the links in order, and tells the others.
-    /// Messages of queues have half of this time to end, and calls that are under way what is left.
+    /// Messages of queues have half of this time to end, and calls that are under way what is left. After
+    /// it, the others are told: that is tried three times.
     pub async fn leave(&self, limit: Duration) {
         let inner = &self.inner;
         let held: Vec<String> = {
@@ -252,14 +253,13 @@ impl Cluster {
             state.leaving = true;
             state.held.keys().cloned().collect()
         };
-        for name in held {
-            // What cannot be freed is nobody's once we are down.
-            inner.release(&name, &inner.me).await;
-        }
         let over = async {
+            // What cannot be freed is nobody's once we are down.
+            let names = held.iter().map(|name| inner.release(name, &inner.me));
             let feeds = inner.feeds(None);
+            let feeds = feeds.iter().map(|feed| feed.stop(limit / 2));
             // Their handlers may need links; calls of others must have time left, too.
-            future::join_all(feeds.iter().map(|feed| feed.stop(limit / 2))).await;
+            future::join(future::join_all(names), future::join_all(feeds)).await;
             inner.links.drain().await;
         };
         within(limit, over).await;

@@ -24,6 +24,15 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A request is no longer than this.
 const REQUEST: usize = 4096;
 
+/// A place of one who asks: given back when it is dropped, also by a panic.
+struct Place(Arc<Semaphore>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.add_permits(1);
+    }
+}
+
 /// Whether a node lives, and is ready to be asked: [`Cluster::health`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -85,12 +94,12 @@ impl Cluster {
                     .await
                     .expect("it is never closed")
                     .forget();
+                let place = Place(Arc::clone(&places));
                 let (inner, page) = (Arc::clone(&inner), Arc::clone(&page));
-                let places = Arc::clone(&places);
                 drop(tidings::spawn(async move {
-                    // Who asks hears nothing if it fails.
+                    let _place = place;
+                    // Who asks hears nothing if it fails, or if `page` panics.
                     let _ = within(PATIENCE, answer(stream, &inner, &*page)).await;
-                    places.add_permits(1);
                 }));
             }
         })

@@ -316,20 +316,24 @@ impl Links {
     /// was last asked.
     pub(crate) async fn stats(&self) -> (Stats, u64) {
         let mut counted = self.counted.lock().await;
-        let known = std::mem::take(&mut counted.living);
+        let Counted { ended, living } = &mut *counted;
         let new = std::mem::take(&mut *lock(&self.uncounted)).into_iter();
-        let new = new.map(|link| (link, Stats::default()));
-        for (link, before) in known.into_iter().chain(new) {
-            match link.stats().await {
-                Ok(stats) => counted.living.push((link, stats)),
-                Err(_) => counted.ended += before,
+        living.extend(new.map(|link| (link, Stats::default())));
+        // Who asks may give up at each wait: none is out of the list then. Nobody else changes it.
+        let mut next = 0;
+        while let Some((link, stats)) = living.get_mut(next) {
+            if let Ok(now) = link.stats().await {
+                *stats = now;
+                next += 1;
+            } else {
+                *ended += living.swap_remove(next).1;
             }
         }
-        let mut sum = counted.ended;
-        for (_, stats) in &counted.living {
+        let mut sum = *ended;
+        for (_, stats) in living.iter() {
             sum += *stats;
         }
-        (sum, counted.living.len() as u64)
+        (sum, living.len() as u64)
     }
 
     fn all(&self) -> Vec<Link> {

@@ -13,7 +13,7 @@ use tidings::remote::{Interface, Remote, interface};
 use tidings_link::{ConnectError, GetError};
 
 use crate::cluster::{Cluster, Inner};
-use crate::engine::{EngineError, Expect};
+use crate::engine::{EngineError, Entry, Expect};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
 use crate::view::{Down, Ended};
 
@@ -347,12 +347,12 @@ impl Inner {
                     let theirs = there.value.as_deref();
                     let theirs = theirs.map(serde_json::from_slice::<Registered>);
                     match theirs {
-                        Some(Ok(theirs)) if theirs == *registered => return Ok(()),
                         Some(Ok(Registered { owner, .. }))
                             if owner != self.me && self.lives(&owner).await? =>
                         {
                             return Err(NameError::Taken(owner.node));
                         }
+                        // Ours, too, is written again: what was given back may be being removed.
                         _ => Expect::Revision(there.revision),
                     }
                 }
@@ -397,30 +397,60 @@ impl Inner {
             (free, missing)
         };
         for name in free {
-            if !self.lock().held.contains_key(&name) && !self.release(&name, &self.me).await {
+            if !self.free(&name).await {
                 self.lock().free.push(name);
             }
         }
         for (name, registered) in missing {
+            // Who leaves has given back what it holds.
+            if self.lock().leaving {
+                break;
+            }
             if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await {
                 self.lose(&name);
             }
         }
     }
 
-    /// Removes a name that is this life's. `false`: try again.
-    pub(crate) async fn release(&self, name: &str, owner: &Owner) -> bool {
-        let key = name_key(name);
-        let Ok(there) = self.engine.read(&key).await else {
-            return false;
-        };
-        let Some(there) = there else { return true };
-        let registered = there.value.as_deref();
-        let registered = registered.map(serde_json::from_slice::<Registered>);
-        if !matches!(registered, Some(Ok(there)) if there.owner == *owner) {
+    /// Removes a name of ours that was given back, unless it is held again. `false`: try again.
+    async fn free(&self, name: &str) -> bool {
+        if self.lock().held.contains_key(name) {
             return true;
         }
-        let removed = self.engine.remove(&key, there.revision).await;
+        let Ok(written) = self.written(name, &self.me).await else {
+            return false;
+        };
+        // Who has asked for it meanwhile may have found it written as ours.
+        let is_held = self.lock().held.contains_key(name);
+        match written {
+            Some(revision) if !is_held => self.remove(name, revision).await,
+            _ => true,
+        }
+    }
+
+    /// Removes a name that is this life's. `false`: try again.
+    pub(crate) async fn release(&self, name: &str, owner: &Owner) -> bool {
+        match self.written(name, owner).await {
+            Ok(Some(revision)) => self.remove(name, revision).await,
+            Ok(None) => true,
+            Err(_) => false,
+        }
+    }
+
+    /// The revision of a name, if it is written down as this life's.
+    async fn written(&self, name: &str, owner: &Owner) -> Result<Option<u64>, EngineError> {
+        let there = self.engine.read(&name_key(name)).await?;
+        let is_its = |there: &Entry| {
+            let registered = there.value.as_deref();
+            let registered = registered.map(serde_json::from_slice::<Registered>);
+            matches!(registered, Some(Ok(there)) if there.owner == *owner)
+        };
+        Ok(there.filter(is_its).map(|there| there.revision))
+    }
+
+    /// Removes a name if it was not written since. `false`: try again.
+    async fn remove(&self, name: &str, revision: u64) -> bool {
+        let removed = self.engine.remove(&name_key(name), revision).await;
         matches!(removed, Ok(()) | Err(EngineError::Conflict))
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use futures_util::future::Either;
+use futures_util::future::{Either, FutureExt};
 use tidings::Receiver;
 use tidings::actor::{self, CallError};
 use tidings::time::{Instant, sleep};
@@ -13,10 +13,10 @@ use tidings_nats::{
 
 use crate::counter::{CounterRef, OtherRef, Tally, grown, later};
 
-const LEASE: Duration = Duration::from_secs(6);
+pub(crate) const LEASE: Duration = Duration::from_secs(6);
 
 /// A server that takes some milliseconds for everything.
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     let server = Server::new();
     server.set_faults(Faults {
         delay: Duration::from_micros(100)..=Duration::from_millis(5),
@@ -30,7 +30,7 @@ async fn join(engine: &Memory, node: &str) -> Cluster {
     Cluster::join_on(engine.clone(), options).await.unwrap()
 }
 
-async fn node(server: &Server, name: &str) -> (Memory, Cluster) {
+pub(crate) async fn node(server: &Server, name: &str) -> (Memory, Cluster) {
     let engine = server.connect();
     let cluster = join(&engine, name).await;
     (engine, cluster)
@@ -101,6 +101,27 @@ async fn a_name_is_one_nodes_until_that_gives_it_back() {
     }
     let malformed = one.register("a name", &a).await.unwrap_err();
     assert_eq!(malformed, NameError::Malformed);
+}
+
+#[tidings::test(sim, seeds = 100)]
+async fn a_name_that_is_asked_for_again_at_once_stays_ours() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, other) = node(&server, "other").await;
+    let (a, b): (CounterRef, CounterRef) = (
+        actor::start(Tally::default()),
+        actor::start(Tally::default()),
+    );
+    // It is being read, or removed.
+    for millis in 0..20 {
+        drop(one.register("n", &a).await.unwrap());
+        sleep(Duration::from_millis(millis)).await;
+        let again = one.register("n", &a).await.unwrap();
+        sleep(Duration::from_millis(50)).await;
+        let taken = other.register("n", &b).await.unwrap_err();
+        assert_eq!(taken, NameError::Taken("one".to_owned()));
+        assert!(again.is_held());
+    }
 }
 
 #[tidings::test(sim, seeds = 20)]
@@ -533,4 +554,22 @@ async fn calls_through_an_engine_that_loses_and_doubles_are_done_at_most_once() 
         (answered..=answered + unknown).contains(&done),
         "{answered} {done} {unknown}"
     );
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_gives_up_asking_what_was_counted_forgets_no_link() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = one.register("counter", &counter).await.unwrap();
+    let there: CounterRef = two.lookup("counter").await.unwrap();
+    // Once before the link was asked, and once after.
+    for calls in 1..=2 {
+        there.inc().await.unwrap();
+        // Its driver has no turn.
+        assert!(two.stats().now_or_never().is_none());
+        let stats = two.stats().await;
+        assert_eq!((stats.links, stats.link.calls_out), (1, calls));
+    }
 }

@@ -5,6 +5,7 @@ mod conformance;
 mod counter;
 #[cfg(feature = "nats")]
 mod jwt;
+mod leaving;
 #[cfg(feature = "nats")]
 mod on_nats;
 #[cfg(unix)]

@@ -1,8 +1,10 @@
 //! What operators ask of a node: health over HTTP, and to leave when it is told to.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use futures_util::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{TcpListener, TcpStream};
 use tidings::time::sleep;
@@ -15,6 +17,15 @@ async fn get(at: SocketAddr, request: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
+}
+
+/// `None`: it took longer.
+async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
+    let late = pin!(tidings::after(limit).into_future());
+    match select(pin!(work), late).await {
+        Either::Left((done, _)) => Some(done),
+        Either::Right(_) => None,
+    }
 }
 
 /// The status, and what it says.
@@ -69,6 +80,26 @@ async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
     let left = (503, "we have left\n".to_owned());
     assert_eq!(asked(at, "/readyz").await, left);
     assert_eq!(asked(at, "/livez").await, left);
+    answers.abort();
+}
+
+#[tidings::test(deadlocks = false)]
+async fn a_page_that_panics_takes_no_place_from_those_who_ask() {
+    let engine = Server::new().connect();
+    let joined = Cluster::join_on(engine, Options::new("test", "one")).await;
+    let cluster = joined.unwrap();
+    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let at = listener.local_addr().unwrap();
+    let answers = cluster.answer_health(listener, || -> String { panic!("no page") });
+    let limit = Duration::from_secs(10);
+    // More than may ask at a time. Who asks for it hears nothing.
+    for _ in 0..20 {
+        let request = get(at, "GET /metrics HTTP/1.1\r\n\r\n");
+        let answer = within(limit, request).await;
+        assert_eq!(answer.expect("it has a place"), "");
+    }
+    let lives = within(limit, asked(at, "/livez")).await;
+    assert_eq!(lives.expect("it has a place").0, 200);
     answers.abort();
 }
 

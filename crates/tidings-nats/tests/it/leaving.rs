@@ -1,0 +1,61 @@
+//! What a node that leaves gives back, and how long that takes, in a simulation.
+
+use std::time::Duration;
+
+use tidings::actor;
+use tidings::time::{Instant, sleep};
+use tidings_nats::FeedOptions;
+
+use crate::cluster::{LEASE, node, server};
+use crate::counter::{CounterRef, Tally};
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_leaves_claims_no_name_anew_while_its_feeds_end() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let given_back = two.register("counter", &counter).await.unwrap();
+    let jobs = two.queue::<u32>("jobs").await.unwrap();
+    jobs.put("long", &1).await.unwrap();
+    let feed = jobs.feed(
+        &counter,
+        FeedOptions::new(),
+        async |_: CounterRef, _: u32| {
+            sleep(4 * LEASE).await;
+            Ok::<(), String>(())
+        },
+    );
+    while feed.stats().in_flight == 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let leaver = two.clone();
+    let leaving = tidings::spawn(async move { leaver.leave(20 * LEASE).await });
+    sleep(LEASE).await;
+    let name = one.register("counter", &counter).await.unwrap();
+    assert!(!leaving.is_finished());
+    leaving.await.unwrap();
+    assert_eq!(feed.stats().done, 1);
+    given_back.lost().await;
+    // It is found by who asks, and not taken back.
+    sleep(2 * LEASE).await;
+    assert!(name.is_held());
+    let _found: CounterRef = one.lookup("counter").await.unwrap();
+}
+
+#[tidings::test(sim, seeds = 10)]
+async fn who_leaves_an_engine_out_of_reach_has_left_in_time_however_many_names_it_has() {
+    let server = server();
+    let (line, one) = node(&server, "one").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let mut names = Vec::new();
+    for _ in 0..50 {
+        names.push(one.join_group("workers", &counter).await.unwrap());
+    }
+    line.cut();
+    let since = Instant::now();
+    one.leave(Duration::from_secs(3)).await;
+    // The limit, and what is written three times at the end.
+    assert!(since.elapsed() < Duration::from_secs(8));
+    assert!(names.iter().all(|name| !name.is_held()));
+}
