@@ -12,7 +12,7 @@ use crate::GetError;
 use crate::aside::{Taken, Thing};
 use crate::failure::{refused, text};
 use crate::frame::{End, Failure, Unbound};
-use crate::hub::{Call, Hub, In, Queued};
+use crate::hub::{Call, Hub, In, Out, Queued};
 use crate::limits::Broken;
 use crate::session::{Bind, Incoming};
 use crate::shared::Due;
@@ -172,11 +172,8 @@ impl Hub {
         target: u32,
         request: Request<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
-        if self
-            .exports
-            .get(target)
-            .is_none_or(|out| out.waits.is_none())
-        {
+        let busy = |out: &Out| out.waits.is_some();
+        if !self.exports.get(target).is_some_and(busy) {
             return self.deliver(target, request);
         }
         let put = self.put_aside(&request);

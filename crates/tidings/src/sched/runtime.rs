@@ -422,13 +422,9 @@ impl Runtime {
         let others = || self.shared.running.load(Ordering::Acquire) > usize::from(own);
         let start = crate::time::system();
         let left = || timeout.saturating_sub(crate::time::system().saturating_since(start));
-        let mut step = 0;
         while others() && !left().is_zero() {
-            if step > 20 {
-                // The workers say nothing when they end; this is no path that must be quick.
-                thread::park_timeout(Duration::from_millis(1).min(left()));
-            }
-            relax(&mut step);
+            // The workers say nothing when they end; this is no path that must be quick.
+            thread::park_timeout(Duration::from_millis(1).min(left()));
         }
         self.patience = Some(left());
         if others() {
