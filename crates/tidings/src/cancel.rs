@@ -9,7 +9,7 @@ use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, Ordering};
-use crate::task::{Woken, go_on};
+use crate::task::{Woken, first, go_on};
 
 /// Tells tasks that what they do is no longer wanted; clones are the same token.
 ///
@@ -133,7 +133,7 @@ impl CancellationToken {
                 if let Some(child) = child.upgrade() {
                     let (children, theirs) = child.cancel();
                     todo.push(children);
-                    woken = woken.and(theirs);
+                    woken = first(woken, theirs);
                 }
             }
         }

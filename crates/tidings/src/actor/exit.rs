@@ -229,8 +229,8 @@ pub(super) fn leaving<R>(why: CallError, f: impl FnOnce() -> R) -> R {
     struct Restore(Option<CallError>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            let outer = self.0.take();
-            WHY.with(|why| *why.borrow_mut() = outer);
+            // It may hold a user's error, whose drop may ask why, too: not while it is borrowed.
+            drop(WHY.with(|why| why.replace(self.0.take())));
         }
     }
     let _restore = Restore(WHY.with(|known| known.borrow_mut().replace(why)));

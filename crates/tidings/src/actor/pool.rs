@@ -78,7 +78,7 @@ impl<R: Reference> Pool<R> {
     }
 
     /// Starts workers, or takes the youngest out, until there are `n`. Does not wait for the ends of
-    /// those taken out.
+    /// those taken out. There are fewer if what `make` gives has ended already, or is in the pool.
     pub fn resize(&self, n: usize) {
         let workers = &self.inner.workers;
         loop {
@@ -89,7 +89,10 @@ impl<R: Reference> Pool<R> {
                 }
             } else if now < n {
                 let worker = (self.inner.make)();
-                workers.join(&worker, worker.clone(), n);
+                // Another may have made one meanwhile: then there is no room for it.
+                if !workers.join(&worker, worker.clone(), n) && workers.len() < n {
+                    return;
+                }
             } else {
                 return;
             }

@@ -90,10 +90,9 @@ impl Interval {
             MissedTicks::Burst => due + self.period,
             MissedTicks::Delay => Instant::now() + self.period,
             MissedTicks::Skip => {
-                let late = due.elapsed().as_nanos() / self.period.as_nanos();
-                due + self
-                    .period
-                    .saturating_mul(u32::try_from(late).unwrap_or(u32::MAX - 1) + 1)
+                let late = due.elapsed().as_nanos();
+                let whole = late - late % self.period.as_nanos();
+                due + Duration::from_nanos(u64::try_from(whole).unwrap_or(u64::MAX)) + self.period
             }
         };
         due

@@ -372,6 +372,19 @@ fn a_key_stays_with_its_worker_when_others_come_and_go() {
 }
 
 #[test]
+fn a_pool_of_what_ends_or_is_the_same_has_no_more_than_it_can() {
+    on_all(|| async {
+        let (one, ended) = (sink(), sink());
+        ended.stop();
+        ended.down().await;
+        for (worker, size) in [(one, 1), (ended, 0)] {
+            let pool = Pool::start(Routing::default(), 3, move || worker.clone());
+            assert_eq!(pool.len(), size);
+        }
+    });
+}
+
+#[test]
 fn nothing_is_lost_when_a_pool_is_resized_at_work() {
     on_all(|| async {
         let handled = Arc::new(AtomicUsize::new(0));

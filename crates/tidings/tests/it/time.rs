@@ -53,8 +53,11 @@ fn an_interval_that_has_missed_more_ticks_than_it_can_count_goes_on() {
         ticks.tick().await;
         sleep(Duration::from_secs(10)).await;
         let late = ticks.tick().await;
-        let skipped = Duration::from_nanos(u32::MAX.into());
-        assert_eq!(ticks.tick().await - late, skipped);
+        let skipped = ticks.tick().await - late;
+        assert!(
+            skipped >= Duration::from_secs(10) - Duration::from_nanos(1),
+            "{skipped:?}"
+        );
     });
 }
 
