@@ -73,7 +73,8 @@ macro_rules! life_methods {
             self.kin().signal(Signal::Fail(Exit::failed(error)));
         }
 
-        /// Ends the actor at its next turn, whatever it waits for. Its state is dropped.
+        /// Ends the actor at its next turn, whatever it waits for. Its state is dropped, and its
+        /// children are killed, also if it only waits for their ends.
         ///
         /// Of a supervised actor that ends one life; between lives there is nothing to kill.
         pub fn kill(&self) {
