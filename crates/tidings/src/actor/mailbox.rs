@@ -33,10 +33,11 @@ pub struct Mailbox<M> {
     pub(super) passed: Option<Box<VecDeque<Parcel<M>>>>,
     /// How many of these are the stash, which no receive gives.
     pub(super) stashed: u32,
-    /// The next receive is one of `scan`, which has seen what it passed over.
-    scans: bool,
-    stage: Stage,
-    /// `scans`, `stage` or `passed` may say something: mostly none does.
+    /// Which of `SCANS`, `AWAITED` and `STOPPED` hold.
+    marks: u8,
+    /// Of a supervised actor the life whose mailbox it is, counted to 255; else 0, which is the only one.
+    life: u8,
+    /// `marks` or `passed` may say something: mostly none does.
     pub(super) special: bool,
     /// See `flows`.
     pub(super) flows: bool,
@@ -44,14 +45,12 @@ pub struct Mailbox<M> {
     part: Part,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    /// A supervisor waits to hear that the actor has begun to take messages.
-    Awaited,
-    Up,
-    /// A stop without delay was asked for.
-    Stopped,
-}
+/// The next receive is one of `scan`, which has seen what it passed over.
+const SCANS: u8 = 1;
+/// A supervisor waits to hear that the actor has begun to take messages.
+const AWAITED: u8 = 2;
+/// A stop without delay was asked for.
+const STOPPED: u8 = 4;
 
 impl<M> Mailbox<M> {
     pub(super) fn new(chan: ReceiverRef<Parcel<M>, Life>) -> Self {
@@ -59,8 +58,8 @@ impl<M> Mailbox<M> {
             chan,
             passed: None,
             stashed: 0,
-            scans: false,
-            stage: Stage::Up,
+            marks: 0,
+            life: 0,
             special: false,
             flows: false,
             part: Part::default(),
@@ -70,8 +69,18 @@ impl<M> Mailbox<M> {
     /// The mailbox of a life that a supervisor starts.
     pub(super) fn of_child(chan: ReceiverRef<Parcel<M>, Life>) -> Self {
         let mut mailbox = Self::new(chan);
-        (mailbox.stage, mailbox.special) = (Stage::Awaited, true);
+        (mailbox.marks, mailbox.special) = (AWAITED, true);
+        mailbox.life = mailbox.present_life();
         mailbox
+    }
+
+    /// The life that is being lived, as `life` counts.
+    fn present_life(&self) -> u8 {
+        (self.chan.beside().incarnation() % 255) as u8 + 1
+    }
+
+    fn is(&self, mark: u8) -> bool {
+        self.marks & mark != 0
     }
 
     /// Does it take messages yet? Not if the actor was told to stop; still if only a life is to end.
@@ -82,8 +91,8 @@ impl<M> Mailbox<M> {
     /// The actor is ready to take messages.
     #[cold]
     pub(super) fn is_up(&mut self) {
-        if self.stage == Stage::Awaited {
-            self.stage = Stage::Up;
+        if self.is(AWAITED) {
+            self.marks &= !AWAITED;
             if let Some(guardian) = self.chan.beside().guardian() {
                 guardian.is_up();
             }
@@ -131,7 +140,8 @@ impl<M> Mailbox<M> {
 
     /// As `recv`, without what `scan` passed over; a supervisor hears nothing of it.
     pub(super) fn fresh(&mut self) -> Recv<'_, M> {
-        (self.scans, self.special, self.flows) = (true, true, false);
+        self.marks |= SCANS;
+        (self.special, self.flows) = (true, false);
         Recv {
             mailbox: self,
             slot: Slot::new(None),
@@ -142,8 +152,9 @@ impl<M> Mailbox<M> {
     #[cold]
     fn begin(&mut self) {
         self.is_up();
-        (self.scans, self.flows) = (false, false);
-        self.special = self.stage != Stage::Up
+        self.marks &= !SCANS;
+        self.flows = false;
+        self.special = self.marks != 0
             || self
                 .passed
                 .as_ref()
@@ -160,7 +171,7 @@ impl<M> Mailbox<M> {
     #[cold]
     fn goes_on_specially(&self) -> bool {
         let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
-        self.stage == Stage::Stopped || !self.scans && passed > self.stashed()
+        self.is(STOPPED) || !self.is(SCANS) && passed > self.stashed()
     }
 
     /// The next message, if one is there.
@@ -327,7 +338,7 @@ impl<M> Mailbox<M> {
     fn take_rest(&mut self) -> Result<M, Ended> {
         while let Some(signal) = self.chan.beside().next_signal() {
             if !matches!(signal, Signal::Stop(Stop::Drain) | Signal::End(Stop::Drain)) {
-                (self.stage, self.special) = (Stage::Stopped, true);
+                (self.marks, self.special) = (self.marks & SCANS | STOPPED, true);
             }
             self.chan.beside().stop();
             match signal {
@@ -337,11 +348,11 @@ impl<M> Mailbox<M> {
             }
             self.chan().close();
         }
-        if self.stage == Stage::Stopped {
+        if self.is(STOPPED) {
             return Err(Ended);
         }
         let stashed = self.stashed();
-        if !self.scans
+        if !self.is(SCANS)
             && let Some(passed) = &mut self.passed
             && let Some(parcel) = passed.remove(stashed)
         {
@@ -460,7 +471,10 @@ impl<M> Drop for Mailbox<M> {
                 self.chan().give_back(message);
             }
         }
-        self.chan.beside().deafen();
+        // One that outlives its life says nothing of the next.
+        if self.life == 0 || self.life == self.present_life() {
+            self.chan.beside().deafen();
+        }
     }
 }
 

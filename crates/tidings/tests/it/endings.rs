@@ -99,6 +99,35 @@ fn a_supervisors_stop_that_ended_in_a_kill_is_not_for_the_next_life() {
     });
 }
 
+#[test]
+fn a_mailbox_that_outlives_its_life_does_not_close_that_of_the_next() {
+    on_all(|| async {
+        let (give, given) = tidings::unbounded();
+        let child = Child::new(move |mut mailbox: Mailbox<Reply<u64>>| {
+            let give = give.clone();
+            async move {
+                while let Ok(reply) = mailbox.recv().await {
+                    reply.send(mailbox.incarnation()).unwrap();
+                    if mailbox.incarnation() == 1 {
+                        drop(give.try_send(mailbox));
+                        return pending().await;
+                    }
+                }
+            }
+        });
+        let actor = child.actor_ref();
+        let _supervisor = one_for_one().child(child).start();
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 1);
+        let old: Mailbox<Reply<u64>> = given.recv().await.unwrap();
+        actor.kill();
+        assert_eq!(actor.restarted(1).await.unwrap(), 2);
+        drop(old);
+        for _ in 0..3 {
+            assert_eq!(actor.call(|reply| reply).await.unwrap(), 2);
+        }
+    });
+}
+
 /// An error that asks something of its actor as it is dropped, by another thread.
 #[derive(Debug)]
 struct Asks(AnyRef, mpsc::Sender<bool>);
