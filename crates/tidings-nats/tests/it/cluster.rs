@@ -36,6 +36,15 @@ pub(crate) async fn node(server: &Server, name: &str) -> (Memory, Cluster) {
     (engine, cluster)
 }
 
+/// Two nodes, and an actor of each that may ask for a name.
+async fn two() -> ((Cluster, CounterRef), (Cluster, CounterRef)) {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, other) = node(&server, "other").await;
+    let actor = || actor::start(Tally::default());
+    ((one, actor()), (other, actor()))
+}
+
 fn names(cluster: &Cluster) -> Vec<String> {
     cluster
         .members()
@@ -72,13 +81,7 @@ async fn an_actor_is_called_by_its_name_from_another_node() {
 
 #[tidings::test(sim, seeds = 20)]
 async fn a_name_is_one_nodes_until_that_gives_it_back() {
-    let server = server();
-    let (_, one) = node(&server, "one").await;
-    let (_, other) = node(&server, "other").await;
-    let (a, b): (CounterRef, CounterRef) = (
-        actor::start(Tally::default()),
-        actor::start(Tally::default()),
-    );
+    let ((one, a), (other, b)) = two().await;
     let both = futures_util::future::join(one.register("n", &a), other.register("n", &b));
     let (held, taken, winner, loser, theirs) = match both.await {
         (Ok(held), Err(taken)) => (held, taken, &one, &other, &b),
@@ -105,13 +108,7 @@ async fn a_name_is_one_nodes_until_that_gives_it_back() {
 
 #[tidings::test(sim, seeds = 100)]
 async fn a_name_that_is_asked_for_again_at_once_stays_ours() {
-    let server = server();
-    let (_, one) = node(&server, "one").await;
-    let (_, other) = node(&server, "other").await;
-    let (a, b): (CounterRef, CounterRef) = (
-        actor::start(Tally::default()),
-        actor::start(Tally::default()),
-    );
+    let ((one, a), (other, b)) = two().await;
     // It is being read, or removed.
     for millis in 0..20 {
         drop(one.register("n", &a).await.unwrap());
