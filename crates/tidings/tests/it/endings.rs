@@ -1,19 +1,17 @@
 //! Ends that something stands in the way of: children that do not heed a stop, a stop that was answered by
 //! a kill, and users' values that ask or panic as they are dropped.
 
-use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::mpsc;
 use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor::{
-    self, AnyRef, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown, Strategy,
-    Supervisor, SupervisorRef,
+    self, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown, Strategy, Supervisor,
+    SupervisorRef,
 };
 
-use crate::both::{on_all, on_pools};
+use crate::both::on_all;
 
 fn one_for_one() -> Supervisor {
     Supervisor::new(Strategy::OneForOne).intensity(usize::MAX, Duration::from_secs(1))
@@ -125,54 +123,6 @@ fn a_mailbox_that_outlives_its_life_does_not_close_that_of_the_next() {
         for _ in 0..3 {
             assert_eq!(actor.call(|reply| reply).await.unwrap(), 2);
         }
-    });
-}
-
-/// An error that asks something of its actor as it is dropped, by another thread.
-#[derive(Debug)]
-struct Asks(AnyRef, mpsc::Sender<bool>);
-
-impl fmt::Display for Asks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("it asks")
-    }
-}
-
-impl std::error::Error for Asks {}
-
-impl Drop for Asks {
-    fn drop(&mut self) {
-        let (actor, (tell, told)) = (self.0.clone(), mpsc::channel());
-        drop(std::thread::spawn(move || {
-            let _ = actor.incarnation();
-            let _ = tell.send(());
-        }));
-        let _ = self.1.send(told.recv_timeout(LONG).is_ok());
-    }
-}
-
-#[test]
-fn why_a_life_has_ended_is_dropped_without_a_lock() {
-    on_pools(|| async {
-        let (free, frees) = mpsc::channel();
-        let child = Child::new(move |mut mailbox: Mailbox<()>| {
-            let free = free.clone();
-            async move {
-                let this = mailbox.this().any();
-                let _ = mailbox.recv().await;
-                Err::<(), _>(Asks(this, free))
-            }
-        });
-        let actor = child.actor_ref();
-        let supervisor = one_for_one().child(child).start();
-        for life in 1..=2 {
-            actor.restarted(life - 1).await.unwrap();
-            actor.send(()).await.unwrap();
-            actor.restarted(life).await.unwrap();
-            // It has dropped what it was told.
-            supervisor.count_children().await.unwrap();
-        }
-        assert!(frees.recv().unwrap(), "the lock of the actor was held");
     });
 }
 
