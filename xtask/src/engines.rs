@@ -11,6 +11,15 @@ pub(crate) const RUNNING: &str = "--lib --test it --test upstream --test linear"
 /// How long each stress test runs when nobody says.
 pub(crate) const STRESS_SECS: u32 = 3;
 
+/// What is built of the tests that run the library: optimized in full; in short as `cargo test --workspace`
+/// builds them, which has usually been run.
+pub(crate) const fn build(full: bool) -> &'static str {
+    match full {
+        true => "--release -p tidings",
+        false => "--workspace",
+    }
+}
+
 /// Runs tests of which there must be some: a filter that matches nothing proves nothing.
 pub(crate) fn run_tests(env: &[(&str, &str)], line: &str, tally: &mut Tally) -> Result<(), String> {
     let before = tally.passed;
@@ -45,15 +54,7 @@ type Laws = fn(&[(&str, &str)], bool, &mut Tally) -> Result<(), String>;
 /// The builds for `cargo x laws`, with the engines in each.
 pub(crate) const LAWS: &[(Laws, &[&str])] = &[
     (
-        |env, full, tally| match full {
-            true => laws(env, "--nocapture", tally),
-            // In short they are done before an optimized build would be.
-            false => run_tests(
-                env,
-                "cargo test --workspace --test laws -- --nocapture",
-                tally,
-            ),
-        },
+        |env, full, tally| laws(env, build(full), "--nocapture", tally),
         &["threads", "sim"],
     ),
     (
@@ -64,7 +65,12 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("LOOM_MAX_PREEMPTIONS", bound),
                 ("CARGO_TARGET_DIR", &target("loom")),
             ];
-            laws(&[env, &own].concat(), "engines --nocapture", tally)
+            laws(
+                &[env, &own].concat(),
+                build(true),
+                "engines --nocapture",
+                tally,
+            )
         },
         &["loom"],
     ),
@@ -74,18 +80,20 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("RUSTFLAGS", "--cfg shuttle"),
                 ("CARGO_TARGET_DIR", &target("shuttle")),
             ];
-            laws(&[env, &own].concat(), "engines races --nocapture", tally)
+            laws(
+                &[env, &own].concat(),
+                build(true),
+                "engines races --nocapture",
+                tally,
+            )
         },
         &["shuttle"],
     ),
 ];
 
-fn laws(env: &[(&str, &str)], tests: &str, tally: &mut Tally) -> Result<(), String> {
-    run_tests(
-        env,
-        &format!("cargo test -p tidings --release --test laws -- {tests}"),
-        tally,
-    )
+fn laws(env: &[(&str, &str)], build: &str, tests: &str, tally: &mut Tally) -> Result<(), String> {
+    let line = format!("cargo test {build} --test laws -- {tests}");
+    run_tests(env, &line, tally)
 }
 
 /// A bundle of the arena is enough on a machine without a network: takes minutes.
@@ -111,16 +119,11 @@ pub(crate) fn peers(tally: &mut Tally) -> Result<(), String> {
     run_at_root(&[], "cargo run --release -- arena smoke", tally)
 }
 
-/// Real threads and real time; in short as the tests are built.
+/// Real threads and real time.
 pub(crate) fn stress(secs: u32, full: bool, tally: &mut Tally) -> Result<(), String> {
-    let build = if full {
-        "--release -p tidings"
-    } else {
-        "--workspace"
-    };
     run_tests(
         &[("TIDINGS_STRESS_SECS", &secs.to_string())],
-        &format!("cargo test {build} --test stress"),
+        &format!("cargo test {} --test stress", build(full)),
         tally,
     )
 }

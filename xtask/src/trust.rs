@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use crate::command::{Tally, run_at_root};
-use crate::engines::RUNNING;
+use crate::engines::{RUNNING, build};
 use crate::{engines, fuzz, laws, mutants, sanitizers, soak, surface};
 
 type Run = fn(&mut Tally) -> Result<(), String>;
@@ -27,8 +27,8 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "tests",
         what: "known bugs, upstream suites, linearizability, differential runs; in full optimized",
-        short: Some(|tally| tests("--workspace", tally)),
-        long: |tally| tests("--release -p tidings", tally),
+        short: Some(|tally| tests(false, tally)),
+        long: |tally| tests(true, tally),
     },
     Engine {
         name: "loom",
@@ -107,9 +107,8 @@ const ENGINES: &[Engine] = &[
     },
 ];
 
-/// In short as `cargo test --workspace` builds them, which has usually been run.
-fn tests(build: &str, tally: &mut Tally) -> Result<(), String> {
-    let line = format!("cargo test {build} {RUNNING} --no-fail-fast");
+fn tests(full: bool, tally: &mut Tally) -> Result<(), String> {
+    let line = format!("cargo test {} {RUNNING} --no-fail-fast", build(full));
     run_at_root(&[], &line, tally)
 }
 

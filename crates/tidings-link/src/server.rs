@@ -31,6 +31,7 @@ struct Served {
     state: Mutex<State>,
     /// Whoever waits for the next link is woken.
     comes: Notify,
+    /// Nobody is let in any more. Whoever adds a link asks under the lock, which is taken after it is said.
     ended: CancellationToken,
 }
 
@@ -42,22 +43,12 @@ struct State {
     came: VecDeque<Link>,
     /// What became of those who are not among them.
     counts: Arrivals,
-    /// Nobody is let in any more.
-    ended: bool,
 }
 
 impl State {
     /// Those that are up.
     fn up(&self) -> impl Iterator<Item = &Link> {
         self.links.iter().filter(|link| link.is_up())
-    }
-
-    /// It is up. `false`: the server has ended.
-    fn came(&mut self, link: &Link) -> bool {
-        if !self.ended {
-            self.came.push_back(link.clone());
-        }
-        !self.ended
     }
 
     fn over(&mut self, link: &Link) {
@@ -78,14 +69,10 @@ impl Served {
 
     /// Nobody comes any more. Gives all links, which end at the latest with what it gives.
     fn end(&self) -> Ended {
-        let links = {
-            let mut state = self.lock();
-            state.ended = true;
-            state.came.clear();
-            std::mem::take(&mut state.links)
-        };
         self.ended.cancel();
-        Ended(links)
+        let mut state = self.lock();
+        state.came.clear();
+        Ended(std::mem::take(&mut state.links))
     }
 
     async fn run(self: Arc<Self>) {
@@ -141,9 +128,13 @@ impl Served {
         if link.up().await.is_err() {
             return self.lock().over(&link);
         }
-        if self.lock().came(&link) {
-            self.comes.notify_one();
+        {
+            let mut state = self.lock();
+            if !self.ended.is_cancelled() {
+                state.came.push_back(link.clone());
+            }
         }
+        self.comes.notify_one();
         let this = Arc::downgrade(&self);
         drop(tidings::spawn(async move {
             link.down().await;
@@ -158,7 +149,7 @@ impl Served {
     /// are too many; nothing, if the server has ended.
     fn begin(&self, stream: Stream, options: &Options) -> Result<(Link, Driver), Option<Stream>> {
         let mut state = self.lock();
-        if state.ended {
+        if self.ended.is_cancelled() {
             return Err(None);
         }
         if state.links.len() >= self.listener.links {

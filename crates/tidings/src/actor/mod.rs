@@ -346,8 +346,9 @@ impl Builder {
     }
 
     /// The actor is a child of `parent`: it is asked to stop when the parent's life ends, or is
-    /// killed if the parent was (or is while it waits), and the parent's end is heard of after its own. The last child ends
-    /// first. Its parent keeps it alive. If the parent's life is over, it is stopped at once.
+    /// killed if the parent was (or is while it waits), and the parent's end is heard of after its
+    /// own. The last child ends first. Its parent keeps it alive. If the parent's life is over, it is
+    /// stopped at once.
     ///
     /// An actor that does not heed a stop keeps its parent from ending: a supervisor as the child,
     /// with actors of its own, has deadlines.

@@ -12,10 +12,8 @@ use tidings::actor::{
 };
 
 use crate::both::on_all;
-
-fn one_for_one() -> Supervisor {
-    Supervisor::new(Strategy::OneForOne).intensity(usize::MAX, Duration::from_secs(1))
-}
+use crate::lifecycle::one_for_one;
+use crate::panics::BadDrop;
 
 /// Long enough never to pass.
 const LONG: Duration = Duration::from_secs(20);
@@ -126,14 +124,6 @@ fn a_mailbox_that_outlives_its_life_does_not_close_that_of_the_next() {
     });
 }
 
-struct PanicsAsItIsDropped;
-
-impl Drop for PanicsAsItIsDropped {
-    fn drop(&mut self) {
-        std::panic::resume_unwind(Box::new("as it is dropped"));
-    }
-}
-
 #[tidings::interface]
 trait Keeps {
     async fn begin(this: Shared<Self>) -> ();
@@ -149,7 +139,7 @@ struct Keeper {
 impl Keeps for Keeper {
     async fn begin(this: Shared<Self>) {
         this.spawn(async {
-            let _bad = PanicsAsItIsDropped;
+            let _bad = BadDrop;
             pending::<()>().await;
         });
     }

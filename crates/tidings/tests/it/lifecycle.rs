@@ -17,7 +17,7 @@ fn crash(why: &'static str) -> ! {
     std::panic::resume_unwind(Box::new(why))
 }
 
-fn one_for_one() -> Supervisor {
+pub(crate) fn one_for_one() -> Supervisor {
     Supervisor::new(Strategy::OneForOne).intensity(usize::MAX, Duration::from_secs(1))
 }
 

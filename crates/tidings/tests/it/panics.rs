@@ -14,7 +14,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
 
 /// Its drop panics.
-struct BadDrop;
+pub(crate) struct BadDrop;
 
 impl Drop for BadDrop {
     fn drop(&mut self) {
