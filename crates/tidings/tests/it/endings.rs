@@ -1,17 +1,18 @@
 //! Ends that something stands in the way of: children that do not heed a stop, a stop that was answered by
 //! a kill, and users' values that ask or panic as they are dropped.
 
+use std::fmt;
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor::{
-    self, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown, Strategy, Supervisor,
-    SupervisorRef,
+    self, AnyRef, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown, Strategy,
+    Supervisor, SupervisorRef,
 };
 
-use crate::both::on_all;
+use crate::both::{on_all, on_pools};
 use crate::lifecycle::one_for_one;
 use crate::panics::BadDrop;
 
@@ -121,6 +122,60 @@ fn a_mailbox_that_outlives_its_life_does_not_close_that_of_the_next() {
         for _ in 0..3 {
             assert_eq!(actor.call(|reply| reply).await.unwrap(), 2);
         }
+    });
+}
+
+/// An error that asks something of an actor, if there is one, as it is dropped, by another thread.
+#[derive(Debug)]
+struct Asks(Arc<Mutex<Option<AnyRef>>>, mpsc::Sender<bool>);
+
+impl fmt::Display for Asks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it asks")
+    }
+}
+
+impl std::error::Error for Asks {}
+
+impl Drop for Asks {
+    fn drop(&mut self) {
+        let actor = self.0.lock().unwrap().clone();
+        let (tell, told) = mpsc::channel();
+        drop(std::thread::spawn(move || {
+            let _ = actor.map(|actor| actor.incarnation());
+            let _ = tell.send(());
+        }));
+        let _ = self.1.send(told.recv_timeout(LONG).is_ok());
+    }
+}
+
+#[test]
+fn why_a_life_has_ended_is_dropped_without_a_lock() {
+    on_pools(|| async {
+        let (free, frees) = mpsc::channel();
+        let asked = Arc::<Mutex<Option<AnyRef>>>::default();
+        let asks = Arc::clone(&asked);
+        let child = Child::new(move |mut mailbox: Mailbox<()>| {
+            let (asks, free) = (Arc::clone(&asks), free.clone());
+            async move {
+                let _ = mailbox.recv().await;
+                Err::<(), _>(Asks(asks, free))
+            }
+        });
+        let actor = child.actor_ref();
+        *asked.lock().unwrap() = Some(actor.any());
+        let supervisor = one_for_one().child(child).start();
+        for life in 1..=2 {
+            actor.restarted(life - 1).await.unwrap();
+            actor.send(()).await.unwrap();
+            actor.restarted(life).await.unwrap();
+            // It has dropped what it was told.
+            supervisor.count_children().await.unwrap();
+        }
+        assert!(frees.recv().unwrap(), "the lock of the actor was held");
+        // The actor has the last error, which is not to keep the actor.
+        let taken = asked.lock().unwrap().take();
+        drop(taken);
     });
 }
 
