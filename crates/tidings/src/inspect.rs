@@ -5,7 +5,7 @@
 //! A look costs those who are looked at a lock of each mailbox, and nothing when nobody looks: what
 //! is counted is counted by who has the mailbox's lock anyway.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 
 use crate::actor;
@@ -41,24 +41,44 @@ pub fn inspect() -> Inspection {
     }
 }
 
-/// Puts the actors below those that started them.
+/// An actor this far below the first is shown beside that: a chain of any length can be dropped and printed
+/// without as much stack.
+const DEEPEST: usize = 100;
+
+/// Puts the actors, which are sorted by their numbers, below those that started them.
 fn tree(actors: Vec<ActorView>) -> Vec<ActorView> {
-    let all: HashSet<u64> = actors.iter().map(|actor| actor.id).collect();
+    let depths = depths(&actors);
+    let mut deepest_first = actors;
+    deepest_first.sort_by_key(|actor| (depths[&actor.id], actor.id));
+    deepest_first.reverse();
     let mut below: HashMap<u64, Vec<ActorView>> = HashMap::new();
-    for actor in actors {
-        let parent = Some(actor.started_by).filter(|parent| all.contains(parent));
-        below.entry(parent.unwrap_or(0)).or_default().push(actor);
+    for mut actor in deepest_first {
+        // All of them have come, the youngest first.
+        actor.children = below.remove(&actor.id).unwrap_or_default();
+        actor.children.reverse();
+        let is_first = depths[&actor.id] % DEEPEST == 0;
+        let parent = if is_first { 0 } else { actor.started_by };
+        below.entry(parent).or_default().push(actor);
     }
-    below_of(0, &mut below)
+    let mut first = below.remove(&0).unwrap_or_default();
+    first.sort_by_key(|actor| actor.id);
+    first
 }
 
-/// What is below an actor, with all that is below that.
-fn below_of(parent: u64, below: &mut HashMap<u64, Vec<ActorView>>) -> Vec<ActorView> {
-    let mut actors = below.remove(&parent).unwrap_or_default();
-    for actor in &mut actors {
-        actor.children = below_of(actor.id, below);
+/// How many are above each actor. A child may be older than its supervisor, so all must be known first.
+fn depths(actors: &[ActorView]) -> HashMap<u64, usize> {
+    let above: HashMap<u64, u64> = actors.iter().map(|it| (it.id, it.started_by)).collect();
+    let mut depths = HashMap::new();
+    for actor in actors {
+        let (mut at, mut path) = (actor.id, Vec::new());
+        while above.contains_key(&at) && !depths.contains_key(&at) {
+            path.push(at);
+            at = above[&at];
+        }
+        let known = depths.get(&at).map_or(0, |depth| depth + 1);
+        depths.extend(path.into_iter().rev().zip(known..));
     }
-    actors
+    depths
 }
 
 /// What [`inspect`] found.
@@ -72,7 +92,8 @@ pub struct Inspection {
     pub tasks: usize,
     /// The last polls that were seen to take long, the latest last.
     pub long_polls: Vec<LongPoll>,
-    /// Actors that no other live actor has started, by their age; each with those it has started.
+    /// Actors that no other live actor has started, by their age; each with those it has started. Of a long
+    /// chain every hundredth stands here, too.
     pub actors: Vec<ActorView>,
 }
 

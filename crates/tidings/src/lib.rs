@@ -58,8 +58,8 @@ pub mod trace;
 
 pub use cancel::{CancellationToken, Cancelled, DropGuard};
 pub use channel::{
-    Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender, TryRecvError,
-    TrySendError, bounded, channel, oneshot, unbounded,
+    IVar, MVar, Receiver, RecvError, RecvTimeoutError, SendError, SendTimeoutError, Sender,
+    TryRecvError, TrySendError, bounded, broadcast, channel, oneshot, unbounded, watch,
 };
 pub use event::{Either, Event, always, choose, guard, never, with_nack};
 pub use inspect::{Activity, ActorView, Inspection, inspect};
@@ -71,7 +71,7 @@ pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
 #[cfg(feature = "remote")]
 pub use tidings_macros::{Remote, Schema};
 pub use tidings_macros::{actor, interface, main, test};
-pub use time::{after, at};
+pub use time::{after, at, interval};
 
 #[doc(hidden)]
 pub mod __private {

@@ -46,6 +46,8 @@ pub use counts::ChannelCounts;
 pub use error::{
     RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };
+pub use ivar::IVar;
+pub use mvar::MVar;
 pub use oneshot::oneshot;
 pub use permit::{Permit, Reserve};
 pub use receiver::{Receiver, Recv, RecvMany, WeakReceiver};

@@ -17,7 +17,8 @@ use crate::event::Sync;
 /// the whole is moved. The place of the wait is allocated once.
 struct Parked<H, F> {
     wait: Pin<Box<Option<F>>>,
-    handle: NonNull<H>,
+    /// `None`: it was closed.
+    handle: Option<NonNull<H>>,
 }
 
 // SAFETY: it owns the handle and the wait.
@@ -29,19 +30,14 @@ impl<H, F: Future> Parked<H, F> {
     fn new(handle: H) -> Self {
         Self {
             wait: Box::pin(None),
-            handle: NonNull::from(Box::leak(Box::new(handle))),
+            handle: Some(NonNull::from(Box::leak(Box::new(handle)))),
         }
     }
 
-    fn handle(&self) -> &H {
-        // SAFETY: ours until the drop.
-        unsafe { self.handle.as_ref() }
-    }
-
     /// A reference for the wait, which is dropped before the handle.
-    fn handle_for_wait<'a>(&self) -> &'a H {
-        // SAFETY: the wait is the only user, and `drop` ends it first.
-        unsafe { &*self.handle.as_ptr() }
+    fn handle_for_wait<'a>(&self) -> Option<&'a H> {
+        // SAFETY: the wait is the only user, and `close` ends it first.
+        self.handle.map(|handle| unsafe { &*handle.as_ptr() })
     }
 
     /// Polls the wait, if there is one, and ends it when it is ready.
@@ -54,11 +50,27 @@ impl<H, F: Future> Parked<H, F> {
     }
 }
 
+impl<H, F> Parked<H, F> {
+    fn handle(&self) -> Option<&H> {
+        // SAFETY: ours until `close`.
+        self.handle
+            .as_ref()
+            .map(|handle| unsafe { handle.as_ref() })
+    }
+
+    /// Gives the handle up.
+    fn close(&mut self) {
+        self.wait.set(None);
+        if let Some(handle) = self.handle.take() {
+            // SAFETY: the wait is gone, so nothing else refers to the handle.
+            drop(unsafe { Box::from_raw(handle.as_ptr()) });
+        }
+    }
+}
+
 impl<H, F> Drop for Parked<H, F> {
     fn drop(&mut self) {
-        self.wait.set(None);
-        // SAFETY: the wait is gone, so nothing else refers to the handle.
-        drop(unsafe { Box::from_raw(self.handle.as_ptr()) });
+        self.close();
     }
 }
 
@@ -79,6 +91,9 @@ pub struct Stream<T: 'static> {
     parked: Parked<Receiver<T>, Sync<Recv<'static, T>>>,
 }
 
+/// Of a stream, which nobody closes.
+const OPEN: &str = "a stream has its receiver to the end";
+
 impl<T> Stream<T> {
     pub(super) fn new(receiver: Receiver<T>) -> Self {
         Self {
@@ -89,7 +104,7 @@ impl<T> Stream<T> {
     /// The receiver whose values these are.
     #[must_use]
     pub fn receiver(&self) -> &Receiver<T> {
-        self.parked.handle()
+        self.parked.handle().expect(OPEN)
     }
 }
 
@@ -99,7 +114,8 @@ impl<T> futures_core::Stream for Stream<T> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let parked = &mut self.get_mut().parked;
         if parked.wait.is_none() {
-            let recv = parked.handle_for_wait().recv();
+            let receiver = parked.handle_for_wait().expect(OPEN);
+            let recv = receiver.recv();
             parked.wait.set(Some(recv.into_future()));
         }
         parked.poll(cx).unwrap_or(Poll::Pending).map(Result::ok)
@@ -114,7 +130,9 @@ impl<T> fmt::Debug for Stream<T> {
 
 /// A sender as a [`futures_sink::Sink`], from [`Sender::into_sink`].
 ///
-/// It holds one value more than the channel: the one whose send waits. Flushing waits for it.
+/// It holds one value more than the channel: the one whose send waits. Flushing waits for it. Closing
+/// flushes and then gives up the sender, so that receivers hear of the end; what is sent afterwards comes
+/// back with the error.
 ///
 /// ```
 /// use futures::SinkExt;
@@ -136,9 +154,9 @@ impl<T> Sink<T> {
         }
     }
 
-    /// The sender behind it.
+    /// The sender behind it; `None` once the sink is closed.
     #[must_use]
-    pub fn sender(&self) -> &Sender<T> {
+    pub fn sender(&self) -> Option<&Sender<T>> {
         self.parked.handle()
     }
 }
@@ -156,7 +174,10 @@ impl<T> futures_sink::Sink<T> for Sink<T> {
             parked.wait.is_none(),
             "start_send comes after poll_ready was ready"
         );
-        let send = parked.handle_for_wait().send(value);
+        let Some(sender) = parked.handle_for_wait() else {
+            return Err(SendError(value));
+        };
+        let send = sender.send(value);
         parked.wait.set(Some(send.into_future()));
         Ok(())
     }
@@ -168,13 +189,17 @@ impl<T> futures_sink::Sink<T> for Sink<T> {
         }
     }
 
-    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.poll_flush(cx)
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        let flushed = self.as_mut().poll_flush(cx);
+        if flushed.is_ready() {
+            self.get_mut().parked.close();
+        }
+        flushed
     }
 }
 
 impl<T> fmt::Debug for Sink<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sink").field(self.sender()).finish()
+        f.debug_tuple("Sink").field(&self.sender()).finish()
     }
 }

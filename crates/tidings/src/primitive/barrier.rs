@@ -16,6 +16,7 @@ mod imp {
     static PREPARE: Once = Once::new();
 
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
+    const RETRIES: usize = 100;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
 
     fn membarrier(command: libc::c_int) -> bool {
@@ -46,9 +47,30 @@ mod imp {
     }
 
     pub(in super::super) fn heavy() {
-        if !(ASYMMETRIC.load(Ordering::Relaxed) && membarrier(PRIVATE_EXPEDITED)) {
+        if !ASYMMETRIC.load(Ordering::Relaxed) {
             fence(Ordering::SeqCst);
+        } else if !membarrier(PRIVATE_EXPEDITED) {
+            is_gone();
         }
+    }
+
+    /// It was there and is refused now, to a process that has been confined since, say. Owners have only the
+    /// compiler's barrier: without the kernel's nothing would keep two threads out of one place.
+    #[cold]
+    fn is_gone() {
+        // The kernel may have had no memory for it.
+        for _ in 0..RETRIES {
+            std::thread::yield_now();
+            if membarrier(PRIVATE_EXPEDITED) {
+                return;
+            }
+        }
+        let error = std::io::Error::last_os_error();
+        eprintln!(
+            "tidings: membarrier(2), which worked at the start, fails ({error}): the process ends here. \
+             A process that gives up system calls must keep this one, or give it up before it uses tidings"
+        );
+        std::process::abort();
     }
 
     /// Is the light one free? Known once `prepare` has run.

@@ -487,6 +487,24 @@ fn a_stream_gives_all_and_ends() {
 }
 
 #[test]
+fn a_sink_that_is_closed_has_let_its_sender_go() {
+    on_all(|| async {
+        for (tx, rx) in kinds() {
+            let mut sink = tx.into_sink();
+            let taker = tidings::spawn(async move {
+                assert_eq!(rx.recv().await, Ok(1));
+                rx.recv().await
+            });
+            sink.send(1).await.unwrap();
+            sink.close().await.unwrap();
+            assert!(taker.await.unwrap().is_err());
+            assert!(sink.sender().is_none());
+            assert_eq!(sink.send(2).await.unwrap_err().into_inner(), 2);
+        }
+    });
+}
+
+#[test]
 fn a_stream_dropped_between_polls_loses_nothing() {
     on_all(|| async {
         let (tx, rx) = channel();

@@ -276,3 +276,40 @@ fn nothing_is_left_of_an_actor_that_has_ended_and_that_nobody_refers_to() {
     drop(rt);
     assert_eq!(std::sync::Arc::strong_count(&name), 1);
 }
+
+#[test]
+fn a_long_chain_of_actors_can_be_looked_at_printed_and_dropped() {
+    const LENGTH: usize = 20_000;
+    /// Each starts the next, and keeps it.
+    fn start(left: usize, name: String, done: tidings::Sender<ActorRef<()>>) -> ActorRef<()> {
+        let named = Builder::new().name(name.clone());
+        named.spawn(move |mut mailbox: Mailbox<()>| async move {
+            let _next = match left {
+                0 => done
+                    .try_send(mailbox.this().upgrade().unwrap())
+                    .map(|()| None)
+                    .unwrap(),
+                _ => Some(start(left - 1, name, done)),
+            };
+            while mailbox.recv().await.is_ok() {}
+        })
+    }
+    let name = format!("of a chain {}", unique());
+    let runtime = Runtime::builder().workers(2).build().unwrap();
+    let (done, last) = tidings::unbounded();
+    let first = runtime.block_on(async { start(LENGTH, name.clone(), done) });
+    let last = runtime.block_on(async { last.recv().await.unwrap() });
+    let found = runtime.block_on(async { tidings::inspect() });
+    let lines = found.to_string();
+    assert_eq!(
+        lines
+            .lines()
+            .filter(|line| line.contains(&format!("─ {name} #")))
+            .count(),
+        LENGTH + 1
+    );
+    let shown = find(&found.actors, &name).unwrap();
+    assert_eq!(shown.id, first.id());
+    drop((found.clone(), found));
+    drop((first, last));
+}

@@ -12,6 +12,8 @@ mod builder;
 mod cancel;
 mod cell;
 mod channel;
+#[cfg(target_os = "linux")]
+mod confined;
 mod cycle;
 mod deadlock;
 mod endings;
