@@ -56,7 +56,7 @@ fn tree(actors: Vec<ActorView>) -> Vec<ActorView> {
         // All of them have come, the youngest first.
         actor.children = below.remove(&actor.id).unwrap_or_default();
         actor.children.reverse();
-        let is_first = depths[&actor.id] % DEEPEST == 0;
+        let is_first = depths[&actor.id].is_multiple_of(DEEPEST);
         let parent = if is_first { 0 } else { actor.started_by };
         below.entry(parent).or_default().push(actor);
     }

@@ -4,8 +4,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{SinkExt, StreamExt};
-
 use crate::both::{on_all, watchdog};
 use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::letter::Ledger;
@@ -17,7 +15,7 @@ use tidings::{
 const SOON: Duration = Duration::from_millis(3);
 
 /// Every kind of channel.
-fn kinds<T>() -> [(Sender<T>, Receiver<T>); 4] {
+pub(crate) fn kinds<T>() -> [(Sender<T>, Receiver<T>); 4] {
     [channel(), bounded(1), bounded(7), unbounded()]
 }
 
@@ -462,57 +460,6 @@ fn a_permits_end_serves_the_next_reservation() {
         permit.send(1).unwrap();
         assert!(poll(recv.as_mut()).is_ready());
         assert!(poll(next.as_mut()).is_ready());
-    });
-}
-
-#[test]
-fn a_stream_gives_all_and_ends() {
-    on_all(|| async {
-        for (tx, rx) in kinds() {
-            let sender = tidings::spawn(async move {
-                let mut sink = tx.into_sink();
-                let mut numbers = futures::stream::iter((0..50).map(Ok));
-                sink.send_all(&mut numbers).await.unwrap();
-                sink.close().await.unwrap();
-            });
-            let all: Vec<u32> = rx.into_stream().collect().await;
-            assert_eq!(all, (0..50).collect::<Vec<_>>());
-            sender.await.unwrap();
-        }
-        let (tx, rx) = bounded(1);
-        drop(rx);
-        let mut sink = tx.into_sink();
-        assert_eq!(sink.send(4).await.unwrap_err().into_inner(), 4);
-    });
-}
-
-#[test]
-fn a_sink_that_is_closed_has_let_its_sender_go() {
-    on_all(|| async {
-        for (tx, rx) in kinds() {
-            let mut sink = tx.into_sink();
-            let taker = tidings::spawn(async move {
-                assert_eq!(rx.recv().await, Ok(1));
-                rx.recv().await
-            });
-            sink.send(1).await.unwrap();
-            sink.close().await.unwrap();
-            assert!(taker.await.unwrap().is_err());
-            assert!(sink.sender().is_none());
-            assert_eq!(sink.send(2).await.unwrap_err().into_inner(), 2);
-        }
-    });
-}
-
-#[test]
-fn a_stream_dropped_between_polls_loses_nothing() {
-    on_all(|| async {
-        let (tx, rx) = channel();
-        let mut stream = rx.clone().into_stream();
-        assert!(poll(std::pin::Pin::new(&mut stream.next())).is_pending());
-        tx.send(1).await.unwrap();
-        drop(stream);
-        assert_eq!(rx.recv().await, Ok(1));
     });
 }
 

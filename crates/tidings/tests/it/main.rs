@@ -51,6 +51,7 @@ mod shutdown;
 mod signal;
 mod sim;
 mod storm;
+mod stream;
 mod streaming;
 mod supervisor;
 mod sync;
