@@ -1,5 +1,5 @@
 //! What users of the library see, and what the library depends on: the public API against its
-//! snapshot and against another revision, and `cargo-deny`.
+//! snapshot and against another revision, what is published, and `cargo-deny`.
 
 use std::fs;
 use std::process::Command;
@@ -98,6 +98,12 @@ fn last_release() -> Result<String, String> {
         return Err("there is no release yet: `cargo x semver REVISION`".to_owned());
     }
     Ok(tag)
+}
+
+/// The libraries can be published: each builds from what its package has.
+pub(crate) fn publish(tally: &mut Tally) -> Result<(), String> {
+    let line = "cargo publish --dry-run --workspace --allow-dirty";
+    run_at_root(&[], line, tally)
 }
 
 /// Licences, bans and sources of every dependency. Advisories need a database from the network:

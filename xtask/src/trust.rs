@@ -98,10 +98,11 @@ const ENGINES: &[Engine] = &[
     },
     Engine {
         name: "surface",
-        what: "public API, licences, bans, sources; in short the API",
+        what: "public API, packages, licences, bans, sources; in short the API",
         short: Some(|_| surface::api(false)),
         long: |tally| {
             surface::api(false)?;
+            surface::publish(tally)?;
             surface::deny(tally)
         },
     },
