@@ -56,10 +56,10 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
     cargo(&[], bare, tally).and(all)
 }
 
-/// What takes features of `tidings` and of links, and what takes SQLite, in one build.
-const FEATURES: &str = "cargo test -p tidings -p tidings-sqlx-test -p tidings-link \
-     --features tidings/serde,tidings/tracing,tidings/tokio,tidings-sqlx-test/sqlx,tidings-link/tracing \
-     --test features --test tokio --test sqlx --test trace";
+/// What takes features of `tidings` and of links, and what builds SQLite or HTTP, in one build.
+const FEATURES: &str = "cargo test -p tidings -p tidings-ecosystem-test -p tidings-link \
+     --features tidings/serde,tidings/tracing,tidings/tokio,tidings-ecosystem-test/all,tidings-link/tracing \
+     --test features --test tokio --test http --test sqlx --test trace";
 
 /// The workspace's tests, and those of the crate that it shares with peers outside of it.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {

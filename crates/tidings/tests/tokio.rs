@@ -1,6 +1,6 @@
 //! What needs tokio works in our tasks: the feature `tokio`.
 //! `cargo test -p tidings --features tokio --test tokio`; a stage of CI runs it.
-//! `sqlx` has a package of its own beside this file.
+//! `sqlx` and `reqwest` have a package of their own: `ecosystem/`.
 
 use std::time::Duration;
 
@@ -53,46 +53,6 @@ fn sockets_of_tokio_work_in_our_tasks() {
         stream.read_to_string(&mut text).await.unwrap();
         assert_eq!(text, "OVER TOKIO");
         server.await.unwrap();
-    });
-}
-
-#[test]
-fn a_client_of_http_works_in_our_tasks() {
-    inside(|| async {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let at = listener.local_addr().unwrap();
-        let server = tidings::spawn(async move {
-            // The second is answered in two pieces.
-            let mut asked = Vec::new();
-            for pieces in [&["one"][..], &["tw", "o"]] {
-                let (mut stream, _) = listener.accept().await.unwrap();
-                let mut request = Vec::new();
-                while !request.ends_with(b"\r\n\r\n") {
-                    request.push(stream.read_u8().await.unwrap());
-                }
-                asked.push(String::from_utf8(request).unwrap());
-                let head = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\nconnection: close\r\n\r\n";
-                stream.write_all(head.as_bytes()).await.unwrap();
-                for piece in pieces {
-                    stream.write_all(piece.as_bytes()).await.unwrap();
-                    tidings::yield_now().await;
-                }
-            }
-            asked
-        });
-        let client = reqwest::Client::builder()
-            .timeout(Duration::from_secs(20))
-            .no_proxy()
-            .build()
-            .unwrap();
-        for word in ["one", "two"] {
-            // A name is looked up in a blocking thread of tokio's.
-            let url = format!("http://localhost:{}/{word}", at.port());
-            let answer = client.get(url).send().await.unwrap();
-            assert_eq!(answer.text().await.unwrap(), word);
-        }
-        let asked = server.await.unwrap();
-        assert!(asked[0].starts_with("GET /one ") && asked[1].starts_with("GET /two "));
     });
 }
 

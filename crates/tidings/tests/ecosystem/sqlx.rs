@@ -1,5 +1,5 @@
 //! sqlx works in our tasks: the feature `tokio`.
-//! `cargo test -p tidings-sqlx-test --features sqlx`; a stage of CI runs it.
+//! `cargo test -p tidings-ecosystem-test --features all`; a stage of CI runs it.
 //!
 //! Money goes round between accounts, by more tasks than the pool has connections. Whatever is given
 //! up on the way, none is made or lost, and the pool is as good as before.
