@@ -1,7 +1,7 @@
 //! `cargo x trust`: everything that holds the promises of SEMANTICS.md, one engine after the other.
 //!
 //! An engine that fails does not keep the others from running. Continuous integration takes the short
-//! forms, each a stage, but for `tests` and `soak`, whose programs other stages run.
+//! forms, each a stage, but for `tests` and `soak`, whose programs other stages run, and `surface`.
 
 use std::process::ExitCode;
 use std::time::Instant;

@@ -22,6 +22,7 @@
 //! | `memory.rs` | streams in memory |
 //! | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
 //! | `peers.rs` | one link for each peer |
+//! | `vectors.rs` | what PROTOCOL.md's vectors hold (tests) |
 
 #![forbid(unsafe_code)]
 

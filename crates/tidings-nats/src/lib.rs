@@ -68,7 +68,7 @@
 //! | `engine.rs` | what is asked of an engine |
 //! | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
 //! | `record.rs`, `view.rs` | what stands under its keys; what a node sees of its cluster |
-//! | `join.rs` | how a node reaches NATS |
+//! | `options.rs`, `join.rs` | how a node joins; how it reaches NATS |
 //! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
 //! | `pool.rs` | pools: who calls chooses among the members of a group |
 //! | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |

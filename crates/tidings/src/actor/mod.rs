@@ -10,6 +10,8 @@
 //! | `actor_ref.rs` | references: strong, weak, narrowed |
 //! | `address.rs` | the counted pointer behind a narrowed reference |
 //! | `mailbox.rs`, `flow.rs` | receiving: messages and the control lane |
+//! | `selective.rs` | selective receive and the stash |
+//! | `parcel.rs` | a message as it lies in a mailbox |
 //! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
 //! | `streaming.rs` | answers of many parts |
 //! | `interface.rs` | actors whose messages are the methods of a trait |
@@ -23,7 +25,7 @@
 //! | `child.rs` | actors that can be started anew |
 //! | `supervisor/` | who starts them anew |
 //! | `exit.rs` | why an actor ended, and who is told |
-//! | `registry.rs`, `group.rs`, `pool.rs` | names, groups, pools with routing |
+//! | `registry.rs`, `group.rs`, `pool.rs`, `members.rs` | names, groups, pools with routing; the list of members that the last two are made of |
 //! | `remote.rs` | what links need of actors |
 //! | `roll.rs`, `inspect.rs` | all live actors, and how they look from outside |
 //! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |

@@ -15,6 +15,7 @@
 //! | `made.rs` | which line made a source |
 //! | `locks.rs` | locking all sources of a choice |
 //! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
+//! | `slice.rs` | the elements of a pinned slice, for choice of many |
 //! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
 
 mod basic;

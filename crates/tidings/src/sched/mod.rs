@@ -9,6 +9,7 @@
 //! | `inbox.rs` | a worker's public queue |
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `appetite.rs` | how eager a worker without work is for that of others |
+//! | `pace.rs` | how long a worker will have to do with what comes from outside |
 //! | `seam.rs` | the door through which a simulator decides |
 //! | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
 //! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
