@@ -25,7 +25,7 @@ pub(super) fn promises(tree: &Tree, problems: &mut Vec<String>) {
     };
     let mut last = String::new();
     for Promise { line, number, text } in read(page) {
-        if number <= last {
+        if place(&number) <= place(&last) {
             problems.push(format!("{PAGE}:{line}: {number} does not follow {last}"));
         }
         if named(&text).next().is_none() {
@@ -34,6 +34,11 @@ pub(super) fn promises(tree: &Tree, problems: &mut Vec<String>) {
         missing(tree, &text, &format!("{PAGE}:{line}: {number}"), problems);
         last = number;
     }
+}
+
+/// Where a promise stands among the others: S-100 comes after S-99.
+fn place(number: &str) -> (usize, &str) {
+    (number.len(), number)
 }
 
 /// Every test that a table of `docs/trust` names exists.
@@ -166,6 +171,13 @@ mod tests {
                 "SEMANTICS.md:6: S-02 names no test",
             ]
         );
+    }
+
+    #[test]
+    fn a_hundredth_promise_follows_the_one_before_it() {
+        let page = "**S-99** A: `tests/a.rs::it_holds`.\n\n**S-100** B: `tests/a.rs::it_holds`.\n";
+        let files = [("SEMANTICS.md", page), ("tests/a.rs", "fn it_holds() {}")];
+        assert!(Tree::problems(promises, &files).is_empty());
     }
 
     #[test]
