@@ -73,6 +73,11 @@ pub use tidings_macros::{Remote, Schema};
 pub use tidings_macros::{actor, interface, main, test};
 pub use time::{after, at, interval};
 
+/// The programs of the README compile.
+#[cfg(all(doctest, feature = "net"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 #[doc(hidden)]
 pub mod __private {
     //! What the macros need.
