@@ -17,7 +17,7 @@ use crate::failure::{Kind, Trouble};
 use crate::nodes::Order;
 use crate::panics::{self, Panicked};
 use crate::socket::NodeNetwork;
-use crate::world::{NodeSeam, World};
+use crate::world::{Moment, NodeSeam, World};
 
 /// The program under test, made anew for each run.
 pub(crate) type Program<'a> = dyn Fn() -> Body + 'a;
@@ -218,7 +218,9 @@ impl Run<'_> {
         self.obey();
         let ready = self.ready();
         if ready == 0 {
-            return Ok(self.pass());
+            let goes_on = self.pass();
+            self.look(Moment::Passed)?;
+            return Ok(goes_on);
         }
         if self.steps == self.rules.steps {
             let steps = self.steps;
@@ -229,11 +231,18 @@ impl Run<'_> {
         }
         self.steps += 1;
         self.step(ready);
+        self.sweep()?;
+        self.look(Moment::Step)?;
         if !self.rules.busy.is_zero() {
             self.take_time();
+            self.look(Moment::Passed)?;
         }
-        self.sweep()?;
-        self.world.look(false).map_or(Ok(true), Err)
+        Ok(true)
+    }
+
+    /// Does all hold that must?
+    fn look(&self, at: Moment) -> Result<(), Trouble> {
+        self.world.look(at).map_or(Ok(()), Err)
     }
 
     /// Does what the program wants of its nodes.
@@ -451,7 +460,7 @@ impl Run<'_> {
                 return Some(Trouble::new(Kind::Left, text));
             }
         }
-        self.world.look(true)
+        self.world.look(Moment::End)
     }
 }
 
