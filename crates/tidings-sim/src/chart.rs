@@ -370,7 +370,11 @@ impl Chart {
             Step::Alone(lane) => {
                 put(lane * WIDTH, &format!("● {}", cut(&row.label, WIDTH - 3)));
             }
-            Step::Arrow { from, to, .. } if from == to => {
+            Step::Arrow { from, to, .. }
+            | Step::Start { from, to }
+            | Step::Release { from, to }
+                if from == to =>
+            {
                 put(from * WIDTH, &format!("↺ {}", cut(&row.label, WIDTH - 3)));
             }
             Step::Arrow { from, to, .. } => put_arrow(&mut put, from, to, '─', &row.label),

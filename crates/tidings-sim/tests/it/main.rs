@@ -7,4 +7,5 @@ mod links;
 mod monitors;
 mod nodes;
 mod peers;
+mod reports;
 mod supervision;
