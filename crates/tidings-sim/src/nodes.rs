@@ -3,6 +3,7 @@
 //! Each is a runtime of its own, with a clock and an address; the run's loop (`run.rs`) interleaves
 //! them. A node that crashes is gone between two polls: its tasks are dropped, its connections reset.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -23,10 +24,12 @@ pub(crate) struct Nodes {
     orders: VecDeque<Order>,
 }
 
+type NodeProgram = Arc<dyn Fn() -> Body + Send + Sync>;
+
 struct State {
     name: String,
     /// Makes its program anew, for each life.
-    program: Option<Arc<dyn Fn() -> Body + Send + Sync>>,
+    program: Option<NodeProgram>,
     /// How often it was started.
     incarnation: u64,
     up: bool,
@@ -97,23 +100,28 @@ impl Nodes {
         self.all[node].clock
     }
 
-    pub(crate) fn name(&self, node: usize) -> &str {
-        &self.all[node].name
+    /// What it is called; its address, where no node is.
+    pub(crate) fn name(&self, node: usize) -> Cow<'_, str> {
+        match self.all.get(node) {
+            Some(state) => Cow::from(&state.name),
+            None => ip_of(node).to_string().into(),
+        }
     }
 
     pub(crate) fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// A life of a node begins: its name and its program. `None`: it has crashed again meanwhile.
-    pub(crate) fn begin(&mut self, node: usize) -> Option<(String, Body)> {
+    /// A life of a node begins: its name and what makes its program, which may ask for the world.
+    /// `None`: it has crashed again meanwhile.
+    pub(crate) fn begin(&self, node: usize) -> Option<(String, NodeProgram)> {
         let state = &self.all[node];
         let program = state.program.as_ref().filter(|_| state.up)?;
         let name = match state.incarnation {
             1 => state.name.clone(),
             life => format!("{}'{life}", state.name),
         };
-        Some((name, program()))
+        Some((name, Arc::clone(program)))
     }
 
     /// A node's program has come to its end.

@@ -81,14 +81,21 @@ pub(crate) fn run(
             if watched {
                 world.lock().net.sights.watch();
             }
-            run.start(0, "", program());
-            let mut trouble = run.drive(&waited);
+            let driven = panics::caught(|| {
+                run.start(0, "", program());
+                run.drive(&waited)
+            });
+            let mut trouble = driven.unwrap_or_else(Some);
             if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
                 trouble.text = drawing.name_in(&trouble.text);
             }
             let who = run.diverged.take().unwrap_or_else(|| run.who_ran());
             let (steps, drawing) = (run.steps, run.drawing.take());
-            drop(run);
+            let left = [
+                panics::caught(|| drop(run)),
+                panics::caught(|| world.clear()),
+            ];
+            let trouble = trouble.or_else(|| left.into_iter().find_map(Result::err));
             let (decisions, time) = world.end();
             (trouble, steps, who, drawing, decisions, time)
         })
@@ -256,8 +263,8 @@ impl Run<'_> {
                 Order::Start(node) => {
                     let begun = engine.nodes.begin(node);
                     drop(engine);
-                    if let Some((name, body)) = begun {
-                        self.start(node, &name, body);
+                    if let Some((name, program)) = begun {
+                        self.start(node, &name, program());
                     }
                 }
                 Order::Crash(node) => {
@@ -474,11 +481,7 @@ fn end_of(root: &mut Root) -> Result<(), Trouble> {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Trouble::new(Kind::Error, error)),
         Err(error) => Err(match error.try_into_panic() {
-            Ok(payload) => {
-                let at = panics::last().map(|last| last.at);
-                let trouble = Trouble::new(Kind::Panic, panics::message(&*payload));
-                Trouble { at, ..trouble }
-            }
+            Ok(payload) => panics::trouble(&*payload),
             Err(_) => Trouble::new(Kind::Error, "it was aborted".to_owned()),
         }),
     }

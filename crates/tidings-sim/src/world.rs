@@ -108,8 +108,12 @@ impl World {
     pub(crate) fn end(&self) -> (Decisions, Duration) {
         let mut engine = self.lock();
         let decisions = std::mem::replace(&mut engine.decisions, Decisions::new(Vec::new(), None));
-        let time = engine.now;
-        // They refer to the world, perhaps.
+        (decisions, engine.now)
+    }
+
+    /// Drops what refers to the world, perhaps; what is dropped is the program's.
+    pub(crate) fn clear(&self) {
+        let mut engine = self.lock();
         let left = (
             std::mem::take(&mut engine.checks),
             std::mem::take(&mut engine.nodes),
@@ -117,7 +121,6 @@ impl World {
         );
         drop(engine);
         drop(left);
-        (decisions, time)
     }
 
     /// Runs `f` with this as the world of the thread.

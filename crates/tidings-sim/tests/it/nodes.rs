@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
@@ -290,6 +291,30 @@ fn clocks_may_differ_and_drift() {
             "{real:?}"
         );
     });
+}
+
+#[test]
+fn a_nodes_program_may_ask_the_world_as_it_is_made() {
+    let (done, ended) = mpsc::channel();
+    // In a thread that may hang.
+    thread::spawn(move || {
+        Sim::new(0).seeds(5).run(|| async {
+            let itself = Arc::new(OnceLock::<Node>::new());
+            let own = Arc::clone(&itself);
+            let node = world().node("curious", move || {
+                let drawn = world().choose(2);
+                let life = own.get().map(Node::incarnation);
+                async move {
+                    assert!(drawn < 2 && life == Some(1));
+                }
+            });
+            itself.set(node).unwrap();
+            sleep(Duration::from_secs(1)).await;
+        });
+        done.send(()).unwrap();
+    });
+    let ended = ended.recv_timeout(Duration::from_secs(60));
+    ended.expect("it neither hangs nor fails");
 }
 
 #[test]
