@@ -24,11 +24,12 @@ pub(crate) struct Nodes {
     orders: VecDeque<Order>,
 }
 
+/// Makes a node's program.
 type NodeProgram = Arc<dyn Fn() -> Body + Send + Sync>;
 
 struct State {
     name: String,
-    /// Makes its program anew, for each life.
+    /// Anew for each life.
     program: Option<NodeProgram>,
     /// How often it was started.
     incarnation: u64,
@@ -122,6 +123,12 @@ impl Nodes {
             life => format!("{}'{life}", state.name),
         };
         Some((name, Arc::clone(program)))
+    }
+
+    /// None starts any more.
+    pub(crate) fn take_programs(&mut self) -> Vec<NodeProgram> {
+        let programs = self.all.iter_mut().map(|state| state.program.take());
+        programs.flatten().collect()
     }
 
     /// A node's program has come to its end.

@@ -111,13 +111,14 @@ impl World {
         (decisions, engine.now)
     }
 
-    /// Drops what refers to the world, perhaps; what is dropped is the program's.
+    /// Drops what refers to the world, perhaps, and is the program's. Nodes and connections stay: who has kept
+    /// one may ask it and drop it later.
     pub(crate) fn clear(&self) {
         let mut engine = self.lock();
         let left = (
             std::mem::take(&mut engine.checks),
-            std::mem::take(&mut engine.nodes),
-            std::mem::take(&mut engine.net),
+            engine.nodes.take_programs(),
+            engine.net.take_wakers(),
         );
         drop(engine);
         drop(left);

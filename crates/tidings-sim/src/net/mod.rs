@@ -536,6 +536,16 @@ impl Net {
         self.plan(time, happening);
     }
 
+    /// All who wait: nobody is woken any more.
+    pub(crate) fn take_wakers(&mut self) -> Vec<Waker> {
+        let listeners = self.listeners.values_mut();
+        let connections = self.connections.iter_mut();
+        let ends = connections.flat_map(|connection| &mut connection.ends);
+        let ends = ends.flat_map(|end| [&mut end.reader, &mut end.writer]);
+        let all = ends.chain(listeners.map(|listener| &mut listener.waker));
+        all.filter_map(Option::take).collect()
+    }
+
     /// How long from one node to another, from now on; `None`: between any two that have none.
     pub(crate) fn set_latency(
         &mut self,

@@ -395,3 +395,25 @@ fn nodes_that_wait_for_each_other_for_ever_are_a_deadlock() {
     assert_eq!(failure.kind, Kind::Deadlock);
     assert!(failure.message.contains("on node echo:"), "{failure}");
 }
+
+#[test]
+fn what_outlives_its_run_may_be_asked_and_dropped_after_it() {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keeps = Arc::clone(&kept);
+    Sim::new(0).run(move || {
+        let keeps = Arc::clone(&keeps);
+        async move {
+            let node = echoing().await;
+            let stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+            let listener = TcpListener::bind(([0, 0, 0, 0], PORT)).unwrap();
+            keeps.lock().unwrap().push((node, stream, listener));
+        }
+    });
+    for (node, stream, listener) in kept.lock().unwrap().drain(..) {
+        assert_eq!(node.incarnation(), 1);
+        assert_eq!(stream.peer_addr().unwrap(), node.address(PORT));
+        node.restart();
+        node.sever(&node);
+        drop((stream, listener));
+    }
+}
