@@ -99,8 +99,10 @@ pub struct Failure {
     pub polls: (usize, usize),
     /// How many runs the shortest took to find.
     pub shrunk_in: usize,
-    /// The line that runs the seed again.
+    /// The line that runs the program again: of one seed, or of one trace, with that in its environment.
     pub command: String,
+    /// It was found by a search of all runs, which the line makes again as it is.
+    pub(crate) searched: bool,
     /// The shortest run.
     pub chart: Chart,
     /// Where the shortest run's trace was saved, and its chart as a picture, if they could be.
@@ -117,7 +119,11 @@ impl fmt::Display for Failure {
             ..
         } = self;
         writeln!(f, "{name}: seed {seed}: {kind}: {message}")?;
-        writeln!(f, "  again:     TIDINGS_SEED={seed} {}", self.command)?;
+        let with = match self.searched {
+            true => String::new(),
+            false => format!("TIDINGS_SEED={seed} "),
+        };
+        writeln!(f, "  again:     {with}{}", self.command)?;
         if self.kind == Kind::Nondeterminism {
             return Ok(());
         }
