@@ -46,33 +46,48 @@ pub(crate) enum Order {
 /// A node's clock, beside the world's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
-    ahead: Duration,
-    /// Parts in a million by which it is fast.
+    /// When it was set, by the world's.
+    since: Duration,
+    /// What it showed then.
+    shown: Duration,
+    /// Parts in a million by which it is fast since.
     drift: i32,
 }
 
 const MILLION: i64 = 1_000_000;
 
 impl Clock {
+    /// Sets it, but not back.
+    fn set(&mut self, now: Duration, ahead: Duration, drift: i32) {
+        *self = Self {
+            since: now,
+            shown: self.local(now).max(now.saturating_add(ahead)),
+            drift,
+        };
+    }
+
     fn rate(self) -> u128 {
         u128::try_from(MILLION + i64::from(self.drift)).unwrap_or(1)
     }
 
-    /// What it shows at this time.
+    /// What it shows at this time, which is not before it was set.
     pub(crate) fn local(self, now: Duration) -> Duration {
-        if self.drift == 0 {
-            return now + self.ahead;
-        }
-        nanos(now.as_nanos() * self.rate() / MILLION as u128) + self.ahead
+        let real = now.saturating_sub(self.since);
+        let passed = match self.drift {
+            0 => real,
+            _ => nanos(real.as_nanos() * self.rate() / MILLION as u128),
+        };
+        self.shown.saturating_add(passed)
     }
 
-    /// The first time at which it shows this or more.
+    /// The first time, since it was set, at which it shows this or more.
     pub(crate) fn global(self, local: Duration) -> Duration {
-        let since = local.saturating_sub(self.ahead);
-        if self.drift == 0 {
-            return since;
-        }
-        nanos((since.as_nanos() * MILLION as u128).div_ceil(self.rate()))
+        let passes = local.saturating_sub(self.shown);
+        let real = match self.drift {
+            0 => passes,
+            _ => nanos((passes.as_nanos() * MILLION as u128).div_ceil(self.rate())),
+        };
+        self.since.saturating_add(real)
     }
 }
 
@@ -303,8 +318,8 @@ impl Node {
         self.world.with_net(|net, _| net.set_latency(link, latency));
     }
 
-    /// Its clock shows so much more than the world's, and is fast by so many parts in a million (slow,
-    /// if that is negative). It does not go back: nor should `ahead`.
+    /// From here on its clock shows so much more than the world's, and is fast by so many parts in a million
+    /// (slow, if that is negative). It does not go back: one that shows more already goes on from there.
     ///
     /// # Panics
     /// If the clock would stand still or go back.
@@ -314,8 +329,8 @@ impl Node {
             "a clock goes on: it is slow by less than a million parts"
         );
         let mut engine = self.world.lock();
-        engine.nodes.all[self.node].clock = Clock { ahead, drift };
         let now = engine.now;
+        engine.nodes.all[self.node].clock.set(now, ahead, drift);
         engine
             .net
             .sights
@@ -338,12 +353,13 @@ mod tests {
     #[test]
     fn a_clock_shows_a_time_when_it_said_it_would() {
         for drift in [-500_000, -3, 0, 7, 1_000_000] {
-            let ahead = Duration::from_secs(5);
-            let clock = Clock { ahead, drift };
+            let second = Duration::from_secs(1);
+            let mut clock = Clock::default();
+            clock.set(second, 5 * second, drift);
             for nanos in [
-                5_000_000_000,
-                5_000_000_001,
-                7_123_456_789,
+                6_000_000_001,
+                6_000_000_002,
+                8_123_456_789,
                 90_000_000_000_007,
             ] {
                 let local = Duration::from_nanos(nanos);

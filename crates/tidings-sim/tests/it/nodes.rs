@@ -294,6 +294,33 @@ fn clocks_may_differ_and_drift() {
 }
 
 #[test]
+fn a_clock_does_not_go_back_however_it_is_set() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (here, second) = (world().program(), Duration::from_secs(1));
+        sleep(100 * second).await;
+        let mut before = Instant::now();
+        // Slower than before, or less ahead.
+        for (ahead, drift) in [
+            (0, -100_000),
+            (10, 0),
+            (0, 200_000),
+            (0, 100_000),
+            (5, -900_000),
+        ] {
+            here.skew(ahead * second, drift);
+            assert!(before <= Instant::now(), "{ahead} s ahead, {drift}");
+            let (start, real) = (Instant::now(), world().elapsed());
+            sleep(10 * second).await;
+            let took = (start.elapsed(), world().elapsed() - real);
+            let rate = 1.0 + f64::from(drift) / 1e6;
+            let real = took.0.div_f64(rate).abs_diff(took.1);
+            assert!(real < Duration::from_millis(1), "{took:?} at {rate}");
+            before = Instant::now();
+        }
+    });
+}
+
+#[test]
 fn a_nodes_program_may_ask_the_world_as_it_is_made() {
     let (done, ended) = mpsc::channel();
     // In a thread that may hang.
