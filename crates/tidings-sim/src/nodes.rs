@@ -39,7 +39,8 @@ struct State {
 
 /// What the loop is to do.
 pub(crate) enum Order {
-    Start(usize),
+    /// A node begins the life of this number.
+    Start(usize, u64),
     Crash(usize),
 }
 
@@ -130,10 +131,10 @@ impl Nodes {
 
     /// A life of a node begins: its name and what makes its program, which may ask for the world.
     /// `None`: it has crashed again meanwhile.
-    pub(crate) fn begin(&self, node: usize) -> Option<(String, NodeProgram)> {
+    pub(crate) fn begin(&self, node: usize, life: u64) -> Option<(String, NodeProgram)> {
         let state = &self.all[node];
-        let program = state.program.as_ref().filter(|_| state.up)?;
-        let name = match state.incarnation {
+        let program = state.program.as_ref().filter(|_| state.lives(life))?;
+        let name = match life {
             1 => state.name.clone(),
             life => format!("{}'{life}", state.name),
         };
@@ -146,9 +147,17 @@ impl Nodes {
         programs.flatten().collect()
     }
 
-    /// A node's program has come to its end.
-    pub(crate) fn ended(&mut self, node: usize) {
-        self.all[node].up = false;
+    /// A node's program has come to its end, in this life; the next may have been ordered before.
+    pub(crate) fn ended(&mut self, node: usize, life: u64) {
+        let state = &mut self.all[node];
+        state.up &= !state.lives(life);
+    }
+}
+
+impl State {
+    /// Is it up, in this life?
+    fn lives(&self, life: u64) -> bool {
+        self.up && self.incarnation == life
     }
 }
 
@@ -205,7 +214,7 @@ impl World {
             up: true,
             clock: Clock::default(),
         });
-        engine.nodes.orders.push_back(Order::Start(node));
+        engine.nodes.orders.push_back(Order::Start(node, 1));
         drop(engine);
         let world = self.clone();
         Node { world, node }
@@ -277,7 +286,8 @@ impl Node {
         let state = &mut engine.nodes.all[self.node];
         state.up = true;
         state.incarnation += 1;
-        engine.nodes.orders.push_back(Order::Start(self.node));
+        let start = Order::Start(self.node, state.incarnation);
+        engine.nodes.orders.push_back(start);
         let now = engine.now;
         engine.net.sights.fault(now, self.node, None, "starts anew");
     }

@@ -82,7 +82,7 @@ pub(crate) fn run(
                 world.lock().net.sights.watch();
             }
             let driven = panics::caught(|| {
-                run.start(0, "", program());
+                run.start((0, 1), "", program());
                 run.drive(&waited)
             });
             let mut trouble = driven.unwrap_or_else(Some);
@@ -127,6 +127,8 @@ pub(crate) fn run(
 /// A node that is up.
 struct Life {
     node: usize,
+    /// Among its own.
+    incarnation: u64,
     /// Among all lives of all nodes.
     number: u32,
     name: String,
@@ -163,7 +165,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn start(&mut self, node: usize, name: &str, body: Body) {
+    /// A life of a node, of this number among its own.
+    fn start(&mut self, (node, incarnation): (usize, u64), name: &str, body: Body) {
         let network = NodeNetwork {
             world: self.world.clone(),
             node,
@@ -192,6 +195,7 @@ impl Run<'_> {
         }
         self.lives.push(Life {
             node,
+            incarnation,
             number,
             name: name.to_owned(),
             runtime,
@@ -260,11 +264,11 @@ impl Run<'_> {
                 return;
             };
             match order {
-                Order::Start(node) => {
-                    let begun = engine.nodes.begin(node);
+                Order::Start(node, life) => {
+                    let begun = engine.nodes.begin(node, life);
                     drop(engine);
                     if let Some((name, program)) = begun {
-                        self.start(node, &name, program());
+                        self.start((node, life), &name, program());
                     }
                 }
                 Order::Crash(node) => {
@@ -409,7 +413,7 @@ impl Run<'_> {
         while let Some(index) = (1..self.lives.len()).find(|&i| self.lives[i].root.is_finished()) {
             let mut life = self.lives.remove(index);
             let end = end_of(&mut life.root);
-            self.world.lock().nodes.ended(life.node);
+            self.world.lock().nodes.ended(life.node, life.incarnation);
             // Its sockets are closed as a process's are that ends.
             drop(life.runtime);
             end.map_err(|trouble| Trouble {

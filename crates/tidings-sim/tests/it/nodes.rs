@@ -321,6 +321,51 @@ fn a_clock_does_not_go_back_however_it_is_set() {
 }
 
 #[test]
+fn a_node_that_starts_anew_by_itself_is_up_though_it_ends_at_once() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (itself, lives) = (
+            Arc::new(OnceLock::<Node>::new()),
+            Arc::new(AtomicU32::new(0)),
+        );
+        let (own, count) = (Arc::clone(&itself), Arc::clone(&lives));
+        let node = world().node("phoenix", move || {
+            let (own, count) = (Arc::clone(&own), Arc::clone(&count));
+            async move {
+                if count.fetch_add(1, Ordering::SeqCst) == 0 {
+                    own.get().unwrap().restart();
+                } else {
+                    sleep(Duration::from_secs(10)).await;
+                }
+            }
+        });
+        itself.set(node.clone()).unwrap();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!((node.is_up(), node.incarnation()), (true, 2));
+        assert_eq!(lives.load(Ordering::SeqCst), 2);
+        sleep(Duration::from_secs(10)).await;
+        assert!(!node.is_up(), "it has ended");
+    });
+}
+
+#[test]
+fn of_two_starts_at_once_the_last_one_counts() {
+    Sim::new(0).seeds(5).run(|| async {
+        let lives = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&lives);
+        let node = world().node("restless", move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::future::pending::<()>()
+        });
+        sleep(Duration::from_secs(1)).await;
+        node.restart();
+        node.restart();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!((node.is_up(), node.incarnation()), (true, 3));
+        assert_eq!(lives.load(Ordering::SeqCst), 2, "the second never began");
+    });
+}
+
+#[test]
 fn a_nodes_program_may_ask_the_world_as_it_is_made() {
     let (done, ended) = mpsc::channel();
     // In a thread that may hang.
