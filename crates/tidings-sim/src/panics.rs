@@ -49,10 +49,7 @@ pub(crate) fn caught<R>(f: impl FnOnce() -> R) -> Result<R, Trouble> {
 /// What went wrong, of a panic that was just caught.
 pub(crate) fn trouble(payload: &(dyn Any + Send)) -> Trouble {
     let last = CAUGHT.with_borrow(|caught| caught.as_ref()?.last().cloned());
-    Trouble {
-        at: last.map(|last| last.at),
-        ..Trouble::new(Kind::Panic, message(payload))
-    }
+    Trouble::new(Kind::Panic, message(payload)).at(last.map(|last| last.at))
 }
 
 fn note(info: &PanicHookInfo<'_>) -> bool {

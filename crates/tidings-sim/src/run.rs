@@ -416,10 +416,7 @@ impl Run<'_> {
             self.world.lock().nodes.ended(life.node, life.incarnation);
             // Its sockets are closed as a process's are that ends.
             drop(life.runtime);
-            end.map_err(|trouble| Trouble {
-                text: format!("node {}: {}", life.name, trouble.text),
-                ..trouble
-            })?;
+            end.map_err(|trouble| trouble.of_node(&life.name))?;
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::join;
@@ -114,4 +115,91 @@ fn a_panic_as_the_world_is_dropped_fails_the_run_by_its_text() {
         })
         .unwrap_err();
     is_a_panic(&failure, "it does not go");
+}
+
+/// What the first run of a seed failed with, and the shortest one: each draws a number, which says the error.
+fn first_and_last<T: std::fmt::Debug + 'static>(
+    seed: u64,
+    fails: fn(usize) -> Result<(), T>,
+) -> Option<(String, String)> {
+    let first = Arc::new(Mutex::new(None));
+    let seen = Arc::clone(&first);
+    let failure = Sim::new(seed).check(move || {
+        let seen = Arc::clone(&seen);
+        async move {
+            let failed = fails(world().choose(100));
+            if let Err(error) = &failed {
+                seen.lock().unwrap().get_or_insert(format!("{error:?}"));
+            }
+            failed
+        }
+    });
+    let message = failure.err()?.message;
+    let first = first.lock().unwrap().take();
+    first.map(|first| (first, message))
+}
+
+#[test]
+fn a_run_is_made_short_but_not_into_one_with_another_error() {
+    let fails = |n| match n {
+        0..10 => Ok(()),
+        10..50 => Err(format!("no money, {n}")),
+        _ => Err(format!("no such account, {n}")),
+    };
+    let mut seen = [0; 2];
+    for seed in 0..40 {
+        let Some((first, last)) = first_and_last(seed, fails) else {
+            continue;
+        };
+        let other = first.contains("account");
+        seen[usize::from(other)] += 1;
+        let shortest = ["\"no money, 10\"", "\"no such account, 50\""][usize::from(other)];
+        assert_eq!(last, shortest, "seed {seed}, which failed with {first}");
+    }
+    assert!(seen.iter().all(|&times| times > 3), "{seen:?}");
+}
+
+#[test]
+fn a_run_is_made_short_though_the_numbers_and_lists_in_its_error_change() {
+    let fails = |n| match n {
+        0..10 => Ok(()),
+        _ => Err(("too many", (0..n).collect::<Vec<_>>())),
+    };
+    let failures: Vec<_> = (0..10)
+        .filter_map(|seed| first_and_last(seed, fails))
+        .collect();
+    assert!(failures.len() > 5);
+    let shortest = format!("{:?}", fails(10).unwrap_err());
+    assert!(failures.iter().all(|(_, last)| *last == shortest));
+}
+
+#[test]
+fn a_run_in_which_a_node_fails_is_not_made_into_one_in_which_another_does() {
+    let fails = |fails: usize| async move {
+        for (name, when) in [("cache", 10..50), ("store", 50..100)] {
+            world().node(name, move || {
+                std::future::ready(match when.contains(&fails) {
+                    true => Err("the disk is full"),
+                    false => Ok(()),
+                })
+            });
+        }
+        sleep(Duration::from_secs(1)).await;
+    };
+    let mut seen = [0; 2];
+    for seed in 0..40 {
+        let first = Arc::new(Mutex::new(None));
+        let noted = Arc::clone(&first);
+        let failed = Sim::new(seed).check(move || {
+            let chosen = world().choose(100);
+            noted.lock().unwrap().get_or_insert(chosen);
+            fails(chosen)
+        });
+        let Err(failure) = failed else { continue };
+        let of_store = first.lock().unwrap().unwrap() >= 50;
+        seen[usize::from(of_store)] += 1;
+        let who = ["node cache: ", "node store: "][usize::from(of_store)];
+        assert!(failure.message.starts_with(who), "{failure}");
+    }
+    assert!(seen.iter().all(|&times| times > 3), "{seen:?}");
 }
