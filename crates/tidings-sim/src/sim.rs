@@ -56,13 +56,11 @@ impl Outcome for () {
     }
 }
 
-/// The type of what never ends, such as a server's loop, which has no name of its own yet.
+/// The type `!` of what never ends, such as a server's loop: it can only be named as what a function gives.
 type Never = <fn() -> ! as Gives>::Given;
 
-/// What a function gives.
 #[doc(hidden)]
 pub trait Gives {
-    /// It.
     type Given;
 }
 
