@@ -4,6 +4,7 @@
 //! Made of what a flight recorder keeps, of a simulated run or of an ordinary one; of a simulated run also
 //! what passes between its nodes and what befalls them, with a column for each node.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::panic::Location;
@@ -238,20 +239,18 @@ impl Drawing {
     }
 
     /// Something in the network, between nodes of these names.
-    pub(crate) fn add_passage<'a>(&mut self, seen: &Seen, name: impl Fn(usize) -> &'a str) {
-        let from = self.network_lane(seen.node, name(seen.node));
+    pub(crate) fn add_passage<'a>(&mut self, seen: &Seen, name: impl Fn(usize) -> Cow<'a, str>) {
+        let from = self.network_lane(seen.node, &name(seen.node));
         let mut label = seen.what.clone();
         let step = match seen.other {
             Some(other) if seen.arrived => {
-                let to = self.network_lane(other, name(other));
+                let to = self.network_lane(other, &name(other));
                 let sent = None;
                 Step::Arrow { from, to, sent }
             }
             Some(other) => {
-                let other = match name(other) {
-                    "" => "program",
-                    other => other,
-                };
+                let other = name(other);
+                let other = if other.is_empty() { "program" } else { &other };
                 label = format!("{label}: {other}");
                 Step::Alone(from)
             }
@@ -370,7 +369,11 @@ impl Chart {
             Step::Alone(lane) => {
                 put(lane * WIDTH, &format!("● {}", cut(&row.label, WIDTH - 3)));
             }
-            Step::Arrow { from, to, .. } if from == to => {
+            Step::Arrow { from, to, .. }
+            | Step::Start { from, to }
+            | Step::Release { from, to }
+                if from == to =>
+            {
                 put(from * WIDTH, &format!("↺ {}", cut(&row.label, WIDTH - 3)));
             }
             Step::Arrow { from, to, .. } => put_arrow(&mut put, from, to, '─', &row.label),

@@ -65,23 +65,40 @@ impl From<Choice> for About {
 pub(crate) struct Asked(u64);
 
 impl Asked {
+    /// Above these bits stands what it is about.
+    const ABOUT: u32 = 61;
+    /// The most alternatives that are told apart: no search takes as many.
+    const MOST: u64 = (1 << Self::ABOUT) - 1;
+    /// Below these bits stands after which task, of those that ask which is next: there are fewer of them.
+    const WHOM: u32 = 32;
+
     fn new(about: About, n: usize, whom: u32) -> Self {
-        let n = n.min((1 << 24) - 1) as u64;
-        Self((about as u64) << 56 | n << 32 | u64::from(whom))
+        let n = n as u64;
+        let what = match about {
+            About::Task => n.min(Self::MOST >> Self::WHOM) << Self::WHOM | u64::from(whom),
+            _ => n.min(Self::MOST),
+        };
+        Self((about as u64) << Self::ABOUT | what)
+    }
+
+    fn about(self) -> About {
+        About::ALL[(self.0 >> Self::ABOUT) as usize]
     }
 
     /// Of how many alternatives.
     fn alternatives(self) -> usize {
-        (self.0 >> 32 & 0xff_ffff) as usize
+        let what = self.0 & Self::MOST;
+        match self.about() {
+            About::Task => (what >> Self::WHOM) as usize,
+            _ => what as usize,
+        }
     }
 
     /// In words.
     pub(crate) fn words(self) -> String {
-        let about = About::ALL[(self.0 >> 56) as usize].words();
-        let n = self.alternatives();
-        let whom = self.0 as u32;
-        match About::ALL[(self.0 >> 56) as usize] {
-            About::Task => format!("{about}, of {n}, after task {whom}"),
+        let (about, n) = (self.about().words(), self.alternatives());
+        match self.about() {
+            About::Task => format!("{about}, of {n}, after task {}", self.0 as u32),
             _ => format!("{about}, of {n}"),
         }
     }
@@ -296,6 +313,32 @@ mod tests {
             total
         };
         assert_eq!([0, 1, 2, 3].map(all), [1, 4, 7, 9]);
+    }
+
+    #[test]
+    fn a_search_reads_decisions_of_any_size() {
+        let one = |given: Option<Vec<u8>>| {
+            let mut decisions = Decisions::new(given.unwrap(), None);
+            let answers = [2, 1 << 32, 2].map(|n| decisions.choose(About::Random, n));
+            let (trace, asked, _) = decisions.end();
+            (answers, next_within(&trace, &asked, 2))
+        };
+        let (mut given, mut seen) = (Some(Vec::new()), Vec::new());
+        for _ in 0..6 {
+            let (answers, next) = one(given);
+            seen.push(answers);
+            given = next;
+        }
+        let first = [0, 1, 2].map(|middle| [[0, middle, 0], [0, middle, 1]]);
+        assert_eq!(seen, first.concat());
+        // Up to the last alternative, and then on.
+        let (last, next) = one(Some(vec![0, 0xff, 0xff, 0xff, 0xfe, 1]));
+        assert_eq!(
+            (last[1], next.clone()),
+            (0xffff_fffe, Some(vec![0, 255, 255, 255, 255]))
+        );
+        assert_eq!(one(one(next).1).0, [0, u32::MAX as usize, 1]);
+        assert_eq!(one(Some(vec![0, 255, 255, 255, 255, 1])).1, Some(vec![1]));
     }
 
     #[test]

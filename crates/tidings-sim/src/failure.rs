@@ -52,24 +52,58 @@ pub(crate) struct Trouble {
     pub(crate) text: String,
     /// The line of a panic.
     pub(crate) at: Option<String>,
+    /// What another run that fails in the same way says, too.
+    gist: String,
 }
 
 impl Trouble {
     pub(crate) fn new(kind: Kind, text: String) -> Self {
+        let gist = match kind {
+            Kind::Invariant | Kind::Liveness => text.clone(),
+            // Words tell errors apart.
+            Kind::Error | Kind::Left => before_numbers(&text).to_owned(),
+            // A panic has its line. Deadlocks are not told apart: a shorter run gets to one sooner, where
+            // others wait than in the longer.
+            _ => String::new(),
+        };
         let at = None;
-        Self { kind, text, at }
+        Self {
+            kind,
+            text,
+            at,
+            gist,
+        }
+    }
+
+    /// It is of this node, or life of one.
+    pub(crate) fn of_node(mut self, name: &str) -> Self {
+        self.text = format!("node {name}: {}", self.text);
+        // The second life of `a` is called `a'2`.
+        let node = before_numbers(name).trim_end_matches('\'');
+        self.gist = format!("{node}: {}", self.gist);
+        self
+    }
+
+    pub(crate) fn at(self, at: Option<String>) -> Self {
+        Self { at, ..self }
     }
 
     /// Is it the same trouble in another run? Its words may differ.
     pub(crate) fn is_as(&self, other: &Self) -> bool {
-        let named = matches!(self.kind, Kind::Invariant | Kind::Liveness);
-        self.kind == other.kind && self.at == other.at && (!named || self.text == other.text)
+        self.kind == other.kind && self.at == other.at && self.gist == other.gist
     }
+}
+
+/// A run's numbers are its own, and so may be how much comes with them, and what stands on lines of its own. Of
+/// nodes that are numbered one is as another, and so are the lives of each.
+fn before_numbers(text: &str) -> &str {
+    let end = text.find(|c: char| c.is_ascii_digit() || c == '\n');
+    &text[..end.unwrap_or(text.len())]
 }
 
 impl fmt::Display for Trouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { kind, text, at } = self;
+        let Self { kind, text, at, .. } = self;
         write!(f, "{kind}: {text}")?;
         match at {
             Some(at) => write!(f, ", at {at}"),
@@ -99,8 +133,10 @@ pub struct Failure {
     pub polls: (usize, usize),
     /// How many runs the shortest took to find.
     pub shrunk_in: usize,
-    /// The line that runs the seed again.
+    /// The line that runs the program again: of one seed, or of one trace, with that in its environment.
     pub command: String,
+    /// It was found by a search of all runs, which the line makes again as it is.
+    pub(crate) searched: bool,
     /// The shortest run.
     pub chart: Chart,
     /// Where the shortest run's trace was saved, and its chart as a picture, if they could be.
@@ -117,7 +153,11 @@ impl fmt::Display for Failure {
             ..
         } = self;
         writeln!(f, "{name}: seed {seed}: {kind}: {message}")?;
-        writeln!(f, "  again:     TIDINGS_SEED={seed} {}", self.command)?;
+        let with = match self.searched {
+            true => String::new(),
+            false => format!("TIDINGS_SEED={seed} "),
+        };
+        writeln!(f, "  again:     {with}{}", self.command)?;
         if self.kind == Kind::Nondeterminism {
             return Ok(());
         }
@@ -144,3 +184,19 @@ impl fmt::Display for Failure {
 }
 
 impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Kind, Trouble};
+
+    #[test]
+    fn an_error_is_as_another_with_the_same_words_before_its_numbers() {
+        let error = |text: &str| Trouble::new(Kind::Error, text.to_owned());
+        let are_alike = |one, other| error(one).is_as(&error(other));
+        assert!(are_alike("Lost([1, 2])", "Lost([7])") && are_alike("3", "17"));
+        assert!(!are_alike("Lost(1)", "Late(1)") && !are_alike("Lost(1)", "Lost"));
+        let named = |name| error("full").of_node(name);
+        assert!(named("store").is_as(&named("store'2")) && named("n1").is_as(&named("n3'2")));
+        assert!(!named("store").is_as(&named("cache")) && !named("n1").is_as(&error("full")));
+    }
+}

@@ -211,8 +211,7 @@ mod tests {
         }
     }
 
-    /// `(op, called, returned)`: who calls is not looked at.
-    /// What was called, when, and if it returned: when, and what.
+    /// What was called, when, and if it returned: when, and what. Who calls is not looked at.
     type Told = (Op, u64, Option<(u64, u8)>);
 
     fn history(calls: Vec<Told>) -> Vec<Call<Op, u8>> {

@@ -3,6 +3,7 @@
 //! Each is a runtime of its own, with a clock and an address; the run's loop (`run.rs`) interleaves
 //! them. A node that crashes is gone between two polls: its tasks are dropped, its connections reset.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -23,10 +24,13 @@ pub(crate) struct Nodes {
     orders: VecDeque<Order>,
 }
 
+/// Makes a node's program.
+type NodeProgram = Arc<dyn Fn() -> Body + Send + Sync>;
+
 struct State {
     name: String,
-    /// Makes its program anew, for each life.
-    program: Option<Arc<dyn Fn() -> Body + Send + Sync>>,
+    /// Anew for each life.
+    program: Option<NodeProgram>,
     /// How often it was started.
     incarnation: u64,
     up: bool,
@@ -35,40 +39,56 @@ struct State {
 
 /// What the loop is to do.
 pub(crate) enum Order {
-    Start(usize),
+    /// A node begins the life of this number.
+    Start(usize, u64),
     Crash(usize),
 }
 
 /// A node's clock, beside the world's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Clock {
-    ahead: Duration,
-    /// Parts in a million by which it is fast.
+    /// When it was set, by the world's.
+    since: Duration,
+    /// What it showed then.
+    shown: Duration,
+    /// Parts in a million by which it is fast since.
     drift: i32,
 }
 
 const MILLION: i64 = 1_000_000;
 
 impl Clock {
+    /// Sets it, but not back.
+    fn set(&mut self, now: Duration, ahead: Duration, drift: i32) {
+        *self = Self {
+            since: now,
+            shown: self.local(now).max(now.saturating_add(ahead)),
+            drift,
+        };
+    }
+
     fn rate(self) -> u128 {
         u128::try_from(MILLION + i64::from(self.drift)).unwrap_or(1)
     }
 
-    /// What it shows at this time.
+    /// What it shows at this time, which is not before it was set.
     pub(crate) fn local(self, now: Duration) -> Duration {
-        if self.drift == 0 {
-            return now + self.ahead;
-        }
-        nanos(now.as_nanos() * self.rate() / MILLION as u128) + self.ahead
+        let real = now.saturating_sub(self.since);
+        let passed = match self.drift {
+            0 => real,
+            _ => nanos(real.as_nanos() * self.rate() / MILLION as u128),
+        };
+        self.shown.saturating_add(passed)
     }
 
-    /// The first time at which it shows this or more.
+    /// The first time, since it was set, at which it shows this or more.
     pub(crate) fn global(self, local: Duration) -> Duration {
-        let since = local.saturating_sub(self.ahead);
-        if self.drift == 0 {
-            return since;
-        }
-        nanos((since.as_nanos() * MILLION as u128).div_ceil(self.rate()))
+        let passes = local.saturating_sub(self.shown);
+        let real = match self.drift {
+            0 => passes,
+            _ => nanos((passes.as_nanos() * MILLION as u128).div_ceil(self.rate())),
+        };
+        self.since.saturating_add(real)
     }
 }
 
@@ -97,28 +117,47 @@ impl Nodes {
         self.all[node].clock
     }
 
-    pub(crate) fn name(&self, node: usize) -> &str {
-        &self.all[node].name
+    /// What it is called; its address, where no node is.
+    pub(crate) fn name(&self, node: usize) -> Cow<'_, str> {
+        match self.all.get(node) {
+            Some(state) => Cow::from(&state.name),
+            None => ip_of(node).to_string().into(),
+        }
     }
 
     pub(crate) fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }
 
-    /// A life of a node begins: its name and its program. `None`: it has crashed again meanwhile.
-    pub(crate) fn begin(&mut self, node: usize) -> Option<(String, Body)> {
+    /// A life of a node begins: its name and what makes its program, which may ask for the world.
+    /// `None`: it has crashed again meanwhile.
+    pub(crate) fn begin(&self, node: usize, life: u64) -> Option<(String, NodeProgram)> {
         let state = &self.all[node];
-        let program = state.program.as_ref().filter(|_| state.up)?;
-        let name = match state.incarnation {
+        let program = state.program.as_ref().filter(|_| state.lives(life))?;
+        let name = match life {
             1 => state.name.clone(),
             life => format!("{}'{life}", state.name),
         };
-        Some((name, program()))
+        Some((name, Arc::clone(program)))
     }
 
-    /// A node's program has come to its end.
-    pub(crate) fn ended(&mut self, node: usize) {
-        self.all[node].up = false;
+    /// None starts any more.
+    pub(crate) fn take_programs(&mut self) -> Vec<NodeProgram> {
+        let programs = self.all.iter_mut().map(|state| state.program.take());
+        programs.flatten().collect()
+    }
+
+    /// A node's program has come to its end, in this life; the next may have been ordered before.
+    pub(crate) fn ended(&mut self, node: usize, life: u64) {
+        let state = &mut self.all[node];
+        state.up &= !state.lives(life);
+    }
+}
+
+impl State {
+    /// Is it up, in this life?
+    fn lives(&self, life: u64) -> bool {
+        self.up && self.incarnation == life
     }
 }
 
@@ -175,7 +214,7 @@ impl World {
             up: true,
             clock: Clock::default(),
         });
-        engine.nodes.orders.push_back(Order::Start(node));
+        engine.nodes.orders.push_back(Order::Start(node, 1));
         drop(engine);
         let world = self.clone();
         Node { world, node }
@@ -247,7 +286,8 @@ impl Node {
         let state = &mut engine.nodes.all[self.node];
         state.up = true;
         state.incarnation += 1;
-        engine.nodes.orders.push_back(Order::Start(self.node));
+        let start = Order::Start(self.node, state.incarnation);
+        engine.nodes.orders.push_back(start);
         let now = engine.now;
         engine.net.sights.fault(now, self.node, None, "starts anew");
     }
@@ -288,8 +328,8 @@ impl Node {
         self.world.with_net(|net, _| net.set_latency(link, latency));
     }
 
-    /// Its clock shows so much more than the world's, and is fast by so many parts in a million (slow,
-    /// if that is negative). It does not go back: nor should `ahead`.
+    /// From here on its clock shows so much more than the world's, and is fast by so many parts in a million
+    /// (slow, if that is negative). It does not go back: one that shows more already goes on from there.
     ///
     /// # Panics
     /// If the clock would stand still or go back.
@@ -299,8 +339,8 @@ impl Node {
             "a clock goes on: it is slow by less than a million parts"
         );
         let mut engine = self.world.lock();
-        engine.nodes.all[self.node].clock = Clock { ahead, drift };
         let now = engine.now;
+        engine.nodes.all[self.node].clock.set(now, ahead, drift);
         engine
             .net
             .sights
@@ -323,12 +363,13 @@ mod tests {
     #[test]
     fn a_clock_shows_a_time_when_it_said_it_would() {
         for drift in [-500_000, -3, 0, 7, 1_000_000] {
-            let ahead = Duration::from_secs(5);
-            let clock = Clock { ahead, drift };
+            let second = Duration::from_secs(1);
+            let mut clock = Clock::default();
+            clock.set(second, 5 * second, drift);
             for nanos in [
-                5_000_000_000,
-                5_000_000_001,
-                7_123_456_789,
+                6_000_000_001,
+                6_000_000_002,
+                8_123_456_789,
                 90_000_000_000_007,
             ] {
                 let local = Duration::from_nanos(nanos);

@@ -1,11 +1,14 @@
 //! Panics inside of a simulation are caught and told in its report, instead of being printed for
 //! each of the thousand runs that lead to it.
 
+use std::any::Any;
 use std::cell::RefCell;
-use std::panic::{self, PanicHookInfo};
+use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
-/// A panic of a task.
+use crate::failure::{Kind, Trouble};
+
+/// A panic of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Panicked {
     pub(crate) message: String,
@@ -17,7 +20,7 @@ thread_local! {
     static CAUGHT: RefCell<Option<Vec<Panicked>>> = const { RefCell::new(None) };
 }
 
-/// Runs `f`; gives the panics of this thread meanwhile, which are not printed.
+/// Runs `f`; gives the panics of this thread meanwhile, which are not printed, but for one that leaves `f`.
 pub(crate) fn catching<R>(f: impl FnOnce() -> R) -> (R, Vec<Panicked>) {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -29,14 +32,24 @@ pub(crate) fn catching<R>(f: impl FnOnce() -> R) -> (R, Vec<Panicked>) {
         }));
     });
     let outer = CAUGHT.replace(Some(Vec::new()));
-    let result = f();
-    let caught = CAUGHT.replace(outer);
-    (result, caught.unwrap_or_default())
+    let result = panic::catch_unwind(AssertUnwindSafe(f));
+    let caught = CAUGHT.replace(outer).unwrap_or_default();
+    match (result, caught.last()) {
+        (Ok(result), _) => (result, caught),
+        (Err(_), Some(Panicked { message, at })) => panic!("{message}, at {at}"),
+        (Err(payload), None) => panic::resume_unwind(payload),
+    }
 }
 
-/// The last panic that was caught.
-pub(crate) fn last() -> Option<Panicked> {
-    CAUGHT.with_borrow(|caught| caught.as_ref()?.last().cloned())
+/// Runs what is the program's, outside of its tasks; a panic of it is what went wrong.
+pub(crate) fn caught<R>(f: impl FnOnce() -> R) -> Result<R, Trouble> {
+    panic::catch_unwind(AssertUnwindSafe(f)).map_err(|payload| trouble(&*payload))
+}
+
+/// What went wrong, of a panic that was just caught.
+pub(crate) fn trouble(payload: &(dyn Any + Send)) -> Trouble {
+    let last = CAUGHT.with_borrow(|caught| caught.as_ref()?.last().cloned());
+    Trouble::new(Kind::Panic, message(payload)).at(last.map(|last| last.at))
 }
 
 fn note(info: &PanicHookInfo<'_>) -> bool {
@@ -57,10 +70,33 @@ fn note(info: &PanicHookInfo<'_>) -> bool {
 }
 
 /// What a panic carried, if it was text.
-pub(crate) fn message(payload: &(dyn std::any::Any + Send)) -> String {
+fn message(payload: &(dyn Any + Send)) -> String {
     let text = payload
         .downcast_ref::<&'static str>()
         .copied()
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a panic without text").to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::catching;
+
+    #[test]
+    fn a_panic_that_leaves_is_told_outside_and_those_after_it_are_not_kept_quiet() {
+        let ((), outer) = catching(|| {
+            for _ in 0..2 {
+                let left = catch_unwind(|| catching(|| panic!("inside")));
+                assert!(left.is_err());
+            }
+            assert!(catch_unwind(|| panic!("beside")).is_err());
+        });
+        let told: Vec<_> = outer
+            .iter()
+            .map(|panic| panic.message.split(',').next().unwrap())
+            .collect();
+        assert_eq!(told, ["inside", "inside", "beside"]);
+    }
 }

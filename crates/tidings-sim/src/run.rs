@@ -17,7 +17,7 @@ use crate::failure::{Kind, Trouble};
 use crate::nodes::Order;
 use crate::panics::{self, Panicked};
 use crate::socket::NodeNetwork;
-use crate::world::{NodeSeam, World};
+use crate::world::{Moment, NodeSeam, World};
 
 /// The program under test, made anew for each run.
 pub(crate) type Program<'a> = dyn Fn() -> Body + 'a;
@@ -81,14 +81,21 @@ pub(crate) fn run(
             if watched {
                 world.lock().net.sights.watch();
             }
-            run.start(0, "", program());
-            let mut trouble = run.drive(&waited);
+            let driven = panics::caught(|| {
+                run.start((0, 1), "", program());
+                run.drive(&waited)
+            });
+            let mut trouble = driven.unwrap_or_else(Some);
             if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
                 trouble.text = drawing.name_in(&trouble.text);
             }
             let who = run.diverged.take().unwrap_or_else(|| run.who_ran());
             let (steps, drawing) = (run.steps, run.drawing.take());
-            drop(run);
+            let left = [
+                panics::caught(|| drop(run)),
+                panics::caught(|| world.clear()),
+            ];
+            let trouble = trouble.or_else(|| left.into_iter().find_map(Result::err));
             let (decisions, time) = world.end();
             (trouble, steps, who, drawing, decisions, time)
         })
@@ -120,6 +127,8 @@ pub(crate) fn run(
 /// A node that is up.
 struct Life {
     node: usize,
+    /// Among its own.
+    incarnation: u64,
     /// Among all lives of all nodes.
     number: u32,
     name: String,
@@ -156,7 +165,8 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn start(&mut self, node: usize, name: &str, body: Body) {
+    /// A life of a node, of this number among its own.
+    fn start(&mut self, (node, incarnation): (usize, u64), name: &str, body: Body) {
         let network = NodeNetwork {
             world: self.world.clone(),
             node,
@@ -185,6 +195,7 @@ impl Run<'_> {
         }
         self.lives.push(Life {
             node,
+            incarnation,
             number,
             name: name.to_owned(),
             runtime,
@@ -218,7 +229,9 @@ impl Run<'_> {
         self.obey();
         let ready = self.ready();
         if ready == 0 {
-            return Ok(self.pass());
+            let goes_on = self.pass();
+            self.look(Moment::Passed)?;
+            return Ok(goes_on);
         }
         if self.steps == self.rules.steps {
             let steps = self.steps;
@@ -229,11 +242,18 @@ impl Run<'_> {
         }
         self.steps += 1;
         self.step(ready);
+        self.sweep()?;
+        self.look(Moment::Step)?;
         if !self.rules.busy.is_zero() {
             self.take_time();
+            self.look(Moment::Passed)?;
         }
-        self.sweep()?;
-        self.world.look(false).map_or(Ok(true), Err)
+        Ok(true)
+    }
+
+    /// Does all hold that must?
+    fn look(&self, at: Moment) -> Result<(), Trouble> {
+        self.world.look(at).map_or(Ok(()), Err)
     }
 
     /// Does what the program wants of its nodes.
@@ -244,11 +264,11 @@ impl Run<'_> {
                 return;
             };
             match order {
-                Order::Start(node) => {
-                    let begun = engine.nodes.begin(node);
+                Order::Start(node, life) => {
+                    let begun = engine.nodes.begin(node, life);
                     drop(engine);
-                    if let Some((name, body)) = begun {
-                        self.start(node, &name, body);
+                    if let Some((name, program)) = begun {
+                        self.start((node, life), &name, program());
                     }
                 }
                 Order::Crash(node) => {
@@ -393,13 +413,10 @@ impl Run<'_> {
         while let Some(index) = (1..self.lives.len()).find(|&i| self.lives[i].root.is_finished()) {
             let mut life = self.lives.remove(index);
             let end = end_of(&mut life.root);
-            self.world.lock().nodes.ended(life.node);
+            self.world.lock().nodes.ended(life.node, life.incarnation);
             // Its sockets are closed as a process's are that ends.
             drop(life.runtime);
-            end.map_err(|trouble| Trouble {
-                text: format!("node {}: {}", life.name, trouble.text),
-                ..trouble
-            })?;
+            end.map_err(|trouble| trouble.of_node(&life.name))?;
         }
         Ok(())
     }
@@ -451,7 +468,7 @@ impl Run<'_> {
                 return Some(Trouble::new(Kind::Left, text));
             }
         }
-        self.world.look(true)
+        self.world.look(Moment::End)
     }
 }
 
@@ -465,11 +482,7 @@ fn end_of(root: &mut Root) -> Result<(), Trouble> {
         Ok(Ok(())) => Ok(()),
         Ok(Err(error)) => Err(Trouble::new(Kind::Error, error)),
         Err(error) => Err(match error.try_into_panic() {
-            Ok(payload) => {
-                let at = panics::last().map(|last| last.at);
-                let trouble = Trouble::new(Kind::Panic, panics::message(&*payload));
-                Trouble { at, ..trouble }
-            }
+            Ok(payload) => panics::trouble(&*payload),
             Err(_) => Trouble::new(Kind::Error, "it was aborted".to_owned()),
         }),
     }

@@ -56,13 +56,11 @@ impl Outcome for () {
     }
 }
 
-/// The type of what never ends, such as a server's loop, which has no name of its own yet.
+/// The type `!` of what never ends, such as a server's loop: it can only be named as what a function gives.
 type Never = <fn() -> ! as Gives>::Given;
 
-/// What a function gives.
 #[doc(hidden)]
 pub trait Gives {
-    /// It.
     type Given;
 }
 
@@ -201,7 +199,8 @@ impl Sim {
     /// Runs them all.
     ///
     /// `TIDINGS_SEED` in the environment runs that seed only, `TIDINGS_TRACE` the trace in that file,
-    /// `TIDINGS_SEEDS` so many seeds.
+    /// `TIDINGS_SEEDS` so many seeds. [`Strategy::Exhaustive`] has no seeds: it heeds the last two, which is
+    /// so many runs.
     ///
     /// # Panics
     /// With the report of the first run that fails.
@@ -242,14 +241,16 @@ impl Sim {
             self.try_one(program, seed, Decisions::new(trace, None), &mut summary)?;
             return Ok(summary);
         }
-        if let Some(seed) = place::given_number("TIDINGS_SEED") {
-            self.try_seed(program, seed, &mut summary)?;
-            return Ok(summary);
-        }
+        let seed = place::given_number("TIDINGS_SEED");
         let seeds = place::given_number("TIDINGS_SEEDS").unwrap_or(self.seeds);
         assert!(seeds > 0, "TIDINGS_SEEDS is 0, which would run nothing");
         if let Strategy::Exhaustive { delays } = self.strategy {
+            // Its runs are no seeds'.
             return self.exhaust(program, delays, seeds);
+        }
+        if let Some(seed) = seed {
+            self.try_seed(program, seed, &mut summary)?;
+            return Ok(summary);
         }
         for n in 0..seeds {
             // After the last seed comes the first.
@@ -320,6 +321,7 @@ impl Sim {
             polls: (found.steps, found.steps),
             shrunk_in: 0,
             command: self.origin.command(),
+            searched: matches!(self.strategy, Strategy::Exhaustive { .. }),
             chart: Chart::default(),
             saved: None,
         };

@@ -91,7 +91,8 @@ impl Chooser {
     pub(crate) fn new(strategy: Strategy, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let how = match strategy {
-            Strategy::Random | Strategy::Exhaustive { .. } => How::Random { eager: 0 },
+            Strategy::Random => How::Random { eager: 0 },
+            Strategy::Exhaustive { .. } => unreachable!("a search has traces, not seeds"),
             Strategy::Pct { depth } => How::Pct(Pct::new(depth, &mut dice)),
             Strategy::Mixed => match seed % 4 {
                 0 => How::Random { eager: 0 },

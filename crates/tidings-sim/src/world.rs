@@ -65,6 +65,17 @@ pub(crate) struct Check {
 
 type Condition = Box<dyn FnMut() -> bool + Send>;
 
+/// When all that must hold is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// A task has run, and no time has passed since.
+    Step,
+    /// Time has passed, and nobody has run since.
+    Passed,
+    /// The program has ended.
+    End,
+}
+
 enum CheckKind {
     /// After each step.
     Always(Condition),
@@ -97,16 +108,20 @@ impl World {
     pub(crate) fn end(&self) -> (Decisions, Duration) {
         let mut engine = self.lock();
         let decisions = std::mem::replace(&mut engine.decisions, Decisions::new(Vec::new(), None));
-        let time = engine.now;
-        // They refer to the world, perhaps.
+        (decisions, engine.now)
+    }
+
+    /// Drops what refers to the world, perhaps, and is the program's. Nodes and connections stay: who has kept
+    /// one may ask it and drop it later.
+    pub(crate) fn clear(&self) {
+        let mut engine = self.lock();
         let left = (
             std::mem::take(&mut engine.checks),
-            std::mem::take(&mut engine.nodes),
-            std::mem::take(&mut engine.net),
+            engine.nodes.take_programs(),
+            engine.net.take_wakers(),
         );
         drop(engine);
         drop(left);
-        (decisions, time)
     }
 
     /// Runs `f` with this as the world of the thread.
@@ -227,7 +242,8 @@ impl World {
         self.check(name.to_owned(), CheckKind::Always(Box::new(holds)));
     }
 
-    /// Something that must come to hold within this time, or, if the program ends sooner, by its end.
+    /// Something that must come to hold within this time, or, if the program ends sooner, by its end. It is
+    /// asked when a task has run, and whenever time has passed: what comes later comes too late.
     pub fn eventually(
         &self,
         name: &str,
@@ -240,7 +256,7 @@ impl World {
     }
 
     /// A state that must not last: the run fails if it is `hot` for longer than this at a stretch
-    /// (Coyote's liveness monitors).
+    /// (Coyote's liveness monitors). It is asked when [`eventually`](Self::eventually) is.
     pub fn not_hot_for(
         &self,
         name: &str,
@@ -255,8 +271,8 @@ impl World {
         self.lock().checks.push(Check { name, kind });
     }
 
-    /// Asks all that must hold; `ends`: for the last time. The closures run without the lock.
-    pub(crate) fn look(&self, ends: bool) -> Option<Trouble> {
+    /// Asks all that must hold. The closures run without the lock.
+    pub(crate) fn look(&self, at: Moment) -> Option<Trouble> {
         let (mut checks, now) = {
             let mut engine = self.lock();
             if engine.checks.is_empty() {
@@ -266,7 +282,7 @@ impl World {
         };
         let mut trouble = None;
         checks.retain_mut(|check| {
-            let verdict = check.look(now, ends);
+            let verdict = check.look(now, at);
             if let Some(kind) = verdict.1 {
                 trouble.get_or_insert(Trouble::new(kind, check.name.clone()));
             }
@@ -281,14 +297,18 @@ impl World {
 
 impl Check {
     /// Whether it stays, and what is wrong.
-    fn look(&mut self, now: Duration, ends: bool) -> (bool, Option<Kind>) {
+    fn look(&mut self, now: Duration, at: Moment) -> (bool, Option<Kind>) {
         match &mut self.kind {
+            // Time may have to pass for somebody to see that it has.
+            CheckKind::Always(_) if at == Moment::Passed => (true, None),
             CheckKind::Always(holds) => (true, (!holds()).then_some(Kind::Invariant)),
             CheckKind::Eventually(holds, until) => {
+                // Since the last look time has passed or somebody has run, not both: it was in time.
                 if holds() {
                     return (false, None);
                 }
-                (true, (ends || now > *until).then_some(Kind::Liveness))
+                let late = at == Moment::End || now > *until;
+                (true, late.then_some(Kind::Liveness))
             }
             CheckKind::NotHot(hot, longest, since) => {
                 if !hot() {

@@ -87,6 +87,11 @@ impl Happening {
         }
     }
 
+    /// Bytes, or their end.
+    fn is_data(&self) -> bool {
+        matches!(self, Self::Bytes(..) | Self::Finish(..))
+    }
+
     /// For a chart.
     fn words(&self) -> String {
         match self {
@@ -495,9 +500,8 @@ impl Net {
     /// Would somebody have to send it once more who does not any more?
     fn is_given_up(&self, happening: &Happening) -> bool {
         let sender = |(id, end): (usize, usize)| &self.connections[id].ends[end];
-        let sent = matches!(happening, Happening::Bytes(..) | Happening::Finish(..));
         let sender = happening.sender().map(sender);
-        sent && sender.is_some_and(|end| end.dropped && end.gives_up)
+        happening.is_data() && sender.is_some_and(|end| end.dropped && end.gives_up)
     }
 
     /// What has not arrived when this end is dropped does not arrive.
@@ -508,22 +512,24 @@ impl Net {
     /// Nobody has this end any more.
     pub(crate) fn drop_end(&mut self, id: usize, end: usize, context: &mut Context<'_>) {
         let failed = matches!(self.connections[id].state, Asked::Failed(_));
+        let [here, there] = [end, 1 - end].map(|end| self.connections[id].ends[end].node);
         let this = &mut self.connections[id].ends[end];
         if std::mem::replace(&mut this.dropped, true) || this.failed.is_some() || failed {
             return;
         }
         if this.inbound.is_empty() && !this.gives_up {
             self.close(id, end, context);
-        } else {
-            // What a cut link holds is sent no more; what is under way elsewhere arrives.
-            let mut links = std::mem::take(&mut self.links);
-            for link in links.values_mut() {
-                link.held.retain(|happening| !self.is_given_up(happening));
-            }
-            self.links = links;
-            let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
-            self.send(id, end, reset, context);
+            return;
         }
+        if this.gives_up
+            && let Some(link) = self.links.get_mut(&(here, there))
+        {
+            // What a cut link holds is sent no more; what is under way elsewhere arrives.
+            let own = Some((id, end));
+            link.held.retain(|it| it.sender() != own || !it.is_data());
+        }
+        let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
+        self.send(id, end, reset, context);
     }
 
     /// It happens then, or when all has that was sent before it.
@@ -534,6 +540,16 @@ impl Net {
             time = *last;
         }
         self.plan(time, happening);
+    }
+
+    /// All who wait: nobody is woken any more.
+    pub(crate) fn take_wakers(&mut self) -> Vec<Waker> {
+        let listeners = self.listeners.values_mut();
+        let connections = self.connections.iter_mut();
+        let ends = connections.flat_map(|connection| &mut connection.ends);
+        let ends = ends.flat_map(|end| [&mut end.reader, &mut end.writer]);
+        let all = ends.chain(listeners.map(|listener| &mut listener.waker));
+        all.filter_map(Option::take).collect()
     }
 
     /// How long from one node to another, from now on; `None`: between any two that have none.

@@ -4,9 +4,10 @@ use std::collections::HashSet;
 use std::future::{IntoFuture, poll_fn};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use tidings::time::Instant;
+use tidings::time::{Instant, sleep};
 use tidings::{Event, after, bounded, select, unbounded, yield_now};
 use tidings_sim::{Sim, Strategy, try_world, world};
 
@@ -189,6 +190,72 @@ fn who_tries_several_things_anew_in_each_poll_gets_to_the_last() {
         });
         assert_eq!(got.await, Ok(7));
     });
+}
+
+/// Notes on which thread it is made, used and dropped.
+struct Noting(Arc<Mutex<Vec<ThreadId>>>);
+
+impl Noting {
+    fn new(seen: &Arc<Mutex<Vec<ThreadId>>>) -> Self {
+        let noting = Self(Arc::clone(seen));
+        noting.note();
+        noting
+    }
+
+    fn note(&self) {
+        self.0.lock().unwrap().push(thread::current().id());
+    }
+
+    /// Is there for so long.
+    async fn stays(self, time: Duration) {
+        sleep(time).await;
+        self.note();
+    }
+}
+
+impl Drop for Noting {
+    fn drop(&mut self) {
+        self.note();
+    }
+}
+
+#[test]
+fn a_run_is_on_the_thread_that_asks_for_it_from_its_start_to_the_drop_of_all_it_has() {
+    const LONG: Duration = Duration::from_secs(3600);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let all = Arc::clone(&seen);
+    let summary = Sim::new(0).seeds(20).run(move || {
+        let (all, beside) = (Arc::clone(&all), Noting::new(&all));
+        async move {
+            let nodes = ["ends", "crashes", "is left"].map(|name| {
+                let all = Arc::clone(&all);
+                world().node(name, move || {
+                    let (task, own) = (Noting::new(&all), Noting::new(&all));
+                    async move {
+                        drop(tidings::spawn(task.stays(LONG)));
+                        let time = if name == "ends" { 1 } else { 100 };
+                        own.stays(Duration::from_secs(time)).await;
+                    }
+                })
+            });
+            let condition = Noting::new(&all);
+            world().always("well", move || {
+                condition.note();
+                true
+            });
+            let (blocks, left) = (Noting::new(&all), Noting::new(&all));
+            let blocks = tidings::spawn_blocking(move || blocks.note());
+            blocks.await.unwrap();
+            drop(tidings::spawn(left.stays(LONG)));
+            sleep(Duration::from_secs(10)).await;
+            nodes[1].crash();
+            beside.stays(Duration::from_secs(10)).await;
+        }
+    });
+    let (seen, here) = (seen.lock().unwrap(), thread::current().id());
+    // A dozen for each of two runs of a seed, at the least.
+    assert!(seen.len() as u64 > 24 * summary.runs, "{}", seen.len());
+    assert!(seen.iter().all(|&thread| thread == here));
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn the_seed_fails_again_and_the_report_says_how() {
     );
 }
 
-/// Set in the process that [`the_line_works_where_cargo_did_not_start_it`] starts.
+/// Set in the process that [`of_child`] starts.
 const CHILD: &str = "TIDINGS_TEST_CHILD";
 
 #[test]
@@ -98,30 +98,65 @@ fn the_line_works_where_cargo_did_not_start_it() {
         println!("{}", fails(&Sim::new(0).seeds(100)));
         return;
     }
-    let run = |mut command: Command| {
-        // As in a shell of somebody else's, anywhere.
-        let command = command.env_remove("CARGO_PKG_NAME").env(CHILD, "1");
-        let output = command.current_dir("/").output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert!(output.status.success(), "{said}");
-        let lines = said.lines().skip_while(|line| !line.contains(": seed "));
-        let report: Vec<String> = lines.map(str::to_owned).collect();
-        assert!(report.len() > 3, "{said}");
-        report
-    };
-    let mut first = Command::new(std::env::current_exe().unwrap());
-    first.args([NAME, "--exact", "--nocapture"]);
-    let report = run(first);
+    let report = of_child(NAME);
     for start in ["  again:     ", "             TIDINGS_TRACE="] {
-        let line = report.iter().find(|line| line.starts_with(start)).unwrap();
-        let line = line.trim_start_matches("  again:").trim();
-        assert!(!line.contains("cargo test"), "{line}");
-        let mut again = Command::new("sh");
-        again.args(["-c", &format!("{line} --nocapture")]);
-        let again = run(again);
         // The seed and what went wrong.
-        assert_eq!(again[0], report[0]);
+        assert_eq!(of_line(&report, start)[0], report[0]);
     }
+}
+
+#[test]
+fn the_line_of_a_search_of_all_runs_makes_the_search_again() {
+    const NAME: &str = "failing::the_line_of_a_search_of_all_runs_makes_the_search_again";
+    if std::env::var_os(CHILD).is_some() {
+        let runs = AtomicU32::new(0);
+        let all = Strategy::Exhaustive { delays: 1 };
+        let sim = Sim::new(0).seeds(10_000).strategy(all);
+        let failure = sim
+            .check(|| {
+                let run = runs.fetch_add(1, Ordering::SeqCst);
+                async move {
+                    // Only this one, of very many.
+                    if world().choose(1_000) == 321 {
+                        let _ = tidings::sched::random(2 + run as usize % 2);
+                    }
+                }
+            })
+            .unwrap_err();
+        println!("{failure}");
+        return;
+    }
+    let report = of_child(NAME);
+    assert!(report[0].contains("not deterministic"), "{report:?}");
+    assert_eq!(of_line(&report, "  again:     ")[0], report[0]);
+}
+
+/// What a test of these reports in a process of its own, started as in a shell of somebody else's, anywhere.
+fn of_child(name: &str) -> Vec<String> {
+    let mut first = Command::new(std::env::current_exe().unwrap());
+    first.args([name, "--exact", "--nocapture"]);
+    reported(first)
+}
+
+/// What the line of a report that begins so reports.
+fn of_line(report: &[String], start: &str) -> Vec<String> {
+    let line = report.iter().find(|line| line.starts_with(start)).unwrap();
+    let line = line.trim_start_matches("  again:").trim();
+    assert!(!line.contains("cargo test"), "{line}");
+    let mut again = Command::new("sh");
+    again.args(["-c", &format!("{line} --nocapture")]);
+    reported(again)
+}
+
+fn reported(mut command: Command) -> Vec<String> {
+    let command = command.env_remove("CARGO_PKG_NAME").env(CHILD, "1");
+    let output = command.current_dir("/").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{said}");
+    let lines = said.lines().skip_while(|line| !line.contains(": seed "));
+    let report: Vec<String> = lines.map(str::to_owned).collect();
+    assert!(report.len() > 1, "{said}");
+    report
 }
 
 #[test]

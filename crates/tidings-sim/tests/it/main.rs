@@ -4,6 +4,8 @@ mod basics;
 mod failing;
 mod gallery;
 mod links;
+mod monitors;
 mod nodes;
 mod peers;
+mod reports;
 mod supervision;

@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
@@ -293,6 +294,102 @@ fn clocks_may_differ_and_drift() {
 }
 
 #[test]
+fn a_clock_does_not_go_back_however_it_is_set() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (here, second) = (world().program(), Duration::from_secs(1));
+        sleep(100 * second).await;
+        let mut before = Instant::now();
+        // Slower than before, or less ahead.
+        for (ahead, drift) in [
+            (0, -100_000),
+            (10, 0),
+            (0, 200_000),
+            (0, 100_000),
+            (5, -900_000),
+        ] {
+            here.skew(ahead * second, drift);
+            assert!(before <= Instant::now(), "{ahead} s ahead, {drift}");
+            let (start, real) = (Instant::now(), world().elapsed());
+            sleep(10 * second).await;
+            let took = (start.elapsed(), world().elapsed() - real);
+            let rate = 1.0 + f64::from(drift) / 1e6;
+            let real = took.0.div_f64(rate).abs_diff(took.1);
+            assert!(real < Duration::from_millis(1), "{took:?} at {rate}");
+            before = Instant::now();
+        }
+    });
+}
+
+#[test]
+fn a_node_that_starts_anew_by_itself_is_up_though_it_ends_at_once() {
+    Sim::new(0).seeds(5).run(|| async {
+        let (itself, lives) = (
+            Arc::new(OnceLock::<Node>::new()),
+            Arc::new(AtomicU32::new(0)),
+        );
+        let (own, count) = (Arc::clone(&itself), Arc::clone(&lives));
+        let node = world().node("phoenix", move || {
+            let (own, count) = (Arc::clone(&own), Arc::clone(&count));
+            async move {
+                if count.fetch_add(1, Ordering::SeqCst) == 0 {
+                    own.get().unwrap().restart();
+                } else {
+                    sleep(Duration::from_secs(10)).await;
+                }
+            }
+        });
+        itself.set(node.clone()).unwrap();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!((node.is_up(), node.incarnation()), (true, 2));
+        assert_eq!(lives.load(Ordering::SeqCst), 2);
+        sleep(Duration::from_secs(10)).await;
+        assert!(!node.is_up(), "it has ended");
+    });
+}
+
+#[test]
+fn of_two_starts_at_once_the_last_one_counts() {
+    Sim::new(0).seeds(5).run(|| async {
+        let lives = Arc::new(AtomicU32::new(0));
+        let count = Arc::clone(&lives);
+        let node = world().node("restless", move || {
+            count.fetch_add(1, Ordering::SeqCst);
+            std::future::pending::<()>()
+        });
+        sleep(Duration::from_secs(1)).await;
+        node.restart();
+        node.restart();
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!((node.is_up(), node.incarnation()), (true, 3));
+        assert_eq!(lives.load(Ordering::SeqCst), 2, "the second never began");
+    });
+}
+
+#[test]
+fn a_nodes_program_may_ask_the_world_as_it_is_made() {
+    let (done, ended) = mpsc::channel();
+    // In a thread that may hang.
+    thread::spawn(move || {
+        Sim::new(0).seeds(5).run(|| async {
+            let itself = Arc::new(OnceLock::<Node>::new());
+            let own = Arc::clone(&itself);
+            let node = world().node("curious", move || {
+                let drawn = world().choose(2);
+                let life = own.get().map(Node::incarnation);
+                async move {
+                    assert!(drawn < 2 && life == Some(1));
+                }
+            });
+            itself.set(node).unwrap();
+            sleep(Duration::from_secs(1)).await;
+        });
+        done.send(()).unwrap();
+    });
+    let ended = ended.recv_timeout(Duration::from_secs(60));
+    ended.expect("it neither hangs nor fails");
+}
+
+#[test]
 fn a_node_that_fails_fails_the_run_by_its_name() {
     let failure = Sim::new(0)
         .check(|| async {
@@ -369,4 +466,26 @@ fn nodes_that_wait_for_each_other_for_ever_are_a_deadlock() {
         .unwrap_err();
     assert_eq!(failure.kind, Kind::Deadlock);
     assert!(failure.message.contains("on node echo:"), "{failure}");
+}
+
+#[test]
+fn what_outlives_its_run_may_be_asked_and_dropped_after_it() {
+    let kept = Arc::new(Mutex::new(Vec::new()));
+    let keeps = Arc::clone(&kept);
+    Sim::new(0).run(move || {
+        let keeps = Arc::clone(&keeps);
+        async move {
+            let node = echoing().await;
+            let stream = TcpStream::connect(node.address(PORT)).await.unwrap();
+            let listener = TcpListener::bind(([0, 0, 0, 0], PORT)).unwrap();
+            keeps.lock().unwrap().push((node, stream, listener));
+        }
+    });
+    for (node, stream, listener) in kept.lock().unwrap().drain(..) {
+        assert_eq!(node.incarnation(), 1);
+        assert_eq!(stream.peer_addr().unwrap(), node.address(PORT));
+        node.restart();
+        node.sever(&node);
+        drop((stream, listener));
+    }
 }
