@@ -77,8 +77,8 @@ class Link:
             if self._hub.closing is not None:
                 raise self._hub.closing
             number = next(self._hub.next_bind)
-            self._hub.binds[number] = (interface, done)
             self._session.bind(number, name, token, interface.NAME, methods)
+            self._hub.binds[number] = (interface, done)
         self._ring()
         return done.result()
 
@@ -151,7 +151,7 @@ class Link:
             except OSError as end:
                 closed = isinstance(end, ConnectionError)
                 why = errors.LinkDown("closed") if closed else errors.LinkDown("io", str(end))
-            except Exception:
+            except BaseException:
                 _log.exception("a fault of this package ends %r", self)
                 why = errors.LinkDown("dropped", "by a fault on this side")
         self._end(why)

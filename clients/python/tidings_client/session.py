@@ -309,15 +309,17 @@ class Session:
         carried: list[Any],
         body: bytearray,
     ) -> Queued:
+        until = self.clock.until(deadline)
+        queued = self._send(frames.CALL, (call, target, method, until, carried), body, 2)
         self.stats["calls_out"] += 1
         self._purse.spend(target, len(body))
-        until = self.clock.until(deadline)
-        return self._send(frames.CALL, (call, target, method, until, carried), body, 2)
+        return queued
 
     def tell(self, target: int, method: bytes, carried: list[Any], body: bytearray) -> Queued:
+        queued = self._send(frames.TELL, (target, method, carried), body, 2)
         self.stats["tells_out"] += 1
         self._purse.spend(target, len(body))
-        return self._send(frames.TELL, (target, method, carried), body, 2)
+        return queued
 
     def answer(self, call: int, outcome: Any, body: bytes | bytearray = b"") -> None:
         self.served.discard(call)
