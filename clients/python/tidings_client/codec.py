@@ -85,6 +85,8 @@ class Reader:
         self.port: Port = port or NoPort()
         self.depth = DEPTH
         self.elements = len(self.data) + FREE_ELEMENTS
+        # No string may be longer.
+        self.longest_text = len(self.data)
 
     def take(self, count: int) -> bytes:
         end = self.place + count
@@ -109,8 +111,11 @@ class Reader:
             shift += 7
 
     def text(self) -> str:
+        length = self.varint(64)
+        if length > self.longest_text:
+            raise Malformed("a string is too long")
         try:
-            return self.take(self.varint(64)).decode()
+            return self.take(length).decode()
         except UnicodeDecodeError:
             raise Malformed("a string is not UTF-8") from None
 

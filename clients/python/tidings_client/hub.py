@@ -26,9 +26,6 @@ from .ending import Ending, Watcher
 from .session import Peer, Queued, Session
 from .trace import Trace
 
-# No message carries more references and replies.
-CARRIED = 1024
-
 
 @dataclasses.dataclass(frozen=True)
 class Export:
@@ -350,7 +347,7 @@ class Hub:
 
     def carry(self, carried: Any) -> int:
         self.carries.append(carried)
-        if len(self.carries) > CARRIED:
+        if len(self.carries) > frames.CARRIED:
             raise errors.Malformed("it carries too many references")
         return len(self.carries) - 1
 

@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent import futures
 from types import TracebackType
 from typing import TypeVar
 
@@ -71,7 +71,7 @@ class Link:
 
     def get(self, interface: type[R], name: str, token: bytes = b"") -> R:
         """The actor that the peer exports under a name; `NotBound` or `LinkDown` if there is none."""
-        done: Future[R] = Future()
+        done: futures.Future[R] = futures.Future()
         methods = [(m.wire_name, m.number) for m in interface.METHODS.values()]
         with self._hub.lock:
             if self._hub.closing is not None:
@@ -93,7 +93,8 @@ class Link:
         with self._hub.lock:
             self._session.drain()
         self._ring()
-        with contextlib.suppress(TimeoutError):
+        # Of the same name as the builtin in 3.10, and another.
+        with contextlib.suppress(futures.TimeoutError):
             self._hub.down.result(timeout)
             return True
         return False
@@ -109,9 +110,11 @@ class Link:
     def __exit__(
         self, kind: type[BaseException] | None, why: BaseException | None, _: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.drain(self._session.limits.handshake)
-        self.close()
+        try:
+            if kind is None:
+                self.drain(self._session.limits.handshake)
+        finally:
+            self.close()
 
     def __repr__(self) -> str:
         peer = self._session.peer
@@ -234,7 +237,8 @@ class Link:
             self._can_write = self._can_write and why.kind == "refused"
             with contextlib.suppress(OSError):
                 self._write(time.monotonic())
-            self._stream.close()
+            # What a network held up would be done when nobody knows of it.
+            self._stream.close(give_up=why.kind in ("dropped", "silent", "slow-peer"))
             self._bell.close()
             self._ear.close()
             hub.close(why)
