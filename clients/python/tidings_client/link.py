@@ -27,11 +27,12 @@ R = TypeVar("R", bound=Reference)
 
 
 class Link:
-    """A connection to another node; `connect` makes one. As a context it is drained at the end."""
+    """A connection to another node; `connect` makes one, or `over` a connected socket of the caller's,
+    whose peer may only be one of the expected. As a context it is drained at the end."""
 
     def __init__(
         self,
-        stream: Stream,
+        sock: socket.socket,
         *,
         node: str = "",
         cluster: str = "",
@@ -44,7 +45,7 @@ class Link:
         named = {name: it if isinstance(it, Export) else Export(it) for name, it in names}
         self._hub = Inward(session, named, self._ring)
         self._session = session
-        self._stream = stream
+        self._stream = Stream(sock)
         self._writing = memoryview(b"")
         self._can_write = True
         self._bell, self._ear = socket.socketpair()

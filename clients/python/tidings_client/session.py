@@ -234,7 +234,7 @@ class Session:
         # The names that the peer may have; any if there are none.
         self.expect = expect
         self.peer: Peer | None = None
-        self.begun = self.heard = self.ask = now
+        self.heard = self.ask = now
         self.clock = Clock(now)
         # What belongs to requests, and waits until it is known that the peer still does.
         self.held: deque[Frame] = deque()
@@ -452,7 +452,8 @@ class Session:
             case frames.PING:
                 self.pong(frame.header, now)
             case frames.PONG:
-                self.clock.answer(*frame.header, now)
+                asked, there = frame.header
+                self.clock.answer(asked, there, now)
             case frames.BYE:
                 self.peer_drains = True
             case frames.REFUSED:
@@ -516,7 +517,7 @@ class Session:
         """Looks at the time; gives when it is to be looked at again."""
         limits = self.limits
         if self.peer is None:
-            due = self.begun + limits.handshake
+            due = self.clock.begun + limits.handshake
             if now >= due:
                 raise errors.LinkDown("handshake")
             return due
