@@ -80,6 +80,11 @@ class Live:
         failed = g.All(ALL.numbers, ALL.more, {}, ALL.array, t.Err("no"), None)
         self.assertEqual(self.shop.all(failed).result(LONG), failed)
 
+    def test_types_may_stand_in_a_shape_again(self):
+        times, kinds = (g.Duration(2, 500), g.Duration(3, 0)), (g.Kind.Tea, g.Kind.Cake)
+        swapped = (times[::-1], kinds[::-1])
+        self.assertEqual(self.shop.swap(kinds, *times).result(LONG), swapped)
+
     def test_large_bodies_go_in_parts_in_both_directions(self):
         data = bytes(range(256)) * 4000
         self.assertEqual(self.shop.bytes(data).result(LONG), data)

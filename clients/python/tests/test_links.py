@@ -14,8 +14,7 @@ import patience
 from counter import Ear, Tally, close_all, counter, g, pair
 
 import tidings_client as t
-from tidings_client import errors, frames
-from tidings_client.session import Session
+from tidings_client import errors
 
 LONG = 20
 eventually = partial(patience.eventually, LONG)
@@ -220,6 +219,15 @@ class Links(unittest.TestCase):
         self.assertEqual(client.down().kind, "drained")
         self.assertEqual(server.down().kind, "drained")
 
+    def test_a_link_whose_calls_take_too_long_at_the_end_of_its_context_is_closed(self):
+        tally, _, _, client, there = counter(limits=t.Limits(handshake=1))
+        with client:
+            call = there.hang()
+            self.assertTrue(eventually(lambda: tally.hung))
+        self.assertEqual(client.down().kind, "dropped")
+        with self.assertRaises(t.Ended):
+            call.result(LONG)
+
     def test_a_slow_actor_stops_those_who_send_to_it_and_nobody_else(self):
         limits = t.Limits(window=(4, 1000))
         tally = Tally()
@@ -383,186 +391,6 @@ class Links(unittest.TestCase):
             return not any(tables) and len(server._hub.exports) == len(client._hub.imports) == 1
 
         self.assertTrue(eventually(is_empty))
-
-
-class Hostile(unittest.TestCase):
-    """A peer that breaks the rules ends its link, with the reason, and nothing else."""
-
-    def victim(self, **limits):
-        ours, self.theirs = socket.socketpair()
-        self.theirs.settimeout(LONG)
-        exports = {"counter": g.Counter.start(Tally())}
-        link = t.over(ours, exports=exports, limits=t.Limits(**limits))
-        self.addCleanup(self.theirs.close)
-        self.addCleanup(link.close)
-        return link
-
-    def greet(self, **change):
-        hello = ["versions", "node", "incarnation", "cluster", "codec"]
-        usual = [(2, 2), "mallory", 1, "", "postcard"]
-        said = [change.get(name, value) for name, value in zip(hello, usual)]
-        limits = t.Limits()
-        sizes = [limits.message, limits.calls, limits.window, limits.link_window]
-        hello = frames.frame(frames.HELLO, (frames.MAGIC, *said, *sizes, 10_000_000))
-        return hello + frames.frame(frames.PONG, (0, 1))
-
-    def test_each_broken_rule_has_its_reason(self):
-        def frame(kind, rest):
-            return (1 + len(rest)).to_bytes(4, "little") + bytes([kind]) + rest
-
-        big = frames.frame(frames.TELL, (0, b"xxxx", []), bytes(100_000))
-        tell = frames.frame(frames.TELL, (0, b"xxxx", []), b"")
-        first = big[: 4 + int.from_bytes(big[:4], "little")]
-        hang = g.Counter.METHODS["hang"].number
-        call = frames.frame(frames.CALL, (1, 0, hang, 0, []), b"")
-        bind = frames.frame(frames.BIND, (1, "counter", b"", "Counter", []))
-        cases = [
-            (b"GET / HTTP/1.1\r\n\r\n", False, "frame-too-large", {}),
-            (frame(frames.PONG, b""), False, "protocol", {}),
-            (b"\xff\xff\xff\xff", True, "frame-too-large", {}),
-            (bytes(4), True, "protocol", {}),
-            (frame(99, b""), True, "protocol", {}),
-            (frame(frames.CALL, b"\x01"), True, "protocol", {}),
-            (frames.frame(frames.ANSWER, (0, t.Ok([]))), True, "protocol", {}),
-            (frames.frame(frames.REST, frames.TELL, b"x"), True, "protocol", {}),
-            (frames.frame(frames.CREDIT, (0, (1, 1))), True, "protocol", {}),
-            (frames.frame(frames.RELEASE, (7, 1)), True, "protocol", {}),
-            (frames.frame(frames.BOUND, (7, t.Ok(1))), True, "protocol", {}),
-            (big, True, "message-too-large", {"message": 90_000}),
-            (tell * 9, True, "credit", {"window": (8, 1000), "link_window": (8, 1000)}),
-            (frames.frame(frames.PONG, (0, 1)) * 11, True, "flood", {"control": 10}),
-            (frame(frames.PING | frames.MORE, b""), True, "protocol", {}),
-            (self.greet(), True, "protocol", {}),
-            (first + first, True, "protocol", {}),
-            (first + frame(frames.REST, bytes([frames.TELL])), True, "protocol", {}),
-            (frames.frame(frames.REFUSED, errors.TooManyLinks()), False, "refused-by-peer", {}),
-            (frames.frame(frames.REFUSED, errors.TooManyLinks()), True, "refused-by-peer", {}),
-            (self.greet(versions=(7, 9)), False, "refused", {}),
-            (self.greet(codec="json"), False, "refused", {}),
-            (bind + call * 2, True, "protocol", {}),
-        ]
-        for data, greeted, kind, limits in cases:
-            with self.subTest(kind, data=data[:20]):
-                link = self.victim(**limits)
-                self.theirs.sendall((self.greet() if greeted else b"") + data)
-                self.assertEqual(link.down().kind, kind)
-
-    def test_calls_beyond_the_limit_are_refused_before_they_are_decoded(self):
-        link = self.victim(calls=1)
-        self.theirs.sendall(self.greet())
-        self.theirs.sendall(frames.frame(frames.CALL, (1, 0, b"xxxx", 0, []), b""))
-        self.assertTrue(eventually(lambda: link.stats().get("overloaded") == 1))
-        link.close()
-
-    def test_who_is_not_to_be_spoken_with_hears_why(self):
-        link = self.victim()
-        self.theirs.sendall(self.greet(cluster="other"))
-        why = link.down()
-        self.assertEqual((why.kind, type(why.refusal)), ("refused", errors.OtherCluster))
-        data = bytearray()
-        while more := self.theirs.recv(4096):
-            data += more
-        length, _ = frames.parse(data, frames.LONGEST)
-        _, refused = frames.parse(data[length:], frames.LONGEST)
-        self.assertIsInstance(refused.header, errors.OtherCluster)
-
-    def frames_of(self, count):
-        """The next frames that the link writes, but for its word to a greeting and what it asks."""
-        data, found = bytearray(), []
-        while len(found) < count:
-            while (parsed := frames.parse(data, frames.LONGEST)) is None:
-                data += self.theirs.recv(4096)
-            del data[: parsed[0]]
-            frame = parsed[1]
-            if frame.kind != frames.PING and (frame.kind != frames.PONG or frame.header[0] > 0):
-                found.append(frame)
-        return found
-
-    def test_nothing_is_begun_before_the_peer_has_said_its_clock_nor_what_it_has_given_up(self):
-        self.victim()
-        get = g.Counter.METHODS["get"].number
-        hello = self.greet()
-        hello = hello[: 4 + int.from_bytes(hello[:4], "little")]
-        self.theirs.sendall(hello + frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
-        for number, until in ((1, 0), (2, 5_000_000), (3, 50_000_000)):
-            self.theirs.sendall(frames.frame(frames.CALL, (number, 0, get, until, [])))
-        self.theirs.sendall(frames.frame(frames.PING, 7))
-        kinds = {frame.kind for frame in self.frames_of(3)}
-        self.assertEqual(kinds, {frames.HELLO, frames.BOUND, frames.PONG})
-        self.theirs.sendall(frames.frame(frames.PONG, (0, 10_000_000)))
-        answers = {frame.header[0]: frame.header[1] for frame in self.frames_of(3)}
-        self.assertEqual(type(answers[2].error), errors.Timeout)
-        self.assertEqual([type(answers[number]) for number in (1, 3)], [t.Ok, t.Ok])
-
-    def test_what_a_message_carries_that_cannot_be_read_is_accounted_for(self):
-        link = self.victim()
-        later = g.Counter.METHODS["later"].number
-        carried = [frames.Mine(5), frames.ReplyFor(3, 0), frames.Gone()]
-        self.theirs.sendall(self.greet())
-        self.theirs.sendall(frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
-        self.theirs.sendall(frames.frame(frames.TELL, (0, later, carried), b"\xff"))
-        self.theirs.sendall(frames.frame(frames.PING, 5))
-        seen = {frame.kind: frame.header for frame in self.frames_of(5)}
-        self.assertEqual(seen[frames.RELEASE], (5, 1))
-        number, outcome = seen[frames.ANSWER]
-        self.assertEqual(number, 3)
-        self.assertEqual(outcome.error.end, errors.NoSuchActor())
-        self.assertIn(frames.PONG, seen)
-        self.assertEqual(link.stats()["Malformed"], 1)
-
-    def test_a_request_for_what_is_not_there_has_its_error(self):
-        self.victim()
-        add, get = g.Counter.METHODS["add"].number, g.Counter.METHODS["get"].number
-        self.theirs.sendall(self.greet())
-        self.theirs.sendall(frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
-        for number, (target, method) in enumerate([(7, get), (0, b"none"), (0, add)]):
-            self.theirs.sendall(frames.frame(frames.CALL, (number, target, method, 0, [])))
-        # One that has an answer, and is not called.
-        self.theirs.sendall(frames.frame(frames.TELL, (0, get, [])))
-        self.theirs.sendall(frames.frame(frames.CALL, (4, 0, get, 0, [])))
-        answers = [frame for frame in self.frames_of(6) if frame.kind == frames.ANSWER]
-        found = [type(getattr(a.header[1], "error", None)) for a in answers]
-        nothing = type(None)
-        self.assertEqual(found, [errors.NotExecuted, errors.NoSuchMethod, errors.RefusedCall, nothing])
-
-    def test_silence_and_a_handshake_that_does_not_come_end_the_link(self):
-        link = self.victim(handshake=0.05)
-        with self.assertRaises(t.LinkDown):
-            link.up()
-        self.assertEqual(link.down().kind, "handshake")
-        link = self.victim(idle=0.05, silence=0.2)
-        self.theirs.sendall(self.greet())
-        self.assertEqual(link.down().kind, "silent")
-        # When it has greeted, and then after each time without a word.
-        self.assertGreaterEqual(link.stats()["pings"], 3)
-
-    def test_a_peer_that_does_not_read_is_given_up(self):
-        link = self.victim(stall=0.1, silence=LONG)
-        vast = (1 << 20, 1 << 31)
-        session = Session("mallory", "", t.Limits(window=vast, link_window=vast), 0.0)
-        self.theirs.sendall(session.output())
-        found = []
-        asker = threading.Thread(target=lambda: found.append(link.get(g.Counter, "any")))
-        asker.start()
-        # Its greeting and its question are read, and nothing more.
-        data = bytearray()
-        while frames.BIND not in kinds_of(data):
-            data += self.theirs.recv(4096)
-        self.theirs.sendall(frames.frame(frames.BOUND, (1, t.Ok(0))))
-        asker.join(LONG)
-        with self.assertRaises(t.CallFailed):
-            for _ in range(100):
-                found[0].echo(bytes(1 << 19))
-        self.assertEqual(link.down().kind, "slow-peer")
-
-
-def kinds_of(data):
-    """The kinds of the frames that are whole."""
-    kinds, rest = [], bytearray(data)
-    while parsed := frames.parse(rest, frames.LONGEST):
-        kinds.append(parsed[1].kind)
-        del rest[: parsed[0]]
-    return kinds
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import tempfile
 import unittest
 
 from counter import METHODS, described
+from test_generate import NAMES
 
 from tidings_client import generate
 
@@ -49,11 +50,14 @@ class Types(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         (self.folder / "tidings_client").symlink_to(HERE / "tidings_client")
-        (self.folder / "generated.py").write_text(generate.generate(described(METHODS)))
+        for name, methods in (("generated", METHODS), ("names", NAMES)):
+            (self.folder / f"{name}.py").write_text(generate.generate(described(methods)))
 
     def test_the_package_and_a_generated_module_and_its_use_are_strictly_typed(self):
         (self.folder / "use.py").write_text(USE)
-        self.assertEqual(self.check("-p", "tidings_client", "-m", "generated", "-m", "use")[0], 0)
+        modules = [part for name in ("generated", "names", "use") for part in ("-m", name)]
+        code, said = self.check("-p", "tidings_client", *modules)
+        self.assertEqual(code, 0, said)
 
     def test_a_wrong_use_is_found(self):
         (self.folder / "use.py").write_text(USE.replace("counter.add(7)", 'counter.add("7")'))

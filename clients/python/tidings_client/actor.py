@@ -8,19 +8,21 @@ handlers; it has a thread, which handles one message after the other.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import logging
+import math
 import queue
 import threading
 import time
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from . import errors, shape
 from .codec import Codec
+from .ending import Ending
 from .trace import Trace
 
 T = TypeVar("T")
@@ -45,12 +47,20 @@ class Call(Future[T], Generic[T]):
 
     def settle(self, outcome: Any) -> None:
         """Ends it with a value or an exception, if it has not ended."""
-        # It was cancelled meanwhile.
-        with contextlib.suppress(InvalidStateError):
+        try:
             if isinstance(outcome, BaseException):
                 self.set_exception(outcome)
             else:
                 self.set_result(outcome)
+        except InvalidStateError:
+            # It was cancelled meanwhile.
+            pass
+        except KeyboardInterrupt:
+            # That is the main thread's.
+            raise
+        except BaseException:
+            # What a callback raises may end its own thread, but not the one that tells it.
+            _log.exception("a callback of %r has raised", self)
 
 
 class Reply(Generic[T]):
@@ -150,14 +160,11 @@ def current() -> Request | None:
 class Target(Protocol):
     """An actor, here or elsewhere."""
 
-    @property
-    def end(self) -> errors.End | None: ...
+    ending: Ending
 
     def request(
         self, method: Method, arguments: tuple[Any, ...], deadline: float | None, trace: Trace | None
     ) -> Call[Any] | None: ...
-
-    def watch(self, told: Callable[[errors.End], None]) -> None: ...
 
     def stop(self) -> None: ...
 
@@ -178,7 +185,11 @@ class Reference:
 
     def within(self: Self, seconds: float) -> Self:
         """The same actor, whose calls may take so long: after that they fail with `Timeout`."""
-        return type(self)(self._target, seconds, self._trace)
+        if math.isnan(seconds):
+            raise ValueError("the time is no number")
+        # What is longer than anything can wait is for ever.
+        limit = seconds if seconds < threading.TIMEOUT_MAX else None
+        return type(self)(self._target, limit, self._trace)
 
     def traced(self: Self, trace: Trace | None) -> Self:
         """The same actor, whose messages are a part of this trace: their handler can know."""
@@ -187,7 +198,7 @@ class Reference:
     def down(self) -> Call[errors.End]:
         """Tells, once, why the actor has ended, or that its link has."""
         call: Call[errors.End] = Call()
-        self._target.watch(call.settle)
+        self._target.ending.watch(call.settle)
         return call
 
     def stop(self) -> None:
@@ -278,9 +289,14 @@ class Message:
         self.taken = taken
 
     def refuse(self, why: errors.CallFailed) -> None:
+        """It goes to no handler."""
         self.taken()
+        self.say(why)
+
+    def say(self, outcome: Any) -> None:
+        """Answers, if it is a call."""
         if self.answer is not None:
-            self.answer(why)
+            self.answer(outcome)
 
 
 class _Mailbox:
@@ -290,59 +306,64 @@ class _Mailbox:
         self.handler = handler
         self.messages: queue.SimpleQueue[Message | errors.End] = queue.SimpleQueue()
         self.places = threading.BoundedSemaphore(MAILBOX)
-        self.lock = threading.Lock()
-        self.end: errors.End | None = None
-        self.watchers: list[Callable[[errors.End], None]] = []
+        self.ending = Ending()
 
     def run(self) -> None:
         end = None
         while end is None:
             end = self.step()
         self.handler = None
-        with self.lock:
-            self.end = end
-            watchers, self.watchers = self.watchers, []
+        watchers = self.ending.finish(end)
         while not self.messages.empty():
             message = self.messages.get()
             if isinstance(message, Message):
-                message.refuse(errors.NotExecuted(end))
+                _surely(partial(message.refuse, errors.NotExecuted(end)))
         for told in watchers:
-            told(end)
+            _surely(told)
 
     def step(self) -> errors.End | None:
         # No message is kept while the next is waited for: it may hold the last reference.
         message = self.messages.get()
-        return self.handle(message) if isinstance(message, Message) else message
+        if not isinstance(message, Message):
+            return message
+        try:
+            message.taken()
+            self.handle(message)
+        except BaseException as why:
+            # Whatever it is, the thread does not end without the actor.
+            _log.exception("an actor ends: its handler %s has raised", message.method.name)
+            end = errors.Panicked(errors.described(why))
+            _surely(partial(message.say, errors.Ended(end)))
+            return end
+        return None
 
-    def handle(self, message: Message) -> errors.End | None:
-        request, answer = message.request, message.answer
+    def handle(self, message: Message) -> None:
+        request = message.request
         handler = getattr(self.handler, message.method.name, None)
         if handler is None:
-            message.refuse(errors.NoSuchMethod())
-            return None
-        if request.is_late():
-            message.refuse(errors.Timeout())
-            return None
-        message.taken()
-        if request.gone:
-            return None
-        _handled.request = request
-        try:
-            value = handler(*message.arguments)
-        except Exception as why:
-            _log.exception("an actor ends: its handler %s has raised", message.method.name)
-            end = errors.Panicked(errors.short(f"{type(why).__name__}: {why}"))
-            if answer is not None:
-                answer(errors.Ended(end))
-            return end
-        finally:
-            _handled.request = None
-        if answer is not None:
-            if isinstance(value, Future):
+            message.say(errors.NoSuchMethod())
+        elif request.is_late():
+            message.say(errors.Timeout())
+        elif not request.gone:
+            _handled.request = request
+            try:
+                value = handler(*message.arguments)
+            finally:
+                _handled.request = None
+            answer = message.answer
+            if answer is not None and isinstance(value, Future):
+                # It keeps no more of the message than this.
                 value.add_done_callback(lambda done: answer(outcome_of(done)))
-            else:
+            elif answer is not None:
                 answer(value)
-        return None
+
+
+def _surely(tell: Callable[[], None]) -> None:
+    """Tells one, so that the next can be told whatever it raises."""
+    try:
+        tell()
+    except BaseException:
+        _log.exception("what is told of the end of an actor has raised")
 
 
 class LocalTarget:
@@ -351,22 +372,18 @@ class LocalTarget:
 
     def __init__(self, handler: Any) -> None:
         self._box = _Mailbox(handler)
+        self.ending = self._box.ending
         # As a callback, and not as `__del__`: then no one can have it back any more.
         weakref.finalize(self, self._box.messages.put, errors.Normal()).atexit = False
         name = f"tidings actor {type(handler).__name__}"
         threading.Thread(target=self._box.run, name=name, daemon=True).start()
 
-    @property
-    def end(self) -> errors.End | None:
-        return self._box.end
-
     def put(self, message: Message) -> None:
         """A message, if need be beyond the places."""
-        box = self._box
-        with box.lock:
-            end = box.end
+        with self.ending.lock:
+            end = self.ending.end
             if end is None:
-                box.messages.put(message)
+                self._box.messages.put(message)
         if end is not None:
             message.refuse(errors.NotExecuted(end))
 
@@ -391,17 +408,12 @@ class LocalTarget:
         self.put(Message(method, arguments, request, answer, box.places.release))
         return call
 
-    def watch(self, told: Callable[[errors.End], None]) -> None:
-        box = self._box
-        with box.lock:
-            end = box.end
-            if end is None:
-                box.watchers.append(told)
-        if end is not None:
-            told(end)
+    def stop(self) -> None:
+        self.stopper()(STOPPED)
 
-    def stop(self, end: errors.End = STOPPED) -> None:
-        self._box.messages.put(end)
+    def stopper(self) -> Callable[[errors.End], None]:
+        """What ends it, and does not keep it."""
+        return self._box.messages.put
 
     def __repr__(self) -> str:
         return f"actor {type(self._box.handler).__name__}"

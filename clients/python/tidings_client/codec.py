@@ -23,8 +23,9 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
+from . import naming
 from . import shape as shapes
-from .errors import Malformed
+from .errors import Malformed, TidingsError, described
 
 T = TypeVar("T")
 
@@ -84,6 +85,8 @@ class Reader:
         self.port: Port = port or NoPort()
         self.depth = DEPTH
         self.elements = len(self.data) + FREE_ELEMENTS
+        # No string may be longer.
+        self.longest_text = len(self.data)
 
     def take(self, count: int) -> bytes:
         end = self.place + count
@@ -108,8 +111,11 @@ class Reader:
             shift += 7
 
     def text(self) -> str:
+        length = self.varint(64)
+        if length > self.longest_text:
+            raise Malformed("a string is too long")
         try:
-            return self.take(self.varint(64)).decode()
+            return self.take(length).decode()
         except UnicodeDecodeError:
             raise Malformed("a string is not UTF-8") from None
 
@@ -148,12 +154,13 @@ class Codec:
         out = bytearray() if out is None else out
         try:
             self._write(value, out, port or NoPort())
-        except Malformed:
+        except TidingsError:
             raise
-        except (TypeError, AttributeError, KeyError, ValueError, struct.error, OverflowError) as why:
-            raise Malformed(f"{value!r:.200}: {why}") from why
         except RecursionError:
             raise Malformed("values lie too deep") from None
+        except Exception as why:
+            # The user's own classes may raise anything.
+            raise Malformed(f"{_shown(value)}: {described(why)}") from why
         return out
 
     def decode(self, data: bytes | memoryview, port: Port | None = None) -> Any:
@@ -168,10 +175,17 @@ class Codec:
         """The value at the beginning of the bytes."""
         try:
             return self._read(reader)
-        except Malformed:
+        except TidingsError:
             raise
-        except (TypeError, ValueError) as why:
-            raise Malformed(str(why)) from why
+        except Exception as why:
+            raise Malformed(described(why)) from why
+
+
+def _shown(value: Any) -> str:
+    try:
+        return f"{value!r:.200}"
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 class _Maker:
@@ -207,7 +221,7 @@ class _Maker:
                 cls = self.find(name, fields)
                 return self.later(name, lambda: _struct(cls, self.fields(fields), names(cls, fields)))
             case shapes.Enum(name) if shape.is_plain():
-                return _plain(self.plain(shape))
+                return self.later(name, lambda: _plain(self.plain(shape)))
             case shapes.Enum(name, variants):
                 return self.later(name, lambda: self.union(name, variants))
             case shapes.Again(name):
@@ -239,9 +253,11 @@ class _Maker:
 
     def plain(self, shape: shapes.Enum) -> type[enum.Enum]:
         known: type[enum.Enum] | None = self.classes.get(shape.name)
-        members = {variant: n for n, (variant, _) in enumerate(shape.variants)}
-        made: Any = enum.Enum(shape.name, members)  # type: ignore[misc]
-        return known or made
+        if known is not None:
+            return known
+        members = naming.all_fitting([variant for variant, _ in shape.variants], naming.ENUM)
+        made: Any = enum.Enum(shape.name, [(member, n) for n, member in enumerate(members)])  # type: ignore[misc]
+        return made
 
     def union(self, name: str, variants: tuple[tuple[str, shapes.Fields], ...]) -> Pair:
         found = [(self.find(f"{name}.{variant}", fields), fields) for variant, fields in variants]
@@ -270,8 +286,8 @@ def is_wrapped(of: shapes.Shape) -> bool:
 def make_class(name: str, fields: shapes.Fields) -> type:
     """A class for a type that nobody has given one for."""
     last = name.rpartition(".")[2]
-    named = [(field if fields.named else f"field_{field}", Any) for field, _ in fields.items]
-    return dataclasses.make_dataclass(last, named, frozen=True)
+    attributes = [(field, Any) for field in fields.attributes()]
+    return dataclasses.make_dataclass(last, attributes, frozen=True)
 
 
 def names(cls: Any, fields: shapes.Fields) -> list[str]:

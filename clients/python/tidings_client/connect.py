@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 import ssl
 import time
 from collections.abc import Mapping
@@ -14,6 +13,8 @@ from .errors import LinkDown, TooManyLinks
 from .hub import Export
 from .link import Link
 from .session import Limits
+
+over = Link
 
 
 def connect(
@@ -38,26 +39,6 @@ def connect(
     link = over(sock, node=node, cluster=cluster, exports=exports, limits=limits, expect=names)
     link.up()
     return link
-
-
-def over(
-    sock: socket.socket,
-    *,
-    node: str = "",
-    cluster: str = "",
-    exports: Mapping[str, Reference | Export] | None = None,
-    limits: Limits | None = None,
-    expect: list[str] | None = None,
-) -> Link:
-    """A link over a connected socket of the caller's; the peer may only be one of the expected."""
-    return Link(
-        stream.Stream(sock),
-        node=node,
-        cluster=cluster,
-        exports=exports,
-        limits=limits,
-        expect=expect,
-    )
 
 
 def connect_until_up(

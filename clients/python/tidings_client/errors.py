@@ -6,7 +6,7 @@ The classes are the variants of PROTOCOL.md's enums too: the codec writes and re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Union, get_args
 
 # A string of an error is at most so long.
@@ -14,8 +14,26 @@ LONGEST_TEXT = 1024
 
 
 def short(text: object) -> str:
-    """A text that is short enough to be sent as an error."""
-    return str(text).encode()[:LONGEST_TEXT].decode(errors="ignore")
+    """A text that can be sent as an error, whatever it is of."""
+    try:
+        said = str(text)
+    except Exception:
+        said = f"a {type(text).__name__}"
+    return said.encode(errors="replace")[:LONGEST_TEXT].decode(errors="ignore")
+
+
+def described(why: BaseException) -> str:
+    """What was raised, with its kind."""
+    return short(f"{type(why).__name__}: {short(why)}")
+
+
+@dataclass(frozen=True)
+class _Said:
+    """Whatever it says can be sent."""
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, short(getattr(self, field.name)))
 
 
 @dataclass(frozen=True)
@@ -34,21 +52,21 @@ class Killed:
 
 
 @dataclass(frozen=True)
-class Panicked:
+class Panicked(_Said):
     """It panicked, or its handler raised, with this message."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Failed:
+class Failed(_Said):
     """It failed, with this error."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Linked:
+class Linked(_Said):
     """It was linked to this actor, which ended for this reason."""
 
     actor: str
@@ -61,7 +79,7 @@ class NoSuchActor:
 
 
 @dataclass(frozen=True)
-class Disconnected:
+class Disconnected(_Said):
     """It lives elsewhere, and cannot be reached, for this reason."""
 
     text: str
@@ -81,8 +99,8 @@ class _WithText(TidingsError):
     __match_args__ = ("text",)
 
     def __init__(self, text: str = "") -> None:
-        super().__init__(text)
-        self.text = text
+        self.text = short(text)
+        super().__init__(self.text)
 
 
 class _WithEnd(TidingsError):

@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any
 
 from . import errors
-from .codec import Codec, Reader
+from .codec import Codec, Ok, Reader
 from .trace import Trace
 
 MAGIC = b"tidings\n"
@@ -21,6 +21,9 @@ FRAGMENT = 32 << 10
 LONGEST = FRAGMENT + (16 << 10)
 LONGEST_HELLO = 4 << 10
 MORE = 0x80
+
+# No message carries more references and replies; a trace may be there besides.
+CARRIED = 1024
 
 (
     HELLO, REFUSED, CALL, TELL, ANSWER, REST, CREDIT, NACK,
@@ -109,6 +112,20 @@ HEADERS = {
 }
 
 
+# Their strings are those of errors, which are short.
+WITH_ERRORS = frozenset([REFUSED, ANSWER, DOWN, BOUND])
+
+
+def _carried(kind: int, header: Any) -> list[Carried]:
+    """What a header says that its message carries."""
+    found: list[Carried] = []
+    if kind in (CALL, TELL):
+        found = header[-1]
+    elif kind == ANSWER and isinstance(header[1], Ok):
+        found = header[1].value
+    return found
+
+
 def frame(kind: int, header: Any, body: bytes | bytearray | memoryview = b"") -> bytes:
     """A message: one frame, or several."""
     out = bytearray()
@@ -157,8 +174,12 @@ def parse(data: bytearray, longest: int) -> tuple[int, Frame] | None:
     if codec is None:
         raise errors.LinkDown("protocol", "a frame of unknown kind")
     reader = Reader(memoryview(data)[5 : 4 + length])
+    if kind in WITH_ERRORS:
+        reader.longest_text = errors.LONGEST_TEXT
     try:
         header = codec.read(reader)
+        if len(_carried(kind, header)) > CARRIED + 1:
+            raise errors.Malformed("it carries too much")
     except errors.Malformed as why:
         raise errors.LinkDown("protocol", f"a header is malformed: {why}") from None
     return 4 + length, Frame(kind, bool(data[4] & MORE), header, reader.rest())

@@ -22,11 +22,9 @@ from typing import Any
 from . import errors, frames
 from .actor import Call, LocalTarget, Method, Reference, Reply, Request, Streaming, pull, streaming
 from .codec import Codec, Err, Ok
+from .ending import Ending, Watcher
 from .session import Peer, Queued, Session
 from .trace import Trace
-
-# No message carries more references and replies.
-CARRIED = 1024
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,9 +40,15 @@ class Exported:
     """An actor of ours that the peer refers to."""
 
     reference: Reference
+    # Hears of its end.
+    told: Watcher
     # How often its reference has been sent, and not been given up.
     sent: int = 0
     down: bool = False
+
+    def forget(self) -> None:
+        """The peer refers to it no more: it may outlive the link, and keeps nothing of it."""
+        self.reference._target.ending.unwatch(self.told)
 
 
 @dataclasses.dataclass
@@ -60,24 +64,15 @@ class Waiting:
 class RemoteTarget:
     """An actor of the peer's."""
 
-    def __init__(self, hub: Hub, number: int) -> None:
+    def __init__(self, hub: Hub, number: int, end: errors.End | None = None) -> None:
         self.hub = hub
         self.number = number
-        self.end: errors.End | None = None
-        self.watchers: list[Callable[[errors.End], None]] = []
+        self.ending = Ending(end)
 
     def request(
         self, method: Method, arguments: tuple[Any, ...], deadline: float | None, trace: Trace | None
     ) -> Call[Any] | None:
         return self.hub.request(self, method, arguments, deadline, trace)
-
-    def watch(self, told: Callable[[errors.End], None]) -> None:
-        with self.hub.lock:
-            end = self.end
-            if end is None:
-                self.watchers.append(told)
-        if end is not None:
-            told(end)
 
     def stop(self) -> None:
         raise TypeError("an actor elsewhere is stopped by what its interface has")
@@ -163,7 +158,7 @@ class Hub:
     ) -> Call[Any] | None:
         values = None if method.empty else arguments
         with self.lock:
-            while self.closing is None and to.end is None and not self.session.drains:
+            while self.closing is None and to.ending.end is None and not self.session.drains:
                 if self.session.may_send(to.number):
                     break
                 self.wait_for_room(deadline)
@@ -180,7 +175,7 @@ class Hub:
                 if method.answer is not None:
                     call = Call()
                     number = self.wait_for(Waiting(call, method.answer))
-            except errors.CallFailed:
+            except BaseException:
                 self.undo()
                 self.ring()
                 raise
@@ -211,11 +206,12 @@ class Hub:
         self.room.wait(wait)
 
     def check_alive(self, to: RemoteTarget) -> None:
-        if to.end is not None:
-            raise errors.NotExecuted(to.end)
+        end = to.ending.end
+        if end is not None:
+            raise errors.NotExecuted(end)
         if self.closing is not None or self.session.drains:
             why = self.closing or errors.LinkDown("drained")
-            raise errors.NotExecuted(errors.Disconnected(errors.short(why)))
+            raise errors.NotExecuted(errors.Disconnected(str(why)))
 
     def wait_for(self, waiting: Waiting) -> int:
         """A number for a call of ours. Its answer may be given up from here on."""
@@ -266,7 +262,6 @@ class Hub:
             if self.served.get(number) is not request:
                 # Its caller has gone, or the link.
                 return
-            del self.served[number]
             body = bytearray()
             self.carries = []
             result: Any
@@ -282,9 +277,12 @@ class Hub:
                 except errors.CallFailed as why:
                     self.undo()
                     body = bytearray()
-                    text = errors.short(why) or type(why).__name__
-                    result = Err(errors.RefusedCall(text))
+                    result = Err(errors.RefusedCall(str(why) or type(why).__name__))
+                except BaseException:
+                    self.undo()
+                    raise
             self.carries = []
+            del self.served[number]
             self.session.answer(number, result, body)
         self.ring()
 
@@ -295,7 +293,10 @@ class Hub:
             raise TypeError(f"it is no reference to a {interface}")
         target = reference._target
         if isinstance(target, RemoteTarget) and target.hub is self:
-            return self.carry(frames.Yours(target.number))
+            known = self.imports.get(target.number)
+            # One that has ended may have been given up.
+            is_there = known is not None and known.target() is target
+            return self.carry(frames.Yours(target.number) if is_there else frames.Gone())
         number = self.export(reference)
         return self.carry(frames.Gone() if number is None else frames.Mine(number))
 
@@ -330,9 +331,7 @@ class Hub:
             case frames.Yours(number) if number in self.exports:
                 return self.exports[number].reference
             case frames.Gone():
-                gone = RemoteTarget(self, -1)
-                gone.end = errors.NoSuchActor()
-                return cls(gone)
+                return cls(RemoteTarget(self, -1, errors.NoSuchActor()))
         raise errors.Malformed("no such reference")
 
     def take_reply(self, place: int, of: Codec) -> Any:
@@ -348,7 +347,7 @@ class Hub:
 
     def carry(self, carried: Any) -> int:
         self.carries.append(carried)
-        if len(self.carries) > CARRIED:
+        if len(self.carries) > frames.CARRIED:
             raise errors.Malformed("it carries too many references")
         return len(self.carries) - 1
 
@@ -373,14 +372,15 @@ class Hub:
                 return None
             known.sent += 1
             return number
-        if target.end is not None:
+        if target.ending.end is not None:
             return None
         if len(self.exports) >= self.session.limits.exports:
             raise errors.Malformed("too many actors are exported")
         number = next(self.next_export)
-        self.exports[number] = Exported(type(reference)(target), sent=1)
+        told: Watcher = lambda end: self.leave(lambda: self.export_ended(number, end))
+        self.exports[number] = Exported(type(reference)(target), told, sent=1)
         self.by_target[key] = number
-        target.watch(lambda end: self.leave(lambda: self.export_ended(number, end)))
+        target.ending.watch(told)
         return number
 
     def export_ended(self, number: int, end: errors.End) -> None:
@@ -395,6 +395,7 @@ class Hub:
             raise errors.LinkDown("protocol", "a reference is given up that was not sent")
         known.sent -= count
         if known.sent == 0:
+            known.forget()
             del self.exports[number]
             del self.by_target[(id(known.reference._target), known.reference.NAME)]
             self.session.forget(number)
@@ -403,19 +404,19 @@ class Hub:
         imported = self.imports.get(number)
         target = imported.target() if imported is not None else None
         if imported is None or target is None:
-            target = RemoteTarget(self, number)
-            target.end = self.ended.get(number)
-            imported = Imported(target)
             if len(self.imports) >= self.session.limits.exports:
-                imported.received = 1
+                self.session.release(number, 1)
                 raise errors.Malformed("too many actors are imported")
-            self.imports[number] = imported
+            target = RemoteTarget(self, number, self.ended.get(number))
+            self.imports[number] = imported = Imported(target)
         imported.received += 1
         return target
 
     def release(self, number: int, imported: Imported) -> None:
-        """The last reference to an actor of the peer's is gone here."""
-        self.session.release(number, imported.received)
+        """The last reference to an actor of the peer's is gone here, or no other will come."""
+        received, imported.received = imported.received, 0
+        if received > 0:
+            self.session.release(number, received)
         if self.imports.get(number) is imported:
             del self.imports[number]
 
@@ -426,7 +427,9 @@ class Hub:
             # Without its time limit, which is the caller's.
             known = LocalTarget(Forward(type(reference)(target)))
             self.forwards[id(target)] = known
-            target.watch(known.stop)
+            stop = known.stopper()
+            target.ending.watch(stop)
+            known.ending.watch(lambda _: target.ending.unwatch(stop))
         return known
 
     def serve(self, number: int, until: int) -> Request | None:
@@ -447,7 +450,7 @@ class Hub:
 
     def close(self, why: errors.LinkDown) -> None:
         """The link has ended: whoever waits for something of it hears why."""
-        end = errors.Disconnected(errors.short(why))
+        end = errors.Disconnected(str(why))
         for waiting in self.calls.values():
             queued = waiting.queued
             # What has not begun to be written cannot have been executed.
@@ -457,18 +460,17 @@ class Hub:
             target = known.target()
             if target is not None:
                 self.target_ended(target, end)
+        for exported in self.exports.values():
+            exported.forget()
         for _, done in self.binds.values():
             self.tell_later.append(partial(done.set_exception, why))
         for request in self.served.values():
             request.gone = True
-        for table in (self.calls, self.imports, self.binds, self.served, self.exports):
+        for table in (self.calls, self.imports, self.binds, self.served, self.exports, self.by_target):
             table.clear()
         self.letters.clear()
         self.tell_later.append(lambda: self.up.settle(why))
         self.tell_later.append(lambda: self.down.settle(None))
 
     def target_ended(self, target: RemoteTarget, end: errors.End) -> None:
-        if target.end is None:
-            target.end = end
-            watchers, target.watchers = target.watchers, []
-            self.tell_later.extend(partial(told, end) for told in watchers)
+        self.tell_later.extend(target.ending.finish(end))

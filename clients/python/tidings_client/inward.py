@@ -147,7 +147,8 @@ class Inward(Hub):
         # It comes twice: no reference to the actor is on its way after the second.
         if number in self.ended:
             del self.ended[number]
-            self.imports.pop(number, None)
+            if number in self.imports:
+                self.release(number, self.imports[number])
             return
         if len(self.ended) >= self.session.limits.exports:
             raise errors.LinkDown("protocol", "too many actors end")
@@ -195,5 +196,9 @@ class Inward(Hub):
             why = outcome.error
             self.tell_later.append(lambda: done.set_exception(why))
         else:
-            reference = interface(self.import_(outcome.value))
-            self.tell_later.append(lambda: done.set_result(reference))
+            try:
+                reference = interface(self.import_(outcome.value))
+            except errors.Malformed:
+                self.tell_later.append(lambda: done.set_exception(errors.TooMany()))
+            else:
+                self.tell_later.append(lambda: done.set_result(reference))

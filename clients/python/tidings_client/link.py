@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from concurrent.futures import Future
+from concurrent import futures
 from types import TracebackType
 from typing import TypeVar
 
@@ -27,11 +27,12 @@ R = TypeVar("R", bound=Reference)
 
 
 class Link:
-    """A connection to another node; `connect` makes one. As a context it is drained at the end."""
+    """A connection to another node; `connect` makes one, or `over` a connected socket of the caller's,
+    whose peer may only be one of the expected. As a context it is drained at the end."""
 
     def __init__(
         self,
-        stream: Stream,
+        sock: socket.socket,
         *,
         node: str = "",
         cluster: str = "",
@@ -44,7 +45,7 @@ class Link:
         named = {name: it if isinstance(it, Export) else Export(it) for name, it in names}
         self._hub = Inward(session, named, self._ring)
         self._session = session
-        self._stream = stream
+        self._stream = Stream(sock)
         self._writing = memoryview(b"")
         self._can_write = True
         self._bell, self._ear = socket.socketpair()
@@ -71,14 +72,14 @@ class Link:
 
     def get(self, interface: type[R], name: str, token: bytes = b"") -> R:
         """The actor that the peer exports under a name; `NotBound` or `LinkDown` if there is none."""
-        done: Future[R] = Future()
+        done: futures.Future[R] = futures.Future()
         methods = [(m.wire_name, m.number) for m in interface.METHODS.values()]
         with self._hub.lock:
             if self._hub.closing is not None:
                 raise self._hub.closing
             number = next(self._hub.next_bind)
-            self._hub.binds[number] = (interface, done)
             self._session.bind(number, name, token, interface.NAME, methods)
+            self._hub.binds[number] = (interface, done)
         self._ring()
         return done.result()
 
@@ -93,7 +94,8 @@ class Link:
         with self._hub.lock:
             self._session.drain()
         self._ring()
-        with contextlib.suppress(TimeoutError):
+        # Of the same name as the builtin in 3.10, and another.
+        with contextlib.suppress(futures.TimeoutError):
             self._hub.down.result(timeout)
             return True
         return False
@@ -109,9 +111,11 @@ class Link:
     def __exit__(
         self, kind: type[BaseException] | None, why: BaseException | None, _: TracebackType | None
     ) -> None:
-        if kind is None:
-            self.drain(self._session.limits.handshake)
-        self.close()
+        try:
+            if kind is None:
+                self.drain(self._session.limits.handshake)
+        finally:
+            self.close()
 
     def __repr__(self) -> str:
         peer = self._session.peer
@@ -151,7 +155,7 @@ class Link:
             except OSError as end:
                 closed = isinstance(end, ConnectionError)
                 why = errors.LinkDown("closed") if closed else errors.LinkDown("io", str(end))
-            except Exception:
+            except BaseException:
                 _log.exception("a fault of this package ends %r", self)
                 why = errors.LinkDown("dropped", "by a fault on this side")
         self._end(why)
@@ -234,7 +238,8 @@ class Link:
             self._can_write = self._can_write and why.kind == "refused"
             with contextlib.suppress(OSError):
                 self._write(time.monotonic())
-            self._stream.close()
+            # What a network held up would be done when nobody knows of it.
+            self._stream.close(give_up=why.kind in ("dropped", "silent", "slow-peer"))
             self._bell.close()
             self._ear.close()
             hub.close(why)

@@ -234,7 +234,7 @@ class Session:
         # The names that the peer may have; any if there are none.
         self.expect = expect
         self.peer: Peer | None = None
-        self.begun = self.heard = self.ask = now
+        self.heard = self.ask = now
         self.clock = Clock(now)
         # What belongs to requests, and waits until it is known that the peer still does.
         self.held: deque[Frame] = deque()
@@ -309,15 +309,17 @@ class Session:
         carried: list[Any],
         body: bytearray,
     ) -> Queued:
+        until = self.clock.until(deadline)
+        queued = self._send(frames.CALL, (call, target, method, until, carried), body, 2)
         self.stats["calls_out"] += 1
         self._purse.spend(target, len(body))
-        until = self.clock.until(deadline)
-        return self._send(frames.CALL, (call, target, method, until, carried), body, 2)
+        return queued
 
     def tell(self, target: int, method: bytes, carried: list[Any], body: bytearray) -> Queued:
+        queued = self._send(frames.TELL, (target, method, carried), body, 2)
         self.stats["tells_out"] += 1
         self._purse.spend(target, len(body))
-        return self._send(frames.TELL, (target, method, carried), body, 2)
+        return queued
 
     def answer(self, call: int, outcome: Any, body: bytes | bytearray = b"") -> None:
         self.served.discard(call)
@@ -450,7 +452,8 @@ class Session:
             case frames.PING:
                 self.pong(frame.header, now)
             case frames.PONG:
-                self.clock.answer(*frame.header, now)
+                asked, there = frame.header
+                self.clock.answer(asked, there, now)
             case frames.BYE:
                 self.peer_drains = True
             case frames.REFUSED:
@@ -514,7 +517,7 @@ class Session:
         """Looks at the time; gives when it is to be looked at again."""
         limits = self.limits
         if self.peer is None:
-            due = self.begun + limits.handshake
+            due = self.clock.begun + limits.handshake
             if now >= due:
                 raise errors.LinkDown("handshake")
             return due

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import Union
 
+from . import naming
+
 WORDS = frozenset(
     ["()", "bool", "str", "char", "f32", "f64"]
     + [sign + str(bits) for sign in "ui" for bits in (8, 16, 32, 64, 128)]
@@ -59,6 +61,12 @@ class Fields:
 
     items: tuple[tuple[str, Shape], ...]
     named: bool
+
+    def attributes(self) -> list[str]:
+        """What they are called in Python."""
+        if self.named:
+            return naming.all_fitting([name for name, _ in self.items])
+        return [f"field_{name}" for name, _ in self.items]
 
 
 @dataclass(frozen=True)
@@ -222,6 +230,9 @@ class Parser:
         if self.peek() == "(":
             items = self.items()
             return Fields(tuple((str(n), item) for n, item in enumerate(items)), named=False)
+        if self.peek() == "()":
+            self.take()
+            return NOTHING
         if self.peek() != "{":
             return NOTHING
         self.take()

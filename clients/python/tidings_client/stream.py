@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import ssl
+import struct
+import sys
 from typing import Any
 
 CHUNK = 64 << 10
+# On, and no time at all.
+NO_LINGER = struct.pack("HH" if sys.platform == "win32" else "ii", 1, 0)
 
 
 class Stream:
@@ -39,7 +44,12 @@ class Stream:
         except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
             return 0
 
-    def close(self) -> None:
+    def close(self, *, give_up: bool = False) -> None:
+        """Closes it. Who gives it up takes back what has not arrived, if it can be done: TCP has a reset."""
+        if give_up and self._socket.family != getattr(socket, "AF_UNIX", None):
+            # One that is broken gives it up by itself.
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self._socket.close()
 
 

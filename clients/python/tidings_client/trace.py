@@ -16,6 +16,10 @@ class Trace:
     parent: bytes
     flags: int = 1
 
+    def __post_init__(self) -> None:
+        if (len(self.id), len(self.parent)) != (16, 8) or not 0 <= self.flags < 256:
+            raise ValueError(f"no place in a trace: {self!r}")
+
     @classmethod
     def parse(cls, traceparent: str) -> Trace:
         """What the header `traceparent` says; `ValueError` if it is none."""

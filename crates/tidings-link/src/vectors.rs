@@ -3,6 +3,8 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tidings-link vectors` writes it anew; look at the difference.
 
+use std::time::Duration;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidings::remote::{Carried, Schema, encode};
@@ -343,6 +345,11 @@ fn bodies() -> Vec<Value> {
         Node(Vec<Self>, Point),
         Named { name: String },
     }
+    #[derive(Serialize, tidings::Schema)]
+    enum Kind {
+        Tea,
+        Cake,
+    }
     fn one<T: Serialize + Schema>(value: &T) -> Value {
         json!({
             "shape": tidings::remote::Describe::text::<T>(),
@@ -383,7 +390,10 @@ fn bodies() -> Vec<Value> {
             ],
             point(),
         )),
-        one(&std::time::Duration::new(2, 500)),
+        one(&Duration::new(2, 500)),
+        // What has been begun stands as its name.
+        one(&(Kind::Cake, Kind::Tea)),
+        one(&(Duration::new(2, 500), Duration::from_secs(3))),
     ]
 }
 

@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tidings::actor::{self, Mailbox, Reply, Streaming};
@@ -35,10 +36,7 @@ enum Kind {
 enum News {
     Opened,
     Sold(Item, u32),
-    Left {
-        who: String,
-        after: std::time::Duration,
-    },
+    Left { who: String, after: Duration },
     Both(Vec<Self>),
 }
 
@@ -52,6 +50,9 @@ struct All {
     result: Result<Item, String>,
     nothing: (),
 }
+
+/// Types that stand twice in a shape.
+type Swapped = ((Duration, Duration), (Kind, Kind));
 
 /// A reply that is no last argument.
 #[derive(Serialize, Deserialize, Schema)]
@@ -73,6 +74,7 @@ trait Shop {
     async fn add(&mut self, n: i64);
     async fn sum(&self) -> i64;
     async fn all(&self, all: All) -> All;
+    async fn swap(&self, kinds: (Kind, Kind), from: Duration, to: Duration) -> Swapped;
     async fn bytes(&self, bytes: Vec<u8>) -> Vec<u8>;
     async fn check(&self, good: bool) -> Result<u32, String>;
     async fn join(&mut self, listener: EarRef) -> ShopRef;
@@ -113,6 +115,9 @@ impl Shop for Counter {
     async fn all(&self, all: All) -> All {
         all
     }
+    async fn swap(&self, kinds: (Kind, Kind), from: Duration, to: Duration) -> Swapped {
+        ((to, from), (kinds.1, kinds.0))
+    }
     async fn bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
         bytes
     }
@@ -140,7 +145,7 @@ impl Shop for Counter {
         listener.ask(n).await.unwrap() + 1
     }
     async fn gives_up(&mut self, listener: EarRef) -> bool {
-        let short = std::time::Duration::from_millis(10);
+        let short = Duration::from_millis(10);
         listener.hang().timeout(short).await.is_err()
     }
     async fn hang(&mut self, reply: Reply<u32>) {
@@ -268,7 +273,7 @@ async fn speak(server: &Server) {
                     Ok(21) => News::Opened,
                     other => News::Left {
                         who: format!("{other:?}"),
-                        after: std::time::Duration::ZERO,
+                        after: Duration::ZERO,
                     },
                 };
                 let _ = ear.heard(news).await;

@@ -428,6 +428,10 @@ mod tests {
             (Describe::text::<Result<u8, ()>>(), "Result<u8|()>"),
             (Describe::text::<Recipient<Ear>>(), "@Ear"),
             (Describe::text::<Reply<bool>>(), "!bool"),
+            (
+                Describe::text::<(Duration, Duration)>(),
+                "(Duration{secs:u64,nanos:u32},Duration)",
+            ),
         ];
         for (shape, right) in shapes {
             assert_eq!(shape, right);

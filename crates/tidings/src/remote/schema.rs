@@ -142,9 +142,14 @@ words!(
     () => "()", bool => "bool", char => "char", String => "str", Box<str> => "str", Arc<str> => "str",
     u8 => "u8", u16 => "u16", u32 => "u32", u64 => "u64", u128 => "u128", usize => "u64",
     i8 => "i8", i16 => "i16", i32 => "i32", i64 => "i64", i128 => "i128", isize => "i64",
-    f32 => "f32", f64 => "f64", Duration => "Duration{secs:u64,nanos:u32}",
-    Cow<'static, str> => "str", Bytes => "[u8]",
+    f32 => "f32", f64 => "f64", Cow<'static, str> => "str", Bytes => "[u8]",
 );
+
+impl Schema for Duration {
+    fn describe(to: &mut Describe) {
+        to.named::<Self>("Duration", |to| to.word("{secs:u64,nanos:u32}"));
+    }
+}
 
 macro_rules! around {
     ($($type:ty [$($bound:tt)*] => $open:literal $close:literal),* $(,)?) => {$(
