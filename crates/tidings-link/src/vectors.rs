@@ -350,6 +350,14 @@ fn bodies() -> Vec<Value> {
             "bytes": hex(&body(value)),
         })
     }
+    #[derive(Serialize, tidings::Schema)]
+    struct Pair<T> {
+        a: T,
+    }
+    #[derive(Serialize, tidings::Schema)]
+    struct Duration {
+        n: u8,
+    }
     let point = || Point {
         x: -3,
         y: Some(0.5),
@@ -384,6 +392,17 @@ fn bodies() -> Vec<Value> {
             point(),
         )),
         one(&std::time::Duration::new(2, 500)),
+        one(&(
+            Pair { a: 10_u32 },
+            Pair { a: 5_i32 },
+            Pair { a: 10_u32 },
+            Pair { a: 5_i32 },
+        )),
+        one(&(
+            std::time::Duration::new(2, 500),
+            Duration { n: 7 },
+            Duration { n: 8 },
+        )),
     ]
 }
 
@@ -442,6 +461,8 @@ fn methods() -> Vec<Value> {
         "Room.join(@Listener)->@Room",
         "Room.later([Ask{n:u32,reply:!u32}])",
         "Room.lines(*str)->*str",
+        "Room.maybe(?!u32,!u32?,?!u32?,??!u32)->?*str",
+        "Room.pairs(Pair{a:u32},Pair#2{a:i32},Pair,Pair#2)->Pair{a:i32}",
         "Streaming.next(u32)->[T]",
     ];
     let number = |shape| json!({ "shape": shape, "number": format!("{:08x}", number(shape)) });
