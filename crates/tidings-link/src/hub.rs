@@ -11,13 +11,12 @@ use std::task::Waker;
 
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malformed, Pending};
-use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first};
+use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first, refused};
 use tidings::time::Instant;
 
 use crate::aside::{Aside, Thing};
 use crate::credit::May;
 use crate::exports::Exports;
-use crate::failure::refused;
 use crate::frame::{CARRIED, Failure};
 use crate::limits::Broken;
 use crate::numbers::ByNumber;
@@ -515,6 +514,10 @@ impl Port for Hub {
     fn undo(&mut self) {
         self.session.stats_mut().unsendable += 1;
         self.take_back();
+    }
+
+    fn largest(&self) -> usize {
+        self.session.largest().unwrap_or(0)
     }
 
     fn format(&self) -> Format {

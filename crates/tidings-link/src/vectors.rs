@@ -3,8 +3,6 @@
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p tidings-link vectors` writes it anew; look at the difference.
 
-use std::time::Duration;
-
 use serde::Serialize;
 use serde_json::{Value, json};
 use tidings::remote::{Carried, Schema, encode};
@@ -357,6 +355,14 @@ fn bodies() -> Vec<Value> {
             "bytes": hex(&body(value)),
         })
     }
+    #[derive(Serialize, tidings::Schema)]
+    struct Pair<T> {
+        a: T,
+    }
+    #[derive(Serialize, tidings::Schema)]
+    struct Duration {
+        n: u8,
+    }
     let point = || Point {
         x: -3,
         y: Some(0.5),
@@ -390,10 +396,24 @@ fn bodies() -> Vec<Value> {
             ],
             point(),
         )),
-        one(&Duration::new(2, 500)),
+        one(&std::time::Duration::new(2, 500)),
         // What has been begun stands as its name.
         one(&(Kind::Cake, Kind::Tea)),
-        one(&(Duration::new(2, 500), Duration::from_secs(3))),
+        one(&(
+            std::time::Duration::new(2, 500),
+            std::time::Duration::from_secs(3),
+        )),
+        one(&(
+            Pair { a: 10_u32 },
+            Pair { a: 5_i32 },
+            Pair { a: 10_u32 },
+            Pair { a: 5_i32 },
+        )),
+        one(&(
+            std::time::Duration::new(2, 500),
+            Duration { n: 7 },
+            Duration { n: 8 },
+        )),
     ]
 }
 
@@ -452,6 +472,8 @@ fn methods() -> Vec<Value> {
         "Room.join(@Listener)->@Room",
         "Room.later([Ask{n:u32,reply:!u32}])",
         "Room.lines(*str)->*str",
+        "Room.maybe(?!u32,!u32?,?!u32?,??!u32)->?*str",
+        "Room.pairs(Pair{a:u32},Pair#2{a:i32},Pair,Pair#2)->Pair{a:i32}",
         "Streaming.next(u32)->[T]",
     ];
     let number = |shape| json!({ "shape": shape, "number": format!("{:08x}", number(shape)) });
