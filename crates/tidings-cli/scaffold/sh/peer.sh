@@ -44,8 +44,14 @@ for argument; do
     if [ "$previous" = --system ]; then system=$argument; fi
     previous=$argument
 done
-before=$(now)
-step=$(($(now) - before))
+# The smallest step of a few: on a busy machine some take longer.
+step= tries=0
+while [ "$tries" -lt 5 ]; do
+    before=$(now)
+    passed=$(($(now) - before))
+    if [ -z "$step" ] || [ "$passed" -lt "$step" ]; then step=$passed; fi
+    tries=$((tries + 1))
+done
 printf '{"arena":1,"t":"hello","system":"%s","peer":"@ID@","version":"POSIX","runtime":"sh","flags":"",' "$system"
 printf '"threads":1,"pid":%s,"clock_ns":%s,"caps":[],"cells":["counter/send"]}\n' "$$" "$step"
 

@@ -85,7 +85,12 @@ pub(crate) fn options(args: &RunArgs) -> Result<Options, Stop> {
     };
     Ok(Options {
         settings: Settings {
-            sample: Duration::from_millis(if standard { 200 } else { 50 }),
+            // Nobody looks at the figures of smoke: its samples need only be there.
+            sample: Duration::from_millis(match args.profile {
+                Profile::Smoke => 5,
+                Profile::Quick => 50,
+                Profile::Standard => 200,
+            }),
             target_ci: args.target_ci.unwrap_or(if standard { 0.03 } else { 0.10 }),
             min_rounds,
             max_rounds,

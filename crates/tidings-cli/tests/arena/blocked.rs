@@ -62,14 +62,10 @@ fn a_blocked_system_is_a_row_of_the_list_and_of_the_record() {
             "counter=1000",
             "--max-rounds",
             "1",
+            "--profile",
+            "smoke",
         ];
-        let all = [
-            "run",
-            "pingpong,counter,skynet@honest,hopper*,mail*",
-            "--vs",
-            "honest",
-            "--json",
-        ];
+        let all = ["run", "@honest,hopper*,mail*", "--vs", "honest", "--json"];
         let called = stage.call(&[&all[..], &quick[..]].concat());
         assert_eq!(called.code, 0, "{}", called.stderr);
         let run = called.json();
@@ -112,7 +108,7 @@ fn a_blocked_system_is_a_row_of_the_list_and_of_the_record() {
             "{}",
             called.stdout
         );
-        let called = stage.call(&["smoke"]);
+        let called = stage.call(&["smoke", "@honest,hopper*,mail*"]);
         assert!(
             called.stdout.contains("absent 5 cells of systems"),
             "{}",

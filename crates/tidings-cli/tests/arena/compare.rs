@@ -1,35 +1,11 @@
-//! `compare`, `baseline`, `history` and `clean`, on peers whose figures are the same on every machine.
+//! `compare`, `baseline`, `history` and `clean`, on peers whose figures are the same on every machine, and on a saved run.
 
 use std::fs;
 
 use serde_json::Value;
 
+use crate::invented;
 use crate::stage::{Called, Stage};
-
-fn run(stage: &Stage, more: &[&str]) -> Called {
-    let args = [
-        "run",
-        "@a,b",
-        "--vs",
-        "a",
-        "--size",
-        "pingpong=1000",
-        "--size",
-        "counter=1000",
-    ];
-    let rounds = [
-        "--min-rounds",
-        "7",
-        "--max-rounds",
-        "7",
-        "--threads",
-        "2",
-        "-q",
-    ];
-    let called = stage.call(&[&args[..], &rounds[..], more].concat());
-    assert_eq!(called.code, 0, "{}", called.stderr);
-    called
-}
 
 fn call(stage: &Stage, args: &[&str]) -> Called {
     Called::from(stage.command(args).output().expect("started"))
@@ -43,24 +19,25 @@ fn outcome<'a>(comparison: &'a Value, system: &str, workload: &str) -> &'a Value
     &cell.unwrap_or_else(|| panic!("no {workload}@{system}"))["outcome"]
 }
 
-/// Two runs: `b` is slower by a half in counter the second time and its manifest the same.
-fn two_runs(name: &str) -> Stage {
-    let stage = Stage::new(name);
-    let cells = ["pingpong/tell", "counter/send"];
-    stage.peer_with("a", &["--mode", "jitter", "--seed", "7"], &cells);
-    // How fast it is stands outside of its folder, so that it is the same peer for the harness.
-    let speed = stage.root.join("speed");
-    fs::write(&speed, "100").expect("written");
-    let speed = speed.to_str().expect("UTF-8").to_owned();
-    stage.peer_with("b", &["--mode", "jitter", "--ns-file", &speed], &cells);
-    run(&stage, &[]);
-    stage
-}
-
 #[test]
 fn a_slower_cell_is_found_and_can_fail_a_script() {
     crate::steady(|| {
-        let stage = two_runs("compare");
+        let stage = Stage::new("compare");
+        let cells = ["pingpong/tell", "counter/send"];
+        stage.peer_with("a", &["--mode", "jitter", "--seed", "7"], &cells);
+        // How fast it is stands outside of its folder, so that it is the same peer for the harness.
+        let speed = stage.root.join("speed");
+        fs::write(&speed, "100").expect("written");
+        let speed = speed.to_str().expect("UTF-8");
+        stage.peer_with("b", &["--mode", "jitter", "--ns-file", speed], &cells);
+        let run = |more: &[&str]| {
+            let head = ["run", "@a,b", "--vs", "a", "--profile", "smoke", "-q"];
+            let rounds = ["--min-rounds", "7", "--threads", "2"];
+            let called = stage.call(&[&head[..], &rounds, more].concat());
+            assert_eq!(called.code, 0, "{}", called.stderr);
+            called
+        };
+        run(&[]);
         let first = stage.saved();
         let first = first
             .file_name()
@@ -71,8 +48,8 @@ fn a_slower_cell_is_found_and_can_fail_a_script() {
         assert_eq!(call(&stage, &["compare"]).code, 5, "only one run");
         let saved = call(&stage, &["baseline", "save", "good"]);
         assert_eq!(saved.code, 0, "{}", saved.stderr);
-        fs::write(stage.root.join("speed"), "150").expect("written");
-        let told = run(&stage, &["--baseline", "good"]);
+        fs::write(speed, "150").expect("written");
+        let told = run(&["--baseline", "good"]);
         assert!(
             told.stdout.contains("compare · A is run"),
             "{}",
@@ -140,130 +117,114 @@ fn a_slower_cell_is_found_and_can_fail_a_script() {
 
 #[test]
 fn other_machines_and_other_peers_are_not_compared() {
-    crate::steady(|| {
-        let stage = two_runs("compare-other");
-        let saved = stage.saved();
-        let text = fs::read_to_string(saved.join("run.json")).expect("saved");
-        let elsewhere = stage.root.join("elsewhere");
-        fs::create_dir_all(&elsewhere).expect("made");
-        let mut run: Value = serde_json::from_str(&text).expect("JSON");
-        run["env"]["cpu"] = "Another CPU".into();
-        fs::write(elsewhere.join("run.json"), run.to_string()).expect("written");
-        let elsewhere = elsewhere.to_str().expect("UTF-8");
-        let called = call(&stage, &["compare", elsewhere]);
-        assert_eq!(called.code, 2);
-        assert!(called.stderr.contains("Another CPU"), "{}", called.stderr);
-        let called = call(&stage, &["compare", elsewhere, "--force", "--json"]);
-        assert_eq!(called.code, 0, "{}", called.stderr);
-        let comparison = called.json();
-        let cells = comparison["cells"].as_array().expect("cells");
-        assert!(
-            cells.iter().all(|c| c["system"] == "b"),
-            "the reference has no ratio to itself"
-        );
-        assert_eq!(cells.len(), 2);
+    let stage = Stage::new("compare-other");
+    invented::save(&stage, "now", |_| ());
+    let elsewhere = |change: &dyn Fn(&mut Value)| {
+        let mut run = invented::run();
+        change(&mut run);
+        invented::write(&stage.root.join("elsewhere"), &run)
+    };
+    let folder = elsewhere(&|run| run["env"]["cpu"] = "Another CPU".into());
+    let called = call(&stage, &["compare", &folder]);
+    assert_eq!(called.code, 2);
+    assert!(called.stderr.contains("Another CPU"), "{}", called.stderr);
+    let called = call(&stage, &["compare", &folder, "--force", "--json"]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let comparison = called.json();
+    let cells = comparison["cells"].as_array().expect("cells");
+    assert!(
+        cells.iter().all(|c| c["system"] != "tidings"),
+        "the reference has no ratio to itself"
+    );
+    assert!(cells.len() > 10, "{comparison}");
 
-        let mut run: Value = serde_json::from_str(&text).expect("JSON");
+    let folder = elsewhere(&|run| {
         for cell in run["cells"].as_array_mut().expect("cells") {
             cell["build_hash"] = "another".into();
         }
-        fs::write(
-            std::path::Path::new(elsewhere).join("run.json"),
-            run.to_string(),
-        )
-        .expect("written");
-        let comparison = call(&stage, &["compare", elsewhere, "--json"]).json();
-        assert_eq!(*outcome(&comparison, "b", "counter"), "not-compared");
     });
+    let comparison = call(&stage, &["compare", &folder, "--json"]).json();
+    assert_eq!(*outcome(&comparison, "go", "counter"), "not-compared");
+    assert_eq!(*outcome(&comparison, "tidings", "counter"), "same");
 }
 
 #[test]
 fn in_units_of_a_cell_only_what_is_grossly_slower_or_gone_fails_on_any_machine() {
-    crate::steady(|| {
-        let stage = two_runs("compare-to");
-        let text = fs::read_to_string(stage.saved().join("run.json")).expect("saved");
-        let mut run_json: Value = serde_json::from_str(&text).expect("JSON");
-        run_json["env"]["cpu"] = "Another CPU".into();
-        let kept = |name: &str, run: &Value| {
-            let folder = stage.root.join(name);
-            fs::create_dir_all(&folder).expect("made");
-            let path = folder.join("run.json");
-            fs::write(&path, run.to_string()).expect("written");
-            path.to_str().expect("UTF-8").to_owned()
-        };
-        let elsewhere = kept("elsewhere", &run_json);
-        let to = |baseline: &str, unit: &str| {
-            let args = ["--to", unit, "--threshold", "300%", "--fail-on", "regress"];
-            call(&stage, &[&["compare", baseline], &args[..]].concat())
-        };
-        for (speed, code) in [("150", 0), ("900", 4)] {
-            fs::write(stage.root.join("speed"), speed).expect("written");
-            run(&stage, &[]);
-            let called = to(&elsewhere, "pingpong/tell@a");
-            assert_eq!(called.code, code, "{speed}: {}", called.stdout);
-            let slower = called.stdout.contains("slower       counter/send@b");
-            assert_eq!(slower, code == 4, "{speed}: {}", called.stdout);
-            assert!(
-                called
-                    .stdout
-                    .contains("in units of that of pingpong/tell@a")
-            );
-        }
-        // Had all become slower, so had the machine.
-        let called = to(&elsewhere, "pingpong/tell@b");
-        assert!(!called.stdout.contains("slower       counter/send@b"));
-
-        fs::write(stage.root.join("speed"), "100").expect("written");
-        run(&stage, &[]);
-        assert_eq!(to(&elsewhere, "pingpong/tell@a").code, 0);
-        for cell in run_json["cells"].as_array_mut().expect("cells") {
-            if cell["workload"] == "counter" && cell["system"] == "b" {
-                cell["variant"] = "give".into();
+    let stage = Stage::new("compare-to");
+    let mut before = invented::run();
+    before["env"]["cpu"] = "Another CPU".into();
+    let elsewhere = invented::write(&stage.root.join("elsewhere"), &before);
+    let to = |baseline: &str, unit: &str| {
+        let args = ["--to", unit, "--threshold", "300%", "--fail-on", "regress"];
+        call(&stage, &[&["compare", baseline], &args[..]].concat())
+    };
+    let slower = |called: &Called| called.stdout.contains("slower       counter/send@go");
+    for (id, factor, code) in [("1", 1.5, 0), ("2", 9.0, 4)] {
+        invented::save(&stage, id, |cell| {
+            if cell["system"] == "go" {
+                invented::stretch(cell, factor);
             }
+        });
+        let called = to(&elsewhere, "skynet/tree-ch@tidings");
+        assert_eq!(called.code, code, "{factor}: {}", called.stdout);
+        assert_eq!(slower(&called), code == 4, "{factor}: {}", called.stdout);
+        let units = "in units of that of skynet/tree-ch@tidings";
+        assert!(called.stdout.contains(units), "{}", called.stdout);
+    }
+    // Had all become slower, so had the machine.
+    assert!(!slower(&to(&elsewhere, "skynet/tree-ch@go")));
+
+    invented::save(&stage, "3", |_| ());
+    assert_eq!(to(&elsewhere, "skynet/tree-ch@tidings").code, 0);
+    for cell in before["cells"].as_array_mut().expect("cells") {
+        if cell["workload"] == "counter" && cell["system"] == "go" {
+            cell["variant"] = "bounded-1024".into();
         }
-        let called = to(&kept("gone", &run_json), "pingpong/tell@a");
-        assert_eq!(called.code, 4, "{}", called.stdout);
-        assert!(called.stdout.contains("fails        counter/give@b"));
-        assert!(called.stdout.contains("not in this run"));
-        let called = to(&elsewhere, "floor/atomic@hardware");
-        assert_eq!(called.code, 5);
-        assert!(called.stderr.contains("no figure of floor/atomic@hardware"));
-    });
+    }
+    let gone = invented::write(&stage.root.join("gone"), &before);
+    let called = to(&gone, "skynet/tree-ch@tidings");
+    assert_eq!(called.code, 4, "{}", called.stdout);
+    let fails = "fails        counter/bounded-1024@go";
+    assert!(called.stdout.contains(fails), "{}", called.stdout);
+    assert!(called.stdout.contains("not in this run"));
+    let called = to(&elsewhere, "floor/atomic@hardware");
+    assert_eq!(called.code, 5);
+    let none = "no figure of floor/atomic@hardware";
+    assert!(called.stderr.contains(none), "{}", called.stderr);
 }
 
 #[test]
 fn baselines_are_kept_and_runs_and_builds_removed() {
-    crate::steady(|| {
-        let stage = two_runs("baseline");
-        assert_eq!(call(&stage, &["baseline", "save", "one"]).code, 0);
-        for (args, why) in [
-            (&["baseline", "save", "one"][..], "already"),
-            (&["baseline", "save", "../x"], "no name for a baseline"),
-            (
-                &["baseline", "rm", "two"],
-                "no baseline \"two\"; there are: one",
-            ),
-            (&["run", "--baseline", "two"], "no baseline \"two\""),
-            (&["clean"], "--peers, --runs"),
-            (&["clean", "--runs"], "pass --yes"),
-        ] {
-            let called = call(&stage, args);
-            assert_eq!(called.code, 2, "{args:?}");
-            assert!(called.stderr.contains(why), "{args:?}: {}", called.stderr);
-        }
-        let called = call(
-            &stage,
-            &["clean", "--runs", "--peers", "--yes", "--dry-run"],
-        );
-        assert!(called.stdout.contains("1 saved runs"), "{}", called.stdout);
-        assert_eq!(stage.runs().len(), 1);
-        let called = call(&stage, &["clean", "--runs", "--peers", "--yes"]);
-        assert_eq!(called.code, 0, "{}", called.stderr);
-        assert!(stage.runs().is_empty());
-        let listed = call(&stage, &["baseline", "list"]);
-        assert!(listed.stdout.starts_with("one "), "{}", listed.stdout);
-        assert_eq!(call(&stage, &["compare", "one", "one"]).code, 0);
-        assert_eq!(call(&stage, &["baseline", "rm", "one"]).code, 0);
-        assert_eq!(call(&stage, &["history"]).code, 5);
-    });
+    let stage = Stage::new("baseline");
+    invented::save(&stage, "now", |_| ());
+    assert_eq!(call(&stage, &["baseline", "save", "one"]).code, 0);
+    for (args, why) in [
+        (&["baseline", "save", "one"][..], "already"),
+        (&["baseline", "save", "../x"], "no name for a baseline"),
+        (
+            &["baseline", "rm", "two"],
+            "no baseline \"two\"; there are: one",
+        ),
+        (&["run", "--baseline", "two"], "no baseline \"two\""),
+        (&["clean"], "--peers, --runs"),
+        (&["clean", "--runs"], "pass --yes"),
+    ] {
+        let called = call(&stage, args);
+        assert_eq!(called.code, 2, "{args:?}");
+        assert!(called.stderr.contains(why), "{args:?}: {}", called.stderr);
+    }
+    let called = call(
+        &stage,
+        &["clean", "--runs", "--peers", "--yes", "--dry-run"],
+    );
+    assert!(called.stdout.contains("1 saved runs"), "{}", called.stdout);
+    assert_eq!(stage.runs().len(), 1);
+    let called = call(&stage, &["clean", "--runs", "--peers", "--yes"]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    assert!(stage.runs().is_empty());
+    let listed = call(&stage, &["baseline", "list"]);
+    assert!(listed.stdout.starts_with("one "), "{}", listed.stdout);
+    assert_eq!(call(&stage, &["compare", "one", "one"]).code, 0);
+    assert_eq!(call(&stage, &["baseline", "rm", "one"]).code, 0);
+    assert_eq!(call(&stage, &["history"]).code, 5);
 }

@@ -6,7 +6,7 @@ use crate::stage::{Stage, cell};
 
 #[test]
 fn one_system_under_two_names_is_not_told_apart() {
-    crate::steady(|| {
+    crate::alone(|| {
         let stage = Stage::new("same");
         stage
             .peer("a", "honest", &["pingpong/tell"])
@@ -57,7 +57,9 @@ fn every_sample_is_on_disk_with_its_phase() {
             "--size",
             "skynet=100",
             "--threads",
-            "1,2",
+            "2",
+            "--profile",
+            "smoke",
             "--launches",
             "2",
             "--max-rounds",
@@ -75,12 +77,12 @@ fn every_sample_is_on_disk_with_its_phase() {
             .map(|l| serde_json::from_str(l).expect("JSON"))
             .collect();
         let count = |phase: &str| samples.iter().filter(|s| s["phase"] == phase).count();
-        // Two workloads, two thread counts, two launches, three rounds; repeats of noisy ones on top.
-        assert!(count("round") >= 24, "{}", count("round"));
+        // Two workloads, two launches, three rounds; repeats of noisy ones on top.
+        assert!(count("round") >= 12, "{}", count("round"));
         assert!(count("pilot") > 0 && count("warm") > 0 && count("elision") > 0);
         assert_eq!(count("alloc"), 0);
         let run = called.json();
-        assert_eq!(run["cells"].as_array().map(Vec::len), Some(4));
+        assert_eq!(run["cells"].as_array().map(Vec::len), Some(2));
         for cell in run["cells"].as_array().expect("cells") {
             assert_eq!(
                 (&cell["launches"], &cell["n_samples"]),

@@ -56,15 +56,17 @@ fn the_keys_of_run_json() {
     crate::steady(|| {
         let stage = Stage::new("keys");
         stage
-            .peer("a", "honest", &["pingpong/tell"])
-            .peer("b", "honest", &["pingpong/tell"]);
+            .peer("a", "exact", &["pingpong/tell"])
+            .peer("b", "exact", &["pingpong/tell"]);
         let called = stage.call(&[
             "run",
             "@a,b",
             "--vs",
             "a",
-            "--size",
-            "pingpong=1000",
+            "--profile",
+            "smoke",
+            "--min-rounds",
+            "6",
             "--threads",
             "2",
             "--json",

@@ -29,7 +29,7 @@ fn test(stage: &Stage, mode: &str, more: &[&str]) -> Called {
 fn test_cells(stage: &Stage, mode: &str, more: &[&str], cells: &str) -> Called {
     let fake = fake_peer();
     let fake = fake.to_str().expect("UTF-8");
-    let head = ["peer", "test", "--system", "mine", "--timeout", "2s"];
+    let head = ["peer", "test", "--system", "mine", "--timeout", "500ms"];
     let command = [fake, "--mode", mode, "--cells", cells];
     call(stage, &[&head[..], more, &command].concat())
 }
@@ -99,7 +99,7 @@ fn what_a_peer_does_wrong_is_the_line_that_fails() {
             ("elider", "times counter/send honestly: elided"),
             ("dawdler", "honestly: clock"),
         ] {
-            let called = test(&stage, mode, &[]);
+            let called = test_cells(&stage, mode, &[], "counter/send");
             assert_eq!(called.code, 3, "{mode}: {}", called.stdout);
             assert!(called.stdout.contains(line), "{mode}: {}", called.stdout);
         }

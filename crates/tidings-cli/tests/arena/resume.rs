@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::stage::{Called, Stage};
 
-const CELLS: &[&str] = &["pingpong/tell", "counter/send", "skynet/tree-ch"];
+const CELLS: &[&str] = &["pingpong/tell", "counter/send"];
 
 fn begin(stage: &Stage) -> std::process::Child {
     let peers = stage.root.join("peers");
@@ -17,20 +17,14 @@ fn begin(stage: &Stage) -> std::process::Child {
             "@a,b",
             "--vs",
             "a",
-            "--min-rounds",
-            "8",
+            "--profile",
+            "smoke",
             "--max-rounds",
-            "8",
+            "3",
+            "--threads",
+            "2",
+            "--peers",
         ])
-        .args([
-            "--size",
-            "pingpong=1000",
-            "--size",
-            "counter=1000",
-            "--size",
-            "skynet=1000",
-        ])
-        .args(["--budget", "0", "--threads", "2", "--peers"])
         .arg(&peers)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -71,8 +65,9 @@ fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
         stage.peer_with("a", &["--mode", "exact"], CELLS);
         stage.peer_with("b", &["--mode", "exact", "--ns", "100"], CELLS);
         let mut child = begin(&stage);
-        // The first group is done when the second has samples.
+        // The first group is done when the second has samples. Stopped, it is still going on.
         stage.wait_for("\"cell\":\"counter/send@");
+        kill("-STOP", &child);
         let busy = stage.saved();
         let busy = call(&stage, &["run", "--resume", busy.to_str().expect("UTF-8")]);
         assert_eq!(busy.code, 2);
@@ -105,8 +100,8 @@ fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
         assert_eq!(run["resumed"].as_array().map(Vec::len), Some(1));
         let cells = run["cells"].as_array().expect("cells");
         let measured: Vec<&Value> = cells.iter().filter(|c| !c["ns_per_op"].is_null()).collect();
-        assert_eq!(measured.len(), 6, "three workloads, two systems");
-        assert!(measured.iter().all(|c| c["n_samples"] == 8), "{measured:?}");
+        assert_eq!(measured.len(), 4, "two workloads, two systems");
+        assert!(measured.iter().all(|c| c["n_samples"] == 3), "{measured:?}");
         assert_eq!(
             cells[..2],
             before["cells"].as_array().expect("cells")[..],
@@ -121,11 +116,11 @@ fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
                 .filter(|l| {
                     l.contains(&of)
                         && l.contains("\"phase\":\"round\"")
-                        && l.contains("\"round\":7")
+                        && l.contains("\"round\":2")
                 })
                 .count()
         };
-        assert!(rounds("counter", "send@a") >= 1 && rounds("skynet", "tree-ch@b") >= 1);
+        assert!(rounds("counter", "send@a") >= 1 && rounds("counter", "send@b") >= 1);
         let first = samples(&stage, "counter").len();
         let pilots = samples(&stage, "counter")
             .into_iter()
@@ -164,8 +159,8 @@ fn a_run_ended_by_ctrl_c_is_gone_on_with_too() {
         assert_eq!(called.code, 0, "{}", called.stderr);
         let run = called.json();
         let cells = run["cells"].as_array().expect("cells");
-        let measured = cells.iter().filter(|c| c["n_samples"] == 8).count();
-        assert_eq!(measured, 6, "{cells:?}");
+        let measured = cells.iter().filter(|c| c["n_samples"] == 3).count();
+        assert_eq!(measured, 4, "{cells:?}");
         assert!(cells.iter().all(|c| c["cut_off"].is_null()), "{cells:?}");
     });
 }

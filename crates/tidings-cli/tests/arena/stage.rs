@@ -32,6 +32,15 @@ pub(crate) fn fake_peer() -> PathBuf {
     path
 }
 
+/// Where Go keeps what it compiled for this user. By default that is below `XDG_CACHE_HOME`, and in the empty folder of a
+/// stage it would compile its standard library anew for each test.
+fn go_cache() -> Option<PathBuf> {
+    let variable = |name| std::env::var_os(name).map(PathBuf::from);
+    let home = || variable("HOME").map(|home| home.join(".cache"));
+    let below = || variable("XDG_CACHE_HOME").or_else(home);
+    variable("GOCACHE").or_else(|| Some(below()?.join("go-build")))
+}
+
 impl Stage {
     pub(crate) fn new(name: &str) -> Self {
         let root = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
@@ -76,6 +85,7 @@ impl Stage {
             .args(args)
             .env("XDG_DATA_HOME", self.root.join("data"))
             .env("XDG_CACHE_HOME", self.root.join("cache"))
+            .envs(go_cache().map(|folder| ("GOCACHE", folder)))
             .env_remove("NO_COLOR")
             .env_remove("COLUMNS");
         command

@@ -22,7 +22,7 @@ pub(crate) fn serve(mode: &str) -> Option<String> {
     }
     // The first echoes are those of `prep`; then it is a sample that the crash falls into.
     let crash_after = if mode == "server-crash" {
-        200_000
+        20_000
     } else {
         usize::MAX
     };
@@ -95,7 +95,7 @@ impl Client {
         self.ask(usize::try_from(requests).expect("few"))?;
         let time = match mode {
             "hasty" => Duration::from_millis(20),
-            "late" => Duration::from_secs(secs) * 3 / 2,
+            "late" => Duration::from_secs(secs) * 11 / 10,
             _ => Duration::from_secs(secs),
         };
         sleep(time.saturating_sub(begin.elapsed()));

@@ -6,38 +6,20 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::document::Page;
-use super::{called, fixture, read, text};
+use super::{called, read, text};
 use crate::golden::assert_golden;
+use crate::invented::{self, stretch};
 use crate::stage::{Called, Stage};
 
 /// A copy of the invented run without its samples, with other cells.
 fn changed(stage: &Stage, name: &str, cpu: &str, change: impl Fn(&mut Value)) -> PathBuf {
-    let mut run: Value = serde_json::from_str(&read(&fixture().join("run.json"))).expect("JSON");
+    let mut run = invented::run();
     run["id"] = name.into();
     run["env"]["cpu"] = cpu.into();
     for cell in run["cells"].as_array_mut().expect("cells") {
         change(cell);
     }
-    let folder = stage.root.join(name);
-    fs::create_dir_all(&folder).expect("made");
-    fs::write(folder.join("run.json"), run.to_string()).expect("written");
-    folder
-}
-
-/// Makes a cell take `factor` times as long.
-fn stretch(cell: &mut Value, factor: f64) {
-    let Some(figure) = cell["ns_per_op"].as_object_mut() else {
-        return;
-    };
-    for key in ["median", "mean", "min", "max", "first"] {
-        if let Some(value) = figure.get_mut(key) {
-            *value = (value.as_f64().expect("a number") * factor).into();
-        }
-    }
-    let ends = figure.get_mut("ci95").and_then(Value::as_array_mut);
-    for end in ends.into_iter().flatten() {
-        *end = (end.as_f64().expect("a number") * factor).into();
-    }
+    invented::write(&stage.root.join(name), &run).into()
 }
 
 fn is(cell: &Value, workload: &str, system: &str) -> bool {

@@ -56,16 +56,16 @@ impl Browser {
                 "--blink-settings=preferredColorScheme={}",
                 u8::from(!dark)
             ))
-            .arg("--window-size=1280,2400")
             .stdin(Stdio::null())
             .stderr(Stdio::null());
         command
     }
 
-    /// A picture of the top of a page.
-    pub(super) fn picture(&self, page: &Path, dark: bool, to: &Path) {
+    /// A picture of the top of a page, in a window of that size.
+    pub(super) fn picture(&self, page: &Path, dark: bool, (width, height): (u32, u32), to: &Path) {
         let mut command = self.command(dark);
         command
+            .arg(format!("--window-size={width},{height}"))
             .arg(format!("--screenshot={}", to.display()))
             .arg(format!("file://{}", page.display()));
         let status = command.stdout(Stdio::null()).status().expect("started");

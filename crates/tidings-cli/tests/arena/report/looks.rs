@@ -4,7 +4,7 @@
 //! tolerant, since fonts differ between machines: it sees a lost plot or a broken layout, not another shape of a letter.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use image::RgbImage;
 use image::imageops::{FilterType, resize};
@@ -75,22 +75,64 @@ fn with_one_font(html: &str) -> String {
     html.replacen("</head>", font, 1)
 }
 
-/// The report, and with it a page that shows it in a frame of some width: a window cannot be as narrow as a phone.
-fn framed(stage: &Stage, html: &str, width: u32) -> PathBuf {
-    fs::write(stage.root.join("shown.html"), html).expect("written");
-    let frame = format!(
-        "<!doctype html><html lang=en><meta charset=utf-8><title>frame</title><body style='margin:0'>\
-         <script>addEventListener('message', e => document.body.dataset.said = e.data)</script>\
-         <iframe src=shown.html style='width:{width}px;height:2400px;border:0;display:block'></iframe>"
-    );
-    let page = stage.root.join("frame.html");
-    fs::write(&page, frame).expect("written");
-    page
+/// Height of the part of a report that is looked at.
+const HEIGHT: u32 = 2400;
+/// A picture is so much smaller than the pages on it: most of the time goes into reading its pixels.
+const SCALE: u32 = 2;
+
+/// Pages beside each other on one, each in a frame of its width: a window cannot be as narrow as a phone, and a browser
+/// takes seconds to start.
+#[derive(Debug, Default)]
+struct Frames {
+    pages: Vec<(String, u32)>,
 }
 
-fn small(path: &Path, width: u32) -> RgbImage {
-    let whole = image::open(path).expect("a picture").to_rgb8();
-    let page = image::imageops::crop_imm(&whole, 0, 0, width.min(whole.width()), whole.height());
+impl Frames {
+    /// Adds a page; gives where it begins and how wide it is.
+    fn add(&mut self, html: String, width: u32) -> (u32, u32) {
+        let left = self.width();
+        self.pages.push((html, width));
+        (left, width)
+    }
+
+    fn width(&self) -> u32 {
+        self.pages.iter().map(|(_, width)| width).sum()
+    }
+
+    /// Writes all pages and the one that shows them. What a page says to its parent is noted at its frame.
+    fn write(&self, stage: &Stage) -> PathBuf {
+        let mut frames = String::new();
+        for (index, (html, width)) in self.pages.iter().enumerate() {
+            let shown = format!("shown-{index}.html");
+            fs::write(stage.root.join(&shown), html).expect("written");
+            let style = format!("flex:none;width:{width}px;height:{HEIGHT}px;border:0");
+            frames += &format!("<iframe src={shown} style='{style}'></iframe>");
+        }
+        let whole = format!(
+            "<!doctype html><html lang=en><meta charset=utf-8><title>frames</title>\
+             <body style='margin:0;display:flex;width:{}px;transform:scale({});transform-origin:0 0'>\
+             <script>addEventListener('message', e => [...document.querySelectorAll('iframe')]\
+             .find(f => f.contentWindow === e.source).dataset.said = e.data)</script>{frames}",
+            self.width(),
+            1.0 / f64::from(SCALE)
+        );
+        let page = stage.root.join("frames.html");
+        fs::write(&page, whole).expect("written");
+        page
+    }
+
+    /// A picture of all pages.
+    fn picture(&self, browser: &Browser, stage: &Stage, dark: bool) -> RgbImage {
+        let picture = stage.root.join(format!("dark-{dark}.png"));
+        let size = (self.width() / SCALE, HEIGHT / SCALE);
+        browser.picture(&self.write(stage), dark, size, &picture);
+        image::open(&picture).expect("a picture").to_rgb8()
+    }
+}
+
+/// One page of a picture of several.
+fn small(whole: &RgbImage, (left, width): (u32, u32)) -> RgbImage {
+    let page = image::imageops::crop_imm(whole, left / SCALE, 0, width / SCALE, HEIGHT / SCALE);
     resize(&page.to_image(), SMALL.0, SMALL.1, FilterType::Triangle)
 }
 
@@ -113,24 +155,32 @@ fn the_page_looks_as_it_did_at_two_widths_in_light_and_dark() {
     let Some(browser) = Browser::find(&stage.root) else {
         return;
     };
-    let html = with_one_font(&Of::Run.page(&stage));
-    let (machines, compared) = (Of::Machines.page(&stage), Of::Baseline.page(&stage));
-    let mut taken = Vec::new();
-    for (name, of, width, dark, only) in VIEWS {
+    let run = with_one_font(&Of::Run.page(&stage));
+    let machines = with_one_font(&Of::Machines.page(&stage));
+    let compared = with_one_font(&Of::Baseline.page(&stage));
+    let (mut light, mut dark) = (Frames::default(), Frames::default());
+    let mut places = Vec::new();
+    for (_, of, width, is_dark, only) in VIEWS {
         let html = match of {
-            Of::Run => html.clone(),
-            Of::Machines => with_one_font(&machines),
-            Of::Baseline => with_one_font(&compared),
+            Of::Run => &run,
+            Of::Machines => &machines,
+            Of::Baseline => &compared,
         };
         let shown = only.map_or(html.clone(), |id| {
             let style =
                 format!("<style>main > section:not(#{id}) {{ display: none }}</style></head>");
             html.replacen("</head>", &style, 1)
         });
-        let page = framed(&stage, &shown, *width);
-        let picture = stage.root.join(format!("{name}.png"));
-        browser.picture(&page, *dark, &picture);
-        let now = small(&picture, *width);
+        let frames = if *is_dark { &mut dark } else { &mut light };
+        places.push(frames.add(shown, *width));
+    }
+    let hidden = "<style>table.heat { visibility: hidden }</style></head>";
+    let hidden = light.add(run.replacen("</head>", hidden, 1), 1280);
+    let light = light.picture(&browser, &stage, false);
+    let dark = dark.picture(&browser, &stage, true);
+    let mut taken = Vec::new();
+    for ((name, _, _, is_dark, _), place) in VIEWS.iter().zip(places) {
+        let now = small(if *is_dark { &dark } else { &light }, place);
         let golden = fixture().join(format!("../pictures/{name}.png"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
             now.save(&golden).expect("written");
@@ -140,18 +190,14 @@ fn the_page_looks_as_it_did_at_two_widths_in_light_and_dark() {
         println!("{name}: {apart:.2} of 255 apart");
         assert!(
             apart <= TOLERANCE,
-            "{} is {apart:.1} apart from {}: look at both",
-            picture.display(),
+            "{name} in {} is {apart:.1} apart from {}: look at both",
+            stage.root.join(format!("dark-{is_dark}.png")).display(),
             golden.display()
         );
         taken.push(now);
     }
     // The measure sees what it must: a page without its heat map is another page.
-    let hidden = "<style>table.heat { visibility: hidden }</style></head>";
-    let page = framed(&stage, &html.replacen("</head>", hidden, 1), 1280);
-    let picture = stage.root.join("hidden.png");
-    browser.picture(&page, false, &picture);
-    let apart = difference(&small(&picture, 1280), &taken[0]);
+    let apart = difference(&small(&light, hidden), &taken[0]);
     println!("without the heat map: {apart:.2} of 255 apart");
     assert!(apart > TOLERANCE, "{apart}");
     assert!(difference(&taken[0], &taken[1]) > 100.0, "dark is dark");
@@ -174,22 +220,29 @@ fn nothing_is_wider_than_the_window_and_the_script_works() {
         document.querySelector('table.sorts thead button').click();\
         parent.postMessage(JSON.stringify([all.scrollWidth - all.clientWidth, count('.downloads button'),\
         count('.filter input'), count('th[aria-sort=ascending]')]), '*')</script></body>";
-    for (of, expected) in [
+    let (mut frames, mut expected) = (Frames::default(), Vec::new());
+    for (of, says) in [
         (Of::Run, "[0,4,3,1]"),
         (Of::Machines, "[0,0,0,1]"),
         (Of::Baseline, "[0,4,2,1]"),
     ] {
         let html = of.page(&stage).replacen("</body>", probe, 1);
         for width in [390, 1280] {
-            let page = framed(&stage, &html, width);
-            let document = browser.document(&page);
-            let said = document.split("data-said=\"").nth(1).unwrap_or_default();
-            let said = said.split('"').next().unwrap_or_default();
-            assert_eq!(
-                said, expected,
-                "{of:?}, {width}: too wide by, buttons, filters, sorted columns"
-            );
+            frames.add(html.clone(), width);
+            expected.push((of, width, says));
         }
     }
-    assert!(read(&stage.root.join("shown.html")).contains("postMessage"));
+    let page = frames.write(&stage);
+    assert!(read(&stage.root.join("shown-0.html")).contains("postMessage"));
+    let document = browser.document(&page);
+    let said: Vec<&str> = document.split("<iframe").skip(1).collect();
+    assert_eq!(said.len(), expected.len(), "{document}");
+    for ((of, width, expected), frame) in expected.into_iter().zip(said) {
+        let said = frame.split("data-said=\"").nth(1).unwrap_or_default();
+        let said = said.split('"').next().unwrap_or_default();
+        assert_eq!(
+            said, expected,
+            "{of:?}, {width}: too wide by, buttons, filters, sorted columns"
+        );
+    }
 }

@@ -9,16 +9,12 @@ mod escape;
 mod looks;
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::golden::assert_golden;
+use crate::invented::folder as fixture;
 use crate::stage::{Called, Stage};
 use document::Page;
-
-/// The folder of the invented run.
-fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/arena/report/run")
-}
 
 /// Writes the report of a run into the stage; the page and its Markdown.
 fn report(stage: &Stage, run: &Path) -> (String, String) {
@@ -170,14 +166,7 @@ fn a_run_of_the_harness_is_reported() {
             .peer("a", "honest", &["pingpong/tell", "counter/send"])
             .peer("b", "warm", &["pingpong/tell"])
             .peer("liar", "liar-check", &["pingpong/tell"]);
-        let quick = [
-            "--size",
-            "pingpong=1000",
-            "--size",
-            "counter=500",
-            "--max-rounds",
-            "6",
-        ];
+        let quick = ["--profile", "smoke", "--min-rounds", "6"];
         let run = ["run", "@a,b,liar", "--vs", "a", "--threads", "1,2", "-q"];
         let ran = stage.call(&[&run[..], &quick[..]].concat());
         assert_eq!(ran.code, 3, "{}", ran.stderr);
