@@ -53,9 +53,9 @@ pub struct Describe {
 pub(super) type Refers = (TypeId, &'static str, fn(&mut Methods));
 
 /// Names that are types already, without a definition: one of the user's is the second of its name.
-const TAKEN: [&str; 17] = [
+const TAKEN: [&str; 16] = [
     "bool", "char", "str", "u8", "u16", "u32", "u64", "u128", "i8", "i16", "i32", "i64", "i128",
-    "f32", "f64", "Result", "Duration",
+    "f32", "f64", "Result",
 ];
 
 /// What stands before a part, and what writes it.
