@@ -51,8 +51,8 @@ mod shutdown;
 #[cfg(unix)]
 mod signal;
 mod sim;
+mod sinks;
 mod storm;
-mod stream;
 mod streaming;
 mod supervisor;
 mod sync;
