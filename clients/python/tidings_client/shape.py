@@ -111,7 +111,7 @@ Shape = Union[
 
 NOTHING = Fields((), named=False)
 
-TOKEN = re.compile(r"\(\)|\w+|[\[\](){}<>|,;:?@!*]")
+TOKEN = re.compile(r"\(\)|\w+(?:#\d+)?|[\[\](){}<>|,;:?@!*]")
 
 
 class Parser:
@@ -136,7 +136,8 @@ class Parser:
         return token
 
     def name(self) -> str:
-        token = self.take()
+        # The second type of a name, `Pair#2`, is `Pair_2` here.
+        token = self.take().replace("#", "_")
         if not re.fullmatch(r"\w+", token):
             raise ShapeError(f"a name expected in {self.text!r}, not {token!r}")
         return token
@@ -166,6 +167,9 @@ class Parser:
         if token == "@":
             self.take()
             return Reference(self.name())
+        if token == "?":
+            self.take()
+            return Option(self.plain())
         if token == "!":
             self.take()
             return ReplyTo(self.shape())

@@ -330,8 +330,21 @@ fn frames() -> Vec<Value> {
     all
 }
 
+/// Types whose names are those of others.
+mod namesakes {
+    #[derive(Clone, Copy, serde::Serialize, tidings::Schema)]
+    pub(super) struct Pair<T> {
+        pub(super) a: T,
+    }
+    #[derive(Clone, Copy, serde::Serialize, tidings::Schema)]
+    pub(super) struct Duration {
+        pub(super) n: u8,
+    }
+}
+
 /// Types, as shapes and as bytes.
 fn bodies() -> Vec<Value> {
+    use namesakes::{Duration as Own, Pair};
     #[derive(Serialize, tidings::Schema)]
     struct Point {
         x: i32,
@@ -369,6 +382,14 @@ fn bodies() -> Vec<Value> {
         one(&Some(None::<u32>)),
         one(&None::<u32>),
         one(&(1_u32, "a".to_owned())),
+        one(&{
+            let (one, other) = (Pair { a: 10_u32 }, Pair { a: 5_i32 });
+            (one, other, one, other)
+        }),
+        one(&{
+            let (std, own) = (std::time::Duration::new(2, 500), Own { n: 7 });
+            (std, own, own)
+        }),
         one(&[1_u16, 500]),
         one(&std::collections::BTreeMap::from([("a".to_owned(), 1_u32)])),
         one(&Ok::<u32, String>(1)),
@@ -442,6 +463,8 @@ fn methods() -> Vec<Value> {
         "Room.join(@Listener)->@Room",
         "Room.later([Ask{n:u32,reply:!u32}])",
         "Room.lines(*str)->*str",
+        "Room.maybe(?!u32,!u32?,?!u32?,??!u32)->?*str",
+        "Room.pairs(Pair{a:u32},Pair#2{a:i32},Pair,Pair#2)->Pair{a:i32}",
         "Streaming.next(u32)->[T]",
     ];
     let number = |shape| json!({ "shape": shape, "number": format!("{:08x}", number(shape)) });

@@ -228,6 +228,45 @@ async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_o
     assert_eq!(server.stats().await.unwrap().no_such_method, 1);
 }
 
+mod sums {
+    //! An interface, before and after an argument became of another type with the same name.
+
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Serialize, Deserialize, tidings::Schema)]
+    pub(super) struct Of<T>(T);
+
+    #[tidings::interface(remote)]
+    pub(super) trait Sums {
+        async fn add(&self, a: Of<u32>, b: Of<i32>, c: Of<u32>) -> i64;
+    }
+
+    pub(super) struct Sum;
+    impl Sums for Sum {
+        async fn add(&self, a: Of<u32>, b: Of<i32>, c: Of<u32>) -> i64 {
+            i64::from(a.0) + i64::from(b.0) + i64::from(c.0)
+        }
+    }
+
+    pub(super) mod changed {
+        use super::Of;
+
+        #[tidings::interface(remote)]
+        pub(crate) trait Sums {
+            async fn add(&self, a: Of<u32>, b: Of<i32>, c: Of<i32>) -> i64;
+        }
+    }
+}
+
+#[tidings::test]
+async fn a_method_of_other_types_with_the_same_names_is_another_method() {
+    let here: sums::SumsRef = actor::start(sums::Sum);
+    let (_server, client) = pair(Exports::new().add("sums", &here));
+    let refused = client.get::<sums::changed::SumsRef>("sums").await;
+    let changed = Unbound::Schema("add".to_owned());
+    assert_eq!(refused.unwrap_err(), GetError::Refused(changed));
+}
+
 #[tidings::test]
 async fn more_actors_than_are_allowed_are_refused_on_either_side_and_given_up_ones_count_no_more() {
     let few = Limits {

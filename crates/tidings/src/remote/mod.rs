@@ -43,7 +43,7 @@ mod schema;
 mod streaming;
 
 use std::any::TypeId;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
 
 #[doc(hidden)]
@@ -256,6 +256,10 @@ pub fn interface<M: Remote>() -> &'static Interface {
 /// languages are generated from. For each method its name, the names of its arguments, its shape in
 /// the words of PROTOCOL.md, and its number.
 ///
+/// # Panics
+/// If two interfaces of one name are among them, as `Store<u8>` and `Store<String>` are: a client would
+/// know one of the two. Give them names of their own, in traits of their own.
+///
 /// ```
 /// #[tidings::interface(remote)]
 /// trait Counter {
@@ -266,12 +270,18 @@ pub fn interface<M: Remote>() -> &'static Interface {
 /// ```
 #[must_use]
 pub fn schema<M: Remote>() -> String {
-    let mut known = BTreeMap::new();
-    let mut next: Vec<schema::Refers> = vec![(M::NAME, M::describe)];
-    while let Some((name, describe)) = next.pop() {
-        if !known.contains_key(name) {
+    let mut known: BTreeMap<_, Vec<Method>> = BTreeMap::new();
+    let mut seen = HashSet::new();
+    let mut next: Vec<schema::Refers> = vec![(TypeId::of::<M>(), M::NAME, M::describe)];
+    while let Some((kind, name, describe)) = next.pop() {
+        if seen.insert(kind) {
             let methods = Methods::of(name, describe);
             next.extend(methods.refers);
+            let twin = known.get(name).map(|twin| shapes(twin));
+            let shapes = shapes(&methods.all);
+            if let Some(twin) = twin.filter(|twin| *twin != shapes) {
+                panic!("two interfaces have the name {name}: {twin}, and {shapes}");
+            }
             known.insert(name, methods.all);
         }
     }
@@ -294,6 +304,12 @@ pub fn schema<M: Remote>() -> String {
     });
     let interfaces = interfaces.collect::<Vec<_>>().join(",\n");
     format!("{{\n  \"interfaces\": [\n{interfaces}\n  ]\n}}\n")
+}
+
+/// What a client has to agree on.
+fn shapes(methods: &[Method]) -> String {
+    let shapes: Vec<_> = methods.iter().map(Method::shape).collect();
+    shapes.join(" ")
 }
 
 /// The place of the answer of a request that is in time. Of one that is too late the caller is told
@@ -320,7 +336,8 @@ mod tests {
 
     use super::schema::number;
     use super::{
-        Describe, Incoming, Malformed, Methods, Outgoing, Remote, in_time, interface, schema,
+        Describe, Incoming, Malformed, Methods, Outgoing, Remote, Schema, in_time, interface,
+        schema,
     };
     use crate::actor::{ActorRef, Recipient, Reply};
     use crate::time::Instant;
@@ -412,6 +429,42 @@ mod tests {
         assert!(text.contains(r#"["a \"word\""]"#), "{text}");
     }
 
+    /// An interface that is generic, and one that refers to it twice.
+    struct Store<T>(T);
+    enum Stores {}
+
+    impl<T: Schema + Send> Remote for Store<T> {
+        const NAME: &'static str = "Store";
+
+        fn describe(methods: &mut Methods) {
+            methods.one_way::<(T,)>("put", &["value"]);
+        }
+        fn send(self, _: &mut Outgoing) {}
+        fn receive(_: usize, _: &mut Incoming<'_>) -> Result<Self, Malformed> {
+            Err(Malformed::new("nobody sends it"))
+        }
+    }
+
+    impl Remote for Stores {
+        const NAME: &'static str = "Stores";
+
+        fn describe(methods: &mut Methods) {
+            methods.one_way::<(ActorRef<Store<u8>>, ActorRef<Store<String>>)>("are", &[]);
+        }
+        fn send(self, _: &mut Outgoing) {
+            match self {}
+        }
+        fn receive(_: usize, _: &mut Incoming<'_>) -> Result<Self, Malformed> {
+            Err(Malformed::new("nobody sends it"))
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "two interfaces have the name Store: Store.put(")]
+    fn a_schema_of_two_interfaces_of_one_name_is_refused() {
+        let _ = schema::<Stores>();
+    }
+
     #[test]
     fn types_have_the_shapes_of_the_protocol() {
         let shapes = [
@@ -428,6 +481,10 @@ mod tests {
             (Describe::text::<Result<u8, ()>>(), "Result<u8|()>"),
             (Describe::text::<Recipient<Ear>>(), "@Ear"),
             (Describe::text::<Reply<bool>>(), "!bool"),
+            (
+                Describe::text::<(Duration, Duration)>(),
+                "(Duration{secs:u64,nanos:u32},Duration)",
+            ),
         ];
         for (shape, right) in shapes {
             assert_eq!(shape, right);
