@@ -517,6 +517,10 @@ impl Port for Hub {
         self.take_back();
     }
 
+    fn largest(&self) -> usize {
+        self.session.largest().unwrap_or(0)
+    }
+
     fn format(&self) -> Format {
         self.format.clone()
     }

@@ -278,9 +278,12 @@ impl Session {
     /// Is a body of this size too large for the peer?
     #[must_use]
     pub fn is_too_large(&self, body: usize) -> bool {
-        self.peer
-            .as_ref()
-            .is_none_or(|peer| body > peer.message as usize)
+        self.largest().is_none_or(|largest| body > largest)
+    }
+
+    /// The size of the largest body that the peer takes.
+    pub(crate) fn largest(&self) -> Option<usize> {
+        self.peer.as_ref().map(|peer| peer.message as usize)
     }
 
     /// Does so much wait to be written that requests are to wait?

@@ -2,6 +2,7 @@
 
 mod anywhere;
 mod aside;
+mod batches;
 mod by_hand;
 mod calls;
 #[cfg(target_os = "linux")]

@@ -137,6 +137,9 @@ pub trait Port: Any + Send {
     /// The message that was encoded is not sent: what it carried stays here.
     fn undo(&mut self);
 
+    /// How many bytes the largest body has that the peer takes.
+    fn largest(&self) -> usize;
+
     /// How bodies are written and read.
     fn format(&self) -> Format;
 

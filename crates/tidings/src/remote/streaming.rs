@@ -3,6 +3,7 @@
 //! dropped, breaks off, or whose link ends is what an actor is.
 
 use std::any::{Any, TypeId};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;
@@ -12,7 +13,7 @@ use super::export::{Export, Incoming, Served, Wait};
 use super::port::{Carried, Identity, Outcome, with};
 use super::proxy::{Imported, Outgoing, credit, refused};
 use super::schema::{self, Describe, Schema};
-use super::{Interface, Malformed, Method};
+use super::{Format, Interface, Malformed, Method};
 use crate::actor::remote::Proxy;
 use crate::actor::{self, CallError, Exit, Mailbox, Replies, Reply, Streaming, next_id};
 use crate::channel::TryRecvError;
@@ -20,6 +21,7 @@ use crate::channel::bell::Door;
 use crate::channel::oneshot::{self, oneshot};
 use crate::event::{Either, Event};
 use crate::primitive::{Arc, Mutex, OnceLock, lock};
+use crate::task::text_of;
 
 /// How many items are asked for at a time, and how many wait for who takes them.
 const ITEMS: u32 = 64;
@@ -124,7 +126,7 @@ async fn pull<T: DeserializeOwned + Send + 'static>(replies: Replies<T>, target:
 struct Source<T>(Arc<Mutex<State<T>>>);
 
 struct State<T> {
-    /// Not there while the next item is waited for.
+    /// Not there while the next item is waited for, nor when it has broken off.
     items: Option<Streaming<T>>,
     /// Items that have been taken, and not been sent.
     taken: Vec<T>,
@@ -177,7 +179,10 @@ async fn take<T: Send>(
         let mut state = lock(state);
         (state.items.take(), std::mem::take(&mut state.taken))
     };
-    let mut items = items.expect("one after the other waits for items");
+    let Some(mut items) = items else {
+        let _ = ready.send(Ok(()));
+        return;
+    };
     let mut outcome = Ok(());
     if taken.is_empty() {
         match items.recv().either(ready.closed()).biased().await {
@@ -223,22 +228,25 @@ impl<T: Serialize + Send + 'static> Served for Batch<T> {
 }
 
 impl<T: Serialize> Batch<T> {
-    /// As many as make an answer that is not large, or one.
+    /// As many as make an answer that can be sent and is not large, or one. If that cannot be sent
+    /// either the stream breaks off: it is complete when it is asked again.
     fn write(&self, to: &mut Vec<u8>) -> Result<(), Malformed> {
+        let (format, most) = with(|port| (port.format(), port.largest()))?;
         let mut items = std::mem::take(&mut lock(&self.state).taken);
         let mut count = items.len();
         loop {
-            let format = with(|port| {
-                port.begin();
-                port.format()
-            })?;
-            let written = format.encode(&&items[..count], to);
-            if let Err(malformed) = written {
+            with(|port| port.begin())?;
+            let most = if count > 1 { most.min(LARGE) } else { most };
+            let malformed = match encode(&format, &items[..count], to) {
+                Ok(()) if to.len() <= most => break,
+                Ok(()) => Malformed::new("the answer is too large"),
+                Err(malformed) => malformed,
+            };
+            if count <= 1 {
+                let rest = lock(&self.state).items.take();
+                drop(rest);
                 with(|port| port.undo())?;
                 return Err(malformed);
-            }
-            if count <= 1 || to.len() <= LARGE {
-                break;
             }
             to.clear();
             count /= 2;
@@ -247,4 +255,14 @@ impl<T: Serialize> Batch<T> {
         lock(&self.state).taken = items;
         Ok(())
     }
+}
+
+/// An item that panics as it is written keeps those before it from nobody.
+fn encode<T: Serialize>(format: &Format, items: &[T], to: &mut Vec<u8>) -> Result<(), Malformed> {
+    // What it can leave half done is the answer, which is not sent.
+    let encoded = catch_unwind(AssertUnwindSafe(|| format.encode(&items, to)));
+    encoded.unwrap_or_else(|panic| {
+        let why = format!("the answer panicked: {}", text_of(&*panic));
+        Err(Malformed::new(why))
+    })
 }
