@@ -27,6 +27,13 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             "name the actor's interfaces: `#[tidings::actor(Counter, Admin)]`",
         ));
     }
+    let text = |interface: &Path| interface.to_token_stream().to_string();
+    for (place, interface) in interfaces.iter().enumerate() {
+        let mut before = interfaces.iter().take(place);
+        if before.any(|before| text(before) == text(interface)) {
+            return Err(Error::new_spanned(interface, "it is given twice"));
+        }
+    }
     let (vis, ident, generics) = match syn::parse2::<syn::Item>(item.clone())? {
         syn::Item::Struct(item) => (item.vis, item.ident, item.generics),
         syn::Item::Enum(item) => (item.vis, item.ident, item.generics),
@@ -49,7 +56,7 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
     let unused_ref_arm = unused_arm
         .as_ref()
-        .map(|_| quote!(Self::Unused(never, _) => match *never {},));
+        .map(|_| quote!(Self::_Unused(never, _) => match *never {},));
     let arguments = generics.params.iter().map(|parameter| match parameter {
         GenericParam::Type(parameter) => &parameter.ident,
         GenericParam::Const(parameter) => &parameter.ident,
@@ -68,17 +75,24 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     let tidings: Path = parse_quote!(::tidings);
     let message = format_ident!("{ident}Message");
     let reference = format_ident!("{ident}Ref");
-    let variants: Vec<(Ident, Path)> = interfaces
-        .iter()
-        .map(|interface| {
-            let mut messages = interface.clone();
-            let last = messages.segments.last_mut().expect("a path has a segment");
-            let name = last.ident.clone();
-            last.ident = format_ident!("{name}Message");
-            (name, messages)
-        })
-        .collect();
-    let (names, messages): (Vec<_>, Vec<_>) = variants.into_iter().unzip();
+    let variants = interfaces.iter().enumerate().map(|(place, interface)| {
+        let mut messages = interface.clone();
+        let last = messages.segments.last_mut().expect("a path has a segment");
+        let name = last.ident.clone();
+        last.ident = format_ident!("{name}Message");
+        // As `Store<u8>` and `Store<u16>`.
+        let twin = interfaces
+            .iter()
+            .take(place)
+            .any(|before| is_called(before, &name));
+        let name = if twin {
+            format_ident!("_{place}{name}")
+        } else {
+            name
+        };
+        (name, messages)
+    });
+    let (names, messages): (Vec<Ident>, Vec<Path>) = variants.unzip();
     let future = |index, n, method: &Ident| {
         let handled = quote!(#tidings::actor::Dispatch::#method(message, actor));
         one_of(&tidings, index, n, handled)
@@ -184,4 +198,8 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             }
         }
     })
+}
+
+fn is_called(path: &Path, name: &Ident) -> bool {
+    path.segments.last().is_some_and(|last| last.ident == *name)
 }

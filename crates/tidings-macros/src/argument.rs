@@ -1,6 +1,9 @@
 //! What a method of an interface may take and give: types that own what they hold, and those that
 //! the macro knows by their names.
 
+use std::iter::Peekable;
+
+use proc_macro2::token_stream::IntoIter;
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Error, FnArg, GenericArgument, Ident, Pat, PathArguments, Result, Type};
@@ -38,58 +41,96 @@ pub(crate) fn argument(input: &FnArg) -> Result<(Ident, Type)> {
     let Pat::Ident(name) = &*input.pat else {
         return Err(Error::new_spanned(&input.pat, "an argument needs a name"));
     };
+    let mut attributes = input.attrs.iter();
+    if let Some(attribute) = attributes.find(|attribute| attribute.path().is_ident("cfg")) {
+        return Err(Error::new_spanned(
+            attribute,
+            "a message has the same arguments everywhere: `cfg` stands on methods, of which there may be two \
+             of one name",
+        ));
+    }
     owned(&input.ty, "messages own what they carry")?;
     Ok((name.ident.clone(), (*input.ty).clone()))
 }
 
 /// A type that travels has no borrow in it, and has a name.
 pub(crate) fn owned(kind: &Type, rule: &str) -> Result<()> {
-    fn look(tokens: TokenStream, rule: &str) -> Result<()> {
-        let mut tokens = tokens.into_iter().peekable();
-        while let Some(token) = tokens.next() {
-            match token {
-                // Where a function borrows is no borrow of its pointer.
-                TokenTree::Ident(word)
-                    if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|f| word == f) =>
-                {
-                    tokens.next();
-                }
-                TokenTree::Ident(word) if word == "for" => {
-                    while tokens.next_if(|token| !is_punct(token, '>')).is_some() {}
-                }
-                TokenTree::Ident(word) if word == "impl" => {
-                    return Err(Error::new(
-                        word.span(),
-                        format!(
-                            "{rule}, as a type that has a name (a stream is a `Streaming<..>`)"
-                        ),
-                    ));
-                }
-                TokenTree::Punct(ref and) if and.as_char() == '&' => {
-                    let is_static = match tokens.peek() {
-                        Some(next) if is_punct(next, '\'') => {
-                            tokens.next();
-                            matches!(tokens.next(), Some(TokenTree::Ident(name)) if name == "static")
-                        }
-                        _ => false,
-                    };
-                    if !is_static {
-                        return Err(Error::new(and.span(), format!("{rule}: give it by value")));
-                    }
-                }
-                TokenTree::Punct(ref quote) if quote.as_char() == '\'' => match tokens.next() {
-                    Some(TokenTree::Ident(name)) if name != "static" => {
-                        return Err(Error::new(name.span(), format!("{rule}: no lifetimes")));
-                    }
-                    _ => {}
-                },
-                TokenTree::Group(group) => look(group.stream(), rule)?,
-                _ => {}
+    let mut bound = Vec::new();
+    look(kind.to_token_stream(), rule, &mut bound)
+}
+
+/// `bound` are the lifetimes of functions that it has come by.
+fn look(tokens: TokenStream, rule: &str, bound: &mut Vec<Ident>) -> Result<()> {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            // What a function borrows is no borrow of its pointer.
+            TokenTree::Ident(word) if ["fn", "Fn", "FnMut", "FnOnce"].iter().any(|f| word == f) => {
+                tokens.next();
+                pass_output(&mut tokens);
             }
+            TokenTree::Ident(word) if word == "for" => {
+                while let Some(token) = tokens.next_if(|token| !is_punct(token, '>')) {
+                    if let TokenTree::Ident(lifetime) = token {
+                        bound.push(lifetime);
+                    }
+                }
+            }
+            TokenTree::Ident(word) if word == "impl" => {
+                return Err(Error::new(
+                    word.span(),
+                    format!("{rule}, as a type that has a name (a stream is a `Streaming<..>`)"),
+                ));
+            }
+            TokenTree::Ident(word) if word == "Self" => {
+                return Err(Error::new(
+                    word.span(),
+                    "`Self` is the actor's state, which its messages do not know: write the type itself",
+                ));
+            }
+            TokenTree::Punct(ref and) if and.as_char() == '&' => {
+                let is_static = match tokens.peek() {
+                    Some(next) if is_punct(next, '\'') => {
+                        tokens.next();
+                        matches!(tokens.next(), Some(TokenTree::Ident(name)) if name == "static")
+                    }
+                    _ => false,
+                };
+                if !is_static {
+                    return Err(Error::new(and.span(), format!("{rule}: give it by value")));
+                }
+            }
+            TokenTree::Punct(ref quote) if quote.as_char() == '\'' => match tokens.next() {
+                Some(TokenTree::Ident(name)) if name != "static" && !bound.contains(&name) => {
+                    return Err(Error::new(name.span(), format!("{rule}: no lifetimes")));
+                }
+                _ => {}
+            },
+            TokenTree::Group(group) => look(group.stream(), rule, bound)?,
+            _ => {}
         }
-        Ok(())
     }
-    look(kind.to_token_stream(), rule)
+    Ok(())
+}
+
+/// Passes over `-> R`, what a function gives.
+fn pass_output(tokens: &mut Peekable<IntoIter>) {
+    if tokens.next_if(|token| is_punct(token, '-')).is_none() {
+        return;
+    }
+    tokens.next();
+    let (mut depth, mut arrow) = (0, false);
+    while let Some(token) = tokens.next_if(|token| {
+        let ends = ['+', ',', '>', '='];
+        depth > 0 || arrow || !ends.iter().any(|&end| is_punct(token, end))
+    }) {
+        if is_punct(&token, '<') {
+            depth += 1;
+        } else if is_punct(&token, '>') && !arrow {
+            depth -= 1;
+        }
+        arrow = is_punct(&token, '-');
+    }
 }
 
 fn is_punct(token: &TokenTree, sign: char) -> bool {

@@ -4,12 +4,12 @@
 //! against the return type the user wrote, with the spans the user knows, which an `async` block
 //! handed to `block_on` would not give.
 
-use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
+use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
-use syn::ext::IdentExt;
-use syn::parse::{Parse, ParseStream, Parser};
-use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprLit, Ident, ItemFn, Lit, Path, Result, Token, parse_quote};
+use syn::parse::Parser;
+use syn::{Error, Expr, ExprLit, ItemFn, Lit, Path, Result, parse_quote};
+
+use crate::options::{Assignment, Assignments, crate_path, set};
 
 /// How long a test stands still before that is a deadlock: threads outside may be slow.
 const DEADLOCK_SECS: u64 = 5;
@@ -50,32 +50,6 @@ struct Simulation {
 /// How many schedules a simulated test tries when it does not say.
 const SEEDS: u64 = 100;
 
-/// `name = value`; `crate` is a name too, although it is a keyword. `sim` is one without a value.
-struct Assignment {
-    name: Ident,
-    value: Expr,
-}
-
-impl Parse for Assignment {
-    fn parse(input: ParseStream<'_>) -> Result<Self> {
-        let name = Ident::parse_any(input)?;
-        if name == "sim" && (input.is_empty() || input.peek(Token![,])) {
-            let value = parse_quote!(true);
-            return Ok(Self { name, value });
-        }
-        if input.parse::<Token![=]>().is_err() {
-            return Err(Error::new(
-                name.span(),
-                format!("`{name}` needs a value: `{name} = ..`"),
-            ));
-        }
-        Ok(Self {
-            name,
-            value: input.parse()?,
-        })
-    }
-}
-
 /// Expands the attribute, or says what is wrong in front of a function that can stand in for it.
 pub(crate) fn expand(kind: Kind, options: TokenStream, item: TokenStream) -> TokenStream {
     let function: ItemFn = match syn::parse2(item.clone()) {
@@ -106,7 +80,7 @@ fn is_fn(item: &syn::Item) -> bool {
 }
 
 fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
-    let assignments = Punctuated::<Assignment, Token![,]>::parse_terminated.parse2(tokens)?;
+    let assignments = Assignments::parse_terminated.parse2(tokens)?;
     let mut workers = None;
     let mut deadlocks = None;
     let mut tidings = None;
@@ -166,14 +140,6 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     })
 }
 
-fn set<T>(option: &mut Option<T>, name: &Ident, value: Result<T>) -> Result<()> {
-    if option.is_some() {
-        return Err(Error::new(name.span(), format!("`{name}` is given twice")));
-    }
-    *option = Some(value?);
-    Ok(())
-}
-
 /// Any expression will do, so that a constant can be named; what is plainly no count is refused.
 fn worker_count(value: Expr) -> Result<Expr> {
     if let Expr::Lit(ExprLit { lit, .. }) = &value {
@@ -200,65 +166,6 @@ fn yes_or_no(name: &str, value: &Expr) -> Result<bool> {
         other => Err(Error::new_spanned(
             other,
             format!("`{name}` is `true` or `false`"),
-        )),
-    }
-}
-
-/// The options of `name`: `flag`, a word by itself, and `crate = path`.
-pub(crate) fn flag_and_crate_path(
-    name: &str,
-    flag: &str,
-    tokens: TokenStream,
-) -> Result<(bool, Path)> {
-    let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ',');
-    let is_flag = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == flag);
-    let tokens: Vec<TokenTree> = tokens.into_iter().collect();
-    let mut others: Vec<&[TokenTree]> = tokens.split(is_comma).collect();
-    let all = others.len();
-    others.retain(|option| !matches!(option, [word] if is_flag(word)));
-    let given = all - others.len();
-    if given > 1 {
-        let twice = tokens.iter().rfind(|token| is_flag(token));
-        return Err(Error::new_spanned(
-            twice,
-            format!("`{flag}` is given twice"),
-        ));
-    }
-    let others = others.join(&TokenTree::Punct(Punct::new(',', Spacing::Alone)));
-    let path = crate_path_option(name, others.into_iter().collect())?;
-    Ok((given == 1, path))
-}
-
-/// The path of `crate = path`, the only option of `name`, or the usual one.
-fn crate_path_option(name: &str, tokens: TokenStream) -> Result<Path> {
-    let assignments = Punctuated::<Assignment, Token![,]>::parse_terminated.parse2(tokens)?;
-    let mut tidings = None;
-    for Assignment {
-        name: option,
-        value,
-    } in assignments
-    {
-        if option != "crate" {
-            return Err(Error::new(
-                option.span(),
-                format!("{name} has no option `{option}`; there is `crate = path`"),
-            ));
-        }
-        set(&mut tidings, &option, crate_path(value))?;
-    }
-    Ok(tidings.unwrap_or_else(|| parse_quote!(::tidings)))
-}
-
-fn crate_path(value: Expr) -> Result<Path> {
-    match value {
-        Expr::Path(path) if path.qself.is_none() => Ok(path.path),
-        Expr::Lit(ExprLit {
-            lit: Lit::Str(text),
-            ..
-        }) => text.parse_with(Path::parse_mod_style),
-        other => Err(Error::new_spanned(
-            other,
-            "`crate` is a path, such as `::tidings`",
         )),
     }
 }

@@ -6,41 +6,13 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::ext::IdentExt;
 use syn::spanned::Spanned;
-use syn::{
-    Attribute, Error, FnArg, GenericParam, Generics, Ident, ItemTrait, Path, Result, ReturnType,
-    Signature, TraitItem, TraitItemFn, Type, WherePredicate, parse_quote,
-};
+use syn::{Generics, Ident, ItemTrait, Path, Result, Type, WherePredicate, parse_quote};
 
-use crate::argument::{argument, is_shared_self, owned, reply_of};
-use crate::entry::flag_and_crate_path;
+use crate::method::{Method, methods};
+use crate::options::flag_and_crate_path;
 use crate::remote;
 use crate::ways::ways;
-
-/// One method: its variant, its arguments, and what it answers.
-pub(crate) struct Method {
-    /// For people: they go to the message and to the reference, too.
-    attributes: Vec<Attribute>,
-    pub(crate) name: Ident,
-    pub(crate) variant: Ident,
-    pub(crate) arguments: Vec<(Ident, Type)>,
-    /// `None`: one-way.
-    pub(crate) reply: Option<Type>,
-    /// It takes the `Reply` itself, and answers when it likes.
-    pub(crate) answers: bool,
-    /// It takes `this: Shared<Self>`.
-    reentrant: bool,
-    /// As it stands in the trait.
-    declared: TokenStream,
-}
-
-impl Method {
-    pub(crate) fn configured(&self) -> impl Iterator<Item = &Attribute> {
-        let attributes = self.attributes.iter();
-        attributes.filter(|attribute| attribute.path().is_ident("cfg"))
-    }
-}
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
     let parsed = flag_and_crate_path("#[tidings::interface]", "remote", options)
@@ -64,168 +36,11 @@ fn interface(tidings: &Path, remote: bool, item: &ItemTrait) -> Result<TokenStre
     Ok(quote!(#declaration #message #reference #wire))
 }
 
-/// All methods, or all that is wrong with them.
-fn methods(item: &ItemTrait) -> Result<Vec<Method>> {
-    let mut problems: Option<Error> = None;
-    let mut problem = |error: Error| match &mut problems {
-        Some(all) => all.combine(error),
-        None => problems = Some(error),
-    };
-    for parameter in &item.generics.params {
-        if let GenericParam::Lifetime(lifetime) = parameter {
-            problem(Error::new_spanned(
-                lifetime,
-                "messages own what they carry: an interface has no lifetimes",
-            ));
-        }
-    }
-    let mut methods: Vec<Method> = Vec::new();
-    for item in &item.items {
-        match item {
-            TraitItem::Fn(function) => match method(function) {
-                Ok(method) => {
-                    if let Some(twin) = methods.iter().find(|m| m.variant == method.variant) {
-                        problem(Error::new(
-                            method.name.span(),
-                            format!(
-                                "`{}` and `{}` give one message name, `{}`",
-                                twin.name, method.name, method.variant
-                            ),
-                        ));
-                    }
-                    methods.push(method);
-                }
-                Err(error) => problem(error),
-            },
-            other => problem(Error::new_spanned(
-                other,
-                "an interface has `async fn`s only",
-            )),
-        }
-    }
-    match problems {
-        Some(problems) => Err(problems),
-        None => Ok(methods),
-    }
-}
-
-fn method(function: &TraitItemFn) -> Result<Method> {
-    let signature = &function.sig;
-    if signature.asyncness.is_none() {
-        return Err(Error::new_spanned(
-            signature.fn_token,
-            "an interface's methods are `async fn`s",
-        ));
-    }
-    if let Some(parameter) = signature.generics.params.first() {
-        return Err(Error::new_spanned(
-            parameter,
-            "a message has one type: make the interface generic, not the method",
-        ));
-    }
-    if let Some(bounds) = &signature.generics.where_clause {
-        return Err(Error::new_spanned(
-            bounds,
-            "bounds of a method belong to its interface: `trait Name: Sync`, or its `where`",
-        ));
-    }
-    let mut inputs = signature.inputs.iter();
-    let reentrant = match inputs.next() {
-        Some(FnArg::Receiver(receiver))
-            if receiver.reference.is_some() && receiver.colon_token.is_none() =>
-        {
-            false
-        }
-        Some(FnArg::Typed(this)) if is_shared_self(&this.ty) => true,
-        other => {
-            let at = other.map_or_else(|| signature.ident.span(), Spanned::span);
-            return Err(Error::new(
-                at,
-                "an interface's methods take `&mut self`, `&self` or `this: Shared<Self>`",
-            ));
-        }
-    };
-    let mut arguments = inputs.map(argument).collect::<Result<Vec<_>>>()?;
-    let answers = arguments.last().and_then(|(_, last)| reply_of(last));
-    let reply = match (&signature.output, &answers) {
-        (ReturnType::Type(_, output), Some(_)) => {
-            return Err(Error::new_spanned(
-                output,
-                "a method answers by what it returns, or by its last argument, a `Reply`: not by both",
-            ));
-        }
-        (ReturnType::Type(_, output), None) => {
-            owned(output, "a reply owns what it carries")?;
-            Some((**output).clone())
-        }
-        (ReturnType::Default, _) => answers.clone(),
-    };
-    if answers.is_some() {
-        arguments.pop();
-    }
-    let name = signature.ident.clone();
-    Ok(Method {
-        attributes: function
-            .attrs
-            .iter()
-            .filter(|attribute| {
-                ["doc", "cfg", "deprecated"]
-                    .iter()
-                    .any(|kept| attribute.path().is_ident(kept))
-            })
-            .cloned()
-            .collect(),
-        variant: variant(&name),
-        reply,
-        answers: answers.is_some(),
-        reentrant,
-        declared: declared(function),
-        arguments,
-        name,
-    })
-}
-
-/// `get_and_reset` is `GetAndReset`.
-fn variant(name: &Ident) -> Ident {
-    let camel: String = name
-        .unraw()
-        .to_string()
-        .split('_')
-        .flat_map(|word| {
-            let mut letters = word.chars();
-            let first = letters.next().map(|first| first.to_ascii_uppercase());
-            first.into_iter().chain(letters)
-        })
-        .collect();
-    format_ident!("{camel}", span = name.span())
-}
-
-/// `async fn f(..) -> R` as a method of the trait: it gives a future that may be sent.
-fn declared(function: &TraitItemFn) -> TokenStream {
-    let Signature {
-        ident,
-        inputs,
-        output,
-        ..
-    } = &function.sig;
-    let attributes = &function.attrs;
-    let output = match output {
-        ReturnType::Default => quote!(()),
-        ReturnType::Type(_, output) => output.to_token_stream(),
-    };
-    let signature = quote_spanned! {ident.span()=>
-        fn #ident(#inputs) -> impl ::core::future::Future<Output = #output> + ::core::marker::Send
-    };
-    match &function.default {
-        None => quote!(#(#attributes)* #signature;),
-        Some(body) => quote!(#(#attributes)* #signature { async move #body }),
-    }
-}
-
 fn declaration(item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let ItemTrait {
         attrs,
         vis,
+        unsafety,
         ident,
         supertraits,
         ..
@@ -235,7 +50,7 @@ fn declaration(item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let declared = methods.iter().map(|method| &method.declared);
     quote! {
         #(#attrs)*
-        #vis trait #ident #generics:
+        #vis #unsafety trait #ident #generics:
             ::core::marker::Sized + ::core::marker::Send + 'static + #supertraits #condition
         {
             #(#declared)*
@@ -414,9 +229,7 @@ fn arm(
 ) -> TokenStream {
     let (name, variant) = (&method.name, &method.variant);
     let configured = method.configured();
-    let arguments: Vec<_> = (0..method.arguments.len())
-        .map(|n| format_ident!("argument_{n}"))
-        .collect();
+    let arguments = method.fields();
     let reply = method.reply.as_ref().map(|_| quote!(reply));
     let fields = arguments.iter().map(ToTokens::to_token_stream).chain(reply);
     let call = if method.answers {
@@ -439,7 +252,8 @@ fn arm(
     quote!(#(#configured)* Self::#variant(#(#fields),*) => { #call })
 }
 
-/// What uses every type parameter of an enum, if it has any: a variant that cannot be.
+/// What uses every type parameter of an enum, if it has any: a variant that cannot be, by a name that no
+/// method's has.
 pub(crate) struct Unused {
     pub(crate) variant: Option<TokenStream>,
     pub(crate) arm: Option<TokenStream>,
@@ -453,13 +267,13 @@ impl Unused {
             variant: used.then(|| {
                 quote! {
                     #[doc(hidden)]
-                    Unused(
+                    _Unused(
                         ::core::convert::Infallible,
                         ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
                     )
                 }
             }),
-            arm: used.then(|| quote!(Self::Unused(never, _) => match never {},)),
+            arm: used.then(|| quote!(Self::_Unused(never, _) => match never {},)),
         }
     }
 }
@@ -591,5 +405,24 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
                 ::core::clone::Clone::clone(&self.recipient)
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use quote::quote;
+
+    use super::expand;
+
+    fn expanded(item: &str) -> String {
+        expand(quote!(), item.parse().unwrap()).to_string()
+    }
+
+    #[test]
+    fn a_trait_that_is_unsafe_to_implement_stays_so_and_a_method_is_not_unsafe_to_call() {
+        let all = expanded("pub unsafe trait Odd { async fn get(&self) -> u8; }");
+        assert!(all.contains("pub unsafe trait Odd"), "{all}");
+        let all = expanded("trait Odd { async unsafe fn get(&self) -> u8; }");
+        assert!(all.contains("a method is not `unsafe`"), "{all}");
     }
 }

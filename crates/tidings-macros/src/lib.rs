@@ -6,6 +6,8 @@ mod actor;
 mod argument;
 mod entry;
 mod interface;
+mod method;
+mod options;
 mod remote;
 mod schema;
 mod ways;

@@ -6,8 +6,9 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Error, ItemTrait, Path, Result};
 
-use crate::interface::{Method, message_name, travelling};
-use crate::schema::crate_path;
+use crate::interface::{Unused, message_name, travelling};
+use crate::method::Method;
+use crate::options::derived;
 
 /// The messages and the reference of an interface, for serde and for links.
 pub(crate) fn interface(
@@ -39,7 +40,7 @@ pub(crate) fn interface(
         }
     });
     let sent = methods.iter().enumerate().map(|(place, method)| {
-        let (variant, names) = (&method.variant, names(method));
+        let (variant, names) = (&method.variant, method.fields());
         let reply = method.reply.as_ref().map(|_| quote!(reply));
         let fields = names.iter().map(ToTokens::to_token_stream).chain(reply);
         let sent = match &method.reply {
@@ -49,7 +50,7 @@ pub(crate) fn interface(
         quote!(Self::#variant(#(#fields),*) => #sent,)
     });
     let received = methods.iter().enumerate().map(|(place, method)| {
-        let (variant, names, arguments) = (&method.variant, names(method), arguments(method));
+        let (variant, names, arguments) = (&method.variant, method.fields(), arguments(method));
         let reply = method.reply.as_ref().map(|_| quote!(way.reply()?));
         let fields = names.iter().map(ToTokens::to_token_stream).chain(reply);
         let pattern = match names.is_empty() {
@@ -63,7 +64,7 @@ pub(crate) fn interface(
             }
         }
     });
-    let unused = crate::interface::Unused::of(&generics).arm;
+    let unused = Unused::of(&generics).arm;
     let mut reading = generics.clone();
     reading.params.insert(0, syn::parse_quote!('de));
     let (reading_parameters, _, reading_condition) = reading.split_for_impl();
@@ -129,18 +130,13 @@ fn arguments(method: &Method) -> TokenStream {
     quote!((#(#kinds,)*))
 }
 
-fn names(method: &Method) -> Vec<syn::Ident> {
-    let places = 0..method.arguments.len();
-    places.map(|n| format_ident!("argument_{n}")).collect()
-}
-
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     let parsed = syn::parse2::<DeriveInput>(item).and_then(|item| derive(&item));
     parsed.unwrap_or_else(Error::into_compile_error)
 }
 
 fn derive(item: &DeriveInput) -> Result<TokenStream> {
-    let tidings = crate_path(&item.attrs)?;
+    let tidings = derived(&item.attrs)?;
     let (ident, name) = (&item.ident, item.ident.unraw().to_string());
     let generics = travelling(&item.generics);
     let (parameters, types, condition) = generics.split_for_impl();

@@ -3,30 +3,17 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Attribute, Data, DeriveInput, Error, Fields, Path, Result, parse_quote};
+use syn::{Attribute, Data, DeriveInput, Error, Fields, Result, parse_quote};
+
+use crate::options::derived;
 
 pub(crate) fn expand(item: TokenStream) -> TokenStream {
     let parsed = syn::parse2::<DeriveInput>(item).and_then(|item| derive(&item));
     parsed.unwrap_or_else(Error::into_compile_error)
 }
 
-/// Where `tidings` is: `#[schema(crate = path)]`, or the usual place.
-pub(crate) fn crate_path(attributes: &[Attribute]) -> Result<Path> {
-    let mut tidings: Path = parse_quote!(::tidings);
-    for attribute in attributes.iter().filter(|a| a.path().is_ident("schema")) {
-        attribute.parse_nested_meta(|option| {
-            if !option.path.is_ident("crate") {
-                return Err(option.error("there is `crate = path`"));
-            }
-            tidings = option.value()?.call(Path::parse_mod_style)?;
-            Ok(())
-        })?;
-    }
-    Ok(tidings)
-}
-
 fn derive(item: &DeriveInput) -> Result<TokenStream> {
-    let tidings = crate_path(&item.attrs)?;
+    let tidings = derived(&item.attrs)?;
     let (ident, name) = (&item.ident, item.ident.unraw().to_string());
     plain(&item.attrs)?;
     let body = match &item.data {

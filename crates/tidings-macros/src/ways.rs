@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Ident, Path};
 
-use crate::interface::Method;
+use crate::method::Method;
 
 /// What handles messages: the method's own future, without a match around it. Not of methods that the
 /// configuration may leave out: the type of the whole would depend on it. Those that are answered by what they return
@@ -38,9 +38,7 @@ pub(crate) fn ways(
         let name = format_ident!("{name}");
         let arms = methods.iter().enumerate().map(|(index, method)| {
             let (name, variant) = (&method.name, &method.variant);
-            let arguments: Vec<_> = (0..method.arguments.len())
-                .map(|n| format_ident!("argument_{n}"))
-                .collect();
+            let arguments = method.fields();
             let mut future = quote!(#interface::#name(actor, #(#arguments),*));
             let reply = method.reply.as_ref().map(|_| quote!(reply));
             if reply.is_some() {

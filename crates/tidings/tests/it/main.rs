@@ -30,6 +30,7 @@ mod lifecycle;
 mod link;
 mod local;
 mod many;
+mod methods;
 mod names;
 #[cfg(unix)]
 mod net;

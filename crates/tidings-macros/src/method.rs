@@ -1,0 +1,260 @@
+//! A method of an interface: what it is, and what it cannot be.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::spanned::Spanned;
+use syn::{
+    Attribute, Block, Error, FnArg, GenericParam, Ident, ItemTrait, Result, ReturnType, Signature,
+    TraitItem, TraitItemFn, Type,
+};
+
+use crate::argument::{argument, is_shared_self, owned, reply_of};
+
+/// One method: its variant, its arguments, and what it answers.
+pub(crate) struct Method {
+    /// For people: they go to the message and to the reference, too.
+    pub(crate) attributes: Vec<Attribute>,
+    pub(crate) name: Ident,
+    pub(crate) variant: Ident,
+    pub(crate) arguments: Vec<(Ident, Type)>,
+    /// `None`: one-way.
+    pub(crate) reply: Option<Type>,
+    /// It takes the `Reply` itself, and answers when it likes.
+    pub(crate) answers: bool,
+    /// It takes `this: Shared<Self>`.
+    pub(crate) reentrant: bool,
+    /// As it stands in the trait.
+    pub(crate) declared: TokenStream,
+}
+
+impl Method {
+    pub(crate) fn configured(&self) -> impl Iterator<Item = &Attribute> {
+        let attributes = self.attributes.iter();
+        attributes.filter(|attribute| attribute.path().is_ident("cfg"))
+    }
+
+    /// What the fields of its message are called, where that is taken apart: no name of the user's.
+    pub(crate) fn fields(&self) -> Vec<Ident> {
+        let places = 0..self.arguments.len();
+        places.map(|n| format_ident!("argument_{n}")).collect()
+    }
+
+    /// Is never there together with the other, as far as can be seen here.
+    fn excludes(&self, other: &Self) -> bool {
+        let mut both = [self, other].into_iter();
+        both.all(|method| method.configured().next().is_some())
+    }
+}
+
+/// All methods, or all that is wrong with them.
+pub(crate) fn methods(item: &ItemTrait) -> Result<Vec<Method>> {
+    let mut problems: Option<Error> = None;
+    let mut problem = |error: Error| match &mut problems {
+        Some(all) => all.combine(error),
+        None => problems = Some(error),
+    };
+    for parameter in &item.generics.params {
+        if let GenericParam::Lifetime(lifetime) = parameter {
+            problem(Error::new_spanned(
+                lifetime,
+                "messages own what they carry: an interface has no lifetimes",
+            ));
+        }
+    }
+    let mut methods: Vec<Method> = Vec::new();
+    for item in &item.items {
+        match item {
+            TraitItem::Fn(function) => match method(function) {
+                Ok(method) => {
+                    let mut twins = methods.iter().filter(|m| m.variant == method.variant);
+                    if let Some(twin) = twins.find(|twin| !twin.excludes(&method)) {
+                        problem(Error::new(
+                            method.name.span(),
+                            format!(
+                                "`{}` and `{}` give one message name, `{}`",
+                                twin.name, method.name, method.variant
+                            ),
+                        ));
+                    }
+                    methods.push(method);
+                }
+                Err(error) => problem(error),
+            },
+            other => problem(Error::new_spanned(
+                other,
+                "an interface has `async fn`s only",
+            )),
+        }
+    }
+    match problems {
+        Some(problems) => Err(problems),
+        None => Ok(methods),
+    }
+}
+
+fn method(function: &TraitItemFn) -> Result<Method> {
+    let signature = &function.sig;
+    if signature.asyncness.is_none() {
+        return Err(Error::new_spanned(
+            signature.fn_token,
+            "an interface's methods are `async fn`s",
+        ));
+    }
+    if signature.unsafety.is_some() || signature.abi.is_some() {
+        return Err(Error::new_spanned(
+            signature.unsafety.as_ref().map_or_else(
+                || signature.abi.to_token_stream(),
+                ToTokens::to_token_stream,
+            ),
+            "anybody can send a message: a method is not `unsafe`, nor `extern`",
+        ));
+    }
+    if signature.ident == "downgrade" {
+        return Err(Error::new(
+            signature.ident.span(),
+            "every reference has a method `downgrade`: give this one another name",
+        ));
+    }
+    if let Some(parameter) = signature.generics.params.first() {
+        return Err(Error::new_spanned(
+            parameter,
+            "a message has one type: make the interface generic, not the method",
+        ));
+    }
+    if let Some(bounds) = &signature.generics.where_clause {
+        return Err(Error::new_spanned(
+            bounds,
+            "bounds of a method belong to its interface: `trait Name: Sync`, or its `where`",
+        ));
+    }
+    let mut inputs = signature.inputs.iter();
+    let reentrant = match inputs.next() {
+        Some(FnArg::Receiver(receiver))
+            if receiver.reference.is_some() && receiver.colon_token.is_none() =>
+        {
+            false
+        }
+        Some(FnArg::Typed(this)) if is_shared_self(&this.ty) => true,
+        other => {
+            let at = other.map_or_else(|| signature.ident.span(), Spanned::span);
+            return Err(Error::new(
+                at,
+                "an interface's methods take `&mut self`, `&self` or `this: Shared<Self>`",
+            ));
+        }
+    };
+    let mut arguments = inputs.map(argument).collect::<Result<Vec<_>>>()?;
+    let names: Vec<_> = arguments.iter().map(|(name, _)| name.clone()).collect();
+    let answers = arguments.last().and_then(|(_, last)| reply_of(last));
+    let reply = match (&signature.output, &answers) {
+        (ReturnType::Type(_, output), Some(_)) => {
+            return Err(Error::new_spanned(
+                output,
+                "a method answers by what it returns, or by its last argument, a `Reply`: not by both",
+            ));
+        }
+        (ReturnType::Type(_, output), None) => {
+            owned(output, "a reply owns what it carries")?;
+            Some((**output).clone())
+        }
+        (ReturnType::Default, _) => answers.clone(),
+    };
+    if answers.is_some() {
+        arguments.pop();
+    }
+    let name = signature.ident.clone();
+    Ok(Method {
+        attributes: function
+            .attrs
+            .iter()
+            .filter(|attribute| {
+                ["doc", "cfg", "deprecated"]
+                    .iter()
+                    .any(|kept| attribute.path().is_ident(kept))
+            })
+            .cloned()
+            .collect(),
+        variant: variant(&name),
+        reply,
+        answers: answers.is_some(),
+        reentrant,
+        declared: declared(function, &names),
+        arguments,
+        name,
+    })
+}
+
+/// `get_and_reset` is `GetAndReset`.
+fn variant(name: &Ident) -> Ident {
+    let text = name.unraw().to_string();
+    let words = text.split('_').flat_map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().into_iter().flat_map(char::to_uppercase);
+        first.chain(letters)
+    });
+    let camel: String = words.collect();
+    let camel = match camel.chars().next() {
+        // It is all underscores.
+        None => text,
+        Some('0'..='9') => format!("_{camel}"),
+        Some(_) if camel == "Self" => "Self_".to_owned(),
+        Some(_) => camel,
+    };
+    Ident::new(&camel, name.span())
+}
+
+/// `async fn f(..) -> R` as a method of the trait: it gives a future that may be sent.
+fn declared(function: &TraitItemFn, arguments: &[Ident]) -> TokenStream {
+    let Signature {
+        ident,
+        inputs,
+        output,
+        ..
+    } = &function.sig;
+    let attributes = &function.attrs;
+    let output = match output {
+        ReturnType::Default => quote!(()),
+        ReturnType::Type(_, output) => output.to_token_stream(),
+    };
+    let signature = quote_spanned! {ident.span()=>
+        fn #ident(#inputs) -> impl ::core::future::Future<Output = #output> + ::core::marker::Send
+    };
+    let Some(Block { brace_token, stmts }) = &function.default else {
+        return quote!(#(#attributes)* #signature;);
+    };
+    let mut body = TokenStream::new();
+    brace_token.surround(&mut body, |body| {
+        // Also those that it does not use live until it ends.
+        quote!(let _ = (#(&#arguments,)*);).to_tokens(body);
+        body.extend(stmts.iter().map(ToTokens::to_token_stream));
+    });
+    quote!(#(#attributes)* #signature { async move #body })
+}
+
+#[cfg(test)]
+mod tests {
+    use proc_macro2::Span;
+    use syn::Ident;
+
+    use super::variant;
+
+    #[test]
+    fn every_name_of_a_method_gives_a_message_a_name() {
+        for (method, message) in [
+            ("get_and_reset", "GetAndReset"),
+            ("_get", "Get"),
+            ("r#type", "Type"),
+            ("self_", "Self_"),
+            ("_1st", "_1st"),
+            ("__", "__"),
+            ("\u{fc}ber", "\u{dc}ber"),
+        ] {
+            let method = match method.strip_prefix("r#") {
+                Some(raw) => Ident::new_raw(raw, Span::call_site()),
+                None => Ident::new(method, Span::call_site()),
+            };
+            assert_eq!(variant(&method), message);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Methods of interfaces whose names, arguments and bodies are out of the ordinary.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::both::on_all;
+use tidings::actor;
+
+/// Notes when it is dropped.
+struct Permit(Arc<AtomicBool>);
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+#[tidings::interface]
+trait Work: Sync {
+    /// Was the permit dropped while it ran?
+    async fn work(&self, _permit: Permit, mut rounds: u32, dropped: Arc<AtomicBool>) -> bool {
+        while rounds > 0 {
+            rounds -= 1;
+            tidings::yield_now().await;
+        }
+        dropped.load(Relaxed)
+    }
+}
+
+struct Worker;
+impl Work for Worker {}
+
+#[test]
+fn a_method_with_a_body_keeps_what_it_does_not_use_until_it_ends() {
+    on_all(|| async {
+        let worker: WorkRef = actor::start(Worker);
+        let dropped = Arc::new(AtomicBool::new(false));
+        let permit = Permit(Arc::clone(&dropped));
+        let early = worker.work(permit, 3, Arc::clone(&dropped)).await;
+        assert!(!early.unwrap());
+        assert!(dropped.load(Relaxed));
+    });
+}
+
+trait Pick<'a> {
+    fn pick(&self, of: &'a [u8]) -> &'a u8;
+}
+
+struct First;
+impl<'a> Pick<'a> for First {
+    fn pick(&self, of: &'a [u8]) -> &'a u8 {
+        &of[0]
+    }
+}
+
+type Shortens = Box<dyn Fn(&str) -> &str + Send>;
+
+#[tidings::interface]
+trait Odd<T> {
+    async fn unused(&self, value: T) -> T;
+    async fn self_(&self) -> u8;
+    async fn _1st(&self) -> u8;
+    async fn __(&self) -> u8;
+    async fn r#type(&self) -> u8;
+    async fn shorten(&self, by: Box<dyn Fn(&str) -> &str + Send>, text: String) -> String;
+    async fn again(&self, by: Shortens, of: Box<dyn for<'a> Pick<'a> + Send>) -> u8;
+    async fn points(&self, by: fn(&str) -> Vec<&str>, to: for<'a> fn(&'a u8) -> &'a u8) -> usize;
+    #[cfg(test)]
+    async fn either(&self) -> u8;
+    #[cfg(not(test))]
+    async fn either(&self, there_is: NoSuchType) -> u8;
+}
+
+#[tidings::actor(Odd<u8>, Odd<u16>)]
+struct State;
+
+macro_rules! odd {
+    ($($number:ty)*) => {$(
+        impl Odd<$number> for State {
+            async fn unused(&self, value: $number) -> $number {
+                value + 1
+            }
+            async fn self_(&self) -> u8 {
+                1
+            }
+            async fn _1st(&self) -> u8 {
+                2
+            }
+            async fn __(&self) -> u8 {
+                3
+            }
+            async fn r#type(&self) -> u8 {
+                4
+            }
+            async fn shorten(&self, by: Shortens, text: String) -> String {
+                by(&text).to_owned()
+            }
+            async fn again(&self, by: Shortens, of: Box<dyn for<'a> Pick<'a> + Send>) -> u8 {
+                *of.pick(by("abc").as_bytes())
+            }
+            async fn points(
+                &self,
+                by: fn(&str) -> Vec<&str>,
+                _: for<'a> fn(&'a u8) -> &'a u8,
+            ) -> usize {
+                by("a b c").len()
+            }
+            async fn either(&self) -> u8 {
+                5
+            }
+        }
+    )*};
+}
+
+odd!(u8 u16);
+
+#[test]
+fn methods_have_any_names_and_take_functions_that_borrow() {
+    on_all(|| async {
+        let actor: StateRef = actor::start(State);
+        let odd: OddRef<u8> = OddRef::from(&actor);
+        let other: OddRef<u16> = OddRef::from(&actor);
+        assert_eq!(odd.unused(7).await.unwrap(), 8);
+        assert_eq!(other.unused(700).await.unwrap(), 701);
+        assert_eq!(odd.self_().await.unwrap(), 1);
+        assert_eq!(odd._1st().await.unwrap(), 2);
+        assert_eq!(odd.__().await.unwrap(), 3);
+        assert_eq!(odd.r#type().await.unwrap(), 4);
+        let shortens = || -> Shortens { Box::new(|text| &text[1..]) };
+        let short = odd.shorten(shortens(), "abc".to_owned()).await;
+        assert_eq!(short.unwrap(), "bc");
+        let first = odd.again(shortens(), Box::new(First)).await;
+        assert_eq!(first.unwrap(), b'b');
+        let words = odd.points(|text| text.split(' ').collect(), |n| n).await;
+        assert_eq!(words.unwrap(), 3);
+        assert_eq!(odd.either().await.unwrap(), 5);
+    });
+}
