@@ -1,6 +1,7 @@
 //! What a call's end and an actor's end are on the wire, and what they are here.
 
 use tidings::actor::{CallError, Exit};
+use tidings::remote::refused;
 
 use crate::frame::{End, Failure, TEXT};
 
@@ -49,11 +50,6 @@ impl From<End> for Exit {
 
 fn failed(error: String) -> Exit {
     Exit::Failed(Box::<dyn std::error::Error + Send + Sync>::from(error).into())
-}
-
-/// A call that is refused, with this reason.
-pub(crate) fn refused(why: impl Into<String>) -> CallError {
-    CallError::Refused(Box::<dyn std::error::Error + Send + Sync>::from(why.into()).into())
 }
 
 impl From<&CallError> for Failure {

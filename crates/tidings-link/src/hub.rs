@@ -11,13 +11,12 @@ use std::task::Waker;
 
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malformed, Pending};
-use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first};
+use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first, refused};
 use tidings::time::Instant;
 
 use crate::aside::{Aside, Thing};
 use crate::credit::May;
 use crate::exports::Exports;
-use crate::failure::refused;
 use crate::frame::{CARRIED, Failure};
 use crate::limits::Broken;
 use crate::numbers::ByNumber;

@@ -5,12 +5,12 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
-use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter};
+use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter, refused};
 use tidings::time::Instant;
 
 use crate::GetError;
 use crate::aside::{Taken, Thing};
-use crate::failure::{refused, text};
+use crate::failure::text;
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, In, Out, Queued};
 use crate::limits::Broken;

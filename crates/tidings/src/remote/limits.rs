@@ -5,19 +5,40 @@ use std::fmt;
 
 use serde::{de, ser};
 
-/// What a body may cost that is read.
+/// What a body may cost that is read. The error of one that costs more names the limit.
+///
+/// Lists whose elements are mostly empty need a larger [`growth`](Self::growth): a `None` is one byte in
+/// a body, and as large as what it could hold in memory. Of a link it is a part of its limits
+/// (`Limits::decode`).
+///
+/// ```
+/// use tidings::remote::{Limits, decode, encode};
+///
+/// let sparse = vec![None::<[u64; 16]>; 1000];
+/// let mut body = Vec::new();
+/// encode(&sparse, &mut body).unwrap();
+/// let read = decode::<Vec<Option<[u64; 16]>>>(&body, Limits::default());
+/// assert!(read.unwrap_err().to_string().contains("`growth`"));
+/// let roomy = Limits {
+///     growth: 136, // what one takes
+///     ..Limits::default()
+/// };
+/// assert_eq!(decode::<Vec<Option<[u64; 16]>>>(&body, roomy).unwrap(), sparse);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep values may lie in values.
+    /// How deep values may lie in values. 64 by default.
     pub depth: u32,
-    /// How many elements there may be beyond the number of bytes: those that take no byte.
+    /// How many elements sequences and maps may have beyond the number of bytes in the body: those that
+    /// take no byte. 1,024 by default.
     pub elements: usize,
-    /// How many bytes of memory each byte may become, beyond the first 64 KiB.
+    /// How many bytes of memory what is read may take for each byte of the body, beyond 64 KiB: texts,
+    /// bytes, and the elements of sequences and maps, each as large as its type. 8 by default.
     pub growth: usize,
 }
 
 impl Default for Limits {
-    /// 64 deep, 1024 elements of no size, 8 bytes for each.
+    /// 64 deep, 1,024 elements that take no byte, 8 bytes of memory for each byte.
     fn default() -> Self {
         Self {
             depth: 64,
@@ -87,14 +108,15 @@ impl Budget {
         self.memory = self
             .memory
             .checked_sub(memory)
-            .ok_or_else(|| Malformed::new("it takes too much memory"))?;
+            .ok_or_else(|| Malformed::new("it takes too much memory (the limit is `growth`)"))?;
         Ok(())
     }
 
     /// It has so many elements more, of this size each.
     pub(super) fn elements(&mut self, count: usize, size: usize) -> Result<(), Malformed> {
         let elements = self.elements.checked_sub(count);
-        self.elements = elements.ok_or_else(|| Malformed::new("too many elements"))?;
+        self.elements = elements
+            .ok_or_else(|| Malformed::new("it has too many elements (the limit is `elements`)"))?;
         self.costs(count.saturating_mul(size))
     }
 
@@ -104,12 +126,35 @@ impl Budget {
         self.depth = self
             .depth
             .checked_sub(1)
-            .ok_or_else(|| Malformed::new("values lie too deep"))?;
+            .ok_or_else(|| Malformed::new("values lie too deep (the limit is `depth`)"))?;
         Ok(())
     }
 
     #[inline]
     pub(super) fn up(&mut self) {
         self.depth += 1;
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::{Format, encode};
+    use super::Limits;
+
+    #[test]
+    fn what_costs_too_much_is_told_by_the_limit_that_is_to_be_raised() {
+        fn read<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> String {
+            let mut body = Vec::new();
+            encode(value, &mut body).unwrap();
+            let limits = Limits {
+                depth: 2,
+                ..Limits::default()
+            };
+            let read = Format::default().limits(limits).decode::<T>(&body);
+            read.err().unwrap().to_string()
+        }
+        assert!(read(&vec![None::<[u64; 16]>; 1000]).contains("`growth`"));
+        assert!(read(&vec![(); 2000]).contains("`elements`"));
+        assert!(read(&vec![vec![vec![1_u8]]]).contains("`depth`"));
     }
 }

@@ -61,7 +61,7 @@ pub use limits::{Limits, Malformed};
 pub use port::{Call, Carried, Identity, Outcome, Port, Request, enter};
 pub use proxy::Outgoing;
 #[doc(hidden)]
-pub use proxy::{Imported, Pending, import};
+pub use proxy::{Imported, Pending, import, refused};
 #[doc(hidden)]
 pub use reference::{deserialize_reference, export, serialize_reference};
 pub use schema::{Describe, Schema};

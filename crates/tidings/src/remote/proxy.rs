@@ -70,7 +70,7 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
                 Ok(())
             }
             Err(malformed) => {
-                self.0.fail(refused(malformed.clone()));
+                self.0.fail(refused(&malformed));
                 Err(malformed)
             }
         }
@@ -89,8 +89,10 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
     }
 }
 
-pub(super) fn refused(malformed: Malformed) -> CallError {
-    CallError::Refused(Arc::new(malformed))
+/// How a call ends that is refused, with this reason.
+#[doc(hidden)]
+pub fn refused(why: impl fmt::Display) -> CallError {
+    CallError::Refused(Arc::new(Malformed::because(why)))
 }
 
 /// Where a message hands its parts to.
