@@ -21,10 +21,10 @@ use crate::entry::Kind;
 /// - `workers = N`: the number of worker threads; the runtime's own default if it is not given.
 /// - `crate = path`: where `tidings` is, if it is renamed or re-exported.
 ///
-/// ```text
+/// ```
 /// #[tidings::main(workers = 4)]
-/// async fn main() -> std::io::Result<()> {
-///     tidings::spawn(async { println!("hello") }).await;
+/// async fn main() -> Result<(), tidings::JoinError> {
+///     tidings::spawn(async { println!("hello") }).await?;
 ///     Ok(())
 /// }
 /// ```
@@ -48,7 +48,7 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 ///   changes the `Sim`. Needs the crate `tidings-sim`, and a future that may be sent. A run that fails
 ///   is made short and shown, with the line that runs it again.
 ///
-/// ```text
+/// ```
 /// #[tidings::test]
 /// async fn a_sum_arrives() {
 ///     assert_eq!(tidings::spawn(async { 1 + 1 }).await.unwrap(), 2);
@@ -68,8 +68,35 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// For `trait Counter` the macro gives the trait itself, whose methods give futures that may be sent
 /// (an `impl` writes `async fn`), `CounterMessage`, the messages that stand for the methods, and
-/// `CounterRef`, the reference: its methods are events. Arguments and replies are of any type that
-/// may be sent and owns what it holds; the trait may be generic, and its methods may have bodies.
+/// `CounterRef`, the reference: its methods are events.
+///
+/// ```
+/// use tidings::actor;
+///
+/// #[tidings::interface]
+/// pub trait Counter {
+///     async fn add(&mut self, n: i64);
+///     async fn get_and_reset(&mut self) -> i64;
+/// }
+///
+/// struct Tally(i64);
+/// impl Counter for Tally {
+///     async fn add(&mut self, n: i64) {
+///         self.0 += n;
+///     }
+///     async fn get_and_reset(&mut self) -> i64 {
+///         std::mem::take(&mut self.0)
+///     }
+/// }
+///
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let counter: CounterRef = actor::start(Tally(0));
+/// counter.add(2).await?;
+/// counter.add(3).await?;
+/// assert_eq!(counter.get_and_reset().await?, 5);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
 ///
 /// | a method | is |
 /// |---|---|
@@ -80,20 +107,21 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `async fn watch(&mut self) -> Streaming<u32>;` | a call with an answer of many parts |
 /// | `async fn load(this: Shared<Self>) -> u32;` | reentrant: others run while it waits |
 ///
-/// A method with a body and `&self` needs `trait Name: Sync`. The types are those of `tidings::actor`, known to the macro by their names. A handler that is to
-/// be refused, logged or timed from outside: `tidings::actor::serve_with`.
+/// The types are those of `tidings::actor`, known to the macro by their names.
+///
+/// - Arguments and replies are of any type that may be sent and owns what it holds. `Self` is none: the
+///   messages do not know whose they are.
+/// - The trait may be generic, and its methods may have bodies; one with a body and `&self` needs
+///   `trait Name: Sync`. As of any function, what its arguments hold is dropped when it ends.
+/// - `#[cfg(..)]` may stand on methods, also on two of one name.
+/// - No method is called `downgrade`: references have one.
+/// - A handler that is to be refused, logged or timed from outside: `tidings::actor::serve_with`.
+///
+/// Options:
 ///
 /// - `remote`: its references can cross a link (feature `remote`, crate `tidings-link`). Arguments and
 ///   answers are then of types that serde reads and writes and that have a `tidings::Schema`.
 /// - `crate = path`: where `tidings` is, if it is renamed or re-exported.
-///
-/// ```text
-/// #[tidings::interface]
-/// pub trait Counter {
-///     async fn add(&mut self, n: i64);
-///     async fn get_and_reset(&mut self) -> i64;
-/// }
-/// ```
 #[proc_macro_attribute]
 pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
     interface::expand(options.into(), item.into()).into()
@@ -103,11 +131,41 @@ pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// For `struct Tally` it gives `TallyMessage`, one type for the messages of all interfaces, and
 /// `TallyRef`; a reference to one interface is made from it: `CounterRef::from(&tally)`. The type may
-/// be generic; bounds that its interfaces need stand on the type itself.
+/// be generic; bounds that its interfaces need stand on the type itself. One interface may be there with
+/// several types, as `Store<u8>` and `Store<u16>`.
 ///
-/// ```text
+/// ```
+/// use tidings::actor;
+///
+/// #[tidings::interface]
+/// trait Counter {
+///     async fn add(&mut self, n: i64);
+/// }
+/// #[tidings::interface]
+/// trait Admin {
+///     async fn reset(&mut self) -> i64;
+/// }
+///
 /// #[tidings::actor(Counter, Admin)]
 /// struct Tally(i64);
+///
+/// impl Counter for Tally {
+///     async fn add(&mut self, n: i64) {
+///         self.0 += n;
+///     }
+/// }
+/// impl Admin for Tally {
+///     async fn reset(&mut self) -> i64 {
+///         std::mem::take(&mut self.0)
+///     }
+/// }
+///
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let tally: TallyRef = actor::start(Tally(0));
+/// CounterRef::from(&tally).add(7).await?;
+/// assert_eq!(AdminRef::from(&tally).reset().await?, 7);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
 /// ```
 #[proc_macro_attribute]
 pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -116,14 +174,20 @@ pub fn actor(options: TokenStream, item: TokenStream) -> TokenStream {
 
 /// The shape of a type, for links: `tidings::remote::Schema`.
 ///
+/// It is the shape of what serde derives by itself: a type with attributes of serde's is refused, and has
+/// its `Schema` written by hand.
+///
 /// - `#[schema(crate = path)]`: where `tidings` is, if it is renamed or re-exported.
 ///
-/// ```text
+/// ```
+/// use tidings::remote::Describe;
+///
 /// #[derive(tidings::Schema, serde::Serialize, serde::Deserialize)]
 /// struct Point {
 ///     x: i32,
 ///     y: i32,
 /// }
+/// assert_eq!(Describe::text::<Vec<Point>>(), "[Point{x:i32,y:i32}]");
 /// ```
 #[proc_macro_derive(Schema, attributes(schema))]
 pub fn schema(item: TokenStream) -> TokenStream {
@@ -135,12 +199,17 @@ pub fn schema(item: TokenStream) -> TokenStream {
 ///
 /// - `#[schema(crate = path)]`: where `tidings` is, if it is renamed or re-exported.
 ///
-/// ```text
+/// ```
+/// use tidings::actor::Reply;
+/// use tidings::remote::interface;
+///
 /// #[derive(tidings::Remote, tidings::Schema, serde::Serialize, serde::Deserialize)]
 /// enum Count {
 ///     Add(i64),
 ///     GetAndReset(Reply<i64>),
 /// }
+/// let shape = interface::<Count>().methods()[0].shape();
+/// assert_eq!(shape, "Count.send(Count<Add(i64)|GetAndReset(!i64)>)");
 /// ```
 #[proc_macro_derive(Remote, attributes(schema))]
 pub fn remote(item: TokenStream) -> TokenStream {

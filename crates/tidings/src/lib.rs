@@ -68,9 +68,32 @@ pub use scope::{Scope, scope, try_scope};
 #[cfg(not(any(loom, shuttle)))]
 pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
+/// [`remote::Remote`], derived: messages that cross links by themselves.
+///
 #[cfg(feature = "remote")]
-pub use tidings_macros::{Remote, Schema};
-pub use tidings_macros::{actor, interface, main, test};
+pub use tidings_macros::Remote;
+/// [`remote::Schema`], derived: what both sides of a link agree on.
+///
+#[cfg(feature = "remote")]
+pub use tidings_macros::Schema;
+/// An actor of several [`interface`]s, whose reference is an [`ActorRef`](actor::ActorRef): each
+/// interface is one that it [`Carries`](actor::Carries).
+///
+pub use tidings_macros::actor;
+/// What an [`actor`](mod@actor) can be asked, as a trait.
+///
+/// [`actor::start`] makes an actor of who implements it. Of its reference's methods, one-way ones are
+/// [`Tell`](actor::Tell)s and others [`Call`](actor::Call)s; they may take a [`Reply`](actor::Reply), give
+/// a [`Streaming`](actor::Streaming), and run beside others, with a [`Shared`](actor::Shared).
+///
+pub use tidings_macros::interface;
+/// The `main` of a program, around which stands [`Runtime::block_on`].
+///
+pub use tidings_macros::main;
+/// A test around which stands [`Runtime::block_on`], with
+/// [`watch_deadlocks`](sched::Builder::watch_deadlocks), or a simulation.
+///
+pub use tidings_macros::test;
 pub use time::{after, at};
 
 #[doc(hidden)]
