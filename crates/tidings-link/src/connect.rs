@@ -23,13 +23,18 @@ use crate::tls::Tls;
 
 /// Connects to a node.
 ///
-/// ```no_run
-/// use tidings_link::{Connector, Options};
-/// # async fn connect() -> Result<(), Box<dyn std::error::Error>> {
-/// let connector = Connector::new("tcp://127.0.0.1:7000")?.options(Options::new("client"));
+/// ```
+/// use tidings_link::{Connector, Listener, Options};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// # let server = Listener::bind("tcp://127.0.0.1:0", Options::new("server")).await?.serve();
+/// # let address = server.address().to_string();
+/// // Such as "tcp://127.0.0.1:7000".
+/// let connector = Connector::new(&address)?.options(Options::new("client"));
 /// let link = connector.connect().await?;
-/// # drop(link); Ok(())
-/// # }
+/// assert_eq!(server.next().await.up().await?.node, "client");
+/// # drop(link);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
 /// ```
 #[derive(Clone, Debug)]
 pub struct Connector {
@@ -110,6 +115,14 @@ impl Connector {
 
     /// Connects, and waits for the end of the handshake.
     ///
+    /// [`Limits::handshake`](crate::Limits::handshake) is a limit twice, so it takes at most twice as long
+    /// (10 s by default): for the stream, from the look-up of the name to the handshake of TLS
+    /// ([`ConnectError::Late`]), and for the handshake of the link
+    /// ([`Broken::Handshake`]). With [`peer`](Self::peer) it also waits for another
+    /// that connects to the same node.
+    ///
+    /// Dropped before it is done, it leaves no link behind, and no attempt at one.
+    ///
     /// # Errors
     /// If there is no such node, or it will not speak with us.
     ///
@@ -158,7 +171,7 @@ impl Connector {
     /// nothing and a limit that grows (exponential backoff with full jitter).
     ///
     /// When a link has ended, a new one is another link, and the node there may be another: what
-    /// came over the old one stays dead, and is to be asked for anew.
+    /// came over the old one stays dead, and is to be asked for anew. It may be dropped as `connect` may.
     ///
     /// # Errors
     /// If waiting cannot help: the node will not speak with us.
@@ -275,13 +288,27 @@ fn chance() -> f64 {
 }
 
 impl Link {
-    /// Connects to a node, as [`Connector`] does with nothing but an address.
+    /// Connects to a node, as [`Connector`] does with nothing but an address: for how long, and what of
+    /// being dropped, see [`Connector::connect`].
     ///
     /// # Errors
     /// If there is no such node, or it will not speak with us.
     ///
     /// # Panics
     /// Outside of a runtime.
+    ///
+    /// ```
+    /// use tidings_link::{ConnectError, Link, Listener, Options};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let server = Listener::bind("tcp://127.0.0.1:0", Options::new("server")).await?.serve();
+    /// let link = Link::connect(&server.address().to_string()).await?;
+    /// assert_eq!(link.up().await?.node, "server");
+    /// // Where nobody listens.
+    /// let nobody = Link::connect("unix:/nowhere/at-all.sock").await;
+    /// assert!(matches!(nobody, Err(ConnectError::Io(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub async fn connect(address: &str) -> Result<Self, ConnectError> {
         Connector::new(address)?.connect().await
     }

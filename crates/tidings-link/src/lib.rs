@@ -9,6 +9,36 @@
 //! `stop` and `kill` end the proxy, and say nothing to the actor: a peer may send it what its
 //! interface has, and no more. Call cycles that cross a link are not seen: give such calls a timeout.
 //!
+//! ```
+//! use tidings::actor;
+//! use tidings_link::{Exports, Link, Listener, Options};
+//!
+//! #[tidings::interface(remote)]
+//! trait Greeter {
+//!     async fn greet(&self, name: String) -> String;
+//! }
+//!
+//! struct Hello;
+//! impl Greeter for Hello {
+//!     async fn greet(&self, name: String) -> String {
+//!         format!("hello {name}")
+//!     }
+//! }
+//!
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! // One node,
+//! let greeter: GreeterRef = actor::start(Hello);
+//! let options = Options::new("server").exports(Exports::new().add("greeter", &greeter));
+//! let server = Listener::bind("tcp://127.0.0.1:0", options).await?.serve();
+//!
+//! // and another.
+//! let link = Link::connect(&server.address().to_string()).await?;
+//! let greeter: GreeterRef = link.get("greeter").await?;
+//! assert_eq!(greeter.greet("you".to_owned()).await?, "hello you");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # }).unwrap();
+//! ```
+//!
 //! The protocol is a document, PROTOCOL.md beside this crate; [`Session`] is its state machine
 //! without sockets and tasks, [`link`] puts it on a stream under any executor.
 //!

@@ -13,41 +13,61 @@ pub struct Grant {
     pub bytes: u32,
 }
 
-/// What a session allows its peer, and how long it waits for it.
+/// What a session allows its peer, and how long it waits for it. Each side has its own; sizes and counts
+/// that the other is to keep to, it is told in the handshake.
 ///
 /// ```
-/// use tidings_link::Limits;
-/// let limits = Limits { calls: 100, ..Limits::default() };
+/// use std::time::Duration;
+/// use tidings_link::{Limits, Options};
+///
+/// let limits = Limits {
+///     calls: 100,
+///     handshake: Duration::from_secs(1),
+///     decode: tidings::remote::Limits {
+///         growth: 100,
+///         ..Default::default()
+///     },
+///     ..Limits::default()
+/// };
 /// assert_eq!(limits.message, 1 << 20);
+/// let options = Options::new("server").limits(limits);
+/// # drop(options);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The largest body, in bytes.
+    /// The largest body of a message or an answer that the peer may send, in bytes; 1 MiB by default. A
+    /// larger one is refused where it is sent, and ends the link of a peer that sends it all the same.
     pub message: u32,
-    /// Calls of the peer's under way.
+    /// Calls of the peer's under way; 65,536 by default. One more fails with
+    /// [`CallError::Full`](tidings::actor::CallError::Full).
     pub calls: u32,
-    /// Actors that are exported to the peer, and those of the peer's that are referred to here.
+    /// Actors that are exported to the peer, and, counted by themselves, references to the peer's that are
+    /// held here; 65,536 each by default. A message that would need one more is not sent, or not read.
     pub exports: u32,
-    /// What the peer may send to one actor before that has taken it.
+    /// What the peer may send to one actor before that has taken it; 1,024 messages and 256 KiB of bodies
+    /// by default. Then those who send to that actor wait.
     pub window: Grant,
-    /// The same, for all actors together.
+    /// The same, for all actors together; 16,384 messages and 4 MiB by default.
     pub link_window: Grant,
-    /// What may wait to be written before requests wait in their mailboxes, in bytes.
+    /// How many bytes may wait to be written before requests wait in their mailboxes; 4 MiB by default.
     pub outgoing: usize,
-    /// Control frames a second, beyond one for each request and answer.
+    /// Control frames a second, beyond one for each request and answer; 10,000 by default. More end the
+    /// link.
     pub control: u32,
-    /// What a body may cost that is decoded.
+    /// What a body may cost that is decoded; see [`tidings::remote::Limits`] for its defaults.
     pub decode: tidings::remote::Limits,
-    /// How long a handshake may take.
+    /// How long a handshake may take; 5 s by default. See [`Connector::connect`](crate::Connector::connect)
+    /// for what that is of.
     pub handshake: Duration,
-    /// So often the peer is asked for a word; three times in the peer's patience, if that is oftener; every
-    /// 10 ms at most.
+    /// So often the peer is asked for a word, 5 s by default; three times in the peer's patience, if that
+    /// is oftener; every 10 ms at most.
     pub idle: Duration,
-    /// After so long without a word from the peer the link ends; also if its words come so late that a
-    /// request of its cannot be begun for so long.
+    /// After so long without a word from the peer the link ends, 15 s by default; also if its words come so
+    /// late that a request of its cannot be begun for so long.
     pub silence: Duration,
-    /// After so long without progress in writing the link ends. The lesser of this and `silence` is our
-    /// patience, which the peer is told: what it has of ours is not begun when that may be over.
+    /// After so long without progress in writing the link ends, 10 s by default. The lesser of this and
+    /// `silence` is our patience, which the peer is told: what it has of ours is not begun when that may
+    /// be over.
     pub stall: Duration,
 }
 

@@ -151,9 +151,44 @@ impl Link {
 
     /// The actor that the peer exports under a name.
     ///
+    /// It is asked for when this is called, not when what it gives is awaited: several can be asked for at
+    /// once, and also before the handshake is done. The answer takes as long as the peer takes, and comes
+    /// no later than the link's end ([`Limits::silence`]). Whoever wants to wait less spawns it, and
+    /// joins it with a timeout. Dropped, it leaves nothing: a reference that comes is given back.
+    ///
     /// # Errors
     /// If there is none, or one of another interface, or a method of it has another shape there; or
     /// if the link ends.
+    ///
+    /// ```
+    /// use tidings::actor;
+    /// use tidings_link::{Exports, GetError, Options, Unbound, link, memory};
+    ///
+    /// #[tidings::interface(remote)]
+    /// trait Clock {
+    ///     async fn hour(&self) -> u8;
+    /// }
+    /// # struct Noon;
+    /// # impl Clock for Noon {
+    /// #     async fn hour(&self) -> u8 {
+    /// #         12
+    /// #     }
+    /// # }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let clock: ClockRef = actor::start(Noon);
+    /// let (ours, theirs) = memory::pipe();
+    /// let exports = Exports::new().add("clock", &clock);
+    /// let (_served, driver) = link(ours, Options::new("server").exports(exports));
+    /// tidings::spawn(driver);
+    /// let (link, driver) = link(theirs, Options::new("client"));
+    /// tidings::spawn(driver);
+    ///
+    /// let (clock, sundial) = (link.get::<ClockRef>("clock"), link.get::<ClockRef>("sundial"));
+    /// assert_eq!(clock.await?.hour().await?, 12);
+    /// assert_eq!(sundial.await, Err(GetError::Refused(Unbound::NoSuchName)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
     pub fn get<R>(&self, name: &str) -> impl Future<Output = Result<R, GetError>> + Send + use<R>
     where
         R: Reference<Message: Remote>,
@@ -218,6 +253,28 @@ impl Link {
 
     /// Ends the link in order: neither side begins a call any more; when all that are under way have
     /// their answers, it ends.
+    ///
+    /// This begins it, and does not wait: await [`down`](Self::down). A call that is never answered keeps
+    /// the link for ever; [`close`](Self::close) ends it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::Event;
+    /// use tidings_link::{Broken, Options, link, memory};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// # let (ours, theirs) = memory::pipe();
+    /// # let (_other, driver) = link(theirs, Options::new("server"));
+    /// # tidings::spawn(driver);
+    /// # let (link, driver) = link(ours, Options::new("client"));
+    /// # tidings::spawn(driver);
+    /// link.drain();
+    /// let down = link.down().timeout(Duration::from_secs(10)).await;
+    /// if down.is_err() {
+    ///     link.close();
+    /// }
+    /// assert_eq!(link.down().await, Broken::Drained);
+    /// # });
+    /// ```
     pub fn drain(&self) {
         self.shared.ask(Command::Drain);
     }

@@ -268,8 +268,11 @@ impl Server {
         &self.address
     }
 
-    /// The next link that was made to this node. One that ends before anybody asks for it is not given,
-    /// and where nobody asks nothing is kept.
+    /// The next link that was made to this node, each once. One that ends before anybody asks for it is not
+    /// given, and where nobody asks nothing is kept.
+    ///
+    /// It waits for as long as nobody comes. Dropped before it is done, it has taken no link: that is for
+    /// whoever asks next.
     pub async fn next(&self) -> Link {
         loop {
             let next = self.served.lock().came.pop_front();

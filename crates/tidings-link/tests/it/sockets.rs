@@ -1,10 +1,12 @@
 //! Links over TCP, Unix sockets and TLS.
 
+use std::future::{Future, IntoFuture};
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures::AsyncReadExt;
 use rcgen::date_time_ymd;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use tidings::net::TcpStream;
@@ -181,6 +183,52 @@ async fn a_server_counts_who_came_and_what_became_of_them() {
         (arrivals.linked, arrivals.overloaded, arrivals.failed),
         (1, 1, 3)
     );
+}
+
+#[tidings::test]
+async fn a_wait_for_the_next_link_that_is_dropped_takes_none() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server"))
+        .await
+        .unwrap();
+    let server = listener.serve();
+    let mut first = Box::pin(server.next());
+    let mut second = Box::pin(server.next());
+    for wait in [&mut first, &mut second] {
+        assert!(futures::poll!(wait).is_pending());
+    }
+    let address = server.address().to_string();
+    let _link = Link::connect(&address).await.unwrap();
+    while server.count() < 1 {
+        tidings::yield_now().await;
+    }
+    // It may have been woken for the link.
+    drop(first);
+    let link = before(LONG, second).await.expect("the link is there");
+    assert_eq!(link.up().await.unwrap().node, "");
+}
+
+/// `None`: it takes longer.
+async fn before<F: Future>(limit: Duration, f: F) -> Option<F::Output> {
+    let late = tidings::after(limit).into_future();
+    match futures::future::select(Box::pin(f), Box::pin(late)).await {
+        futures::future::Either::Left((done, _)) => Some(done),
+        futures::future::Either::Right(_) => None,
+    }
+}
+
+#[tidings::test]
+async fn a_connect_that_is_dropped_leaves_no_link() {
+    let listener = tidings::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let address = format!("tcp://{}", listener.local_addr().unwrap());
+    let connect = tidings::spawn(async move { Link::connect(&address).await });
+    let (mut stream, _) = listener.accept().await.unwrap();
+    // It has greeted, and waits to be greeted.
+    let mut greeting = [0; 20];
+    stream.read_exact(&mut greeting).await.unwrap();
+    connect.abort();
+    let mut rest = Vec::new();
+    let end = before(LONG, stream.read_to_end(&mut rest)).await;
+    assert!(end.is_some());
 }
 
 #[tidings::test]
