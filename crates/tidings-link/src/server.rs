@@ -275,7 +275,14 @@ impl Server {
     /// whoever asks next.
     pub async fn next(&self) -> Link {
         loop {
-            let next = self.served.lock().came.pop_front();
+            let (next, others) = {
+                let mut state = self.served.lock();
+                (state.came.pop_front(), !state.came.is_empty())
+            };
+            if others {
+                // Two that came together may have told one who waits here.
+                self.served.comes.notify_one();
+            }
             match next {
                 Some(link) => return link,
                 None => self.served.comes.notified().await,
