@@ -77,9 +77,6 @@ macro_rules! made_methods {
         fn rewake(self: Pin<&mut Self>, waker: &Waker) {
             self.inner().rewake(waker);
         }
-        fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
-            self.inner().finish(branch)
-        }
         fn abandon(self: Pin<&mut Self>, branch: u32) {
             self.inner().abandon(branch);
         }
@@ -101,6 +98,9 @@ impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
     }
     fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.inner().withdraw(winner, locked);
+    }
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        self.inner().finish(branch)
     }
 
     made_methods!();

@@ -64,11 +64,19 @@ pin_project! {
     }
 
     impl<F, E> PinnedDrop for WithNack<F, E> {
-        // For the wait whose guard or neighbour panicked between prepare and commit.
+        // For the wait whose guard or neighbour panicked between prepare and commit, and for the one that
+        // is dropped after its partner came.
         fn drop(this: Pin<&mut Self>) {
-            if let Some(nack) = this.project().nack.take() {
-                let _ = nack.cell.fill(());
-            }
+            this.fire();
+        }
+    }
+}
+
+impl<F, E> WithNack<F, E> {
+    /// Nobody will look at what this event gives.
+    fn fire(self: Pin<&mut Self>) {
+        if let Some(nack) = self.project().nack.take() {
+            let _ = nack.cell.fill(());
         }
     }
 }
@@ -93,12 +101,16 @@ impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
 
     fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.as_mut().inner().withdraw(winner, locked);
-        if !locked {
-            let nack = self.project().nack.take();
-            if let (Some(nack), None) = (nack, winner) {
-                let _ = nack.cell.fill(());
-            }
+        if winner.is_none() && !locked {
+            self.fire();
         }
+    }
+
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        let this = self.project();
+        // First: what the event does may panic, and has won all the same.
+        *this.nack = None;
+        made_mut(this.event).finish(branch)
     }
 
     super::guard::made_methods!();
