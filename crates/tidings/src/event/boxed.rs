@@ -127,8 +127,6 @@ into_future!(impl['a, T] Boxed<'a, T> => T);
 
 impl<T> fmt::Debug for Boxed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Boxed")
-            .field("leaves", &self.event.leaves())
-            .finish()
+        f.debug_struct("Boxed").finish_non_exhaustive()
     }
 }
