@@ -68,9 +68,13 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let _line = record::called();
         let mut attempt = Attempt::default();
-        let received = self.chan().locked(|state| state.try_recv(&mut attempt));
-        if let Some(waker) = attempt.waker {
-            crate::task::wake_now(waker);
+        let mut received = self.chan().locked(|state| state.try_recv(&mut attempt));
+        if let Some(sender) = attempt.waker {
+            received = crate::task::wake_partner(sender, received, |received| {
+                if let Received::Value(value) = received {
+                    self.chan().give_back(value);
+                }
+            });
         }
         match received {
             Received::Value(value) => Ok(value),
