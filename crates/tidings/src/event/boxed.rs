@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Waker;
 
 use super::waits::Waits;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Locks, into_future};
 
 /// An event behind a pointer, from [`Event::boxed`]: to store events of different types in one
 /// place. It gives nothing back when it loses.
@@ -25,9 +25,11 @@ trait Erased<T> {
     fn prepare(self: Pin<&mut Self>);
     fn leaves(&self) -> u32;
     fn waiters(&self) -> u32;
+    fn turns(&self) -> u32;
     fn waits_for(&self, waits: &mut Waits);
     fn lock<'l>(&'l self, locks: &mut Locks<'l>);
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
+    fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32>;
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);
     fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32>;
     fn rewake(self: Pin<&mut Self>, waker: &Waker);
@@ -52,6 +54,9 @@ impl<T, E: Event<Output = T>> Erased<T> for E {
     fn waiters(&self) -> u32 {
         Event::waiters(self)
     }
+    fn turns(&self) -> u32 {
+        Event::turns(self)
+    }
     fn waits_for(&self, waits: &mut Waits) {
         Event::waits_for(self, waits);
     }
@@ -61,6 +66,7 @@ impl<T, E: Event<Output = T>> Erased<T> for E {
     forward! { Event;
         fn prepare(self: Pin<&mut Self>);
         fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
+        fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32>;
         fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);
         fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32>;
         fn rewake(self: Pin<&mut Self>, waker: &Waker);
@@ -90,8 +96,8 @@ impl<T> Event for Boxed<'_, T> {
     fn waiters(&self) -> u32 {
         self.event.waiters()
     }
-    fn single(&self) -> Option<&Lock> {
-        None
+    fn turns(&self) -> u32 {
+        self.event.turns()
     }
     fn waits_for(&self, waits: &mut Waits) {
         self.event.waits_for(waits);
@@ -101,6 +107,9 @@ impl<T> Event for Boxed<'_, T> {
     }
     fn attempt(mut self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.event.as_mut().attempt(attempt)
+    }
+    fn attempt_turn(mut self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        self.event.as_mut().attempt_turn(turn, attempt)
     }
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.event.as_mut().enrol(enrol);

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, pair_methods};
+use super::or::{Pair, choice_methods};
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 
 /// Which of two events happened: its output, then what the other one gives back.
@@ -46,12 +46,7 @@ impl<A: Event, B: Event> EitherOf<A, B> {
 impl<A: Event, B: Event> Event for EitherOf<A, B> {
     type Lost = (A::Lost, B::Lost);
 
-    pair_methods!();
-
-    #[inline]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.pair().attempt(attempt)
-    }
+    choice_methods!();
 
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {

@@ -68,6 +68,12 @@ macro_rules! made_methods {
         fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
             self.inner().attempt(attempt)
         }
+        fn turns(&self) -> u32 {
+            crate::event::guard::made(&self.event).turns()
+        }
+        fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+            self.inner().attempt_turn(turn, attempt)
+        }
         fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
             self.inner().enrol(enrol);
         }

@@ -93,6 +93,14 @@ impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
         self.inner().attempt(attempt)
     }
     #[inline(always)]
+    fn turns(&self) -> u32 {
+        self.event.turns()
+    }
+    #[inline(always)]
+    fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        self.inner().attempt_turn(turn, attempt)
+    }
+    #[inline(always)]
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.inner().attempt_apart(attempt)
     }

@@ -15,6 +15,7 @@
 //! | `made.rs` | which line made a source |
 //! | `locks.rs` | locking all sources of a choice |
 //! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
+//! | `order.rs` | the order in which a choice tries its branches |
 //! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
 
 mod basic;
@@ -29,6 +30,7 @@ mod map;
 mod nack;
 pub(crate) mod offer;
 mod or;
+mod order;
 pub(crate) mod select;
 mod slice;
 mod sync;
@@ -104,6 +106,10 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     }
 
     /// Either of the two, whichever can happen first; if both can, a fair coin decides.
+    ///
+    /// In a choice of choices each branch has a chance of its own, however it is built: of any two that can
+    /// happen each has the same, whatever stands beside them. What is [`biased`](Self::biased), or has a
+    /// [`timeout`](Self::timeout), is one branch.
     ///
     /// ```
     /// use tidings::{Event, always, never};
@@ -260,6 +266,20 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     /// All locks held: commits with a partner or with what is there, and says which branch.
     #[doc(hidden)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
+
+    /// The turns of its branches, if it is a choice: it is tried as a whole in one, otherwise.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn turns(&self) -> u32 {
+        1
+    }
+
+    /// As `attempt`, of what has this turn only.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn attempt_turn(self: Pin<&mut Self>, _turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        self.attempt(attempt)
+    }
 
     /// No locks held: as `attempt`, of one base event after another, each with its own lock only. It may
     /// do so, since nobody knows of this wait yet. `None`: `attempt` must decide.

@@ -5,6 +5,7 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
+use super::order::Order;
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 use crate::sched;
 
@@ -40,18 +41,33 @@ impl<'a, A: Event, B: Event> Pair<'a, A, B> {
         Self { a, b }
     }
 
+    /// However the tree is built, each branch has a turn of its own.
     #[inline]
-    pub(super) fn attempt(self, attempt: &mut Attempt) -> Option<u32> {
-        let (left, right) = (self.a.leaves(), self.b.leaves());
-        // Each base event has the same chance to be tried first, however the tree is built.
-        let all = (left + right) as usize;
-        if attempt.biased || sched::choose_branch(all) < left as usize {
-            self.a
+    pub(super) fn attempt(mut self, attempt: &mut Attempt) -> Option<u32> {
+        let left = self.a.leaves();
+        match (self.a.turns(), self.b.turns()) {
+            (1, 1) if attempt.biased || sched::choose_branch(2) == 0 => self
+                .a
                 .attempt(attempt)
-                .or_else(|| self.b.attempt(attempt).map(|b| b + left))
-        } else {
-            let b = self.b.attempt(attempt).map(|b| b + left);
-            b.or_else(|| self.a.attempt(attempt))
+                .or_else(|| self.b.attempt(attempt).map(|b| b + left)),
+            (1, 1) => {
+                let b = self.b.attempt(attempt).map(|b| b + left);
+                b.or_else(|| self.a.attempt(attempt))
+            }
+            (a, b) => {
+                Order::new(a + b, attempt.biased).find_map(|turn| self.attempt_turn(turn, attempt))
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn attempt_turn(&mut self, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        match turn.checked_sub(self.a.turns()) {
+            None => self.a.as_mut().attempt_turn(turn, attempt),
+            Some(turn) => {
+                let branch = self.b.as_mut().attempt_turn(turn, attempt);
+                branch.map(|b| b + self.a.leaves())
+            }
         }
     }
 
@@ -141,6 +157,27 @@ macro_rules! pair_methods {
 }
 pub(super) use pair_methods;
 
+/// As `pair_methods`, of those that are fair to the branches of both.
+macro_rules! choice_methods {
+    () => {
+        $crate::event::or::pair_methods!();
+
+        #[inline]
+        fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+            self.pair().attempt(attempt)
+        }
+        #[inline(always)]
+        fn turns(&self) -> u32 {
+            self.a.turns() + self.b.turns()
+        }
+        #[inline]
+        fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+            self.pair().attempt_turn(turn, attempt)
+        }
+    };
+}
+pub(super) use choice_methods;
+
 impl<A: Event, B: Event> Or<A, B> {
     #[inline(always)]
     fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
@@ -152,12 +189,7 @@ impl<A: Event, B: Event> Or<A, B> {
 impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
     type Lost = (A::Lost, B::Lost);
 
-    pair_methods!();
-
-    #[inline]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.pair().attempt(attempt)
-    }
+    choice_methods!();
 
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {

@@ -5,13 +5,13 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, pair_methods};
+use super::or::{Pair, choice_methods};
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 
 /// Waits for the first of several events and runs its arm.
 ///
-/// Each arm is `pattern = event => expression`. If several can happen, a fair coin decides;
-/// with `biased;` first, the order written. The losing events had no effect. Patterns must be
+/// Each arm is `pattern = event => expression`. Of any two that can happen, each has the same chance;
+/// with `biased;` first, the order written decides. The losing events had no effect. Patterns must be
 /// irrefutable: an event that has happened is not looked away from. Arms run after the commit,
 /// in the surrounding function: `?`, `break`, `return` and `.await` work in them.
 ///
@@ -154,12 +154,7 @@ impl<A: Event, B: Event> Arms<A, B> {
 impl<A: Event, B: Event> Event for Arms<A, B> {
     type Lost = ();
 
-    pair_methods!();
-
-    #[inline]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.pair().attempt(attempt)
-    }
+    choice_methods!();
 
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
