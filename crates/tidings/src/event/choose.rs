@@ -7,6 +7,7 @@ use super::order::Order;
 use super::slice;
 use super::sync::attempt_alone;
 use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::sched;
 
 /// A choice among so many looks at one after another before it locks them all: to take all locks and let
 /// them go costs about as much for a branch as to look at it. Shuttle's always does.
@@ -49,10 +50,9 @@ impl<E: Event> Choose<E> {
     #[inline]
     fn in_turn(
         &mut self,
-        turn: u32,
+        index: usize,
         attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
     ) -> Option<u32> {
-        let index = turn as usize;
         let branch = attempt(slice::at(self.events.as_mut(), index))?;
         let before: u32 = self.events[..index].iter().map(Event::leaves).sum();
         Some(before + branch)
@@ -103,7 +103,13 @@ impl<E: Event> Event for Choose<E> {
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.get_mut();
-        Order::new(this.turns(), attempt.biased)
+        if this.events.len() == 2 && !attempt.biased {
+            // What costs something with so few is to keep an order.
+            let first = sched::choose_branch(2);
+            let branch = this.in_turn(first, |event| event.attempt(attempt));
+            return branch.or_else(|| this.in_turn(1 - first, |event| event.attempt(attempt)));
+        }
+        Order::new(this.events.len(), attempt.biased)
             .find_map(|turn| this.in_turn(turn, |event| event.attempt(attempt)))
     }
 
@@ -113,7 +119,8 @@ impl<E: Event> Event for Choose<E> {
     }
 
     fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
-        self.get_mut().in_turn(turn, |event| event.attempt(attempt))
+        self.get_mut()
+            .in_turn(turn as usize, |event| event.attempt(attempt))
     }
 
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -122,7 +129,7 @@ impl<E: Event> Event for Choose<E> {
             return None;
         }
         let this = self.get_mut();
-        Order::new(this.turns(), false)
+        Order::new(n, false)
             .find_map(|turn| this.in_turn(turn, |event| attempt_alone(event, attempt)))
     }
 

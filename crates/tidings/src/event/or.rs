@@ -54,9 +54,8 @@ impl<'a, A: Event, B: Event> Pair<'a, A, B> {
                 let b = self.b.attempt(attempt).map(|b| b + left);
                 b.or_else(|| self.a.attempt(attempt))
             }
-            (a, b) => {
-                Order::new(a + b, attempt.biased).find_map(|turn| self.attempt_turn(turn, attempt))
-            }
+            (a, b) => Order::new((a + b) as usize, attempt.biased)
+                .find_map(|turn| self.attempt_turn(turn as u32, attempt)),
         }
     }
 

@@ -13,50 +13,51 @@ use crate::sched;
 /// The turns of a choice, one after the other.
 pub(super) struct Order {
     /// The next turn, if it is one of the choice's.
-    at: u32,
-    step: u32,
+    at: usize,
+    step: usize,
     /// From where on the step leads around the circle.
-    around: u32,
-    turns: u32,
-    left: u32,
+    around: usize,
+    turns: usize,
+    left: usize,
 }
 
 impl Order {
     /// As written, or drawn: one number, of which 0 is the order written.
     #[inline]
-    pub(super) fn new(turns: u32, biased: bool) -> Self {
-        if biased {
-            Self::stepping(turns, turns, 0, 1)
-        } else {
-            Self::drawn(turns)
+    pub(super) fn new(turns: usize, biased: bool) -> Self {
+        match turns {
+            _ if biased => Self::stepping(turns, turns, 0, 1),
+            // There are no others.
+            0 | 1 => Self::stepping(turns, turns, 0, 1),
+            2 => Self::stepping(turns, turns, sched::choose_branch(2), 1),
+            _ => Self::drawn(turns),
         }
     }
 
     #[inline]
-    fn drawn(turns: u32) -> Self {
+    fn drawn(turns: usize) -> Self {
         let below = |n: u32| sched::choose_branch(n as usize) as u32;
-        match turns {
-            0 | 1 => Self::stepping(turns, turns, 0, 1),
-            // The only two orders.
-            2 => Self::stepping(2, 2, below(2), 1),
-            _ => {
-                let prime = prime(turns);
-                match prime.checked_mul(prime - 1) {
-                    Some(orders) => Self::numbered(turns, prime, below(orders)),
-                    None => Self::stepping(turns, prime, below(prime), 1 + below(prime - 1)),
-                }
-            }
+        let prime = prime(turns as u32);
+        match prime.checked_mul(prime - 1) {
+            Some(orders) => Self::numbered(turns, prime, below(orders)),
+            None => Self::stepping(
+                turns,
+                prime as usize,
+                below(prime) as usize,
+                1 + below(prime - 1) as usize,
+            ),
         }
     }
 
     /// One of all orders, by its number: first those of step 1, by where they start.
     #[inline]
-    fn numbered(turns: u32, prime: u32, number: u32) -> Self {
-        Self::stepping(turns, prime, number % prime, 1 + number / prime)
+    fn numbered(turns: usize, prime: u32, number: u32) -> Self {
+        let (step, start) = (1 + number / prime, number % prime);
+        Self::stepping(turns, prime as usize, start as usize, step as usize)
     }
 
     #[inline]
-    fn stepping(turns: u32, modulus: u32, start: u32, step: u32) -> Self {
+    fn stepping(turns: usize, modulus: usize, start: usize, step: usize) -> Self {
         Self {
             at: start,
             step,
@@ -68,16 +69,17 @@ impl Order {
 }
 
 impl Iterator for Order {
-    type Item = u32;
+    type Item = usize;
 
     #[inline]
-    fn next(&mut self) -> Option<u32> {
+    fn next(&mut self) -> Option<usize> {
         self.left = self.left.checked_sub(1)?;
         loop {
             let at = self.at;
-            self.at = match at.checked_sub(self.around) {
-                None => at + self.step,
-                Some(beyond) => beyond,
+            self.at = if at < self.around {
+                at + self.step
+            } else {
+                at - self.around
             };
             if at < self.turns {
                 return Some(at);
@@ -107,8 +109,8 @@ mod tests {
     use super::{Order, prime};
 
     /// All orders of so many turns.
-    fn all(turns: u32) -> impl Iterator<Item = Vec<u32>> {
-        let prime = prime(turns);
+    fn all(turns: usize) -> impl Iterator<Item = Vec<usize>> {
+        let prime = prime(turns as u32);
         (0..prime * (prime - 1)).map(move |n| Order::numbered(turns, prime, n).collect())
     }
 
@@ -135,7 +137,7 @@ mod tests {
             assert!(Order::new(turns, true).eq(0..turns));
         }
         for turns in [0, 1, 2, 3, 100, 70_000] {
-            let mut sorted: Vec<u32> = Order::new(turns, false).collect();
+            let mut sorted: Vec<usize> = Order::new(turns, false).collect();
             sorted.sort_unstable();
             assert!(sorted.into_iter().eq(0..turns));
         }
@@ -144,7 +146,7 @@ mod tests {
     #[test]
     fn of_any_two_turns_half_of_the_orders_have_the_one_first() {
         for turns in [3, 4, 5, 8, 10, 20] {
-            let orders: Vec<Vec<u32>> = all(turns).collect();
+            let orders: Vec<Vec<usize>> = all(turns).collect();
             let pairs = (0..turns).flat_map(|second| (0..second).map(move |first| [first, second]));
             for pair in pairs {
                 let firsts = orders
@@ -159,13 +161,13 @@ mod tests {
     #[test]
     fn of_more_turns_each_is_the_first_about_as_often() {
         for turns in [3, 5, 8, 10, 20, 50, 100] {
-            let orders: Vec<Vec<u32>> = all(turns).collect();
+            let orders: Vec<Vec<usize>> = all(turns).collect();
             for neighbours in [3, turns / 4, turns / 2, turns] {
                 let ready = 0..neighbours.max(2);
                 let mut firsts = vec![0; ready.len()];
                 for order in &orders {
                     let first = order.iter().find(|n| ready.contains(n));
-                    firsts[*first.unwrap() as usize] += ready.len();
+                    firsts[*first.unwrap()] += ready.len();
                 }
                 let percent = firsts.iter().map(|n| 100 * n / orders.len());
                 let percent: Vec<_> = percent.collect();
