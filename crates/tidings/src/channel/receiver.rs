@@ -109,7 +109,8 @@ impl<T> Receiver<T> {
     /// Waits for a first value, then takes up to `limit` that are there, in order, into `into`;
     /// gives how many: 0 once nothing is left and no sender is left, or if `limit` is 0.
     ///
-    /// An event. One lock for all of them: the fast way to empty a queue. A wait that is
+    /// An event. It takes the channel's lock two or three times, however many there are, and once more
+    /// for each eight senders that wait for their places: the fast way to empty a queue. A wait that is
     /// dropped has taken nothing.
     ///
     /// ```

@@ -42,9 +42,10 @@ impl<T> Sender<T> {
     ///
     /// Waits for a receiver to take it (rendezvous), while the channel is full (bounded), or
     /// not at all (unbounded). Fails, giving the value back, once no receiver is left or the
-    /// channel is closed. If it loses a choice or times out, the value comes back as the
-    /// event's `Lost`; a dropped wait drops the unsent value ([`send_from`](Self::send_from)
-    /// and [`reserve`](Self::reserve) keep it).
+    /// channel is closed. The unsent value comes back as the event's `Lost` if the send loses by
+    /// [`either`](Event::either), times out, or cannot happen at once ([`try_now`](Event::try_now)). A send
+    /// that loses by [`or`](Event::or), [`choose`](crate::choose) or [`select!`](crate::select), or whose
+    /// wait is dropped, drops it ([`send_from`](Self::send_from) and [`reserve`](Self::reserve) keep it).
     ///
     /// ```
     /// use tidings::bounded;

@@ -87,6 +87,9 @@ impl<T> Stream<T> {
     }
 
     /// The receiver whose values these are.
+    ///
+    /// Between two polls the stream waits, and the next value may be handed to it: what is received by
+    /// this handle meanwhile overtakes that.
     #[must_use]
     pub fn receiver(&self) -> &Receiver<T> {
         self.parked.handle()
@@ -136,7 +139,7 @@ impl<T> Sink<T> {
         }
     }
 
-    /// The sender behind it.
+    /// The sender behind it. What is sent by it may overtake the value that the sink holds.
     #[must_use]
     pub fn sender(&self) -> &Sender<T> {
         self.parked.handle()

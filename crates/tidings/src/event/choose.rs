@@ -15,6 +15,8 @@ const APART: usize = if cfg!(shuttle) { 2 } else { 9 };
 
 /// Whichever of `events` can happen; of any two that can, each has the same chance, whatever stands beside them.
 ///
+/// What those that lose would give back, the unsent values of sends, is dropped with them.
+///
 /// An empty choice never happens. To wait costs one lock per distinct source and one place in its
 /// waiters' list per branch: a thousand of each on a thousand channels. A choice among many that need not
 /// wait costs a look at each branch that it tries, on average half of them if one of them can happen.

@@ -111,6 +111,9 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     /// happen each has the same, whatever stands beside them. What is [`biased`](Self::biased), or has a
     /// [`timeout`](Self::timeout), is one branch.
     ///
+    /// What the loser would give back, the unsent value of a send, is dropped with it;
+    /// [`either`](Self::either) gives it back.
+    ///
     /// ```
     /// use tidings::{Event, always, never};
     /// # tidings::Runtime::new().unwrap().block_on(async {
