@@ -12,7 +12,7 @@ use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::refs::{ReceiverRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Stream;
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Event, Protocol, event};
 use crate::sched::record;
 
 /// So many senders are woken for one lock; for few the array costs more than what it is for.
@@ -285,9 +285,7 @@ pin_project! {
     }
 }
 
-impl<T> Event for Recv<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Recv<'_, T> {
     slot_methods!(Side::Receiver, receiver);
 
     #[inline(always)]
@@ -314,10 +312,9 @@ impl<T> Event for Recv<'_, T> {
             this.receiver.chan().give_back(value);
         }
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Recv<'a, T> => Result<T, RecvError>);
+event!(impl['a, T] Recv<'a, T> => Result<T, RecvError>);
 
 pin_project! {
     /// The event of [`Receiver::recv_many`].
@@ -333,9 +330,7 @@ pin_project! {
     }
 }
 
-impl<T> Event for RecvMany<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for RecvMany<'_, T> {
     slot_methods!(Side::Receiver, receiver);
 
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
@@ -357,7 +352,6 @@ impl<T> Event for RecvMany<'_, T> {
             this.receiver.chan().give_back(value);
         }
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] RecvMany<'a, T> => usize);
+event!(impl['a, T] RecvMany<'a, T> => usize);

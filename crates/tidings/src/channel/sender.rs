@@ -13,7 +13,7 @@ use super::permit::Reserve;
 use super::refs::{SenderRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Sink;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, event, into_future};
 use crate::sched::record;
 use crate::task::here;
 use crate::time::Elapsed;
@@ -333,9 +333,7 @@ pin_project! {
     }
 }
 
-impl<T> Event for Send<'_, T> {
-    type Lost = T;
-
+impl<T> Protocol for Send<'_, T> {
     slot_methods!(Side::Sender, sender);
 
     #[inline(always)]
@@ -375,6 +373,11 @@ impl<T> Event for Send<'_, T> {
     fn abandon(self: Pin<&mut Self>, _: u32) {
         // Sent, and nobody asks; or closed, and the value is dropped with the event.
     }
+}
+
+impl<'a, T> Event for Send<'a, T> {
+    type Lost = T;
+
     fn lost(self: Pin<&mut Self>) -> T {
         self.project().slot.place().take().expect("an unsent value")
     }
@@ -414,9 +417,7 @@ impl<'a, T> SendFrom<'a, T> {
     }
 }
 
-impl<T> Event for SendFrom<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for SendFrom<'_, T> {
     fn prepare(self: Pin<&mut Self>) {
         let this = self.project();
         let value = this
@@ -459,7 +460,6 @@ impl<T> Event for SendFrom<'_, T> {
     fn abandon(self: Pin<&mut Self>, _: u32) {
         self.put_back();
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] SendFrom<'a, T> => Result<(), SendError<()>>);
+event!(impl['a, T] SendFrom<'a, T> => Result<(), SendError<()>>);

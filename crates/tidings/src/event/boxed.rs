@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Waker;
 
 use super::waits::Waits;
-use super::{Attempt, Enrol, Event, Locks, into_future};
+use super::{Attempt, Enrol, Event, Locks, Protocol, event};
 
 /// An event behind a pointer, from [`Event::boxed`]: to store events of different types in one
 /// place. It gives nothing back when it loses.
@@ -20,7 +20,7 @@ pub struct Boxed<'a, T> {
     event: Pin<Box<dyn Erased<T> + Send + 'a>>,
 }
 
-/// The object-safe part of [`Event`], with the output boxed in the caller's place.
+/// The object-safe part of [`Protocol`], with the output boxed in the caller's place.
 trait Erased<T> {
     fn prepare(self: Pin<&mut Self>);
     fn leaves(&self) -> u32;
@@ -38,7 +38,7 @@ trait Erased<T> {
     fn abandon(self: Pin<&mut Self>, branch: u32);
 }
 
-/// Forwards object-safe methods to the ones of `Event`.
+/// Forwards object-safe methods to the ones of `Protocol`.
 macro_rules! forward {
     ($target:path; $(fn $name:ident(self: Pin<&mut Self> $(, $arg:ident: $type:ty)*) $(-> $ret:ty)?;)*) => {
         $(fn $name(self: Pin<&mut Self> $(, $arg: $type)*) $(-> $ret)? {
@@ -49,21 +49,21 @@ macro_rules! forward {
 
 impl<T, E: Event<Output = T>> Erased<T> for E {
     fn leaves(&self) -> u32 {
-        Event::leaves(self)
+        Protocol::leaves(self)
     }
     fn waiters(&self) -> u32 {
-        Event::waiters(self)
+        Protocol::waiters(self)
     }
     fn turns(&self) -> u32 {
-        Event::turns(self)
+        Protocol::turns(self)
     }
     fn waits_for(&self, waits: &mut Waits) {
-        Event::waits_for(self, waits);
+        Protocol::waits_for(self, waits);
     }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-        Event::lock(self, locks);
+        Protocol::lock(self, locks);
     }
-    forward! { Event;
+    forward! { Protocol;
         fn prepare(self: Pin<&mut Self>);
         fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
         fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32>;
@@ -84,9 +84,7 @@ impl<'a, T> Boxed<'a, T> {
     }
 }
 
-impl<T> Event for Boxed<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Boxed<'_, T> {
     fn prepare(mut self: Pin<&mut Self>) {
         self.event.as_mut().prepare();
     }
@@ -129,10 +127,9 @@ impl<T> Event for Boxed<'_, T> {
     fn abandon(mut self: Pin<&mut Self>, branch: u32) {
         self.event.as_mut().abandon(branch);
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Boxed<'a, T> => T);
+event!(impl['a, T] Boxed<'a, T> => T);
 
 impl<T> fmt::Debug for Boxed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::order::Order;
 use super::slice;
 use super::sync::attempt_alone;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::sched;
 
 /// A choice among so many looks at one after another before it locks them all: to take all locks and let
@@ -56,7 +56,7 @@ impl<E: Event> Choose<E> {
         attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
     ) -> Option<u32> {
         let branch = attempt(slice::at(self.events.as_mut(), index))?;
-        let before: u32 = self.events[..index].iter().map(Event::leaves).sum();
+        let before: u32 = self.events[..index].iter().map(Protocol::leaves).sum();
         Some(before + branch)
     }
 
@@ -72,19 +72,17 @@ impl<E: Event> Choose<E> {
     }
 }
 
-impl<E: Event> Event for Choose<E> {
-    type Lost = Vec<E::Lost>;
-
+impl<E: Event> Protocol for Choose<E> {
     fn prepare(self: Pin<&mut Self>) {
-        self.each().for_each(Event::prepare);
+        self.each().for_each(Protocol::prepare);
     }
 
     fn leaves(&self) -> u32 {
-        self.events.iter().map(Event::leaves).sum()
+        self.events.iter().map(Protocol::leaves).sum()
     }
 
     fn waiters(&self) -> u32 {
-        self.events.iter().map(Event::waiters).sum()
+        self.events.iter().map(Protocol::waiters).sum()
     }
 
     fn single(&self) -> Option<&Lock> {
@@ -175,6 +173,10 @@ impl<E: Event> Event for Choose<E> {
         let (event, branch) = self.owner(branch);
         event.abandon(branch);
     }
+}
+
+impl<E: Event> Event for Choose<E> {
+    type Lost = Vec<E::Lost>;
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         self.each().map(Event::lost).collect()

@@ -6,7 +6,7 @@ use std::task::Waker;
 use pin_project_lite::pin_project;
 
 use super::or::{Pair, choice_methods};
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 
 /// Which of two events happened: its output, then what the other one gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,9 +43,7 @@ impl<A: Event, B: Event> EitherOf<A, B> {
     }
 }
 
-impl<A: Event, B: Event> Event for EitherOf<A, B> {
-    type Lost = (A::Lost, B::Lost);
-
+impl<A: Event, B: Event> Protocol for EitherOf<A, B> {
     choice_methods!();
 
     #[inline]
@@ -56,6 +54,10 @@ impl<A: Event, B: Event> Event for EitherOf<A, B> {
             Some(branch) => Either::Right(pair.b.finish(branch), pair.a.lost()),
         }
     }
+}
+
+impl<A: Event, B: Event> Event for EitherOf<A, B> {
+    type Lost = (A::Lost, B::Lost);
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         let pair = self.pair();

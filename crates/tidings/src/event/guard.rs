@@ -6,7 +6,7 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 
 /// An event that `f` makes each time it is performed: CML's `guard`.
 ///
@@ -47,7 +47,7 @@ pub(super) fn made_mut<E>(event: Pin<&mut Option<E>>) -> Pin<&mut E> {
     event.as_pin_mut().expect("prepare comes first")
 }
 
-/// The methods of `Event` that an event around an event made by `prepare` passes on.
+/// The methods of `Protocol` that an event around an event made by `prepare` passes on.
 macro_rules! made_methods {
     () => {
         fn leaves(&self) -> u32 {
@@ -86,16 +86,11 @@ macro_rules! made_methods {
         fn abandon(self: Pin<&mut Self>, branch: u32) {
             self.inner().abandon(branch);
         }
-        fn lost(self: Pin<&mut Self>) -> Self::Lost {
-            self.inner().lost()
-        }
     };
 }
 pub(super) use made_methods;
 
-impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
-    type Lost = E::Lost;
-
+impl<F: FnOnce() -> E, E: Event> Protocol for Guard<F, E> {
     fn prepare(self: Pin<&mut Self>) {
         let mut this = self.project();
         let make = this.make.take().expect("an event is performed once");
@@ -110,6 +105,14 @@ impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
     }
 
     made_methods!();
+}
+
+impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
+    }
 }
 
 into_future!(impl[F: FnOnce() -> E, E: Event] Guard<F, E> => E::Output);

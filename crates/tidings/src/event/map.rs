@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use pin_project_lite::pin_project;
 
-use super::{Attempt, Event, into_future};
+use super::{Attempt, Event, Protocol, into_future};
 
 pin_project! {
     /// An event whose output is mapped, from [`Event::map`].
@@ -24,7 +24,7 @@ impl<E, F> Map<E, F> {
     }
 }
 
-/// The methods of `Event` that an event around one other, the field `event`, passes on.
+/// The methods of `Protocol` that an event around one other, the field `event`, passes on.
 /// The event's `inner` gives that field, pinned.
 macro_rules! wrapper_methods {
     () => {
@@ -69,16 +69,11 @@ macro_rules! wrapper_methods {
         fn abandon(self: Pin<&mut Self>, branch: u32) {
             self.inner().abandon(branch);
         }
-        fn lost(self: Pin<&mut Self>) -> Self::Lost {
-            self.inner().lost()
-        }
     };
 }
 pub(super) use wrapper_methods;
 
-impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
-    type Lost = E::Lost;
-
+impl<E: Event, R, F: FnOnce(E::Output) -> R> Protocol for Map<E, F> {
     wrapper_methods!();
 
     #[inline(always)]
@@ -117,6 +112,14 @@ impl<E: Event, F> Map<E, F> {
     #[inline(always)]
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         self.project().event
+    }
+}
+
+impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
     }
 }
 

@@ -7,7 +7,7 @@ use std::task::Waker;
 use pin_project_lite::pin_project;
 
 use super::guard::made_mut;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::channel::ivar::IVar;
 
 /// An event that `f` makes when it is performed, with a [`Nack`] that happens if it loses.
@@ -87,9 +87,7 @@ impl<F: FnOnce(Nack) -> E, E: Event> WithNack<F, E> {
     }
 }
 
-impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
-    type Lost = E::Lost;
-
+impl<F: FnOnce(Nack) -> E, E: Event> Protocol for WithNack<F, E> {
     fn prepare(self: Pin<&mut Self>) {
         let mut this = self.project();
         let make = this.make.take().expect("an event is performed once");
@@ -114,6 +112,14 @@ impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
     }
 
     super::guard::made_methods!();
+}
+
+impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
+    }
 }
 
 into_future!(impl[F: FnOnce(Nack) -> E, E: Event] WithNack<F, E> => E::Output);

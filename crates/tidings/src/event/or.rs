@@ -6,7 +6,7 @@ use std::task::Waker;
 use pin_project_lite::pin_project;
 
 use super::order::Order;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::sched;
 
 pin_project! {
@@ -96,7 +96,7 @@ impl<'a, A: Event, B: Event> Pair<'a, A, B> {
     }
 }
 
-/// The methods of `Event` that are the same for all events made of the fields `a` and `b`.
+/// The methods of `Protocol` that are the same for all events made of the fields `a` and `b`.
 macro_rules! pair_methods {
     () => {
         fn prepare(self: Pin<&mut Self>) {
@@ -185,9 +185,7 @@ impl<A: Event, B: Event> Or<A, B> {
     }
 }
 
-impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
-    type Lost = (A::Lost, B::Lost);
-
+impl<A: Event, B: Event<Output = A::Output>> Protocol for Or<A, B> {
     choice_methods!();
 
     #[inline]
@@ -198,6 +196,10 @@ impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
             Some(branch) => pair.b.finish(branch),
         }
     }
+}
+
+impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
+    type Lost = (A::Lost, B::Lost);
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         let pair = self.pair();
@@ -223,9 +225,7 @@ impl<E> Biased<E> {
     }
 }
 
-impl<E: Event> Event for Biased<E> {
-    type Lost = E::Lost;
-
+impl<E: Event> Protocol for Biased<E> {
     super::map::wrapper_methods!();
 
     #[inline]
@@ -245,6 +245,14 @@ impl<E: Event> Biased<E> {
     #[inline(always)]
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         self.project().event
+    }
+}
+
+impl<E: Event> Event for Biased<E> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
     }
 }
 

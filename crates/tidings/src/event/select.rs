@@ -6,7 +6,7 @@ use std::task::Waker;
 use pin_project_lite::pin_project;
 
 use super::or::{Pair, choice_methods};
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 
 /// Waits for the first of several events and runs its arm.
 ///
@@ -17,7 +17,7 @@ use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
 ///
 /// An event that is built from a value (a send) takes the value; to keep it when the send
 /// loses, use [`Sender::send_from`](crate::Sender::send_from). A future is no event, as it may have had
-/// an effect where it loses; the handle of a task is one ([`spawn`](crate::spawn())).
+/// an effect where it loses; the end of a task is one ([`JoinHandle::join`](crate::JoinHandle::join)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -151,9 +151,7 @@ impl<A: Event, B: Event> Arms<A, B> {
     }
 }
 
-impl<A: Event, B: Event> Event for Arms<A, B> {
-    type Lost = ();
-
+impl<A: Event, B: Event> Protocol for Arms<A, B> {
     choice_methods!();
 
     #[inline]
@@ -164,8 +162,6 @@ impl<A: Event, B: Event> Event for Arms<A, B> {
             Some(branch) => Arm::Later(pair.b.finish(branch)),
         }
     }
-
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl[A: Event, B: Event] Arms<A, B> => Arm<A::Output, B::Output>);
+event!(impl[A: Event, B: Event] Arms<A, B> => Arm<A::Output, B::Output>);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 
 use super::or::{Pair, pair_methods};
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::time::{After, Elapsed, after};
 
 pin_project! {
@@ -39,9 +39,7 @@ impl<E: Event> Timeout<E> {
     }
 }
 
-impl<E: Event> Event for Timeout<E> {
-    type Lost = E::Lost;
-
+impl<E: Event> Protocol for Timeout<E> {
     pair_methods!();
 
     #[inline(always)]
@@ -73,6 +71,10 @@ impl<E: Event> Event for Timeout<E> {
             Err(Elapsed(pair.a.lost()))
         }
     }
+}
+
+impl<E: Event> Event for Timeout<E> {
+    type Lost = E::Lost;
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         self.pair().a.lost()
