@@ -59,7 +59,7 @@ impl<T, X> Chan<T, X> {
             return was_open;
         }
         let mut was_open = None;
-        self.source().commit_each(true, |state| {
+        self.commit_each(true, |state| {
             was_open.get_or_insert(state.shut());
             state.claim_for_close()
         });

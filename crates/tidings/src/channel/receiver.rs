@@ -273,6 +273,13 @@ fn attempt<T>(receiver: &Receiver<T>, place: &mut Option<T>, attempt: &mut Attem
     true
 }
 
+/// What was handed to a wait that nobody will look at is the next receiver's.
+fn abandon<T>(receiver: &Receiver<T>, place: &mut Option<T>) {
+    if let Some(value) = place.take() {
+        receiver.chan().give_back(value);
+    }
+}
+
 pin_project! {
     /// The event of [`Receiver::recv`].
     #[derive(Debug)]
@@ -308,9 +315,7 @@ impl<T> Protocol for Recv<'_, T> {
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
-        if let Some(value) = this.slot.place().take() {
-            this.receiver.chan().give_back(value);
-        }
+        abandon(this.receiver, this.slot.place());
     }
 }
 
@@ -348,9 +353,7 @@ impl<T> Protocol for RecvMany<'_, T> {
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
-        if let Some(value) = this.slot.place().take() {
-            this.receiver.chan().give_back(value);
-        }
+        abandon(this.receiver, this.slot.place());
     }
 }
 

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, choice_methods};
+use super::or::{choice_methods, pair};
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 
 /// Which of two events happened: its output, then what the other one gives back.
@@ -35,13 +35,7 @@ impl<A, B> EitherOf<A, B> {
     }
 }
 
-impl<A: Event, B: Event> EitherOf<A, B> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[A: Event, B: Event] EitherOf<A, B>: A, B);
 
 impl<A: Event, B: Event> Protocol for EitherOf<A, B> {
     choice_methods!();

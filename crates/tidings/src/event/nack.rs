@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::guard::made_mut;
-use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
+use super::guard::{made, made_mut};
+use super::map::wrapper_methods;
+use super::{Event, Protocol, into_future};
 use crate::channel::ivar::IVar;
 
 /// An event that `f` makes when it is performed, with a [`Nack`] that happens if it loses.
@@ -82,6 +82,9 @@ impl<F, E> WithNack<F, E> {
 }
 
 impl<F: FnOnce(Nack) -> E, E: Event> WithNack<F, E> {
+    fn event(&self) -> &E {
+        made(&self.event)
+    }
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         made_mut(self.project().event)
     }
@@ -111,7 +114,7 @@ impl<F: FnOnce(Nack) -> E, E: Event> Protocol for WithNack<F, E> {
         made_mut(this.event).finish(branch)
     }
 
-    super::guard::made_methods!();
+    wrapper_methods!(turns);
 }
 
 impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {

@@ -35,12 +35,24 @@ pub(super) struct Pair<'a, A, B> {
     pub(super) b: Pin<&'a mut B>,
 }
 
-impl<'a, A: Event, B: Event> Pair<'a, A, B> {
-    #[inline(always)]
-    pub(super) fn new(a: Pin<&'a mut A>, b: Pin<&'a mut B>) -> Self {
-        Self { a, b }
-    }
+/// Gives an event made of the fields `a` and `b` the method `pair`.
+macro_rules! pair {
+    (impl[$($generics:tt)*] $type:ty: $a:ty, $b:ty) => {
+        impl<$($generics)*> $type {
+            #[inline(always)]
+            fn pair(self: Pin<&mut Self>) -> $crate::event::or::Pair<'_, $a, $b> {
+                let this = self.project();
+                $crate::event::or::Pair {
+                    a: this.a,
+                    b: this.b,
+                }
+            }
+        }
+    };
+}
+pub(super) use pair;
 
+impl<A: Event, B: Event> Pair<'_, A, B> {
     /// However the tree is built, each branch has a turn of its own.
     #[inline]
     pub(super) fn attempt(mut self, attempt: &mut Attempt) -> Option<u32> {
@@ -177,13 +189,7 @@ macro_rules! choice_methods {
 }
 pub(super) use choice_methods;
 
-impl<A: Event, B: Event> Or<A, B> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[A: Event, B: Event] Or<A, B>: A, B);
 
 impl<A: Event, B: Event<Output = A::Output>> Protocol for Or<A, B> {
     choice_methods!();
@@ -228,12 +234,20 @@ impl<E> Biased<E> {
 impl<E: Event> Protocol for Biased<E> {
     super::map::wrapper_methods!();
 
+    #[inline(always)]
+    fn prepare(self: Pin<&mut Self>) {
+        self.inner().prepare();
+    }
     #[inline]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let outer = std::mem::replace(&mut attempt.biased, true);
         let branch = self.inner().attempt(attempt);
         attempt.biased = outer;
         branch
+    }
+    #[inline(always)]
+    fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+        self.inner().withdraw(winner, locked);
     }
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
@@ -242,6 +256,10 @@ impl<E: Event> Protocol for Biased<E> {
 }
 
 impl<E: Event> Biased<E> {
+    #[inline(always)]
+    fn event(&self) -> &E {
+        &self.event
+    }
     #[inline(always)]
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         self.project().event

@@ -5,7 +5,7 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, choice_methods};
+use super::or::{choice_methods, pair};
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 
 /// Waits for the first of several events and runs its arm.
@@ -143,13 +143,7 @@ pub fn arms<A: Event, B: Event>(a: A, b: B) -> Arms<A, B> {
     Arms { a, b }
 }
 
-impl<A: Event, B: Event> Arms<A, B> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[A: Event, B: Event] Arms<A, B>: A, B);
 
 impl<A: Event, B: Event> Protocol for Arms<A, B> {
     choice_methods!();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, pair_methods};
+use super::or::{pair, pair_methods};
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::time::{After, Elapsed, after};
 
@@ -31,13 +31,7 @@ impl<E> Timeout<E> {
     }
 }
 
-impl<E: Event> Timeout<E> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, E, After> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[E: Event] Timeout<E>: E, After);
 
 impl<E: Event> Protocol for Timeout<E> {
     pair_methods!();
