@@ -213,7 +213,7 @@ fn a_place_kept_by_a_dropped_reservation_is_free_again() {
 fn a_send_that_loses_gives_its_value_back() {
     on_all(|| async {
         let (tx, _rx) = channel();
-        let Either::Right(won, unsent) = tx.send(1).either(tidings::always("won")).await else {
+        let Either::Right(won, unsent) = tx.send(1).either(always("won")).await else {
             unreachable!("nobody receives")
         };
         assert_eq!((won, unsent), ("won", 1));
@@ -232,7 +232,7 @@ fn a_send_that_loses_gives_its_value_back() {
         let won = tx
             .send_from(&mut place)
             .map(|_| false)
-            .or(tidings::always(true))
+            .or(always(true))
             .await;
         assert_eq!((won, place), (true, Some(6)));
     });
