@@ -38,7 +38,7 @@ impl About {
     fn words(self) -> &'static str {
         match self {
             Self::Task => "which task runs next",
-            Self::Branch => "which branch of a choice is tried first",
+            Self::Branch => "in which order the branches of a choice are tried",
             Self::Random => "a random number",
             Self::Fault => "whether an unlikely thing happens",
             Self::Time => "how long a poll takes",

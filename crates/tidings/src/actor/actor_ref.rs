@@ -40,8 +40,9 @@ macro_rules! reference_methods {
         /// Sends a message, one-way: an event.
         ///
         /// Waits while the mailbox is full (its [`Overflow`](super::Overflow) may say otherwise).
-        /// If it loses a choice or times out, the message comes back as the event's `Lost`; a
-        /// dropped wait drops the unsent message.
+        /// The unsent message comes back as the event's `Lost` if the send loses by
+        /// [`either`](crate::Event::either), times out, or cannot happen at once; if it loses by
+        /// another choice, or its wait is dropped, so is the message.
         #[inline(always)]
         pub fn send(&self, message: $message) -> Tell<'_, $message> {
             Tell::new(self.inlet(), message)

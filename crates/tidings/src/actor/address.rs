@@ -71,7 +71,7 @@ impl<I> dyn Inlet<I> + '_ {
 
 impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel<M>, Life> {
     fn lock(&self) -> &Lock {
-        &self.source().lock
+        &self.lock
     }
 
     fn life(&self) -> &Life {
@@ -84,12 +84,12 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
 
     fn come(&self) -> u64 {
         let locked = &mut Attempt::default();
-        self.source().attempt(locked, |state, _| state.come())
+        self.attempt(locked, |state, _| state.come())
     }
 
     #[inline(always)]
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Sent {
-        self.source().attempt(attempt, |state, attempt| {
+        self.attempt(attempt, |state, attempt| {
             state.try_send_as(place, Parcel::wrap, attempt)
         })
     }
@@ -165,12 +165,12 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
 
     unsafe fn enrol(&self, slot: Pin<&mut Slot<Sent>>, enrol: &mut Enrol<'_>) {
         // SAFETY: the caller's promise.
-        unsafe { self.source().enrol(Side::Sender, slot, enrol) };
+        unsafe { (**self).enrol(Side::Sender, slot, enrol) };
     }
 
     unsafe fn withdraw(&self, slot: Pin<&mut Slot<Sent>>, locked: bool) {
         // SAFETY: the caller's promise.
-        unsafe { self.source().withdraw(Side::Sender, slot, locked) };
+        unsafe { (**self).withdraw(Side::Sender, slot, locked) };
     }
 
     fn nudge(&self) {

@@ -22,7 +22,7 @@ use super::tell::{SendError, Tell, unsent};
 use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, Sync, into_future};
+use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, Sync, event};
 use crate::primitive::Arc;
 use crate::task;
 use crate::task::here::{self, Verdict};
@@ -235,9 +235,7 @@ impl<'a, I, R> Call<'a, I, R> {
     }
 }
 
-impl<I, R> Event for Call<'_, I, R> {
-    type Lost = ();
-
+impl<I, R> Protocol for Call<'_, I, R> {
     const SHORT: bool = true;
 
     #[inline(always)]
@@ -333,10 +331,9 @@ impl<I, R> Event for Call<'_, I, R> {
     fn abandon(self: Pin<&mut Self>, branch: u32) {
         self.answer().abandon(branch);
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, I, R] Call<'a, I, R> => Result<R, CallError>);
+event!(impl['a, I, R] Call<'a, I, R> => Result<R, CallError>);
 
 /// Why a call has no answer.
 #[derive(Clone, Debug)]

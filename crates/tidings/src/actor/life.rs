@@ -18,7 +18,7 @@ use super::ties::Ties;
 use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::{Judge, Waiters};
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Protocol, event};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use crate::task::{AbortHandle, first, go_on, here};
@@ -495,9 +495,7 @@ pub struct Down<'a> {
     slot: Slot<()>,
 }
 
-impl Event for Down<'_> {
-    type Lost = ();
-
+impl Protocol for Down<'_> {
     fn waits_for(&self, waits: &mut Waits) {
         waits.of(format_args!("the end of {}", self.life.label()));
     }
@@ -514,7 +512,6 @@ impl Event for Down<'_> {
         self.life.exit().expect("the actor has ended")
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a] Down<'a> => Exit);
+event!(impl['a] Down<'a> => Exit);

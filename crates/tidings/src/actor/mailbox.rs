@@ -16,7 +16,7 @@ use crate::channel::chan::{Chan, Received, State};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Event, Protocol, event};
 use crate::task::here;
 
 /// Room for so many messages that `scan` passed over is kept when none is there.
@@ -388,9 +388,7 @@ pin_project! {
     }
 }
 
-impl<M> Event for Recv<'_, M> {
-    type Lost = ();
-
+impl<M> Protocol for Recv<'_, M> {
     fn waits_for(&self, waits: &mut Waits) {
         let actor = self.mailbox.chan.beside().label();
         waits.of(format_args!("a message for {actor}"));
@@ -449,10 +447,9 @@ impl<M> Event for Recv<'_, M> {
             this.mailbox.chan().give_back(message);
         }
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, M] Recv<'a, M> => Result<M, Ended>);
+event!(impl['a, M] Recv<'a, M> => Result<M, Ended>);
 
 impl<M> fmt::Debug for Mailbox<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -91,8 +91,8 @@ impl<T> Replies<T> {
         &self.inner.get().sender
     }
 
-    /// Sends an item: an event, which waits while the stream is full. If it loses a choice or times
-    /// out, the item comes back.
+    /// Sends an item: an event, which waits while the stream is full. What becomes of the item if it
+    /// loses a choice or times out is said of [`Sender::send`](crate::Sender::send).
     ///
     /// It fails, and gives the item back, once the caller has gone.
     pub fn send(&self, item: T) -> channel::Send<'_, T> {

@@ -13,7 +13,7 @@ use super::life::Life;
 use crate::channel::chan::Sent;
 use crate::channel::source::Slot;
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::time::Elapsed;
 
 pin_project! {
@@ -107,9 +107,7 @@ fn ends<I>(inlet: &dyn Inlet<I>, sent: Sent) -> Option<Sent> {
     (sent != Sent::Full || !inlet.waits()).then_some(sent)
 }
 
-impl<I> Event for Tell<'_, I> {
-    type Lost = I;
-
+impl<I> Protocol for Tell<'_, I> {
     #[inline(always)]
     fn leaves(&self) -> u32 {
         1
@@ -169,6 +167,11 @@ impl<I> Event for Tell<'_, I> {
             this.inlet.put_reserved(None);
         }
     }
+}
+
+impl<'a, I> Event for Tell<'a, I> {
+    type Lost = I;
+
     fn lost(self: Pin<&mut Self>) -> I {
         self.project().message.take().expect("an unsent message")
     }

@@ -161,10 +161,6 @@ impl<T, X> Chan<T, X> {
         }
     }
 
-    pub(crate) fn source(&self) -> &Source<State<T>> {
-        &self.source
-    }
-
     /// What lies beside a channel, by a pointer that may go back to it ([`around`](Self::around)).
     pub(crate) fn beside_of(chan: NonNull<Self>) -> NonNull<X> {
         let offset = std::mem::offset_of!(Self, beside);

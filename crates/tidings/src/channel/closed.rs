@@ -7,7 +7,7 @@ use super::queue::Queue;
 use super::sender::Sender;
 use super::source::{Side, Slot, slot_methods};
 use crate::event::offer::Claimed;
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Protocol, event};
 
 impl<T, X> Chan<T, X> {
     /// Nobody is left on a side.
@@ -59,7 +59,7 @@ impl<T, X> Chan<T, X> {
             return was_open;
         }
         let mut was_open = None;
-        self.source().commit_each(true, |state| {
+        self.commit_each(true, |state| {
             was_open.get_or_insert(state.shut());
             state.claim_for_close()
         });
@@ -104,9 +104,7 @@ impl<'a, T> Closed<'a, T> {
     }
 }
 
-impl<T> Event for Closed<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Closed<'_, T> {
     slot_methods!(Side::Other, sender);
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -116,7 +114,6 @@ impl<T> Event for Closed<'_, T> {
     }
     fn finish(self: Pin<&mut Self>, _: u32) {}
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Closed<'a, T> => ());
+event!(impl['a, T] Closed<'a, T> => ());

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use super::source::{Lists, Side, Slot, Source, slot_methods};
 use crate::event::offer::Waiters;
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Protocol, event};
 use crate::primitive::{Arc, OnceLock};
 use crate::task::here;
 
@@ -128,9 +128,7 @@ pub struct Read<'a, T> {
     slot: Slot<()>,
 }
 
-impl<'a, T> Event for Read<'a, T> {
-    type Lost = ();
-
+impl<'a, T> Protocol for Read<'a, T> {
     slot_methods!(Side::Receiver, cell);
 
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
@@ -141,7 +139,6 @@ impl<'a, T> Event for Read<'a, T> {
         self.cell.try_read().expect("the cell was filled")
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Read<'a, T> => &'a T);
+event!(impl['a, T] Read<'a, T> => &'a T);

@@ -11,8 +11,10 @@
 //! | [`IVar`](ivar::IVar) | one value, for ever | one, every one | never |
 //! | [`MVar`](mvar::MVar) | one value or none | many, one of many | while it is full |
 //!
-//! All operations that wait are [events](crate::Event): they stand in choices, take time-outs,
-//! and when dropped have had no effect. They work on any executor and on plain threads.
+//! The operations that wait are [events](crate::Event): they stand in choices, take time-outs,
+//! and when dropped have had no effect. They work on any executor and on plain threads. Three are
+//! futures made of events: [`Sender::send_timeout`] and [`Receiver::recv_timeout`] (the event is that of
+//! [`timeout`](crate::Event::timeout)), and [`wait_for`](watch::Receiver::wait_for).
 //!
 //! Order: values sent through one handle are received in the order sent (SEMANTICS.md S-03).
 
@@ -126,6 +128,8 @@ fn count_dead(n: usize) {
 
 /// How many values of all channels of the process were dropped because no receiver was left:
 /// sent = received + returned to the sender + dead letters.
+///
+/// Not those that a [`broadcast`] or a [`watch`] keeps, which are no one receiver's.
 ///
 /// ```
 /// let before = tidings::channel::dead_letters();

@@ -54,8 +54,8 @@ impl<T> MVar<T> {
         take
     }
 
-    /// Puts a value in: an event. Waits until the cell is empty. If it loses a choice the value
-    /// comes back.
+    /// Puts a value in: an event. Waits until the cell is empty. What becomes of the value if it loses
+    /// a choice is said of [`Sender::send`].
     pub fn put(&self, value: T) -> impl Event<Output = (), Lost = T> + '_ {
         self.sender.send(value).map(|sent| match sent {
             Ok(()) => (),

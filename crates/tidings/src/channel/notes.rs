@@ -94,7 +94,7 @@ mod tests {
     fn a_channel_whose_values_are_lost_does_not_balance_at_its_end() {
         let ((), ledger, wrong) = keep_books(|| {
             let (tx, rx) = crate::unbounded::<u8>();
-            tx.chan().source().locked(|state| state.note_sent(None));
+            tx.chan().locked(|state| state.note_sent(None));
             drop((tx, rx));
         });
         assert_eq!((ledger.sent, ledger.received, ledger.dead), (1, 0, 0));

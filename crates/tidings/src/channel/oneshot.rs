@@ -16,7 +16,7 @@ use super::bell::{Door, Rings};
 use super::error::RecvError;
 use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
-use crate::event::{Attempt, Event, Sync, into_future, waits};
+use crate::event::{Attempt, Event, Protocol, Sync, event, waits};
 #[cfg(feature = "remote")]
 use crate::primitive::Arc;
 #[cfg(feature = "remote")]
@@ -445,17 +445,12 @@ impl<T> fmt::Debug for Receiver<T> {
 }
 
 /// What a [`Recv`] holds: the receiver, or a reference to it.
-#[doc(hidden)]
-#[expect(private_interfaces, reason = "the trait is sealed by its hidden types")]
-pub trait Half<T> {
-    #[doc(hidden)]
-    fn chan(&self) -> &Source<State<T>>;
+trait Half<T> {
+    fn chan(&self) -> &Cell<T>;
     /// The sender has gone, and the value was taken, if there was one.
-    #[doc(hidden)]
     fn is_over(&mut self);
 }
 
-#[expect(private_interfaces, reason = "as above")]
 impl<T> Half<T> for Receiver<T> {
     fn chan(&self) -> &Cell<T> {
         Self::chan(self)
@@ -465,7 +460,6 @@ impl<T> Half<T> for Receiver<T> {
     }
 }
 
-#[expect(private_interfaces, reason = "as above")]
 impl<T> Half<T> for &mut Receiver<T> {
     fn chan(&self) -> &Cell<T> {
         Receiver::chan(self)
@@ -486,9 +480,7 @@ pin_project! {
     }
 }
 
-impl<H: Half<T>, T> Event for Recv<H, T> {
-    type Lost = ();
-
+impl<H: Half<T>, T> Protocol for Recv<H, T> {
     slot_methods!(Side::Receiver, receiver);
 
     #[inline(always)]
@@ -522,7 +514,6 @@ impl<H: Half<T>, T> Event for Recv<H, T> {
         }
         this.receiver.chan().locked(|state| state.value = value);
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
 impl<T> Recv<Receiver<T>, T> {
@@ -538,7 +529,7 @@ impl<T> Recv<Receiver<T>, T> {
     }
 }
 
-into_future!(impl[H: Half<T>, T] Recv<H, T> => Result<T, RecvError>);
+event!(impl[H: Half<T>, T] Recv<H, T> => Result<T, RecvError>);
 
 /// The event of [`Sender::closed`].
 #[derive(Debug)]
@@ -548,9 +539,7 @@ pub struct Closed<'a, T> {
     slot: Slot<()>,
 }
 
-impl<T> Event for Closed<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Closed<'_, T> {
     slot_methods!(Side::Other, sender);
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -560,7 +549,6 @@ impl<T> Event for Closed<'_, T> {
     }
     fn finish(self: Pin<&mut Self>, _: u32) {}
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Closed<'a, T> => ());
+event!(impl['a, T] Closed<'a, T> => ());

@@ -8,7 +8,7 @@ use super::chan::Sent;
 use super::error::SendError;
 use super::sender::Sender;
 use super::source::{Side, Slot, slot_methods};
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Protocol, event};
 
 pin_project! {
     /// The event of [`Sender::reserve`].
@@ -30,9 +30,7 @@ impl<'a, T> Reserve<'a, T> {
     }
 }
 
-impl<'a, T> Event for Reserve<'a, T> {
-    type Lost = ();
-
+impl<'a, T> Protocol for Reserve<'a, T> {
     slot_methods!(Side::Sender, sender);
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -54,10 +52,9 @@ impl<'a, T> Event for Reserve<'a, T> {
         // A permit that nobody takes gives its place up when it drops.
         drop(self.finish(branch));
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Reserve<'a, T> => Result<Permit<'a, T>, SendError<()>>);
+event!(impl['a, T] Reserve<'a, T> => Result<Permit<'a, T>, SendError<()>>);
 
 /// A place in a channel, from [`Sender::reserve`]. Dropping it gives the place to the next.
 #[derive(Debug)]

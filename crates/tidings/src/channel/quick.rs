@@ -1,5 +1,5 @@
 //! A send or a receive that concerns nobody but who does it and the queue: most of them, where a channel is
-//! busy. For `Event::quick` and for the mailboxes of actors.
+//! busy. For `Protocol::quick` and for the mailboxes of actors.
 //!
 //! What is left out is what need not be done: no partner is looked for, for there is none in the list; so
 //! nobody is woken, and there is no `Attempt` to carry a waker out of the lock; no wait is on record, no branch

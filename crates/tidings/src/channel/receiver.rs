@@ -12,7 +12,7 @@ use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::refs::{ReceiverRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Stream;
-use crate::event::{Attempt, Event, into_future};
+use crate::event::{Attempt, Event, Protocol, event};
 use crate::sched::record;
 
 /// So many senders are woken for one lock; for few the array costs more than what it is for.
@@ -68,9 +68,13 @@ impl<T> Receiver<T> {
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
         let _line = record::called();
         let mut attempt = Attempt::default();
-        let received = self.chan().locked(|state| state.try_recv(&mut attempt));
-        if let Some(waker) = attempt.waker {
-            crate::task::wake_now(waker);
+        let mut received = self.chan().locked(|state| state.try_recv(&mut attempt));
+        if let Some(sender) = attempt.waker {
+            received = crate::task::wake_partner(sender, received, |received| {
+                if let Received::Value(value) = received {
+                    self.chan().give_back(value);
+                }
+            });
         }
         match received {
             Received::Value(value) => Ok(value),
@@ -105,7 +109,8 @@ impl<T> Receiver<T> {
     /// Waits for a first value, then takes up to `limit` that are there, in order, into `into`;
     /// gives how many: 0 once nothing is left and no sender is left, or if `limit` is 0.
     ///
-    /// An event. One lock for all of them: the fast way to empty a queue. A wait that is
+    /// An event. It takes the channel's lock two or three times, however many there are, and once more
+    /// for each eight senders that wait for their places: the fast way to empty a queue. A wait that is
     /// dropped has taken nothing.
     ///
     /// ```
@@ -268,6 +273,13 @@ fn attempt<T>(receiver: &Receiver<T>, place: &mut Option<T>, attempt: &mut Attem
     true
 }
 
+/// What was handed to a wait that nobody will look at is the next receiver's.
+fn abandon<T>(receiver: &Receiver<T>, place: &mut Option<T>) {
+    if let Some(value) = place.take() {
+        receiver.chan().give_back(value);
+    }
+}
+
 pin_project! {
     /// The event of [`Receiver::recv`].
     #[derive(Debug)]
@@ -280,9 +292,7 @@ pin_project! {
     }
 }
 
-impl<T> Event for Recv<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Recv<'_, T> {
     slot_methods!(Side::Receiver, receiver);
 
     #[inline(always)]
@@ -305,14 +315,11 @@ impl<T> Event for Recv<'_, T> {
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
-        if let Some(value) = this.slot.place().take() {
-            this.receiver.chan().give_back(value);
-        }
+        abandon(this.receiver, this.slot.place());
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Recv<'a, T> => Result<T, RecvError>);
+event!(impl['a, T] Recv<'a, T> => Result<T, RecvError>);
 
 pin_project! {
     /// The event of [`Receiver::recv_many`].
@@ -328,9 +335,7 @@ pin_project! {
     }
 }
 
-impl<T> Event for RecvMany<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for RecvMany<'_, T> {
     slot_methods!(Side::Receiver, receiver);
 
     fn attempt(self: Pin<&mut Self>, with: &mut Attempt) -> Option<u32> {
@@ -348,11 +353,8 @@ impl<T> Event for RecvMany<'_, T> {
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
-        if let Some(value) = this.slot.place().take() {
-            this.receiver.chan().give_back(value);
-        }
+        abandon(this.receiver, this.slot.place());
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] RecvMany<'a, T> => usize);
+event!(impl['a, T] RecvMany<'a, T> => usize);

@@ -13,7 +13,7 @@ use super::permit::Reserve;
 use super::refs::{SenderRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Sink;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, event, into_future};
 use crate::sched::record;
 use crate::task::here;
 use crate::time::Elapsed;
@@ -42,9 +42,10 @@ impl<T> Sender<T> {
     ///
     /// Waits for a receiver to take it (rendezvous), while the channel is full (bounded), or
     /// not at all (unbounded). Fails, giving the value back, once no receiver is left or the
-    /// channel is closed. If it loses a choice or times out, the value comes back as the
-    /// event's `Lost`; a dropped wait drops the unsent value ([`send_from`](Self::send_from)
-    /// and [`reserve`](Self::reserve) keep it).
+    /// channel is closed. The unsent value comes back as the event's `Lost` if the send loses by
+    /// [`either`](Event::either), times out, or cannot happen at once ([`try_now`](Event::try_now)). A send
+    /// that loses by [`or`](Event::or), [`choose`](crate::choose) or [`select!`](crate::select), or whose
+    /// wait is dropped, drops it ([`send_from`](Self::send_from) and [`reserve`](Self::reserve) keep it).
     ///
     /// ```
     /// use tidings::bounded;
@@ -332,9 +333,7 @@ pin_project! {
     }
 }
 
-impl<T> Event for Send<'_, T> {
-    type Lost = T;
-
+impl<T> Protocol for Send<'_, T> {
     slot_methods!(Side::Sender, sender);
 
     #[inline(always)]
@@ -374,6 +373,11 @@ impl<T> Event for Send<'_, T> {
     fn abandon(self: Pin<&mut Self>, _: u32) {
         // Sent, and nobody asks; or closed, and the value is dropped with the event.
     }
+}
+
+impl<'a, T> Event for Send<'a, T> {
+    type Lost = T;
+
     fn lost(self: Pin<&mut Self>) -> T {
         self.project().slot.place().take().expect("an unsent value")
     }
@@ -413,9 +417,7 @@ impl<'a, T> SendFrom<'a, T> {
     }
 }
 
-impl<T> Event for SendFrom<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for SendFrom<'_, T> {
     fn prepare(self: Pin<&mut Self>) {
         let this = self.project();
         let value = this
@@ -458,7 +460,6 @@ impl<T> Event for SendFrom<'_, T> {
     fn abandon(self: Pin<&mut Self>, _: u32) {
         self.put_back();
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] SendFrom<'a, T> => Result<(), SendError<()>>);
+event!(impl['a, T] SendFrom<'a, T> => Result<(), SendError<()>>);

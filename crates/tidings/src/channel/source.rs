@@ -75,7 +75,7 @@ impl<S> Source<S> {
         source + std::mem::offset_of!(Self, lock)
     }
 
-    /// As `attempt`, for `Event::quick`, which is called with the lock of the event held.
+    /// As `attempt`, for `Protocol::quick`, which is called with the lock of the event held.
     #[inline(always)]
     pub(crate) fn quick<R>(&self, f: impl FnOnce(&mut S) -> R) -> R {
         // SAFETY: the lock is held.
@@ -90,7 +90,7 @@ impl<S> Source<S> {
         attempt: &mut Attempt,
         f: impl FnOnce(&mut S, &mut Attempt) -> R,
     ) -> R {
-        // SAFETY: `Event::attempt` is handed its `Attempt` with all locks of the event held, this
+        // SAFETY: `Protocol::attempt` is handed its `Attempt` with all locks of the event held, this
         // one among them (`slot_methods!`), and lends it to us for as long as `f` runs.
         f(unsafe { self.state() }, attempt)
     }
@@ -270,7 +270,7 @@ pub(crate) unsafe fn slot_of<T>(waiter: *mut Waiter) -> *mut Slot<T> {
     }
 }
 
-/// The methods of `Event` that all operations on a source share: one leaf, which waits in the
+/// The methods of `Protocol` that all operations on a source share: one leaf, which waits in the
 /// list of its side with its `slot`. The event's field `$handle` has a method `chan`, the source.
 macro_rules! slot_methods {
     ($side:expr, $handle:ident) => {

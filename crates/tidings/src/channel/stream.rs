@@ -102,6 +102,9 @@ impl<T> Stream<T> {
     }
 
     /// The receiver whose values these are.
+    ///
+    /// Between two polls the stream waits, and the next value may be handed to it: what is received by
+    /// this handle meanwhile overtakes that.
     #[must_use]
     pub fn receiver(&self) -> &Receiver<T> {
         self.parked.handle().expect(OPEN)
@@ -154,7 +157,8 @@ impl<T> Sink<T> {
         }
     }
 
-    /// The sender behind it; `None` once the sink is closed.
+    /// The sender behind it; `None` once the sink is closed. What is sent by it may overtake the value that
+    /// the sink holds.
     #[must_use]
     pub fn sender(&self) -> Option<&Sender<T>> {
         self.parked.handle()

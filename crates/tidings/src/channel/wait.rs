@@ -147,9 +147,7 @@ impl<S> Source<S> {
 /// Makes an [`Event`](crate::Event) of a [`Wait`] whose field `slot` is a [`Ticket`].
 macro_rules! wait_event {
     (impl[$($generics:tt)*] $type:ty => $output:ty) => {
-        impl<$($generics)*> crate::event::Event for $type {
-            type Lost = ();
-
+        impl<$($generics)*> crate::event::Protocol for $type {
             #[inline(always)]
             fn leaves(&self) -> u32 {
                 1
@@ -213,10 +211,9 @@ macro_rules! wait_event {
                 // SAFETY: as above.
                 crate::channel::wait::Wait::undo(unsafe { self.get_unchecked_mut() });
             }
-            fn lost(self: std::pin::Pin<&mut Self>) {}
         }
 
-        crate::event::into_future!(impl[$($generics)*] $type => $output);
+        crate::event::event!(impl[$($generics)*] $type => $output);
     };
 }
 pub(crate) use wait_event;

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use super::{Attempt, Enrol, Event, Locks, into_future};
+use super::{Attempt, Enrol, Event, Locks, Protocol, event, into_future};
 
 /// An event that can always happen, and gives `value`.
 ///
@@ -24,9 +24,7 @@ pub struct Always<T> {
 
 impl<T> Unpin for Always<T> {}
 
-impl<T> Event for Always<T> {
-    type Lost = T;
-
+impl<T> Protocol for Always<T> {
     fn leaves(&self) -> u32 {
         1
     }
@@ -45,6 +43,11 @@ impl<T> Event for Always<T> {
         self.lost()
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {}
+}
+
+impl<T> Event for Always<T> {
+    type Lost = T;
+
     fn lost(self: Pin<&mut Self>) -> T {
         self.get_mut()
             .value
@@ -74,9 +77,7 @@ pub struct Never<T> {
     output: PhantomData<fn() -> T>,
 }
 
-impl<T> Event for Never<T> {
-    type Lost = ();
-
+impl<T> Protocol for Never<T> {
     fn leaves(&self) -> u32 {
         1
     }
@@ -95,7 +96,6 @@ impl<T> Event for Never<T> {
         unreachable!("never happens")
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl[T] Never<T> => T);
+event!(impl[T] Never<T> => T);

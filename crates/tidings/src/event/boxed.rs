@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Waker;
 
 use super::waits::Waits;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Locks, Protocol, event};
 
 /// An event behind a pointer, from [`Event::boxed`]: to store events of different types in one
 /// place. It gives nothing back when it loses.
@@ -20,14 +20,16 @@ pub struct Boxed<'a, T> {
     event: Pin<Box<dyn Erased<T> + Send + 'a>>,
 }
 
-/// The object-safe part of [`Event`], with the output boxed in the caller's place.
+/// The object-safe part of [`Protocol`], with the output boxed in the caller's place.
 trait Erased<T> {
     fn prepare(self: Pin<&mut Self>);
     fn leaves(&self) -> u32;
     fn waiters(&self) -> u32;
+    fn turns(&self) -> u32;
     fn waits_for(&self, waits: &mut Waits);
     fn lock<'l>(&'l self, locks: &mut Locks<'l>);
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
+    fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32>;
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);
     fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32>;
     fn rewake(self: Pin<&mut Self>, waker: &Waker);
@@ -36,7 +38,7 @@ trait Erased<T> {
     fn abandon(self: Pin<&mut Self>, branch: u32);
 }
 
-/// Forwards object-safe methods to the ones of `Event`.
+/// Forwards object-safe methods to the ones of `Protocol`.
 macro_rules! forward {
     ($target:path; $(fn $name:ident(self: Pin<&mut Self> $(, $arg:ident: $type:ty)*) $(-> $ret:ty)?;)*) => {
         $(fn $name(self: Pin<&mut Self> $(, $arg: $type)*) $(-> $ret)? {
@@ -47,20 +49,24 @@ macro_rules! forward {
 
 impl<T, E: Event<Output = T>> Erased<T> for E {
     fn leaves(&self) -> u32 {
-        Event::leaves(self)
+        Protocol::leaves(self)
     }
     fn waiters(&self) -> u32 {
-        Event::waiters(self)
+        Protocol::waiters(self)
+    }
+    fn turns(&self) -> u32 {
+        Protocol::turns(self)
     }
     fn waits_for(&self, waits: &mut Waits) {
-        Event::waits_for(self, waits);
+        Protocol::waits_for(self, waits);
     }
     fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-        Event::lock(self, locks);
+        Protocol::lock(self, locks);
     }
-    forward! { Event;
+    forward! { Protocol;
         fn prepare(self: Pin<&mut Self>);
         fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
+        fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32>;
         fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);
         fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32>;
         fn rewake(self: Pin<&mut Self>, waker: &Waker);
@@ -78,9 +84,7 @@ impl<'a, T> Boxed<'a, T> {
     }
 }
 
-impl<T> Event for Boxed<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Boxed<'_, T> {
     fn prepare(mut self: Pin<&mut Self>) {
         self.event.as_mut().prepare();
     }
@@ -90,8 +94,8 @@ impl<T> Event for Boxed<'_, T> {
     fn waiters(&self) -> u32 {
         self.event.waiters()
     }
-    fn single(&self) -> Option<&Lock> {
-        None
+    fn turns(&self) -> u32 {
+        self.event.turns()
     }
     fn waits_for(&self, waits: &mut Waits) {
         self.event.waits_for(waits);
@@ -101,6 +105,9 @@ impl<T> Event for Boxed<'_, T> {
     }
     fn attempt(mut self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.event.as_mut().attempt(attempt)
+    }
+    fn attempt_turn(mut self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        self.event.as_mut().attempt_turn(turn, attempt)
     }
     fn enrol(mut self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
         self.event.as_mut().enrol(enrol);
@@ -120,15 +127,12 @@ impl<T> Event for Boxed<'_, T> {
     fn abandon(mut self: Pin<&mut Self>, branch: u32) {
         self.event.as_mut().abandon(branch);
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Boxed<'a, T> => T);
+event!(impl['a, T] Boxed<'a, T> => T);
 
 impl<T> fmt::Debug for Boxed<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Boxed")
-            .field("leaves", &self.event.leaves())
-            .finish()
+        f.debug_struct("Boxed").finish_non_exhaustive()
     }
 }

@@ -3,16 +3,19 @@
 use std::pin::Pin;
 use std::task::Waker;
 
+use super::order::Order;
 use super::slice;
 use super::sync::attempt_alone;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::sched;
 
 /// A choice among so many looks at one after another before it locks them all: to take all locks and let
 /// them go costs about as much for a branch as to look at it. Shuttle's always does.
 const APART: usize = if cfg!(shuttle) { 2 } else { 9 };
 
-/// Whichever of `events` can happen; if several can, each has the same chance.
+/// Whichever of `events` can happen; of any two that can, each has the same chance, whatever stands beside them.
+///
+/// What those that lose would give back, the unsent values of sends, is dropped with them.
 ///
 /// An empty choice never happens. To wait costs one lock per distinct source and one place in its
 /// waiters' list per branch: a thousand of each on a thousand channels. A choice among many that need not
@@ -45,26 +48,16 @@ impl<E: Event> Choose<E> {
         slice::each(self.get_mut().events.as_mut())
     }
 
-    /// Tries each, around the circle from `first` on; the branch of the first that could happen.
-    fn around(
-        mut self: Pin<&mut Self>,
-        first: usize,
-        mut f: impl FnMut(Pin<&mut E>) -> Option<u32>,
+    /// Tries the one that has this turn.
+    #[inline]
+    fn in_turn(
+        &mut self,
+        index: usize,
+        attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
     ) -> Option<u32> {
-        let n = self.events.len();
-        let mut base: u32 = self.events[..first].iter().map(Event::leaves).sum();
-        for index in (first..n).chain(0..first) {
-            if index == 0 {
-                base = 0;
-            }
-            let event = slice::at(self.events.as_mut(), index);
-            let leaves = event.leaves();
-            if let Some(branch) = f(event) {
-                return Some(base + branch);
-            }
-            base += leaves;
-        }
-        None
+        let branch = attempt(slice::at(self.events.as_mut(), index))?;
+        let before: u32 = self.events[..index].iter().map(Protocol::leaves).sum();
+        Some(before + branch)
     }
 
     /// The event that has this branch, and the branch's number within it.
@@ -79,19 +72,17 @@ impl<E: Event> Choose<E> {
     }
 }
 
-impl<E: Event> Event for Choose<E> {
-    type Lost = Vec<E::Lost>;
-
+impl<E: Event> Protocol for Choose<E> {
     fn prepare(self: Pin<&mut Self>) {
-        self.each().for_each(Event::prepare);
+        self.each().for_each(Protocol::prepare);
     }
 
     fn leaves(&self) -> u32 {
-        self.events.iter().map(Event::leaves).sum()
+        self.events.iter().map(Protocol::leaves).sum()
     }
 
     fn waiters(&self) -> u32 {
-        self.events.iter().map(Event::waiters).sum()
+        self.events.iter().map(Protocol::waiters).sum()
     }
 
     fn single(&self) -> Option<&Lock> {
@@ -111,12 +102,25 @@ impl<E: Event> Event for Choose<E> {
     }
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let first = match self.events.len() {
-            0 => return None,
-            _ if attempt.biased => 0,
-            n => sched::choose_branch(n),
-        };
-        self.around(first, |event| event.attempt(attempt))
+        let this = self.get_mut();
+        if this.events.len() == 2 && !attempt.biased {
+            // What costs something with so few is to keep an order.
+            let first = sched::choose_branch(2);
+            let branch = this.in_turn(first, |event| event.attempt(attempt));
+            return branch.or_else(|| this.in_turn(1 - first, |event| event.attempt(attempt)));
+        }
+        Order::new(this.events.len(), attempt.biased)
+            .find_map(|turn| this.in_turn(turn, |event| event.attempt(attempt)))
+    }
+
+    /// Each of the events has one.
+    fn turns(&self) -> u32 {
+        self.events.len() as u32
+    }
+
+    fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        self.get_mut()
+            .in_turn(turn as usize, |event| event.attempt(attempt))
     }
 
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -124,9 +128,9 @@ impl<E: Event> Event for Choose<E> {
         if n < APART || self.events.iter().any(|event| event.single().is_none()) {
             return None;
         }
-        self.around(sched::choose_branch(n), |event| {
-            attempt_alone(event, attempt)
-        })
+        let this = self.get_mut();
+        Order::new(n, false)
+            .find_map(|turn| this.in_turn(turn, |event| attempt_alone(event, attempt)))
     }
 
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
@@ -169,6 +173,10 @@ impl<E: Event> Event for Choose<E> {
         let (event, branch) = self.owner(branch);
         event.abandon(branch);
     }
+}
+
+impl<E: Event> Event for Choose<E> {
+    type Lost = Vec<E::Lost>;
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         self.each().map(Event::lost).collect()

@@ -5,8 +5,8 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, pair_methods};
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::or::{choice_methods, pair};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 
 /// Which of two events happened: its output, then what the other one gives back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,23 +35,10 @@ impl<A, B> EitherOf<A, B> {
     }
 }
 
-impl<A: Event, B: Event> EitherOf<A, B> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[A: Event, B: Event] EitherOf<A, B>: A, B);
 
-impl<A: Event, B: Event> Event for EitherOf<A, B> {
-    type Lost = (A::Lost, B::Lost);
-
-    pair_methods!();
-
-    #[inline]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.pair().attempt(attempt)
-    }
+impl<A: Event, B: Event> Protocol for EitherOf<A, B> {
+    choice_methods!();
 
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
@@ -61,6 +48,10 @@ impl<A: Event, B: Event> Event for EitherOf<A, B> {
             Some(branch) => Either::Right(pair.b.finish(branch), pair.a.lost()),
         }
     }
+}
+
+impl<A: Event, B: Event> Event for EitherOf<A, B> {
+    type Lost = (A::Lost, B::Lost);
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         let pair = self.pair();

@@ -2,11 +2,11 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::map::wrapper_methods;
+use super::{Event, Protocol, into_future};
 
 /// An event that `f` makes each time it is performed: CML's `guard`.
 ///
@@ -34,6 +34,9 @@ pin_project! {
 }
 
 impl<F: FnOnce() -> E, E: Event> Guard<F, E> {
+    fn event(&self) -> &E {
+        made(&self.event)
+    }
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         made_mut(self.project().event)
     }
@@ -47,52 +50,7 @@ pub(super) fn made_mut<E>(event: Pin<&mut Option<E>>) -> Pin<&mut E> {
     event.as_pin_mut().expect("prepare comes first")
 }
 
-/// The methods of `Event` that an event around an event made by `prepare` passes on.
-macro_rules! made_methods {
-    () => {
-        fn leaves(&self) -> u32 {
-            crate::event::guard::made(&self.event).leaves()
-        }
-        fn waiters(&self) -> u32 {
-            crate::event::guard::made(&self.event).waiters()
-        }
-        fn single(&self) -> Option<&Lock> {
-            crate::event::guard::made(&self.event).single()
-        }
-        fn waits_for(&self, waits: &mut $crate::event::waits::Waits) {
-            crate::event::guard::made(&self.event).waits_for(waits);
-        }
-        fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-            crate::event::guard::made(&self.event).lock(locks);
-        }
-        fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-            self.inner().attempt(attempt)
-        }
-        fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
-            self.inner().enrol(enrol);
-        }
-        fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
-            self.inner().due(waker)
-        }
-        fn rewake(self: Pin<&mut Self>, waker: &Waker) {
-            self.inner().rewake(waker);
-        }
-        fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
-            self.inner().finish(branch)
-        }
-        fn abandon(self: Pin<&mut Self>, branch: u32) {
-            self.inner().abandon(branch);
-        }
-        fn lost(self: Pin<&mut Self>) -> Self::Lost {
-            self.inner().lost()
-        }
-    };
-}
-pub(super) use made_methods;
-
-impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
-    type Lost = E::Lost;
-
+impl<F: FnOnce() -> E, E: Event> Protocol for Guard<F, E> {
     fn prepare(self: Pin<&mut Self>) {
         let mut this = self.project();
         let make = this.make.take().expect("an event is performed once");
@@ -102,8 +60,19 @@ impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
     fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.inner().withdraw(winner, locked);
     }
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        self.inner().finish(branch)
+    }
 
-    made_methods!();
+    wrapper_methods!(turns);
+}
+
+impl<F: FnOnce() -> E, E: Event> Event for Guard<F, E> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
+    }
 }
 
 into_future!(impl[F: FnOnce() -> E, E: Event] Guard<F, E> => E::Output);

@@ -13,9 +13,8 @@ use crate::primitive::RawLock as Raw;
 use crate::task::here;
 
 /// The lock of a source, as choices see it.
-#[doc(hidden)]
 #[derive(Debug)]
-pub struct Lock {
+pub(crate) struct Lock {
     raw: Raw,
     /// A model repeats its runs step by step, but not its addresses: there locks are ordered by
     /// when they were made.
@@ -124,9 +123,8 @@ impl Lock {
 const INLINE: usize = 8;
 
 /// The locks of a choice; a source that occurs twice is locked once.
-#[doc(hidden)]
 #[derive(Debug, Default)]
-pub struct Locks<'a> {
+pub(crate) struct Locks<'a> {
     inline: [Option<&'a Lock>; INLINE],
     len: usize,
     more: Vec<&'a Lock>,

@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use pin_project_lite::pin_project;
 
-use super::{Attempt, Event, into_future};
+use super::{Attempt, Event, Protocol, into_future};
 
 pin_project! {
     /// An event whose output is mapped, from [`Event::map`].
@@ -24,32 +24,48 @@ impl<E, F> Map<E, F> {
     }
 }
 
-/// The methods of `Event` that an event around one other, the field `event`, passes on.
-/// The event's `inner` gives that field, pinned.
+/// The methods of `Protocol` that an event around one other passes on, which its methods `event`
+/// and, pinned, `inner` give; with the word `turns` those of a choice, too.
 macro_rules! wrapper_methods {
-    () => {
+    (turns) => {
+        $crate::event::map::wrapper_methods!();
+
         #[inline(always)]
-        fn prepare(self: Pin<&mut Self>) {
-            self.inner().prepare();
+        fn attempt(self: Pin<&mut Self>, attempt: &mut $crate::event::Attempt) -> Option<u32> {
+            self.inner().attempt(attempt)
         }
         #[inline(always)]
+        fn turns(&self) -> u32 {
+            self.event().turns()
+        }
+        #[inline(always)]
+        fn attempt_turn(
+            self: Pin<&mut Self>,
+            turn: u32,
+            attempt: &mut $crate::event::Attempt,
+        ) -> Option<u32> {
+            self.inner().attempt_turn(turn, attempt)
+        }
+    };
+    () => {
+        #[inline(always)]
         fn leaves(&self) -> u32 {
-            self.event.leaves()
+            self.event().leaves()
         }
         #[inline(always)]
         fn waiters(&self) -> u32 {
-            self.event.waiters()
+            self.event().waiters()
         }
         #[inline(always)]
         fn single(&self) -> Option<&$crate::event::Lock> {
-            self.event.single()
+            self.event().single()
         }
         fn waits_for(&self, waits: &mut $crate::event::waits::Waits) {
-            self.event.waits_for(waits);
+            self.event().waits_for(waits);
         }
         #[inline(always)]
         fn lock<'l>(&'l self, locks: &mut $crate::event::Locks<'l>) {
-            self.event.lock(locks);
+            self.event().lock(locks);
         }
         #[inline(always)]
         fn enrol(self: Pin<&mut Self>, enrol: &mut $crate::event::Enrol<'_>) {
@@ -62,25 +78,20 @@ macro_rules! wrapper_methods {
         fn rewake(self: Pin<&mut Self>, waker: &std::task::Waker) {
             self.inner().rewake(waker);
         }
-        #[inline(always)]
-        fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
-            self.inner().withdraw(winner, locked);
-        }
         fn abandon(self: Pin<&mut Self>, branch: u32) {
             self.inner().abandon(branch);
-        }
-        fn lost(self: Pin<&mut Self>) -> Self::Lost {
-            self.inner().lost()
         }
     };
 }
 pub(super) use wrapper_methods;
 
-impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
-    type Lost = E::Lost;
+impl<E: Event, R, F: FnOnce(E::Output) -> R> Protocol for Map<E, F> {
+    wrapper_methods!(turns);
 
-    wrapper_methods!();
-
+    #[inline(always)]
+    fn prepare(self: Pin<&mut Self>) {
+        self.inner().prepare();
+    }
     #[inline(always)]
     fn at_once(self: Pin<&mut Self>) -> Option<R> {
         let this = self.project();
@@ -89,12 +100,12 @@ impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
         Some(f(output))
     }
     #[inline(always)]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.inner().attempt(attempt)
-    }
-    #[inline(always)]
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.inner().attempt_apart(attempt)
+    }
+    #[inline(always)]
+    fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+        self.inner().withdraw(winner, locked);
     }
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> R {
@@ -107,8 +118,20 @@ impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
 
 impl<E: Event, F> Map<E, F> {
     #[inline(always)]
+    fn event(&self) -> &E {
+        &self.event
+    }
+    #[inline(always)]
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         self.project().event
+    }
+}
+
+impl<E: Event, R, F: FnOnce(E::Output) -> R> Event for Map<E, F> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
     }
 }
 

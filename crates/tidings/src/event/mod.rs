@@ -8,7 +8,8 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `mod.rs` | the trait: what a source of events must do |
+//! | `mod.rs` | the trait |
+//! | `protocol.rs` | what a source of events must do |
 //! | `offer.rs` | the commit protocol |
 //! | `sync.rs` | performing an event: the future |
 //! | `waits.rs` | who waits for what, for reports of deadlocks |
@@ -16,6 +17,7 @@
 //! | `locks.rs` | locking all sources of a choice |
 //! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
 //! | `slice.rs` | the elements of a pinned slice, for choice of many |
+//! | `order.rs` | the order in which a choice tries its branches |
 //! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
 
 mod basic;
@@ -30,6 +32,8 @@ mod map;
 mod nack;
 pub(crate) mod offer;
 mod or;
+mod order;
+mod protocol;
 pub(crate) mod select;
 mod slice;
 mod sync;
@@ -37,7 +41,6 @@ mod timeout;
 pub(crate) mod waits;
 
 use std::pin::Pin;
-use std::task::Waker;
 use std::time::Duration;
 
 pub use basic::{Always, Never, always, never};
@@ -45,14 +48,13 @@ pub use boxed::Boxed;
 pub use choose::{Choose, choose};
 pub use either::{Either, EitherOf};
 pub use guard::{Guard, guard};
-pub use locks::{Lock, Locks};
+pub(crate) use locks::{Lock, Locks};
 pub use map::Map;
 pub use nack::{Nack, WithNack, with_nack};
-use offer::Offer;
 pub use or::{Biased, Or};
+pub(crate) use protocol::{Attempt, Enrol, Protocol};
 pub use sync::Sync;
 pub use timeout::Timeout;
-use waits::Waits;
 
 /// A communication described, not yet done.
 ///
@@ -62,8 +64,7 @@ use waits::Waits;
 /// [`IntoFuture`]), [`wait`](Self::wait) on a plain thread. Dropping an event, or the future of
 /// one, before it has happened has no effect on anybody (but a nack, [`with_nack`]).
 ///
-/// The hidden methods are the contract between a source of events and the commit protocol; the
-/// trait is implemented in this crate only.
+/// Nobody else can implement it: what a source of events does for the commit protocol is its own.
 ///
 /// ```
 /// use std::time::Duration;
@@ -79,17 +80,17 @@ use waits::Waits;
     message = "`{Self}` is not an event",
     label = "not an event",
     note = "a choice takes events: those that lose it have had no effect, which no future promises",
-    note = "`tidings::spawn(future)` gives a handle that is an event: the future's end"
+    note = "the end of a task is an event: `tidings::spawn(future)` gives a handle, and its `join()` waits for it"
 )]
 #[must_use = "events do nothing unless awaited"]
-pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
+#[expect(
+    private_bounds,
+    reason = "what is safe under the locks only is nobody else's to call"
+)]
+pub trait Event: Protocol + IntoFuture<IntoFuture = Sync<Self>> {
     /// What it gives back when it did not happen and something else did: the unsent value of a
     /// send, `()` where there is nothing to give back.
     type Lost;
-
-    /// Has it one source, and an attempt that is worth its place in the code of who awaits it?
-    #[doc(hidden)]
-    const SHORT: bool = false;
 
     /// Applies `f` to what the event gives (CML's `wrap`). `f` runs after the commit, outside
     /// of any lock, and only if this event is the one that happened.
@@ -105,6 +106,13 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
     }
 
     /// Either of the two, whichever can happen first; if both can, a fair coin decides.
+    ///
+    /// In a choice of choices each branch has a chance of its own, however it is built: of any two that can
+    /// happen each has the same, whatever stands beside them. What is [`biased`](Self::biased), or has a
+    /// [`timeout`](Self::timeout), is one branch.
+    ///
+    /// What the loser would give back, the unsent value of a send, is dropped with it;
+    /// [`either`](Self::either) gives it back.
     ///
     /// ```
     /// use tidings::{Event, always, never};
@@ -201,151 +209,9 @@ pub trait Event: IntoFuture<IntoFuture = Sync<Self>> + Sized {
         sync::try_now(self)
     }
 
-    /// Makes what is made at the time of the wait (guards, nacks). Once, first.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn prepare(self: Pin<&mut Self>) {}
-
-    /// No locks held, and it is the only event of its wait: happens if it can without waiting, by
-    /// a shorter way than `attempt` and `finish`. `None`: nothing has happened, those must decide.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
-        None
-    }
-
-    /// Of a `SHORT` event, its lock held: happens, if it concerns nobody but who awaits it and what is
-    /// in the source: nobody is woken, nothing noted. `None`: nothing has happened, `attempt` must decide.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
-        None
-    }
-
-    /// After a `quick` that did nothing, the lock still held: is it seen at a glance that `attempt` would do
-    /// nothing either?
-    #[doc(hidden)]
-    #[inline(always)]
-    fn must_wait(&self) -> bool {
-        false
-    }
-
-    /// The number of base events: branch numbers `0..leaves()`, left to right.
-    #[doc(hidden)]
-    fn leaves(&self) -> u32;
-
-    /// How many of them wait in the list of a source, for a partner to commit them.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn waiters(&self) -> u32 {
-        self.leaves()
-    }
-
-    /// The only lock, if there is exactly one and it is known without looking around.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn single(&self) -> Option<&Lock> {
-        None
-    }
-
-    /// Says what it waits for.
-    #[doc(hidden)]
-    fn waits_for(&self, waits: &mut Waits) {
-        waits.event::<Self>(self.single());
-    }
-
-    /// Adds the locks of all sources.
-    #[doc(hidden)]
-    fn lock<'a>(&'a self, locks: &mut Locks<'a>);
-
-    /// All locks held: commits with a partner or with what is there, and says which branch.
-    #[doc(hidden)]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
-
-    /// No locks held: as `attempt`, of one base event after another, each with its own lock only. It may
-    /// do so, since nobody knows of this wait yet. `None`: `attempt` must decide.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn attempt_apart(self: Pin<&mut Self>, _attempt: &mut Attempt) -> Option<u32> {
-        None
-    }
-
-    /// All locks held, nothing could happen: enrols in every source.
-    #[doc(hidden)]
-    fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>);
-
-    /// No locks held: has a branch come due that no partner commits (timers, joins)? Called
-    /// after the enrolment too, to arm.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn due(self: Pin<&mut Self>, _waker: &Waker) -> Option<u32> {
-        None
-    }
-
-    /// No locks held: the waker has changed; `due` branches must know.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn rewake(self: Pin<&mut Self>, _waker: &Waker) {}
-
-    /// The wait is over: unlinks what is still linked, `winner`'s branch having been unlinked
-    /// by its partner. `locked`: the caller holds all locks. Nacks of losers fire (only ever
-    /// called once with `locked == false`).
-    #[doc(hidden)]
-    fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool);
-
-    /// This branch has committed and everything is withdrawn: its output. Runs user code.
-    #[doc(hidden)]
-    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output;
-
-    /// This branch has committed, and the wait was dropped before it looked: gives back what
-    /// was handed over.
-    #[doc(hidden)]
-    fn abandon(self: Pin<&mut Self>, branch: u32);
-
-    /// Nothing of this event happened: what it gives back.
+    /// It did not happen, and will not: what it gives back.
     #[doc(hidden)]
     fn lost(self: Pin<&mut Self>) -> Self::Lost;
-}
-
-/// What an attempt carries: whom to wake once the locks are released, and how to be fair.
-#[doc(hidden)]
-#[derive(Debug, Default)]
-pub struct Attempt {
-    pub(crate) waker: Option<Waker>,
-    pub(crate) biased: bool,
-}
-
-/// What an enrolment carries.
-#[doc(hidden)]
-#[derive(Debug)]
-pub struct Enrol<'a> {
-    offer: &'a Offer,
-    branch: u32,
-    exclusive: bool,
-    alone: bool,
-    due: bool,
-}
-
-impl Enrol<'_> {
-    /// The number of the next base event.
-    #[inline(always)]
-    pub(crate) fn next_branch(&mut self) -> u32 {
-        let branch = self.branch;
-        self.branch += 1;
-        branch
-    }
-
-    /// Is it the only base event of the wait? Then nothing else can end it.
-    #[inline(always)]
-    pub(crate) fn is_alone(&self) -> bool {
-        self.alone
-    }
-
-    /// This base event has no partner who commits it; it wants to be asked by `due`.
-    #[inline(always)]
-    pub(crate) fn has_due(&mut self) {
-        self.due = true;
-    }
 }
 
 /// Implements `IntoFuture` for an event type, with its output: performing it is its future.
@@ -363,3 +229,17 @@ macro_rules! into_future {
     };
 }
 pub(crate) use into_future;
+
+/// Makes an event, with its output, of a type that takes part in the protocol and gives nothing back.
+macro_rules! event {
+    (impl[$($generics:tt)*] $type:ty => $output:ty) => {
+        impl<$($generics)*> $crate::event::Event for $type {
+            type Lost = ();
+
+            fn lost(self: std::pin::Pin<&mut Self>) {}
+        }
+
+        $crate::event::into_future!(impl[$($generics)*] $type => $output);
+    };
+}
+pub(crate) use event;

@@ -2,12 +2,12 @@
 
 use std::fmt;
 use std::pin::Pin;
-use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::guard::made_mut;
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::guard::{made, made_mut};
+use super::map::wrapper_methods;
+use super::{Event, Protocol, into_future};
 use crate::channel::ivar::IVar;
 
 /// An event that `f` makes when it is performed, with a [`Nack`] that happens if it loses.
@@ -64,24 +64,33 @@ pin_project! {
     }
 
     impl<F, E> PinnedDrop for WithNack<F, E> {
-        // For the wait whose guard or neighbour panicked between prepare and commit.
+        // For the wait whose guard or neighbour panicked between prepare and commit, and for the one that
+        // is dropped after its partner came.
         fn drop(this: Pin<&mut Self>) {
-            if let Some(nack) = this.project().nack.take() {
-                let _ = nack.cell.fill(());
-            }
+            this.fire();
+        }
+    }
+}
+
+impl<F, E> WithNack<F, E> {
+    /// Nobody will look at what this event gives.
+    fn fire(self: Pin<&mut Self>) {
+        if let Some(nack) = self.project().nack.take() {
+            let _ = nack.cell.fill(());
         }
     }
 }
 
 impl<F: FnOnce(Nack) -> E, E: Event> WithNack<F, E> {
+    fn event(&self) -> &E {
+        made(&self.event)
+    }
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         made_mut(self.project().event)
     }
 }
 
-impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
-    type Lost = E::Lost;
-
+impl<F: FnOnce(Nack) -> E, E: Event> Protocol for WithNack<F, E> {
     fn prepare(self: Pin<&mut Self>) {
         let mut this = self.project();
         let make = this.make.take().expect("an event is performed once");
@@ -93,15 +102,27 @@ impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
 
     fn withdraw(mut self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         self.as_mut().inner().withdraw(winner, locked);
-        if !locked {
-            let nack = self.project().nack.take();
-            if let (Some(nack), None) = (nack, winner) {
-                let _ = nack.cell.fill(());
-            }
+        if winner.is_none() && !locked {
+            self.fire();
         }
     }
 
-    super::guard::made_methods!();
+    fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
+        let this = self.project();
+        // First: what the event does may panic, and has won all the same.
+        *this.nack = None;
+        made_mut(this.event).finish(branch)
+    }
+
+    wrapper_methods!(turns);
+}
+
+impl<F: FnOnce(Nack) -> E, E: Event> Event for WithNack<F, E> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
+    }
 }
 
 into_future!(impl[F: FnOnce(Nack) -> E, E: Event] WithNack<F, E> => E::Output);

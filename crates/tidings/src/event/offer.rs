@@ -348,7 +348,7 @@ impl Waiters {
         None
     }
 
-    /// Is there a waiter that nobody has claimed? A hint for `try_` forms that only look.
+    /// How many wait, or have committed elsewhere and are about to leave.
     pub(crate) fn len(&self) -> usize {
         let mut n = 0;
         let mut at = self.head;

@@ -5,7 +5,8 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::order::Order;
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::sched;
 
 pin_project! {
@@ -34,24 +35,50 @@ pub(super) struct Pair<'a, A, B> {
     pub(super) b: Pin<&'a mut B>,
 }
 
-impl<'a, A: Event, B: Event> Pair<'a, A, B> {
-    #[inline(always)]
-    pub(super) fn new(a: Pin<&'a mut A>, b: Pin<&'a mut B>) -> Self {
-        Self { a, b }
+/// Gives an event made of the fields `a` and `b` the method `pair`.
+macro_rules! pair {
+    (impl[$($generics:tt)*] $type:ty: $a:ty, $b:ty) => {
+        impl<$($generics)*> $type {
+            #[inline(always)]
+            fn pair(self: Pin<&mut Self>) -> $crate::event::or::Pair<'_, $a, $b> {
+                let this = self.project();
+                $crate::event::or::Pair {
+                    a: this.a,
+                    b: this.b,
+                }
+            }
+        }
+    };
+}
+pub(super) use pair;
+
+impl<A: Event, B: Event> Pair<'_, A, B> {
+    /// However the tree is built, each branch has a turn of its own.
+    #[inline]
+    pub(super) fn attempt(mut self, attempt: &mut Attempt) -> Option<u32> {
+        let left = self.a.leaves();
+        match (self.a.turns(), self.b.turns()) {
+            (1, 1) if attempt.biased || sched::choose_branch(2) == 0 => self
+                .a
+                .attempt(attempt)
+                .or_else(|| self.b.attempt(attempt).map(|b| b + left)),
+            (1, 1) => {
+                let b = self.b.attempt(attempt).map(|b| b + left);
+                b.or_else(|| self.a.attempt(attempt))
+            }
+            (a, b) => Order::new((a + b) as usize, attempt.biased)
+                .find_map(|turn| self.attempt_turn(turn as u32, attempt)),
+        }
     }
 
     #[inline]
-    pub(super) fn attempt(self, attempt: &mut Attempt) -> Option<u32> {
-        let (left, right) = (self.a.leaves(), self.b.leaves());
-        // Each base event has the same chance to be tried first, however the tree is built.
-        let all = (left + right) as usize;
-        if attempt.biased || sched::choose_branch(all) < left as usize {
-            self.a
-                .attempt(attempt)
-                .or_else(|| self.b.attempt(attempt).map(|b| b + left))
-        } else {
-            let b = self.b.attempt(attempt).map(|b| b + left);
-            b.or_else(|| self.a.attempt(attempt))
+    pub(super) fn attempt_turn(&mut self, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        match turn.checked_sub(self.a.turns()) {
+            None => self.a.as_mut().attempt_turn(turn, attempt),
+            Some(turn) => {
+                let branch = self.b.as_mut().attempt_turn(turn, attempt);
+                branch.map(|b| b + self.a.leaves())
+            }
         }
     }
 
@@ -81,7 +108,7 @@ impl<'a, A: Event, B: Event> Pair<'a, A, B> {
     }
 }
 
-/// The methods of `Event` that are the same for all events made of the fields `a` and `b`.
+/// The methods of `Protocol` that are the same for all events made of the fields `a` and `b`.
 macro_rules! pair_methods {
     () => {
         fn prepare(self: Pin<&mut Self>) {
@@ -141,23 +168,31 @@ macro_rules! pair_methods {
 }
 pub(super) use pair_methods;
 
-impl<A: Event, B: Event> Or<A, B> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
+/// As `pair_methods`, of those that are fair to the branches of both.
+macro_rules! choice_methods {
+    () => {
+        $crate::event::or::pair_methods!();
+
+        #[inline]
+        fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
+            self.pair().attempt(attempt)
+        }
+        #[inline(always)]
+        fn turns(&self) -> u32 {
+            self.a.turns() + self.b.turns()
+        }
+        #[inline]
+        fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
+            self.pair().attempt_turn(turn, attempt)
+        }
+    };
 }
+pub(super) use choice_methods;
 
-impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
-    type Lost = (A::Lost, B::Lost);
+pair!(impl[A: Event, B: Event] Or<A, B>: A, B);
 
-    pair_methods!();
-
-    #[inline]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.pair().attempt(attempt)
-    }
+impl<A: Event, B: Event<Output = A::Output>> Protocol for Or<A, B> {
+    choice_methods!();
 
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
@@ -167,6 +202,10 @@ impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
             Some(branch) => pair.b.finish(branch),
         }
     }
+}
+
+impl<A: Event, B: Event<Output = A::Output>> Event for Or<A, B> {
+    type Lost = (A::Lost, B::Lost);
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         let pair = self.pair();
@@ -192,17 +231,23 @@ impl<E> Biased<E> {
     }
 }
 
-impl<E: Event> Event for Biased<E> {
-    type Lost = E::Lost;
-
+impl<E: Event> Protocol for Biased<E> {
     super::map::wrapper_methods!();
 
+    #[inline(always)]
+    fn prepare(self: Pin<&mut Self>) {
+        self.inner().prepare();
+    }
     #[inline]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let outer = std::mem::replace(&mut attempt.biased, true);
         let branch = self.inner().attempt(attempt);
         attempt.biased = outer;
         branch
+    }
+    #[inline(always)]
+    fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
+        self.inner().withdraw(winner, locked);
     }
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
@@ -212,8 +257,20 @@ impl<E: Event> Event for Biased<E> {
 
 impl<E: Event> Biased<E> {
     #[inline(always)]
+    fn event(&self) -> &E {
+        &self.event
+    }
+    #[inline(always)]
     fn inner(self: Pin<&mut Self>) -> Pin<&mut E> {
         self.project().event
+    }
+}
+
+impl<E: Event> Event for Biased<E> {
+    type Lost = E::Lost;
+
+    fn lost(self: Pin<&mut Self>) -> Self::Lost {
+        self.inner().lost()
     }
 }
 

@@ -5,19 +5,19 @@ use std::task::Waker;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, pair_methods};
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::or::{choice_methods, pair};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 
 /// Waits for the first of several events and runs its arm.
 ///
-/// Each arm is `pattern = event => expression`. If several can happen, a fair coin decides;
-/// with `biased;` first, the order written. The losing events had no effect. Patterns must be
+/// Each arm is `pattern = event => expression`. Of any two that can happen, each has the same chance;
+/// with `biased;` first, the order written decides. The losing events had no effect. Patterns must be
 /// irrefutable: an event that has happened is not looked away from. Arms run after the commit,
 /// in the surrounding function: `?`, `break`, `return` and `.await` work in them.
 ///
 /// An event that is built from a value (a send) takes the value; to keep it when the send
 /// loses, use [`Sender::send_from`](crate::Sender::send_from). A future is no event, as it may have had
-/// an effect where it loses; the handle of a task is one ([`spawn`](crate::spawn())).
+/// an effect where it loses; the end of a task is one ([`JoinHandle::join`](crate::JoinHandle::join)).
 ///
 /// ```
 /// use std::time::Duration;
@@ -143,23 +143,10 @@ pub fn arms<A: Event, B: Event>(a: A, b: B) -> Arms<A, B> {
     Arms { a, b }
 }
 
-impl<A: Event, B: Event> Arms<A, B> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, A, B> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[A: Event, B: Event] Arms<A, B>: A, B);
 
-impl<A: Event, B: Event> Event for Arms<A, B> {
-    type Lost = ();
-
-    pair_methods!();
-
-    #[inline]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        self.pair().attempt(attempt)
-    }
+impl<A: Event, B: Event> Protocol for Arms<A, B> {
+    choice_methods!();
 
     #[inline]
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
@@ -169,8 +156,6 @@ impl<A: Event, B: Event> Event for Arms<A, B> {
             Some(branch) => Arm::Later(pair.b.finish(branch)),
         }
     }
-
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl[A: Event, B: Event] Arms<A, B> => Arm<A::Output, B::Output>);
+event!(impl[A: Event, B: Event] Arms<A, B> => Arm<A::Output, B::Output>);

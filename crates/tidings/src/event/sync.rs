@@ -75,7 +75,7 @@ impl<E: Event> Sync<E> {
             return self.wait_short(lock, cx);
         };
         lock.unlock();
-        Self::wake(attempt);
+        self.wake(attempt, branch);
         Some(branch)
     }
 
@@ -92,12 +92,20 @@ impl<E: Event> Sync<E> {
         self.wait_enrolled(cx)
     }
 
-    /// No locks held: wakes the partner, if it waited.
+    /// No locks held, `branch` has happened: wakes the partner, if it waited.
     #[inline(always)]
-    fn wake(attempt: Attempt) {
+    fn wake(&mut self, attempt: Attempt, branch: u32) {
         if let Some(partner) = attempt.waker {
-            task::wake_now(partner);
+            task::wake_partner(partner, self, |this| this.abandon(branch));
         }
+    }
+
+    /// `branch` has happened, and nobody will look at what it gives.
+    #[cold]
+    fn abandon(&mut self, branch: u32) {
+        self.stage = Stage::Done;
+        event(&mut self.event).withdraw(Some(branch), false);
+        event(&mut self.event).abandon(branch);
     }
 
     /// First poll, the long way.
@@ -214,7 +222,9 @@ impl<E: Event> Sync<E> {
             locks.unlock_all();
             branch
         };
-        Self::wake(attempt);
+        if let Some(branch) = branch {
+            self.wake(attempt, branch);
+        }
         branch
     }
 
@@ -406,15 +416,13 @@ impl<E: Event> Sync<E> {
             event(&mut this.event).withdraw(None, true);
             this.offer.close(None)
         });
-        self.stage = Stage::Done;
         if let Some(waker) = waker {
+            self.stage = Stage::Done;
             drop(waker);
             event(&mut self.event).withdraw(None, false);
             return;
         }
-        let branch = self.committed();
-        event(&mut self.event).withdraw(Some(branch), false);
-        event(&mut self.event).abandon(branch);
+        self.abandon(self.committed());
     }
 }
 

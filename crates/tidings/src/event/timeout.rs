@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use pin_project_lite::pin_project;
 
-use super::or::{Pair, pair_methods};
-use super::{Attempt, Enrol, Event, Lock, Locks, into_future};
+use super::or::{pair, pair_methods};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
 use crate::time::{After, Elapsed, after};
 
 pin_project! {
@@ -31,17 +31,9 @@ impl<E> Timeout<E> {
     }
 }
 
-impl<E: Event> Timeout<E> {
-    #[inline(always)]
-    fn pair(self: Pin<&mut Self>) -> Pair<'_, E, After> {
-        let this = self.project();
-        Pair::new(this.a, this.b)
-    }
-}
+pair!(impl[E: Event] Timeout<E>: E, After);
 
-impl<E: Event> Event for Timeout<E> {
-    type Lost = E::Lost;
-
+impl<E: Event> Protocol for Timeout<E> {
     pair_methods!();
 
     #[inline(always)]
@@ -73,6 +65,10 @@ impl<E: Event> Event for Timeout<E> {
             Err(Elapsed(pair.a.lost()))
         }
     }
+}
+
+impl<E: Event> Event for Timeout<E> {
+    type Lost = E::Lost;
 
     fn lost(self: Pin<&mut Self>) -> Self::Lost {
         self.pair().a.lost()

@@ -50,9 +50,8 @@ pub(crate) struct Wait {
 }
 
 /// What a wait waits for.
-#[doc(hidden)]
 #[derive(Clone, Debug, Default)]
-pub struct Waits {
+pub(crate) struct Waits {
     what: Vec<(String, Option<usize>)>,
     /// Time will end it.
     pub(crate) timed: bool,

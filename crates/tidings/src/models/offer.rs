@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Ledger, Value, block_on, block_on_pinned, explore, fork, full, poll_once, seen};
-use crate::event::{Attempt, Enrol, Event, Locks, Sync, into_future};
+use crate::event::{Attempt, Enrol, Event, Locks, Protocol, Sync, event};
 use crate::primitive::SpinLock;
 use crate::{Either, Receiver, Sender, channel, unbounded};
 
@@ -254,9 +254,7 @@ impl Bell {
     }
 }
 
-impl Event for Bell {
-    type Lost = ();
-
+impl Protocol for Bell {
     fn leaves(&self) -> u32 {
         1
     }
@@ -279,10 +277,9 @@ impl Event for Bell {
     fn withdraw(self: Pin<&mut Self>, _: Option<u32>, _: bool) {}
     fn finish(self: Pin<&mut Self>, _: u32) {}
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl[] Bell => ());
+event!(impl[] Bell => ());
 
 /// A receive with a deadline against a sender that does not wait.
 fn due(choice_of_two: bool) {

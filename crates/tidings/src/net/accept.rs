@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Poll, Waker};
 
 use super::readiness::{Direction, Readiness};
-use crate::event::{Attempt, Enrol, Event, Locks, into_future};
+use crate::event::{Attempt, Enrol, Locks, Protocol, event};
 use crate::primitive::{Mutex, lock};
 
 /// What a listener says to the event of its `accept`.
@@ -60,9 +60,7 @@ impl<'a, T> Accepting<'a, T> {
 
 impl<T> Unpin for Accepting<'_, T> {}
 
-impl<T> Event for Accepting<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Accepting<'_, T> {
     /// Accepts here, where no lock of a choice is held.
     fn prepare(mut self: Pin<&mut Self>) {
         let listener = self.listener;
@@ -123,7 +121,6 @@ impl<T> Event for Accepting<'_, T> {
     fn abandon(mut self: Pin<&mut Self>, _: u32) {
         self.give_back();
     }
-    fn lost(self: Pin<&mut Self>) {}
 }
 
 /// For the wait whose guard or neighbour panicked between prepare and commit.
@@ -133,7 +130,7 @@ impl<T> Drop for Accepting<'_, T> {
     }
 }
 
-into_future!(impl['a, T] Accepting<'a, T> => io::Result<T>);
+event!(impl['a, T] Accepting<'a, T> => io::Result<T>);
 
 impl<T> fmt::Debug for Accepting<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::Waker;
 
 use super::readiness::{Direction, Readiness};
-use crate::event::{Attempt, Enrol, Event, Locks, into_future};
+use crate::event::{Attempt, Enrol, Locks, Protocol, event};
 
 /// The event of `readable` and `writable`.
 ///
@@ -34,9 +34,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-impl Event for Ready<'_> {
-    type Lost = ();
-
+impl Protocol for Ready<'_> {
     fn leaves(&self) -> u32 {
         1
     }
@@ -70,7 +68,6 @@ impl Event for Ready<'_> {
     }
     fn finish(self: Pin<&mut Self>, _: u32) {}
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a] Ready<'a> => ());
+event!(impl['a] Ready<'a> => ());

@@ -226,7 +226,7 @@ pub(crate) fn spend_polled() -> bool {
     here::spend() || current::worker().is_none_or(|worker| worker.is_asking())
 }
 
-/// Which of `n` branches is tried first.
+/// In which of `n` orders the branches of a choice are tried.
 #[inline(always)]
 pub(crate) fn choose_branch(n: usize) -> usize {
     match current::worker() {

@@ -18,7 +18,8 @@ use std::time::Duration;
 pub enum Choice {
     /// Which of the runnable tasks runs next.
     Task,
-    /// Which branch of a choice is tried first.
+    /// In which order the branches of a choice are tried: 0 is the order written. Of two branches there are
+    /// two orders, of more some of all.
     Branch,
     /// Anything else that needs a random number.
     Random,

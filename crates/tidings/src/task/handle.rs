@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use super::cell::{self, Header};
 use super::here;
 use super::waker::clone_waker;
-use crate::event::{Attempt, Enrol, Event, Locks, into_future, waits};
+use crate::event::{Attempt, Enrol, Locks, Protocol, event, waits};
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
 ///
@@ -204,9 +204,7 @@ pub struct Join<'a, T> {
     enrolled: bool,
 }
 
-impl<T> Event for Join<'_, T> {
-    type Lost = ();
-
+impl<T> Protocol for Join<'_, T> {
     #[inline]
     fn leaves(&self) -> u32 {
         1
@@ -256,10 +254,9 @@ impl<T> Event for Join<'_, T> {
             .expect("the task is complete")
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl['a, T] Join<'a, T> => Result<T, JoinError>);
+event!(impl['a, T] Join<'a, T> => Result<T, JoinError>);
 
 /// Aborts a task, from [`JoinHandle::abort_handle`].
 pub struct AbortHandle {

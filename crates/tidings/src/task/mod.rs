@@ -52,7 +52,7 @@ pub(crate) use state::At;
 pub(crate) use state::State;
 pub(crate) use waker::{
     Woken, clone_waker, copy_ours, drop_quietly, first, go_on, is_ours, quietly, wake_all,
-    wake_each, wake_now, wake_quietly,
+    wake_each, wake_now, wake_partner, wake_quietly,
 };
 pub use yield_now::{YieldNow, yield_now};
 

@@ -49,6 +49,33 @@ pub(crate) fn wake_now(waker: Waker) {
     }
 }
 
+/// As [`wake_now`], of the partner from whom `taken` was taken. A foreign waker may panic: then nobody gets
+/// that, and it is given back before the panic goes on.
+#[inline(always)]
+pub(crate) fn wake_partner<T>(partner: Waker, taken: T, give_back: impl FnOnce(T)) -> T {
+    if is_ours(&partner) {
+        wake_now(partner);
+        taken
+    } else {
+        wake_foreign_partner(partner, taken, give_back)
+    }
+}
+
+#[inline(never)]
+fn wake_foreign_partner<T>(partner: Waker, taken: T, give_back: impl FnOnce(T)) -> T {
+    match catch_unwind(AssertUnwindSafe(|| partner.wake())) {
+        Ok(()) => taken,
+        Err(panic) => {
+            // That wakes, too.
+            let given_back = catch_unwind(AssertUnwindSafe(|| give_back(taken)));
+            if let Err(later) = given_back {
+                discard(later);
+            }
+            resume_unwind(panic)
+        }
+    }
+}
+
 /// What wakers did: the panic of the first that panicked.
 pub(crate) type Woken = Result<(), Box<dyn Any + Send>>;
 

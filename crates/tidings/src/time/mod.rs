@@ -22,7 +22,7 @@ pub(crate) use timers::Timers;
 use timers::{Armed, Deadline, Look};
 
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Locks, Sync, into_future};
+use crate::event::{Attempt, Enrol, Locks, Protocol, Sync, event};
 
 /// A point in time of the runtime that runs this thread.
 ///
@@ -173,9 +173,7 @@ impl After {
     }
 }
 
-impl Event for After {
-    type Lost = ();
-
+impl Protocol for After {
     #[inline(always)]
     fn leaves(&self) -> u32 {
         1
@@ -240,11 +238,9 @@ impl Event for After {
     }
 
     fn abandon(self: Pin<&mut Self>, _: u32) {}
-
-    fn lost(self: Pin<&mut Self>) {}
 }
 
-into_future!(impl[] After => ());
+event!(impl[] After => ());
 
 /// Gives a future a deadline: `Err(`[`Elapsed`]`)` if it is not ready after `duration`.
 ///

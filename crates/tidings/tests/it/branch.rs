@@ -10,7 +10,8 @@ use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::help::Chance;
 use tidings::event::Boxed;
 use tidings::{
-    Either, Event, Receiver, RecvError, Sender, after, choose, guard, never, unbounded, with_nack,
+    Either, Event, Receiver, RecvError, Sender, after, always, choose, guard, never, unbounded,
+    with_nack,
 };
 
 const LEAVES: usize = 6;
@@ -187,6 +188,23 @@ fn a_timer_ends_the_wait_by_its_own_branch_wherever_the_wait_is_then() {
             Poll::Pending => assert_eq!(futures::executor::block_on(wait), n),
         }
     });
+}
+
+#[test]
+fn an_event_is_printed_before_and_while_it_is_awaited() {
+    for_each(FORMS, |form, n| {
+        let (senders, receivers) = channels();
+        let form = || form(&received(&receivers));
+        assert!(format!("{:?}", form()).contains("Boxed"));
+        let around = choose([form().map(|n| n).or(never())]);
+        assert!(format!("{:?}", around.timeout(HOUR).biased()).contains("Boxed"));
+        let mut wait = pinned(form());
+        assert!(poll(wait.as_mut()).is_pending());
+        assert!(format!("{wait:?}").contains("Waiting"));
+        senders[n].try_send(n).unwrap();
+    });
+    let event = guard(|| always(1)).boxed();
+    assert_eq!(format!("{event:?}"), "Boxed { .. }");
 }
 
 #[test]

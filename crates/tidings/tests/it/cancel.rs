@@ -10,7 +10,8 @@ use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::letter::{Ledger, Letter};
 use tidings::channel::{dead_letters, ivar::IVar, mvar::MVar};
 use tidings::{
-    Either, Event, Receiver, Sender, bounded, channel, choose, never, oneshot, unbounded, yield_now,
+    Either, Event, Receiver, Sender, always, bounded, channel, choose, never, oneshot, unbounded,
+    yield_now,
 };
 
 fn kinds<T>() -> [(Sender<T>, Receiver<T>); 3] {
@@ -212,7 +213,7 @@ fn a_place_kept_by_a_dropped_reservation_is_free_again() {
 fn a_send_that_loses_gives_its_value_back() {
     on_all(|| async {
         let (tx, _rx) = channel();
-        let Either::Right(won, unsent) = tx.send(1).either(tidings::always("won")).await else {
+        let Either::Right(won, unsent) = tx.send(1).either(always("won")).await else {
             unreachable!("nobody receives")
         };
         assert_eq!((won, unsent), ("won", 1));
@@ -231,7 +232,7 @@ fn a_send_that_loses_gives_its_value_back() {
         let won = tx
             .send_from(&mut place)
             .map(|_| false)
-            .or(tidings::always(true))
+            .or(always(true))
             .await;
         assert_eq!((won, place), (true, Some(6)));
     });
@@ -248,6 +249,34 @@ fn a_send_that_loses_while_it_waits_gives_its_value_back() {
         let Poll::Ready(Either::Right(Ok(()), 1)) = poll(choice.as_mut()) else {
             panic!("the other branch happened")
         };
+    });
+}
+
+#[test]
+fn a_send_that_loses_a_choice_drops_its_value_where_nobody_gets_it_back() {
+    on_all(|| async {
+        let ledger = Ledger::default();
+        let (tx, rx) = channel();
+        let lost = tx.send(ledger.letter(1)).map(|_| false);
+        assert!(lost.or(always(true)).await);
+        assert_eq!(ledger.alive(), 0);
+        let (go, wait) = unbounded();
+        let sends = [2, 3].map(|n| tx.send(ledger.letter(n)).map(drop).boxed());
+        let mut choice = pinned(choose(
+            sends.into_iter().chain([wait.recv().map(drop).boxed()]),
+        ));
+        poll_times(&mut choice, 2);
+        assert_eq!(ledger.alive(), 2);
+        go.send(()).await.unwrap();
+        assert!(poll(choice.as_mut()).is_ready());
+        drop(choice);
+        assert_eq!((ledger.alive(), rx.len()), (0, 0));
+        let mut place = Some(ledger.letter(4));
+        tidings::select! {
+            sent = tx.send_from(&mut place) => sent.unwrap(),
+            () = tidings::after(Duration::from_millis(1)) => {}
+        }
+        assert_eq!(place.unwrap().n, 4);
     });
 }
 

@@ -131,6 +131,22 @@ fn a_nack_fires_exactly_when_its_branch_loses() {
     });
 }
 
+/// The partner came; then the wait was dropped, and nobody has what it gave.
+#[test]
+fn a_nack_fires_when_its_wait_is_dropped_after_the_partner_came() {
+    on_all(|| async {
+        let (tx, rx) = channel();
+        let (nack, event) = nacked(rx.recv());
+        let mut wait = pinned(event.or(never()));
+        assert!(poll(wait.as_mut()).is_pending());
+        tx.try_send(1).unwrap();
+        assert!(!nack.get().unwrap().is_lost());
+        drop(wait);
+        assert!(nack.get().unwrap().is_lost());
+        assert_eq!(rx.try_recv(), Ok(1));
+    });
+}
+
 #[test]
 fn a_nack_fires_when_a_neighbour_panics() {
     fn bomb() {

@@ -18,6 +18,7 @@ mod cycle;
 mod deadlock;
 mod endings;
 mod event;
+mod fair;
 mod flow;
 mod foreign;
 mod handler;

@@ -144,10 +144,6 @@ fn plain() -> Vec<Row> {
         "channel::broadcast::RecvError": broadcast::RecvError => "SYU";
         "channel::broadcast::TryRecvError": broadcast::TryRecvError => "SYU";
         "event::Nack": event::Nack => "SYU";
-        "event::Lock": event::Lock => "SYU";
-        "event::Locks": event::Locks<'static> => "SYU";
-        "event::Attempt": event::Attempt => "SYU";
-        "event::Enrol": event::Enrol<'static> => "--U";
         "sched::Runtime": sched::Runtime => "SYU";
         "sched::Handle": sched::Handle => "SYU";
         "sched::Builder": sched::Builder => "S-U";

@@ -17,7 +17,7 @@ use tidings::channel::watch::watch;
 use tidings::sync::{Barrier, Mutex, Notify, Semaphore};
 use tidings::{
     CancellationToken, Event, JoinSet, RecvError, TryRecvError, TrySendError, bounded, channel,
-    choose, oneshot, unbounded,
+    choose, oneshot, unbounded, with_nack,
 };
 
 /// Runs a closure when it is woken, and another when it is dropped.
@@ -291,14 +291,67 @@ fn a_value_sent_to_a_waker_that_panics_is_sent() {
         drop(wait);
         assert_eq!((rx.try_recv(), tx.len()), (Err(TryRecvError::Empty), 0));
     }
-    tx.try_send(8).unwrap();
-    let mut wait = pinned(tx.send(9));
-    assert!(poll_with(wait.as_mut(), &bomb).is_pending());
-    assert!(catch_unwind(AssertUnwindSafe(|| rx.try_recv())).is_err());
-    drop(wait);
-    assert_eq!(rx.try_recv(), Ok(9), "the first value went with the panic");
     rx.close();
     assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+}
+
+/// The other way round: the sender's waker panics in the receive, which gives nothing then.
+#[test]
+fn a_value_taken_from_a_sender_whose_waker_panics_is_the_next_receivers() {
+    fn panics<T>(receive: impl FnOnce() -> T) {
+        assert!(catch_unwind(AssertUnwindSafe(receive)).is_err());
+    }
+    let bomb = Waker::from(Arc::new(Bomb));
+    for capacity in [0, 1] {
+        let (tx, rx) = if capacity == 0 {
+            channel()
+        } else {
+            bounded(capacity)
+        };
+        let (_silent, nothing) = unbounded();
+        for way in 0..6 {
+            let all: Vec<_> = (0..capacity).chain([7]).collect();
+            all[..capacity]
+                .iter()
+                .for_each(|&n| tx.try_send(n).unwrap());
+            let mut send = pinned(tx.send(7));
+            assert!(poll_with(send.as_mut(), &bomb).is_pending());
+            match way {
+                0 => panics(|| rx.try_recv()),
+                1 => panics(|| rx.recv().try_now()),
+                2 => panics(|| poll(pinned(rx.recv()).as_mut())),
+                3 => panics(|| poll(pinned(rx.recv().or(nothing.recv())).as_mut())),
+                4 => {
+                    let others = (0..20).map(|_| nothing.recv());
+                    panics(|| poll(pinned(choose([rx.recv()].into_iter().chain(others))).as_mut()));
+                }
+                _ => panics(|| poll(pinned(rx.recv_many(&mut Vec::new(), 9)).as_mut())),
+            }
+            assert_eq!(poll(send.as_mut()), Poll::Ready(Ok(())), "{way}");
+            let mut got = Vec::new();
+            rx.try_recv_many(&mut got, 9);
+            assert_eq!(got, all, "{way}");
+        }
+        let counts = rx.counts();
+        assert_eq!((counts.sent, counts.queued), (counts.received, 0));
+    }
+}
+
+/// And it is what the panicking wait's own nack is about.
+#[test]
+fn a_nack_fires_when_its_wait_ends_by_a_waker_that_panics() {
+    let (tx, rx) = channel();
+    let mut send = pinned(tx.send(7));
+    let bomb = Waker::from(Arc::new(Bomb));
+    assert!(poll_with(send.as_mut(), &bomb).is_pending());
+    let mut kept = None;
+    let asked = with_nack(|nack| {
+        kept = Some(nack);
+        rx.recv()
+    });
+    assert!(catch_unwind(AssertUnwindSafe(|| asked.try_now())).is_err());
+    assert!(kept.unwrap().is_lost());
+    assert_eq!(rx.try_recv(), Ok(7));
 }
 
 /// `sync_semaphore.rs: close_wakes_all_waiters`; of those who wait, one has a waker that panics: the

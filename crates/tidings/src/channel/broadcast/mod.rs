@@ -25,6 +25,7 @@ use crate::primitive::Arc;
 
 /// A channel that gives every value to every receiver, and keeps the last `n` values.
 ///
+/// It keeps a value until `n` more have come or the last receiver goes, though all receivers have seen it.
 /// Sends never wait. A receiver that is more than `n` values behind misses the oldest of them
 /// and is told how many ([`RecvError::Lagged`]). Receivers see what is sent after they
 /// subscribed.
