@@ -222,7 +222,7 @@ pub(crate) fn spend_quickly() -> bool {
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 #[inline(always)]
 pub(crate) fn spend_polled() -> bool {
-    here::spend() || current::worker().is_none_or(|worker| worker.is_asking())
+    here::spend() || current::worker().is_none_or(|worker| worker.goes_on_unasked())
 }
 
 /// Which of `n` branches is tried first.
@@ -413,12 +413,34 @@ mod tests {
                 let operations = (0..2 * budget).take_while(|_| spend_budget());
                 assert_eq!(operations.count(), if says == 0 { budget } else { 0 });
                 #[cfg(all(feature = "net", unix))]
-                assert!(super::spend_polled());
+                {
+                    assert!(super::spend_polled());
+                    assert!(!spend_budget(), "it is asked after that, too");
+                }
             });
         }
         let runtime = Runtime::builder().workers(1).build().unwrap();
         runtime
             .block_on(runtime.spawn(async { assert!(!buggify()) }))
             .unwrap();
+    }
+
+    #[test]
+    fn who_has_been_refused_may_do_as_much_once_more_in_the_same_poll() {
+        let runtime = Runtime::builder().workers(1).budget(5).build().unwrap();
+        let counts = |spend: fn() -> bool| {
+            runtime.spawn(async move {
+                let count = || (0..20).take_while(|_| spend()).count();
+                [count(), count(), count()]
+            })
+        };
+        for spend in [
+            spend_budget,
+            #[cfg(all(feature = "net", unix))]
+            super::spend_polled,
+        ] {
+            let counted = runtime.block_on(counts(spend)).unwrap();
+            assert_eq!(counted, [5; 3]);
+        }
     }
 }

@@ -167,26 +167,27 @@ impl Worker {
     /// The budget is spent, or a seam is asked before each operation. `false`: yield.
     #[cold]
     pub(super) fn goes_on(&self) -> bool {
-        let Some(asked) = self.asked.get() else {
-            return false;
-        };
-        // The next operation comes here, too.
-        here::refill(0);
-        self.asked.set(Some(asked + 1));
-        let task = self.id.get();
-        let mut yielded = self.yielded.borrow_mut();
-        yielded.may_pass(task, asked) || {
-            let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
-            yielded.note(task, goes_on);
-            goes_on
+        self.goes_on_unasked() && {
+            let asked = self.asked.get().unwrap_or(0);
+            self.asked.set(Some(asked + 1));
+            let task = self.id.get();
+            let mut yielded = self.yielded.borrow_mut();
+            yielded.may_pass(task, asked) || {
+                let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
+                yielded.note(task, goes_on);
+                goes_on
+            }
         }
     }
 
-    /// Is a seam asked before each operation?
-    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    /// As `goes_on`, where a seam that is asked before each operation is not asked, and it goes on. Where there is
+    /// none others of the same poll, of a `join!` for one, have a budget from here on.
     #[cold]
-    pub(super) fn is_asking(&self) -> bool {
-        self.asked.get().is_some()
+    pub(super) fn goes_on_unasked(&self) -> bool {
+        let asking = self.asked.get().is_some();
+        // Under such a seam the next operation comes here, too.
+        here::refill(if asking { 0 } else { self.shared.budget });
+        asking
     }
 
     #[inline(always)]

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use futures::future::join;
+
 use crate::both::{run, watchdog};
 use tidings::{Runtime, unbounded, yield_now};
 
@@ -48,6 +50,41 @@ fn a_poll_does_as_many_operations_as_it_may() {
             most
         });
         assert_eq!(most, budget);
+    }
+}
+
+/// Two futures of one task have a budget each, at most: who is refused leaves no more than that to the other.
+#[test]
+fn two_futures_of_one_task_do_as_many_operations_in_a_poll_as_they_may() {
+    let _watchdog = watchdog();
+    for budget in [1, 5, 100] {
+        let builder = Runtime::builder().workers(1);
+        let rt = builder.budget(budget).build().unwrap();
+        let most = run(&rt, async move {
+            let done = Arc::new(AtomicU32::new(0));
+            let drain = || {
+                let (tx, rx) = unbounded();
+                (0..400).for_each(|n| tx.try_send(n).unwrap());
+                let counted = Arc::clone(&done);
+                async move {
+                    let _open = tx;
+                    for _ in 0..400 {
+                        rx.recv().await.unwrap();
+                        counted.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            };
+            tidings::spawn(join(drain(), drain()));
+            let (mut most, mut last) = (0, 0);
+            while last < 800 {
+                yield_now().await;
+                let now = done.load(Ordering::Relaxed);
+                most = most.max(now - last);
+                last = now;
+            }
+            most
+        });
+        assert!((budget..=2 * budget).contains(&most), "{most} of {budget}");
     }
 }
 
