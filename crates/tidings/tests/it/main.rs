@@ -49,6 +49,8 @@ mod shutdown;
 mod signal;
 mod sim;
 mod storm;
+#[cfg(unix)]
+mod stream;
 mod streaming;
 mod supervisor;
 mod sync;
