@@ -99,7 +99,7 @@ impl AsyncRead for Stream {
             if !net.readable(id, end, cx.waker()) {
                 return Poll::Pending;
             }
-            Poll::Ready(net.read(id, end, into, cx.waker(), context))
+            Poll::Ready(net.read(id, end, into, context))
         })
     }
 }
@@ -111,7 +111,7 @@ impl AsyncWrite for Stream {
             if !net.writable(id, end, cx.waker()) {
                 return Poll::Pending;
             }
-            Poll::Ready(net.write(id, end, bytes, cx.waker(), context))
+            Poll::Ready(net.write(id, end, bytes, context))
         })
     }
 

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use crate::sync::{Notified, Notify};
+use crate::task::quietly;
 
 /// Waits for the next ctrl-C (on Unix, SIGINT): an event.
 ///
@@ -30,7 +31,8 @@ pub fn ctrl_c() -> io::Result<Notified<'static>> {
     static PRESSED: OnceLock<Result<&Notify, String>> = OnceLock::new();
     let pressed = PRESSED.get_or_init(|| {
         let pressed: &Notify = Box::leak(Box::default());
-        let installed = ctrlc::set_handler(|| pressed.notify_waiters());
+        // The thread that runs it must not end of a waker's panic.
+        let installed = ctrlc::set_handler(|| quietly(|| pressed.notify_waiters()));
         installed.map(|()| pressed).map_err(|e| e.to_string())
     });
     match pressed {

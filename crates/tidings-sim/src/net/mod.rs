@@ -419,14 +419,12 @@ impl Net {
         ready
     }
 
-    /// Reads what is there, perhaps not all of it. Whoever reads in reaction to wakes is woken again
-    /// for what is left, or for what comes.
+    /// Reads what is there, perhaps not all of it.
     pub(crate) fn read(
         &mut self,
         id: usize,
         end: usize,
         into: &mut [u8],
-        waker: &Waker,
         context: &mut Context<'_>,
     ) -> Result<usize> {
         let this = &mut self.connections[id].ends[end];
@@ -446,9 +444,6 @@ impl Net {
         let peer = &mut self.connections[id].ends[1 - end];
         peer.unread -= n;
         context.wakers.extend(peer.writer.take());
-        if self.readable(id, end, waker) {
-            context.wakers.push(waker.clone());
-        }
         Ok(n)
     }
 
@@ -462,13 +457,12 @@ impl Net {
         ready
     }
 
-    /// Writes as much as the window has room for. Wakes as [`read`](Self::read) does.
+    /// Writes as much as the window has room for.
     pub(crate) fn write(
         &mut self,
         id: usize,
         end: usize,
         bytes: &[u8],
-        waker: &Waker,
         context: &mut Context<'_>,
     ) -> Result<usize> {
         let this = &mut self.connections[id].ends[end];
@@ -482,9 +476,6 @@ impl Net {
         this.unread += n;
         let sent = Happening::Bytes(id, 1 - end, bytes[..n].to_vec());
         self.send(id, end, sent, context);
-        if self.writable(id, end, waker) {
-            context.wakers.push(waker.clone());
-        }
         Ok(n)
     }
 

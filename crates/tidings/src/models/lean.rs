@@ -193,7 +193,7 @@ fn ends(name: &'static str, outcomes: &'static [&'static str], end: fn(&State)) 
 fn one_who_takes_it_back_and_its_end_do_not_meet_in_the_next_tenant() {
     const OUTCOMES: &[&str] = &["no effect", "the next tenant runs for nothing"];
     ends("lean/ends", OUTCOMES, |state| {
-        assert!(!state.leave(true));
+        assert!(state.forgo());
         assert!(state.ends_alone());
     });
 }
@@ -206,11 +206,11 @@ fn one_who_takes_it_back_and_its_completion_do_not_meet_in_the_next_tenant() {
         "its home was being taken",
     ];
     ends("lean/completes", OUTCOMES, |state| {
-        let handles_own = state.complete_unwaited().unwrap_or_else(|| {
+        let handles_own = state.complete_unwaited(true).or_else(|| {
             seen("its home was being taken");
-            state.complete()
+            state.complete(true)
         });
-        assert!(handles_own && state.leave(true));
+        assert!(handles_own == Some(true) && !state.forgo() && state.leave());
     });
 }
 

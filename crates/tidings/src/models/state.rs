@@ -117,11 +117,18 @@ impl Ending {
             .with_mut(|joiner| unsafe { std::mem::replace(&mut *joiner, waker) })
     }
 
+    /// As the owner of the stage. Was there one?
+    fn drop_output(&self) -> bool {
+        // SAFETY: as above.
+        self.stage
+            .with_mut(|stage| unsafe { (*stage).take() })
+            .is_some()
+    }
+
     /// The slot's owner needs no lock.
     fn give_back(&self, by: &'static str) {
         self.joiner(0);
-        // SAFETY: as above.
-        drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
+        self.drop_output();
         self.state.release();
         assert_eq!(self.freed.fetch_add(1, Relaxed), 0, "freed once");
         seen(by);
@@ -132,7 +139,8 @@ impl Ending {
         if seen_word.is_aborted() {
             seen("aborted");
         }
-        if self.state.is_joined() {
+        let mut put = self.state.is_joined();
+        if put {
             // SAFETY: as above.
             self.stage
                 .with_mut(|stage| unsafe { *stage = Some(output) });
@@ -144,7 +152,7 @@ impl Ending {
             self.give_back("freed by the completer");
             return;
         }
-        if let Some(handles_own) = self.state.complete_unwaited() {
+        if let Some(handles_own) = self.state.complete_unwaited(put) {
             if handles_own {
                 seen("nobody waited");
             } else {
@@ -152,10 +160,18 @@ impl Ending {
             }
             return;
         }
-        self.joiner_lock.lock(ANYBODY);
-        let handles_own = self.state.complete();
-        let waiting = self.joiner(0);
-        self.joiner_lock.unlock();
+        let (handles_own, waiting) = loop {
+            self.joiner_lock.lock(ANYBODY);
+            let completed = self.state.complete(put);
+            let completed = completed.map(|handles_own| (handles_own, self.joiner(0)));
+            self.joiner_lock.unlock();
+            if let Some(completed) = completed {
+                break completed;
+            }
+            seen("the output was left behind");
+            self.drop_output();
+            put = false;
+        };
         if !handles_own {
             self.free("freed by the completer, late");
         } else if waiting != 0 {
@@ -178,12 +194,12 @@ impl Ending {
 
     /// Drops the join handle.
     fn leave(&self) {
-        if self.state.is_complete() {
-            self.joiner_lock.see_out();
-            // SAFETY: as above.
-            drop(self.stage.with_mut(|stage| unsafe { (*stage).take() }));
+        if self.state.forgo() {
+            return;
         }
-        if self.state.leave(true) {
+        self.joiner_lock.see_out();
+        self.drop_output();
+        if self.state.leave() {
             self.free("freed by a handle");
         }
     }
@@ -223,6 +239,42 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
         assert_eq!(task.freed.load(Relaxed), 1);
         ledger.balance();
     });
+}
+
+/// Another handle is kept, and whoever waits has been polled before, or not.
+fn left_behind(name: &'static str, outcomes: &'static [&'static str], waits: bool) {
+    explore(name, outcomes, move || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        task.state.add_handle();
+        assert!(!waits || task.register(1));
+        let runner = Arc::clone(&task);
+        let runner = fork(move || runner.run(output));
+        task.leave();
+        runner.join().unwrap();
+        assert!(!task.drop_output(), "it went with the join handle");
+        assert!(task.state.is_complete() && task.state.leave());
+        task.free("freed by a handle");
+        ledger.balance();
+    });
+}
+
+#[test]
+fn an_output_does_not_outlive_its_join_handle_though_there_are_others() {
+    const ALONE: &[&str] = &[
+        "nobody wants the output",
+        "nobody waited",
+        "the output was left behind",
+        "freed by a handle",
+    ];
+    left_behind("state/left", ALONE, false);
+    const WAITED: &[&str] = &[
+        "nobody wants the output",
+        "woken",
+        "the output was left behind",
+        "freed by a handle",
+    ];
+    left_behind("state/left/waited", WAITED, true);
 }
 
 #[test]
@@ -293,6 +345,7 @@ fn an_abort_and_a_completion_free_the_slot_once() {
         "freed by a handle",
         "nobody wants the output",
         "nobody waited",
+        "the output was left behind",
         "woken",
     ];
     explore("state/abort", OUTCOMES, || {
@@ -306,7 +359,7 @@ fn an_abort_and_a_completion_free_the_slot_once() {
             aborter.state.abort();
             let right = aborter.lean.wake(&aborter.state, None, nobodys);
             assert!(!right, "the runner has the run right to the end");
-            if aborter.state.leave(false) {
+            if aborter.state.leave() {
                 aborter.free("freed by a handle");
             }
         });
@@ -334,7 +387,7 @@ fn a_stale_wake_is_at_most_spurious() {
                 seen("no effect");
             }
         });
-        assert!(!task.state.leave(true));
+        assert!(task.state.forgo());
         assert!(task.state.ends_alone());
         task.state.release();
         task.state.reset();
@@ -352,7 +405,7 @@ fn a_stale_wake_is_at_most_spurious() {
             "its own wake is not lost"
         );
         // Its handle is its own, too.
-        assert!(task.state.is_joined() && !task.state.leave(true));
+        assert!(task.state.is_joined() && task.state.forgo());
         assert!(task.state.ends_alone());
     });
 }

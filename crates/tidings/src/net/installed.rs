@@ -5,10 +5,10 @@ use std::fmt;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 
 use super::network::{Accept, Socket};
-use super::readiness::{Direction, Readiness, Waiting};
+use super::readiness::{Direction, POLLED, Readiness, Waiting};
 use super::tcp::TcpStream;
 use crate::primitive::{Arc, Mutex, lock};
 
@@ -54,11 +54,28 @@ impl Installed {
             socket.poll_write_vectored(cx, buffers)
         })
     }
-    pub(super) fn flush(&self) -> io::Result<()> {
-        self.call(&self.writes, |socket, cx| socket.poll_flush(cx))
+    pub(super) fn poll_flush(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_end(cx, |socket, cx| socket.poll_flush(cx))
     }
-    pub(super) fn close(&self) -> io::Result<()> {
-        self.call(&self.writes, |socket, cx| socket.poll_close(cx))
+    pub(super) fn poll_close(&self, cx: &Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_end(cx, |socket, cx| socket.poll_close(cx))
+    }
+
+    /// Polls until it need not wait: at first in any case, for it may need no room where a write does.
+    fn poll_end(
+        &self,
+        cx: &Context<'_>,
+        poll: fn(Pin<&mut dyn Socket>, &mut Context<'_>) -> Poll<io::Result<()>>,
+    ) -> Poll<io::Result<()>> {
+        let call = || self.call(&self.writes, poll);
+        match call() {
+            Err(error)
+                if [ErrorKind::WouldBlock, ErrorKind::Interrupted].contains(&error.kind()) => {}
+            done => return Poll::Ready(done),
+        }
+        let readiness = &self.readiness;
+        let done = ready!(readiness.poll_call(Direction::Write, POLLED, cx.waker(), call));
+        Poll::Ready(done.map(|((), _)| ()))
     }
 
     fn call<R>(
@@ -183,8 +200,10 @@ mod tests {
         assert_eq!(read.unwrap(), 5);
         assert_eq!(socket.write(&[IoSlice::new(&written)]).unwrap(), 3);
         let kind = |done: io::Result<()>| done.unwrap_err().kind();
-        assert_eq!(kind(socket.flush()), ErrorKind::BrokenPipe);
-        assert_eq!(kind(socket.close()), ErrorKind::WouldBlock);
+        let cx = Context::from_waker(Waker::noop());
+        let flushed = socket.poll_flush(&cx).map(kind);
+        assert_eq!(flushed, Poll::Ready(ErrorKind::BrokenPipe));
+        assert!(socket.poll_close(&cx).is_pending());
         assert_eq!(kind(socket.set_zero_linger()), ErrorKind::Unsupported);
         assert_eq!(kind(socket.local_addr().map(drop)), ErrorKind::AddrInUse);
         assert_eq!(kind(socket.peer_addr().map(drop)), ErrorKind::NotConnected);

@@ -1,42 +1,40 @@
 //! What streams have in common: reading and writing by the traits of `futures-io`.
 
 use std::io::{self, IoSlice, IoSliceMut};
+use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, ready};
 
 use futures_io::{AsyncRead, AsyncWrite};
 
-use super::readiness::{Direction, POLLED, Readiness};
+use super::readiness::{Direction, Edge, POLLED, Readiness};
 use crate::primitive::Arc;
 use crate::sched;
 
 /// A stream of bytes whose calls do not wait: they say `WouldBlock`.
 pub(super) trait Bytes {
     fn readiness(&self) -> &Readiness;
+    /// Is it the system's? Then a call that gives or takes less than it was asked for has come to the end of what is
+    /// there, and an edge tells of more. A [`Socket`](super::Socket) of a network has promised neither.
+    fn is_systems(&self) -> bool;
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
     fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize>;
     /// What the system has taken waits for nobody.
     fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
-    /// Nothing will be written any more.
-    fn close(&self) -> io::Result<()>;
+    /// Nothing will be written any more. This waits for no room, either.
+    fn poll_close(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>>;
 
     fn try_read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        let asked = asked(buffers);
         let read = || self.read(buffers);
-        let (n, edge) = self.readiness().try_call(Direction::Read, read)?;
-        if is_last(n, room) {
-            self.readiness().drained(Direction::Read, edge);
-        }
-        Ok(n)
+        let done = self.readiness().try_call(Direction::Read, read)?;
+        Ok(self.note(Direction::Read, asked, done))
     }
 
     fn try_write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         let write = || self.write(buffers);
-        let (n, edge) = self.readiness().try_call(Direction::Write, write)?;
-        if is_last(n, buffers.iter().map(|buffer| buffer.len()).sum()) {
-            self.readiness().drained(Direction::Write, edge);
-        }
-        Ok(n)
+        let done = self.readiness().try_call(Direction::Write, write)?;
+        Ok(self.note(Direction::Write, asked(buffers), done))
     }
 
     fn poll_read(
@@ -45,15 +43,12 @@ pub(super) trait Bytes {
         buffers: &mut [IoSliceMut<'_>],
     ) -> Poll<io::Result<usize>> {
         ready!(poll_budget(cx));
-        let room = buffers.iter().map(|buffer| buffer.len()).sum();
+        let asked = asked(buffers);
         let read = || self.read(buffers);
         let readiness = self.readiness();
         let read = readiness.poll_call(Direction::Read, POLLED, cx.waker(), read);
-        let (n, edge) = ready!(read)?;
-        if is_last(n, room) {
-            readiness.drained(Direction::Read, edge);
-        }
-        Poll::Ready(Ok(n))
+        let done = ready!(read)?;
+        Poll::Ready(Ok(self.note(Direction::Read, asked, done)))
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
@@ -61,23 +56,28 @@ pub(super) trait Bytes {
         let write = || self.write(buffers);
         let readiness = self.readiness();
         let written = readiness.poll_call(Direction::Write, POLLED, cx.waker(), write);
-        let (n, edge) = ready!(written)?;
-        if is_last(n, buffers.iter().map(|buffer| buffer.len()).sum()) {
-            readiness.drained(Direction::Write, edge);
-        }
-        Poll::Ready(Ok(n))
+        let done = ready!(written)?;
+        Poll::Ready(Ok(self.note(Direction::Write, asked(buffers), done)))
     }
 
-    /// Tries `call` in the direction of writes until it does not wait.
-    fn poll_end(
-        &self,
-        cx: &mut Context<'_>,
-        call: impl FnMut() -> io::Result<()>,
-    ) -> Poll<io::Result<()>> {
-        let readiness = self.readiness();
-        let done = ready!(readiness.poll_call(Direction::Write, POLLED, cx.waker(), call));
-        Poll::Ready(done.map(|((), _)| ()))
+    /// After a call that was asked for so many bytes: how many it gave or took.
+    #[inline]
+    fn note(&self, direction: Direction, asked: usize, (n, edge): (usize, Edge)) -> usize {
+        if is_last(n, asked) && self.is_systems() {
+            self.readiness().drained(direction, edge);
+        }
+        n
     }
+}
+
+/// A vectored call of the system's looks at so many buffers at least (POSIX), and not at all if there are very many.
+const AT_ONCE: usize = 16;
+
+/// How many bytes a call is asked for, at least.
+#[inline]
+fn asked<B: Deref<Target = [u8]>>(buffers: &[B]) -> usize {
+    let first = buffers.iter().take(AT_ONCE);
+    first.map(|buffer| buffer.len()).sum()
 }
 
 /// The system has taken or given less than it was asked for: the next call would wait. The end of
@@ -162,8 +162,7 @@ macro_rules! async_bytes {
                 <$stream as Bytes>::poll_flush(&self, cx)
             }
             fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-                let stream: &$stream = &self;
-                stream.poll_end(cx, || stream.close())
+                <$stream as Bytes>::poll_close(&self, cx)
             }
         }
     };
@@ -248,11 +247,18 @@ where
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::is_last;
+    use super::{AT_ONCE, asked, is_last};
 
     #[test]
     fn less_than_was_asked_for_and_not_nothing_is_the_last() {
         let last = (0..=3).map(|n| is_last(n, 3));
         assert!(last.eq([false, true, true, false]));
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_lies_in_the_buffers_that_a_call_takes_in_any_case() {
+        for n in [0, 1, AT_ONCE, AT_ONCE + 1, 2000] {
+            assert_eq!(asked(&vec![&b"ab"[..]; n]), 2 * n.min(AT_ONCE));
+        }
     }
 }

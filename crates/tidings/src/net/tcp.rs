@@ -208,6 +208,9 @@ impl Bytes for TcpStream {
             Stream::Installed(socket) => socket.readiness(),
         }
     }
+    fn is_systems(&self) -> bool {
+        matches!(self.0, Stream::System(_))
+    }
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match &self.0 {
@@ -232,17 +235,17 @@ impl Bytes for TcpStream {
     fn poll_flush(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {
             Stream::System(_) => Poll::Ready(Ok(())),
-            Stream::Installed(socket) => self.poll_end(cx, || socket.flush()),
+            Stream::Installed(socket) => socket.poll_flush(cx),
         }
     }
-    fn close(&self) -> io::Result<()> {
+    fn poll_close(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match &self.0 {
-            Stream::System(io) => match io.get_ref().shutdown(Shutdown::Write) {
+            Stream::System(io) => Poll::Ready(match io.get_ref().shutdown(Shutdown::Write) {
                 // The peer has broken it off before.
                 Err(error) if error.kind() == ErrorKind::NotConnected => Ok(()),
                 done => done,
-            },
-            Stream::Installed(socket) => socket.close(),
+            }),
+            Stream::Installed(socket) => socket.poll_close(cx),
         }
     }
 }

@@ -110,6 +110,9 @@ impl Bytes for UnixStream {
     fn readiness(&self) -> &Readiness {
         self.0.readiness()
     }
+    fn is_systems(&self) -> bool {
+        true
+    }
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match buffers {
@@ -128,8 +131,8 @@ impl Bytes for UnixStream {
     fn poll_flush(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
     }
-    fn close(&self) -> io::Result<()> {
-        self.0.get_ref().shutdown(Shutdown::Write)
+    fn poll_close(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.0.get_ref().shutdown(Shutdown::Write))
     }
 }
 

@@ -1,5 +1,4 @@
-//! Which worker, and which runtime, this thread belongs to: the only thread-locals of the crate
-//! besides the slab's caches.
+//! Which worker, and which runtime, this thread belongs to. What operations ask of their thread besides: `task/here.rs`.
 
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};

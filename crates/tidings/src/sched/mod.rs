@@ -18,7 +18,7 @@
 //! | `record.rs`, `rings.rs` | the flight recorder: the last communications |
 //! | `books.rs` | how many values went which way, for a simulation |
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
-//! | `runtime.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
+//! | `runtime.rs`, `end.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
 //! | `blocking.rs` | threads for work that blocks |
 //! | `foreign.rs` | the runtime of tokio's that they are all inside of, if asked for |
 //! | `sockets.rs` | workers wait in the poller of sockets; `no_sockets.rs` where there is none |
@@ -34,6 +34,7 @@ pub(crate) mod books;
 mod builder;
 mod current;
 mod deadlock;
+mod end;
 mod foreign;
 mod idle;
 mod inbox;
@@ -112,10 +113,11 @@ where
 /// Runs a closure that blocks on a thread made for that.
 ///
 /// The pool grows up to its limit ([`Builder::blocking_threads`], 512 by default), then work
-/// queues. Aborting works until the closure has started.
+/// queues. Aborting works until the closure has started. Under a [seam](Builder::seam) the closure
+/// is one more task.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside of a runtime. If there is no such thread yet, and the system starts none.
 ///
 /// ```
 /// # tidings::Runtime::new().unwrap().block_on(async {
@@ -151,8 +153,9 @@ pub(crate) fn schedule(shared: *const Shared, wake: impl FnOnce(Option<Home<'_>>
     }
 }
 
+/// Queues a task that was woken with its own runtime, which is not that of this thread's worker.
 #[cold]
-fn schedule_outside(task: Task) {
+pub(crate) fn schedule_outside(task: Task) {
     // SAFETY: the task is alive and we have its run right, so its runtime waits for us before
     // it ends; our own count keeps it from then on.
     let shared = unsafe {
@@ -223,7 +226,7 @@ pub(crate) fn spend_quickly() -> bool {
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 #[inline(always)]
 pub(crate) fn spend_polled() -> bool {
-    here::spend() || current::worker().is_none_or(|worker| worker.is_asking())
+    here::spend() || current::worker().is_none_or(|worker| worker.goes_on_unasked())
 }
 
 /// In which of `n` orders the branches of a choice are tried.
@@ -305,7 +308,7 @@ mod tests {
     use crate::primitive::thread;
     use std::sync::mpsc;
 
-    use super::{Arc, Choice, Duration, Handle, Location, Runtime, Seam};
+    use super::{Arc, Choice, Duration, Handle, Location, Runtime, Seam, Seeded};
     use super::{buggify, incarnation, inspect, is_inside, running, spend_budget};
     use crate::primitive::atomic::{AtomicBool, Ordering};
 
@@ -414,12 +417,40 @@ mod tests {
                 let operations = (0..2 * budget).take_while(|_| spend_budget());
                 assert_eq!(operations.count(), if says == 0 { budget } else { 0 });
                 #[cfg(all(feature = "net", unix))]
-                assert!(super::spend_polled());
+                {
+                    assert!(super::spend_polled());
+                    assert!(!spend_budget(), "it is asked after that, too");
+                }
             });
         }
         let runtime = Runtime::builder().workers(1).build().unwrap();
         runtime
             .block_on(runtime.spawn(async { assert!(!buggify()) }))
             .unwrap();
+    }
+
+    #[test]
+    fn who_has_been_refused_leaves_others_some_and_no_poll_goes_on_for_ever() {
+        let runtimes = [
+            Runtime::builder().workers(1),
+            Runtime::builder().seam(Seeded::new(1)),
+        ];
+        for builder in runtimes {
+            let runtime = builder.budget(5).build().unwrap();
+            for spend in [
+                spend_budget,
+                #[cfg(all(feature = "net", unix))]
+                super::spend_polled,
+            ] {
+                let counts = runtime.spawn(async move {
+                    let counts = || [(); 9].map(|()| (0..9).take_while(|_| spend()).count());
+                    let first = counts();
+                    crate::yield_now().await;
+                    [first, counts()]
+                });
+                let counts = runtime.block_on(counts).unwrap();
+                assert_eq!(counts, [[5, 2, 1, 1, 1, 1, 0, 0, 0]; 2]);
+            }
+        }
     }
 }

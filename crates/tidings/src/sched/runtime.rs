@@ -1,9 +1,4 @@
-//! Start and stop.
-//!
-//! Shutdown, in order: 1. `closing` is set, workers end after their current poll; 2. the last
-//! worker drops the futures of all tasks that are left (their handles hear `cancelled`), until
-//! none is alive; 3. inboxes are closed, later spawns are cancelled at once; 4. blocking work
-//! that has not started is cancelled, running work awaited.
+//! What the threads of a runtime share, and the runtime itself. How it ends: `end.rs`.
 
 use std::fmt;
 use std::future::Future;
@@ -28,12 +23,10 @@ use super::worker::Worker;
 use super::{current, deadlock, solo};
 use crate::event::waits::Watching;
 use crate::primitive::atomic::{
-    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
 };
-use crate::primitive::{
-    Arc, Biased, CachePadded, Mutex, OnceLock, Parker, Section, lock, relax, thread,
-};
-use crate::task::{self, Header, JoinHandle, Task, here};
+use crate::primitive::{Arc, Biased, CachePadded, Mutex, OnceLock, Parker, Section, lock, thread};
+use crate::task::{Header, JoinHandle, Task, here};
 
 /// What all threads of a runtime share.
 #[derive(Debug)]
@@ -52,9 +45,13 @@ pub(crate) struct Shared {
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
     pub(super) foreign: Foreign,
-    closing: AtomicBool,
+    /// There is one worker, under a seam.
+    pub(super) has_seam: bool,
+    pub(super) closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
+    /// All tasks have, and what they had is dropped.
+    pub(super) ended: AtomicBool,
     /// Where the next task from outside goes.
     next: AtomicUsize,
     /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
@@ -115,8 +112,10 @@ impl Shared {
                 .recorded
                 .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),
             foreign: std::mem::take(&mut builder.foreign),
+            has_seam: builder.seam.is_some(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
+            ended: AtomicBool::new(false),
             next: AtomicUsize::new(0),
             solo: Mutex::new(None),
         }
@@ -125,6 +124,10 @@ impl Shared {
     #[inline(always)]
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
     }
 
     /// Is anything in an inbox?
@@ -220,16 +223,15 @@ impl Shared {
     {
         here::note(here::GAVE);
         // Under a seam there is one thread, and the closure is one more task.
-        let solo = current::worker().is_some_and(|worker| worker.seam_now().is_some());
         // Elsewhere it belongs to the pool of threads alone: it is polled once and never
         // scheduled, and the shutdown must not look for it among the workers' tasks.
-        let owner = if solo {
+        let owner = if shared.has_seam {
             Arc::as_ptr(shared)
         } else {
             std::ptr::null()
         };
         let (task, handle) = Task::new(async move { f() }, owner, at);
-        if solo {
+        if shared.has_seam {
             shared.inject(task);
         } else {
             shared.blocking.push(shared, task);
@@ -249,72 +251,11 @@ impl Shared {
             current::become_worker(&worker, || shared.end());
         }
     }
-
-    /// All workers have stopped: ends every task.
-    pub(super) fn end(&self) {
-        let mut step = 0;
-        loop {
-            self.end_queued();
-            let mut alive = false;
-            let mut tasks = Vec::new();
-            task::each_alive(self, |aborting| {
-                alive = true;
-                tasks.extend(aborting.abort());
-            });
-            if !alive {
-                break;
-            }
-            // Tasks that are alive and not ours to run are on their way: a waker on another
-            // thread is about to push them, and refers to this runtime until it has.
-            // Under a seam in the order of their starts: where a task lies is not the seam's choice.
-            tasks.sort_by_key(Task::ran_on);
-            tasks.into_iter().for_each(Task::cancel);
-            relax(&mut step);
-        }
-        for remote in &self.remotes {
-            remote.inbox.close();
-            remote.sent.close();
-        }
-        // What came in before the inboxes closed.
-        self.end_queued();
-        self.close_sockets();
-        for remote in &self.remotes {
-            let timers = remote
-                .local
-                .revoke(|local| std::mem::take(&mut local.timers));
-            drop(timers);
-        }
-    }
-
-    /// Ends what is queued, and what its futures spawn and wake as they are dropped.
-    fn end_queued(&self) {
-        loop {
-            let mut tasks = Vec::new();
-            for remote in &self.remotes {
-                // The workers have stopped, so nobody is kept waiting.
-                remote.local.revoke(|local| tasks.extend(local.drain()));
-                remote.inbox.take_all(|task| tasks.push(task));
-                remote.sent.take_all(|task| tasks.push(task));
-            }
-            if tasks.is_empty() {
-                return;
-            }
-            tasks.into_iter().for_each(Task::cancel);
-        }
-    }
-
-    fn close(&self) {
-        self.closing.store(true, Ordering::SeqCst);
-        // ORD close: fence; pairs with the fence of a worker that falls asleep (idle.rs): it sees
-        // `closing`, or we see the parker it has set before.
-        fence(Ordering::SeqCst);
-        for worker in 0..self.remotes.len() {
-            self.unpark(worker);
-        }
-    }
 }
 
-/// Runs tasks. Dropping it ends them all: see [`shutdown_timeout`](Self::shutdown_timeout).
+/// Runs tasks. Dropping it ends them all, and waits for them, and for blocking work that has begun, as long as that
+/// takes: [`shutdown_timeout`](Self::shutdown_timeout) waits no longer than it is told. One of its own tasks that drops
+/// it waits for no blocking work.
 ///
 /// ```
 /// let rt = tidings::Runtime::builder().workers(2).build().unwrap();
@@ -403,56 +344,6 @@ impl Runtime {
     #[must_use]
     pub fn workers(&self) -> usize {
         self.shared.remotes.len()
-    }
-
-    /// Ends the runtime as dropping it does, but waits at most `timeout`.
-    ///
-    /// Each task's future is dropped where it waits, and its handle hears that it was
-    /// cancelled; blocking work that runs is waited for. A task in a poll that does not return
-    /// is what the timeout is for: its thread is left behind.
-    pub fn shutdown_timeout(mut self, timeout: Duration) {
-        if self.solo.is_some() {
-            // Nothing runs outside of `block_on`: there is nobody to wait for.
-            return;
-        }
-        self.shared.close();
-        // Where one of its own tasks calls this, that worker goes on until it returns.
-        let here = thread::current().id();
-        let own = self.threads.iter().any(|it| it.thread().id() == here);
-        let others = || self.shared.running.load(Ordering::Acquire) > usize::from(own);
-        let start = crate::time::system();
-        let left = || timeout.saturating_sub(crate::time::system().saturating_since(start));
-        while others() && !left().is_zero() {
-            // The workers say nothing when they end; this is no path that must be quick.
-            thread::park_timeout(Duration::from_millis(1).min(left()));
-        }
-        self.patience = Some(left());
-        if others() {
-            self.threads.clear();
-        }
-    }
-
-    fn shut_down(&mut self) {
-        self.shared.close();
-        if let Some(solo) = self.solo.take() {
-            let worker = solo.into_inner().unwrap_or_else(|e| e.into_inner());
-            current::become_worker(&worker, || self.shared.end());
-            self.shared.running.store(0, Ordering::Release);
-        }
-        let here = thread::current().id();
-        for thread in self.threads.drain(..) {
-            // A runtime dropped by one of its own tasks: that thread ends by itself.
-            if thread.thread().id() != here {
-                let _ = thread.join();
-            }
-        }
-        self.shared.blocking.shut_down(self.patience);
-    }
-}
-
-impl Drop for Runtime {
-    fn drop(&mut self) {
-        self.shut_down();
     }
 }
 

@@ -12,8 +12,8 @@ use std::fmt;
 use std::io;
 use std::time::Duration;
 
+use super::Shared;
 use super::worker::Worker;
-use super::{Shared, current};
 use crate::net::{Driver, Network};
 use crate::primitive::atomic::{AtomicU32, Ordering};
 use crate::primitive::{Arc, OnceLock};
@@ -22,7 +22,8 @@ use crate::time;
 
 /// What a runtime has for its sockets.
 pub(super) struct Sockets {
-    driver: OnceLock<Arc<Driver>>,
+    /// `None` inside: the runtime has ended, and had none.
+    driver: OnceLock<Option<Arc<Driver>>>,
     /// How often somebody has looked at them.
     looked: AtomicU32,
     pub(super) network: Option<Arc<dyn Network>>,
@@ -44,26 +45,32 @@ impl Sockets {
         // RELAXED: a hint.
         self.looked.load(Ordering::Relaxed)
     }
+
+    fn driver(&self) -> Option<&Arc<Driver>> {
+        self.driver.get()?.as_ref()
+    }
 }
 
 impl Shared {
     /// The poller of this runtime; there is one from here on.
     pub(crate) fn driver(&self) -> io::Result<Arc<Driver>> {
-        if let Some(driver) = self.sockets.driver.get() {
+        if let Some(driver) = self.sockets.driver() {
             return Ok(Arc::clone(driver));
         }
-        if current::worker().is_some_and(|worker| worker.seam.is_some()) {
+        if self.has_seam {
             let why = "a runtime under a seam has the sockets of its network alone";
             return Err(io::Error::new(io::ErrorKind::Unsupported, why));
         }
         let made = Arc::new(Driver::new()?);
-        let driver = Arc::clone(self.sockets.driver.get_or_init(|| made));
+        let Some(driver) = self.sockets.driver.get_or_init(|| Some(made)) else {
+            return Err(io::Error::other("the runtime has ended"));
+        };
         // All may sleep at their parkers, where no socket wakes them. Whoever falls asleep from
         // here on sees the driver: it gets on the list of sleepers first, as we look at it last.
         if let Some(sleeper) = self.idle.wake_one() {
             self.unpark(sleeper);
         }
-        Ok(driver)
+        Ok(Arc::clone(driver))
     }
 
     /// Where its TCP sockets come from, if not from the system.
@@ -73,14 +80,14 @@ impl Shared {
 
     /// A worker that was unparked waits in the poller.
     pub(super) fn wake_poller(&self) {
-        if let Some(driver) = self.sockets.driver.get() {
+        if let Some(driver) = self.sockets.driver() {
             driver.wake();
         }
     }
 
-    /// All workers have stopped, and all tasks have ended.
+    /// All workers have stopped, and all tasks have ended: nobody polls what is made from here on.
     pub(super) fn close_sockets(&self) {
-        if let Some(driver) = self.sockets.driver.get() {
+        if let Some(driver) = self.sockets.driver.get_or_init(|| None) {
             driver.close();
         }
     }
@@ -89,7 +96,7 @@ impl Shared {
 impl Worker {
     /// Wakes whoever's sockets have become ready. `true`: somebody was woken.
     pub(super) fn look_at_sockets(&self) -> bool {
-        match self.shared.sockets.driver.get() {
+        match self.shared.sockets.driver() {
             Some(driver) => {
                 self.note_pace(time::system());
                 self.poll(driver, Some(Duration::ZERO)).unwrap_or(false)
@@ -100,7 +107,7 @@ impl Worker {
 
     /// Waits to be unparked, or for sockets, for at most `timeout`. `true`: it has woken somebody.
     pub(super) fn rest(&self, timeout: Option<Duration>) -> bool {
-        let driver = self.shared.sockets.driver.get();
+        let driver = self.shared.sockets.driver();
         if let Some(woken) = driver.and_then(|driver| self.poll(driver, timeout)) {
             return woken;
         }
@@ -149,11 +156,13 @@ mod tests {
     use std::future::IntoFuture;
     use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
     use std::pin::pin;
+    use std::sync::mpsc;
     use std::task::{Context, Poll, Waker};
 
-    use super::{Arc, Network, io};
+    use super::{Arc, Duration, Network, io};
     use crate::Runtime;
     use crate::net::{Accept, Connecting, TcpListener};
+    use crate::primitive::thread;
 
     const HERE: SocketAddr = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0));
 
@@ -168,6 +177,26 @@ mod tests {
         let accepted = accept.poll(&mut context);
         let ended = |error: &io::Error| error.kind() == io::ErrorKind::Other;
         assert!(matches!(accepted, Poll::Ready(Err(error)) if ended(&error)));
+    }
+
+    #[test]
+    fn the_first_socket_that_blocking_work_makes_after_the_runtimes_end_is_an_error() {
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let ((go, wait), (begins, begun)) = (mpsc::channel(), mpsc::channel());
+        let work = runtime.spawn_blocking(move || {
+            begins.send(()).unwrap();
+            wait.recv().unwrap();
+            TcpListener::bind(HERE).map(drop)
+        });
+        begun.recv().unwrap();
+        let shared = Arc::clone(&runtime.shared);
+        runtime.shutdown_timeout(Duration::ZERO);
+        while !shared.has_ended() {
+            thread::yield_now();
+        }
+        go.send(()).unwrap();
+        let bound = crate::sched::block_on(work).unwrap();
+        assert_eq!(bound.unwrap_err().kind(), io::ErrorKind::Other);
     }
 
     struct Nothing;

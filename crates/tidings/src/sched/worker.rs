@@ -31,6 +31,17 @@ const LOOK_TURNS: u32 = 64;
 /// Turns between looks at stuck neighbours by a worker that is busy itself.
 const WATCH_TURNS: u32 = 1024;
 
+/// How many operations others have in a poll in which one was refused for want of budget, after `times` before it:
+/// half as many each time, and at least one, for each of a few that are always ready. In the end none, for who is
+/// refused may be asked again and again, beside another who is always ready (a loop around a `select!`): a poll
+/// does less than three times its budget.
+fn beside(budget: u32, times: u32) -> u32 {
+    match times < budget {
+        true => (budget >> (times + 1).min(31)).max(1),
+        false => 0,
+    }
+}
+
 /// The part of a worker that only its thread touches. The rest is in [`Shared`].
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
@@ -53,6 +64,8 @@ pub(crate) struct Worker {
     asked: Cell<Option<u32>>,
     /// The tasks that have let others run before an operation, and have not come back to it.
     yielded: RefCell<Yielded>,
+    /// The last turn in which an operation was refused for want of budget, and how many were.
+    refused: Cell<(u32, u32)>,
     random: Cell<u64>,
     turn: Cell<u32>,
     pub(super) pace: Cell<Pace>,
@@ -100,6 +113,7 @@ impl Worker {
                     .and_then(|seam| seam.interrupts().then_some(0)),
             ),
             yielded: RefCell::default(),
+            refused: Cell::default(),
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             pace: Cell::default(),
@@ -157,6 +171,8 @@ impl Worker {
     /// As `refill_budget`, for a seam that may be asked before each operation; `task` runs.
     pub(super) fn refill_asked(&self, task: u32) {
         self.id.set(task);
+        // It has no turns.
+        self.refused.take();
         if self.asked.get().is_some() {
             here::refill(0);
             self.asked.set(Some(0));
@@ -167,26 +183,37 @@ impl Worker {
     /// The budget is spent, or a seam is asked before each operation. `false`: yield.
     #[cold]
     pub(super) fn goes_on(&self) -> bool {
-        let Some(asked) = self.asked.get() else {
-            return false;
-        };
-        // The next operation comes here, too.
-        here::refill(0);
-        self.asked.set(Some(asked + 1));
-        let task = self.id.get();
-        let mut yielded = self.yielded.borrow_mut();
-        yielded.may_pass(task, asked) || {
-            let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
-            yielded.note(task, goes_on);
-            goes_on
+        self.goes_on_unasked() && {
+            let asked = self.asked.get().unwrap_or(0);
+            self.asked.set(Some(asked + 1));
+            let task = self.id.get();
+            let mut yielded = self.yielded.borrow_mut();
+            yielded.may_pass(task, asked) || {
+                let goes_on = asked < self.shared.budget && self.choose(Choice::Yield, 2) == 0;
+                yielded.note(task, goes_on);
+                goes_on
+            }
         }
     }
 
-    /// Is a seam asked before each operation?
-    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    /// As `goes_on`, where a seam that is asked before each operation is not asked, and it goes on.
+    ///
+    /// Where there is none, others of the same poll have what [`beside`] says from here on: the second of a `join!`,
+    /// or the timer of a timeout, which would never begin beside one that is always ready.
     #[cold]
-    pub(super) fn is_asking(&self) -> bool {
-        self.asked.get().is_some()
+    pub(super) fn goes_on_unasked(&self) -> bool {
+        let asking = self.asked.get().is_some();
+        let left = if asking {
+            // Under such a seam the next operation comes here, too.
+            0
+        } else {
+            let (poll, times) = self.refused.get();
+            let times = if poll == self.turn.get() { times } else { 0 };
+            self.refused.set((self.turn.get(), times + 1));
+            beside(self.shared.budget, times)
+        };
+        here::refill(left);
+        asking
     }
 
     #[inline(always)]

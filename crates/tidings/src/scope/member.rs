@@ -6,6 +6,7 @@ use std::task::Poll;
 use super::{Failure, Scope};
 use crate::event::offer::Judge;
 use crate::task::child::{Parent, resume, text_of};
+use crate::task::{first, go_on, wake_each};
 
 /// A child's end of the scope.
 pub(super) struct Member<E> {
@@ -19,9 +20,8 @@ impl<E> Member<E> {
         let Some(scope) = self.scope.take() else {
             return;
         };
-        if let Some(failure) = failure {
-            scope.fail(failure);
-        }
+        // A panic goes on when the scope has heard of the end: else it waits for ever.
+        let failed = failure.map_or(Ok(()), |failure| scope.fail(failure));
         let (abort, waker) = scope.source.locked(|state| {
             state.live -= 1;
             let abort = state.aborts.remove(&self.key);
@@ -34,9 +34,7 @@ impl<E> Member<E> {
             (abort, claimed.map(|claimed| claimed.commit(false)))
         });
         drop(abort);
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        go_on(first(failed, wake_each(waker)));
     }
 }
 

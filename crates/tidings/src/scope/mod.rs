@@ -19,7 +19,7 @@ use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::{Arc, Mutex};
 use crate::task::child::{Child, Parent};
-use crate::task::{AbortHandle, JoinHandle};
+use crate::task::{AbortHandle, JoinHandle, Woken, go_on, quietly};
 
 /// Runs `body` and waits for every task it starts in its [`Scope`], and for those that they
 /// start there; gives what `body` gives.
@@ -121,8 +121,8 @@ where
             match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
                 Ok(Poll::Pending) => return failed.as_mut().poll(cx).map(|()| None),
                 Ok(Poll::Ready(Ok(output))) => return Poll::Ready(Some(output)),
-                Ok(Poll::Ready(Err(error))) => scope.fail(Failure::Error(error)),
-                Err(panic) => scope.fail(Failure::Panic(panic)),
+                Ok(Poll::Ready(Err(error))) => go_on(scope.fail(Failure::Error(error))),
+                Err(panic) => go_on(scope.fail(Failure::Panic(panic))),
             }
             Poll::Ready(None)
         })
@@ -145,7 +145,7 @@ struct CancelOnDrop<E>(Scope<E>);
 
 impl<E> Drop for CancelOnDrop<E> {
     fn drop(&mut self) {
-        self.0.cancel(None);
+        go_on(self.0.cancel(None));
     }
 }
 
@@ -278,12 +278,14 @@ impl<E> Scope<E> {
         task
     }
 
-    fn fail(&self, failure: Failure<E>) {
-        self.cancel(Some(failure));
+    /// As `cancel`.
+    fn fail(&self, failure: Failure<E>) -> Woken {
+        self.cancel(Some(failure))
     }
 
-    /// Aborts all children. The first failure counts.
-    fn cancel(&self, mut failure: Option<Failure<E>>) {
+    /// Aborts all children. The first failure counts. Gives a waker's panic, for the caller to go on with when there
+    /// is nothing left to be done.
+    fn cancel(&self, mut failure: Option<Failure<E>>) -> Woken {
         let aborts = self.source.locked(|state| {
             state.cancelled = true;
             if state.failure.is_none() {
@@ -292,10 +294,12 @@ impl<E> Scope<E> {
             std::mem::take(&mut state.aborts)
         });
         aborts.values().flatten().for_each(AbortHandle::abort);
-        self.source
-            .commit_each(false, |state| state.failed.claim(|_| Judge::Take));
-        // What was not the first is dropped here, without the lock.
-        drop(failure);
+        let woken = self
+            .source
+            .commit_quietly(false, |state| state.failed.claim(|_| Judge::Take));
+        // What was not the first is dropped here, without the lock. It is the user's, and may panic.
+        quietly(|| drop(failure));
+        woken
     }
 
     /// How many children have not ended.

@@ -88,7 +88,7 @@ struct Vtable {
     cancel: unsafe fn(NonNull<Header>),
     /// Moves the output to the pointer (a `Result<T, JoinError>`).
     take: unsafe fn(NonNull<Header>, *mut ()),
-    /// Drops what the stage holds. The task is complete.
+    /// Drops what the stage holds.
     drop_output: unsafe fn(NonNull<Header>),
     /// As `drop_output`, and frees the slot.
     free: unsafe fn(NonNull<Header>),
@@ -213,7 +213,8 @@ impl<F: Future> Cell<F> {
                 output
             }
         };
-        if cell.header.state.is_joined() {
+        let put = cell.header.state.is_joined();
+        if put {
             // SAFETY: the owner of the run right owns the stage.
             unsafe { cell.stage() }.put(output);
         } else {
@@ -238,29 +239,35 @@ impl<F: Future> Cell<F> {
             }
         }
         // SAFETY: the caller's right, which ends here; the output is where it belongs.
-        unsafe { Self::end(header) };
+        unsafe { Self::end(header, put) };
     }
 
-    /// Lets the handles know; they may have gone since the output was put away for them.
+    /// Lets the handles know; they may have gone since the output was `put` away for the join handle.
     ///
     /// # Safety
     /// As for `complete`.
     #[inline(always)]
-    pub(super) unsafe fn end(header: NonNull<Header>) {
+    pub(super) unsafe fn end(header: NonNull<Header>, mut put: bool) {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        if let Some(handles_own) = cell.header.state.complete_unwaited() {
+        if let Some(handles_own) = cell.header.state.complete_unwaited(put) {
             if !handles_own {
                 // SAFETY: the handles went before we completed, so the slot is ours.
                 unsafe { Self::free(header) };
             }
             return;
         }
-        // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
-        let mut joiner = cell.header.joiner();
-        let handles_own = cell.header.state.complete();
-        let waiting = joiner.take();
-        drop(joiner);
+        let (handles_own, waiting) = loop {
+            // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
+            let mut joiner = cell.header.joiner();
+            if let Some(handles_own) = cell.header.state.complete(put) {
+                break (handles_own, joiner.take());
+            }
+            drop(joiner);
+            // It is nobody's. SAFETY: the owner of the run right owns the stage.
+            unsafe { Self::drop_output(header) };
+            put = false;
+        };
         if handles_own {
             if let Some(waker) = waiting {
                 // A foreign waker may panic: the worker must not end of it.
@@ -292,7 +299,7 @@ impl<F: Future> Cell<F> {
     /// Drops what the stage holds.
     ///
     /// # Safety
-    /// The header is of a cell of this type, whose task is complete; the caller owns the stage.
+    /// The header is of a cell of this type, and the caller owns the stage.
     #[inline]
     unsafe fn drop_output(header: NonNull<Header>) {
         // SAFETY: the header is the first field of a cell of this type.
@@ -332,7 +339,7 @@ impl<F: Future> Cell<F> {
     /// # Safety
     /// The caller owns the stage until it lets go of what this gives.
     #[inline(always)]
-    unsafe fn stage(&self) -> Staged<'_, F> {
+    pub(super) unsafe fn stage(&self) -> Staged<'_, F> {
         // SAFETY: the two belong together.
         unsafe { Staged::new(&self.header.holds, &self.stage) }
     }
@@ -512,33 +519,6 @@ impl Task {
     pub(crate) fn as_ptr(&self) -> *mut Header {
         self.0.as_ptr()
     }
-}
-
-/// Wakes the task in `header`'s slot, if one is there and idle.
-#[inline(always)]
-pub(super) fn wake(header: NonNull<Header>) {
-    // SAFETY: type-stable memory: these are atomics in every slot that was ever used.
-    let (state, lean, shared) = unsafe {
-        let header = header.as_ptr();
-        (
-            &*ptr::addr_of!((*header).state),
-            &*ptr::addr_of!((*header).lean),
-            &*ptr::addr_of!((*header).shared),
-        )
-    };
-    // RELAXED: of a stale waker it may be another tenant's, which cannot lean towards a worker of this thread's.
-    sched::schedule(shared.load(Ordering::Relaxed), |home| {
-        // SAFETY: who is asked for a section has seen the task alive, and it cannot end meanwhile.
-        let woken = lean.wake(state, home, |seat| unsafe { header.as_ref() }.section(seat));
-        woken.then_some(Task(header))
-    });
-}
-
-/// As [`wake`], and the next run drops the future.
-pub(super) fn abort(header: NonNull<Header>) {
-    // SAFETY: the caller is a handle, so the slot has not been given back.
-    unsafe { header.as_ref() }.state.abort();
-    wake(header);
 }
 
 /// # Safety

@@ -12,7 +12,8 @@ use std::task::{Context, Poll, Waker};
 
 use super::cell::{self, Header};
 use super::here;
-use super::waker::clone_waker;
+use super::state::State;
+use super::waker::{abort, clone_waker};
 use crate::event::{Attempt, Enrol, Locks, Protocol, event, waits};
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
@@ -28,7 +29,7 @@ use crate::event::{Attempt, Enrol, Locks, Protocol, event, waits};
 /// # });
 /// ```
 pub struct JoinHandle<T> {
-    header: NonNull<Header>,
+    slot: Slot,
     /// The output was moved out; nothing is left but the slot.
     taken: bool,
     output: PhantomData<T>,
@@ -41,18 +42,43 @@ unsafe impl<T: Send> Sync for JoinHandle<T> {}
 
 impl<T> Unpin for JoinHandle<T> {}
 
-impl<T> JoinHandle<T> {
-    pub(super) fn new(header: NonNull<Header>) -> Self {
-        Self {
-            header,
-            taken: false,
-            output: PhantomData,
+/// A task's slot, as a handle has it: kept until the handle leaves.
+struct Slot(NonNull<Header>);
+
+impl Slot {
+    fn header(&self) -> &Header {
+        // SAFETY: the handle keeps the slot.
+        unsafe { self.0.as_ref() }
+    }
+
+    fn state(&self) -> &State {
+        &self.header().state
+    }
+
+    fn abort(&self) {
+        if !self.state().is_complete() {
+            abort(self.0);
         }
     }
 
-    fn state(&self) -> &super::state::State {
-        // SAFETY: the handle keeps the slot.
-        &unsafe { self.header.as_ref() }.state
+    fn abort_handle(&self) -> AbortHandle {
+        self.state().add_handle();
+        AbortHandle { slot: Self(self.0) }
+    }
+
+    /// As waits know the task.
+    fn address(&self) -> usize {
+        self.0.addr().get()
+    }
+}
+
+impl<T> JoinHandle<T> {
+    pub(super) fn new(header: NonNull<Header>) -> Self {
+        Self {
+            slot: Slot(header),
+            taken: false,
+            output: PhantomData,
+        }
     }
 
     /// Asks the task to end: its future is dropped at its next turn, and the handle gives a
@@ -66,9 +92,7 @@ impl<T> JoinHandle<T> {
     /// # });
     /// ```
     pub fn abort(&self) {
-        if !self.is_finished() {
-            cell::abort(self.header);
-        }
+        self.slot.abort();
     }
 
     /// A handle that can only abort.
@@ -76,16 +100,13 @@ impl<T> JoinHandle<T> {
     /// It keeps the task's memory, not its output.
     #[must_use]
     pub fn abort_handle(&self) -> AbortHandle {
-        self.state().add_handle();
-        AbortHandle {
-            header: self.header,
-        }
+        self.slot.abort_handle()
     }
 
     /// Whether the task has completed, panicked or been aborted.
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.taken || self.state().is_complete()
+        self.slot.state().is_complete()
     }
 
     /// The task's end, as an event to stand in a choice.
@@ -113,24 +134,23 @@ impl<T> JoinHandle<T> {
     /// The output, if it is there.
     fn try_take(&mut self) -> Option<Result<T, JoinError>> {
         assert!(!self.taken, "a join handle gives its output once");
-        if !self.state().is_complete() {
+        if !self.slot.state().is_complete() {
             return None;
         }
         if waits::watched() {
-            waits::end(self.header.addr().get());
+            waits::end(self.slot.address());
         }
         self.taken = true;
         // SAFETY: complete, we are the handle, and `T` is the type it was made with.
-        Some(unsafe { cell::take_output(self.header) })
+        Some(unsafe { cell::take_output(self.slot.0) })
     }
 
     /// Leaves a waker for the completer. `false`: the task has completed meanwhile.
     fn register(&self, waker: &Waker) -> bool {
-        // SAFETY: the handle keeps the slot.
-        let mut joiner = unsafe { self.header.as_ref() }.joiner();
+        let mut joiner = self.slot.header().joiner();
         let known = joiner.as_ref().is_some_and(|known| known.will_wake(waker));
         let mut old = (!known).then(|| joiner.replace(clone_waker(waker)));
-        let waits = self.state().wait();
+        let waits = self.slot.state().wait();
         if !waits {
             old = Some(joiner.take());
         }
@@ -140,8 +160,7 @@ impl<T> JoinHandle<T> {
     }
 
     fn deregister(&self) {
-        // SAFETY: the handle keeps the slot.
-        let old = unsafe { self.header.as_ref() }.joiner().take();
+        let old = self.slot.header().joiner().take();
         drop(old);
     }
 }
@@ -161,8 +180,8 @@ impl<T> Future for JoinHandle<T> {
                 let at = waits::of_a_program(Location::caller());
                 #[cfg(not(debug_assertions))]
                 let at = None;
-                let started = cell::location(self.header);
-                waits::begin_join(self.header.addr().get(), cx.waker(), at, started);
+                let started = cell::location(self.slot.0);
+                waits::begin_join(self.slot.address(), cx.waker(), at, started);
             }
             here::waits();
             return Poll::Pending;
@@ -175,15 +194,18 @@ impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
         if waits::watched() {
-            waits::end(self.header.addr().get());
+            waits::end(self.slot.address());
         }
-        if self.state().is_complete() && !self.taken {
+        if !self.taken {
+            if self.slot.state().forgo() {
+                return;
+            }
             // SAFETY: complete, and we are the join handle.
-            unsafe { cell::drop_output(self.header) };
+            unsafe { cell::drop_output(self.slot.0) };
         }
-        if self.state().leave(true) {
+        if self.slot.state().leave() {
             // SAFETY: complete, and we were the last handle.
-            unsafe { cell::free(self.header) };
+            unsafe { cell::free(self.slot.0) };
         }
     }
 }
@@ -216,7 +238,7 @@ impl<T> Protocol for Join<'_, T> {
     fn waits_for(&self, waits: &mut waits::Waits) {
         // With that of the offer.
         waits.wakers += 1;
-        let at = cell::location(self.handle.header);
+        let at = cell::location(self.handle.slot.0);
         waits.of(format_args!("the end of the task started at {at}"));
     }
     fn lock(&self, _: &mut Locks<'_>) {}
@@ -260,7 +282,7 @@ event!(impl['a, T] Join<'a, T> => Result<T, JoinError>);
 
 /// Aborts a task, from [`JoinHandle::abort_handle`].
 pub struct AbortHandle {
-    header: NonNull<Header>,
+    slot: Slot,
 }
 
 // SAFETY: everything an abort handle does is atomic.
@@ -269,52 +291,41 @@ unsafe impl Send for AbortHandle {}
 unsafe impl Sync for AbortHandle {}
 
 impl AbortHandle {
-    fn state(&self) -> &super::state::State {
-        // SAFETY: the handle keeps the slot.
-        &unsafe { self.header.as_ref() }.state
-    }
-
     /// As [`JoinHandle::abort`].
     pub fn abort(&self) {
-        if !self.is_finished() {
-            cell::abort(self.header);
-        }
+        self.slot.abort();
     }
 
     /// As [`JoinHandle::is_finished`].
     #[must_use]
     pub fn is_finished(&self) -> bool {
-        self.state().is_complete()
+        self.slot.state().is_complete()
     }
 }
 
 impl AbortHandle {
     /// Is it neither running nor queued?
     pub(crate) fn is_idle(&self) -> bool {
-        // SAFETY: a handle keeps the slot.
-        unsafe { self.header.as_ref() }.is_idle()
+        self.slot.header().is_idle()
     }
 
     /// As waits know the task.
     pub(crate) fn address(&self) -> usize {
-        self.header.addr().get()
+        self.slot.address()
     }
 }
 
 impl Clone for AbortHandle {
     fn clone(&self) -> Self {
-        self.state().add_handle();
-        Self {
-            header: self.header,
-        }
+        self.slot.abort_handle()
     }
 }
 
 impl Drop for AbortHandle {
     fn drop(&mut self) {
-        if self.state().leave(false) {
+        if self.slot.state().leave() {
             // SAFETY: complete, and we were the last handle.
-            unsafe { cell::free(self.header) };
+            unsafe { cell::free(self.slot.0) };
         }
     }
 }
@@ -448,15 +459,41 @@ mod tests {
         // The output has been put away for it.
         drop(handle);
         // SAFETY: who makes a task has the right to run it.
-        unsafe { Cell::<Ready<()>>::end(header) };
+        unsafe { Cell::<Ready<()>>::end(header, true) };
         assert_eq!(Arc::strong_count(&there), 1, "it is dropped");
     }
+
+    #[test]
+    fn an_output_is_dropped_that_was_put_away_as_its_join_handle_went_though_there_are_others() {
+        type Of = Cell<Ready<Arc<()>>>;
+        let there = Arc::new(());
+        for waits in [false, true] {
+            let output = Arc::clone(&there);
+            let header = Of::alloc(std::future::ready(output), ptr::null(), Location::caller());
+            let mut handle = JoinHandle::<Arc<()>>::new(header);
+            let abort = handle.abort_handle();
+            if waits {
+                let mut context = Context::from_waker(Waker::noop());
+                assert!(Pin::new(&mut handle).poll(&mut context).is_pending());
+            }
+            // SAFETY: who makes a task has the right to run it, and its stage.
+            let mut stage = unsafe { header.cast::<Of>().as_ref().stage() };
+            stage.clear();
+            stage.put(Ok(Arc::clone(&there)));
+            drop(handle);
+            // SAFETY: as above.
+            unsafe { Of::end(header, true) };
+            assert_eq!(Arc::strong_count(&there), 1, "it is dropped");
+            assert!(abort.is_finished());
+        }
+    }
+
     #[test]
     fn a_task_knows_who_ran_it_last_and_has_no_home_once_it_is_let_go() {
         let (task, handle) = Task::new(std::future::ready(()), ptr::null(), Location::caller());
         let ran = [1, 1, 2].map(|worker| task.set_ran_on(worker));
         assert_eq!(ran, [true, false, true]);
-        let state = handle.state();
+        let state = handle.slot.state();
         assert!(state.move_to(state.look(), 3).is_some());
         task.let_go(At::new(Some(3)));
         assert_eq!(state.look().home(), 0);

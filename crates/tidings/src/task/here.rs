@@ -83,7 +83,8 @@ pub(crate) fn comes(me: Me) -> Me {
     here(|here| here.me.replace(me))
 }
 
-/// One more operation in this poll? `false`: the budget is spent, and this has begun another of 2^32.
+/// One more operation in this poll? `false`: the budget is spent, and the caller gives the thread another
+/// (`refill`) or its operation back (`unspend`): this has begun one of 2^32.
 #[inline(always)]
 pub(crate) fn spend() -> bool {
     here(|here| {

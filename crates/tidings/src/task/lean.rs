@@ -88,26 +88,28 @@ impl Lean {
         home: Option<Home<'_>>,
         section: impl Fn(u8) -> &'a Section,
     ) -> bool {
+        let woken = self.wake_at_home(state, home);
+        woken.unwrap_or_else(|| self.wake_openly(state, section))
+    }
+
+    /// As `wake`, where the task leans towards the worker of this thread. `None`: it does not, or there is none.
+    #[inline(always)]
+    pub(crate) fn wake_at_home(&self, state: &State, home: Option<Home<'_>>) -> Option<bool> {
         let seen = state.look();
-        // A stale waker must not write to a slot whose pages were given back.
-        if !seen.is_alive() {
-            return false;
-        }
-        if let Some(home) = home
-            && seen.is_at(home.at)
-        {
-            let woken = self.inside(state, home, |right| right | WOKEN);
-            if let Some(before) = woken {
-                return before & RIGHT == 0;
-            }
-        }
-        self.wake_openly(state, section)
+        let home = home.filter(|home| seen.is_alive() && seen.is_at(home.at))?;
+        let before = self.inside(state, home, |right| right | WOKEN)?;
+        Some(before & RIGHT == 0)
     }
 
     /// As `wake`, by one who is not at the task's home.
-    fn wake_openly<'a>(&self, state: &State, section: impl Fn(u8) -> &'a Section) -> bool {
+    pub(crate) fn wake_openly<'a>(
+        &self,
+        state: &State,
+        section: impl Fn(u8) -> &'a Section,
+    ) -> bool {
         loop {
             let seen = state.look();
+            // A stale waker must not write to a slot whose pages were given back.
             if !seen.is_alive() {
                 return false;
             }

@@ -29,6 +29,9 @@ const ABORT: u64 = 1 << 3;
 const WAITED: u64 = 1 << 4;
 const HANDLE: u64 = 1 << 8;
 const HANDLES: u64 = (WAKE - 1) & !(HANDLE - 1);
+/// So many handles are the end: as many more as there may be threads fit the word, each of which may have made one
+/// before it looks.
+const MOST: u64 = HANDLES - 0x3fff * HANDLE;
 const WAKE: u64 = 1 << 32;
 const WAKES: u64 = (HOME - 1) & !(WAKE - 1);
 const HOME: u64 = 1 << 56;
@@ -74,6 +77,12 @@ impl Seen {
         home
     }
 
+    /// The join handle is gone for which the output was put away, and there are others, which only keep the slot.
+    #[inline(always)]
+    fn is_left(self, put: bool) -> bool {
+        put && self.0 & JOIN == 0 && self.0 & HANDLES != 0
+    }
+
     /// The same with another home, and other wakes.
     #[inline(always)]
     fn at(self, home: u8, wakes: u64) -> Self {
@@ -101,6 +110,15 @@ impl At {
     pub(super) fn seat(self) -> u8 {
         Seen(self.0).home()
     }
+}
+
+/// As `Arc` does: a count that overflows would free memory in use.
+#[cold]
+#[inline(never)]
+fn too_many() -> ! {
+    let most = MOST / HANDLE;
+    eprintln!("tidings: more than {most} handles of one task: the process ends here");
+    std::process::abort();
 }
 
 impl State {
@@ -222,12 +240,12 @@ impl State {
         word & HANDLES == 0
     }
 
-    /// As [`complete`](Self::complete), where no joiner waits and nobody takes the word's home from it. `None`: it
-    /// is not so, and the task is not complete.
+    /// As [`complete`](Self::complete), where no joiner waits, none has left the output behind, and nobody takes the
+    /// word's home from it. `None`: it is not so, and the task is not complete.
     #[inline(always)]
-    pub(crate) fn complete_unwaited(&self) -> Option<bool> {
+    pub(crate) fn complete_unwaited(&self, put: bool) -> Option<bool> {
         let mut seen = self.look();
-        while seen.0 & WAITED == 0 && seen.home() != REVOKED {
+        while seen.0 & WAITED == 0 && seen.home() != REVOKED && !seen.is_left(put) {
             // ORD task.state: release (the output); pairs with is_complete and leave. Nothing to acquire: who has
             // left no waker has touched nothing but atomics. RELAXED: as it was.
             let done = self.0.compare_exchange_weak(
@@ -257,15 +275,30 @@ impl State {
         self.0.fetch_or(WAITED, Ordering::Relaxed) & COMPLETE == 0
     }
 
-    /// Owner of the run right only, under the lock of the joiner's waker, the output is stored. `true`: handles are
-    /// left, and the last of them owns the slot now; `false`: none, the caller frees output and slot.
-    pub(crate) fn complete(&self) -> bool {
-        // ORD task.state: release (the output); pairs with is_complete and leave.
-        let before = Seen(self.0.fetch_xor(ALIVE | COMPLETE, Ordering::AcqRel));
-        if before.home() == REVOKED {
-            self.settle();
+    /// Owner of the run right only, under the lock of the joiner's waker; `put`: the output is stored. `true`: handles
+    /// are left, and the last of them owns the slot now; `false`: none, the caller frees output and slot. `None`: the
+    /// task is not complete, since the join handle is gone that would have dropped the output: the caller does.
+    pub(crate) fn complete(&self, put: bool) -> Option<bool> {
+        let mut seen = self.look();
+        while !seen.is_left(put) {
+            // ORD task.state: release (the output); pairs with is_complete, forgo and leave. RELAXED: as it was.
+            let done = self.0.compare_exchange_weak(
+                seen.0,
+                seen.0 ^ (ALIVE | COMPLETE),
+                Ordering::AcqRel,
+                Ordering::Relaxed,
+            );
+            match done {
+                Ok(_) => {
+                    if seen.home() == REVOKED {
+                        self.settle();
+                    }
+                    return Some(seen.0 & HANDLES != 0);
+                }
+                Err(now) => seen = Seen(now),
+            }
         }
-        before.0 & HANDLES != 0
+        None
     }
 
     /// Does the join handle want the output? A hint: it may go at any time.
@@ -293,23 +326,43 @@ impl State {
     pub(crate) fn add_handle(&self) {
         // RELAXED: the caller's own handle keeps the count above 0.
         let before = self.0.fetch_add(HANDLE, Ordering::Relaxed);
-        assert!(
-            before & HANDLES < HANDLES,
-            "a task has at most 16 million handles"
-        );
+        if before & HANDLES >= MOST {
+            too_many();
+        }
     }
 
-    /// A handle only: it goes. `true`: it was the last of a complete task and frees the slot.
+    /// The join handle only: goes, if the task is not complete. `false`: it is, and the output is the handle's.
     #[inline(always)]
-    pub(crate) fn leave(&self, join: bool) -> bool {
+    pub(crate) fn forgo(&self) -> bool {
+        // ORD task.state: acquire (the output); pairs with complete.
+        let mut word = self.0.load(Ordering::Acquire);
+        while word & COMPLETE == 0 {
+            // ORD task.state: release, as leave; pairs with ends_alone and complete. Acquire: as above.
+            let done = self.0.compare_exchange_weak(
+                word,
+                word - (HANDLE | JOIN),
+                Ordering::Release,
+                Ordering::Acquire,
+            );
+            match done {
+                Ok(_) => return true,
+                Err(now) => word = now,
+            }
+        }
+        false
+    }
+
+    /// A handle only, the join handle's of a complete task only: it goes. `true`: it was the last of a complete task
+    /// and frees the slot.
+    #[inline(always)]
+    pub(crate) fn leave(&self) -> bool {
         // ORD task.state: acquire (the output); pairs with complete.
         if self.0.load(Ordering::Acquire) & (HANDLES | COMPLETE) == HANDLE | COMPLETE {
             // Nobody else is left, and none comes.
             return true;
         }
-        let gone = if join { HANDLE | JOIN } else { HANDLE };
         // ORD task.state: acquire (the output) and release; pairs with complete.
-        let before = self.0.fetch_sub(gone, Ordering::AcqRel);
+        let before = self.0.fetch_sub(HANDLE, Ordering::AcqRel);
         before & HANDLES == HANDLE && before & COMPLETE != 0
     }
 
@@ -393,7 +446,8 @@ mod tests {
 
     #[test]
     fn who_ends_a_task_waits_until_nobody_takes_its_home() {
-        assert!(after_its_home_is_taken(&at_home(1), State::complete));
+        let complete = |state: &State| state.complete(false) == Some(true);
+        assert!(after_its_home_is_taken(&at_home(1), complete));
         assert!(after_its_home_is_taken(&at_home(0), State::ends_alone));
         let settles = |state: &State| {
             state.settle();
@@ -417,9 +471,9 @@ mod tests {
     #[test]
     fn who_completes_a_task_learns_whether_there_are_handles() {
         let state = at_home(0);
-        assert!(!state.complete());
+        assert_eq!(state.complete(false), Some(false));
         assert!(state.is_complete() && !state.is_alive());
-        assert!(woken(0).complete());
+        assert_eq!(woken(0).complete(true), Some(true));
     }
 
     #[test]
@@ -427,8 +481,23 @@ mod tests {
         let state = woken(0);
         state.add_handle();
         assert!(state.is_joined());
-        assert!(!state.leave(true));
+        assert!(state.forgo());
         assert!(!state.is_joined());
+        // What was put away for it is dropped before the task is complete.
+        assert_eq!(state.complete_unwaited(true), None);
+        assert_eq!(state.complete(true), None);
+        assert!(state.is_alive());
+        assert_eq!(state.complete_unwaited(false), Some(true));
+        assert!(state.leave(), "the last");
+    }
+
+    #[test]
+    fn a_join_handle_that_forgoes_leaves_a_task_that_is_not_complete() {
+        let state = woken(0);
+        state.add_handle();
+        assert_eq!(state.complete_unwaited(true), Some(true));
+        assert!(!state.forgo());
+        assert!(!state.leave() && state.leave());
     }
 
     #[test]

@@ -6,12 +6,14 @@
 use std::any::Any;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
-use super::cell::{Header, wake};
+use super::cell::{Header, Task};
 use super::here;
 use crate::event::waits;
+use crate::primitive::atomic::Ordering;
+use crate::sched::{self, Shared};
 
 /// What foreign code calls; ours goes around it.
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake_foreign, wake_foreign, drop_raw);
@@ -30,6 +32,49 @@ pub(super) fn waker(header: NonNull<Header>) -> ManuallyDrop<Waker> {
 pub(crate) fn copy_ours(waker: &Waker) -> Option<Waker> {
     // SAFETY: as in `waker` above; our wakers count nothing.
     is_ours(waker).then(|| unsafe { Waker::from_raw(RawWaker::new(waker.data(), &VTABLE)) })
+}
+
+/// Wakes the task in `header`'s slot, if one is there and idle.
+#[inline(always)]
+fn wake(header: NonNull<Header>) {
+    // SAFETY: type-stable memory: this is an atomic in every slot that was ever used.
+    let shared = unsafe { &*ptr::addr_of!((*header.as_ptr()).shared) };
+    wake_one_of(header, shared.load(Ordering::Relaxed));
+}
+
+/// As [`wake`], of a slot whose task was one of the runtime `seen` just now.
+#[inline(always)]
+fn wake_one_of(header: NonNull<Header>, seen: *const Shared) {
+    // SAFETY: as in `wake`.
+    let (state, lean) = unsafe {
+        let header = header.as_ptr();
+        (
+            &*ptr::addr_of!((*header).state),
+            &*ptr::addr_of!((*header).lean),
+        )
+    };
+    sched::schedule(seen, |home| {
+        // Towards a worker of this thread's lean tasks of its runtime alone.
+        if let Some(woken) = lean.wake_at_home(state, home) {
+            return woken.then_some(Task(header));
+        }
+        // SAFETY: who is asked for a section has seen the task alive, and it cannot end meanwhile.
+        let woken = lean.wake_openly(state, |seat| unsafe { header.as_ref() }.section(seat));
+        let task = woken.then_some(Task(header))?;
+        // Of a stale waker it may be another tenant, of another runtime.
+        if ptr::eq(task.shared(), seen) {
+            return Some(task);
+        }
+        sched::schedule_outside(task);
+        None
+    });
+}
+
+/// Has the task woken, whose next run drops the future.
+pub(super) fn abort(header: NonNull<Header>) {
+    // SAFETY: the caller is a handle, so the slot has not been given back.
+    unsafe { header.as_ref() }.state.abort();
+    wake(header);
 }
 
 /// As `Waker::clone`, in our own waits, which are known to those who ask what a task waits for.
@@ -152,7 +197,7 @@ pub(crate) fn go_on(woken: Woken) {
 /// Does cloning and dropping this waker run no foreign code?
 #[inline(always)]
 pub(crate) fn is_ours(waker: &Waker) -> bool {
-    std::ptr::eq(waker.vtable(), &VTABLE)
+    ptr::eq(waker.vtable(), &VTABLE)
 }
 
 fn clone(data: *const ()) -> RawWaker {
@@ -176,3 +221,45 @@ fn wake_foreign(data: *const ()) {
 }
 
 fn drop_raw(_: *const ()) {}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::future::poll_fn;
+    use std::sync::mpsc;
+    use std::task::Poll;
+
+    use super::*;
+    use crate::Runtime;
+    use crate::primitive::thread;
+
+    fn header(waker: &Waker) -> NonNull<Header> {
+        NonNull::new(waker.data().cast_mut().cast()).unwrap()
+    }
+
+    #[test]
+    fn a_task_runs_on_its_own_runtime_though_the_one_before_in_its_slot_was_anothers() {
+        let [other, own] = [(); 2].map(|()| Runtime::builder().workers(1).build().unwrap());
+        let (tell, told) = mpsc::channel();
+        let task = own.spawn(poll_fn(move |cx| {
+            let polled = (thread::current().id(), cx.waker().clone());
+            tell.send(polled).unwrap();
+            Poll::<()>::Pending
+        }));
+        let abort = task.abort_handle();
+        let (at, waker) = told.recv().unwrap();
+        while !abort.is_idle() {
+            thread::yield_now();
+        }
+        let stale = other.spawn(poll_fn(move |cx| {
+            // What a waker reads of the slot whose tenant was one of that runtime.
+            // SAFETY: this task's own slot.
+            let seen = unsafe { header(cx.waker()).as_ref() }
+                .shared
+                .load(Ordering::Relaxed);
+            wake_one_of(header(&waker), seen);
+            Poll::Ready(())
+        }));
+        other.block_on(stale).unwrap();
+        assert_eq!(told.recv().unwrap().0, at);
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-use crate::both::watchdog;
+use crate::both::{run, seeded, watchdog};
 use crate::process::child;
 use tidings::{Event, Runtime, unbounded};
 
@@ -95,6 +95,29 @@ fn a_runtime_that_is_dropped_waits_for_blocking_work_that_has_begun() {
     begun.recv().unwrap();
     drop(rt);
     assert!(done.load(Ordering::SeqCst));
+}
+
+#[test]
+fn it_is_the_runtime_that_is_asked_which_says_whether_blocking_work_has_a_thread() {
+    let _watchdog = watchdog();
+    let (rt, solo) = (limited(1), seeded(1));
+    let here = || thread::current().id();
+    // By a task under a seam, of a runtime with threads.
+    let handle = rt.handle();
+    let there = solo.block_on(async { handle.spawn_blocking(here).await.unwrap() });
+    assert_ne!(there, here());
+    assert_ne!(there, rt.block_on(rt.spawn(async move { here() })).unwrap());
+    // The other way round, and from outside.
+    let handle = solo.handle();
+    let tasks = run(&rt, async move { handle.spawn_blocking(here) });
+    let outside = solo.spawn_blocking(here);
+    for task in [tasks, outside] {
+        assert_eq!(solo.block_on(task).unwrap(), here());
+    }
+    // One that has not run ends with its runtime.
+    let mut left = solo.spawn_blocking(here);
+    solo.shutdown_timeout(Duration::from_secs(3600));
+    assert!(left.join().wait().unwrap_err().is_cancelled());
 }
 
 /// Where the system starts no thread with a stack as large as the environment says.

@@ -54,6 +54,8 @@ mod signal;
 mod sim;
 mod sinks;
 mod storm;
+#[cfg(unix)]
+mod stream;
 mod streaming;
 mod supervisor;
 mod sync;

@@ -6,10 +6,10 @@ use std::task::Poll;
 
 use proptest::prelude::*;
 
-use crate::both::{pool, run, watchdog};
+use crate::both::{run, watchdog};
 use crate::hands::{pinned, poll};
 use tidings::channel::Permit;
-use tidings::{Receiver, RecvError, Sender, TrySendError, bounded, unbounded};
+use tidings::{Receiver, RecvError, Runtime, Sender, TrySendError, bounded, unbounded};
 
 /// What one may do; how often in a row.
 #[derive(Clone, Copy, Debug)]
@@ -160,7 +160,10 @@ proptest! {
 #[test]
 fn so_does_one_whose_lock_leans_towards_a_worker() {
     let _watchdog = watchdog();
-    run(&pool(1), async {
+    // All is one poll, in which no operation is to be refused.
+    let builder = Runtime::builder().workers(1);
+    let rt = builder.budget(u32::MAX).build().unwrap();
+    run(&rt, async {
         let all = [
             Step::Send(25),
             Step::Reserve,

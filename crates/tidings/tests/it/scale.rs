@@ -1,6 +1,8 @@
 //! What there may be very many of: handles of a channel, members of a group, links to one actor.
 
 use crate::both::{pool, run, watchdog};
+#[cfg(unix)]
+use crate::process::child;
 use tidings::actor::{self, ActorRef, Builder, Group, Mailbox};
 use tidings::{TryRecvError, unbounded};
 
@@ -27,6 +29,31 @@ fn a_channel_has_a_million_handles_of_each_kind() {
     drop((tx, senders));
     assert!(weak[MANY - 1].upgrade().is_none());
     assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+}
+
+/// Handles that are forgotten are not given back: a count that overflows would free memory in use.
+#[cfg(unix)]
+#[test]
+fn a_task_has_sixteen_million_handles_and_one_more_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    const MOST: u32 = 16_760_832;
+    let _watchdog = watchdog();
+    let Some(mut child) = child() else {
+        let rt = pool(1);
+        let task = rt.spawn(std::future::pending::<()>());
+        let abort = task.abort_handle();
+        for _ in 2..MOST {
+            std::mem::forget(abort.clone());
+        }
+        println!("so many");
+        let _one_more = abort.clone();
+        println!("too many");
+        return;
+    };
+    let ended = child.output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stdout);
+    assert!(said.contains("so many") && !said.contains("too many"));
+    assert_eq!(ended.status.signal(), Some(6), "{ended:?}");
 }
 
 /// In a time that grows with their number: with the square of it this is longer than the watchdog's.

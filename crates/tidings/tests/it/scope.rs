@@ -1,11 +1,14 @@
 //! Scopes: children end before the scope does, and fail together.
 
-use crate::both::pool;
+use crate::both::{pool, run, watchdog};
+use crate::hands::{Bomb, pinned, poll_with};
 use crate::help::{poll, rt};
+use crate::panics::BadDrop;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
+use std::task::{Poll, Waker};
 use tidings::{scope, try_scope};
 
 /// Counts those that are alive.
@@ -29,7 +32,7 @@ async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
     std::future::poll_fn(|cx| {
         match std::panic::catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
             Ok(polled) => polled.map(Ok),
-            Err(panic) => std::task::Poll::Ready(Err((*panic.downcast::<&str>().unwrap()).into())),
+            Err(panic) => Poll::Ready(Err((*panic.downcast::<&str>().unwrap()).into())),
         }
     })
     .await
@@ -131,6 +134,54 @@ fn the_first_error_counts_though_another_follows() {
         Ok(())
     }));
     assert_eq!(end, Err(1));
+}
+
+/// The first error of two, whichever it is; the second panics as it is dropped.
+#[test]
+fn a_second_error_that_panics_as_it_is_dropped_does_not_keep_the_scope() {
+    let _watchdog = watchdog();
+    let rt = rt();
+    let both = Arc::new(Barrier::new(2));
+    let fails = move || {
+        let both = Arc::clone(&both);
+        async move {
+            // Neither is aborted before its own end.
+            both.wait();
+            Err::<(), _>(BadDrop)
+        }
+    };
+    let end = run(&rt, async move {
+        try_scope(|s| async move {
+            s.try_spawn(fails());
+            s.try_spawn(fails());
+            std::future::pending().await
+        })
+        .await
+        .map_err(std::mem::forget)
+    });
+    assert_eq!(end, Err::<(), _>(()));
+}
+
+#[test]
+fn a_waker_that_panics_does_not_keep_a_scope_whose_child_fails() {
+    let _watchdog = watchdog();
+    run(&rt(), async {
+        let ((go, wait), (give, given)) = (tidings::oneshot(), tidings::oneshot());
+        let mut end = pinned(try_scope(|s| async move {
+            let child = s.try_spawn(async move {
+                wait.await.unwrap();
+                Err::<(), _>(7)
+            });
+            give.send(child).unwrap();
+            std::future::pending().await
+        }));
+        let bomb = Waker::from(Arc::new(Bomb));
+        assert!(poll_with(end.as_mut(), &bomb).is_pending());
+        go.send(()).unwrap();
+        let child: tidings::JoinHandle<()> = given.await.unwrap();
+        assert!(child.await.unwrap_err().is_panic());
+        assert_eq!(end.await, Err::<(), _>(7));
+    });
 }
 
 #[test]

@@ -146,6 +146,78 @@ fn a_runtime_may_be_dropped_by_its_own_blocking_work() {
     assert_eq!(job.join().wait().unwrap(), 9);
 }
 
+/// That waits for a task which nobody cancels before the worker goes on that drops the runtime.
+#[test]
+fn a_runtime_that_its_own_task_drops_does_not_wait_for_blocking_work() {
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let rt = Arc::new(pool(workers));
+        let mut waiting = rt.spawn(std::future::pending::<()>());
+        let (begins, begun) = mpsc::channel();
+        let work = rt.spawn_blocking(move || {
+            begins.send(()).unwrap();
+            waiting.join().wait().unwrap_err().is_cancelled()
+        });
+        begun.recv().unwrap();
+        let (tx, rx) = oneshot();
+        let inside = Arc::clone(&rt);
+        let task = rt.spawn(async move {
+            rx.await.unwrap();
+            drop(inside);
+        });
+        drop(rt);
+        tx.send(()).unwrap();
+        task.into_result().unwrap();
+        assert!(work.into_result().unwrap());
+    }
+}
+
+#[test]
+fn a_shutdown_with_a_timeout_by_one_of_its_tasks_does_not_wait_for_blocking_work() {
+    // The watchdog is shorter than the timeout.
+    let _watchdog = watchdog();
+    let rt = pool(2);
+    let handle = rt.handle();
+    let mut waiting = handle.spawn(std::future::pending::<()>());
+    let (begins, begun) = mpsc::channel();
+    let work = handle.spawn_blocking(move || {
+        begins.send(()).unwrap();
+        waiting.join().wait().unwrap_err().is_cancelled()
+    });
+    begun.recv().unwrap();
+    let task = handle.spawn(async move { rt.shutdown_timeout(Duration::from_secs(3600)) });
+    task.into_result().unwrap();
+    assert!(work.into_result().unwrap());
+}
+
+#[test]
+fn a_shutdown_with_a_timeout_leaves_a_drop_that_does_not_return() {
+    /// Whose drop waits until it may go on.
+    struct Waits(mpsc::Receiver<()>, mpsc::Sender<()>);
+    impl Drop for Waits {
+        fn drop(&mut self) {
+            self.1.send(()).unwrap();
+            let _ = self.0.recv();
+        }
+    }
+    let _watchdog = watchdog();
+    for workers in [1, 2] {
+        let rt = pool(workers);
+        let (go, wait) = mpsc::channel();
+        let (begins, begun) = mpsc::channel();
+        let waits = Waits(wait, begins);
+        drop(rt.spawn(async move {
+            let _waits = waits;
+            std::future::pending::<()>().await;
+        }));
+        rt.block_on(async { yield_now().await });
+        rt.shutdown_timeout(Duration::from_millis(30));
+        // It returns though the drop has not.
+        begun.recv().unwrap();
+        drop(go);
+    }
+}
+
 #[test]
 fn a_spawn_after_the_shutdown_is_cancelled() {
     let _watchdog = watchdog();
