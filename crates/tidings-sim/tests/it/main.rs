@@ -4,6 +4,7 @@ mod basics;
 mod failing;
 mod gallery;
 mod links;
+mod local;
 mod nodes;
 mod peers;
 mod supervision;

@@ -6,6 +6,7 @@
 //! | `worker.rs` | the loop of a worker: run, share |
 //! | `search.rs` | a worker without work: search, sleep |
 //! | `local.rs` | a worker's private queues |
+//! | `local_tasks.rs` | [`spawn_local`]: tasks that stay on the thread of a `block_on` |
 //! | `inbox.rs` | a worker's public queue |
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `appetite.rs` | how eager a worker without work is for that of others |
@@ -37,6 +38,7 @@ mod foreign;
 mod idle;
 mod inbox;
 mod local;
+mod local_tasks;
 mod long;
 mod pace;
 pub(crate) mod record;
@@ -67,6 +69,8 @@ pub use deadlock::waits;
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
 pub(crate) use inbox::Inbox;
+pub(crate) use local_tasks::LocalTasks;
+pub use local_tasks::spawn_local;
 pub use long::LongPoll;
 pub use record::{Communication, Happened, Party};
 pub use runtime::{Handle, Runtime};
@@ -152,6 +156,9 @@ pub(crate) fn schedule(shared: *const Shared, wake: impl FnOnce(Option<Home<'_>>
 
 #[cold]
 fn schedule_outside(task: Task) {
+    if LocalTasks::owns(task.shared()) {
+        return LocalTasks::wake(task);
+    }
     // SAFETY: the task is alive and we have its run right, so its runtime waits for us before
     // it ends; our own count keeps it from then on.
     let shared = unsafe {
@@ -193,7 +200,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 /// Who runs on this thread.
 pub(crate) fn running() -> Party {
     let worker = current::worker();
-    record::of(worker.map_or(std::ptr::null_mut(), worker::Worker::running))
+    record::of(worker.map_or_else(current::polled, worker::Worker::running))
 }
 
 /// Counts one operation of the running poll. `false`: enough for now, yield.
@@ -205,7 +212,10 @@ pub(crate) fn spend_budget() -> bool {
 /// The budget is spent.
 #[cold]
 fn goes_on() -> bool {
-    current::worker().is_none_or(|worker| worker.goes_on())
+    match current::worker() {
+        Some(worker) => worker.goes_on(),
+        None => current::goes_on(),
+    }
 }
 
 /// As `spend_budget`, where a seam would decide, or others are to go first: `false`, and nothing is spent.
@@ -213,7 +223,7 @@ fn goes_on() -> bool {
 pub(crate) fn spend_quickly() -> bool {
     here::spend() || {
         here::unspend();
-        current::worker().is_none()
+        current::worker().is_none() && current::polled().is_null()
     }
 }
 
@@ -222,7 +232,11 @@ pub(crate) fn spend_quickly() -> bool {
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 #[inline(always)]
 pub(crate) fn spend_polled() -> bool {
-    here::spend() || current::worker().is_none_or(|worker| worker.is_asking())
+    here::spend()
+        || match current::worker() {
+            Some(worker) => worker.is_asking(),
+            None => current::goes_on(),
+        }
 }
 
 /// Which of `n` branches is tried first.
@@ -259,9 +273,11 @@ pub(crate) fn inspect() -> (usize, usize, Vec<LongPoll>) {
     let Some(shared) = current::shared() else {
         return (0, 0, Vec::new());
     };
-    let mut tasks = 0;
-    crate::task::each_alive(&*shared, |_| tasks += 1);
-    (shared.remotes.len(), tasks, shared.long_polls.all())
+    (
+        shared.remotes.len(),
+        shared.count_tasks(),
+        shared.long_polls.all(),
+    )
 }
 
 /// The time, if this thread's runtime has a seam.

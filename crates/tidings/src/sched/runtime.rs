@@ -9,7 +9,6 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::panic::Location;
-use std::pin::pin;
 use std::sync::TryLockError;
 use std::time::Duration;
 
@@ -19,13 +18,14 @@ use super::foreign::Foreign;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
+use super::local_tasks::{self, Sets};
 use super::long::LongPolls;
 use super::rescue::Looks;
 use super::rings::Recorder;
 use super::sockets::Sockets;
 use super::watch::Watch;
 use super::worker::Worker;
-use super::{current, deadlock, solo};
+use super::{current, solo};
 use crate::event::waits::Watching;
 use crate::primitive::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
@@ -52,6 +52,7 @@ pub(crate) struct Shared {
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
     pub(super) foreign: Foreign,
+    pub(super) local_tasks: Sets,
     closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -115,6 +116,7 @@ impl Shared {
                 .recorded
                 .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),
             foreign: std::mem::take(&mut builder.foreign),
+            local_tasks: Sets::default(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
@@ -344,7 +346,8 @@ impl Runtime {
         Builder::default()
     }
 
-    /// Runs a future on the calling thread, which waits; tasks it spawns run on the workers.
+    /// Runs a future on the calling thread, which waits; tasks it spawns run on the workers, or
+    /// [here](crate::spawn_local).
     ///
     /// # Panics
     /// On a worker of a tidings runtime, which must not wait. If the future panics.
@@ -352,10 +355,7 @@ impl Runtime {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();
         let Some(solo) = &self.solo else {
-            if let Some((patience, _)) = self.shared.patience {
-                return deadlock::block_on(&self.shared, patience, future);
-            }
-            return current::enter(&self.shared, || super::block_on(future));
+            return local_tasks::block_on(&self.shared, future);
         };
         let worker = match solo.try_lock() {
             Ok(worker) => worker,
@@ -367,7 +367,6 @@ impl Runtime {
         };
         let parker = Arc::new(Parker::current());
         *lock(&self.shared.solo) = Some(Arc::clone(&parker));
-        let future = pin!(future);
         solo::block_on(&worker, &self.shared, &parker, future)
     }
 
@@ -434,9 +433,10 @@ impl Runtime {
 
     fn shut_down(&mut self) {
         self.shared.close();
+        let mut stay = false;
         if let Some(solo) = self.solo.take() {
             let worker = solo.into_inner().unwrap_or_else(|e| e.into_inner());
-            current::become_worker(&worker, || self.shared.end());
+            stay = worker.end();
             self.shared.running.store(0, Ordering::Release);
         }
         let here = thread::current().id();
@@ -447,6 +447,7 @@ impl Runtime {
             }
         }
         self.shared.blocking.shut_down(self.patience);
+        local_tasks::panic_if_they_stay(stay);
     }
 }
 
@@ -471,7 +472,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
