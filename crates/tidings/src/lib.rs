@@ -20,7 +20,7 @@
 //!
 //! | start here | for |
 //! |---|---|
-//! | [`Runtime`], [`spawn`], [`JoinHandle`] | running tasks |
+//! | [`Runtime`], [`spawn`], [`spawn_local`], [`JoinHandle`] | running tasks |
 //! | [`channel()`], [`bounded`], [`unbounded`], [`oneshot()`] | sending values |
 //! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
 //! | [`actor`](mod@actor), [`interface`] | state behind a mailbox, reached by a typed reference |
@@ -63,7 +63,7 @@ pub use channel::{
 };
 pub use event::{Either, Event, always, choose, guard, never, with_nack};
 pub use inspect::{Activity, ActorView, Inspection, inspect};
-pub use sched::{Handle, Runtime, spawn, spawn_blocking};
+pub use sched::{Handle, Runtime, spawn, spawn_blocking, spawn_local};
 pub use scope::{Scope, scope, try_scope};
 #[cfg(not(any(loom, shuttle)))]
 pub use signal::ctrl_c;

@@ -159,7 +159,10 @@ mod tests {
         let page = "# Semantics\n\
                     **S-01** Holds: `tests/a.rs::it_holds`,\n`tests/a.rs::tests::it_holds_too`.\n\
                     **S-02** Broken: `tests/a.rs::it_hold`, `tests/b.rs::x`.\n\n\
-                    **S-02** Nothing, see `Sender`.\n";
+                    **S-02** Nothing, see `Sender`.\n\n\
+                    **S-99** Holds: `tests/a.rs::it_holds`.\n\n\
+                    **S-100** Holds: `tests/a.rs::it_holds`.\n\n\
+                    **S-20** Holds: `tests/a.rs::it_holds`.\n";
         let test = "fn it_holds() {}\nfn it_holds_too() {}\n// fn it_hold() {}";
         assert_eq!(
             Tree::problems(promises, &[("SEMANTICS.md", page), ("tests/a.rs", test)]),
@@ -169,6 +172,7 @@ mod tests {
                 "SEMANTICS.md:4: S-02 names `tests/b.rs::x`, but there is no such file",
                 "SEMANTICS.md:6: S-02 does not follow S-02",
                 "SEMANTICS.md:6: S-02 names no test",
+                "SEMANTICS.md:12: S-20 does not follow S-100",
             ]
         );
     }

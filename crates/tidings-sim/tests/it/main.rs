@@ -4,6 +4,7 @@ mod basics;
 mod failing;
 mod gallery;
 mod links;
+mod local;
 mod monitors;
 mod nodes;
 mod peers;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Poller, explore, fork, seen};
 use crate::primitive::atomic::{AtomicUsize, Ordering};
-use crate::primitive::{Parker, UnsafeCell};
+use crate::primitive::{Heard, Parker, UnsafeCell};
 
 /// One parks, the others unpark; what an unparker did is visible once it has been heard.
 fn park(unparkers: usize) {
@@ -47,6 +47,51 @@ fn an_unpark_before_or_after_the_park_ends_it() {
 fn two_unparks_end_a_park() {
     explore("parker/two", &["unparked before", "unparked after"], || {
         park(2)
+    });
+}
+
+/// One waits for two things, for which others unpark and nudge it.
+#[test]
+fn who_is_nudged_and_unparked_hears_of_both() {
+    const OUTCOMES: &[&str] = &["the nudge alone", "the unpark alone", "both at once"];
+    explore("parker/nudge", OUTCOMES, || {
+        let parker = Arc::new(Parker::current());
+        let things: [Arc<AtomicUsize>; 2] = Default::default();
+        let told = things.clone().map(|thing| {
+            let (parker, first) = (parker.clone(), Arc::ptr_eq(&thing, &things[0]));
+            fork(move || {
+                // RELAXED: who hears of it sees it, by the token.
+                thing.store(1, Ordering::Relaxed);
+                if first {
+                    parker.unpark();
+                } else {
+                    parker.nudge();
+                }
+            })
+        });
+        let is_there = |thing: usize| things[thing].load(Ordering::Relaxed) == 1;
+        let mut there = [false; 2];
+        while there != [true; 2] {
+            let before = there;
+            match parker.listen(None) {
+                Heard::Unpark => {
+                    assert!(is_there(0), "it is unparked for it");
+                    there = [true, is_there(1)];
+                }
+                Heard::Nudge => {
+                    assert!(is_there(1), "it is nudged for it");
+                    there[1] = true;
+                }
+                Heard::Nothing => unreachable!("it listens until it hears"),
+            }
+            seen(match (before, there) {
+                ([false, false], [false, true]) => "the nudge alone",
+                ([false, false], [true, false]) => "the unpark alone",
+                ([false, false], _) => "both at once",
+                _ => continue,
+            });
+        }
+        told.into_iter().for_each(|thread| thread.join().unwrap());
     });
 }
 

@@ -36,9 +36,9 @@ pub(crate) use leaning::{Me, Met, Seat};
 pub(crate) use lock::Spin;
 pub(crate) use lock::{ANYBODY, RawLock, SpinGuard, SpinLock};
 pub(crate) use padded::CachePadded;
-pub(crate) use parker::Parker;
 #[cfg(all(test, loom))]
 pub(crate) use parker::Sleeper;
+pub(crate) use parker::{Heard, Parker};
 pub(crate) use section::Section;
 
 #[cfg(not(any(loom, shuttle)))]

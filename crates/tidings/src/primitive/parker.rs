@@ -13,6 +13,18 @@ const QUIET: u8 = 0;
 const TOLD: u8 = 1;
 /// As `QUIET`, and it waits in another place than `park`.
 const AWAY: u8 = 2;
+/// Beside `QUIET` or `TOLD`: it was nudged, and has not heard it.
+const NUDGED: u8 = 4;
+
+/// What has been said to a thread since it last heard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Nothing,
+    /// It is to look at what is beside that for which it is unparked.
+    Nudge,
+    /// Both of it, perhaps.
+    Unpark,
+}
 
 /// Parks the thread that made it; any thread may unpark it.
 ///
@@ -22,6 +34,9 @@ const AWAY: u8 = 2;
 /// A thread that waits for sockets waits in the system's poller. It says so here, and whoever
 /// unparks it is told to wake the poller: the token and the place are one word, so that neither
 /// is seen without the other.
+///
+/// One who waits for two things is unparked for the one and nudged for the other, so that a nudge
+/// does not have it look at the first; after an unpark it looks at both.
 #[derive(Debug)]
 pub(crate) struct Parker {
     token: AtomicU8,
@@ -61,6 +76,41 @@ impl Parker {
             thread::park_timeout(duration);
             self.token.swap(QUIET, Ordering::Acquire);
         }
+    }
+
+    /// As `unpark`, for what is beside that for which others unpark it. It is not `park` that it waits in, but
+    /// [`listen`](Self::listen).
+    pub(crate) fn nudge(&self) {
+        // ORD parker.nudge: release; pairs with hear, also before an unpark, and after one that was not heard yet.
+        if self.token.fetch_or(NUDGED, Ordering::Release) == QUIET {
+            self.sleeper.unpark();
+        }
+    }
+
+    /// Takes the token. Only the thread that made the parker may call it.
+    pub(crate) fn hear(&self) -> Heard {
+        // ORD parker.token: acquire; pairs with unpark, and with nudge.
+        match self.token.swap(QUIET, Ordering::Acquire) {
+            QUIET => Heard::Nothing,
+            NUDGED => Heard::Nudge,
+            _ => Heard::Unpark,
+        }
+    }
+
+    /// As `park`, and a nudge ends it, too; so does the end of `timeout`, or, if one is given, no reason.
+    pub(crate) fn listen(&self, timeout: Option<Duration>) -> Heard {
+        let mut heard = self.hear();
+        while heard == Heard::Nothing {
+            match timeout {
+                None => self.sleeper.park(),
+                Some(timeout) => thread::park_timeout(timeout),
+            }
+            heard = self.hear();
+            if timeout.is_some() {
+                break;
+            }
+        }
+        heard
     }
 
     /// From here to [`come_back`](Self::come_back) the thread waits in another place, where
@@ -158,6 +208,29 @@ mod tests {
         parker.park_timeout(Duration::from_secs(3600));
         assert!(parker.leave());
         assert!(parker.unpark(), "it is away");
+    }
+
+    #[test]
+    fn a_thread_hears_what_was_said_to_it_once() {
+        let parker = Parker::current();
+        assert_eq!(parker.listen(Some(Duration::ZERO)), Heard::Nothing);
+        parker.nudge();
+        parker.nudge();
+        assert_eq!(parker.listen(None), Heard::Nudge);
+        assert_eq!(parker.hear(), Heard::Nothing);
+        for nudged in [false, true] {
+            parker.unpark();
+            if nudged {
+                parker.nudge();
+            }
+            assert_eq!(parker.hear(), Heard::Unpark, "it looks at both");
+            assert_eq!(parker.hear(), Heard::Nothing);
+        }
+        // A nudge that it has not heard does not keep an unpark from it.
+        parker.nudge();
+        parker.unpark();
+        parker.park();
+        assert_eq!(parker.hear(), Heard::Nothing);
     }
 
     #[test]

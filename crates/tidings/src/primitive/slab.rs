@@ -31,8 +31,10 @@ use super::lasting::{Mutex, lock};
 const UNIT: usize = 64;
 /// Classes of small slots: 64, 128, .. 1024 bytes.
 const SMALL: usize = 16;
-/// All classes: above the small ones the powers of two from 2 KiB to 64 MiB.
+/// All classes of a kind: above the small ones the powers of two from 2 KiB to 64 MiB.
 const CLASSES: usize = SMALL + 16;
+/// The classes of all kinds.
+const ALL: usize = (Kind::Channel as usize + 1) * CLASSES;
 /// The largest slot; a larger task panics at its spawn.
 const SLOT_MAX: usize = class_size(CLASSES - 1);
 /// The smallest size whose slots are aligned to their size (up to a page).
@@ -110,11 +112,14 @@ impl Iterator for List {
     }
 }
 
-/// What a slot is for.
+/// What a slot is for, for ever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Type-stable, see I1.
     Task,
+    /// As `Task`, of tasks that stay on their thread: a late wake must not find another kind of task in
+    /// the place of one of these (sched/local_tasks.rs).
+    LocalTask,
     /// Anything goes.
     Channel,
 }
@@ -150,7 +155,7 @@ const fn max(a: usize, b: usize) -> usize {
 }
 
 /// What all threads share, by size class.
-static POOLS: [Mutex<Chunks>; 2 * CLASSES] = [const { Mutex::new(Chunks::new()) }; 2 * CLASSES];
+static POOLS: [Mutex<Chunks>; ALL] = [const { Mutex::new(Chunks::new()) }; ALL];
 
 /// So many free slots of a class, at least one; linked by their addresses.
 fn take(class: usize) -> List {
@@ -185,7 +190,7 @@ fn put(class: usize, slots: impl Iterator<Item = *mut u64>) {
 }
 
 /// One thread's free slots of all classes.
-struct Cache(UnsafeCell<[List; 2 * CLASSES]>);
+struct Cache(UnsafeCell<[List; ALL]>);
 
 impl Drop for Cache {
     fn drop(&mut self) {
@@ -198,7 +203,7 @@ impl Drop for Cache {
 }
 
 thread_local! {
-    static CACHE: Cache = const { Cache(UnsafeCell::new([const { List::new() }; 2 * CLASSES])) };
+    static CACHE: Cache = const { Cache(UnsafeCell::new([const { List::new() }; ALL])) };
 }
 
 const fn class_of(size: usize) -> usize {
@@ -247,7 +252,7 @@ fn alloc_slow(class: Class) -> NonNull<u8> {
 #[inline(always)]
 pub(crate) unsafe fn free(slot: NonNull<u8>, class: Class) {
     // An atomic of shuttle's is larger than word 0: the state word would not outlive its task (I1).
-    if cfg!(shuttle) && class.0 < CLASSES {
+    if cfg!(shuttle) && class.0 < Kind::Channel as usize * CLASSES {
         return;
     }
     let slot = slot.as_ptr().cast::<u64>();
@@ -280,13 +285,14 @@ unsafe fn free_slow(slot: Option<*mut u64>, class: Class) {
     });
 }
 
-/// Calls `visit` with every task's slot whose state word is not 0.
+/// Calls `visit` with every slot of tasks of this kind whose state word is not 0.
 ///
 /// The caller must know by the state word and by what else it reads atomically whether a slot
 /// is its own: others come and go meanwhile.
-pub(crate) fn each_used(mut visit: impl FnMut(NonNull<u8>)) {
-    // Tasks' pools come first.
-    for (pool, &shape) in POOLS[..CLASSES].iter().zip(&SHAPES) {
+pub(crate) fn each_used(kind: Kind, mut visit: impl FnMut(NonNull<u8>)) {
+    debug_assert!(kind != Kind::Channel, "only tasks have a state word");
+    let pools = &POOLS[kind as usize * CLASSES..][..CLASSES];
+    for (pool, &shape) in pools.iter().zip(&SHAPES) {
         let slots = lock(pool).slots(shape);
         for slot in slots {
             // SAFETY: I3 - the chunk is mapped; I1 - word 0 is an atomic state word.
@@ -328,6 +334,17 @@ mod tests {
         let again = alloc(HUNDRED);
         assert_eq!(slot, again, "the cache is last in, first out");
         free_all([again], HUNDRED);
+    }
+
+    #[test]
+    fn a_slot_stays_with_its_kind() {
+        const LOCAL: Class = Class::of::<[u8; 100]>(Kind::LocalTask);
+        let slots: BTreeSet<_> = (0..300).map(|_| alloc(LOCAL)).collect();
+        free_all(slots.iter().copied(), LOCAL);
+        trim();
+        let others: Vec<_> = (0..300).map(|_| alloc(HUNDRED)).collect();
+        assert!(others.iter().all(|slot| !slots.contains(slot)));
+        free_all(others, HUNDRED);
     }
 
     #[test]

@@ -54,7 +54,7 @@ impl Blocking {
             let shared = Arc::clone(shared);
             let name = format!("tidings-blocking-{}", state.threads);
             let started = thread::Builder::new().name(name).spawn(move || {
-                current::enter(&shared, || shared.blocking.run());
+                current::enter(&shared, None, || shared.blocking.run());
             });
             // Without a thread the work waits for one that is there. Without any it can't.
             match started {

@@ -3,17 +3,21 @@
 use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, RandomState};
 use std::ptr;
+use std::rc::Rc;
 
 use super::Shared;
+use super::local_tasks::Mine;
 use super::worker::Worker;
 use crate::primitive::{Arc, Me, drawn, thread_local};
-use crate::task::here;
+use crate::task::{Header, here};
 
 thread_local! {
     /// The worker that runs on this thread, while it does.
     static WORKER: Cell<*const Worker> = const { Cell::new(ptr::null()) };
-    /// The runtimes entered on this thread (`block_on`), the innermost last.
-    static ENTERED: RefCell<Vec<Arc<Shared>>> = const { RefCell::new(Vec::new()) };
+    /// The runtimes entered on this thread, the innermost last; with the local tasks of `block_on`, where it is that.
+    static ENTERED: RefCell<Vec<(Arc<Shared>, Option<Rc<Mine>>)>> = const { RefCell::new(Vec::new()) };
+    /// The local task that is polled on this thread, which is no worker, and its budget.
+    static POLLED: Cell<(*mut Header, u32)> = const { Cell::new((ptr::null_mut(), u32::MAX)) };
     /// The generator of threads that are not workers.
     static RANDOM: Cell<u64> = Cell::new(random_start());
 }
@@ -57,8 +61,9 @@ pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Runs `f` with `shared` as the runtime of this thread.
-pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
+/// Runs `f` with `shared` as the runtime of this thread; `mine`: in its `block_on`, of which a local task may wait
+/// for the end.
+pub(super) fn enter<R>(shared: &Arc<Shared>, mine: Option<Rc<Mine>>, f: impl FnOnce() -> R) -> R {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -66,10 +71,10 @@ pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
             drop(left);
         }
     }
-    ENTERED.with(|entered| entered.borrow_mut().push(Arc::clone(shared)));
+    ENTERED.with(|entered| entered.borrow_mut().push((Arc::clone(shared), mine)));
     let leave = Leave;
     let entered = shared.foreign.enter();
-    let result = f();
+    let result = poll_local(ptr::null_mut(), u32::MAX, f);
     drop(entered);
     drop(leave);
     result
@@ -77,9 +82,47 @@ pub(super) fn enter<R>(shared: &Arc<Shared>, f: impl FnOnce() -> R) -> R {
 
 /// The runtime of this thread.
 pub(super) fn shared() -> Option<Arc<Shared>> {
-    worker()
-        .map(Worker::shared)
-        .or_else(|| ENTERED.with(|entered| entered.borrow().last().cloned()))
+    worker().map(Worker::shared).or_else(|| {
+        ENTERED.with(|entered| {
+            entered
+                .borrow()
+                .last()
+                .map(|(shared, _)| Arc::clone(shared))
+        })
+    })
+}
+
+/// The innermost `block_on` of this thread, if that is what it is in.
+pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
+    let last = ENTERED.with(|entered| entered.borrow().last().cloned());
+    last.and_then(|(shared, mine)| Some((shared, mine?)))
+}
+
+/// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations.
+pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() -> R) -> R {
+    struct Leave((*mut Header, u32), u32);
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            POLLED.with(|polled| polled.set(self.0));
+            here::refill(self.1);
+        }
+    }
+    let before = POLLED.with(|polled| polled.replace((task, budget)));
+    let _leave = Leave(before, here::refill(budget));
+    poll()
+}
+
+/// The local task that is polled here, or null.
+pub(super) fn polled() -> *mut Header {
+    POLLED.with(Cell::get).0
+}
+
+/// The budget is spent, and this thread is no worker. `false`: a local task runs; others of its poll, of a `join!`
+/// for one, have a budget from here on.
+pub(super) fn goes_on() -> bool {
+    let (task, budget) = POLLED.with(Cell::get);
+    here::refill(budget);
+    task.is_null()
 }
 
 /// Xorshift (Marsaglia 2003): a number below `n`, for a thread that is not a worker.

@@ -3,8 +3,9 @@
 //! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks)), and in
 //! `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
 //! workers pay nothing. A runtime stands still if
-//! 1. all workers sleep, no task is queued, and no worker has taken a turn since the last look;
-//! 2. no timer is set, neither of a worker nor of the future of `block_on`;
+//! 1. all workers sleep, no task is queued, no local task runs, and neither a worker has taken a turn nor a local task
+//!    run since the last look;
+//! 2. no timer is set, neither of a worker, nor of the future of `block_on` or a local task;
 //! 3. no blocking work runs or is queued;
 //! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
 //!    that of `block_on`'s future;
@@ -12,7 +13,7 @@
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::pin;
@@ -20,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::record::Party;
-use super::{Shared, current, record};
+use super::{Shared, local_tasks, record};
 use crate::actor;
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicBool, Ordering};
@@ -33,27 +34,29 @@ const LOOKS: u32 = 4;
 /// So many who wait for what is no event are named.
 const UNKNOWN: usize = 16;
 
-/// As `block_on` of the ordinary scheduler, watching.
+/// As `local_tasks::block_on`, watching.
 pub(super) fn block_on<F: Future>(
     shared: &Arc<Shared>,
     patience: Duration,
     future: F,
 ) -> F::Output {
     let parker = Arc::new(Parker::current());
-    let waker = Waker::from(Arc::clone(&parker));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    current::enter(shared, || {
+    local_tasks::inside(shared, &parker, |mine| {
+        let waker = Waker::from(Arc::clone(&parker));
+        let mut context = Context::from_waker(&waker);
+        let mut future = pin!(future);
         let (mut seen, mut looks) = (None, 0);
         loop {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            parker.park_timeout(patience / LOOKS);
+            if mine.wait(&parker, shared.budget, Some(patience / LOOKS)) {
+                (seen, looks) = (None, 0);
+                continue;
+            }
             // Two of the counts are ours.
-            let still = shared
-                .stillness()
-                .filter(|_| is_stuck(&waker, Arc::strong_count(&parker) - 2));
+            let copies = Arc::strong_count(&parker) - 2 - mine.parkers();
+            let still = shared.stillness().filter(|_| is_stuck(&waker, copies));
             looks = if still.is_some() && still == seen {
                 looks + 1
             } else {
@@ -88,14 +91,16 @@ impl Shared {
             self.remotes.iter().map(turn).sum()
         };
         let before = turns();
+        let polls = self.local_tasks.stillness()?;
         let still = asleep && self.is_empty() && self.blocking.is_quiet() && !self.has_foreign();
-        (still && turns() == before).then_some(before)
+        (still && turns() == before).then_some(before + polls)
     }
 
     /// As `stillness`, under a seam: nothing ran just before.
     pub(super) fn is_still(&self, woken: &AtomicBool, waker: &Waker, copies: usize) -> bool {
         !woken.load(Ordering::Acquire)
             && self.is_empty()
+            && self.local_tasks.stillness().is_some()
             && !self.has_foreign()
             && is_stuck(waker, copies)
     }
@@ -111,11 +116,17 @@ impl Shared {
         })
     }
 
-    /// Has foreign code had the waker of a live task?
+    /// Has foreign code had the waker of a live task? Or the thread of the timers that of a local one: those are no
+    /// worker's.
     pub(super) fn has_foreign(&self) -> bool {
         let mut found = false;
         task::each_alive(self, |task| found |= waits::is_foreign(task.address()));
-        found
+        let mut locals = HashSet::new();
+        self.local_tasks
+            .each_alive(|task| _ = locals.insert(task.address()));
+        found |= locals.iter().any(|&task| waits::is_foreign(task));
+        let timed = |wait: &waits::Wait| wait.of.timed && locals.contains(&wait.waiter);
+        found || !locals.is_empty() && waits::all().iter().any(timed)
     }
 }
 
@@ -175,22 +186,25 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         say(&mut text, "the future of block_on", main);
     }
     let (mut idle, mut unknown) = (0, 0);
-    task::each_alive(shared, |task| {
-        let address = task.address();
-        let who = match names.get(&address) {
-            Some(actor) if actor.awaits => {
-                idle += 1;
-                return;
-            }
-            Some(actor) => actor.name.to_string(),
-            None => format!("the task started at {}", task.location()),
-        };
-        if !say(&mut text, &who, address) {
+    let mut tell = |who: &str, address| {
+        if !say(&mut text, who, address) {
             unknown += 1;
             if unknown <= UNKNOWN {
                 let _ = write!(text, "\n  {who} waits for something that is no event");
             }
         }
+    };
+    task::each_alive(shared, |task| match names.get(&task.address()) {
+        Some(actor) if actor.awaits => idle += 1,
+        Some(actor) => tell(&actor.name.to_string(), task.address()),
+        None => {
+            let who = format!("the task started at {}", task.location());
+            tell(&who, task.address());
+        }
+    });
+    shared.local_tasks.each_alive(|task| {
+        let who = format!("the local task started at {}", task.location());
+        tell(&who, task.address());
     });
     for (n, what) in [
         (idle, "wait for messages, each an actor"),

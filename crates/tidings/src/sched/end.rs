@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Runtime, Shared, current};
+use super::{Runtime, Shared, local_tasks};
 use crate::primitive::atomic::{Ordering, fence};
 use crate::primitive::{relax, thread};
 use crate::task::{self, Task};
@@ -120,9 +120,10 @@ impl Runtime {
             // Blocking work may wait for a task, which ends only when this one lets its worker go on.
             self.patience = Some(Duration::ZERO);
         }
+        let mut stay = false;
         if let Some(solo) = self.solo.take() {
             let worker = solo.into_inner().unwrap_or_else(|e| e.into_inner());
-            current::become_worker(&worker, || self.shared.end());
+            stay = worker.end();
             self.shared.running.store(0, Ordering::Release);
         }
         let here = thread::current().id();
@@ -133,6 +134,7 @@ impl Runtime {
             }
         }
         self.shared.blocking.shut_down(self.patience);
+        local_tasks::panic_if_they_stay(stay);
     }
 }
 

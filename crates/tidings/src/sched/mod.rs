@@ -6,6 +6,7 @@
 //! | `worker.rs` | the loop of a worker: run, share |
 //! | `search.rs` | a worker without work: search, sleep |
 //! | `local.rs` | a worker's private queues |
+//! | `local_tasks.rs` | [`spawn_local`]: tasks that stay on the thread of a `block_on` |
 //! | `inbox.rs` | a worker's public queue |
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `appetite.rs` | how eager a worker without work is for that of others |
@@ -39,6 +40,7 @@ mod foreign;
 mod idle;
 mod inbox;
 mod local;
+mod local_tasks;
 mod long;
 mod pace;
 pub(crate) mod record;
@@ -69,6 +71,8 @@ pub use deadlock::waits;
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
 pub(crate) use inbox::Inbox;
+pub(crate) use local_tasks::LocalTasks;
+pub use local_tasks::spawn_local;
 pub use long::LongPoll;
 pub use record::{Communication, Happened, Party};
 pub use runtime::{Handle, Runtime};
@@ -156,6 +160,9 @@ pub(crate) fn schedule(shared: *const Shared, wake: impl FnOnce(Option<Home<'_>>
 /// Queues a task that was woken with its own runtime, which is not that of this thread's worker.
 #[cold]
 pub(crate) fn schedule_outside(task: Task) {
+    if LocalTasks::owns(task.shared()) {
+        return LocalTasks::wake(task);
+    }
     // SAFETY: the task is alive and we have its run right, so its runtime waits for us before
     // it ends; our own count keeps it from then on.
     let shared = unsafe {
@@ -197,7 +204,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
 /// Who runs on this thread.
 pub(crate) fn running() -> Party {
     let worker = current::worker();
-    record::of(worker.map_or(std::ptr::null_mut(), worker::Worker::running))
+    record::of(worker.map_or_else(current::polled, worker::Worker::running))
 }
 
 /// Counts one operation of the running poll. `false`: enough for now, yield.
@@ -209,7 +216,10 @@ pub(crate) fn spend_budget() -> bool {
 /// The budget is spent.
 #[cold]
 fn goes_on() -> bool {
-    current::worker().is_none_or(|worker| worker.goes_on())
+    match current::worker() {
+        Some(worker) => worker.goes_on(),
+        None => current::goes_on(),
+    }
 }
 
 /// As `spend_budget`, where a seam would decide, or others are to go first: `false`, and nothing is spent.
@@ -217,7 +227,7 @@ fn goes_on() -> bool {
 pub(crate) fn spend_quickly() -> bool {
     here::spend() || {
         here::unspend();
-        current::worker().is_none()
+        current::worker().is_none() && current::polled().is_null()
     }
 }
 
@@ -226,7 +236,11 @@ pub(crate) fn spend_quickly() -> bool {
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 #[inline(always)]
 pub(crate) fn spend_polled() -> bool {
-    here::spend() || current::worker().is_none_or(|worker| worker.goes_on_unasked())
+    here::spend()
+        || match current::worker() {
+            Some(worker) => worker.goes_on_unasked(),
+            None => current::goes_on(),
+        }
 }
 
 /// In which of `n` orders the branches of a choice are tried.
@@ -263,9 +277,11 @@ pub(crate) fn inspect() -> (usize, usize, Vec<LongPoll>) {
     let Some(shared) = current::shared() else {
         return (0, 0, Vec::new());
     };
-    let mut tasks = 0;
-    crate::task::each_alive(&*shared, |_| tasks += 1);
-    (shared.remotes.len(), tasks, shared.long_polls.all())
+    (
+        shared.remotes.len(),
+        shared.count_tasks(),
+        shared.long_polls.all(),
+    )
 }
 
 /// The time, if this thread's runtime has a seam.

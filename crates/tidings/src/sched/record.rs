@@ -261,7 +261,7 @@ fn note(way: Way, value: Name, who: Option<Party>, with: Party) {
             unsafe { recorder.push(worker.index(), turn, note) };
         }
     } else {
-        note_outside(note(NOBODY));
+        note_outside(note(of(current::polled())));
     }
 }
 
@@ -298,11 +298,18 @@ pub(super) fn last_of(shared: &Shared, task: Option<usize>) -> String {
 /// A task of this thread's runtime has panicked.
 #[cold]
 pub(super) fn task_panicked(started: &'static Location<'static>) {
-    let Some(worker) = current::worker().filter(|worker| worker.shared().recorder.is_some()) else {
+    let shared = current::shared().filter(|shared| shared.recorder.is_some());
+    let (
+        Some(shared),
+        Party {
+            id,
+            started: Some(_),
+        },
+    ) = (shared, super::running())
+    else {
         return;
     };
-    let task = Task::polled(worker.running()).map(|(id, _)| id);
-    let last = last_of(&worker.shared(), task);
+    let last = last_of(&shared, Some(id));
     if last.is_empty() {
         return;
     }

@@ -4,7 +4,6 @@ use std::fmt;
 use std::future::Future;
 use std::io;
 use std::panic::Location;
-use std::pin::pin;
 use std::sync::TryLockError;
 use std::time::Duration;
 
@@ -14,13 +13,14 @@ use super::foreign::Foreign;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
+use super::local_tasks::{self, Sets};
 use super::long::LongPolls;
 use super::rescue::Looks;
 use super::rings::Recorder;
 use super::sockets::Sockets;
 use super::watch::Watch;
 use super::worker::Worker;
-use super::{current, deadlock, solo};
+use super::{current, solo};
 use crate::event::waits::Watching;
 use crate::primitive::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering,
@@ -47,6 +47,7 @@ pub(crate) struct Shared {
     pub(super) foreign: Foreign,
     /// There is one worker, under a seam.
     pub(super) has_seam: bool,
+    pub(super) local_tasks: Sets,
     pub(super) closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -113,6 +114,7 @@ impl Shared {
                 .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),
             foreign: std::mem::take(&mut builder.foreign),
             has_seam: builder.seam.is_some(),
+            local_tasks: Sets::default(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             ended: AtomicBool::new(false),
@@ -285,7 +287,8 @@ impl Runtime {
         Builder::default()
     }
 
-    /// Runs a future on the calling thread, which waits; tasks it spawns run on the workers.
+    /// Runs a future on the calling thread, which waits; tasks it spawns run on the workers, or
+    /// [here](crate::spawn_local).
     ///
     /// # Panics
     /// On a worker of a tidings runtime, which must not wait. If the future panics.
@@ -293,10 +296,7 @@ impl Runtime {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();
         let Some(solo) = &self.solo else {
-            if let Some((patience, _)) = self.shared.patience {
-                return deadlock::block_on(&self.shared, patience, future);
-            }
-            return current::enter(&self.shared, || super::block_on(future));
+            return local_tasks::block_on(&self.shared, future);
         };
         let worker = match solo.try_lock() {
             Ok(worker) => worker,
@@ -308,7 +308,6 @@ impl Runtime {
         };
         let parker = Arc::new(Parker::current());
         *lock(&self.shared.solo) = Some(Arc::clone(&parker));
-        let future = pin!(future);
         solo::block_on(&worker, &self.shared, &parker, future)
     }
 
@@ -362,7 +361,7 @@ pub struct Handle {
 }
 
 impl Handle {
-    pub(super) fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 

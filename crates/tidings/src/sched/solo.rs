@@ -6,16 +6,16 @@
 //! by step instead ([`Runtime::step`]).
 
 use std::future::Future;
-use std::pin::Pin;
+use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::local_tasks::Mine;
 use super::seam::Choice;
 use super::worker::Worker;
 use super::{Party, Runtime, Shared, current, deadlock, record};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, MutexGuard, Parker, lock};
-use crate::task;
 use crate::time::{self, Instant};
 
 /// The number of the root future, which no task has.
@@ -36,13 +36,14 @@ impl std::task::Wake for Root {
 
 /// How many tasks could run. What came from outside takes part from here on.
 fn ready(worker: &Worker, shared: &Shared) -> usize {
-    worker.local(|local| {
+    let tasks = worker.local(|local| {
         shared.remotes[0].inbox.take_all(|task| {
             worker.number(&task);
             local.push_yielded(task);
         });
         local.len()
-    })
+    });
+    tasks + worker.locals.as_ref().map_or(0, Mine::ready)
 }
 
 /// For a simulator that drives one or several runtimes: instead of [`block_on`](Self::block_on)
@@ -84,7 +85,7 @@ impl Runtime {
     pub fn ready_numbers(&self, numbers: &mut Vec<u32>) {
         let worker = self.solo();
         ready(&worker, &self.shared);
-        worker.number_tasks(numbers);
+        worker.each_ready(|task| numbers.push(worker.number(task)));
     }
 
     /// Who the `pick`th of those is that are [`ready`](Self::ready), as the
@@ -97,13 +98,11 @@ impl Runtime {
         let worker = self.solo();
         ready(&worker, &self.shared);
         let (mut at, mut found) = (0, None);
-        worker.local(|local| {
-            local.each(|task| {
-                if at == pick {
-                    found = Some(record::of(task.as_ptr()));
-                }
-                at += 1;
-            });
+        worker.each_ready(|task| {
+            if at == pick {
+                found = Some(record::of(task.as_ptr()));
+            }
+            at += 1;
         });
         found
     }
@@ -115,10 +114,7 @@ impl Runtime {
     /// Without a seam. What the task does with a panic of its own is the task's affair.
     pub fn step(&self, pick: usize) -> Option<u32> {
         let worker = self.solo();
-        let task = worker.local(|local| local.pick(pick))?;
-        let number = worker.number(&task);
-        current::become_worker(&worker, || worker.run_numbered(task, number));
-        Some(number)
+        current::become_worker(&worker, || worker.run_picked(pick))
     }
 
     /// Wakes what waited for a time that has come; the time of the earliest timer left.
@@ -144,9 +140,7 @@ impl Runtime {
     /// How many tasks have not ended.
     #[must_use]
     pub fn tasks(&self) -> usize {
-        let mut tasks = 0;
-        task::each_alive(&*self.shared, |_| tasks += 1);
-        tasks
+        self.shared.count_tasks()
     }
 
     /// Who waits for what, a line for each task and wait; known if the runtime
@@ -157,12 +151,21 @@ impl Runtime {
     }
 }
 
-/// Runs `future` and all tasks to the future's end.
+/// Ends the local tasks.
+struct End<'a>(&'a Worker);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.locals.as_ref().map(Mine::end);
+    }
+}
+
+/// Runs `future` and all tasks to the future's end; local ones end then.
 pub(super) fn block_on<F: Future>(
     worker: &Worker,
     shared: &Shared,
     parker: &Arc<Parker>,
-    mut future: Pin<&mut F>,
+    future: F,
 ) -> F::Output {
     let root = Arc::new(Root {
         woken: AtomicBool::new(true),
@@ -173,13 +176,16 @@ pub(super) fn block_on<F: Future>(
     // Since when nothing could run.
     let mut still = None;
     current::become_worker(worker, || {
+        let _end = End(worker);
+        let mut future = pin!(future);
         loop {
             let tasks = ready(worker, shared);
             let root_runs = root.woken.load(Ordering::Acquire);
             let runnable = tasks + usize::from(root_runs);
             if runnable == 0 {
                 let next = worker.refresh_timers();
-                let nothing = worker.local(|local| local.is_empty());
+                let nothing = worker.local(|local| local.is_empty())
+                    && worker.locals.as_ref().is_none_or(Mine::is_empty);
                 if nothing && !root.woken.load(Ordering::Acquire) {
                     let moved = worker.seam_idle(next.map(|next| next.since_start()));
                     if moved == Some(false) {
@@ -215,9 +221,8 @@ pub(super) fn block_on<F: Future>(
                 if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                     return output;
                 }
-            } else if let Some(task) = worker.local(|local| local.pick(pick)) {
-                let number = worker.number(&task);
-                worker.run_numbered(task, number);
+            } else {
+                worker.run_picked(pick);
             }
         }
     })

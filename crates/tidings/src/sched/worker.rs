@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
 use super::local::Local;
+use super::local_tasks::{Mine, Told};
 use super::pace::Pace;
 use super::rescue::Watched;
 use super::seam::{Choice, Seam, Yielded};
@@ -77,9 +78,12 @@ pub(crate) struct Worker {
     /// What its runtime had heard from outside when it had nothing to do.
     pub(super) heard: Cell<u32>,
     pub(super) seam: Option<RefCell<Box<dyn Seam>>>,
+    /// The local tasks, under a seam.
+    pub(super) locals: Option<Mine>,
 }
 
-// SAFETY: `remote` points into `shared`, which the worker keeps and which may be sent.
+// SAFETY: `remote` points into `shared`, which the worker keeps and which may be sent; `locals` looks which thread it
+// is on (local_tasks.rs, rule 2).
 unsafe impl Send for Worker {}
 
 impl Worker {
@@ -121,6 +125,9 @@ impl Worker {
             watched: RefCell::new(vec![Watched::default(); shared.remotes.len()]),
             due: RefCell::default(),
             heard: Cell::new(0),
+            locals: seam
+                .is_some()
+                .then(|| Mine::new(Told::Solo(Arc::clone(shared)))),
             seam: seam.map(RefCell::new),
         }
     }
@@ -377,16 +384,48 @@ impl Worker {
         })
     }
 
-    /// The numbers of all that could run.
-    pub(super) fn number_tasks(&self, numbers: &mut Vec<u32>) {
-        self.local(|local| local.each(|task| numbers.push(self.number(task))));
+    /// Under a seam, all that could run, local tasks last.
+    pub(super) fn each_ready(&self, mut each: impl FnMut(&Task)) {
+        self.local(|local| local.each(&mut each));
+        if let Some(locals) = &self.locals {
+            locals.each(each);
+        }
     }
 
-    /// As [`run_task`](Self::run_task), of a task with a number.
-    pub(super) fn run_numbered(&self, task: Task, number: u32) {
+    /// Runs the `pick`th of those, and gives its number.
+    pub(super) fn run_picked(&self, pick: usize) -> Option<u32> {
+        let (task, others) = self.local(|local| (local.pick(pick), local.len()));
+        let locals = self.locals.as_ref();
+        let local = || locals?.pick(pick.checked_sub(others)?);
+        let (task, stays) = match task {
+            Some(task) => (task, None),
+            None => (local()?, locals),
+        };
+        let number = self.number(&task);
         self.refill_budget();
         self.refill_asked(number);
-        self.run_on(task);
+        match stays {
+            None => self.run_on(task),
+            Some(locals) => {
+                // RELAXED: our own.
+                self.remote()
+                    .running
+                    .store(task.as_ptr(), Ordering::Relaxed);
+                if let Some(again) = task.run(None, true) {
+                    locals.again(again);
+                }
+            }
+        }
+        Some(number)
+    }
+
+    /// Under a seam: the runtime ends. `true`: its local tasks are another thread's, and stay.
+    pub(super) fn end(&self) -> bool {
+        current::become_worker(self, || {
+            let stay = self.locals.as_ref().filter(|locals| !locals.end());
+            self.shared.end();
+            stay.inspect(|locals| locals.leak()).is_some()
+        })
     }
 
     #[inline]

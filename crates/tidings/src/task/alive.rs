@@ -5,12 +5,17 @@ use std::ptr::{self, NonNull};
 
 use super::cell::{Header, Task, location};
 use crate::primitive::atomic::Ordering;
-use crate::primitive::slab;
-use crate::sched::Shared;
+use crate::primitive::slab::{self, Kind};
+use crate::sched::{LocalTasks, Shared};
 
-/// Wakes, as aborted, every live task of `shared`. For a runtime whose workers have stopped.
+/// Visits every live task of `shared`, a runtime or a set of local tasks. They end meanwhile, but for those of a
+/// runtime whose workers have stopped, and of a set of this thread.
 pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Aborting)) {
-    slab::each_used(|slot| {
+    let kind = match LocalTasks::owns(shared) {
+        true => Kind::LocalTask,
+        false => Kind::Task,
+    };
+    slab::each_used(kind, |slot| {
         let header = slot.cast::<Header>();
         // SAFETY: type-stable memory; both fields are atomic in every slot that was ever used.
         let (state, owner) = unsafe {
@@ -42,7 +47,7 @@ impl Aborting {
 
     /// Aborts it. `Some`: the caller got the run right; `None`: somebody else has it.
     pub(crate) fn abort(self) -> Option<Task> {
-        // SAFETY: live tasks of a stopped runtime are completed by the visitor only.
+        // SAFETY: live tasks of a stopped runtime, or of a set of this thread, are completed by the visitor only.
         let header = unsafe { self.0.as_ref() };
         header.state.abort();
         let section = |seat| header.section(seat);

@@ -22,7 +22,8 @@ pub(crate) struct Header {
     pub(super) state: State,
     /// The task that spawned it. Owned by whoever owns the run right.
     parent: UnsafeCell<*mut Self>,
-    /// The runtime. Valid while the task is alive: a runtime ends its tasks before it ends.
+    /// The runtime, or, of a local task, its set ([`LocalTasks::owner`]). Valid while the task is alive: both end
+    /// their tasks before they end.
     pub(super) shared: AtomicPtr<Shared>,
     vtable: UnsafeCell<&'static Vtable>,
     /// Where it was spawned. Atomic, because reports read it in slots that come and go.
@@ -94,8 +95,9 @@ struct Vtable {
     free: unsafe fn(NonNull<Header>),
 }
 
+/// `LOCAL`: the task stays on its thread.
 #[repr(C)]
-pub(super) struct Cell<F: Future> {
+pub(super) struct Cell<F: Future, const LOCAL: bool = false> {
     header: Header,
     stage: UnsafeCell<Stage<F>>,
 }
@@ -105,12 +107,15 @@ pub(super) struct Cell<F: Future> {
 #[repr(transparent)]
 pub(crate) struct Task(pub(super) NonNull<Header>);
 
-// SAFETY: the right to run may move between threads; only `Send` futures are spawned on a
-// runtime with several threads.
+// SAFETY: the right to run may move between threads; what is not `Send` is in local tasks alone, whose
+// right is used on their own thread alone (sched/local_tasks.rs).
 unsafe impl Send for Task {}
 
-impl<F: Future> Cell<F> {
-    const CLASS: slab::Class = slab::Class::of::<Self>(slab::Kind::Task);
+impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
+    const CLASS: slab::Class = slab::Class::of::<Self>(match LOCAL {
+        true => slab::Kind::LocalTask,
+        false => slab::Kind::Task,
+    });
 
     const VTABLE: Vtable = Vtable {
         run: Self::run,
@@ -335,7 +340,7 @@ impl<F: Future> Cell<F> {
     }
 }
 
-impl<F: Future> Cell<F> {
+impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     /// # Safety
     /// The caller owns the stage until it lets go of what this gives.
     #[inline(always)]
@@ -366,7 +371,20 @@ impl Task {
         shared: *const Shared,
         at: &'static Location<'static>,
     ) -> (Self, JoinHandle<F::Output>) {
-        let header = Cell::alloc(future, shared, at);
+        Self::made(Cell::<_, false>::alloc(future, shared, at))
+    }
+
+    /// As `new`, of a task that is run and ended on one thread alone, whatever its future is: `owner` is its set.
+    pub(crate) fn new_local<F: Future>(
+        future: F,
+        owner: *const Shared,
+        at: &'static Location<'static>,
+    ) -> (Self, JoinHandle<F::Output>) {
+        Self::made(Cell::<_, true>::alloc(future, owner, at))
+    }
+
+    #[inline(always)]
+    fn made<T>(header: NonNull<Header>) -> (Self, JoinHandle<T>) {
         if waits::watched() || waits::noted() {
             Self::observe(header);
         }
@@ -458,7 +476,7 @@ impl Task {
         header.state.let_go(home);
     }
 
-    /// The runtime that runs this task.
+    /// The runtime that runs this task, or its set.
     #[inline(always)]
     pub(crate) fn shared(&self) -> *const Shared {
         // SAFETY: the task is alive, so its cell is valid.

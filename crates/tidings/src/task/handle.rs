@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn a_waker_that_panics_as_it_is_dropped_harms_nobody_when_its_handle_goes_as_the_task_ends() {
-        let header = Cell::alloc(std::future::ready(()), ptr::null(), Location::caller());
+        let header = Cell::<_>::alloc(std::future::ready(()), ptr::null(), Location::caller());
         let mut handle = JoinHandle::<()>::new(header);
         let there = Arc::new(());
         {

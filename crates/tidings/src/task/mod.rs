@@ -38,7 +38,7 @@ mod state;
 mod waker;
 mod yield_now;
 
-pub(crate) use alive::each_alive;
+pub(crate) use alive::{Aborting, each_alive};
 pub(crate) use cell::{Header, Task};
 pub(crate) use child::text_of;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};

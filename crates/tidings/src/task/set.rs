@@ -150,18 +150,48 @@ impl<T> JoinSet<T> {
         F: Future<Output = T> + Send + 'static,
         T: Send + 'static,
     {
+        let child = self.child(future);
+        let abort = crate::spawn(child).abort_handle();
+        self.aborts.insert(self.next, abort.clone());
+        abort
+    }
+
+    /// As [`spawn`](Self::spawn), a task that stays on this thread: [`spawn_local`](crate::spawn_local).
+    ///
+    /// # Panics
+    /// Where that does.
+    ///
+    /// ```
+    /// use std::rc::Rc;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// set.spawn_local(async { Rc::new(1) });
+    /// assert_eq!(*set.join_next().await.unwrap().unwrap(), 1);
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn spawn_local<F>(&mut self, future: F) -> AbortHandle
+    where
+        F: Future<Output = T> + 'static,
+        T: 'static,
+    {
+        let child = self.child(future);
+        let abort = crate::spawn_local(child).abort_handle();
+        self.aborts.insert(self.next, abort.clone());
+        abort
+    }
+
+    /// The future of a task of the set, by the next key.
+    fn child<F: Future<Output = T>>(&mut self, future: F) -> Child<F, Member<T>> {
         self.next += 1;
-        let key = self.next;
         // Counted first: if spawning panics, the member is dropped and counts down again.
         self.shared.locked(|state| state.running += 1);
         let member = Member {
             shared: Arc::clone(&self.shared),
-            key,
+            key: self.next,
             told: false,
         };
-        let abort = crate::spawn(Child::new(Some(future), member)).abort_handle();
-        self.aborts.insert(key, abort.clone());
-        abort
+        Child::new(Some(future), member)
     }
 
     /// The end of the next task to end: an event. `None` if the set is empty.

@@ -1,6 +1,8 @@
 //! Deadlocks are reported, with names and lines, and what is none is not.
 
+use std::future::IntoFuture as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -407,6 +409,94 @@ fn a_task_in_the_place_of_one_that_foreign_code_knew_is_looked_at_anew() {
     for report in found {
         says(&report, &["Recv<u8> of 0x", "Recv<u16> of 0x"]);
     }
+}
+
+#[test]
+fn a_local_task_that_waits_is_in_a_report_and_so_is_what_it_has() {
+    let found = reports(|| async {
+        let mutex = Rc::new(Mutex::new(1));
+        let theirs = Rc::clone(&mutex);
+        let (lent, lends) = oneshot();
+        let (_tx, rx) = unbounded::<u8>();
+        let holder = tidings::spawn_local(async move {
+            let _has = theirs.lock().await;
+            lent.send(()).unwrap();
+            let _ = rx.recv().await;
+        });
+        lends.await.unwrap();
+        let waits = tidings::spawn_local(async move { drop(mutex.lock().await) });
+        let task = tidings::spawn_local(async { std::future::pending::<()>().await });
+        waits.await.unwrap();
+        drop((holder, task));
+    });
+    for report in found {
+        let local = "\n  the local task started at crates/tidings/tests/it/deadlock.rs:";
+        assert_eq!(report.matches(local).count(), 3, "{report}");
+        let words = [
+            "the future of block_on waits for the end of the task started at",
+            "waits for Recv<u8> of 0x",
+            "waits for something that is no event",
+            ", which the task started at crates/tidings/tests/it/deadlock.rs:",
+        ];
+        says(&report, &words);
+    }
+}
+
+#[test]
+fn a_local_task_that_can_go_on_is_no_deadlock() {
+    // One that waits for the time, or for foreign code, on which the future of `block_on` waits.
+    goes_on(|| async {
+        let late = tidings::spawn_local(after(3 * PATIENCE).map(|()| Rc::new(7)).into_future());
+        *late.await.unwrap()
+    });
+    goes_on(|| async {
+        let (tx, rx) = futures::channel::oneshot::channel();
+        std::thread::spawn(move || {
+            std::thread::sleep(3 * PATIENCE);
+            tx.send(7).unwrap();
+        });
+        tidings::spawn_local(rx).await.unwrap().unwrap()
+    });
+    // One that is busy, here or in the `block_on` of another thread.
+    for yields in [true, false] {
+        let busy = move || async move {
+            let start = std::time::Instant::now();
+            while start.elapsed() < 3 * PATIENCE {
+                if yields {
+                    yield_now().await;
+                }
+            }
+            7
+        };
+        goes_on(|| async move { tidings::spawn_local(busy()).await.unwrap() });
+        let runtime = Runtime::builder().workers(2).watch_deadlocks(PATIENCE);
+        let (runtime, (tx, rx)) = (runtime.build().unwrap(), oneshot());
+        let handle = runtime.handle();
+        std::thread::spawn(move || {
+            let local = async { tidings::spawn_local(busy()).await.unwrap() };
+            let _ = tx.send(handle.block_on(local));
+        });
+        assert_eq!(runtime.block_on(rx.into_future()), Ok(7));
+    }
+}
+
+#[test]
+fn a_future_of_block_on_that_a_thread_wakes_again_and_again_is_not_stuck() {
+    goes_on(|| async {
+        let ((tx, rx), (heard, hears)) = (unbounded(), std::sync::mpsc::channel());
+        let thread = std::thread::spawn(move || {
+            for n in 0..100 {
+                tx.try_send(n).unwrap();
+                hears.recv().unwrap();
+            }
+        });
+        for n in 0..100 {
+            assert_eq!(rx.recv().await, Ok(n));
+            heard.send(()).unwrap();
+        }
+        thread.join().unwrap();
+        7
+    });
 }
 
 #[test]

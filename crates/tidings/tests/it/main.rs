@@ -32,6 +32,8 @@ mod letter;
 mod lifecycle;
 mod link;
 mod local;
+mod local_ends;
+mod local_tasks;
 mod many;
 mod methods;
 mod names;

@@ -205,6 +205,41 @@ fn a_panic_of_a_task_prints_its_last_communications() {
 }
 
 #[test]
+fn a_local_task_is_recorded_as_who_it_is_and_its_panic_prints_its_last_communications() {
+    let Some(mut child) = child() else {
+        let runtime = Runtime::builder().workers(1).flight_recorder(100);
+        let runtime = runtime.build().unwrap();
+        let line = line!() + 3;
+        runtime.block_on(async {
+            let (tx, rx) = bounded::<u16>(4);
+            let task = tidings::spawn_local(async move {
+                tx.send(7).await.unwrap();
+                panic!("unlucky");
+            });
+            let ended: Result<(), _> = task.await;
+            assert!(ended.is_err_and(|error| error.is_panic()));
+            rx.recv().await.unwrap();
+        });
+        let record = runtime.flight_record();
+        let who = |one: &Communication| one.who.started.map(std::panic::Location::line);
+        let with = record[0].with.unwrap().started.unwrap().line();
+        let [spawned, sent, received] = &record[..] else {
+            panic!("{record:?}")
+        };
+        assert_eq!((who(spawned), with), (None, line));
+        assert_eq!((who(sent), who(received)), (Some(line), None));
+        return;
+    };
+    let child = child.output().unwrap();
+    let said = String::from_utf8(child.stderr).unwrap();
+    assert!(child.status.success(), "{said}");
+    let (_, told) = said.split_once("the task started at ").expect(&said);
+    for word in ["record.rs:", "panicked\n  the last 2 ", " u16 "] {
+        assert!(told.contains(word), "{word:?} is not in:\n{told}");
+    }
+}
+
+#[test]
 fn a_panic_that_nobody_can_read_of_harms_no_worker() {
     let Some(mut child) = child() else {
         let _watchdog = watchdog();

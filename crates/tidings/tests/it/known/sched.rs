@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::both::{on_all, pool, run, watchdog};
 use crate::hands::{pinned, poll};
+use crate::local_tasks::Drops;
 use tidings::channel::broadcast::{self, broadcast};
 use tidings::channel::watch;
 use tidings::{bounded, channel, yield_now};
@@ -43,6 +44,35 @@ fn tokio_8056_no_blocking_work_is_lost_on_fresh_runtimes() {
             }
         });
     }
+}
+
+/// RUSTSEC-2021-0072 (tokio): an abort drops the future of a local task that waits on the thread that aborts it.
+#[test]
+fn tokio_rustsec_2021_0072_an_aborted_local_task_is_dropped_on_its_own_thread() {
+    let _watchdog = watchdog();
+    let (rt, drops) = (pool(2), Drops::default());
+    for _ in 0..50 {
+        rt.block_on(async {
+            let has = drops.value();
+            let waits = tidings::spawn_local(async move {
+                std::future::pending::<()>().await;
+                drop(has);
+            });
+            yield_now().await;
+            let others = [(); 2].map(|()| {
+                let abort = waits.abort_handle();
+                tidings::spawn_blocking(move || {
+                    abort.abort();
+                    drop(abort);
+                })
+            });
+            assert!(waits.await.unwrap_err().is_cancelled());
+            for other in others {
+                other.await.unwrap();
+            }
+        });
+    }
+    assert_eq!(drops.count(), 50);
 }
 
 /// crossbeam-rs/crossbeam#997: a receiver that tries can block for ever beside a sender that
