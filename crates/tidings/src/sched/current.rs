@@ -11,11 +11,14 @@ use super::worker::Worker;
 use crate::primitive::{Arc, Me, drawn, thread_local};
 use crate::task::{Header, here};
 
+/// A runtime that was entered, and the local tasks of that `block_on`.
+type Entered = (Arc<Shared>, Option<Rc<Mine>>);
+
 thread_local! {
     /// The worker that runs on this thread, while it does.
     static WORKER: Cell<*const Worker> = const { Cell::new(ptr::null()) };
     /// The runtimes entered on this thread, the innermost last; with the local tasks of `block_on`, where it is that.
-    static ENTERED: RefCell<Vec<(Arc<Shared>, Option<Rc<Mine>>)>> = const { RefCell::new(Vec::new()) };
+    static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
     /// The local task that is polled on this thread, which is no worker, and its budget.
     static POLLED: Cell<(*mut Header, u32)> = const { Cell::new((ptr::null_mut(), u32::MAX)) };
     /// The generator of threads that are not workers.

@@ -196,7 +196,7 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     };
     task::each_alive(shared, |task| match names.get(&task.address()) {
         Some(actor) if actor.awaits => idle += 1,
-        Some(actor) => tell(&actor.name.to_string(), task.address()),
+        Some(actor) => tell(actor.name.as_ref(), task.address()),
         None => {
             let who = format!("the task started at {}", task.location());
             tell(&who, task.address());

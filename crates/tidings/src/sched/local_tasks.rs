@@ -390,7 +390,9 @@ impl Mine {
 
     /// Nobody can end them: they stay where they are, for ever.
     pub(super) fn leak(&self) {
-        std::mem::forget(self.set.take());
+        if let Some(set) = self.set.take() {
+            let _ = Arc::into_raw(set);
+        }
     }
 }
 
