@@ -109,7 +109,11 @@ fn it_is_the_runtime_that_is_asked_which_says_whether_blocking_work_has_a_thread
     assert_ne!(there, rt.block_on(rt.spawn(async move { here() })).unwrap());
     // The other way round, and from outside.
     let handle = solo.handle();
-    let tasks = run(&rt, async move { handle.spawn_blocking(here) });
+    let (tell, told) = tidings::oneshot();
+    run(&rt, async move {
+        assert!(tell.send(handle.spawn_blocking(here)).is_ok());
+    });
+    let tasks = told.recv_blocking().unwrap();
     let outside = solo.spawn_blocking(here);
     for task in [tasks, outside] {
         assert_eq!(solo.block_on(task).unwrap(), here());

@@ -82,10 +82,10 @@ fn what_is_left_when_block_on_returns_is_dropped_there_before_it_does() {
         fn drop(&mut self) {
             if self.1 > 0 {
                 let drops = Drops(Arc::clone(&self.0.dropped));
-                let heir = Heir(drops.value(), self.1 - 1, Rc::clone(&self.2));
+                let heir = Self(drops.value(), self.1 - 1, Rc::clone(&self.2));
                 let next = spawn_local(async move {
                     let _heir = heir;
-                    pending().await
+                    pending::<()>().await;
                 });
                 self.2.borrow_mut().push(next);
             }
@@ -101,7 +101,7 @@ fn what_is_left_when_block_on_returns_is_dropped_there_before_it_does() {
             let _of_root = of_root;
             let task = spawn_local(async move {
                 let _first = first;
-                pending().await
+                pending::<()>().await;
             });
             mine.borrow_mut().push(task);
             for _ in 0..if polled { 50 } else { 0 } {
@@ -165,9 +165,9 @@ fn a_waker_that_outlives_its_block_on_wakes_nobody_else() {
                 let polls = Rc::clone(&polls);
                 let task = spawn_local(poll_fn(move |cx| {
                     polls.set(polls.get() + 1);
-                    waker
-                        .take()
-                        .map(|tell| tell.send(cx.waker().clone()).unwrap());
+                    if let Some(tell) = waker.take() {
+                        tell.send(cx.waker().clone()).unwrap();
+                    }
                     Poll::<()>::Pending
                 }));
                 let waker: Waker = told.await.unwrap();
@@ -231,8 +231,7 @@ fn under_a_seam_any_task_may_start_a_local_one_and_the_seam_picks() {
                 yield_now().await;
             }
         });
-        let noted = noted.lock().unwrap().clone();
-        noted
+        std::mem::take(&mut *noted.lock().unwrap())
     };
     let orders: Vec<_> = (0..50).map(order).collect();
     assert_eq!(orders, (0..50).map(order).collect::<Vec<_>>());

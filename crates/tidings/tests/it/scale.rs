@@ -43,6 +43,7 @@ fn a_task_has_sixteen_million_handles_and_one_more_ends_the_process() {
         let task = rt.spawn(std::future::pending::<()>());
         let abort = task.abort_handle();
         for _ in 2..MOST {
+            #[expect(clippy::mem_forget, reason = "so many are not to be kept")]
             std::mem::forget(abort.clone());
         }
         println!("so many");
