@@ -8,8 +8,8 @@
 //! | [`oneshot()`] | one value | one, one | never |
 //! | [`broadcast`](broadcast::broadcast()) | the last `n` values | many, every one | never: slow receivers miss values and are told |
 //! | [`watch`](watch::watch()) | the last value | many, every one | never |
-//! | [`IVar`](ivar::IVar) | one value, for ever | one, every one | never |
-//! | [`MVar`](mvar::MVar) | one value or none | many, one of many | while it is full |
+//! | [`IVar`] | one value, for ever | one, every one | never |
+//! | [`MVar`] | one value or none | many, one of many | while it is full |
 //!
 //! The operations that wait are [events](crate::Event): they stand in choices, take time-outs,
 //! and when dropped have had no effect. They work on any executor and on plain threads. Three are
@@ -129,7 +129,7 @@ fn count_dead(n: usize) {
 /// How many values of all channels of the process were dropped because no receiver was left:
 /// sent = received + returned to the sender + dead letters.
 ///
-/// Not those that a [`broadcast`] or a [`watch`] keeps, which are no one receiver's.
+/// Not those that a [`broadcast()`] or a [`watch()`] keeps, which are no one receiver's.
 ///
 /// ```
 /// let before = tidings::channel::dead_letters();

@@ -244,7 +244,7 @@ event!(impl[] After => ());
 
 /// Gives a future a deadline: `Err(`[`Elapsed`]`)` if it is not ready after `duration`.
 ///
-/// For events there is [`Event::timeout`], which loses nothing: this one drops the future, and
+/// For events there is [`Event::timeout`](crate::Event::timeout), which loses nothing: this one drops the future, and
 /// what a dropped future has half done is its own affair.
 ///
 /// # Errors
@@ -269,7 +269,7 @@ pub async fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Result<F::
     .await
 }
 
-/// The deadline of a [`timeout`] passed, or of an [`Event::timeout`], which puts in here what
+/// The deadline of a [`timeout`] passed, or of an [`Event::timeout`](crate::Event::timeout), which puts in here what
 /// the event gives back (the unsent value of a send).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Elapsed<L = ()>(pub L);
