@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"sort"
 	"time"
 )
@@ -39,11 +40,38 @@ func (l limit) Error() string { return l.msg }
 var errTimeout = errors.New("a timeout of 100 ms fired")
 var errWords = errors.New("the words of a message differ")
 
+// meter adds up what all goroutines allocate in the timed parts of a sample, if the sample wants to know.
+var meter struct {
+	on           bool
+	bytes, count uint64
+	before       runtime.MemStats
+}
+
+// begin starts the clock of a timed part. Reading the allocator's figures stops the world, so it is done before.
+func begin() time.Time {
+	if meter.on {
+		runtime.ReadMemStats(&meter.before)
+	}
+	return time.Now()
+}
+
+// end gives the time of a timed part.
+func end(start time.Time) time.Duration {
+	elapsed := time.Since(start)
+	if meter.on {
+		var after runtime.MemStats
+		runtime.ReadMemStats(&after)
+		meter.bytes += after.TotalAlloc - meter.before.TotalAlloc
+		meter.count += after.Mallocs - meter.before.Mallocs
+	}
+	return elapsed
+}
+
 // repeat times a scenario that has no part outside the timed region.
 func repeat(scenario func() (counts, error)) sample {
 	return func(inner int64) (time.Duration, counts, error) {
 		var total counts
-		start := time.Now()
+		start := begin()
 		for i := int64(0); i < inner; i++ {
 			c, err := scenario()
 			if err != nil {
@@ -51,7 +79,7 @@ func repeat(scenario func() (counts, error)) sample {
 			}
 			total.add(c)
 		}
-		return time.Since(start), total, nil
+		return end(start), total, nil
 	}
 }
 

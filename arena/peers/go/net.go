@@ -60,7 +60,7 @@ func local(n, m int64) (time.Duration, counts, error) {
 		}
 	}
 	var c counts
-	begin := time.Now()
+	begun := begin()
 	close(start)
 	for i := int64(0); i < 2*n; i++ {
 		r := <-results
@@ -69,7 +69,7 @@ func local(n, m int64) (time.Duration, counts, error) {
 			err = r.err
 		}
 	}
-	return time.Since(begin), c, err
+	return end(begun), c, err
 }
 
 func netCells() map[string]cell {

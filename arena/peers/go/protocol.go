@@ -202,7 +202,10 @@ func (c *prepared) run(args *arguments) (interface{}, error) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
+	meter.on, meter.bytes, meter.count = args.num("alloc") == 1, 0, 0
 	ns, n, err := c.sample(inner)
+	counted := meter.on
+	meter.on = false
 	if err != nil {
 		return nil, err
 	}
@@ -211,8 +214,8 @@ func (c *prepared) run(args *arguments) (interface{}, error) {
 		Arena: 1, T: "sample", ID: args.num("id"), Ns: int64(ns), Inner: inner,
 		Msgs: n.msgs, Units: n.units, Check: n.check, GC: []uint32{after.NumGC - before.NumGC},
 	}
-	if args.num("alloc") == 1 {
-		bytes, count := after.TotalAlloc-before.TotalAlloc, after.Mallocs-before.Mallocs
+	if counted {
+		bytes, count := meter.bytes, meter.count
 		reply.AllocBytes, reply.AllocCount = &bytes, &count
 	}
 	return reply, nil

@@ -209,7 +209,7 @@ func (l *link) once(m int64) (time.Duration, counts, error) {
 	}
 	var c counts
 	var err error
-	begin := time.Now()
+	begun := begin()
 	close(start)
 	for range l.ends {
 		r := <-results
@@ -218,7 +218,7 @@ func (l *link) once(m int64) (time.Duration, counts, error) {
 			err = r.err
 		}
 	}
-	return time.Since(begin), c, err
+	return end(begun), c, err
 }
 
 // sample repeats the scenario; the connections stay.

@@ -30,6 +30,7 @@ type anyReply struct {
 	T, Msg, Addr           string
 	Ready                  int64 `json:"ready_ns"`
 	Ns, Msgs, Units, Check int64
+	AllocCount             int64      `json:"alloc_count"`
 	Hist                   [][2]int64 `json:"hist"`
 	Service                [][2]int64 `json:"hist_service"`
 }
@@ -122,4 +123,21 @@ func TestHistogramBuckets(t *testing.T) {
 	if want := "[[0 2] [63 1] [64 2] [95 1] [96 1] [1856 1]]"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// What is made before the clock starts does not count: a repetition with one request for each pair has hardly more
+// allocations for a request than the average of one with a hundred.
+func TestAllocationsAreThoseOfTheTimedPart(t *testing.T) {
+	peer := startHalf(t)
+	for _, cell := range []string{"net/local", "net/echo-oneproc"} {
+		perRequest := func(m int64) float64 {
+			peer.ask("prep id=1 cell=%s threads=2 seed=1 N=300 M=%d", cell, m)
+			return float64(peer.ask("run id=2 inner=1 alloc=1").AllocCount) / float64(300*m)
+		}
+		one, many := perRequest(1), perRequest(100)
+		if many == 0 && cell == "net/local" || one > many+2 {
+			t.Errorf("%s: %.2f allocations for each of 300 requests, %.2f of 30,000", cell, one, many)
+		}
+	}
+	peer.quit()
 }

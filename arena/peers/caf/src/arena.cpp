@@ -16,10 +16,10 @@ void within(const char* name, int64_t value, int64_t largest) {
 sample repeat(std::function<counts()> scenario) {
   return [scenario](int64_t inner) {
     timed result;
-    auto start = steady::now();
+    stopwatch watch;
     for (int64_t i = 0; i < inner; ++i)
       result.total += scenario();
-    result.time = steady::now() - start;
+    result.time = watch.stop();
     return result;
   };
 }
@@ -38,6 +38,7 @@ sample repeat_part(std::function<timed()> scenario) {
 
 namespace {
 
+std::atomic<bool> asked{false};
 std::atomic<bool> counting{false};
 std::atomic<uint64_t> all_bytes{0};
 std::atomic<uint64_t> all_count{0};
@@ -60,13 +61,28 @@ void* allocate(std::size_t size, std::size_t alignment) {
 void allocations::start() {
   all_bytes = 0;
   all_count = 0;
-  counting = true;
+  asked = true;
 }
 
 void allocations::stop(uint64_t& bytes, uint64_t& count) {
-  counting = false;
+  asked = false;
   bytes = all_bytes;
   count = all_count;
+}
+
+stopwatch::stopwatch() {
+  counting = asked.load();
+  began_ = steady::now();
+}
+
+stopwatch::~stopwatch() {
+  counting = false;
+}
+
+std::chrono::nanoseconds stopwatch::stop() {
+  auto elapsed = steady::now() - began_;
+  counting = false;
+  return elapsed;
 }
 
 } // namespace arena

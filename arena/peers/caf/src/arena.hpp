@@ -57,10 +57,21 @@ sample repeat(std::function<counts()> scenario);
 // Times a scenario that says itself how long its timed part took.
 sample repeat_part(std::function<timed()> scenario);
 
-// How often operator new was called and for how much, by all threads, while counting was on.
+// How often operator new was called and for how much, by all threads, in the timed parts of a sample that is asked for it.
 struct allocations {
   static void start();
   static void stop(uint64_t& bytes, uint64_t& count);
+};
+
+// The clock of a timed part. Allocations are counted from its construction to stop, or until it goes.
+class stopwatch {
+public:
+  stopwatch();
+  ~stopwatch();
+  std::chrono::nanoseconds stop();
+
+private:
+  steady::time_point began_;
 };
 
 cells pingpong_cells();

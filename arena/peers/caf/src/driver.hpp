@@ -56,10 +56,10 @@ sample driven(caf::actor_system& system, const params& p) {
   return [&system, p](int64_t inner) {
     caf::scoped_actor self{system};
     timed result;
-    auto start = steady::now();
+    stopwatch watch;
     system.spawn<Driver>(caf::actor{self}, inner, p);
     self->receive([&](int64_t msgs, int64_t units, int64_t check) { result.total = counts{msgs, units, check}; });
-    result.time = steady::now() - start;
+    result.time = watch.stop();
     return result;
   };
 }

@@ -74,7 +74,7 @@ timed local(caf::actor_system& system, int64_t n, int64_t m) {
     self->receive([](start_atom) {});
   timed result;
   auto right = true;
-  auto begin = steady::now();
+  stopwatch watch;
   for (auto& one : clients)
     self->send(one, start_atom::value);
   for (int64_t i = 0; i < 2 * n; ++i)
@@ -82,7 +82,7 @@ timed local(caf::actor_system& system, int64_t n, int64_t m) {
       result.total += counts{msgs, 1, sum};
       right = right && all_right;
     });
-  result.time = steady::now() - begin;
+  result.time = watch.stop();
   if (!right)
     throw refusal("bug", "an answer is not the request");
   return result;

@@ -3,7 +3,7 @@
 use crate::{on_actix, on_kameo, on_may, on_ractor, on_rayon};
 use std::collections::BTreeMap;
 
-pub use peer_protocol::{Counts, Fault, Outcome, Params};
+pub use peer_protocol::{Counts, Fault, Outcome, Params, Stopwatch};
 
 /// Does so many repetitions, each with its own creation.
 pub type Sample = Box<dyn FnMut(i64) -> Outcome>;

@@ -1,11 +1,10 @@
 //! rayon: skynet as a recursion whose halves may run in parallel. No units, no messages: a floor.
 
-use crate::cells::{Cell, Cells, Counts, Fault, Params, Sample};
+use crate::cells::{Cell, Cells, Counts, Fault, Params, Sample, Stopwatch};
 use crate::sizes;
 use rayon::ThreadPoolBuilder;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use std::hint::black_box;
-use std::time::Instant;
 
 const CHILDREN: i64 = 10;
 
@@ -26,7 +25,7 @@ fn floor(params: Params) -> Result<Sample, Fault> {
         // Inside the pool, so that waking it is not measured.
         pool.install(|| {
             let mut total = Counts::default();
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             for _ in 0..inner {
                 total += Counts {
                     msgs: (10 * size - 1) / 9,
@@ -34,7 +33,7 @@ fn floor(params: Params) -> Result<Sample, Fault> {
                     check: node(0, black_box(size)),
                 };
             }
-            Ok((start.elapsed(), total))
+            Ok((watch.stop(), total))
         })
     }))
 }

@@ -62,3 +62,12 @@ fn may_keeps_its_workers() {
     ]);
     peer.quit();
 }
+
+#[test]
+fn allocations_before_the_clock_starts_are_not_counted() {
+    for system in ["ractor", "actix", "may"] {
+        let mut peer = start(system, 2);
+        peer.counts_allocations_of_requests_only();
+        peer.quit();
+    }
+}

@@ -3,9 +3,8 @@
 use crate::{chain, counter, fan, growth, net, pingpong, quality, skynet, spawn, threads};
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::time::Instant;
 
-pub use peer_protocol::{Counts, Fault, Outcome, Params, within};
+pub use peer_protocol::{Counts, Fault, Outcome, Params, Stopwatch, within};
 
 pub type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
@@ -31,11 +30,11 @@ where
         let scenario = scenario.clone();
         Box::pin(async move {
             let mut total = Counts::default();
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             for _ in 0..inner {
                 total += scenario().await?;
             }
-            Ok((start.elapsed(), total))
+            Ok((watch.stop(), total))
         })
     }))
 }
@@ -44,11 +43,11 @@ where
 pub fn repeat_on_threads(scenario: impl Fn() -> Result<Counts, Fault> + 'static) -> Sample {
     Sample::Thread(Box::new(move |inner| {
         let mut total = Counts::default();
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         for _ in 0..inner {
             total += scenario()?;
         }
-        Ok((start.elapsed(), total))
+        Ok((watch.stop(), total))
     }))
 }
 

@@ -1,9 +1,9 @@
 //! net/local: request and answer without a socket.
 
-use crate::cells::{Cell, Cells, Counts, Fault, Sample, within};
+use crate::cells::{Cell, Cells, Counts, Fault, Sample, Stopwatch, within};
 use crate::flavour::{AsyncUnbounded, Flavour, FlumeUnbounded, KanalUnbounded, TokioUnbounded};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::{Barrier, oneshot};
 
 type Request = (i64, oneshot::Sender<i64>);
@@ -54,13 +54,13 @@ async fn local<F: Flavour>(n: i64, m: i64) -> Result<(Duration, Counts), Fault> 
         })
         .collect();
     gates.0.wait().await;
-    let begin = Instant::now();
+    let watch = Stopwatch::start();
     gates.1.wait().await;
     let mut counts = Counts::default();
     for task in tasks {
         counts += task.await?;
     }
-    Ok((begin.elapsed(), counts))
+    Ok((watch.stop(), counts))
 }
 
 fn of<F: Flavour>() -> Cells {

@@ -44,3 +44,12 @@ fn faults_are_answered() {
     peer.answers(&[(odd, r#""kind":"limit""#)]);
     peer.quit();
 }
+
+#[test]
+fn allocations_before_the_clock_starts_are_not_counted() {
+    for system in ["tokio", "flume"] {
+        let mut peer = start(system);
+        peer.counts_allocations_of_requests_only();
+        peer.quit();
+    }
+}

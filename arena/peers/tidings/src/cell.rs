@@ -3,61 +3,22 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use peer_protocol::alloc;
 use peer_protocol::net::Paced;
-pub(crate) use peer_protocol::{Counts, Fault, Outcome, Params, Role, within};
+pub(crate) use peer_protocol::{Counts, Fault, Outcome, Params, Role, Stopwatch, within};
 use tidings::Runtime;
 
 use crate::{chain, counter, fan, growth, net, pingpong, quality, savina, select, skynet, spawn};
-
-/// The timed part of a sample: reads the clock, and has allocations counted if the sample wants.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Watch {
-    pub(crate) counting: bool,
-}
-
-impl Watch {
-    pub(crate) fn start(self) -> Started {
-        if self.counting {
-            alloc::count(true);
-        }
-        Started {
-            watch: self,
-            at: Instant::now(),
-        }
-    }
-
-    /// Also where a sample has failed half way.
-    pub(crate) fn end(self) {
-        if self.counting {
-            alloc::count(false);
-        }
-    }
-}
-
-pub(crate) struct Started {
-    watch: Watch,
-    at: Instant,
-}
-
-impl Started {
-    pub(crate) fn stop(self) -> Duration {
-        let elapsed = self.at.elapsed();
-        self.watch.end();
-        elapsed
-    }
-}
 
 pub(crate) type Running = Pin<Box<dyn Future<Output = Outcome> + Send>>;
 
 /// Does `inner` repetitions and says how long the timed parts took.
 pub(crate) enum Sample {
     /// In one task of the runtime that `prep` made, so that waking the main thread is not timed.
-    Task(Box<dyn Fn(i64, Watch) -> Running>),
+    Task(Box<dyn Fn(i64) -> Running>),
     /// On the main thread, which is on no runtime.
-    Thread(Box<dyn Fn(i64, Watch) -> Outcome>),
+    Thread(Box<dyn Fn(i64) -> Outcome>),
     /// By clients that are connected.
     Clients(Box<dyn Driver>),
     /// In another process: this one serves there.
@@ -105,15 +66,15 @@ where
     S: Fn() -> F + Send + Sync + Clone + 'static,
     F: Future<Output = Result<Counts, Fault>> + Send,
 {
-    Sample::Task(Box::new(move |inner, watch| {
+    Sample::Task(Box::new(move |inner| {
         let scenario = scenario.clone();
         Box::pin(async move {
             let mut total = Counts::default();
-            let started = watch.start();
+            let watch = Stopwatch::start();
             for _ in 0..inner {
                 total += scenario().await?;
             }
-            Ok((started.stop(), total))
+            Ok((watch.stop(), total))
         })
     }))
 }
@@ -124,15 +85,15 @@ where
     S: Fn() -> F + Send + Sync + Copy + 'static,
     F: Future<Output = Result<Counts, Fault>> + Send + 'static,
 {
-    Sample::Thread(Box::new(move |inner, watch| {
+    Sample::Thread(Box::new(move |inner| {
         let mut total = Counts::default();
-        let started = watch.start();
+        let watch = Stopwatch::start();
         for _ in 0..inner {
             let runtime = runtime(threads, None)?;
             total += runtime.block_on(runtime.spawn(scenario()))??;
             drop(runtime);
         }
-        Ok((started.stop(), total))
+        Ok((watch.stop(), total))
     }))
 }
 

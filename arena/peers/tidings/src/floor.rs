@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use crate::cell::{Cells, Counts, Fault, Params, Sample, plain, within};
+use crate::cell::{Cells, Counts, Fault, Params, Sample, Stopwatch, plain, within};
 
 /// A read-modify-write of a line that nobody else has.
 fn atomic(n: i64) -> Result<i64, Fault> {
@@ -140,9 +140,9 @@ fn ended() -> Fault {
 fn cell(params: Params, scenario: fn(i64) -> Result<i64, Fault>) -> Result<Sample, Fault> {
     let n = params.n;
     within(&[("n", n, 1_000_000_000)])?;
-    Ok(Sample::Thread(Box::new(move |inner, watch| {
+    Ok(Sample::Thread(Box::new(move |inner| {
         let mut total = Counts::default();
-        let started = watch.start();
+        let watch = Stopwatch::start();
         for _ in 0..inner {
             let did = scenario(n)?;
             total += Counts {
@@ -151,7 +151,7 @@ fn cell(params: Params, scenario: fn(i64) -> Result<i64, Fault>) -> Result<Sampl
                 check: did,
             };
         }
-        Ok((started.stop(), total))
+        Ok((watch.stop(), total))
     })))
 }
 

@@ -3,10 +3,10 @@
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-use peer_protocol::{Fault, Hello, Sampled, Words, alloc, default_threads, within};
+use peer_protocol::{Fault, Hello, Sampled, Words, default_threads, within};
 use tidings::Runtime;
 
-use crate::cell::{self, Cells, Sample, Watch};
+use crate::cell::{self, Cells, Sample};
 use crate::{actors, floor, net};
 
 /// Speaks the arena's peer protocol on standard input and output until `quit` or the end of the
@@ -131,28 +131,18 @@ impl peer_protocol::Peer for Peer {
             return Ok(clients.paced(runtime, rate, secs)?.into());
         }
         let inner = words.inner()?;
-        let watch = Watch {
-            counting: words.number("alloc", 0)? == 1,
-        };
-        let before = alloc::counted();
-        let outcome = match sample {
+        let (outcome, more) = words.counting(|| match sample {
             Sample::Task(start) => {
-                let root = runtime.spawn(start(inner, watch));
+                let root = runtime.spawn(start(inner));
                 runtime
                     .block_on(root)
                     .unwrap_or_else(|panic| Err(panic.into()))
             }
-            Sample::Thread(run) => run(inner, watch),
+            Sample::Thread(run) => run(inner),
             Sample::Clients(clients) => clients.run(runtime, inner),
             Sample::Server(_) => Err(Fault::bug("a server runs nothing")),
-        };
-        watch.end();
+        })?;
         let (time, counts) = outcome?;
-        let more = if watch.counting {
-            alloc::since(before)
-        } else {
-            String::new()
-        };
         Ok(Sampled {
             inner,
             time,

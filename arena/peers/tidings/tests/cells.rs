@@ -289,6 +289,17 @@ fn a_dialogue() {
 }
 
 #[test]
+fn allocations_of_cells_over_tcp_in_one_process_are_counted() {
+    for system in ["tidings", "tidings-link"] {
+        let mut peer = Peer::new(system);
+        let prep = "prep id=1 cell=net/echo-oneproc threads=2 N=7 M=31 seed=1";
+        assert!(peer.answer(prep).contains("\"ready_ns\":"));
+        let sample = peer.answer("run id=2 inner=1 alloc=1");
+        assert!(field(&sample, "alloc_count") > 0, "{system}: {sample}");
+    }
+}
+
+#[test]
 fn the_manifest_lists_the_cells() {
     let manifest = include_str!("../peer.toml");
     let mut listed: Vec<(&str, &str)> = Vec::new();

@@ -301,14 +301,18 @@ impl Bench<'_> {
             || (rounds > self.settings.min_rounds && LOOKS.contains(&rounds))
     }
 
-    /// Stops the cells that are precise enough: looked at only at fixed rounds, never at who leads.
+    /// Stops the cells that are precise enough: looked at only at fixed rounds, never at who leads. A launch is looked at by
+    /// itself: more rounds of it make known no better how launches differ.
     fn stop_rule(&self, tracks: &mut [Track]) {
         for track in tracks.iter_mut().filter(|t| t.active) {
             let values = verdict::values(&track.series);
-            let interval = stats::interval(&values, Level::P95, RESAMPLES_ROUGH);
-            let width = interval.map(|i| stats::half_width(stats::median(&values.concat()), i));
-            track.precise = width.is_some_and(|w| w <= self.settings.target_ci);
-            track.active = !track.precise;
+            let Some(values) = values.last() else {
+                continue;
+            };
+            let interval =
+                stats::interval(std::slice::from_ref(values), Level::P95, RESAMPLES_ROUGH);
+            let width = interval.map(|i| stats::half_width(stats::median(values), i));
+            track.active = width.is_none_or(|w| w > self.settings.target_ci);
         }
         // The reference goes on while anybody does: every round of theirs needs its partner.
         if tracks.iter().any(|t| t.active) {

@@ -24,6 +24,7 @@ struct Reading {
     own: u64,
 }
 
+/// `peer`: all its processes. What one of them took that has ended since is in its parent's, if that waited for it.
 fn read(peer: &[u32]) -> Reading {
     let text = fs::read_to_string("/proc/stat").unwrap_or_default();
     let line = text.lines().next().unwrap_or_default();

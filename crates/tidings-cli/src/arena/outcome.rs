@@ -104,8 +104,13 @@ pub(crate) fn notes(run: &Run, budget: bool) -> Vec<String> {
         .filter(|c| c.ns_per_op.is_some_and(|f| !f.precise))
         .count();
     if budget && wide > 0 {
+        let more = if run.plan.launches == 1 {
+            "more time with --budget 0"
+        } else {
+            "more time with --budget 0, more processes with --launches"
+        };
         notes.push(format!(
-            "{wide} cells did not reach ±{:.0} % (marked ~): more time with --budget 0",
+            "{wide} cells did not reach ±{:.0} % (marked ~): {more}",
             100.0 * run.plan.target_ci
         ));
     }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use super::interrupt::Interrupt;
+use super::proc_tree;
 use super::protocol::{self, Hello, Line, Role, Sample};
 use super::speaker::{self, Speaker};
 use super::state::{Failure, State};
@@ -76,6 +77,8 @@ pub(crate) struct Peer {
     untimed: u32,
     /// The cell prepared, its sizes, and what one repetition of it must count.
     prepared: Option<(CellId, Params, Expected)>,
+    /// Its processes and all below them, as they were when the cell had been prepared.
+    members: Vec<u32>,
 }
 
 impl Peer {
@@ -91,6 +94,7 @@ impl Peer {
             interrupt: interrupt.clone(),
             untimed: 0,
             prepared: None,
+            members: Vec::new(),
         })
     }
 
@@ -108,9 +112,9 @@ impl Peer {
         self.client.pid()
     }
 
-    /// The leaders of its process groups.
-    pub(crate) fn pids(&self) -> Vec<u32> {
-        self.speakers().map(Speaker::pid).collect()
+    /// Its processes: what it started for the cell that is prepared, too (a server, a compiler that works beside it).
+    pub(crate) fn pids(&self) -> &[u32] {
+        &self.members
     }
 
     fn speakers(&self) -> impl Iterator<Item = &Speaker> {
@@ -166,6 +170,8 @@ impl Peer {
             let reason = "its answer to prep of a cell over TCP has no ready_ns";
             return Err(Failure::new(State::Protocol, reason));
         }
+        let trees = self.speakers().map(|s| proc_tree::descendants(s.pid()));
+        self.members = trees.flatten().map(|member| member.pid).collect();
         let once = expected(cell, params);
         self.prepared = Some((cell.clone(), params.clone(), once));
         Ok(done.ready_ns.filter(|_| tcp.is_some()))

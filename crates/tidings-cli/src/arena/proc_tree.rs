@@ -100,7 +100,7 @@ pub(crate) fn reset_peak(root: u32) {
     let _ = fs::write(format!("/proc/{root}/clear_refs"), "5");
 }
 
-/// CPU time of the process and its children that ended, in clock ticks. One file: it is read around every sample.
+/// CPU time of the process and its children that ended, in clock ticks. Those that live are processes of their own.
 pub(crate) fn cpu_ticks(pid: u32) -> u64 {
     stat(pid).map_or(0, |s| s.own + s.children)
 }

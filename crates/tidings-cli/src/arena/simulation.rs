@@ -121,3 +121,55 @@ fn two_runs_of_one_program_are_rarely_told_apart_by_compare() {
     assert!((interval[0] - 1.5).abs() < 1e-9, "{interval:?}");
     assert!(stats::ratio_interval(&b, &[vec![1.0; 5]], Level::P95, 100).is_none());
 }
+
+/// A launch's samples: what the process happens to be (its addresses, its threads' places) moves all of them by `between`,
+/// and each has jitter of its own.
+fn launches(random: &mut Random, count: usize, between: f64, within: f64) -> Vec<Vec<f64>> {
+    let launch = |random: &mut Random| {
+        let level = jitter(random, (between, 0.0));
+        (0..10)
+            .map(|_| level * jitter(random, (within, 0.0)))
+            .collect()
+    };
+    (0..count).map(|_| launch(random)).collect()
+}
+
+#[test]
+fn intervals_cover_the_true_median_when_launches_differ_more_than_samples() {
+    for (count, between, within) in [
+        (3, 0.1, 0.01),
+        (3, 0.02, 0.02),
+        (2, 0.1, 0.01),
+        (5, 0.1, 0.01),
+    ] {
+        let mut random = Random::new(5);
+        let covered = per_mille(500, || {
+            let series = launches(&mut random, count, between, within);
+            let interval = stats::interval(&series, Level::P95, DRAWN);
+            interval.is_some_and(|[low, high]| low <= 1.0 && 1.0 <= high)
+        });
+        assert!(covered >= 930, "{count} launches: {covered} of 1000");
+    }
+}
+
+#[test]
+fn two_runs_of_several_launches_are_rarely_told_apart_when_launches_differ() {
+    let mut random = Random::new(6);
+    let mut draw = || launches(&mut random, 3, 0.05, 0.01);
+    let covers = |[low, high]: [f64; 2]| low <= 1.0 && 1.0 <= high;
+    let compared = per_mille(300, || {
+        let interval = stats::ratio_interval(&draw(), &draw(), Level::P95, DRAWN);
+        interval.is_some_and(covers)
+    });
+    assert!(compared >= 930, "{compared} of 1000 by compare");
+    let paired = per_mille(300, || {
+        let series = |launches: Vec<Vec<f64>>| -> Series {
+            let of = |launch: Vec<f64>| launch.into_iter().map(Some).collect();
+            launches.into_iter().map(of).collect()
+        };
+        let (a, b) = (series(draw()), series(draw()));
+        let ratio = verdict::ratio_drawn("a", &b, &a, false, DRAWN).expect("pairs");
+        ratio.ci95.is_some_and(covers)
+    });
+    assert!(paired >= 930, "{paired} of 1000 within a run");
+}

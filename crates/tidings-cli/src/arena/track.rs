@@ -60,7 +60,6 @@ pub(crate) struct Track {
     pub(crate) first: Option<f64>,
     pub(crate) series: Series,
     pub(crate) steady: bool,
-    pub(crate) precise: bool,
     pub(crate) hello: Option<Hello>,
     pub(crate) startup_ms: Option<f64>,
     pub(crate) alloc: Option<Alloc>,
@@ -106,7 +105,6 @@ impl Track {
             first: None,
             series: Vec::new(),
             steady: true,
-            precise: false,
             hello: None,
             startup_ms: None,
             alloc: None,
@@ -181,14 +179,15 @@ impl Track {
         let echoes = u64::try_from(self.expected.units).unwrap_or(u64::MAX);
         self.wire.visible = counted.is_some_and(|(before, now)| now - before >= echoes);
         for pid in self.peer.iter().flat_map(Peer::pids) {
-            proc_tree::reset_peak(pid);
+            proc_tree::reset_peak(*pid);
         }
     }
 
-    /// Peak memory of the peer's processes since `prepare`, summed.
+    /// Peak memory of the peer's processes since `prepare`, summed; one that has ended since is left out.
     pub(crate) fn peak(&self) -> Option<u64> {
-        let pids = self.peer.as_ref()?.pids();
-        pids.into_iter().map(proc_tree::peak).sum()
+        let pids = self.peer.as_ref()?.pids().iter();
+        let peaks = pids.filter_map(|pid| proc_tree::peak(*pid));
+        peaks.reduce(|sum, peak| sum + peak)
     }
 
     /// Does one thing with the thawed peer and looks at the machine around it.
@@ -199,7 +198,7 @@ impl Track {
     ) -> Option<(T, Surroundings)> {
         let over_tcp = Tcp::of(&group.id).is_some();
         self.with(|peer| {
-            let gate = Gate::open(peer.pids(), over_tcp);
+            let gate = Gate::open(peer.pids().to_vec(), over_tcp);
             let done = act(peer)?;
             Ok((done, gate.close()))
         })

@@ -75,7 +75,7 @@ pub(crate) fn ratio_drawn(
     if all.is_empty() {
         return None;
     }
-    let ci95 = stats::interval(&logs, Level::P95, resamples).map(|i| i.map(f64::exp));
+    let ci95 = stats::interval_of_logs(&logs, Level::P95, resamples).map(|i| i.map(f64::exp));
     let margin = if noisy { 2.0 * MARGIN } else { MARGIN };
     Some(Ratio {
         reference: name.to_owned(),

@@ -114,3 +114,38 @@ fn the_gate_sees_a_neighbour_that_takes_the_machine() {
         assert!(noise["samples"].as_u64() <= Some(12), "{noise}");
     });
 }
+
+#[test]
+fn what_a_child_of_a_peer_takes_is_the_peers() {
+    crate::alone(|| {
+        let stage = Stage::new("employer");
+        stage.peer("alone", "honest", &["pingpong/tell"]).peer(
+            "employer",
+            "employer",
+            &["pingpong/tell"],
+        );
+        let called = stage.call(&[
+            "run",
+            "@alone,employer",
+            "--vs",
+            "alone",
+            "--threads",
+            "2",
+            "--max-rounds",
+            "3",
+            "--size",
+            "pingpong=1000",
+            "--no-alloc",
+            "--json",
+        ]);
+        let run = called.json();
+        // The fakes sleep, the child does not. How much of a core it gets depends on others.
+        let cores = |system| cell(&run, system)["cores_used"].as_f64().expect("figures");
+        assert!(cores("alone") < 0.1, "{}", cores("alone"));
+        assert!(cores("employer") > 0.15, "{}", cores("employer"));
+        // A shell, and the fake.
+        let memory = |system| cell(&run, system)["peak_rss"].as_u64().expect("figures");
+        let child = memory("employer").saturating_sub(memory("alone"));
+        assert!(child > 200_000, "{child} bytes");
+    });
+}

@@ -158,6 +158,13 @@ impl Fake {
                     .expect("sleep exists"),
             );
         }
+        if self.is("employer") {
+            // A child that works for it in samples, until it is killed, at the latest after a minute.
+            let work = "ulimit -t 60; while :; do :; done";
+            let mut command = std::process::Command::new("sh");
+            command.args(["-c", work]);
+            self.children.push(command.spawn().expect("sh exists"));
+        }
         self.cell.clone_from(&pairs["cell"]);
         self.params = pairs;
         self.client = None;

@@ -2,12 +2,11 @@
 //! the client a future on the same arbiter: its answers come in cells of their own.
 
 use super::{Stage, lost, repeat, repeat_timed};
-use crate::cells::{Counts, Fault, Outcome, Params, Sample};
+use crate::cells::{Counts, Fault, Outcome, Params, Sample, Stopwatch};
 use crate::sizes;
 use actix::{Actor, Addr, Context, Handler, Message};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::sync::Barrier;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
@@ -98,10 +97,10 @@ async fn local(stage: Rc<Stage>, n: i64, m: i64) -> Outcome {
         });
     }
     gates.0.wait().await;
-    let begin = Instant::now();
+    let watch = Stopwatch::start();
     gates.1.wait().await;
     let counts = sum(n, ends).await?;
-    Ok((begin.elapsed(), counts))
+    Ok((watch.stop(), counts))
 }
 
 pub(super) fn net(params: Params) -> Result<Sample, Fault> {

@@ -10,12 +10,12 @@ mod savina;
 mod skynet;
 mod spawn;
 
-use crate::cells::{Cell, Cells, Counts, Fault, Outcome, Params, Sample};
+use crate::cells::{Cell, Cells, Counts, Fault, Outcome, Params, Sample, Stopwatch};
 use crate::census;
 use actix::{Arbiter, ArbiterHandle, System, SystemRunner};
 use std::pin::Pin;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The arbiters of a system.
 struct Stage {
@@ -74,11 +74,11 @@ where
     Box::new(move |inner| {
         drive(&system, async {
             let mut total = Counts::default();
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             for _ in 0..inner {
                 total += scenario(Rc::clone(&stage)).await?;
             }
-            Ok((start.elapsed(), total))
+            Ok((watch.stop(), total))
         })
     })
 }
@@ -114,7 +114,7 @@ where
     Ok(Box::new(move |inner| {
         drive(&system, async {
             let mut total = Counts::default();
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             for _ in 0..inner {
                 total += Counts {
                     msgs: nodes,
@@ -122,7 +122,7 @@ where
                     check: tree(Rc::clone(&stage)).await?,
                 };
             }
-            Ok((start.elapsed(), total))
+            Ok((watch.stop(), total))
         })
     }))
 }

@@ -2,12 +2,11 @@
 //! through a fresh channel for one sender and one receiver, the nearest to a one-shot cell.
 
 use super::{go, join, push, repeat, repeat_timed};
-use crate::cells::{Counts, Fault, Outcome, Params, Sample};
+use crate::cells::{Counts, Fault, Outcome, Params, Sample, Stopwatch};
 use crate::sizes;
 use may::sync::mpsc::{Sender, channel};
 use may::sync::{Barrier, spsc};
 use std::sync::Arc;
-use std::time::Instant;
 
 struct Request {
     number: i64,
@@ -82,13 +81,13 @@ fn local(n: i64, m: i64) -> Outcome {
         })
         .collect();
     gates.0.wait();
-    let begin = Instant::now();
+    let watch = Stopwatch::start();
     gates.1.wait();
     let mut counts = Counts::default();
     for client in clients {
         counts += join(client)??;
     }
-    Ok((begin.elapsed(), counts))
+    Ok((watch.stop(), counts))
 }
 
 pub(super) fn net(params: Params) -> Result<Sample, Fault> {

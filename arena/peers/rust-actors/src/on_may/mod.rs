@@ -8,12 +8,12 @@ mod pingpong;
 mod skynet;
 mod spawn;
 
-use crate::cells::{Cell, Cells, Counts, Fault, Outcome, Params, Sample};
+use crate::cells::{Cell, Cells, Counts, Fault, Outcome, Params, Sample, Stopwatch};
 use crate::sizes::within;
 use may::coroutine::{self, JoinHandle};
 use may::sync::mpsc::{Receiver, Sender};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Stacks kept for the next coroutine. The default of 100 has most of them mapped anew.
 const POOL: i64 = 10_000;
@@ -92,11 +92,11 @@ where
     set_up(params)?;
     Ok(sample(move |inner| {
         let mut total = Counts::default();
-        let start = Instant::now();
+        let watch = Stopwatch::start();
         for _ in 0..inner {
             total += scenario()?;
         }
-        Ok((start.elapsed(), total))
+        Ok((watch.stop(), total))
     }))
 }
 

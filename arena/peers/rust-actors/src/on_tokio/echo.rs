@@ -1,10 +1,9 @@
 //! Requests that wait for their answer: `pingpong/call..` and `net/local`. The server is an
 //! actor, the client a task: it needs no mailbox, since its answers come in cells of their own.
 
-use crate::cells::{Counts, Fault, Outcome, Params, Sample};
+use crate::cells::{Counts, Fault, Outcome, Params, Sample, Stopwatch};
 use crate::{on_tokio, sizes};
 use std::sync::Arc;
-use std::time::Instant;
 use tokio::sync::Barrier;
 
 /// An actor that gives every number back.
@@ -76,13 +75,13 @@ async fn local<E: Echo>(n: i64, m: i64) -> Outcome {
         }));
     }
     gates.0.wait().await;
-    let begin = Instant::now();
+    let watch = Stopwatch::start();
     gates.1.wait().await;
     let mut counts = Counts::default();
     for client in clients {
         counts += client.await.map_err(Fault::bug)??;
     }
-    Ok((begin.elapsed(), counts))
+    Ok((watch.stop(), counts))
 }
 
 pub(crate) fn net<E: Echo>(params: Params) -> Result<Sample, Fault> {

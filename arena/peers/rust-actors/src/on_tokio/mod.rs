@@ -5,10 +5,10 @@ mod tally;
 
 pub(crate) use tally::Tally;
 
-use crate::cells::{Counts, Fault, Outcome, Sample};
+use crate::cells::{Counts, Fault, Outcome, Sample, Stopwatch};
 use crate::census;
 use std::pin::Pin;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 pub(crate) fn runtime(threads: i64) -> Result<Runtime, Fault> {
@@ -51,11 +51,11 @@ where
         let scenario = scenario.clone();
         in_task(&runtime, async move {
             let mut total = Counts::default();
-            let start = Instant::now();
+            let watch = Stopwatch::start();
             for _ in 0..inner {
                 total += scenario().await?;
             }
-            Ok((start.elapsed(), total))
+            Ok((watch.stop(), total))
         })
     })
 }

@@ -1,14 +1,18 @@
-//! Allocations, counted only while a sample asks for it.
+//! The timed part of a sample, and allocations, counted only in timed parts of samples that ask for it.
 
 use std::alloc::{GlobalAlloc, Layout};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
-static COUNTING: AtomicBool = AtomicBool::new(false);
+/// A sample that wants its allocations counted is under way.
+static ASKED: AtomicBool = AtomicBool::new(false);
+/// Timed parts that count.
+static COUNTING: AtomicU32 = AtomicU32::new(0);
 static BYTES: AtomicU64 = AtomicU64::new(0);
 static COUNT: AtomicU64 = AtomicU64::new(0);
 
 fn note(size: usize) {
-    if COUNTING.load(Relaxed) {
+    if COUNTING.load(Relaxed) > 0 {
         BYTES.fetch_add(size as u64, Relaxed);
         COUNT.fetch_add(1, Relaxed);
     }
@@ -41,29 +45,91 @@ unsafe impl<A: GlobalAlloc> GlobalAlloc for Counting<A> {
     }
 }
 
-/// Starts or stops the counting.
-pub fn count(on: bool) {
-    COUNTING.store(on, Relaxed);
+/// The clock of a sample, from `start` to `stop` or where it is dropped: what is done meanwhile is timed, and has its
+/// allocations counted if the sample wants that.
+#[derive(Debug)]
+pub struct Stopwatch {
+    counting: bool,
+    at: Instant,
+}
+
+impl Stopwatch {
+    #[must_use]
+    pub fn start() -> Self {
+        let counting = ASKED.load(Relaxed);
+        if counting {
+            COUNTING.fetch_add(1, Relaxed);
+        }
+        Self {
+            counting,
+            at: Instant::now(),
+        }
+    }
+
+    /// How long it took.
+    #[must_use]
+    pub fn stop(self) -> Duration {
+        self.at.elapsed()
+    }
+}
+
+impl Drop for Stopwatch {
+    fn drop(&mut self) {
+        if self.counting {
+            COUNTING.fetch_sub(1, Relaxed);
+        }
+    }
 }
 
 /// Bytes and number of the allocations counted since the process began.
-pub fn counted() -> (u64, u64) {
+fn counted() -> (u64, u64) {
     (BYTES.load(Relaxed), COUNT.load(Relaxed))
 }
 
-/// The fields of a sample that say what was counted since `before`.
-pub fn since(before: (u64, u64)) -> String {
-    let (bytes, count) = counted();
-    let (bytes, count) = (bytes - before.0, count - before.1);
-    format!(",\"alloc_bytes\":{bytes},\"alloc_count\":{count}")
+/// Does something. If allocations are asked for, says how many its timed parts made, as the end of a sample.
+pub(crate) fn during<T>(asked: bool, act: impl FnOnce() -> T) -> (T, String) {
+    if !asked {
+        return (act(), String::new());
+    }
+    let before = counted();
+    ASKED.store(true, Relaxed);
+    let done = act();
+    ASKED.store(false, Relaxed);
+    let after = counted();
+    let (bytes, count) = (after.0 - before.0, after.1 - before.1);
+    let said = format!(",\"alloc_bytes\":{bytes},\"alloc_count\":{count}");
+    (done, said)
 }
 
-/// Does something. If allocations are asked for, says how many it made, as the end of a sample.
-pub(crate) fn during<T>(asked: bool, act: impl FnOnce() -> T) -> (T, String) {
-    let before = counted();
-    count(asked);
-    let done = act();
-    count(false);
-    let said = asked.then(|| since(before));
-    (done, said.unwrap_or_default())
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[global_allocator]
+    static ALLOCATOR: Counting<std::alloc::System> = Counting(std::alloc::System);
+
+    #[test]
+    fn what_is_not_timed_is_not_counted() {
+        let large = || drop(std::hint::black_box(vec![0_u8; 1 << 20]));
+        let sample = || {
+            large();
+            let watch = Stopwatch::start();
+            drop(std::hint::black_box(vec![0_u8; 1 << 10]));
+            let time = watch.stop();
+            large();
+            // A sample that fails half way ends its timed part, too.
+            drop(Stopwatch::start());
+            large();
+            time
+        };
+        // Others in this process may allocate meanwhile, but not so much.
+        let within = |bytes: u64| (1 << 10..1 << 20).contains(&bytes);
+        let before = counted().0;
+        let (_, said) = during(true, sample);
+        let after = counted().0;
+        assert!(within(after - before), "{said}");
+        assert!(said.starts_with(",\"alloc_bytes\":"), "{said}");
+        let (_, said) = during(false, sample);
+        assert_eq!((said.as_str(), counted().0), ("", after));
+    }
 }

@@ -3,14 +3,14 @@
 //!
 //! A peer makes a `Hello`, implements `Peer`, and calls `serve`. `trial` is the other side, for its tests.
 
-pub mod alloc;
+mod alloc;
 mod histogram;
 pub mod net;
 mod serve;
 pub mod trial;
 mod words;
 
-pub use alloc::Counting;
+pub use alloc::{Counting, Stopwatch};
 pub use histogram::Histogram;
 pub use serve::{Hello, Peer, Sampled, answer, argument, serve, speak, system, version};
 pub use words::Words;

@@ -3,6 +3,11 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
+#[expect(clippy::cast_precision_loss, reason = "counts of a test")]
+fn count_of(n: i64) -> f64 {
+    n as f64
+}
+
 /// A peer that runs.
 #[derive(Debug)]
 pub struct Trial {
@@ -91,6 +96,22 @@ impl Trial {
         ] {
             self.answers(&[(&command.replace("CELL", cell), answer)]);
         }
+    }
+
+    /// Requests of net/local allocate, and what a peer makes before their clock starts does not count: a repetition with one
+    /// request for each pair has hardly more than the average of one with a hundred.
+    pub fn counts_allocations_of_requests_only(&mut self) {
+        let mut per_request = |requests: i64| {
+            let prep = format!("prep id=1 cell=net/local threads=2 N=300 M={requests}");
+            self.answers(&[(&prep, "\"t\":\"ok\"")]);
+            let sample = self.ask("run id=2 inner=1 alloc=1");
+            let count = sample.split("\"alloc_count\":").nth(1).expect("counted");
+            let count = count.trim_end_matches(['}', '\n']).parse().expect("last");
+            count_of(count) / count_of(300 * requests)
+        };
+        let (one, many) = (per_request(1), per_request(100));
+        assert!(many > 0.5, "{many} allocations for a request");
+        assert!(one < many + 4.0, "{one} with one request, else {many}");
     }
 
     /// Frees what was prepared.

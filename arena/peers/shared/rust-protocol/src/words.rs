@@ -82,7 +82,8 @@ impl<'a> Words<'a> {
         Ok(inner)
     }
 
-    /// Does something, with allocations counted if the command asks for that; and the fields of the sample that say so.
+    /// Does something, with the allocations of its timed parts counted if the command asks for that; and the fields of the
+    /// sample that say so.
     pub fn counting<T>(&self, act: impl FnOnce() -> T) -> Result<(T, String), Fault> {
         Ok(alloc::during(self.number("alloc", 0)? == 1, act))
     }

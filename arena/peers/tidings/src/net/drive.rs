@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use peer_protocol::net::{End, Latencies, Paced, Transport, due_at, pair, verified};
-use peer_protocol::{Counts, Fault, Outcome, within};
+use peer_protocol::{Counts, Fault, Outcome, Stopwatch, within};
 use tidings::channel::ivar::IVar;
 use tidings::{Runtime, time, unbounded};
 
@@ -57,7 +57,7 @@ impl<E: End> Clients<E> {
         for _ in 0..tasks.len() {
             all_ready.recv().await?;
         }
-        let begin = Instant::now();
+        let watch = Stopwatch::start();
         go.fill(()).expect("filled here only");
         let (mut counts, mut ends) = (Counts::default(), Vec::with_capacity(tasks.len()));
         for task in tasks {
@@ -65,7 +65,7 @@ impl<E: End> Clients<E> {
             counts += one;
             ends.push(end);
         }
-        Ok((begin.elapsed(), counts, ends))
+        Ok((watch.stop(), counts, ends))
     }
 
     /// Requests 0 .. `rate * secs`, request k by client k mod N and due at k / rate.

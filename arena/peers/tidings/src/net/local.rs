@@ -6,7 +6,7 @@ use tidings::channel::ivar::IVar;
 use tidings::channel::oneshot::{self, oneshot};
 use tidings::{Receiver, Sender, unbounded};
 
-use crate::cell::{Cells, Counts, Fault, Sample, Watch, plain, sums_fit, within};
+use crate::cell::{Cells, Counts, Fault, Sample, Stopwatch, plain, sums_fit, within};
 use crate::pingpong::side;
 
 /// The request carries its number and a fresh reply cell.
@@ -45,7 +45,7 @@ async fn ask(server: Sender<Request>, ready: Sender<()>, go: IVar<()>, m: i64) -
 }
 
 /// Makes the pairs, lets each client have one verified echo, and times only the rest.
-async fn local(n: i64, m: i64, watch: Watch) -> Result<(Duration, Counts), Fault> {
+async fn local(n: i64, m: i64) -> Result<(Duration, Counts), Fault> {
     let (ready, all_ready) = unbounded();
     let go = IVar::new();
     let pair = |_| {
@@ -57,13 +57,13 @@ async fn local(n: i64, m: i64, watch: Watch) -> Result<(Duration, Counts), Fault
     for _ in 0..n {
         all_ready.recv().await?;
     }
-    let started = watch.start();
+    let watch = Stopwatch::start();
     go.fill(()).expect("filled here only");
     let mut counts = Counts::default();
     for task in tasks {
         counts += task.await?;
     }
-    Ok((started.stop(), counts))
+    Ok((watch.stop(), counts))
 }
 
 pub(crate) fn cells() -> Cells {
@@ -71,11 +71,11 @@ pub(crate) fn cells() -> Cells {
         let (n, m) = (params.N, params.M);
         within(&[("N", n, 1_000_000), ("M", m, 1 << 31)])?;
         sums_fit(n, m)?;
-        Ok(Sample::Task(Box::new(move |inner, watch| {
+        Ok(Sample::Task(Box::new(move |inner| {
             Box::pin(async move {
                 let (mut time, mut total) = (Duration::ZERO, Counts::default());
                 for _ in 0..inner {
-                    let (elapsed, counts) = local(n, m, watch).await?;
+                    let (elapsed, counts) = local(n, m).await?;
                     time += elapsed;
                     total += counts;
                 }

@@ -28,7 +28,7 @@ fn measurement(data: &Data) -> Markup {
         p { "Around each sample the harness looks at what else used the CPUs. A sample in which others took more than 3 % is noisy and is repeated, twice at most; above "
             (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples the whole run is called noisy and verdicts need twice the margin." }
         p { "A cell stops when the 95 % interval of its median is within ±" (format!("{:.0} %", 100.0 * data.run.plan.target_ci))
-            ", looked at after fixed rounds only, and never because of who leads; or when rounds or budget are used up." }
+            ", looked at after fixed rounds only, in each launch by itself, and never because of who leads; or when rounds or budget are used up." }
     }
 }
 
@@ -38,7 +38,7 @@ fn statistics(data: &Data) -> Markup {
         ul {
             li { strong { "Value" } ": nanoseconds per counted operation. Shown: the median and its 95 % interval; the rate is its reciprocal." }
             li { strong { "Interval" } ": bootstrap of the median with " (stats::RESAMPLES) " resamples and a fixed seed, percentiles widened for few values (Hesterberg). "
-                "With several launches launches are drawn first, then samples. "
+                "With several launches launches are drawn first, then samples, and the interval is at least Student's for the medians of the launches (of their logarithms). "
                 @if data.run.plan.launches < 2 { "This run has one launch: the variance between processes is not seen. " }
                 "With fewer than " (stats::MIN_FOR_INTERVAL) " samples the range is printed instead." }
             li { strong { "Ratio" } ": time of a system over time of the reference in the same round, so that drift cancels; median and bootstrap interval of its logarithm." }
