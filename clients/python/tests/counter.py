@@ -2,9 +2,11 @@
 
 import importlib.util
 import json
+import logging
 import pathlib
 import socket
 import tempfile
+import unittest
 from concurrent.futures import Future
 
 import tidings_client as t
@@ -149,6 +151,15 @@ def close_all():
         link = LINKS.pop()
         link.close()
         link.down()
+
+
+class LinkTest(unittest.TestCase):
+    """A test that makes links, which end with it."""
+
+    def setUp(self):
+        self.addCleanup(close_all)
+        # Handlers that fail are part of the tests.
+        logging.getLogger("tidings_client").setLevel(logging.CRITICAL)
 
 
 def counter(**options):

@@ -1,12 +1,11 @@
 """Actors of this side: whatever their handlers do, they have one end, and it is told."""
 
-import logging
 import sys
 import unittest
 from concurrent.futures import Future
 from functools import partial
 
-from counter import Tally, close_all, g, pair
+from counter import LinkTest, Tally, g, pair
 
 import tidings_client as t
 from tidings_client import errors
@@ -26,12 +25,7 @@ def raises(why):
     return handler
 
 
-class Actors(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(close_all)
-        # Handlers that fail are part of the tests.
-        logging.getLogger("tidings_client").setLevel(logging.CRITICAL)
-
+class Actors(LinkTest):
     def ends(self, get, end):
         """An actor with this handler ends so, here and for a peer."""
         for is_here in (True, False):

@@ -2,10 +2,9 @@
 
 import dataclasses
 import enum
-import logging
 import unittest
 
-from counter import close_all, described, load, pair
+from counter import LinkTest, described, load, pair
 
 import tidings_client as t
 from tidings_client import generate
@@ -72,11 +71,7 @@ class Handler:
         return self.job
 
 
-class Generated(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(close_all)
-        logging.getLogger("tidings_client").setLevel(logging.CRITICAL)
-
+class Generated(LinkTest):
     def test_names_that_python_or_the_module_needs_are_given_others_and_each_is_given_once(self):
         g = load(generate.generate(described(NAMES)), "names")
         self.assertEqual(len(set(g.__all__)), len(g.__all__))

@@ -1,14 +1,13 @@
 """What is given up leaves nothing behind, and one link does not wait for another."""
 
 import gc
-import logging
 import threading
 import unittest
 import weakref
 from functools import partial
 
 import patience
-from counter import Ear, Tally, close_all, counter, g, pair
+from counter import Ear, LinkTest, Tally, close_all, counter, g, pair
 
 import tidings_client as t
 from tidings_client import errors
@@ -26,11 +25,7 @@ def watchers(reference):
     return len(reference._target.ending.watchers)
 
 
-class Leaks(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(close_all)
-        logging.getLogger("tidings_client").setLevel(logging.CRITICAL)
-
+class Leaks(LinkTest):
     def passed_on(self):
         """A node that has a listener of one peer's, and a link to another."""
         tally, here, server, client, there = counter()

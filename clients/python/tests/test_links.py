@@ -2,7 +2,6 @@
 
 import asyncio
 import gc
-import logging
 import socket
 import threading
 import time
@@ -11,7 +10,7 @@ from concurrent.futures import Future
 from functools import partial
 
 import patience
-from counter import Ear, Tally, close_all, counter, g, pair
+from counter import Ear, LinkTest, Tally, counter, g, pair
 
 import tidings_client as t
 from tidings_client import errors
@@ -20,12 +19,7 @@ LONG = 20
 eventually = partial(patience.eventually, LONG)
 
 
-class Links(unittest.TestCase):
-    def setUp(self):
-        self.addCleanup(close_all)
-        # Handlers that fail are part of the tests.
-        logging.getLogger("tidings_client").setLevel(logging.CRITICAL)
-
+class Links(LinkTest):
     def test_an_actor_elsewhere_is_called_by_the_same_reference(self):
         _, here, _, client, there = counter()
         for one in (here, there):

@@ -17,8 +17,7 @@ use crate::event::Sync;
 /// the whole is moved. The place of the wait is allocated once.
 struct Parked<H, F> {
     wait: Pin<Box<Option<F>>>,
-    /// `None`: it was closed.
-    handle: Option<NonNull<H>>,
+    handle: NonNull<H>,
 }
 
 // SAFETY: it owns the handle and the wait.
@@ -30,14 +29,19 @@ impl<H, F: Future> Parked<H, F> {
     fn new(handle: H) -> Self {
         Self {
             wait: Box::pin(None),
-            handle: Some(NonNull::from(Box::leak(Box::new(handle)))),
+            handle: NonNull::from(Box::leak(Box::new(handle))),
         }
     }
 
+    fn handle(&self) -> &H {
+        // SAFETY: ours until the drop.
+        unsafe { self.handle.as_ref() }
+    }
+
     /// A reference for the wait, which is dropped before the handle.
-    fn handle_for_wait<'a>(&self) -> Option<&'a H> {
-        // SAFETY: the wait is the only user, and `close` ends it first.
-        self.handle.map(|handle| unsafe { &*handle.as_ptr() })
+    fn handle_for_wait<'a>(&self) -> &'a H {
+        // SAFETY: the wait is the only user, and `drop` ends it first.
+        unsafe { &*self.handle.as_ptr() }
     }
 
     /// Polls the wait, if there is one, and ends it when it is ready.
@@ -50,27 +54,11 @@ impl<H, F: Future> Parked<H, F> {
     }
 }
 
-impl<H, F> Parked<H, F> {
-    fn handle(&self) -> Option<&H> {
-        // SAFETY: ours until `close`.
-        self.handle
-            .as_ref()
-            .map(|handle| unsafe { handle.as_ref() })
-    }
-
-    /// Gives the handle up.
-    fn close(&mut self) {
-        self.wait.set(None);
-        if let Some(handle) = self.handle.take() {
-            // SAFETY: the wait is gone, so nothing else refers to the handle.
-            drop(unsafe { Box::from_raw(handle.as_ptr()) });
-        }
-    }
-}
-
 impl<H, F> Drop for Parked<H, F> {
     fn drop(&mut self) {
-        self.close();
+        self.wait.set(None);
+        // SAFETY: the wait is gone, so nothing else refers to the handle.
+        drop(unsafe { Box::from_raw(self.handle.as_ptr()) });
     }
 }
 
@@ -91,9 +79,6 @@ pub struct Stream<T: 'static> {
     parked: Parked<Receiver<T>, Sync<Recv<'static, T>>>,
 }
 
-/// Of a stream, which nobody closes.
-const OPEN: &str = "a stream has its receiver to the end";
-
 impl<T> Stream<T> {
     pub(super) fn new(receiver: Receiver<T>) -> Self {
         Self {
@@ -107,7 +92,7 @@ impl<T> Stream<T> {
     /// this handle meanwhile overtakes that.
     #[must_use]
     pub fn receiver(&self) -> &Receiver<T> {
-        self.parked.handle().expect(OPEN)
+        self.parked.handle()
     }
 }
 
@@ -117,8 +102,7 @@ impl<T> futures_core::Stream for Stream<T> {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let parked = &mut self.get_mut().parked;
         if parked.wait.is_none() {
-            let receiver = parked.handle_for_wait().expect(OPEN);
-            let recv = receiver.recv();
+            let recv = parked.handle_for_wait().recv();
             parked.wait.set(Some(recv.into_future()));
         }
         parked.poll(cx).unwrap_or(Poll::Pending).map(Result::ok)
@@ -147,13 +131,14 @@ impl<T> fmt::Debug for Stream<T> {
 /// # });
 /// ```
 pub struct Sink<T: 'static> {
-    parked: Parked<Sender<T>, Sync<SendEvent<'static, T>>>,
+    /// `None`: it is closed.
+    parked: Option<Parked<Sender<T>, Sync<SendEvent<'static, T>>>>,
 }
 
 impl<T> Sink<T> {
     pub(super) fn new(sender: Sender<T>) -> Self {
         Self {
-            parked: Parked::new(sender),
+            parked: Some(Parked::new(sender)),
         }
     }
 
@@ -161,7 +146,7 @@ impl<T> Sink<T> {
     /// the sink holds.
     #[must_use]
     pub fn sender(&self) -> Option<&Sender<T>> {
-        self.parked.handle()
+        self.parked.as_ref().map(Parked::handle)
     }
 }
 
@@ -173,30 +158,28 @@ impl<T> futures_sink::Sink<T> for Sink<T> {
     }
 
     fn start_send(self: Pin<&mut Self>, value: T) -> Result<(), Self::Error> {
-        let parked = &mut self.get_mut().parked;
+        let Some(parked) = &mut self.get_mut().parked else {
+            return Err(SendError(value));
+        };
         assert!(
             parked.wait.is_none(),
             "start_send comes after poll_ready was ready"
         );
-        let Some(sender) = parked.handle_for_wait() else {
-            return Err(SendError(value));
-        };
-        let send = sender.send(value);
+        let send = parked.handle_for_wait().send(value);
         parked.wait.set(Some(send.into_future()));
         Ok(())
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        match self.get_mut().parked.poll(cx) {
-            Some(polled) => polled,
-            None => Poll::Ready(Ok(())),
-        }
+        let parked = self.get_mut().parked.as_mut();
+        let polled = parked.and_then(|parked| parked.poll(cx));
+        polled.unwrap_or(Poll::Ready(Ok(())))
     }
 
     fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         let flushed = self.as_mut().poll_flush(cx);
         if flushed.is_ready() {
-            self.get_mut().parked.close();
+            self.get_mut().parked = None;
         }
         flushed
     }

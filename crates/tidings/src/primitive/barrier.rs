@@ -16,8 +16,8 @@ mod imp {
     static PREPARE: Once = Once::new();
 
     const PRIVATE_EXPEDITED: libc::c_int = 1 << 3;
-    const RETRIES: usize = 100;
     const REGISTER_PRIVATE_EXPEDITED: libc::c_int = 1 << 4;
+    const RETRIES: usize = 100;
 
     fn membarrier(command: libc::c_int) -> bool {
         // SAFETY: membarrier takes three integers and touches no memory of ours.

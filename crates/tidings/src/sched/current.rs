@@ -14,13 +14,32 @@ use crate::task::{Header, here};
 /// A runtime that was entered, and the local tasks of that `block_on`.
 type Entered = (Arc<Shared>, Option<Rc<Mine>>);
 
+/// A poll of a local task, or, with null, of none.
+#[derive(Clone, Copy)]
+struct Polled {
+    task: *mut Header,
+    budget: u32,
+    /// How many operations were refused in it for want of budget.
+    refused: u32,
+}
+
+impl Polled {
+    const fn new(task: *mut Header, budget: u32) -> Self {
+        Self {
+            task,
+            budget,
+            refused: 0,
+        }
+    }
+}
+
 thread_local! {
     /// The worker that runs on this thread, while it does.
     static WORKER: Cell<*const Worker> = const { Cell::new(ptr::null()) };
     /// The runtimes entered on this thread, the innermost last; with the local tasks of `block_on`, where it is that.
     static ENTERED: RefCell<Vec<Entered>> = const { RefCell::new(Vec::new()) };
-    /// The local task that is polled on this thread, which is no worker, and its budget.
-    static POLLED: Cell<(*mut Header, u32)> = const { Cell::new((ptr::null_mut(), u32::MAX)) };
+    /// The local task that is polled on this thread, which is no worker.
+    static POLLED: Cell<Polled> = const { Cell::new(Polled::new(ptr::null_mut(), u32::MAX)) };
     /// The generator of threads that are not workers.
     static RANDOM: Cell<u64> = Cell::new(random_start());
 }
@@ -103,29 +122,35 @@ pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
 
 /// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations.
 pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() -> R) -> R {
-    struct Leave((*mut Header, u32), u32);
+    struct Leave(Polled, u32);
     impl Drop for Leave {
         fn drop(&mut self) {
             POLLED.with(|polled| polled.set(self.0));
             here::refill(self.1);
         }
     }
-    let before = POLLED.with(|polled| polled.replace((task, budget)));
+    let before = POLLED.with(|polled| polled.replace(Polled::new(task, budget)));
     let _leave = Leave(before, here::refill(budget));
     poll()
 }
 
 /// The local task that is polled here, or null.
 pub(super) fn polled() -> *mut Header {
-    POLLED.with(Cell::get).0
+    POLLED.with(Cell::get).task
 }
 
-/// The budget is spent, and this thread is no worker. `false`: a local task runs; others of its poll, of a `join!`
-/// for one, have a budget from here on.
+/// The budget is spent, and this thread is no worker. `false`: a local task runs; others of its poll have what
+/// [`here::beside`] says from here on, as those of a worker's task.
 pub(super) fn goes_on() -> bool {
-    let (task, budget) = POLLED.with(Cell::get);
-    here::refill(budget);
-    task.is_null()
+    let now = POLLED.with(Cell::get);
+    if now.task.is_null() {
+        here::refill(now.budget);
+        return true;
+    }
+    here::refill(here::beside(now.budget, now.refused));
+    let refused = now.refused + 1;
+    POLLED.with(|polled| polled.set(Polled { refused, ..now }));
+    false
 }
 
 /// Xorshift (Marsaglia 2003): a number below `n`, for a thread that is not a worker.

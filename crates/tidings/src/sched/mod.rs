@@ -458,14 +458,19 @@ mod tests {
                 #[cfg(all(feature = "net", unix))]
                 super::spend_polled,
             ] {
-                let counts = runtime.spawn(async move {
+                let task = || async move {
                     let counts = || [(); 9].map(|()| (0..9).take_while(|_| spend()).count());
                     let first = counts();
                     crate::yield_now().await;
                     [first, counts()]
-                });
-                let counts = runtime.block_on(counts).unwrap();
-                assert_eq!(counts, [[5, 2, 1, 1, 1, 1, 0, 0, 0]; 2]);
+                };
+                let counts = [
+                    runtime.block_on(runtime.spawn(task())),
+                    runtime.block_on(async { crate::spawn_local(task()).await }),
+                ];
+                for counts in counts {
+                    assert_eq!(counts.unwrap(), [[5, 2, 1, 1, 1, 1, 0, 0, 0]; 2]);
+                }
             }
         }
     }

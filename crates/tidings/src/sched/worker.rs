@@ -32,17 +32,6 @@ const LOOK_TURNS: u32 = 64;
 /// Turns between looks at stuck neighbours by a worker that is busy itself.
 const WATCH_TURNS: u32 = 1024;
 
-/// How many operations others have in a poll in which one was refused for want of budget, after `times` before it:
-/// half as many each time, and at least one, for each of a few that are always ready. In the end none, for who is
-/// refused may be asked again and again, beside another who is always ready (a loop around a `select!`): a poll
-/// does less than three times its budget.
-fn beside(budget: u32, times: u32) -> u32 {
-    match times < budget {
-        true => (budget >> (times + 1).min(31)).max(1),
-        false => 0,
-    }
-}
-
 /// The part of a worker that only its thread touches. The rest is in [`Shared`].
 pub(crate) struct Worker {
     pub(super) shared: Arc<Shared>,
@@ -205,7 +194,7 @@ impl Worker {
 
     /// As `goes_on`, where a seam that is asked before each operation is not asked, and it goes on.
     ///
-    /// Where there is none, others of the same poll have what [`beside`] says from here on: the second of a `join!`,
+    /// Where there is none, others of the same poll have what [`here::beside`] says from here on: the second of a `join!`,
     /// or the timer of a timeout, which would never begin beside one that is always ready.
     #[cold]
     pub(super) fn goes_on_unasked(&self) -> bool {
@@ -217,7 +206,7 @@ impl Worker {
             let (poll, times) = self.refused.get();
             let times = if poll == self.turn.get() { times } else { 0 };
             self.refused.set((self.turn.get(), times + 1));
-            beside(self.shared.budget, times)
+            here::beside(self.shared.budget, times)
         };
         here::refill(left);
         asking

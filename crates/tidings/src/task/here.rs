@@ -106,6 +106,17 @@ pub(crate) fn refill(budget: u32) -> u32 {
     here(|here| here.budget.replace(budget))
 }
 
+/// How many operations others have in a poll in which one was refused for want of budget, after `times` before it:
+/// half as many each time, and at least one, for each of a few that are always ready. In the end none, for who is
+/// refused may be asked again and again, beside another who is always ready (a loop around a `select!`): a poll
+/// does less than three times its budget.
+pub(crate) fn beside(budget: u32, times: u32) -> u32 {
+    match times < budget {
+        true => (budget >> (times + 1).min(31)).max(1),
+        false => 0,
+    }
+}
+
 /// The number of the actor that is polled on this thread, or 0.
 #[inline(always)]
 pub(crate) fn actor() -> u64 {
