@@ -358,7 +358,7 @@ impl Work {
     }
 
     /// Fetches for the places that are free, when one is.
-    async fn fetch(&self) -> (Result<Vec<Delivery>, EngineError>, Permit<'_>) {
+    async fn fetch(&self) -> (Result<Vec<Delivery>, EngineError>, Permit<&Semaphore>) {
         let places = loop {
             drop(self.places.acquire(1).await);
             let free = self.places.available_permits();

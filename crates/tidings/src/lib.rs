@@ -28,15 +28,19 @@
 //! | [`inspect`](fn@inspect), [`Builder::watch_deadlocks`](sched::Builder::watch_deadlocks) | what lives, who waits for what |
 //! | `net` (Unix, the feature `net`) | sockets, polled by the workers |
 //! | [`task_local!`] | values that belong to a task |
-//! | [`sync`] | locks and signals: mutex, semaphore, notify, barrier |
+//! | [`sync`] | locks and signals: mutex, reader-writer lock, semaphore, notify, once-cell, barrier |
 //! | `trace` (feature `tracing`) | the trace context of messages |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
 //!
-//! What is promised, and the tests that hold it: `SEMANTICS.md`.
+//! Names known from tokio, Go, Erlang or Hopac: [`coming_from`]. What is promised, and the tests that hold it:
+//! `SEMANTICS.md`.
 
 pub mod actor;
 mod cancel;
 pub mod channel;
+#[cfg(doc)]
+#[doc = include_str!("coming_from.md")]
+pub mod coming_from {}
 pub mod event;
 mod inspect;
 #[cfg(all(test, loom))]

@@ -166,6 +166,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "the guard of the lock hands out its value",
     ),
     (
+        "crates/tidings/src/sync/rw_lock.rs",
+        "the guards of the lock hand out its value",
+    ),
+    (
         "crates/tidings/src/sched/local_tasks.rs",
         "a local task refers to its set without a count",
     ),

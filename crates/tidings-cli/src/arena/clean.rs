@@ -13,7 +13,10 @@ pub(crate) fn clean(args: &CleanArgs) -> Result<Exit, Stop> {
     }
     let mut doomed = Vec::new();
     if args.peers {
-        doomed.extend(gather("built peers", &paths::peers()?, is_building)?);
+        // A run that goes on starts each of its peers again and again.
+        let goes_on = entries(&paths::runs()?).any(|run| record::is_going_on(&run));
+        let is_used = |peer: &Path| goes_on || is_building(peer);
+        doomed.extend(gather("built peers", &paths::peers()?, is_used)?);
     }
     if args.runs {
         doomed.extend(gather("saved runs", &paths::runs()?, record::is_going_on)?);
@@ -52,9 +55,7 @@ fn gather(
     folder: &Path,
     is_used: impl Fn(&Path) -> bool,
 ) -> Result<Vec<PathBuf>, Stop> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let all: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    let (used, free): (Vec<PathBuf>, Vec<PathBuf>) = all.into_iter().partition(|p| is_used(p));
+    let (used, free): (Vec<PathBuf>, Vec<PathBuf>) = entries(folder).partition(|p| is_used(p));
     let folders = |list: &[PathBuf]| list.iter().filter(|p| p.is_dir()).count();
     if !free.is_empty() {
         let bytes = units::bytes(free.iter().map(|p| size(p)).sum());
@@ -79,8 +80,13 @@ fn size(path: &Path) -> u64 {
     if !data.is_dir() {
         return data.len();
     }
-    let entries = fs::read_dir(path).into_iter().flatten().flatten();
-    entries.map(|entry| size(&entry.path())).sum()
+    entries(path).map(|entry| size(&entry)).sum()
+}
+
+/// What lies in a folder; nothing if it is not there.
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
 }
 
 /// Whether a build holds its lock, which lies beside its folder.

@@ -177,10 +177,12 @@ pub(crate) fn of(a: &Saved, b: &Saved, threshold: f64) -> Comparison {
             continue;
         };
         found += 1;
-        if by_ratio {
+        if new.ns_per_op.is_none() {
+            cells.push(gone(old, new, by_ratio));
+        } else if by_ratio {
             cells.extend(ratios(old, new, threshold));
         } else {
-            cells.push(times(old, new, &samples, threshold));
+            cells.extend(times(old, new, &samples, threshold));
         }
     }
     cells.sort_by_key(|cell| cell.outcome);
@@ -257,31 +259,38 @@ fn row(cell: &CellRecord) -> Compared {
     }
 }
 
+/// What had figures and has none now.
+fn gone(old: &CellRecord, new: &CellRecord, by_ratio: bool) -> Compared {
+    let mut row = row(old);
+    row.a = match (by_ratio, &old.ratio, old.ns_per_op) {
+        (true, ratio, _) => ratio.as_ref().map(|ratio| ratio.median),
+        (false, _, figure) => figure.map(|figure| figure.median),
+    };
+    row.outcome = if new.state.is_failure() {
+        Outcome::Fails
+    } else {
+        Outcome::NotCompared
+    };
+    let reason = new.reason.as_deref().unwrap_or("-");
+    row.note = Some(format!("now {}: {reason}", new.state.name()));
+    row
+}
+
 /// One machine: times against times.
 fn times(
     old: &CellRecord,
     new: &CellRecord,
     (a, b): &(Samples, Samples),
     threshold: f64,
-) -> Compared {
+) -> Option<Compared> {
+    let (before, after) = (old.ns_per_op?, new.ns_per_op?);
     let mut row = row(old);
-    row.a = old.ns_per_op.map(|f| f.median);
-    let (Some(before), Some(after)) = (old.ns_per_op, new.ns_per_op) else {
-        if new.state.is_failure() {
-            row.outcome = Outcome::Fails;
-        } else {
-            row.outcome = Outcome::NotCompared;
-        }
-        let reason = new.reason.as_deref().unwrap_or("-");
-        row.note = Some(format!("now {}: {reason}", new.state.name()));
-        return row;
-    };
-    row.b = Some(after.median);
+    (row.a, row.b) = (Some(before.median), Some(after.median));
     row.ratio = Some(after.median / before.median);
     if old.peer != OWN && old.build_hash != new.build_hash {
         row.outcome = Outcome::NotCompared;
         row.note = Some(format!("peer {} was changed or built anew", old.peer));
-        return row;
+        return Some(row);
     }
     let key = old.key();
     let drawn = a
@@ -295,7 +304,7 @@ fn times(
     };
     row.ci95 = drawn.or_else(widest);
     row.outcome = judge(row.ci95, threshold);
-    row
+    Some(row)
 }
 
 /// Two machines: each cell's ratio to the reference of its own machine.

@@ -338,6 +338,7 @@ fn groups(hello: &Hello, threads: u32, manifest: Option<&Manifest>, system: &str
             labels: std::collections::BTreeMap::new(),
             origin: String::new(),
             max: listed.map(|cell| cell.max.clone()).unwrap_or_default(),
+            requested: true,
         };
         for row in size::sizes(&id, Profile::Smoke, threads, &[]) {
             let params = size::params(&id, &row);

@@ -1,6 +1,6 @@
 //! From samples to the figures of a group: one record per cell.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::Settings;
 use super::noise::{NOISY_RUN, Tally};
@@ -56,17 +56,26 @@ pub(crate) fn group(
             };
         }
     }
-    let figures: Vec<_> = records
-        .iter()
-        .map(|r| {
-            let figure = r.ns_per_op.filter(|_| r.ranked)?;
-            Some((figure.median, figure.ci99?))
-        })
-        .collect();
-    for (record, rank) in records.iter_mut().zip(verdict::ranks(&figures)) {
-        record.rank = rank;
-    }
+    rank(&mut records);
     records
+}
+
+/// Ranks among those that make units of the same class: a thread, a task and a call are unlike.
+fn rank(records: &mut [CellRecord]) {
+    let class = |record: &CellRecord| record.labels.get("class").cloned();
+    let classes: BTreeSet<_> = records.iter().map(class).collect();
+    for of in classes {
+        let figure = |record: &CellRecord| {
+            let figure = record
+                .ns_per_op
+                .filter(|_| record.ranked && class(record) == of)?;
+            Some((figure.median, figure.ci99?))
+        };
+        let figures: Vec<_> = records.iter().map(figure).collect();
+        for (record, rank) in records.iter_mut().zip(verdict::ranks(&figures)) {
+            record.rank = rank.or(record.rank);
+        }
+    }
 }
 
 fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> CellRecord {
@@ -103,7 +112,7 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
         threads: group.threads,
         origin: track.cell.origin.clone(),
         ranked: group.id.is_ranked(),
-        requested: true,
+        requested: track.cell.requested,
         state,
         reason,
         fix: None,

@@ -120,6 +120,7 @@ mod tests {
             }
             .to_owned(),
             max: BTreeMap::new(),
+            requested: false,
         };
         let group = |names: &&[&str]| Group {
             id: parse_cell_id("fan/struct").expect("a cell"),

@@ -70,12 +70,12 @@ impl Histogram {
         self.count
     }
 
-    /// The value that so many of a thousand do not exceed.
-    fn quantile(&self, per_mille: u64) -> u64 {
-        let rank = u128::from(self.count) * u128::from(per_mille);
+    /// The value that so many of a million do not exceed; 0 when it is empty.
+    pub(crate) fn quantile(&self, per_million: u32) -> u64 {
+        let rank = u128::from(self.count) * u128::from(per_million);
         let mut seen = 0_u128;
         for (bucket, count) in &self.counts {
-            seen += u128::from(*count) * 1000;
+            seen += u128::from(*count) * 1_000_000;
             if seen >= rank {
                 return upper_edge(*bucket);
             }
@@ -87,10 +87,10 @@ impl Histogram {
     pub(crate) fn percentiles(&self) -> Option<Percentiles> {
         let (last, _) = self.counts.last_key_value()?;
         Some(Percentiles {
-            p50: self.quantile(500),
-            p90: self.quantile(900),
-            p99: self.quantile(990),
-            p999: self.quantile(999),
+            p50: self.quantile(500_000),
+            p90: self.quantile(900_000),
+            p99: self.quantile(990_000),
+            p999: self.quantile(999_000),
             max: upper_edge(*last),
         })
     }

@@ -24,7 +24,7 @@ pub(crate) fn skip(group: &Group, why: &str) -> Vec<CellRecord> {
             state: State::Skipped,
             reason: why.to_owned(),
             fix: None,
-            requested: true,
+            requested: cell.requested,
         });
         record.params.clone_from(&group.params);
         record
@@ -48,7 +48,9 @@ pub(crate) fn document(
         seconds: 0.0,
         interrupted: true,
         sample_bytes: 0,
-        command: std::env::args().collect(),
+        command: std::env::args_os()
+            .map(|argument| argument.to_string_lossy().into_owned())
+            .collect(),
         plan: PlanRecord {
             profile: args.profile.name().to_owned(),
             filters: args.filter.clone(),
@@ -153,7 +155,7 @@ pub(crate) fn finish(
         ))?;
     }
     let failed = |c: &CellRecord| match c.state {
-        State::Missing | State::Blocked => c.requested,
+        State::Missing | State::Blocked | State::Skipped => c.requested,
         // The manifest promised the cell and the peer refused it; a limit of the manifest is no failure.
         State::Unsupported => c.threads > 0,
         state => state.is_failure(),

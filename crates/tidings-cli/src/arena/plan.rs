@@ -49,6 +49,8 @@ pub(crate) struct Cell {
     pub(crate) origin: String,
     /// Largest sizes the peer may be asked for.
     pub(crate) max: BTreeMap<String, i64>,
+    /// Asked for by name: that it has no figure is a failure of the run.
+    pub(crate) requested: bool,
 }
 
 /// Cells that do the same work: same workload, variant, sizes and threads. Figures are compared only inside.
@@ -140,6 +142,8 @@ pub(crate) fn make(candidates: &[Candidate], request: &Request<'_>) -> Result<Pl
                             .collect(),
                         origin: listed.origin.clone(),
                         max: listed.max.clone(),
+                        requested: request.required.contains(system)
+                            || request.filters.names_system(system),
                     };
                     place(&mut plan, request, candidate, &id, cell, listed)?;
                 }
@@ -168,8 +172,6 @@ fn place(
     cell: Cell,
     listed: &manifest::Cell,
 ) -> Result<(), Stop> {
-    let requested =
-        request.required.contains(&cell.system) || request.filters.names_system(&cell.system);
     let absent = |state, reason: String, fix| Absent {
         id: id.clone(),
         system: cell.system.clone(),
@@ -179,7 +181,7 @@ fn place(
         state,
         reason,
         fix,
-        requested,
+        requested: cell.requested,
     };
     if let Some(why) = candidate.entry.manifest.why_blocked(listed) {
         plan.absent

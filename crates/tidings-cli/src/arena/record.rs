@@ -14,7 +14,7 @@ use super::histogram::{Bucket, Percentiles};
 use super::noise::Tally;
 use super::state::State;
 use super::stats::Outliers;
-use super::verdict::Ratio;
+use super::verdict::{Ratio, Verdict};
 
 /// The name of the format of `run.json`.
 pub(crate) const SCHEMA: &str = "tidings.arena/1";
@@ -196,6 +196,12 @@ impl CellRecord {
 
     pub(crate) fn name(&self) -> String {
         format!("{}/{}@{}", self.workload, self.variant, self.system)
+    }
+
+    /// What comparing it with the reference showed, if it is ranked, was compared, and is not the reference.
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
+        let ratio = self.ratio.as_ref().filter(|_| self.ranked)?;
+        Some(ratio.verdict).filter(|verdict| *verdict != Verdict::Reference)
     }
 }
 

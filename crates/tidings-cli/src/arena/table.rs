@@ -202,35 +202,14 @@ fn not_built(text: &mut String, failed: &mut Vec<&CellRecord>, style: Style) {
 
 fn losses(text: &mut String, run: &Run, style: Style) {
     let reference = &run.plan.reference;
-    let faster = |cell: &&CellRecord| {
-        cell.ranked
-            && cell
-                .ratio
-                .as_ref()
-                .is_some_and(|r| r.verdict == Verdict::Faster)
-    };
-    let lost: Vec<&CellRecord> = run.cells.iter().filter(faster).collect();
-    let compared = run.cells.iter().filter(|c| {
-        c.ratio
-            .as_ref()
-            .is_some_and(|r| r.verdict != Verdict::Reference && c.ranked)
-    });
-    let compared = compared.count();
-    if compared == 0 {
-        return;
-    }
-    if lost.is_empty() {
-        let heading = style.bold(&format!("Where {reference} is slower"));
-        let _ = writeln!(text, "\n{heading}: in none of {compared} comparisons");
+    let verdicts: Vec<Verdict> = run.cells.iter().filter_map(CellRecord::verdict).collect();
+    if verdicts.is_empty() {
         return;
     }
     let heading = style.bold(&format!("Where {reference} is slower"));
-    let _ = writeln!(
-        text,
-        "\n{heading}: {} of {compared} comparisons",
-        lost.len()
-    );
-    for cell in lost {
+    let _ = writeln!(text, "\n{heading}: {}", in_how_many(&verdicts));
+    let is_lost = |cell: &&CellRecord| cell.verdict() == Some(Verdict::Faster);
+    for cell in run.cells.iter().filter(is_lost) {
         let ratio = cell.ratio.as_ref().map(compare).unwrap_or_default();
         let _ = writeln!(
             text,
@@ -240,6 +219,21 @@ fn losses(text: &mut String, run: &Run, style: Style) {
             style.red(&ratio)
         );
     }
+}
+
+/// `in 1 of 6 comparisons, 2 not shown either way`: where the reference loses.
+pub(crate) fn in_how_many(verdicts: &[Verdict]) -> String {
+    let with = |verdict| verdicts.iter().filter(|v| **v == verdict).count();
+    let lost = match with(Verdict::Faster) {
+        0 => "none".to_owned(),
+        count => count.to_string(),
+    };
+    let mut text = format!("in {lost} of {} comparisons", verdicts.len());
+    match with(Verdict::NotShown) {
+        0 => {}
+        count => text += &format!(", {count} not shown either way"),
+    }
+    text
 }
 
 /// `2.55x slower [2.41..2.70]`, seen from the cell.

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// A year: longer times would not fit a clock's.
+const MOST_SECONDS: f64 = 366.0 * 86_400.0;
+
 /// `1.5 GiB`, `640 B`.
 pub(crate) fn bytes(count: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with two digits")]
@@ -66,7 +69,11 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
         _ => return Err(wrong()),
     };
     let number: f64 = number.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+    let seconds = number * seconds;
+    if seconds > MOST_SECONDS {
+        return Err(format!("{text:?} is more than a year"));
+    }
+    Duration::try_from_secs_f64(seconds).map_err(|_| wrong())
 }
 
 /// Reads `4G`, `512M`, `64KiB`, or bytes.
@@ -128,6 +135,7 @@ mod tests {
         assert_eq!(parse_bytes("4G"), Ok(4 << 30));
         assert_eq!(parse_bytes("64KiB"), Ok(64 << 10));
         assert_eq!(parse_fraction("10%"), Ok(0.1));
+        assert!(parse_duration("9000000h").is_err_and(|why| why.contains("year")));
         for bad in ["", "x", "-1s", "1y", "1e"] {
             assert!(parse_duration(bad).is_err(), "{bad}");
             assert!(

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `tcp.rs`, `unix.rs` | streams and listeners |
 //! | `io.rs` | [`Io`]: any descriptor |
+//! | `lookup.rs` | [`lookup_host`]: names to addresses |
 //! | `stream.rs` | reading and writing by the traits of `futures-io`; halves |
 //! | `ready.rs`, `accept.rs` | the events: a socket is ready, a connection has come |
 //! | `readiness.rs` | what is known of a socket, and who waits for it |
@@ -22,6 +23,7 @@ mod accept;
 mod driver;
 mod installed;
 mod io;
+mod lookup;
 mod network;
 mod readiness;
 mod ready;
@@ -32,6 +34,7 @@ mod unix;
 pub use accept::Accepting;
 pub(crate) use driver::Driver;
 pub use io::Io;
+pub use lookup::lookup_host;
 pub use network::{Accept, Connecting, Network, Socket};
 pub use readiness::Direction;
 pub use ready::Ready;

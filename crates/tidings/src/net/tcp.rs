@@ -58,8 +58,8 @@ enum Stream {
 impl TcpStream {
     /// Connects; polled by the runtime of this thread from then on, wherever it goes.
     ///
-    /// Dropping the wait gives the connection up. Names are not resolved: that blocks, and
-    /// `std::net::ToSocketAddrs` does it in a [`spawn_blocking`](crate::spawn_blocking).
+    /// Dropping the wait gives the connection up. Names are not resolved:
+    /// [`lookup_host`](super::lookup_host) does that.
     ///
     /// # Errors
     /// As std's, [`ConnectionRefused`](ErrorKind::ConnectionRefused) for one; on a runtime under a

@@ -203,6 +203,14 @@ impl<T> OnceLock<T> {
         value.map_or(Ok(()), Err)
     }
 
+    pub(crate) fn get_mut(&mut self) -> Option<&mut T> {
+        self.inner.get_mut()
+    }
+
+    pub(crate) fn into_inner(self) -> Option<T> {
+        self.inner.into_inner()
+    }
+
     pub(crate) fn get_or_init(&self, f: impl FnOnce() -> T) -> &T {
         let value = self.inner.get_or_init(|| {
             let value = f();

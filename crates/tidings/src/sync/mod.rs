@@ -3,11 +3,13 @@
 //! | type | waits | woken in which order |
 //! |---|---|---|
 //! | [`Mutex`] | until nobody else has the value | first come, first served |
+//! | [`RwLock`] | until nobody writes, or nobody has the value | first come, first served |
 //! | [`Semaphore`] | until there are enough permits | first come, first served |
 //! | [`Notify`] | until notified | one: first come, first served; or all |
+//! | [`OnceCell`] | until somebody has made the value | all |
 //! | [`Barrier`] | until enough others wait | all |
 //!
-//! All but the barrier's wait are [events](crate::Event): they stand in choices and take
+//! All but the last two are [events](crate::Event): they stand in choices and take
 //! time-outs. All work on any executor and on plain threads, and may be dropped at any point
 //! without effect on the others.
 //!
@@ -22,9 +24,13 @@
 mod barrier;
 mod mutex;
 mod notify;
+mod once_cell;
+mod rw_lock;
 mod semaphore;
 
 pub use barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use mutex::{Lock, Mutex, MutexGuard};
 pub use notify::{Notified, Notify};
+pub use once_cell::OnceCell;
+pub use rw_lock::{Read, RwLock, RwLockReadGuard, RwLockWriteGuard, Write};
 pub use semaphore::{Acquire, AcquireError, Permit, Semaphore, TryAcquireError};

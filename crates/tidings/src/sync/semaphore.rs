@@ -5,6 +5,8 @@
 //! `grant`.
 
 use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
 
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
@@ -107,9 +109,34 @@ impl Semaphore {
     /// assert!(semaphore.acquire(2).timeout(Duration::from_millis(1)).wait().is_err());
     /// assert!(semaphore.acquire(1).wait().is_ok());
     /// ```
-    pub fn acquire(&self, n: usize) -> Acquire<'_> {
+    pub fn acquire(&self, n: usize) -> Acquire<&Self> {
         Acquire {
             semaphore: self,
+            n,
+            slot: Ticket::new(None),
+        }
+    }
+
+    /// As [`acquire`](Self::acquire), with permits that have a handle of the semaphore of their own and
+    /// borrow nothing, so that they can go into a task that is spawned.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidings::sync::Semaphore;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let at_once = Arc::new(Semaphore::new(2));
+    /// for url in ["/a", "/b", "/c"] {
+    ///     let permit = at_once.acquire_owned(1).await.unwrap();
+    ///     tidings::spawn(async move {
+    ///         println!("fetching {url}");
+    ///         drop(permit);
+    ///     });
+    /// }
+    /// # });
+    /// ```
+    pub fn acquire_owned(self: &Arc<Self>, n: usize) -> Acquire<Arc<Self>> {
+        Acquire {
+            semaphore: self.clone(),
             n,
             slot: Ticket::new(None),
         }
@@ -126,7 +153,35 @@ impl Semaphore {
     /// let _one = semaphore.try_acquire(1).unwrap();
     /// assert_eq!(semaphore.try_acquire(1).unwrap_err(), TryAcquireError::NoPermits);
     /// ```
-    pub fn try_acquire(&self, n: usize) -> Result<Permit<'_>, TryAcquireError> {
+    pub fn try_acquire(&self, n: usize) -> Result<Permit<&Self>, TryAcquireError> {
+        self.try_take(n)?;
+        Ok(Permit { semaphore: self, n })
+    }
+
+    /// As [`try_acquire`](Self::try_acquire), with permits that [borrow nothing](Self::acquire_owned).
+    ///
+    /// # Errors
+    /// As that.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let semaphore = Arc::new(tidings::sync::Semaphore::new(1));
+    /// let one = semaphore.try_acquire_owned(1).unwrap();
+    /// std::thread::spawn(move || drop(one)).join().unwrap();
+    /// assert_eq!(semaphore.available_permits(), 1);
+    /// ```
+    pub fn try_acquire_owned(
+        self: &Arc<Self>,
+        n: usize,
+    ) -> Result<Permit<Arc<Self>>, TryAcquireError> {
+        self.try_take(n)?;
+        Ok(Permit {
+            semaphore: self.clone(),
+            n,
+        })
+    }
+
+    fn try_take(&self, n: usize) -> Result<(), TryAcquireError> {
         self.source.locked(|state| {
             if state.closed {
                 Err(TryAcquireError::Closed)
@@ -135,8 +190,12 @@ impl Semaphore {
             } else {
                 Err(TryAcquireError::NoPermits)
             }
-        })?;
-        Ok(Permit { semaphore: self, n })
+        })
+    }
+
+    /// Permits that were taken.
+    pub(super) fn permit(&self, n: usize) -> Permit<&Self> {
+        Permit { semaphore: self, n }
     }
 
     /// Adds permits, which did not exist before.
@@ -213,14 +272,17 @@ impl fmt::Debug for Semaphore {
 }
 
 /// Permits of a [`Semaphore`], given back when dropped.
+///
+/// `S` is how they have it: a reference, or an `Arc` if they were [acquired
+/// owned](Semaphore::acquire_owned).
 #[derive(Debug)]
 #[must_use = "permits are given back when this is dropped"]
-pub struct Permit<'a> {
-    semaphore: &'a Semaphore,
+pub struct Permit<S: Deref<Target = Semaphore>> {
+    semaphore: S,
     n: usize,
 }
 
-impl Permit<'_> {
+impl<S: Deref<Target = Semaphore>> Permit<S> {
     /// How many permits these are.
     #[must_use]
     pub fn permits(&self) -> usize {
@@ -246,16 +308,19 @@ impl Permit<'_> {
     /// drop(all.split(2));
     /// assert_eq!((all.permits(), semaphore.available_permits()), (1, 2));
     /// ```
-    pub fn split(&mut self, n: usize) -> Option<Self> {
+    pub fn split(&mut self, n: usize) -> Option<Self>
+    where
+        S: Clone,
+    {
         self.n = self.n.checked_sub(n)?;
         Some(Self {
-            semaphore: self.semaphore,
+            semaphore: self.semaphore.clone(),
             n,
         })
     }
 }
 
-impl Drop for Permit<'_> {
+impl<S: Deref<Target = Semaphore>> Drop for Permit<S> {
     fn drop(&mut self) {
         if self.n > 0 {
             self.semaphore.release(self.n);
@@ -294,18 +359,18 @@ impl fmt::Display for TryAcquireError {
 impl std::error::Error for AcquireError {}
 impl std::error::Error for TryAcquireError {}
 
-/// The event of [`Semaphore::acquire`].
+/// The event of [`Semaphore::acquire`] and [`Semaphore::acquire_owned`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Acquire<'a> {
-    semaphore: &'a Semaphore,
+pub struct Acquire<S> {
+    semaphore: S,
     n: usize,
     slot: Ticket,
 }
 
-impl<'a> Wait for Acquire<'a> {
+impl<S: Deref<Target = Semaphore> + Clone> Wait for Acquire<S> {
     type State = State;
-    type Output = Result<Permit<'a>, AcquireError>;
+    type Output = Result<Permit<S>, AcquireError>;
     const SIDE: Side = Side::Receiver;
 
     fn source(&self) -> &Source<State> {
@@ -321,7 +386,7 @@ impl<'a> Wait for Acquire<'a> {
             return Err(AcquireError);
         }
         Ok(Permit {
-            semaphore: self.semaphore,
+            semaphore: self.semaphore.clone(),
             n: self.n,
         })
     }
@@ -334,4 +399,4 @@ impl<'a> Wait for Acquire<'a> {
     }
 }
 
-wait_event!(impl['a] Acquire<'a> => Result<Permit<'a>, AcquireError>);
+wait_event!(impl[S: Deref<Target = Semaphore> + Clone] Acquire<S> => Result<Permit<S>, AcquireError>);

@@ -39,6 +39,7 @@ mod methods;
 mod names;
 #[cfg(unix)]
 mod net;
+mod once;
 mod panics;
 mod plain;
 mod process;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 use std::task::{Poll, Wake, Waker};
 use tidings::sync::{
-    AcquireError, Barrier, BarrierWait, Mutex, Notified, Notify, Semaphore, TryAcquireError,
+    AcquireError, Barrier, BarrierWait, Mutex, Notified, Notify, RwLock, Semaphore, TryAcquireError,
 };
 use tidings::{Event, unbounded};
 
@@ -157,6 +157,120 @@ fn closing_a_semaphore_wakes_everybody() {
         TryAcquireError::Closed
     );
     assert!(format!("{semaphore:?}").contains("waiting: 0"));
+}
+
+#[test]
+fn owned_permits_go_into_tasks_and_keep_their_semaphore() {
+    let semaphore = Arc::new(Semaphore::new(2));
+    let mut both = semaphore.try_acquire_owned(2).unwrap();
+    let error = semaphore.try_acquire_owned(1).unwrap_err();
+    assert_eq!(error, TryAcquireError::NoPermits);
+    let mut wait = pin!(semaphore.acquire_owned(1).into_future());
+    assert!(poll(wait.as_mut()).is_pending());
+    let one = both.split(1).unwrap();
+    rt().block_on(async move { tidings::spawn(async move { drop(one) }).await })
+        .unwrap();
+    let Poll::Ready(Ok(one)) = poll(wait.as_mut()) else {
+        panic!("the task has given it back")
+    };
+    let weak = Arc::downgrade(&semaphore);
+    drop(semaphore);
+    both.forget();
+    drop(one);
+    assert_eq!(weak.upgrade().unwrap().available_permits(), 1);
+}
+
+#[test]
+fn many_read_or_one_writes_in_the_order_they_came() {
+    let lock = RwLock::new(0);
+    let (a, b) = (lock.try_read().unwrap(), lock.read().wait());
+    let mut write = pin!(lock.write().into_future());
+    assert!(poll(write.as_mut()).is_pending());
+    let mut late = pin!(lock.read().into_future());
+    assert!(poll(late.as_mut()).is_pending(), "a write waits before it");
+    assert!(lock.try_read().is_none() && lock.try_write().is_none());
+    assert_eq!(
+        format!("{lock:?}"),
+        "RwLock { written: false, readers: 2, waiting: 2, .. }"
+    );
+    assert_eq!((*a, *b), (0, 0));
+    drop((a, b));
+    let Poll::Ready(mut written) = poll(write.as_mut()) else {
+        panic!("nobody reads")
+    };
+    assert!(poll(late.as_mut()).is_pending());
+    *written = 1;
+    let mut next = pin!(lock.write().into_future());
+    assert!(poll(next.as_mut()).is_pending());
+    let read = written.downgrade();
+    let Poll::Ready(other) = poll(late.as_mut()) else {
+        panic!("who wrote reads now")
+    };
+    assert_eq!((*read, *other), (1, 1));
+    drop((read, other));
+    assert!(poll(next.as_mut()).is_ready());
+}
+
+#[test]
+fn a_write_that_is_dropped_lets_the_reads_behind_it_pass() {
+    for is_handed_over in [false, true] {
+        let lock = RwLock::new(());
+        let held = lock.try_read().unwrap();
+        let mut reads = [pinned(lock.read()), pinned(lock.read())];
+        let mut write = pinned(lock.write());
+        assert!(poll(write.as_mut()).is_pending());
+        for read in &mut reads {
+            assert!(poll(read.as_mut()).is_pending());
+        }
+        if is_handed_over {
+            drop(held);
+        }
+        drop(write);
+        let guards = reads.map(|mut read| poll(read.as_mut()));
+        assert!(guards.iter().all(Poll::is_ready));
+    }
+}
+
+#[test]
+fn stress_nobody_reads_while_somebody_writes() {
+    let lock = Arc::new(RwLock::new([0_u64; 2]));
+    let written = rt().block_on(async {
+        let tasks: Vec<_> = (0..8)
+            .map(|seed| {
+                let lock = lock.clone();
+                tidings::spawn(async move {
+                    let mut chance = Chance::new(seed);
+                    let mut written = 0;
+                    for _ in 0..1000 {
+                        if chance.below(3) > 0 {
+                            if let Some(read) = chance.maybe(lock.read()).await {
+                                let first = read[0];
+                                tidings::yield_now().await;
+                                assert_eq!(*read, [first; 2]);
+                            }
+                        } else if let Some(mut write) = chance.maybe(lock.write()).await {
+                            write[0] += 1;
+                            tidings::yield_now().await;
+                            write[1] += 1;
+                            written += 1;
+                            if chance.below(2) == 0 {
+                                let read = write.downgrade();
+                                tidings::yield_now().await;
+                                assert_eq!(read[0], read[1]);
+                            }
+                        }
+                    }
+                    written
+                })
+            })
+            .collect();
+        let mut written = 0;
+        for task in tasks {
+            written += task.await.unwrap();
+        }
+        written
+    });
+    assert_eq!(*lock.try_write().unwrap(), [written; 2]);
 }
 
 #[test]

@@ -89,6 +89,12 @@ fn generic() -> Vec<Row> {
         "sync::Mutex": sync::Mutex<T> => "SYU SYU --U";
         "sync::MutexGuard": sync::MutexGuard<'static, T> => "SYU S-U --U";
         "sync::Lock": sync::Lock<'static, T> => "S-- S-- ---";
+        "sync::RwLock": sync::RwLock<T> => "SYU S-U --U";
+        "sync::RwLockReadGuard": sync::RwLockReadGuard<'static, T> => "SYU --U --U";
+        "sync::RwLockWriteGuard": sync::RwLockWriteGuard<'static, T> => "SYU --U --U";
+        "sync::Read": sync::Read<'static, T> => "S-- --- ---";
+        "sync::Write": sync::Write<'static, T> => "S-- --- ---";
+        "sync::OnceCell": sync::OnceCell<T> => "SYU S-U --U";
         "task::JoinHandle": task::JoinHandle<T> => "SYU SYU --U";
         "task::Join": task::Join<'static, T> => "SYU SYU --U";
         "task::JoinSet": task::JoinSet<T> => "SYU S-U --U";
@@ -166,8 +172,10 @@ fn plain() -> Vec<Row> {
         "sync::Notify": sync::Notify => "SYU";
         "sync::Notified": sync::Notified<'static> => "S--";
         "sync::Semaphore": sync::Semaphore => "SYU";
-        "sync::Permit": sync::Permit<'static> => "SYU";
-        "sync::Acquire": sync::Acquire<'static> => "S--";
+        "sync::Permit": sync::Permit<&'static sync::Semaphore> => "SYU";
+        "sync::Permit": sync::Permit<std::sync::Arc<sync::Semaphore>> => "SYU";
+        "sync::Acquire": sync::Acquire<&'static sync::Semaphore> => "S--";
+        "sync::Acquire": sync::Acquire<std::sync::Arc<sync::Semaphore>> => "S--";
         "sync::AcquireError": sync::AcquireError => "SYU";
         "sync::TryAcquireError": sync::TryAcquireError => "SYU";
         "task::AbortHandle": task::AbortHandle => "SYU";

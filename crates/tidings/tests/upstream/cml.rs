@@ -445,7 +445,7 @@ fn who_posts_and_takes_in_a_loop_starves_no_other() {
             .map(|_| {
                 let (one, two) = (Arc::clone(&one), Arc::clone(&two));
                 tidings::spawn(async move {
-                    let take = |permit: Result<tidings::sync::Permit<'_>, _>| drop(permit);
+                    let take = |permit: Result<tidings::sync::Permit<&Semaphore>, _>| drop(permit);
                     one.acquire(1).map(take).or(two.acquire(1).map(take)).await;
                 })
             })

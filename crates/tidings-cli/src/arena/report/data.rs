@@ -7,14 +7,12 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::super::exit::Stop;
+use super::super::histogram::Bucket;
 use super::super::record::{CellRecord, Run, SampleRecord};
 use super::super::workload::{self, CellId, Params};
 use super::super::{size, stats};
 use super::baseline::Against;
 use super::words;
-
-/// A histogram as peers send it: buckets of `arena/PROTOCOL.md` with their counts.
-pub(super) type Histogram = Vec<[u64; 2]>;
 
 /// One line of `samples.ndjson`.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,10 +21,10 @@ pub(super) struct Sample {
     pub(super) record: SampleRecord,
     /// Latencies from the intended start.
     #[serde(default)]
-    pub(super) hist: Histogram,
+    pub(super) hist: Vec<Bucket>,
     /// Latencies from the actual start.
     #[serde(default)]
-    pub(super) hist_service: Histogram,
+    pub(super) hist_service: Vec<Bucket>,
     /// Requests per second that a paced sample was asked for.
     #[serde(default)]
     pub(super) rate: Option<f64>,

@@ -2,45 +2,16 @@
 
 use maud::{Markup, html};
 
+use super::super::histogram::{Bucket, Histogram};
 use super::super::record::CellRecord;
-use super::data::{Data, Histogram};
+use super::data::Data;
 use super::plot::curve::{Curve, Series, Value};
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::words::{self, heads, number, scroll};
 
-/// Percentiles that are shown.
-const SHOWN: &[f64] = &[0.5, 0.9, 0.99, 0.999, 1.0];
-
-/// The least value of a bucket, by the rule of `arena/PROTOCOL.md`: exact below 64, then 32 steps per power of two.
-#[expect(clippy::cast_precision_loss, reason = "a bucket is 3 % wide")]
-fn value(bucket: u64) -> f64 {
-    if bucket < 64 {
-        return bucket as f64;
-    }
-    let (power, step) = (bucket / 32 - 1, bucket % 32 + 32);
-    step as f64 * 2_f64.powi(i32::try_from(power).unwrap_or(60).min(60))
-}
-
-/// The value that the share `q` of all counts does not exceed.
-#[expect(clippy::cast_precision_loss, reason = "counts of one run")]
-fn percentile(histogram: &Histogram, q: f64) -> Option<f64> {
-    let total: u64 = histogram.iter().map(|[_, count]| count).sum();
-    let mut seen = 0;
-    histogram.iter().find_map(|[bucket, count]| {
-        seen += count;
-        (*count > 0 && seen as f64 >= q * total as f64).then(|| value(*bucket))
-    })
-}
-
-fn add(sum: &mut Histogram, other: &Histogram) {
-    for [bucket, count] in other {
-        match sum.binary_search_by_key(bucket, |[b, _]| *b) {
-            Ok(place) => sum[place][1] += count,
-            Err(place) => sum.insert(place, [*bucket, *count]),
-        }
-    }
-}
+/// Percentiles that are shown, of a million.
+const SHOWN: &[u32] = &[500_000, 900_000, 990_000, 999_000, 1_000_000];
 
 /// The histograms of one cell at one rate, all samples together.
 struct Measured<'a> {
@@ -64,16 +35,21 @@ fn measured(data: &Data) -> Vec<Measured<'_>> {
                 list.push(Measured {
                     cell,
                     rate: sample.rate,
-                    paced: Vec::new(),
-                    service: Vec::new(),
+                    paced: Histogram::default(),
+                    service: Histogram::default(),
                 });
                 list.len() - 1
             });
-            add(&mut list[place].paced, &sample.hist);
-            add(&mut list[place].service, &sample.hist_service);
+            list[place].paced.merge(&read(&sample.hist));
+            list[place].service.merge(&read(&sample.hist_service));
         }
     }
     list
+}
+
+/// What the run kept: it was read when the peer sent it, so what cannot be read is not of this arena.
+fn read(buckets: &[Bucket]) -> Histogram {
+    Histogram::read(buckets).unwrap_or_default()
 }
 
 /// A line over 1/(1-q), so that each further nine is one step.
@@ -81,11 +57,22 @@ fn series(name: String, mark: usize, histogram: &Histogram) -> Option<Series> {
     let mut values = Vec::new();
     for place in 0..40 {
         let x = 10_f64.powf(f64::from(place) / 10.0);
-        if let Some(y) = percentile(histogram, 1.0 - 1.0 / x).filter(|y| *y > 0.0) {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a share of a million"
+        )]
+        let y = nanos(histogram.quantile((1e6 * (1.0 - 1.0 / x)).round() as u32));
+        if y > 0.0 {
             values.push(Value { x, y, ci: None });
         }
     }
     (values.len() > 1).then_some(Series { name, mark, values })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a bucket is 3 % wide")]
+fn nanos(value: u64) -> f64 {
+    value as f64
 }
 
 pub(super) fn page(data: &Data) -> Markup {
@@ -155,20 +142,20 @@ fn curve(place: usize, name: &str, measured: &[Measured<'_>]) -> Curve {
 fn table(measured: &[Measured<'_>]) -> Markup {
     let caption = "Percentiles";
     let row = |m: &Measured<'_>, what: &str, histogram: &Histogram| {
-        let count: u64 = histogram.iter().map(|[_, count]| count).sum();
+        let count = histogram.count();
         html! {
             @if count > 0 { tr {
                 th scope="row" class="stick" { (m.cell.name()) }
                 td class="w" { (what) }
                 (number(m.rate, |r| format!("{r:.0}")))
                 td class="n" { (count) }
-                @for q in SHOWN { (number(percentile(histogram, *q), words::time)) }
+                @for q in SHOWN { (number(Some(nanos(histogram.quantile(*q))), words::time)) }
             } }
         }
     };
     let table = html! {
         table class="data sorts" {
-            caption { b { (caption) } "; buckets are 3 % wide" }
+            caption { b { (caption) } "; each the upper edge of a bucket, at most 3 % too high" }
             (heads(&[("cell", false), ("kind", false), ("requests/s", true), ("count", true), ("p50", true), ("p90", true),
                 ("p99", true), ("p99.9", true), ("max", true)]))
             tbody { @for m in measured { (row(m, "latency", &m.paced)) (row(m, "service time", &m.service)) } }
@@ -181,40 +168,15 @@ fn table(measured: &[Measured<'_>]) -> Markup {
 mod tests {
     use super::*;
 
-    /// The rule of the protocol, as peers have it.
-    fn bucket(v: u64) -> u64 {
-        let e = 63 - u64::from((v | 63).leading_zeros());
-        (e - 5) * 32 + (v >> (e - 5))
-    }
-
     #[test]
-    #[expect(clippy::cast_precision_loss, reason = "small values")]
-    fn buckets_are_read_as_they_are_written() {
-        for v in [0, 1, 63, 64, 65, 127, 128, 1000, 4096, 123_456_789] {
-            let low = value(bucket(v));
-            assert!(
-                low <= v as f64 && (v as f64) <= low * 1.032 + 1.0,
-                "{v}: {low}"
-            );
-        }
-        let rising: Vec<f64> = (0..1000).map(value).collect();
-        assert!(rising.windows(2).all(|w| w[0] < w[1]));
-    }
-
-    #[test]
-    fn percentiles_are_those_of_the_counts() {
-        let mut histogram = vec![[10, 90]];
-        add(&mut histogram, &vec![[50, 9], [60, 1]]);
-        add(&mut histogram, &vec![[10, 0]]);
-        assert_eq!(percentile(&histogram, 0.5), Some(10.0));
-        assert_eq!(percentile(&histogram, 0.95), Some(50.0));
-        assert_eq!(percentile(&histogram, 1.0), Some(60.0));
-        assert_eq!(percentile(&Vec::new(), 0.5), None);
+    fn a_line_rises_to_the_upper_edge_of_its_last_bucket() {
+        let mut histogram = read(&[[10, 90]]);
+        histogram.merge(&read(&[[50, 9], [64, 1]]));
         let line = series("a".to_owned(), 0, &histogram).expect("values");
-        assert!(
-            line.values
-                .windows(2)
-                .all(|w| w[0].x < w[1].x && w[0].y <= w[1].y)
-        );
+        let rises = |w: &[Value]| w[0].x < w[1].x && w[0].y <= w[1].y;
+        assert!(line.values.windows(2).all(rises));
+        let ends = [&line.values[0], &line.values[39]].map(|value| value.y);
+        assert_eq!(ends.map(f64::to_bits), [10.0, 65.0].map(f64::to_bits));
+        assert!(series("b".to_owned(), 0, &read(&[])).is_none());
     }
 }

@@ -25,8 +25,8 @@ fn measurement(data: &Data) -> Markup {
             "and the time must grow with the work. A sample that fails ends its cell, which then has a state and no figure." }
         p { "Cells of one group are interleaved: in each round every system takes one sample, in random order, so that drift of the machine meets all alike. "
             "Before that, the size of a sample is found (pilot) and the process is warmed up. Processes that are not in turn are frozen." }
-        p { "Around each sample the harness looks at what else used the CPUs. A sample in which others took more than 3 % is noisy and is repeated, twice at most; above "
-            (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples the whole run is called noisy and verdicts need twice the margin." }
+        p { "Around each sample the harness looks at what else used the CPUs. A sample in which others took more than 3 % and three ticks of the kernel's clock, "
+            "which is that coarse, is noisy and is repeated, twice at most; above " (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples the whole run is called noisy and verdicts need twice the margin." }
         p { "A cell stops when the 95 % interval of its median is within ±" (format!("{:.0} %", 100.0 * data.run.plan.target_ci))
             ", looked at after fixed rounds only, in each launch by itself, and never because of who leads; or when rounds or budget are used up." }
     }
@@ -44,7 +44,8 @@ fn statistics(data: &Data) -> Markup {
             li { strong { "Ratio" } ": time of a system over time of the reference in the same round, so that drift cancels; median and bootstrap interval of its logarithm." }
             li { strong { "Verdict" } ": faster or slower if the interval lies wholly beyond ±" (format!("{:.0} %", 100.0 * MARGIN))
                 "; the same if wholly inside; otherwise not shown. \"Not shown\" is a result, not a gap." }
-            li { strong { "Rank" } ": systems whose 99 % intervals overlap with that of the best of a rank share it. Floors and originals have none." }
+            li { strong { "Rank" } ": among systems that make units of one class; those whose 99 % intervals overlap with that of the best of a rank share it. Floors and originals have none. "
+                "Mailboxes, replies and codecs that differ are named in the row, and ranked together." }
             li { strong { "Outliers" } ": counted by Tukey's rule with their share of the variance, and never removed: the pauses are part of the result." }
             li { strong { "Warm-up" } ": until the medians of the last two windows of four samples agree and the last eight show no trend; otherwise the cell is called unsteady and drawn hollow. "
                 "The first sample of the process is reported as cold start." }
@@ -57,7 +58,7 @@ fn fairness() -> Markup {
     html! {
         h3 { "Rules of fairness" }
         ol {
-            li { "Same units, same messages, same timed region, same check. Where a runtime cannot, the row says so and leaves the ranking." }
+            li { "Same units, same messages, same timed region, same check. Where a runtime cannot, the row says in what it differs; units of another class are a ranking of their own." }
             li { "Divided only by work performed: peers count units and messages, and the harness verifies." }
             li { "Idiomatic code of the system first, tuned settings second and beside it, never instead. Default settings except thread count, heap size, and what a documented production guide says; every flag is printed." }
             li { "The latest stable version obtainable; the seed's version where it still builds; both named." }

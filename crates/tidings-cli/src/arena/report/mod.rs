@@ -85,9 +85,16 @@ fn finish(
     page: &str,
     markdown: impl FnOnce() -> String,
 ) -> Result<Exit, Stop> {
+    let beside = beside(output);
+    if args.md && beside == output {
+        return Err(Stop::usage(format!(
+            "-o {} is where --md writes: give the page another name",
+            output.display()
+        )));
+    }
     let mut written = write(output, page)?;
     if args.md {
-        written += &write(&beside(output), &markdown())?;
+        written += &write(&beside, &markdown())?;
     }
     terminal::print(&written)?;
     if args.open {

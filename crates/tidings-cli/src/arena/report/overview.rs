@@ -138,18 +138,17 @@ struct Compared<'a> {
 fn compared(data: &Data) -> Vec<Compared<'_>> {
     let mut list = Vec::new();
     for group in data.groups() {
-        for cell in group.figured().filter(|c| c.ranked) {
-            if let Some(ratio) = &cell.ratio {
+        for cell in group.figured() {
+            if let (Some(ratio), Some(verdict)) = (&cell.ratio, cell.verdict()) {
                 list.push(Compared {
                     group: group.clone(),
                     cell,
-                    verdict: ratio.verdict,
+                    verdict,
                     median: ratio.median,
                 });
             }
         }
     }
-    list.retain(|c| c.verdict != Verdict::Reference);
     // The worst for the reference first.
     list.sort_by(|a, b| a.median.total_cmp(&b.median));
     list
@@ -182,6 +181,7 @@ fn comparisons(data: &Data) -> Markup {
         }
         @if lost.is_empty() {
             p { "In none of " (counted(all.len(), "comparison")) " is another system shown to be faster than " (reference)
+                @if !unsure.is_empty() { "; " (unsure.len()) " of them show neither" }
                 ". That holds for this machine, these sizes and these peers, all of which were written by the authors of tidings: "
                 a href="#method" { "method and bias" } "." }
         } @else {

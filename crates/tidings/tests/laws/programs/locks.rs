@@ -1,9 +1,9 @@
-//! Locks and signals: mutex, semaphore, notify, barrier.
+//! Locks and signals: mutex, reader-writer lock, semaphore, notify, barrier.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use tidings::sync::{Barrier, Mutex, Notify, Semaphore};
+use tidings::sync::{Barrier, Mutex, Notify, RwLock, Semaphore};
 
 use super::{Program, Setup, number};
 use crate::history::{Act, Got};
@@ -56,6 +56,81 @@ pub(crate) fn mutex(setup: &mut Setup) -> Program {
         end.gauge("bound", "increments", expected, found);
     });
     program
+}
+
+/// A reader holds one place of as many as there are parties, a writer all.
+pub(crate) fn rw_lock(setup: &mut Setup) -> Program {
+    let all = setup.crowd();
+    let lock = Arc::new(RwLock::new(0));
+    let increments = Arc::new(AtomicU64::new(0));
+    let mut program = crowd(Some(all), true);
+    for _ in 0..all {
+        let (mut hand, lock, increments) = (setup.hand(), lock.clone(), increments.clone());
+        program.parties.push(Box::pin(async move {
+            for _ in 0..hand.acts {
+                match hand.dice.below(2) {
+                    0 => read(&mut hand, &lock).await,
+                    _ => write(&mut hand, &lock, all, &increments).await,
+                }
+            }
+        }));
+    }
+    program.finish = Box::new(move |end| {
+        end.none_waits(&lock, "waiting");
+        let left = u64::from(lock.try_write().is_none());
+        end.gauge("cancel", "locks left", 0, left);
+        let expected = increments.load(Ordering::Relaxed);
+        let found = lock.try_read().map_or(u64::MAX, |guard| *guard);
+        end.gauge("bound", "increments", expected, found);
+    });
+    program
+}
+
+async fn read(hand: &mut Hand, lock: &RwLock<u64>) {
+    let tries = hand.dice.below(5) == 0;
+    let asked = hand.diary.ask(0, Act::Acquire(1));
+    let guard = match tries {
+        true => lock.try_read(),
+        false => hand.perform(lock.read()).await,
+    };
+    let Some(guard) = guard else { return };
+    asked.got(Got::Done);
+    let diary = hand.diary.clone();
+    let _hold = Hold {
+        diary: &diary,
+        source: 0,
+        permits: 1,
+    };
+    let n = *guard;
+    hand.may_die();
+    if hand.dice.below(2) == 0 {
+        pause().await;
+    }
+    assert_eq!(*guard, n, "somebody wrote");
+}
+
+async fn write(hand: &mut Hand, lock: &RwLock<u64>, all: u64, increments: &AtomicU64) {
+    let tries = hand.dice.below(5) == 0;
+    let asked = hand.diary.ask(0, Act::Acquire(all));
+    let guard = match tries {
+        true => lock.try_write(),
+        false => hand.perform(lock.write()).await,
+    };
+    let Some(mut guard) = guard else { return };
+    asked.got(Got::Done);
+    let diary = hand.diary.clone();
+    let _hold = Hold {
+        diary: &diary,
+        source: 0,
+        permits: all,
+    };
+    let n = *guard;
+    hand.may_die();
+    if hand.dice.below(2) == 0 {
+        pause().await;
+    }
+    *guard = n + 1;
+    increments.fetch_add(1, Ordering::Relaxed);
 }
 
 fn crowd(capacity: Option<u64>, mortal: bool) -> Program {

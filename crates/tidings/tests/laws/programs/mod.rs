@@ -63,6 +63,10 @@ pub(crate) const PRIMITIVES: &[Primitive] = &[
         program: locks::mutex,
     },
     Primitive {
+        name: "RwLock",
+        program: locks::rw_lock,
+    },
+    Primitive {
         name: "Semaphore",
         program: locks::semaphore,
     },

@@ -7,6 +7,7 @@ mod text;
 use std::fmt::Write as _;
 
 use super::super::compare::Outcome;
+use super::super::table;
 use super::super::verdict::Verdict;
 use super::data::Data;
 use super::seeds::ERRATA;
@@ -63,18 +64,14 @@ fn head(out: &mut String, data: &Data) {
 fn losses(out: &mut String, data: &Data) {
     let reference = plain(&data.run.plan.reference);
     let _ = writeln!(out, "\n## Where {reference} loses\n");
-    let (mut lost, mut compared) = (Vec::new(), 0);
+    let (mut lost, mut verdicts) = (Vec::new(), Vec::new());
     for group in data.groups() {
-        for of in group.figured().filter(|c| c.ranked) {
-            let Some(ratio) = of
-                .ratio
-                .as_ref()
-                .filter(|r| r.verdict != Verdict::Reference)
-            else {
+        for of in group.figured() {
+            let (Some(ratio), Some(verdict)) = (&of.ratio, of.verdict()) else {
                 continue;
             };
-            compared += 1;
-            if ratio.verdict == Verdict::Faster {
+            verdicts.push(verdict);
+            if verdict == Verdict::Faster {
                 lost.push((
                     ratio.median,
                     group.title(),
@@ -85,11 +82,11 @@ fn losses(out: &mut String, data: &Data) {
         }
     }
     lost.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let _ = writeln!(out, "Slower {}.", table::in_how_many(&verdicts));
     if lost.is_empty() {
-        let _ = writeln!(out, "In none of {compared} comparisons.");
         return;
     }
-    let _ = writeln!(out, "In {} of {compared} comparisons.\n", lost.len());
+    out.push('\n');
     let _ = writeln!(
         out,
         "| cell | system | against {reference} |\n|---|---|---|"
