@@ -262,9 +262,10 @@ fn row(cell: &CellRecord) -> Compared {
 /// What had figures and has none now.
 fn gone(old: &CellRecord, new: &CellRecord, by_ratio: bool) -> Compared {
     let mut row = row(old);
-    row.a = match (by_ratio, &old.ratio, old.ns_per_op) {
-        (true, ratio, _) => ratio.as_ref().map(|ratio| ratio.median),
-        (false, _, figure) => figure.map(|figure| figure.median),
+    row.a = if by_ratio {
+        old.ratio.as_ref().map(|ratio| ratio.median)
+    } else {
+        old.ns_per_op.map(|figure| figure.median)
     };
     row.outcome = if new.state.is_failure() {
         Outcome::Fails

@@ -105,7 +105,8 @@ impl<T> RwLock<T> {
     /// ```
     #[must_use]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
-        self.take(ONE).then(|| RwLockReadGuard::new(self))
+        self.semaphore.try_take(ONE).ok()?;
+        Some(RwLockReadGuard::new(self))
     }
 
     /// To write, if nobody reads, writes or waits.
@@ -117,11 +118,8 @@ impl<T> RwLock<T> {
     /// ```
     #[must_use]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
-        self.take(ALL).then(|| RwLockWriteGuard::new(self))
-    }
-
-    fn take(&self, permits: usize) -> bool {
-        self.semaphore.source.locked(|state| state.take(permits))
+        self.semaphore.try_take(ALL).ok()?;
+        Some(RwLockWriteGuard::new(self))
     }
 
     /// The value, without waiting: the borrow says that nobody else has it.

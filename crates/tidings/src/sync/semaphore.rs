@@ -155,7 +155,7 @@ impl Semaphore {
     /// ```
     pub fn try_acquire(&self, n: usize) -> Result<Permit<&Self>, TryAcquireError> {
         self.try_take(n)?;
-        Ok(Permit { semaphore: self, n })
+        Ok(self.permit(n))
     }
 
     /// As [`try_acquire`](Self::try_acquire), with permits that [borrow nothing](Self::acquire_owned).
@@ -181,7 +181,7 @@ impl Semaphore {
         })
     }
 
-    fn try_take(&self, n: usize) -> Result<(), TryAcquireError> {
+    pub(super) fn try_take(&self, n: usize) -> Result<(), TryAcquireError> {
         self.source.locked(|state| {
             if state.closed {
                 Err(TryAcquireError::Closed)

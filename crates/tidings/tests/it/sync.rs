@@ -231,44 +231,51 @@ fn a_write_that_is_dropped_lets_the_reads_behind_it_pass() {
     }
 }
 
+/// What eight tasks come to together, each with a chance of its own.
+fn of_eight<F>(task: impl Fn(Chance) -> F) -> u64
+where
+    F: Future<Output = u64> + Send + 'static,
+{
+    rt().block_on(async {
+        let tasks: Vec<_> = (0..8)
+            .map(|seed| tidings::spawn(task(Chance::new(seed))))
+            .collect();
+        let mut total = 0;
+        for task in tasks {
+            total += task.await.unwrap();
+        }
+        total
+    })
+}
+
 #[test]
 fn stress_nobody_reads_while_somebody_writes() {
     let lock = Arc::new(RwLock::new([0_u64; 2]));
-    let written = rt().block_on(async {
-        let tasks: Vec<_> = (0..8)
-            .map(|seed| {
-                let lock = lock.clone();
-                tidings::spawn(async move {
-                    let mut chance = Chance::new(seed);
-                    let mut written = 0;
-                    for _ in 0..1000 {
-                        if chance.below(3) > 0 {
-                            if let Some(read) = chance.maybe(lock.read()).await {
-                                let first = read[0];
-                                tidings::yield_now().await;
-                                assert_eq!(*read, [first; 2]);
-                            }
-                        } else if let Some(mut write) = chance.maybe(lock.write()).await {
-                            write[0] += 1;
-                            tidings::yield_now().await;
-                            write[1] += 1;
-                            written += 1;
-                            if chance.below(2) == 0 {
-                                let read = write.downgrade();
-                                tidings::yield_now().await;
-                                assert_eq!(read[0], read[1]);
-                            }
-                        }
+    let written = of_eight(|mut chance| {
+        let lock = lock.clone();
+        async move {
+            let mut written = 0;
+            for _ in 0..1000 {
+                if chance.below(3) > 0 {
+                    if let Some(read) = chance.maybe(lock.read()).await {
+                        let first = read[0];
+                        tidings::yield_now().await;
+                        assert_eq!(*read, [first; 2]);
                     }
-                    written
-                })
-            })
-            .collect();
-        let mut written = 0;
-        for task in tasks {
-            written += task.await.unwrap();
+                } else if let Some(mut write) = chance.maybe(lock.write()).await {
+                    write[0] += 1;
+                    tidings::yield_now().await;
+                    write[1] += 1;
+                    written += 1;
+                    if chance.below(2) == 0 {
+                        let read = write.downgrade();
+                        tidings::yield_now().await;
+                        assert_eq!(read[0], read[1]);
+                    }
+                }
+            }
+            written
         }
-        written
     });
     assert_eq!(*lock.try_write().unwrap(), [written; 2]);
 }
@@ -439,38 +446,28 @@ fn a_barrier_counts_those_that_are_there() {
 fn stress_locks_and_permits_are_conserved() {
     let mutex = Arc::new(Mutex::new((0u64, false)));
     let semaphore = Arc::new(Semaphore::new(5));
-    let total: u64 = rt().block_on(async {
-        let tasks: Vec<_> = (0..8)
-            .map(|seed| {
-                let (mutex, semaphore) = (mutex.clone(), semaphore.clone());
-                tidings::spawn(async move {
-                    let mut chance = Chance::new(seed);
-                    let mut done = 0;
-                    for _ in 0..2000 {
-                        if let Some(mut held) = chance.maybe(mutex.lock()).await {
-                            assert!(!std::mem::replace(&mut held.1, true), "two have the lock");
-                            if chance.below(4) == 0 {
-                                tidings::yield_now().await;
-                            }
-                            held.0 += 1;
-                            held.1 = false;
-                            done += 1;
-                        }
-                        let n = chance.below(5) as usize + 1;
-                        if let Some(permit) = chance.maybe(semaphore.acquire(n)).await {
-                            tidings::yield_now().await;
-                            drop(permit.unwrap());
-                        }
+    let total = of_eight(|mut chance| {
+        let (mutex, semaphore) = (mutex.clone(), semaphore.clone());
+        async move {
+            let mut done = 0;
+            for _ in 0..2000 {
+                if let Some(mut held) = chance.maybe(mutex.lock()).await {
+                    assert!(!std::mem::replace(&mut held.1, true), "two have the lock");
+                    if chance.below(4) == 0 {
+                        tidings::yield_now().await;
                     }
-                    done
-                })
-            })
-            .collect();
-        let mut total = 0;
-        for task in tasks {
-            total += task.await.unwrap();
+                    held.0 += 1;
+                    held.1 = false;
+                    done += 1;
+                }
+                let n = chance.below(5) as usize + 1;
+                if let Some(permit) = chance.maybe(semaphore.acquire(n)).await {
+                    tidings::yield_now().await;
+                    drop(permit.unwrap());
+                }
+            }
+            done
         }
-        total
     });
     assert_eq!(mutex.try_lock().unwrap().0, total);
     assert_eq!(semaphore.available_permits(), 5);
@@ -511,30 +508,21 @@ fn stress_no_notification_is_lost() {
 
 #[test]
 fn stress_meetings_have_one_leader() {
-    rt().block_on(async {
-        let barrier = Arc::new(Barrier::new(8));
-        let tasks: Vec<_> = (0..8)
-            .map(|seed| {
-                let barrier = barrier.clone();
-                tidings::spawn(async move {
-                    let mut chance = Chance::new(seed);
-                    let mut led = 0;
-                    for _ in 0..500 {
-                        if chance.below(3) == 0 {
-                            tidings::yield_now().await;
-                        }
-                        led += usize::from(barrier.wait().await.is_leader());
-                    }
-                    led
-                })
-            })
-            .collect();
-        let mut led = 0;
-        for task in tasks {
-            led += task.await.unwrap();
+    let barrier = Arc::new(Barrier::new(8));
+    let led = of_eight(|mut chance| {
+        let barrier = barrier.clone();
+        async move {
+            let mut led = 0;
+            for _ in 0..500 {
+                if chance.below(3) == 0 {
+                    tidings::yield_now().await;
+                }
+                led += u64::from(barrier.wait().await.is_leader());
+            }
+            led
         }
-        assert_eq!(led, 500);
     });
+    assert_eq!(led, 500);
 }
 
 #[test]

@@ -27,19 +27,12 @@ pub(crate) fn mutex(setup: &mut Setup) -> Program {
                 };
                 let Some(mut guard) = guard else { continue };
                 asked.got(Got::Done);
-                let diary = hand.diary.clone();
-                let _hold = Hold {
-                    diary: &diary,
-                    source: 0,
-                    permits: 1,
-                };
                 let n = *guard;
-                hand.may_die();
-                if hand.dice.below(2) == 0 {
-                    pause().await;
-                }
-                *guard = n + 1;
-                increments.fetch_add(1, Ordering::Relaxed);
+                let last = || {
+                    *guard = n + 1;
+                    increments.fetch_add(1, Ordering::Relaxed);
+                };
+                hold(&mut hand, 1, last).await;
             }
         }));
     }
@@ -95,18 +88,9 @@ async fn read(hand: &mut Hand, lock: &RwLock<u64>) {
     };
     let Some(guard) = guard else { return };
     asked.got(Got::Done);
-    let diary = hand.diary.clone();
-    let _hold = Hold {
-        diary: &diary,
-        source: 0,
-        permits: 1,
-    };
     let n = *guard;
-    hand.may_die();
-    if hand.dice.below(2) == 0 {
-        pause().await;
-    }
-    assert_eq!(*guard, n, "somebody wrote");
+    let last = || assert_eq!(*guard, n, "somebody wrote");
+    hold(hand, 1, last).await;
 }
 
 async fn write(hand: &mut Hand, lock: &RwLock<u64>, all: u64, increments: &AtomicU64) {
@@ -118,19 +102,27 @@ async fn write(hand: &mut Hand, lock: &RwLock<u64>, all: u64, increments: &Atomi
     };
     let Some(mut guard) = guard else { return };
     asked.got(Got::Done);
+    let n = *guard;
+    let last = || {
+        *guard = n + 1;
+        increments.fetch_add(1, Ordering::Relaxed);
+    };
+    hold(hand, all, last).await;
+}
+
+/// Holds so many permits for a while, which are given back after the `last` that it does.
+async fn hold(hand: &mut Hand, permits: u64, last: impl FnOnce()) {
     let diary = hand.diary.clone();
     let _hold = Hold {
         diary: &diary,
         source: 0,
-        permits: all,
+        permits,
     };
-    let n = *guard;
     hand.may_die();
     if hand.dice.below(2) == 0 {
         pause().await;
     }
-    *guard = n + 1;
-    increments.fetch_add(1, Ordering::Relaxed);
+    last();
 }
 
 fn crowd(capacity: Option<u64>, mortal: bool) -> Program {
@@ -189,16 +181,7 @@ async fn hold_some(hand: &mut Hand, semaphore: &Semaphore, permits: u64) -> bool
     };
     let Some(_permit) = permit else { return true };
     asked.got(Got::Done);
-    let diary = hand.diary.clone();
-    let _hold = Hold {
-        diary: &diary,
-        source: 0,
-        permits: n,
-    };
-    hand.may_die();
-    if hand.dice.below(2) == 0 {
-        pause().await;
-    }
+    hold(hand, n, || ()).await;
     true
 }
 
