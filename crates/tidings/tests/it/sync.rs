@@ -231,6 +231,26 @@ fn a_write_that_is_dropped_lets_the_reads_behind_it_pass() {
     }
 }
 
+#[test]
+fn a_read_that_is_dropped_lets_the_write_behind_it_pass() {
+    for is_handed_over in [false, true] {
+        let lock = RwLock::new(());
+        let held = lock.try_write().unwrap();
+        let mut read = pinned(lock.read());
+        let mut write = pinned(lock.write());
+        assert!(poll(read.as_mut()).is_pending());
+        assert!(poll(write.as_mut()).is_pending());
+        if is_handed_over {
+            drop(held);
+            drop(read);
+        } else {
+            drop(read);
+            drop(held);
+        }
+        assert!(poll(write.as_mut()).is_ready());
+    }
+}
+
 /// What eight tasks come to together, each with a chance of its own.
 fn of_eight<F>(task: impl Fn(Chance) -> F) -> u64
 where
