@@ -26,6 +26,17 @@ enum Raw {
     Get(oneshot::Sender<u64>),
 }
 
+/// As large as a message of [`Account`], and taken apart as that is: three words, where [`Raw`] has two.
+#[expect(dead_code, reason = "two of its variants are sent")]
+enum RawAccount {
+    Add(u64),
+    Subtract(u64),
+    Reset,
+    Get(oneshot::Sender<u64>),
+    Exchange(u64, oneshot::Sender<u64>),
+    IsEmpty(oneshot::Sender<bool>),
+}
+
 /// The message of the mailbox loop.
 enum Count {
     Add(u64),
@@ -43,7 +54,39 @@ trait Admin {
     async fn reset(&mut self);
 }
 
+/// As many methods as the interface of a real actor.
+#[tidings::interface]
+trait Account {
+    async fn add(&mut self, n: u64);
+    async fn subtract(&mut self, n: u64);
+    async fn reset(&mut self);
+    async fn get(&mut self) -> u64;
+    async fn exchange(&mut self, n: u64) -> u64;
+    async fn is_empty(&self) -> bool;
+}
+
 struct Tally(u64);
+
+impl Account for Tally {
+    async fn add(&mut self, n: u64) {
+        self.0 += n;
+    }
+    async fn subtract(&mut self, n: u64) {
+        self.0 -= n;
+    }
+    async fn reset(&mut self) {
+        self.0 = 0;
+    }
+    async fn get(&mut self) -> u64 {
+        self.0
+    }
+    async fn exchange(&mut self, n: u64) -> u64 {
+        std::mem::replace(&mut self.0, n)
+    }
+    async fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+}
 
 impl Counter for Tally {
     async fn add(&mut self, n: u64) {
@@ -79,6 +122,23 @@ async fn raw(inbox: Receiver<Raw>) {
         match message {
             Raw::Add(n) => sum += n,
             Raw::Get(answer) => answer.send(sum).expect("the asker waits"),
+        }
+    }
+}
+
+async fn raw_account(inbox: Receiver<RawAccount>) {
+    const WAITS: &str = "the asker waits";
+    let mut sum = 0;
+    while let Ok(message) = inbox.recv().await {
+        match message {
+            RawAccount::Add(n) => sum += n,
+            RawAccount::Subtract(n) => sum -= n,
+            RawAccount::Reset => sum = 0,
+            RawAccount::Get(answer) => answer.send(sum).expect(WAITS),
+            RawAccount::Exchange(n, answer) => {
+                answer.send(std::mem::replace(&mut sum, n)).expect(WAITS);
+            }
+            RawAccount::IsEmpty(answer) => answer.send(sum == 0).expect(WAITS),
         }
     }
 }
@@ -130,10 +190,12 @@ trait Form: Send + Sync + 'static {
 
 struct OverRaw(Sender<Raw>);
 struct OverRawTimed(OverRaw);
+struct OverRawAccount(Sender<RawAccount>);
 struct OverActorRef(ActorRef<Count>);
 struct OverActorRefTimed(OverActorRef);
 struct OverRecipient(Recipient<Count>);
 struct OverInterface(CounterRef);
+struct OverSixMethods(AccountRef);
 struct OverOneOfTwo(CounterRef);
 
 impl Form for OverRaw {
@@ -148,6 +210,23 @@ impl Form for OverRaw {
     async fn get(&self) -> u64 {
         let (answer, sum) = oneshot();
         self.0.send(Raw::Get(answer)).await.expect("it lives");
+        sum.await.expect("it answers")
+    }
+}
+
+impl Form for OverRawAccount {
+    fn start() -> Self {
+        let (tx, rx) = bounded(CAPACITY);
+        tidings::spawn(raw_account(rx));
+        Self(tx)
+    }
+    async fn add(&self) {
+        self.0.send(RawAccount::Add(1)).await.expect("it lives");
+    }
+    async fn get(&self) -> u64 {
+        let (answer, sum) = oneshot();
+        let sent = self.0.send(RawAccount::Get(answer)).await;
+        sent.expect("it lives");
         sum.await.expect("it answers")
     }
 }
@@ -221,6 +300,7 @@ macro_rules! by_interface {
 
 by_interface!(
     OverInterface: Self(actor::start(Tally(0))),
+    OverSixMethods: Self(actor::start(Tally(0))),
     OverOneOfTwo: {
         let actor: BothRef = actor::start(Both(0));
         Self(CounterRef::from(&actor))
@@ -287,6 +367,16 @@ const CASES: &[Case] = &[
         TELL,
     ),
     case(
+        "tell/raw-of-six",
+        |r, n| play(r, tell::<OverRawAccount>(n)),
+        None,
+    ),
+    case(
+        "tell/six-methods",
+        |r, n| play(r, tell::<OverSixMethods>(n)),
+        Some(("tell/raw-of-six", 1.15)),
+    ),
+    case(
         "tell/one-of-two",
         |r, n| play(r, tell::<OverOneOfTwo>(n)),
         TELL,
@@ -302,6 +392,16 @@ const CASES: &[Case] = &[
         "call/interface",
         |r, n| play(r, call::<OverInterface>(n)),
         CALL,
+    ),
+    case(
+        "call/raw-of-six",
+        |r, n| play(r, call::<OverRawAccount>(n)),
+        None,
+    ),
+    case(
+        "call/six-methods",
+        |r, n| play(r, call::<OverSixMethods>(n)),
+        Some(("call/raw-of-six", 1.2)),
     ),
     case(
         "call/one-of-two",

@@ -247,3 +247,38 @@ pub(crate) fn absent(absent: &Absent) -> CellRecord {
         cut_off: false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::rank;
+    use crate::arena::record::{CellRecord, Run};
+
+    #[test]
+    fn ranks_are_within_a_class_of_units() {
+        let text = include_str!("../../tests/arena/report/run/run.json");
+        let run: Run = serde_json::from_str(text).expect("the invented run");
+        let any = run.cells.into_iter().find(|cell| cell.rank.is_some());
+        let any = any.expect("one has a rank");
+        let cell = |class: Option<&str>, median: f64| {
+            let mut cell = any.clone();
+            cell.rank = None;
+            let class = class.map(|class| ("class".to_owned(), class.to_owned()));
+            cell.labels = class.into_iter().collect();
+            let figure = cell.ns_per_op.as_mut().expect("it has a rank");
+            figure.median = median;
+            figure.ci99 = Some([0.9 * median, 1.1 * median]);
+            cell
+        };
+        let mut cells = [
+            cell(Some("task"), 10.0),
+            cell(Some("thread"), 5.0),
+            cell(Some("task"), 10.5),
+            cell(None, 1.0),
+            cell(Some("thread"), 100.0),
+            cell(Some("task"), 20.0),
+        ];
+        rank(&mut cells);
+        let ranks = cells.map(|cell: CellRecord| cell.rank.expect("it has a figure"));
+        assert_eq!(ranks, [1, 1, 1, 1, 2, 3]);
+    }
+}

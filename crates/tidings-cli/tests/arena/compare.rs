@@ -137,6 +137,22 @@ fn other_machines_and_other_peers_are_not_compared() {
         "the reference has no ratio to itself"
     );
     assert!(cells.len() > 10, "{comparison}");
+    let forced = ["compare", &folder, "--force", "--fail-on", "regress"];
+    assert_eq!(call(&stage, &forced).code, 0);
+    invented::save(&stage, "now2", |cell| {
+        if cell["workload"] == "counter" && cell["system"] == "go" {
+            cell["state"] = "crash".into();
+            cell["reason"] = "killed by signal 9".into();
+            for figure in ["ns_per_op", "rate", "ratio", "rank"] {
+                cell[figure] = Value::Null;
+            }
+        }
+    });
+    let called = call(&stage, &forced);
+    assert_eq!(called.code, 4, "{}", called.stdout);
+    let fails = "now crash: killed by signal 9";
+    assert!(called.stdout.contains(fails), "{}", called.stdout);
+    invented::save(&stage, "now3", |_| ());
 
     let folder = elsewhere(&|run| {
         for cell in run["cells"].as_array_mut().expect("cells") {
@@ -219,9 +235,21 @@ fn baselines_are_kept_and_runs_and_builds_removed() {
     );
     assert!(called.stdout.contains("1 saved runs"), "{}", called.stdout);
     assert_eq!(stage.runs().len(), 1);
+    // A run that goes on holds the lock of its samples, and starts its peers again and again.
+    let peer = stage.root.join("cache/tidings/arena/peers/fake-0");
+    fs::create_dir_all(&peer).expect("made");
+    invented::save(&stage, "goes-on", |_| ());
+    let folder = stage.root.join("data/tidings/arena/runs/goes-on");
+    let samples = fs::File::create(folder.join("samples.ndjson")).expect("made");
+    samples.lock().expect("nobody has it");
     let called = call(&stage, &["clean", "--runs", "--peers", "--yes"]);
     assert_eq!(called.code, 0, "{}", called.stderr);
-    assert!(stage.runs().is_empty());
+    assert_eq!(stage.runs(), [folder], "{}", called.stdout);
+    assert!(peer.is_dir(), "{}", called.stdout);
+    drop(samples);
+    let called = call(&stage, &["clean", "--runs", "--peers", "--yes"]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    assert!(stage.runs().is_empty() && !peer.exists());
     let listed = call(&stage, &["baseline", "list"]);
     assert!(listed.stdout.starts_with("one "), "{}", listed.stdout);
     assert_eq!(call(&stage, &["compare", "one", "one"]).code, 0);

@@ -2,10 +2,11 @@
 //! system `tidings-link`. An interface, so that every pair has an actor at the server's end.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use peer_protocol::net::{End, Transport};
 use tidings::actor;
-use tidings_link::{Connector, Exports, Link, Listener, Options};
+use tidings_link::{Connector, Exports, Limits, Link, Listener, Options};
 
 use super::at_once;
 use crate::cell::{Cells, Fault};
@@ -37,13 +38,24 @@ fn name(pair: usize) -> String {
     format!("pair{pair}")
 }
 
+/// Both ends are stopped while another system is in turn (`SIGSTOP`), and time goes on: what is silent meanwhile is not
+/// lost.
+fn options(name: &str) -> Options {
+    const LONG: Duration = Duration::from_secs(3600);
+    Options::new(name).limits(Limits {
+        silence: LONG,
+        stall: LONG,
+        ..Limits::default()
+    })
+}
+
 /// Each pair's actor, under its name.
 async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
     let exports = (0..pairs).fold(Exports::new(), |exports, pair| {
         let echo: EchoRef = actor::start(Mirror);
         exports.add(name(pair), &echo)
     });
-    let options = Options::new("server").exports(exports);
+    let options = options("server").exports(exports);
     let server = Listener::bind("tcp://127.0.0.1:0", options).await?;
     let server = server.links(pairs.max(1024)).serve();
     let address = server.address().to_string();
@@ -59,7 +71,7 @@ async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
 
 async fn connect(addr: SocketAddr) -> Result<Link, Fault> {
     let connector = Connector::new(&format!("tcp://{addr}"))?;
-    Ok(connector.options(Options::new("client")).connect().await?)
+    Ok(connector.options(options("client")).connect().await?)
 }
 
 /// A link for each client, or one for all.
