@@ -62,8 +62,10 @@ fn generic() -> Vec<Row> {
         "channel::oneshot::Recv": oneshot::Recv<oneshot::Receiver<T>, T> => "S-- S-- ---";
         "channel::oneshot::Closed": oneshot::Closed<'static, T> => "S-- S-- ---";
         "channel::ivar::IVar": ivar::IVar<T> => "SYU --U --U";
+        "channel::IVar": channel::IVar<T> => "SYU --U --U";
         "channel::ivar::Read": ivar::Read<'static, T> => "S-- --- ---";
         "channel::mvar::MVar": mvar::MVar<T> => "SYU SYU --U";
+        "channel::MVar": channel::MVar<T> => "SYU SYU --U";
         "channel::broadcast::Sender": broadcast::Sender<T> => "SYU --U --U";
         "channel::broadcast::Receiver": broadcast::Receiver<T> => "SYU --U --U";
         "channel::broadcast::Recv": broadcast::Recv<'static, T> => "S-- --- ---";
