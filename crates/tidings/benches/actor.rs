@@ -198,38 +198,31 @@ struct OverInterface(CounterRef);
 struct OverSixMethods(AccountRef);
 struct OverOneOfTwo(CounterRef);
 
-impl Form for OverRaw {
-    fn start() -> Self {
-        let (tx, rx) = bounded(CAPACITY);
-        tidings::spawn(raw(rx));
-        Self(tx)
-    }
-    async fn add(&self) {
-        self.0.send(Raw::Add(1)).await.expect("it lives");
-    }
-    async fn get(&self) -> u64 {
-        let (answer, sum) = oneshot();
-        self.0.send(Raw::Get(answer)).await.expect("it lives");
-        sum.await.expect("it answers")
-    }
+/// The forms of a channel and a task that receives from it.
+macro_rules! over_raw {
+    ($($form:ident: $message:ident, $receiver:ident;)*) => {$(
+        impl Form for $form {
+            fn start() -> Self {
+                let (tx, rx) = bounded(CAPACITY);
+                tidings::spawn($receiver(rx));
+                Self(tx)
+            }
+            async fn add(&self) {
+                self.0.send($message::Add(1)).await.expect("it lives");
+            }
+            async fn get(&self) -> u64 {
+                let (answer, sum) = oneshot();
+                self.0.send($message::Get(answer)).await.expect("it lives");
+                sum.await.expect("it answers")
+            }
+        }
+    )*};
 }
 
-impl Form for OverRawAccount {
-    fn start() -> Self {
-        let (tx, rx) = bounded(CAPACITY);
-        tidings::spawn(raw_account(rx));
-        Self(tx)
-    }
-    async fn add(&self) {
-        self.0.send(RawAccount::Add(1)).await.expect("it lives");
-    }
-    async fn get(&self) -> u64 {
-        let (answer, sum) = oneshot();
-        let sent = self.0.send(RawAccount::Get(answer)).await;
-        sent.expect("it lives");
-        sum.await.expect("it answers")
-    }
-}
+over_raw!(
+    OverRaw: Raw, raw;
+    OverRawAccount: RawAccount, raw_account;
+);
 
 impl Form for OverActorRef {
     fn start() -> Self {
