@@ -105,7 +105,7 @@ pub(crate) struct Hub {
     pub(crate) session: Session,
     pub(crate) shared: Arc<Shared>,
     pub(crate) names: Exports,
-    format: Format,
+    pub(crate) format: Format,
     pub(crate) exports: ByNumber<Out>,
     next_export: u32,
     by_identity: HashMap<Identity, u32>,
@@ -118,8 +118,6 @@ pub(crate) struct Hub {
     next_turn: u64,
     pub(crate) pending: Vec<Option<Waiting>>,
     pub(crate) calls: Vec<Call>,
-    /// Calls whose number the session has given out, or taken, for what is decoded now.
-    pub(crate) reserved: Option<u32>,
     pub(crate) binds: BTreeMap<u32, Bound>,
     next_bind: u32,
     /// What the message carries that is encoded, and that is decoded.
@@ -164,7 +162,6 @@ impl Hub {
             next_turn: 0,
             pending: Vec::new(),
             calls: Vec::new(),
-            reserved: None,
             binds: BTreeMap::new(),
             next_bind: 0,
             carries: Vec::new(),
@@ -299,6 +296,12 @@ impl Hub {
         Ok(begun)
     }
 
+    /// The peer's call has been given to an actor.
+    pub(crate) fn await_answer(&mut self, call: u32, served: Box<dyn Served>) {
+        served.hang_bell(self.door(), shared::answer(call));
+        *self.served(call) = Call::Served(served);
+    }
+
     /// The peer's call ends without having been given to an actor.
     pub(crate) fn fail(&mut self, call: Option<u32>, why: Failure) {
         if let Some(call) = call {
@@ -418,26 +421,20 @@ impl Port for Hub {
     }
 
     fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed> {
-        if self
-            .reserved
-            .take_if(|reserved| *reserved == call)
-            .is_none()
-        {
-            match self.session.serve(call) {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.session.answer(call, Err(Failure::Overloaded), &[]);
-                    return Err(Malformed::new("too many calls are under way"));
-                }
-                Err(broken) => {
-                    self.broken = Some(broken);
-                    return Err(Malformed::new("a call whose number is in use"));
-                }
+        match self.session.serve(call) {
+            Ok(true) => {
+                self.await_answer(call, served);
+                Ok(())
+            }
+            Ok(false) => {
+                self.session.answer(call, Err(Failure::Overloaded), &[]);
+                Err(Malformed::new("too many calls are under way"))
+            }
+            Err(broken) => {
+                self.broken = Some(broken);
+                Err(Malformed::new("a call whose number is in use"))
             }
         }
-        served.hang_bell(self.door(), shared::answer(call));
-        *self.served(call) = Call::Served(served);
-        Ok(())
     }
 
     fn may_send(&mut self, target: u32, turn: u64) -> bool {

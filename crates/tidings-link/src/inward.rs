@@ -230,20 +230,25 @@ impl Hub {
             _ => None,
         });
         self.lay_out(carried);
-        self.reserved = call;
         let caller = call.map(|id| Caller {
             id,
             deadline,
             trace,
         });
         let takes_at_once = export.takes_at_once();
-        let (mut hub, delivered) = enter(self, || {
-            export.deliver(Parts::new(place, &body, caller).part_of(trace))
-        });
-        // A message without an answer that was called, or one that could not be decoded.
-        let unanswered = hub.reserved.take();
+        let format = self.format.clone();
+        let mut parts = Parts::new(place, &format, &body, caller).part_of(trace);
+        let (mut hub, delivered) = enter(self, || export.deliver(&mut parts));
+        let mut unanswered = call;
+        if let Ok(Ok(_)) = delivered
+            && let Some(served) = parts.served()
+            && let Some(call) = unanswered.take()
+        {
+            hub.await_answer(call, served);
+        }
         let waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
             Ok(Ok(waits)) => {
+                // The message was called, and has no answer.
                 if unanswered.is_some() {
                     let why = "the method has no answer".to_owned();
                     hub.fail(unanswered, Failure::Refused(why));
@@ -370,7 +375,8 @@ impl Hub {
         match (outcome, pending) {
             (Ok(carried), Some(pending)) => {
                 self.lay_out(carried);
-                let (mut hub, answered) = enter(self, || pending.answer(Ok(body)));
+                let format = self.format.clone();
+                let (mut hub, answered) = enter(self, || pending.answer(Ok((&format, body))));
                 if !matches!(answered, Ok(Ok(()))) {
                     hub.session.stats_mut().malformed += 1;
                 }

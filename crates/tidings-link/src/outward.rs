@@ -82,6 +82,7 @@ impl Hub {
             return self;
         };
         let mut cx = Context::from_waker(&waker);
+        self.begin();
         let (mut hub, polled) = enter(self, || imported.poll(&mut cx));
         let Some(known) = hub.imports.get_mut(target) else {
             return hub;
@@ -108,8 +109,9 @@ impl Hub {
         else {
             return self;
         };
-        let mut body = self.room();
-        let (mut hub, answer) = enter(self, || served.answer(&mut body));
+        let (mut body, format) = (self.room(), self.format.clone());
+        self.begin();
+        let (mut hub, answer) = enter(self, || served.answer(&format, &mut body));
         let outcome = match answer {
             // Another call has this number now.
             Ok(None) => {

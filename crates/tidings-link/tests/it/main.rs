@@ -8,6 +8,7 @@ mod calls;
 #[cfg(target_os = "linux")]
 mod children;
 mod codec;
+mod credit;
 mod crowd;
 mod drained;
 mod faults;

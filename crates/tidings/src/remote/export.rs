@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::port::{Call, Outcome, with};
 use super::proxy::refused;
-use super::{Interface, Malformed, Remote, interface};
+use super::{Format, Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Answers, AtEnd, drop_unsent};
 use crate::actor::{CallError, Exit, Part, Recipient, Reference, Reply, SendError};
 use crate::channel::TryRecvError;
@@ -31,7 +31,7 @@ pub trait Export: Send + Sync {
     ///
     /// # Errors
     /// If it is none of the actor's: the caller has not heard of it.
-    fn deliver(&self, incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed>;
+    fn deliver(&self, incoming: &mut Incoming<'_>) -> Result<Option<Wait>, Malformed>;
 
     /// Does a message count as taken while what `deliver` has given is waited for? A stream has taken
     /// what asks it for items, and answers when there are some.
@@ -84,8 +84,8 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
         self.interface
     }
 
-    fn deliver(&self, mut incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed> {
-        let message = R::Message::receive(incoming.method, &mut incoming)?;
+    fn deliver(&self, incoming: &mut Incoming<'_>) -> Result<Option<Wait>, Malformed> {
+        let message = R::Message::receive(incoming.method, incoming)?;
         let part = incoming.part;
         let message = match part.within(|| self.recipient.try_send(message)) {
             Ok(()) => return Ok(None),
@@ -119,7 +119,7 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
 /// A call of the peer's, under way here.
 pub trait Served: Send {
     /// Writes the answer, to where nothing is written yet, if it is there; gives how the call has ended.
-    fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>>;
+    fn answer(&mut self, format: &Format, to: &mut Vec<u8>) -> Option<Outcome<()>>;
 
     /// Rings when there is an answer, or none will come.
     fn hang_bell(&self, door: Arc<dyn Door>, key: u32);
@@ -141,19 +141,14 @@ impl<R> Answering<R> {
 }
 
 impl<R: Serialize + Send + 'static> Served for Answering<R> {
-    fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>> {
+    fn answer(&mut self, format: &Format, to: &mut Vec<u8>) -> Option<Outcome<()>> {
         let answer = match self.0.try_recv() {
             Ok(Ok(answer)) => answer,
             Ok(Err(why)) => return Some(Err(*why)),
             Err(TryRecvError::Closed) => return Some(Err(CallError::NoReply)),
             Err(TryRecvError::Empty) => return None,
         };
-        let format = with(|port| {
-            port.begin();
-            port.format()
-        });
-        let encoded = format.and_then(|format| format.encode(&answer, to));
-        Some(encoded.map_err(|malformed| {
+        Some(format.encode(&answer, to).map_err(|malformed| {
             let _ = with(|port| port.undo());
             refused(malformed)
         }))
@@ -168,8 +163,10 @@ impl<R: Serialize + Send + 'static> Served for Answering<R> {
 #[derive(Debug)]
 pub struct Incoming<'a> {
     method: usize,
+    format: &'a Format,
     body: &'a [u8],
     call: Option<Call>,
+    served: Option<Box<dyn Served>>,
     part: Part,
 }
 
@@ -177,11 +174,13 @@ impl<'a> Incoming<'a> {
     /// What came for the method at this place of its interface.
     #[doc(hidden)]
     #[must_use]
-    pub fn new(method: usize, body: &'a [u8], call: Option<Call>) -> Self {
+    pub fn new(method: usize, format: &'a Format, body: &'a [u8], call: Option<Call>) -> Self {
         Self {
             method,
+            format,
             body,
             call,
+            served: None,
             part: Part::default(),
         }
     }
@@ -199,7 +198,7 @@ impl<'a> Incoming<'a> {
     /// # Errors
     /// If the bytes are none.
     pub fn arguments<A: DeserializeOwned>(&mut self) -> Result<A, Malformed> {
-        with(|port| port.format())?.decode(self.body)
+        self.format.decode(self.body)
     }
 
     /// The place of the answer; after the arguments.
@@ -209,8 +208,19 @@ impl<'a> Incoming<'a> {
     pub fn reply<R: Serialize + Send + 'static>(&mut self) -> Result<Reply<R>, Malformed> {
         let call = self.caller()?;
         let (reply, answers) = Reply::pair(call.deadline, call.trace);
-        with(|port| port.serve(call.id, Box::new(Answering::new(answers))))??;
+        self.serve(Answering::new(answers));
         Ok(reply)
+    }
+
+    /// What the caller waits for.
+    pub(super) fn serve(&mut self, served: impl Served + 'static) {
+        self.served = Some(Box::new(served));
+    }
+
+    /// Where the answer comes, if the message has a place for one.
+    #[doc(hidden)]
+    pub fn served(&mut self) -> Option<Box<dyn Served>> {
+        self.served.take()
     }
 
     /// Who waits for an answer.

@@ -160,6 +160,7 @@ thread_local! {
         const { ManuallyDrop::new(Cell::new(None)) };
 }
 
+#[inline(always)]
 fn replace(port: Option<Box<dyn Port>>) -> Option<Box<dyn Port>> {
     PORT.with(|place| place.replace(port))
 }
@@ -180,18 +181,30 @@ pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result
 }
 
 /// The link of this moment.
+#[inline(always)]
 pub(super) fn with<R>(f: impl FnOnce(&mut dyn Port) -> R) -> Result<R, Malformed> {
     /// Puts it back, also if `f` panics.
-    struct Taken(Option<Box<dyn Port>>);
-    impl Drop for Taken {
+    struct Taken<'a> {
+        place: &'a Cell<Option<Box<dyn Port>>>,
+        port: Option<Box<dyn Port>>,
+    }
+    impl Drop for Taken<'_> {
+        #[inline(always)]
         fn drop(&mut self) {
-            replace(self.0.take());
+            // Nobody has put another there meanwhile: there is nothing to drop.
+            std::mem::forget(self.place.replace(self.port.take()));
         }
     }
-    match &mut Taken(replace(None)).0 {
-        Some(port) => Ok(f(&mut **port)),
-        None => Err(Malformed::new(
-            "references and replies travel in messages of a link, and nowhere else",
-        )),
-    }
+    PORT.with(|place| {
+        let port = place.take();
+        match &mut (Taken { place, port }).port {
+            Some(port) => Ok(f(&mut **port)),
+            None => Err(outside()),
+        }
+    })
+}
+
+#[cold]
+fn outside() -> Malformed {
+    Malformed::new("references and replies travel in messages of a link, and nowhere else")
 }

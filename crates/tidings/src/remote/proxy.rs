@@ -3,14 +3,15 @@
 
 use std::any::{Any, TypeId};
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::pin::pin;
 use std::task::{Context, Poll};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::port::{Outcome, Port, Request, with};
-use super::{Interface, Malformed, Remote, interface};
+use super::{Format, Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Proxy, dropping};
 use crate::actor::{CallError, Exit, Mailbox, Part, Reference, Reply};
 use crate::channel::bell::Door;
@@ -26,7 +27,7 @@ pub trait Pending: Send {
     ///
     /// # Errors
     /// If the body is no such answer, which the caller has heard.
-    fn answer(self: Box<Self>, outcome: Outcome<&[u8]>) -> Result<(), Malformed>;
+    fn answer(self: Box<Self>, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed>;
 
     /// Has the caller gone?
     fn is_closed(&self) -> bool;
@@ -54,15 +55,14 @@ impl<R> Awaited<R> {
 }
 
 impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
-    fn answer(self: Box<Self>, outcome: Outcome<&[u8]>) -> Result<(), Malformed> {
-        let body = match outcome {
+    fn answer(self: Box<Self>, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed> {
+        let (format, body) = match outcome {
             Ok(body) => body,
             Err(why) => {
                 self.0.fail(why);
                 return Ok(());
             }
         };
-        let format = with(|port| port.format())?;
         match format.decode(body) {
             Ok(answer) => {
                 // The caller may have gone.
@@ -99,18 +99,47 @@ pub fn refused(why: impl fmt::Display) -> CallError {
 #[derive(Debug)]
 pub struct Outgoing {
     target: u32,
+    turn: u64,
     interface: &'static Interface,
+    format: Format,
     /// Of the message that is sent now.
     part: Part,
+    /// The link has said, in this poll, that it takes another.
+    credit: bool,
 }
 
 impl Outgoing {
-    pub(super) fn new(target: u32, interface: &'static Interface) -> Self {
+    pub(super) fn new(
+        target: u32,
+        turn: u64,
+        interface: &'static Interface,
+        format: Format,
+    ) -> Self {
         Self {
             target,
+            turn,
             interface,
+            format,
             part: Part::default(),
+            credit: false,
         }
+    }
+
+    /// Waits until a request may be sent, and then for `next`, which is what to send. What has to wait
+    /// for credit waits there; and whenever something comes, credit is looked for anew, for what there
+    /// was others may have used.
+    pub(super) async fn first<F: Future>(&mut self, next: F) -> F::Output {
+        let mut next = pin!(next);
+        poll_fn(|cx| match self.may_send() {
+            true => next.as_mut().poll(cx),
+            false => Poll::Pending,
+        })
+        .await
+    }
+
+    fn may_send(&mut self) -> bool {
+        std::mem::take(&mut self.credit)
+            || with(|port| port.may_send(self.target, self.turn)).unwrap_or(false)
     }
 
     /// A one-way message: the place of its method, and its arguments.
@@ -135,7 +164,7 @@ impl Outgoing {
     }
 
     fn request<A, R>(
-        &self,
+        &mut self,
         method: usize,
         arguments: &A,
         reply: Option<Reply<R>>,
@@ -144,16 +173,12 @@ impl Outgoing {
         A: Serialize,
         R: DeserializeOwned + Send + 'static,
     {
-        let begun = with(|port| {
-            port.begin();
-            (port.room(), port.format())
-        });
-        let (mut body, format) = match begun {
-            Ok(begun) => begun,
+        let mut body = match with(|port| port.room()) {
+            Ok(room) => room,
             Err(outside) => return Err((outside, reply)),
         };
         // No borrow of the link here: what the arguments carry asks it.
-        let encoded = format.encode(arguments, &mut body);
+        let encoded = self.format.encode(arguments, &mut body);
         let mut reply = reply;
         let sent = with(|port| {
             if encoded.is_err() {
@@ -175,6 +200,7 @@ impl Outgoing {
                 port.request(request, pending);
             }
             port.keep(body);
+            self.credit = port.may_send(self.target, self.turn);
             encoded
         });
         sent.flatten().map_err(|malformed| (malformed, reply))
@@ -244,9 +270,11 @@ pub fn import<R>(port: &mut dyn Port, target: u32) -> Result<R, Malformed>
 where
     R: Reference<Message: Remote>,
 {
+    let format = port.format();
     let found = port.import(target, TypeId::of::<R>(), &mut |target, turn| {
+        let way = Outgoing::new(target, turn, interface::<R::Message>(), format.clone());
         let (actor, proxy) = Proxy::new(R::Message::NAME, ROOM, |mailbox| {
-            forward::<R::Message>(mailbox, target, turn)
+            forward::<R::Message>(mailbox, way)
         });
         let reference = R::of(actor);
         let weak = reference.weak();
@@ -263,24 +291,12 @@ where
 }
 
 /// The life of a proxy.
-async fn forward<M: Remote>(mut mailbox: Mailbox<M>, target: u32, turn: u64) {
-    let mut way = Outgoing::new(target, interface::<M>());
+async fn forward<M: Remote>(mut mailbox: Mailbox<M>, mut way: Outgoing) {
     loop {
-        // First the credit, so that what has to wait waits in the mailbox.
-        credit(target, turn).await;
-        let Ok(message) = mailbox.recv().await else {
+        let Ok(message) = way.first(mailbox.recv().into_future()).await else {
             return;
         };
         way.part = mailbox.part();
         dropping(CallError::NoReply, || message.send(&mut way));
     }
-}
-
-/// Waits until a request may be sent there.
-pub(super) async fn credit(target: u32, turn: u64) {
-    poll_fn(|_| match with(|port| port.may_send(target, turn)) {
-        Ok(true) => Poll::Ready(()),
-        _ => Poll::Pending,
-    })
-    .await;
 }

@@ -3,6 +3,7 @@
 //! dropped, breaks off, or whose link ends is what an actor is.
 
 use std::any::{Any, TypeId};
+use std::future::ready;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::de::{DeserializeOwned, Error as _};
@@ -11,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::export::{Export, Incoming, Served, Wait};
 use super::port::{Carried, Identity, Outcome, with};
-use super::proxy::{Imported, Outgoing, credit, refused};
+use super::proxy::{Imported, Outgoing, refused};
 use super::schema::{self, Describe, Schema};
 use super::{Format, Interface, Malformed, Method};
 use crate::actor::remote::Proxy;
@@ -80,10 +81,12 @@ impl<'de, T: DeserializeOwned + Send + 'static> Deserialize<'de> for Streaming<T
         let place = u32::deserialize(deserializer)?;
         let found = with(|port| match port.carried(place) {
             Some(Carried::Mine(target)) => {
+                let format = port.format();
                 port.import(target, TypeId::of::<Self>(), &mut |target, turn| {
+                    let way = Outgoing::new(target, turn, interface(), format.clone());
                     let (replies, items) = actor::streaming::<T>(ITEMS as usize);
                     let (_, proxy) =
-                        Proxy::new("Streaming", 1, |_: Mailbox<()>| pull(replies, target, turn));
+                        Proxy::new("Streaming", 1, |_: Mailbox<()>| pull(replies, way));
                     (Box::new(items), Imported::alone(proxy))
                 })
             }
@@ -98,10 +101,9 @@ impl<'de, T: DeserializeOwned + Send + 'static> Deserialize<'de> for Streaming<T
 }
 
 /// Asks for items until there are no more, or nobody takes them.
-async fn pull<T: DeserializeOwned + Send + 'static>(replies: Replies<T>, target: u32, turn: u64) {
-    let mut way = Outgoing::new(target, interface());
+async fn pull<T: DeserializeOwned + Send + 'static>(replies: Replies<T>, mut way: Outgoing) {
     loop {
-        credit(target, turn).await;
+        way.first(ready(())).await;
         let (reply, mut answers) = Reply::<Vec<T>>::pair(None, None);
         way.call(0, &(ITEMS,), reply);
         let answer = answers.recv().either(replies.closed()).biased().await;
@@ -137,9 +139,9 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
         interface()
     }
 
-    fn deliver(&self, mut incoming: Incoming<'_>) -> Result<Option<Wait>, Malformed> {
+    fn deliver(&self, incoming: &mut Incoming<'_>) -> Result<Option<Wait>, Malformed> {
         let (most,) = incoming.arguments::<(u32,)>()?;
-        let call = incoming.caller()?;
+        incoming.caller()?;
         let (ready, answer) = oneshot();
         let (held, written) = oneshot::<()>();
         let batch = Batch {
@@ -147,7 +149,7 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
             state: Arc::clone(&self.0),
             _held: held,
         };
-        with(|port| port.serve(call.id, Box::new(batch)))??;
+        incoming.serve(batch);
         let state = Arc::clone(&self.0);
         Ok(Some(Box::pin(async move {
             take(&state, most.clamp(1, MOST) as usize, ready).await;
@@ -213,9 +215,9 @@ struct Batch<T> {
 }
 
 impl<T: Serialize + Send + 'static> Served for Batch<T> {
-    fn answer(&mut self, to: &mut Vec<u8>) -> Option<Outcome<()>> {
+    fn answer(&mut self, format: &Format, to: &mut Vec<u8>) -> Option<Outcome<()>> {
         match self.answer.try_recv() {
-            Ok(Ok(())) => Some(self.write(to).map_err(refused)),
+            Ok(Ok(())) => Some(self.write(format, to).map_err(refused)),
             Ok(Err(why)) => Some(Err(why)),
             Err(TryRecvError::Closed) => Some(Err(CallError::NoReply)),
             Err(TryRecvError::Empty) => None,
@@ -230,14 +232,14 @@ impl<T: Serialize + Send + 'static> Served for Batch<T> {
 impl<T: Serialize> Batch<T> {
     /// As many as make an answer that can be sent and is not large, or one. If that cannot be sent
     /// either the stream breaks off: it is complete when it is asked again.
-    fn write(&self, to: &mut Vec<u8>) -> Result<(), Malformed> {
-        let (format, most) = with(|port| (port.format(), port.largest()))?;
+    fn write(&self, format: &Format, to: &mut Vec<u8>) -> Result<(), Malformed> {
+        let most = with(|port| port.largest())?;
         let mut items = std::mem::take(&mut lock(&self.state).taken);
         let mut count = items.len();
         loop {
             with(|port| port.begin())?;
             let most = if count > 1 { most.min(LARGE) } else { most };
-            let malformed = match encode(&format, &items[..count], to) {
+            let malformed = match encode(format, &items[..count], to) {
                 Ok(()) if to.len() <= most => break,
                 Ok(()) => Malformed::new("the answer is too large"),
                 Err(malformed) => malformed,
