@@ -13,6 +13,7 @@ use crate::aside::{Taken, Thing};
 use crate::failure::text;
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, In, Out, Queued};
+use crate::intercept::Asks;
 use crate::limits::Broken;
 use crate::session::{Bind, Incoming};
 use crate::shared::Due;
@@ -198,7 +199,11 @@ impl Hub {
         } = request;
         let deadline = self.session.deadline(until);
         let size = body.len();
-        let refusal = match self.exports.get(target) {
+        let trace = carried.iter().find_map(|carried| match carried {
+            Carried::Trace(trace) if trace.is_valid() => Some(*trace),
+            _ => None,
+        });
+        let found = match self.exports.get(target) {
             None => {
                 self.session.stats_mut().no_such_actor += 1;
                 Err(Failure::NotExecuted(End::NoSuchActor))
@@ -216,8 +221,25 @@ impl Hub {
                 }
             },
         };
-        let (export, place) = match refusal {
-            Ok(found) => found,
+        let seen = found.and_then(|(export, place)| {
+            let guard = match self.intercepts {
+                None => None,
+                Some(_) => self.intercept(
+                    target,
+                    Asks {
+                        interface: export.interface(),
+                        method: place,
+                        is_call: call.is_some(),
+                        deadline,
+                        size,
+                        trace,
+                    },
+                )?,
+            };
+            Ok((export, place, guard))
+        });
+        let (export, place, guard) = match seen {
+            Ok(seen) => seen,
             Err(why) => {
                 self.fail(call, why);
                 self.not_decoded(carried);
@@ -225,10 +247,6 @@ impl Hub {
                 return (self, Ok(()));
             }
         };
-        let trace = carried.iter().find_map(|carried| match carried {
-            Carried::Trace(trace) if trace.is_valid() => Some(*trace),
-            _ => None,
-        });
         self.lay_out(carried);
         self.reserved = call;
         let caller = call.map(|id| Caller {
@@ -242,7 +260,7 @@ impl Hub {
         });
         // A message without an answer that was called, or one that could not be decoded.
         let unanswered = hub.reserved.take();
-        let waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
+        let mut waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
             Ok(Ok(waits)) => {
                 if unanswered.is_some() {
                     let why = "the method has no answer".to_owned();
@@ -264,6 +282,10 @@ impl Hub {
                 None
             }
         };
+        if let Some(guard) = guard {
+            let served = call.filter(|_| unanswered.is_none());
+            waits = hub.keep_guard(guard, served, waits);
+        }
         hub.leftovers();
         let mut owed = Some(size);
         if let Some(wait) = waits
@@ -432,7 +454,10 @@ impl Hub {
             }
         });
         let outcome = outcome.and_then(|()| match self.carries.pop() {
-            Some(Carried::Mine(target)) => Ok(target),
+            Some(Carried::Mine(target)) => {
+                self.named(target, &bind.name);
+                Ok(target)
+            }
             // It is the peer's own, or has ended.
             _ => Err(Unbound::NoSuchName),
         });

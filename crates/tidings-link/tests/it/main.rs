@@ -15,6 +15,8 @@ mod formats;
 mod help;
 mod hostile;
 mod idle;
+mod intercept;
+mod kept;
 mod known;
 mod late;
 mod limits;
