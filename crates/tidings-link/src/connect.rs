@@ -264,7 +264,7 @@ pub(crate) async fn start(
     options: Options,
     peers: Option<(&Peers, bool)>,
 ) -> Result<Link, ConnectError> {
-    let (link, driver) = link_to(stream, options, peers, Stream::give_up);
+    let (link, driver) = link_to(stream, options, peers, Stream::origin, Stream::give_up);
     drop(tidings::spawn(driver));
     let up = link.up().await;
     up.map(|_| link).map_err(ConnectError::Broken)

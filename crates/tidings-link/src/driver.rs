@@ -16,6 +16,7 @@ use tidings::remote::{prefetch, prefetch_first};
 use tidings::time::{Instant, at};
 
 use crate::hub::Hub;
+use crate::intercept::{Intercepts, Origin};
 use crate::limits::Broken;
 use crate::link::{Link, Options, State};
 use crate::peers::{Peers, Seat};
@@ -104,15 +105,17 @@ pub fn link<S>(stream: S, options: Options) -> (Link, Driver)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    link_to(stream, options, None, |_| {})
+    link_to(stream, options, None, |_| Origin::default(), |_| {})
 }
 
-/// As [`link`]; with the table in which it is to have a place, and whether we have connected; and what
-/// makes that nothing arrives any more of what was written to the stream.
+/// As [`link`]; with the table in which it is to have a place, and whether we have connected; with what
+/// says where the stream comes from; and with what makes that nothing arrives any more of what was
+/// written to it.
 pub(crate) fn link_to<S>(
     stream: S,
     options: Options,
     peers: Option<(&Peers, bool)>,
+    origin: fn(&S) -> Origin,
     give_up: fn(&S),
 ) -> (Link, Driver)
 where
@@ -129,8 +132,15 @@ where
         let us = &options.identity.node;
         session.seat(Seat::new(peers.clone(), us, dialed, &link));
     }
+    let intercepts = options.interceptor.map(|interceptor| {
+        Box::new(Intercepts {
+            interceptor,
+            origin: origin(&stream),
+        })
+    });
     let (exports, format) = (options.exports, options.format);
-    let hub = Hub::new(session, Arc::clone(&shared), exports, format, now);
+    let shares = Arc::clone(&shared);
+    let hub = Hub::new(session, shares, exports, intercepts, format, now);
     let driver = Driver {
         shared: Arc::clone(&shared),
         state: Arc::clone(&link.state),

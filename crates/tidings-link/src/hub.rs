@@ -18,6 +18,7 @@ use crate::aside::{Aside, Thing};
 use crate::credit::May;
 use crate::exports::Exports;
 use crate::frame::{CARRIED, Failure};
+use crate::intercept::Intercepts;
 use crate::limits::Broken;
 use crate::numbers::ByNumber;
 use crate::session::{Bind, Session};
@@ -50,6 +51,8 @@ pub(crate) struct Queued {
 pub(crate) struct Out {
     pub(crate) export: Arc<dyn Export>,
     identity: Identity,
+    /// The name by which the peer has asked for it, for an interceptor.
+    pub(crate) name: Option<Box<str>>,
     /// How often its reference has been sent, and not been given up.
     pub(crate) sent: u32,
     /// A message that waits for a place in its mailbox, and the size of its body, for which there is
@@ -105,6 +108,7 @@ pub(crate) struct Hub {
     pub(crate) session: Session,
     pub(crate) shared: Arc<Shared>,
     pub(crate) names: Exports,
+    pub(crate) intercepts: Option<Box<Intercepts>>,
     pub(crate) format: Format,
     pub(crate) exports: ByNumber<Out>,
     next_export: u32,
@@ -143,6 +147,7 @@ impl Hub {
         session: Session,
         shared: Arc<Shared>,
         names: Exports,
+        intercepts: Option<Box<Intercepts>>,
         format: Format,
         now: Instant,
     ) -> Self {
@@ -151,6 +156,7 @@ impl Hub {
             session,
             shared,
             names,
+            intercepts,
             format,
             exports: ByNumber::default(),
             next_export: 0,
@@ -343,6 +349,7 @@ impl Port for Hub {
         let out = Out {
             export,
             identity,
+            name: None,
             sent: 1,
             waits: None,
             queue: VecDeque::new(),

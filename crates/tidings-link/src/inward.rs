@@ -13,6 +13,7 @@ use crate::aside::{Taken, Thing};
 use crate::failure::text;
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, In, Out, Queued};
+use crate::intercept::Asks;
 use crate::limits::Broken;
 use crate::session::{Bind, Incoming};
 use crate::shared::Due;
@@ -198,7 +199,11 @@ impl Hub {
         } = request;
         let deadline = self.session.deadline(until);
         let size = body.len();
-        let refusal = match self.exports.get(target) {
+        let trace = carried.iter().find_map(|carried| match carried {
+            Carried::Trace(trace) if trace.is_valid() => Some(*trace),
+            _ => None,
+        });
+        let found = match self.exports.get(target) {
             None => {
                 self.session.stats_mut().no_such_actor += 1;
                 Err(Failure::NotExecuted(End::NoSuchActor))
@@ -216,8 +221,25 @@ impl Hub {
                 }
             },
         };
-        let (export, place) = match refusal {
-            Ok(found) => found,
+        let seen = found.and_then(|(export, place)| {
+            let guard = match self.intercepts {
+                None => None,
+                Some(_) => self.intercept(
+                    target,
+                    Asks {
+                        interface: export.interface(),
+                        method: place,
+                        is_call: call.is_some(),
+                        deadline,
+                        size,
+                        trace,
+                    },
+                )?,
+            };
+            Ok((export, place, guard))
+        });
+        let (export, place, mut guard) = match seen {
+            Ok(seen) => seen,
             Err(why) => {
                 self.fail(call, why);
                 self.not_decoded(carried);
@@ -225,10 +247,6 @@ impl Hub {
                 return (self, Ok(()));
             }
         };
-        let trace = carried.iter().find_map(|carried| match carried {
-            Carried::Trace(trace) if trace.is_valid() => Some(*trace),
-            _ => None,
-        });
         self.lay_out(carried);
         let caller = call.map(|id| Caller {
             id,
@@ -244,9 +262,13 @@ impl Hub {
             && let Some(served) = parts.served()
             && let Some(call) = unanswered.take()
         {
+            let served = match guard.take() {
+                Some(guard) => guard.until_answered(served),
+                None => served,
+            };
             hub.await_answer(call, served);
         }
-        let waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
+        let mut waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
             Ok(Ok(waits)) => {
                 // The message was called, and has no answer.
                 if unanswered.is_some() {
@@ -269,6 +291,9 @@ impl Hub {
                 None
             }
         };
+        if let Some(guard) = guard {
+            waits = waits.map(|wait| guard.until_delivered(wait));
+        }
         hub.leftovers();
         let mut owed = Some(size);
         if let Some(wait) = waits
@@ -438,7 +463,10 @@ impl Hub {
             }
         });
         let outcome = outcome.and_then(|()| match self.carries.pop() {
-            Some(Carried::Mine(target)) => Ok(target),
+            Some(Carried::Mine(target)) => {
+                self.named(target, &bind.name);
+                Ok(target)
+            }
             // It is the peer's own, or has ended.
             _ => Err(Unbound::NoSuchName),
         });

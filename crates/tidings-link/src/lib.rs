@@ -39,6 +39,21 @@
 //! # }).unwrap();
 //! ```
 //!
+//! Who serves sees each request of the peer's before its actor does, and may refuse it: by who asks, from
+//! where, with which certificate, for which method ([`Options::intercept`]).
+//!
+//! ```
+//! # use tidings_link::{Options, Request};
+//! let options = Options::new("server").intercept(|request: &Request<'_>| {
+//!     match request.method() {
+//!         "shut_down" if request.peer().node != "admin" => Err("for the admin only".into()),
+//!         // What is given here is kept until the request is done: a timer, a span, a permit.
+//!         _ => Ok(()),
+//!     }
+//! });
+//! # drop(options);
+//! ```
+//!
 //! The protocol is a document, PROTOCOL.md beside this crate; [`Session`] is its state machine
 //! without sockets and tasks, [`link`] puts it on a stream under any executor.
 //!
@@ -47,6 +62,7 @@
 //! | `frame.rs`, `outbox.rs`, `credit.rs`, `numbers.rs` | frames; classes; flow control; numbers of calls |
 //! | `session/`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
 //! | `hub.rs`, `inward.rs`, `aside.rs`, `outward.rs` | actors and calls behind the numbers |
+//! | `intercept.rs` | what sees requests before they are delivered |
 //! | `driver.rs`, `shared.rs` | the future that moves a link, and what wakes it |
 //! | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 //! | `memory.rs` | streams in memory |
@@ -65,6 +81,7 @@ mod exports;
 mod failure;
 mod frame;
 mod hub;
+mod intercept;
 mod inward;
 mod limits;
 mod link;
@@ -88,6 +105,7 @@ pub use connect::{ConnectError, Connector};
 pub use driver::{Driver, link};
 pub use exports::Exports;
 pub use frame::{End, Failure, Unbound};
+pub use intercept::Request;
 pub use limits::{Broken, Grant, Limits, Refusal, Stats};
 pub use link::{GetError, Link, Options};
 pub use listen::Listener;

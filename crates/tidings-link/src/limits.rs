@@ -142,6 +142,8 @@ counts! {
     no_such_method,
     /// Messages that could not be decoded.
     malformed,
+    /// Messages that an interceptor refused ([`Options::intercept`](crate::Options::intercept)).
+    refused,
     /// Calls beyond the limit of calls, which were refused before they were decoded.
     overloaded,
     /// Messages and answers that were not sent: too large, not to be encoded, or too late because the

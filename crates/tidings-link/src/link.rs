@@ -1,5 +1,6 @@
 //! A link, as its users have it.
 
+use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use tidings::{Event, oneshot};
 use crate::exports::Exports;
 use crate::frame::Unbound;
 use crate::hub::{Bound, Command};
+use crate::intercept::{Interceptor, Request};
 use crate::limits::{Broken, Limits, Stats};
 use crate::session::{Bind, Identity, Peer};
 use crate::shared::Shared;
@@ -23,6 +25,7 @@ pub struct Options {
     pub(crate) exports: Exports,
     pub(crate) limits: Limits,
     pub(crate) expected: Option<Vec<String>>,
+    pub(crate) interceptor: Option<Interceptor>,
     pub(crate) format: Format,
 }
 
@@ -49,6 +52,7 @@ impl Options {
             exports: Exports::default(),
             limits: Limits::default(),
             expected: None,
+            interceptor: None,
             format,
         }
     }
@@ -93,6 +97,95 @@ impl Options {
     #[must_use]
     pub fn expect(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.expected = Some(nodes.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// `f` sees each request of the peer's, call or one-way message, before it is decoded and given to its
+    /// actor, and may refuse it: an interceptor, for authorisation, metrics, traces, rate limits. What is
+    /// set later takes the place of what was set before: several are one that gives a tuple.
+    ///
+    /// What `f` gives is kept until the request is done, and dropped then, so that it can measure and count:
+    /// a call is done when its answer is given to the link, its caller has gone, or the link has ended; a
+    /// one-way message when it is in its actor's mailbox, or dropped.
+    ///
+    /// If `f` gives an error, or panics, the request is refused: what it carried is given back, it is counted
+    /// ([`Stats::refused`]), and whoever called hears [`CallError::Refused`](tidings::actor::CallError::Refused)
+    /// with the error's text (1,024 bytes at most; of a panic, that it was one).
+    ///
+    /// - Requests of one sender to one actor come in their order, each once, when they are to be given to
+    ///   the actor. One that waits until there is a place in the mailbox comes when there is, not before.
+    /// - Those that cannot be given to it do not come: they are too late, or have no actor or method. The
+    ///   link answers and counts them ([`Stats`]). Nor does the asking for a name: that needs a token, if
+    ///   some may not ([`Exports::add_with_token`]).
+    /// - It runs where the link is moved, in no task of its own, and the link goes on when it is done: it
+    ///   must not block, nor must the drop of what it gives. One that waits, or looks at arguments, is the
+    ///   actor's ([`serve_with`](tidings::actor::serve_with)).
+    /// - What this node asks of the peer it does not see. A reference is intercepted where it is used, by
+    ///   [`Recipient::adapt`](tidings::actor::Recipient::adapt).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    /// use tidings::actor::{self, CallError};
+    /// use tidings_link::{Exports, Options, Request, link, memory};
+    ///
+    /// #[tidings::interface(remote)]
+    /// trait Safe {
+    ///     async fn look(&self) -> String;
+    ///     async fn open(&mut self) -> String;
+    /// }
+    /// # struct Gold;
+    /// # impl Safe for Gold {
+    /// #     async fn look(&self) -> String {
+    /// #         "a safe".to_owned()
+    /// #     }
+    /// #     async fn open(&mut self) -> String {
+    /// #         "gold".to_owned()
+    /// #     }
+    /// # }
+    /// /// One that is under way.
+    /// struct Flying(Arc<AtomicUsize>);
+    /// impl Drop for Flying {
+    ///     fn drop(&mut self) {
+    ///         self.0.fetch_sub(1, Relaxed);
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let flying = Arc::new(AtomicUsize::new(0));
+    /// let count = Arc::clone(&flying);
+    /// let allow = move |request: &Request<'_>| {
+    ///     match (&*request.peer().node, request.method()) {
+    ///         (_, "look") | ("owner", _) => {}
+    ///         (node, method) => return Err(format!("{node} may not {method}").into()),
+    ///     }
+    ///     count.fetch_add(1, Relaxed);
+    ///     Ok(Flying(Arc::clone(&count)))
+    /// };
+    /// let safe: SafeRef = actor::start(Gold);
+    /// let options = Options::new("bank").exports(Exports::new().add("safe", &safe));
+    /// let (ours, theirs) = memory::pipe();
+    /// let (served, driver) = link(ours, options.intercept(allow));
+    /// tidings::spawn(driver);
+    /// let (link, driver) = link(theirs, Options::new("mallory"));
+    /// tidings::spawn(driver);
+    ///
+    /// let safe: SafeRef = link.get("safe").await?;
+    /// assert_eq!(safe.look().await?, "a safe");
+    /// match safe.open().await {
+    ///     Err(CallError::Refused(why)) => assert_eq!(why.to_string(), "mallory may not open"),
+    ///     other => panic!("{other:?}"),
+    /// }
+    /// assert_eq!(served.stats().await?.refused, 1);
+    /// assert_eq!(flying.load(Relaxed), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    #[must_use]
+    pub fn intercept<G: Send + 'static>(
+        mut self,
+        f: impl Fn(&Request<'_>) -> Result<G, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+    ) -> Self {
+        self.interceptor = Some(Interceptor::new(f));
         self
     }
 
@@ -347,4 +440,4 @@ impl fmt::Display for GetError {
     }
 }
 
-impl std::error::Error for GetError {}
+impl Error for GetError {}

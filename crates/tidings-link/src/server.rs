@@ -157,7 +157,13 @@ impl Served {
             return Err(Some(stream));
         }
         let peers = self.listener.peers.as_ref().map(|peers| (peers, false));
-        let (link, driver) = link_to(stream, options.clone(), peers, Stream::give_up);
+        let (link, driver) = link_to(
+            stream,
+            options.clone(),
+            peers,
+            Stream::origin,
+            Stream::give_up,
+        );
         state.links.push(link.clone());
         Ok((link, driver))
     }

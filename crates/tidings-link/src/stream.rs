@@ -7,6 +7,8 @@ use std::task::{Context, Poll};
 use futures_io::{AsyncRead, AsyncWrite};
 use tidings::net::{TcpStream, UnixStream};
 
+use crate::intercept::Origin;
+
 /// A stream to another node.
 #[derive(Debug)]
 pub(crate) enum Stream {
@@ -17,6 +19,23 @@ pub(crate) enum Stream {
 }
 
 impl Stream {
+    /// Where it comes from.
+    pub(crate) fn origin(&self) -> Origin {
+        let (tcp, certificate) = match self {
+            Self::Tcp(stream) => (stream, None),
+            Self::Unix(_) => return Origin::default(),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => (
+                stream.get_ref().0,
+                crate::tls::certificate(stream).map(AsRef::as_ref),
+            ),
+        };
+        Origin {
+            addr: tcp.peer_addr().ok(),
+            certificate: certificate.map(|der: &[u8]| der.to_vec()),
+        }
+    }
+
     /// What was written, and has not arrived when this is dropped, does not arrive.
     pub(crate) fn give_up(&self) {
         // One that is broken gives it up by itself.

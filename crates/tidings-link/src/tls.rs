@@ -124,13 +124,17 @@ impl Tls {
     }
 }
 
+/// The peer's certificate.
+pub(crate) fn certificate<S>(stream: &TlsStream<S>) -> Option<&CertificateDer<'static>> {
+    let (_, connection) = stream.get_ref();
+    connection.peer_certificates()?.first()
+}
+
 /// The DNS names in the peer's certificate.
 fn names<S>(stream: &TlsStream<S>) -> io::Result<Vec<String>> {
-    let (_, connection) = stream.get_ref();
-    let certificates = connection.peer_certificates().unwrap_or_default();
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidData, error);
     let none = || invalid("the peer has no certificate".into());
-    let certificate = certificates.first().ok_or_else(none)?;
+    let certificate = certificate(stream).ok_or_else(none)?;
     let certificate = webpki::EndEntityCert::try_from(certificate);
     let certificate =
         certificate.map_err(|error| invalid(Box::<dyn Error + Send + Sync>::from(error)))?;

@@ -16,6 +16,8 @@ mod formats;
 mod help;
 mod hostile;
 mod idle;
+mod intercept;
+mod kept;
 mod known;
 mod late;
 mod limits;

@@ -4,7 +4,7 @@
 use tidings_link::{
     Address, AddressError, Arrivals, Bind, Broken, ConnectError, Connector, Driver, End, Exports,
     Failure, GetError, Grant, Identity, Incoming, Limits, Link, Listener, Options, Peer, Peers,
-    Refusal, Server, Session, Stats, Tls, TlsError, Unbound, memory,
+    Refusal, Request, Server, Session, Stats, Tls, TlsError, Unbound, memory,
 };
 
 use probe::{No, Row};
@@ -43,6 +43,7 @@ fn all() -> Vec<Row> {
         "Peer": Peer => "SYU";
         "Peers": Peers => "SYU";
         "Refusal": Refusal => "SYU";
+        "Request": Request<'static> => "SYU";
         "Server": Server => "SYU";
         "Session": Session => "SYU";
         "Stats": Stats => "SYU";

@@ -10,7 +10,7 @@ use tidings::net::TcpListener;
 use tidings::sched::{incarnation, random};
 use tidings::time::{Instant, sleep};
 use tidings::{Event, JoinSet};
-use tidings_link::{Connector, Exports, Link, Listener, Options};
+use tidings_link::{Connector, Exports, Link, Listener, Options, Request};
 use tidings_sim::{Node, Sim, World, world};
 
 const PORT: u16 = 7;
@@ -40,6 +40,10 @@ struct Pages {
     outcomes: BTreeMap<u64, Outcome>,
     /// Links by their numbers: which life of the server was at the other end.
     links: Vec<u64>,
+    /// Of all that clerks may have been asked for: how much the server's interceptor has seen, and how much
+    /// of that is under way.
+    seen: usize,
+    flying: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +65,25 @@ impl Book {
     fn sent(&self, item: u64, outcome: Outcome) {
         let before = self.lock().outcomes.insert(item, outcome);
         assert_eq!(before, None, "one outcome each");
+    }
+}
+
+/// What the interceptor keeps of a request.
+struct Flying(Book);
+
+impl Flying {
+    fn new(book: &Book, request: &Request<'_>) -> Self {
+        assert!(request.peer_addr().is_some(), "it comes from a node");
+        let mut pages = book.lock();
+        pages.seen += 1;
+        pages.flying += 1;
+        Self(book.clone())
+    }
+}
+
+impl Drop for Flying {
+    fn drop(&mut self) {
+        self.0.lock().flying -= 1;
     }
 }
 
@@ -110,11 +133,12 @@ fn server(book: &Book) -> Node {
         let (book, ears) = (book.clone(), Vec::new());
         async move {
             let clerk: ClerkRef = actor::start(Desk {
-                book,
+                book: book.clone(),
                 ears,
                 told: 0,
             });
             let options = Options::new("server").exports(Exports::new().add("clerk", &clerk));
+            let options = options.intercept(move |request| Ok(Flying::new(&book, request)));
             let listener = Listener::bind_insecure("tcp://0.0.0.0:7", options).await;
             let _server = listener.unwrap().serve();
             std::future::pending::<()>().await;
@@ -354,6 +378,10 @@ async fn contract() {
     // Two lives are never taken for one.
     let lives: BTreeSet<u64> = book.lock().links.iter().copied().collect();
     assert!(lives.len() as u64 <= server.incarnation());
+    // All was seen before it was done, and nothing is kept of it when its link has ended.
+    sleep(Duration::from_secs(60)).await;
+    let pages = book.lock();
+    assert!(pages.seen >= pages.done.len() && pages.flying == 0);
 }
 
 #[test]
