@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::arena::exit;
 use crate::arena::size::Profile;
 use crate::arena::units::{parse_bytes, parse_duration, parse_fraction, parse_share};
 
@@ -35,6 +36,7 @@ pub(crate) struct PeerArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
 pub(crate) struct Arena {
     #[command(subcommand)]
     pub(crate) command: Option<ArenaCommand>,

@@ -17,7 +17,7 @@ mod doctor;
 mod doctor_peer;
 mod environment;
 mod estimate;
-mod exit;
+pub(crate) mod exit;
 mod figures;
 mod filter;
 mod fingerprint;

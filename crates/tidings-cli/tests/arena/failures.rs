@@ -164,3 +164,36 @@ fn smoke_names_the_cell_and_shows_the_log() {
         );
     });
 }
+
+#[test]
+fn a_cell_whose_time_grows_faster_than_its_work_is_shown_with_a_remark() {
+    crate::steady(|| {
+        let stage = Stage::new("steep");
+        stage.peer("steep", "steep", &["pingpong/tell"]);
+        let called = stage.call(&[
+            "run",
+            "@steep",
+            "--vs",
+            "steep",
+            "--profile",
+            "smoke",
+            "--size",
+            "pingpong=1000",
+            "--size",
+            "pingpong.p=2",
+            "--threads",
+            "2",
+            "--json",
+        ]);
+        assert_eq!(called.code, 0, "{}", called.stderr);
+        let run = called.json();
+        let cell = cell(&run, "steep");
+        assert!(!cell["ns_per_op"].is_null(), "{cell}");
+        assert_eq!(cell["elision_tested"], true, "{cell}");
+        assert_ne!(cell["state"], "ok");
+        let remark = "its time grows faster than the work: 2.0 times the work took ";
+        let told = cell["reason"].as_str().expect("a remark");
+        assert!(told.contains(remark), "{told}");
+        assert!(called.stderr.contains(remark), "{}", called.stderr);
+    });
+}
