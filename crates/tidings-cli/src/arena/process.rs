@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::interrupt::Interrupt;
 use super::proc_tree::{self, Member};
@@ -252,11 +252,7 @@ impl Process {
         self.ended = true;
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
-        for member in family.iter().filter(|member| member.is_alive()) {
-            if let Some(pid) = i32::try_from(member.pid).ok().and_then(Pid::from_raw) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
+        proc_tree::kill(family);
     }
 
     /// The last 64 KiB of standard error. Of a process that ended, all of it: what it wrote last is on its way. A child
