@@ -185,13 +185,16 @@ pub(crate) struct CompareArgs {
     /// Smaller differences do not matter: 300% is four times the time [default: 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) threshold: Option<f64>,
-    /// Exit with 4 if a cell is slower or fails
+    /// Exit with 4 if a cell is slower, fails, or has a figure in the earlier run alone
     #[arg(long, value_name = "WHAT", value_parser = ["regress"])]
     pub(crate) fail_on: Option<String>,
     /// Runs of different machines, too: compares the ratios to the reference
     #[arg(long)]
     pub(crate) force: bool,
-    /// The same in units of this cell's time, which both runs have; what only A has figures of fails
+    /// The later run was of fewer cells on purpose: those that it was not asked for do not fail
+    #[arg(long)]
+    pub(crate) fewer: bool,
+    /// The same in units of this cell's time, which both runs have
     #[arg(long, value_name = "CELL", conflicts_with = "force")]
     pub(crate) to: Option<String>,
     /// A JSON document on standard output
