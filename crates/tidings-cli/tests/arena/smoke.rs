@@ -84,3 +84,16 @@ fn a_run_says_how_long_it_takes_before_it_begins() {
         assert!(all.contains("! the whole plan takes about 0:0"), "{all}");
     });
 }
+
+#[test]
+fn what_is_required_and_left_out_is_told_before_anything_is_built() {
+    let stage = Stage::new("require-first");
+    for name in ["a", "b"] {
+        buildable(&stage, name);
+    }
+    let called = stage.call(&["run", "counter@a", "--vs", "a", "--require", "b"]);
+    assert_eq!(called.code, 2, "{}", called.stderr);
+    let why = "--require b: the filter leaves out all of its cells";
+    assert!(called.stderr.contains(why), "{}", called.stderr);
+    assert_eq!(built(&stage), [""; 0]);
+}
