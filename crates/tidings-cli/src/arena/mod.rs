@@ -23,6 +23,7 @@ mod filter;
 mod fingerprint;
 mod fit;
 mod guide;
+mod hangs;
 mod heartbeat;
 mod histogram;
 mod history;

@@ -8,6 +8,7 @@ use super::environment::Environment;
 use super::exit::Stop;
 use super::figures::Builds;
 use super::fingerprint;
+use super::hangs::Hangs;
 use super::plan::Group;
 use super::record::{self, CellRecord, Held, Run, Store};
 use super::state::State;
@@ -123,12 +124,17 @@ impl Earlier {
         cells.filter(|c| c.threads > 0 && c.state != State::Skipped && !c.cut_off)
     }
 
-    /// The records of a group all of whose cells were measured.
-    fn group(&self, group: &Group) -> Option<Vec<CellRecord>> {
+    /// The records of a group all of whose cells were measured, but for those of systems that hang.
+    fn group(&self, group: &Group, hangs: &Hangs) -> Option<Vec<CellRecord>> {
         let find = |system: &str| {
             let name = format!("{}@{system}", group.id);
             let key = record::key(&name, &group.params, group.threads);
-            self.kept().find(|cell| cell.key() == key).cloned()
+            let is_it = |cell: &&CellRecord| cell.key() == key;
+            let left_out = || {
+                hangs.why(system)?;
+                self.run.cells.iter().find(is_it)
+            };
+            self.kept().find(is_it).or_else(left_out).cloned()
         };
         group.cells.iter().map(|cell| find(&cell.system)).collect()
     }
@@ -136,7 +142,11 @@ impl Earlier {
     /// Opens the run's files again: its document without cells, and the records of each group of the plan that is done.
     /// Samples of other groups go, for those are measured anew.
     pub(crate) fn reopen(self, groups: &[Group], now: &str) -> Result<(Store, Run, Done), Stop> {
-        let done: Done = groups.iter().map(|g| self.group(g)).collect();
+        let mut hangs = Hangs::default();
+        for cell in self.kept() {
+            hangs.note(&cell.system, cell.state);
+        }
+        let done: Done = groups.iter().map(|g| self.group(g, &hangs)).collect();
         let bytes = self.run.sample_bytes;
         let store = Store::reopen(
             self.folder,

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use super::exit::{Exit, Stop};
 use super::filter::Filters;
+use super::hangs::Hangs;
 use super::interrupt::Interrupt;
 use super::peer::Peer;
 use super::plan::{self, Absent, Group, Request};
@@ -42,9 +43,20 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         .collect();
     jobs.sort_by_key(|(peer, system, group)| (*peer, system.clone(), group.threads));
     let mut peer: Option<(String, u32, Peer)> = None;
+    let mut hangs = Hangs::default();
     for (index, system, group) in &jobs {
         if interrupt.is_asked() {
             return Ok(Exit::Interrupted);
+        }
+        if let Some(why) = hangs.why(system) {
+            report(
+                group,
+                system,
+                &Failure::new(State::Skipped, why),
+                &[],
+                style,
+            )?;
+            continue;
         }
         if peer
             .as_ref()
@@ -59,6 +71,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
             none => match Peer::start(&launch, &interrupt) {
                 Ok(started) => none.insert((system.clone(), group.threads, started)),
                 Err((failure, log)) => {
+                    hangs.note(system, failure.state);
                     failed += 1;
                     report(group, system, &failure, &log, style)?;
                     continue;
@@ -75,6 +88,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
                 ))?;
             }
             Err(failure) => {
+                hangs.note(system, failure.state);
                 let log = peer
                     .take()
                     .map(|(_, _, peer)| peer.into_log())

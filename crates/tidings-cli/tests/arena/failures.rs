@@ -197,3 +197,57 @@ fn a_cell_whose_time_grows_faster_than_its_work_is_shown_with_a_remark() {
         assert!(called.stderr.contains(remark), "{}", called.stderr);
     });
 }
+
+#[test]
+fn a_system_that_hung_twice_is_not_tried_again() {
+    crate::steady(|| {
+        let stage = Stage::new("hangs");
+        let cells = [
+            "pingpong/tell",
+            "chain/struct",
+            "counter/send",
+            "skynet/tree-ch",
+        ];
+        stage.peer("hangs", "hang", &cells);
+        stage.peer("honest", "exact", &cells);
+        let head = ["run", "@hangs,honest", "--vs", "honest", "--threads", "2"];
+        let rest = ["--profile", "smoke", "--timeout", "1s", "--json"];
+        let called = stage.call(&[&head[..], &rest].concat());
+        assert_eq!(called.code, 3, "{}", called.stderr);
+        let run = called.json();
+        let of = |system: &str| -> Vec<serde_json::Value> {
+            let cells = run["cells"].as_array().expect("cells").iter();
+            cells.filter(|c| c["system"] == system).cloned().collect()
+        };
+        let (hung, others): (Vec<_>, Vec<_>) = of("hangs")
+            .into_iter()
+            .partition(|cell| cell["state"] == "timeout");
+        assert_eq!((hung.len(), others.len()), (2, 4), "{}", called.stderr);
+        for cell in &others {
+            assert_eq!(cell["state"], "skipped", "{cell}");
+            assert_eq!(cell["reason"], "hangs hung twice in this run", "{cell}");
+        }
+        assert!(
+            called.stderr.contains("hangs hung twice in this run"),
+            "{}",
+            called.stderr
+        );
+        let measured = of("honest");
+        assert_eq!(measured.len(), 6);
+        assert!(measured.iter().all(|c| !c["ns_per_op"].is_null()));
+        // Had it been cut off at its end, what was left out would not be tried by going on.
+        let mut cut_off = run.clone();
+        cut_off["interrupted"] = true.into();
+        let path = stage.saved().join("run.json");
+        fs::write(path, cut_off.to_string()).expect("written");
+        let id = run["id"].as_str().expect("an id");
+        let called = stage.call(&["run", "--resume", id, "--json"]);
+        assert_eq!(called.code, 3, "{}", called.stderr);
+        assert_eq!(called.json()["cells"], run["cells"]);
+        let called = stage.call(&["smoke", "@hangs", "--timeout", "1s"]);
+        assert_eq!(called.code, 3);
+        let sum = "0 cells correct, 2 failed";
+        assert!(called.stdout.contains(sum), "{}", called.stdout);
+        assert!(called.stdout.contains("hangs hung twice in this run"));
+    });
+}
