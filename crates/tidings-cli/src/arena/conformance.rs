@@ -179,10 +179,10 @@ impl Trial<'_> {
                 self.time(group)?;
             }
         }
-        self.check("leaves at quit", |peer| left(peer, Leave::Quit))?;
+        self.check("leaves at quit", |peer| peer.leave(Leave::Quit))?;
         self.peer = None;
         self.check("leaves at the end of its input", |peer| {
-            left(peer, Leave::EndOfInput)
+            peer.leave(Leave::EndOfInput)
         })?;
         self.peer = None;
         Ok(())
@@ -378,11 +378,4 @@ fn refused(
         },
         (id, other) => Err(protocol(format!("{other:?} where err to id={id} was due"))),
     }
-}
-
-fn left(peer: &mut Peer, how: Leave) -> Result<(), Failure> {
-    if peer.leave(how) {
-        return Ok(());
-    }
-    Err(protocol("does not exit with 0 within 5 s"))
 }

@@ -6,7 +6,7 @@ use super::doctor::Check;
 use super::environment;
 use super::exit::Stop;
 use super::interrupt::Interrupt;
-use super::peer::{Limits, Peer};
+use super::peer::{Leave, Limits, Peer};
 use super::plan::Candidate;
 
 /// The checks of one peer.
@@ -83,7 +83,7 @@ fn started(
     };
     let hello = peer.hello().clone();
     let startup = peer.startup();
-    let _ = peer.quit();
+    let _ = peer.leave(Leave::Quit);
     let cells = entry.manifest.cell.iter();
     let absent: Vec<&str> = cells
         .filter(|cell| cell.systems.iter().any(|s| s == system) && cell.blocked.is_none())

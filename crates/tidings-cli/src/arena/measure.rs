@@ -8,6 +8,7 @@ use super::exit::Stop;
 use super::interrupt::Interrupt;
 use super::noise::Tally;
 use super::paced::Pace;
+use super::peer::Leave;
 use super::pilot::{self, Warmth};
 use super::plan::Group;
 use super::progress::Progress;
@@ -149,12 +150,9 @@ impl Bench<'_> {
         }
         for track in tracks.iter_mut() {
             if let Some(mut peer) = track.peer.take() {
-                let clean = peer.quit();
+                let left = peer.leave(Leave::Quit);
                 track.log = peer.into_log();
-                if !clean && track.failure.is_none() {
-                    let reason = "did not leave with exit code 0 after quit";
-                    track.failure = Some(Failure::new(State::Protocol, reason));
-                }
+                track.failure = track.failure.take().or(left.err());
             }
         }
         self.flush()

@@ -12,6 +12,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::interrupt::Interrupt;
+use super::peer::Leave;
 use super::proc_tree::{self, Member};
 use super::protocol::LINE_LIMIT;
 
@@ -207,20 +208,13 @@ impl Process {
         }
     }
 
-    /// Asks the peer to leave; true if it did so in time and with exit code 0.
-    pub(crate) fn quit(&mut self) -> bool {
-        self.leave(true, true)
-    }
-
-    /// Waits for the peer to leave after the word, the end of its input, or both.
-    pub(crate) fn leave(&mut self, word: bool, end_of_input: bool) -> bool {
+    /// Tells the peer to leave in one of the two ways; true if it did so in time and with exit code 0.
+    pub(crate) fn leave(&mut self, how: Leave) -> bool {
         let family = proc_tree::descendants(self.pid());
         self.thaw();
-        if word {
-            self.write_line("quit");
-        }
-        if end_of_input {
-            self.stdin = None;
+        match how {
+            Leave::Quit => self.write_line("quit"),
+            Leave::EndOfInput => self.stdin = None,
         }
         let deadline = Instant::now() + QUIT;
         let mut pause = Duration::from_micros(200);

@@ -6,13 +6,16 @@ use super::exit::{Exit, Stop};
 use super::filter::Filters;
 use super::hangs::Hangs;
 use super::interrupt::Interrupt;
-use super::peer::Peer;
+use super::peer::{Leave, Peer};
 use super::plan::{self, Absent, Group, Request};
 use super::size::Profile;
 use super::state::{Failure, State};
 use super::terminal::{self, Style};
 use super::{options, ready, wire};
 use crate::cli::SmokeArgs;
+
+/// A peer that is up: its system, its threads.
+type Running = (String, u32, Peer);
 
 /// Repetitions of the second sample: sums over repetitions must be right too.
 const INNER: u64 = 3;
@@ -42,28 +45,22 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         .flat_map(|g| g.cells.iter().map(move |c| (c.peer, c.system.clone(), g)))
         .collect();
     jobs.sort_by_key(|(peer, system, group)| (*peer, system.clone(), group.threads));
-    let mut peer: Option<(String, u32, Peer)> = None;
+    let mut peer: Option<Running> = None;
     let mut hangs = Hangs::default();
     for (index, system, group) in &jobs {
         if interrupt.is_asked() {
             return Ok(Exit::Interrupted);
         }
         if let Some(why) = hangs.why(system) {
-            report(
-                group,
-                system,
-                &Failure::new(State::Skipped, why),
-                &[],
-                style,
-            )?;
+            let failure = Failure::new(State::Skipped, why);
+            report(&name(group, system), &failure, &[], style)?;
             continue;
         }
         if peer
             .as_ref()
             .is_some_and(|(s, t, _)| s != system || *t != group.threads)
-            && let Some((_, _, mut old)) = peer.take()
         {
-            old.quit();
+            failed += leave(peer.take(), style)?;
         }
         let launch = candidates[*index].launch(system, group.threads, allowed)?;
         let (_, _, running) = match &mut peer {
@@ -73,7 +70,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
                 Err((failure, log)) => {
                     hangs.note(system, failure.state);
                     failed += 1;
-                    report(group, system, &failure, &log, style)?;
+                    report(&name(group, system), &failure, &log, style)?;
                     continue;
                 }
             },
@@ -94,13 +91,11 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
                     .map(|(_, _, peer)| peer.into_log())
                     .unwrap_or_default();
                 failed += u32::from(failure.state != State::Skipped);
-                report(group, system, &failure, &log, style)?;
+                report(&name(group, system), &failure, &log, style)?;
             }
         }
     }
-    if let Some((_, _, mut old)) = peer.take() {
-        old.quit();
-    }
+    failed += leave(peer, style)?;
     let mut missing = Vec::new();
     let is_elsewhere = |a: &Absent| a.state == State::Blocked && !a.requested;
     let elsewhere = plan.absent.iter().filter(|a| is_elsewhere(a)).count();
@@ -131,6 +126,19 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         (_, _, 0) => Exit::NothingRan,
         _ => Exit::Ok,
     })
+}
+
+/// Tells a peer that is done to leave. That it does not is a failure of its own, of no cell.
+fn leave(running: Option<Running>, style: Style) -> Result<u32, Stop> {
+    let Some((system, threads, mut peer)) = running else {
+        return Ok(0);
+    };
+    let Err(failure) = peer.leave(Leave::Quit) else {
+        return Ok(0);
+    };
+    let name = format!("@{system} · threads={threads}");
+    report(&name, &failure, &peer.into_log(), style)?;
+    Ok(1)
 }
 
 /// The schedule of a paced cell: an odd rate, and the shortest time.
@@ -194,20 +202,10 @@ fn name(group: &Group, system: &str) -> String {
     )
 }
 
-fn report(
-    group: &Group,
-    system: &str,
-    failure: &Failure,
-    log: &[u8],
-    style: Style,
-) -> Result<(), Stop> {
+/// Says what failed, and the end of its log.
+fn report(what: &str, failure: &Failure, log: &[u8], style: Style) -> Result<(), Stop> {
     let word = format!("{:<6}", failure.state.name());
-    let mut text = format!(
-        "{} {}: {}\n",
-        style.red(&word),
-        name(group, system),
-        failure.reason
-    );
+    let mut text = format!("{} {what}: {}\n", style.red(&word), failure.reason);
     let log = String::from_utf8_lossy(log);
     let lines: Vec<&str> = log.trim_end().lines().collect();
     for line in &lines[lines.len().saturating_sub(5)..] {
