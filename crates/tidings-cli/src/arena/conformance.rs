@@ -249,13 +249,8 @@ impl Trial<'_> {
         self.failed += 1;
         let word = self.style.red("failed");
         let state = failure.state.name();
-        let mut text = format!("{word} {name}: {state}, {}\n", failure.reason);
-        let log = String::from_utf8_lossy(log);
-        let lines: Vec<&str> = log.trim_end().lines().collect();
-        for line in &lines[lines.len().saturating_sub(5)..] {
-            text += &format!("         | {line}\n");
-        }
-        terminal::print(&text)
+        let text = format!("{word} {name}: {state}, {}\n", failure.reason);
+        terminal::print(&(text + &smoke::end_of(log)))
     }
 }
 

@@ -41,6 +41,7 @@ mod paced;
 mod paths;
 mod peer;
 mod pilot;
+mod plain;
 mod plan;
 mod proc_tree;
 mod process;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use super::interrupt::Interrupt;
+use super::plain;
 use super::proc_tree;
 use super::protocol::{self, Hello, Line, Role, Sample};
 use super::speaker::{self, Speaker};
@@ -186,7 +187,7 @@ impl Peer {
                 let started = Speaker::start(&self.launch, &self.interrupt);
                 none.insert(started.map_err(|(failure, log)| {
                     let mut failure = whose(failure);
-                    if let Some(last) = String::from_utf8_lossy(&log).trim_end().lines().last() {
+                    if let Some(last) = plain::lines(&log).last() {
                         failure.reason += &format!(" ({last})");
                     }
                     failure

@@ -12,6 +12,7 @@ use super::environment::Environment;
 use super::exit::Stop;
 use super::histogram::{Bucket, Percentiles};
 use super::noise::Tally;
+use super::plain;
 use super::state::State;
 use super::stats::Outliers;
 use super::verdict::{Ratio, Verdict};
@@ -453,6 +454,7 @@ pub(crate) fn read(folder: &Path) -> Result<Run, Stop> {
     let path = folder.join("run.json");
     let text = fs::read_to_string(&path).map_err(|e| Stop::file("read", &path, &e))?;
     let run: Run = serde_json::from_str(&text)
+        .and_then(|value| serde_json::from_value(plain::document(value)))
         .map_err(|e| Stop::internal(format!("{}: {e}", path.display())))?;
     if run.schema != SCHEMA {
         return Err(Stop::usage(format!(

@@ -7,6 +7,7 @@ use super::filter::Filters;
 use super::hangs::Hangs;
 use super::interrupt::Interrupt;
 use super::peer::{Leave, Peer};
+use super::plain;
 use super::plan::{self, Absent, Group, Request};
 use super::size::Profile;
 use super::state::{Failure, State};
@@ -205,11 +206,15 @@ fn name(group: &Group, system: &str) -> String {
 /// Says what failed, and the end of its log.
 fn report(what: &str, failure: &Failure, log: &[u8], style: Style) -> Result<(), Stop> {
     let word = format!("{:<6}", failure.state.name());
-    let mut text = format!("{} {what}: {}\n", style.red(&word), failure.reason);
-    let log = String::from_utf8_lossy(log);
-    let lines: Vec<&str> = log.trim_end().lines().collect();
-    for line in &lines[lines.len().saturating_sub(5)..] {
-        text += &format!("         | {line}\n");
-    }
-    terminal::print(&text)
+    let text = format!("{} {what}: {}\n", style.red(&word), failure.reason);
+    terminal::print(&(text + &end_of(log)))
+}
+
+/// The last lines of a log, below what failed.
+pub(crate) fn end_of(log: &[u8]) -> String {
+    let lines = plain::lines(log);
+    let last = &lines[lines.len().saturating_sub(5)..];
+    last.iter()
+        .map(|line| format!("         | {line}\n"))
+        .collect()
 }

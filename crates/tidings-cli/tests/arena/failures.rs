@@ -251,3 +251,58 @@ fn a_system_that_hung_twice_is_not_tried_again() {
         assert!(called.stdout.contains("hangs hung twice in this run"));
     });
 }
+
+/// Characters that a terminal obeys, but for the end of a line.
+fn obeyed(text: &str) -> Option<char> {
+    text.chars().find(|c| c.is_control() && *c != '\n')
+}
+
+#[test]
+fn what_a_peer_says_is_shown_and_not_obeyed() {
+    crate::steady(|| {
+        let stage = Stage::new("painter");
+        stage.peer("painter", "painter", &["counter/send"]);
+        let run = ["run", "@painter", "--vs", "painter", "--json"];
+        for (args, code, shown) in [
+            (&run[..], 3, r"the peer says: \u{1b}[31mred\u{7}\nnext line"),
+            (&["smoke", "@painter"], 3, r"| \u{1b}[2Jnothing to see\u{7}"),
+            (&["doctor", "painter"], 0, r"version 1.2\u{1b}[31m\u{1b}]0;"),
+        ] {
+            let called = stage.call(args);
+            assert_eq!(called.code, code, "{args:?}: {}", called.stderr);
+            let text = called.stdout + &called.stderr;
+            assert!(text.contains(shown), "{args:?}: {text}");
+            assert_eq!(obeyed(&text), None, "{args:?}: {text:?}");
+        }
+        let fake = crate::stage::fake_peer();
+        let fake = fake.to_str().expect("UTF-8");
+        let head = ["peer", "test", "--system", "mine", "--no-timing", fake];
+        let mode = ["--mode", "painter", "--cells", "counter/send"];
+        let mut test = stage.command(&[&head[..], &mode].concat());
+        let called = crate::stage::Called::from(test.output().expect("started"));
+        assert_eq!(called.code, 3, "{}", called.stdout);
+        assert_eq!(obeyed(&called.stdout), None, "{:?}", called.stdout);
+        // What is stored says the same, and so does the page.
+        let path = stage.saved().join("run.json");
+        let saved = fs::read_to_string(&path).expect("saved");
+        assert!(!saved.contains(r"\u00"), "{saved}");
+        let call = |args: &[&str]| {
+            let output = stage.command(args).output().expect("started");
+            crate::stage::Called::from(output)
+        };
+        assert_eq!(call(&["report"]).code, 0);
+        let page = fs::read_to_string(stage.saved().join("report.html")).expect("written");
+        assert!(page.contains(r"red\u{7}\nnext line"));
+        assert!(!page.contains(['\x1b', '\x07']) && !page.contains(r"\u001b"));
+        // A run may come from elsewhere.
+        let saved = saved.replace(r"1.2\\u{1b}[31m", r"1.2\u001b[31m");
+        assert!(saved.contains(r"1.2\u001b[31m"));
+        fs::write(&path, saved).expect("written");
+        for args in [&["show"][..], &["show", "--json"]] {
+            let called = call(args);
+            assert_eq!(called.code, 0, "{}", called.stderr);
+            assert_eq!(obeyed(&called.stdout), None, "{args:?}");
+            assert!(!called.stdout.contains(r"\u001b"), "{}", called.stdout);
+        }
+    });
+}
