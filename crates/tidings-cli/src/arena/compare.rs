@@ -237,7 +237,7 @@ fn in_units(
     Ok(Comparison {
         threshold,
         to: Some(unit.to_owned()),
-        ..beside(a, b, scope, &before, both)
+        ..beside(a, b, scope, before, both)
     })
 }
 
