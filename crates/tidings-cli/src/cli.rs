@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::arena::exit;
 use crate::arena::size::Profile;
 use crate::arena::units::{parse_bytes, parse_duration, parse_fraction, parse_share};
 
@@ -35,6 +36,7 @@ pub(crate) struct PeerArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = exit::HELP)]
 pub(crate) struct Arena {
     #[command(subcommand)]
     pub(crate) command: Option<ArenaCommand>,
@@ -183,13 +185,16 @@ pub(crate) struct CompareArgs {
     /// Smaller differences do not matter: 300% is four times the time [default: 5%]
     #[arg(long, value_name = "SHARE", value_parser = parse_share)]
     pub(crate) threshold: Option<f64>,
-    /// Exit with 4 if a cell is slower or fails
+    /// Exit with 4 if a cell is slower, fails, or has a figure in the earlier run alone
     #[arg(long, value_name = "WHAT", value_parser = ["regress"])]
     pub(crate) fail_on: Option<String>,
     /// Runs of different machines, too: compares the ratios to the reference
     #[arg(long)]
     pub(crate) force: bool,
-    /// The same in units of this cell's time, which both runs have; what only A has figures of fails
+    /// The later run was of fewer cells on purpose: those that it was not asked for do not fail
+    #[arg(long)]
+    pub(crate) fewer: bool,
+    /// The same in units of this cell's time, which both runs have
     #[arg(long, value_name = "CELL", conflicts_with = "force")]
     pub(crate) to: Option<String>,
     /// A JSON document on standard output

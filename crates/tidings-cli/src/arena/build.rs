@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::catalog::{Built, Entry};
 use super::exit::Stop;
 use super::manifest::{Manifest, Places};
+use super::plain;
 
 /// Written last: a folder without it is a build that was cut off.
 const STAMP: &str = ".tidings-built";
@@ -182,11 +183,8 @@ pub(crate) fn run_step(step: &[String], folder: &Path) -> Result<(), String> {
     if status.success() {
         return Ok(());
     }
-    let text = String::from_utf8_lossy(&text[text.len().saturating_sub(SHOWN)..]).into_owned();
-    Err(format!(
-        "`{shown}` ended with {status}\n{}",
-        text.trim_end()
-    ))
+    let text = plain::lines(&text[text.len().saturating_sub(SHOWN)..]).join("\n");
+    Err(format!("`{shown}` ended with {status}\n{text}"))
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::exit::Stop;
 use super::manifest::{self, Manifest, Places};
 use super::peer::{Launch, Limits};
-use super::{build, paths};
+use super::{build, paths, plain};
 
 /// The manifest of tidings itself: no folder, no build, the binary is the peer.
 const OWN: &str = include_str!("../../../../arena/peers/tidings/peer.toml");
@@ -223,8 +223,7 @@ impl Entry {
             return Err(format!("`{}` fails", command.join(" ")));
         }
         // Some tools tell their version on standard error.
-        let text = [output.stdout, output.stderr].concat();
-        Ok(String::from_utf8_lossy(&text).into_owned())
+        Ok(plain::lines(&[output.stdout, output.stderr].concat()).join("\n"))
     }
 
     fn toolchain(&self) -> Result<String, String> {

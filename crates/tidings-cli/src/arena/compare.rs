@@ -1,12 +1,13 @@
 //! `tidings arena compare`: two runs, cell by cell. The machine must be the same; with `--force`, between machines, only
 //! the ratios to the reference are set against each other; with `--to`, the times in units of a cell of the same run.
+//! A cell that has a figure in the first run alone fails.
 
 use serde::Serialize;
 
 use super::compare_text;
 use super::environment::Environment;
 use super::exit::{Exit, Stop};
-use super::record::CellRecord;
+use super::record::{CellRecord, Run};
 use super::saved::{self, Samples, Saved};
 use super::stats::{self, Level, RESAMPLES};
 use super::terminal::{self, Style};
@@ -33,7 +34,7 @@ pub(crate) struct Comparison {
     pub(crate) to: Option<String>,
     pub(crate) one_launch: bool,
     pub(crate) cells: Vec<Compared>,
-    /// Cells with figures in one of the runs only.
+    /// Cells with figures in A that B was not asked for, where that is no failure, and those with figures in B alone.
     pub(crate) only_a: usize,
     pub(crate) only_b: usize,
 }
@@ -57,11 +58,20 @@ pub(crate) struct Compared {
     pub(crate) note: Option<String>,
 }
 
+/// What the later run was to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All that the earlier one did.
+    All,
+    /// Fewer cells: those that it was not asked for do not fail.
+    Fewer,
+}
+
 /// What became of a cell from A to B.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Outcome {
-    /// It had figures in A and fails in B.
+    /// It had a figure in A and has none in B.
     Fails,
     Slower,
     Faster,
@@ -111,15 +121,17 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Stop> {
         (Some(a), b) => (saved::open(Some(a))?, saved::open(b.as_deref())?),
     };
     let threshold = args.threshold.unwrap_or(THRESHOLD);
+    let scope = if args.fewer { Scope::Fewer } else { Scope::All };
     let comparison = if let Some(unit) = &args.to {
-        in_units(&a, &b, unit, threshold)?
+        in_units(&a, &b, unit, threshold, scope)?
     } else {
         if !args.force {
             comparable(&a.run.env, &b.run.env)?;
         }
-        of(&a, &b, threshold)
+        of(&a, &b, threshold, scope)
     };
-    if comparison.cells.is_empty() {
+    let is_common = |old: &CellRecord| old.ns_per_op.is_some() && same(&b.run, old).is_some();
+    if !a.run.cells.iter().any(is_common) {
         return Err(Stop::nothing(format!(
             "runs {} and {} have no cell in common",
             comparison.a, comparison.b
@@ -156,7 +168,8 @@ pub(crate) fn comparable(a: &Environment, b: &Environment) -> Result<(), Stop> {
 
 /// Tells how a run that just ended compares with a baseline.
 pub(crate) fn after_run(a: &Saved, b: &Saved, json: bool, style: Style) -> Result<(), Stop> {
-    let text = compare_text::text(&of(a, b, THRESHOLD), style);
+    // A run of some cells beside a baseline of all is what one makes while one works on those.
+    let text = compare_text::text(&of(a, b, THRESHOLD, Scope::Fewer), style);
     if json {
         terminal::say(&text);
         return Ok(());
@@ -165,80 +178,116 @@ pub(crate) fn after_run(a: &Saved, b: &Saved, json: bool, style: Style) -> Resul
 }
 
 /// Compares two runs.
-pub(crate) fn of(a: &Saved, b: &Saved, threshold: f64) -> Comparison {
+pub(crate) fn of(a: &Saved, b: &Saved, threshold: f64, scope: Scope) -> Comparison {
     let machines_differ = fingerprint::differences(&a.run.env, &b.run.env);
     let by_ratio = !machines_differ.is_empty();
     let samples = (a.samples(), b.samples());
-    let has = |cell: &&CellRecord| cell.ns_per_op.is_some();
-    let mut cells = Vec::new();
-    let mut found = 0;
-    for old in a.run.cells.iter().filter(has) {
-        let Some(new) = b.run.cells.iter().find(|cell| cell.key() == old.key()) else {
-            continue;
-        };
-        found += 1;
-        if new.ns_per_op.is_none() {
-            cells.push(gone(old, new, by_ratio));
-        } else if by_ratio {
-            cells.extend(ratios(old, new, threshold));
+    let before = |cell: &CellRecord| {
+        if by_ratio {
+            cell.ratio.as_ref().map(|ratio| ratio.median)
         } else {
-            cells.extend(times(old, new, &samples, threshold));
+            cell.ns_per_op.map(|figure| figure.median)
         }
-    }
-    cells.sort_by_key(|cell| cell.outcome);
-    let new = b.run.cells.iter().filter(has);
-    let is_old = |cell: &&CellRecord| a.run.cells.iter().any(|c| c.key() == cell.key());
+    };
+    let both = |old: &CellRecord, new: &CellRecord| {
+        if by_ratio {
+            ratios(old, new, threshold)
+        } else {
+            times(old, new, &samples, threshold)
+        }
+    };
     Comparison {
-        schema: "tidings.arena.compare/1",
-        a: a.run.id.clone(),
-        b: b.run.id.clone(),
         threshold,
         machines_differ,
-        to: None,
-        one_launch: a.run.plan.launches == 1 || b.run.plan.launches == 1,
-        only_a: a.run.cells.iter().filter(has).count() - found,
-        only_b: new.filter(|cell| !is_old(cell)).count(),
-        cells,
+        ..beside(a, b, scope, before, both)
     }
 }
 
-/// Compares two runs, of any machines, by times in units of that of one cell, which both must have. A cell that only
-/// the first has figures of fails: else what breaks a cell would pass for what it does not cost. Judged by the medians:
-/// the intervals of four figures allow nearly everything.
-fn in_units(a: &Saved, b: &Saved, unit: &str, threshold: f64) -> Result<Comparison, Stop> {
+/// Compares two runs, of any machines, by times in units of that of one cell, which both must have. Judged by the
+/// medians: the intervals of four figures allow nearly everything.
+fn in_units(
+    a: &Saved,
+    b: &Saved,
+    unit: &str,
+    threshold: f64,
+    scope: Scope,
+) -> Result<Comparison, Stop> {
     let of_unit = |saved: &Saved| {
         let mut cells = saved.run.cells.iter().filter(|cell| cell.name() == unit);
         let none = || Stop::nothing(format!("run {} has no figure of {unit}", saved.run.id));
         cells.find_map(|cell| cell.ns_per_op).ok_or_else(none)
     };
     let units = (of_unit(a)?, of_unit(b)?);
-    let mut comparison = of(a, b, threshold);
-    comparison.machines_differ.clear();
-    comparison.to = Some(unit.to_owned());
-    comparison.only_a = 0;
-    let old = a.run.cells.iter().filter(|cell| cell.name() != unit);
-    let rows = old.filter_map(|old| {
-        let before = old.ns_per_op?;
-        let new = b.run.cells.iter().find(|cell| cell.key() == old.key());
+    let before = |old: &CellRecord| Some(old.ns_per_op?.median / units.0.median);
+    let both = |old: &CellRecord, new: &CellRecord| {
+        let (figure, after) = (old.ns_per_op?, new.ns_per_op?);
+        if old.name() == unit {
+            return None;
+        }
         let mut row = row(old);
-        row.a = Some(before.median / units.0.median);
-        let Some(after) = new.and_then(|new| new.ns_per_op) else {
-            row.outcome = Outcome::Fails;
-            let reason = new.and_then(|new| new.reason.as_deref());
-            row.note = Some(reason.unwrap_or("not in this run").to_owned());
-            return Some(row);
-        };
+        row.a = before(old);
         row.b = Some(after.median / units.1.median);
         row.ratio = row.b.zip(row.a).map(|(b, a)| b / a);
         let ([a, b], [c, d]) = (units.0.range(), units.1.range());
-        let ([low, high], [least, most]) = (before.range(), after.range());
+        let ([low, high], [least, most]) = (figure.range(), after.range());
         row.ci95 = Some([(least / d) / (high / a), (most / c) / (low / b)]);
         row.outcome = judge(row.ratio.map(|ratio| [ratio; 2]), threshold);
         Some(row)
-    });
-    comparison.cells = rows.collect();
-    comparison.cells.sort_by_key(|cell| cell.outcome);
-    Ok(comparison)
+    };
+    Ok(Comparison {
+        threshold,
+        to: Some(unit.to_owned()),
+        ..beside(a, b, scope, before, both)
+    })
+}
+
+/// Sets the cells of two runs beside each other. `both` compares what has figures in both. What has one only in the first
+/// fails, else what breaks a cell would pass for what it does not cost; `before` is what it had.
+fn beside(
+    a: &Saved,
+    b: &Saved,
+    scope: Scope,
+    before: impl Fn(&CellRecord) -> Option<f64>,
+    both: impl Fn(&CellRecord, &CellRecord) -> Option<Compared>,
+) -> Comparison {
+    let has = |cell: &&CellRecord| cell.ns_per_op.is_some();
+    let (mut cells, mut only_a) = (Vec::new(), 0);
+    for old in a.run.cells.iter().filter(has) {
+        match same(&b.run, old) {
+            Some(new) if new.ns_per_op.is_some() => cells.extend(both(old, new)),
+            None if scope == Scope::Fewer => only_a += 1,
+            new => cells.push(gone(old, new, before(old))),
+        }
+    }
+    cells.sort_by_key(|cell| cell.outcome);
+    let is_new = |cell: &&CellRecord| {
+        let mut old = a.run.cells.iter().filter(has);
+        !old.any(|old| old.key() == cell.key())
+    };
+    Comparison {
+        schema: "tidings.arena.compare/1",
+        a: a.run.id.clone(),
+        b: b.run.id.clone(),
+        threshold: THRESHOLD,
+        machines_differ: Vec::new(),
+        to: None,
+        one_launch: a.run.plan.launches == 1 || b.run.plan.launches == 1,
+        only_a,
+        only_b: b.run.cells.iter().filter(has).filter(is_new).count(),
+        cells,
+    }
+}
+
+/// What a run has of a cell of another: at the same size, or, where it did not come so far, why not.
+fn same<'a>(run: &'a Run, cell: &CellRecord) -> Option<&'a CellRecord> {
+    let never_ran = |other: &&CellRecord| {
+        let sized = other.params.is_empty() || other.params == cell.params;
+        other.threads == 0 && sized && other.name() == cell.name()
+    };
+    let cells = || run.cells.iter();
+    cells()
+        .find(|other| other.key() == cell.key())
+        .or_else(|| cells().find(never_ran))
 }
 
 fn row(cell: &CellRecord) -> Compared {
@@ -259,22 +308,18 @@ fn row(cell: &CellRecord) -> Compared {
     }
 }
 
-/// What had figures and has none now.
-fn gone(old: &CellRecord, new: &CellRecord, by_ratio: bool) -> Compared {
-    let mut row = row(old);
-    row.a = if by_ratio {
-        old.ratio.as_ref().map(|ratio| ratio.median)
-    } else {
-        old.ns_per_op.map(|figure| figure.median)
-    };
-    row.outcome = if new.state.is_failure() {
-        Outcome::Fails
-    } else {
-        Outcome::NotCompared
-    };
-    let reason = new.reason.as_deref().unwrap_or("-");
-    row.note = Some(format!("now {}: {reason}", new.state.name()));
-    row
+/// What had a figure and has none now.
+fn gone(old: &CellRecord, new: Option<&CellRecord>, before: Option<f64>) -> Compared {
+    let note = new.map_or("not in this run".to_owned(), |new| {
+        let reason = new.reason.as_deref().unwrap_or("-");
+        format!("now {}: {reason}", new.state.name())
+    });
+    Compared {
+        a: before,
+        outcome: Outcome::Fails,
+        note: Some(note),
+        ..row(old)
+    }
 }
 
 /// One machine: times against times.

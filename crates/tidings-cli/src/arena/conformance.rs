@@ -179,10 +179,10 @@ impl Trial<'_> {
                 self.time(group)?;
             }
         }
-        self.check("leaves at quit", |peer| left(peer, Leave::Quit))?;
+        self.check("leaves at quit", |peer| peer.leave(Leave::Quit))?;
         self.peer = None;
         self.check("leaves at the end of its input", |peer| {
-            left(peer, Leave::EndOfInput)
+            peer.leave(Leave::EndOfInput)
         })?;
         self.peer = None;
         Ok(())
@@ -249,13 +249,8 @@ impl Trial<'_> {
         self.failed += 1;
         let word = self.style.red("failed");
         let state = failure.state.name();
-        let mut text = format!("{word} {name}: {state}, {}\n", failure.reason);
-        let log = String::from_utf8_lossy(log);
-        let lines: Vec<&str> = log.trim_end().lines().collect();
-        for line in &lines[lines.len().saturating_sub(5)..] {
-            text += &format!("         | {line}\n");
-        }
-        terminal::print(&text)
+        let text = format!("{word} {name}: {state}, {}\n", failure.reason);
+        terminal::print(&(text + &smoke::end_of(log)))
     }
 }
 
@@ -378,11 +373,4 @@ fn refused(
         },
         (id, other) => Err(protocol(format!("{other:?} where err to id={id} was due"))),
     }
-}
-
-fn left(peer: &mut Peer, how: Leave) -> Result<(), Failure> {
-    if peer.leave(how) {
-        return Ok(());
-    }
-    Err(protocol("does not exit with 0 within 5 s"))
 }

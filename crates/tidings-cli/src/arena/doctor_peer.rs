@@ -6,7 +6,8 @@ use super::doctor::Check;
 use super::environment;
 use super::exit::Stop;
 use super::interrupt::Interrupt;
-use super::peer::{Limits, Peer};
+use super::peer::{Leave, Limits, Peer};
+use super::plain;
 use super::plan::Candidate;
 
 /// The checks of one peer.
@@ -74,8 +75,7 @@ fn started(
     let mut peer = match Peer::start(&launch, &Interrupt::default()) {
         Ok(peer) => peer,
         Err((failure, log)) => {
-            let log = String::from_utf8_lossy(&log);
-            let last = log.trim_end().lines().last().unwrap_or_default();
+            let last = plain::lines(&log).pop().unwrap_or_default();
             let found = format!("{}: {} {last}", failure.state.name(), failure.reason);
             let fix = Some(format!("tidings arena peer test {}", folder(entry)));
             return Ok(Check::new(name, false, found, fix));
@@ -83,7 +83,7 @@ fn started(
     };
     let hello = peer.hello().clone();
     let startup = peer.startup();
-    let _ = peer.quit();
+    let _ = peer.leave(Leave::Quit);
     let cells = entry.manifest.cell.iter();
     let absent: Vec<&str> = cells
         .filter(|cell| cell.systems.iter().any(|s| s == system) && cell.blocked.is_none())

@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+/// What `tidings arena --help` says of them.
+pub(crate) const HELP: &str = "\
+Exit codes: 0 every cell that was asked for is right; 2 the command line is wrong; 3 a cell failed, or one that was asked
+for could not run, and what was measured is saved; 4 `compare --fail-on` found something; 5 nothing could run;
+6 the machine is unfit and `--strict-env` was given; 70 an error of the arena or the disk; 130 interrupted, and what was
+measured is saved. A figure with a doubt (slow, unsteady, noisy, superlinear) is no failure.";
+
 /// How the process ends. Scripts rely on the numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {

@@ -82,7 +82,7 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
     let build = builds.get(&track.cell.system);
     let values = verdict::values(&track.series);
     let all: Vec<f64> = values.concat();
-    let (state, reason) = state(track, &all, settings);
+    let (state, reason) = remarked(state(track, &all, settings), track.remark.as_ref());
     let figure =
         (state.has_figures() && !all.is_empty()).then(|| figure(track, &values, &all, settings));
     let mut labels = track.cell.labels.clone();
@@ -181,6 +181,20 @@ fn state(track: &Track, all: &[f64], settings: &Settings) -> (State, Option<Stri
             State::Unsteady,
             Some("its times had not settled when the warm-up ended".to_owned()),
         )
+    }
+}
+
+/// Adds the remark on a figure to what else is doubtful of it.
+fn remarked(
+    (state, reason): (State, Option<String>),
+    remark: Option<&String>,
+) -> (State, Option<String>) {
+    let Some(remark) = remark.filter(|_| state.has_figures()) else {
+        return (state, reason);
+    };
+    match reason {
+        Some(reason) => (state, Some(format!("{reason}; {remark}"))),
+        None => (State::Superlinear, Some(remark.clone())),
     }
 }
 

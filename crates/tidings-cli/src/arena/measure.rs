@@ -8,6 +8,7 @@ use super::exit::Stop;
 use super::interrupt::Interrupt;
 use super::noise::Tally;
 use super::paced::Pace;
+use super::peer::Leave;
 use super::pilot::{self, Warmth};
 use super::plan::Group;
 use super::progress::Progress;
@@ -21,8 +22,8 @@ use super::wire::{self, Tcp};
 
 /// Rests between samples, so that one peer's last writes do not fall into the next one's time.
 pub(super) const SETTLE: Duration = Duration::from_millis(20);
-/// The rounds after which the stop rule is looked at, beside the minimum.
-const LOOKS: &[usize] = &[3, 5, 8, 12, 18, 27, 40, 60, 90];
+/// The round after which the stop rule is looked at first; then after half as many more each time, and after the minimum.
+const FIRST_LOOK: usize = 3;
 /// Rounds that are made even when the budget is used.
 const LEAST_ROUNDS: u32 = 3;
 /// Noisy samples are repeated so often, at the end of their round.
@@ -149,12 +150,9 @@ impl Bench<'_> {
         }
         for track in tracks.iter_mut() {
             if let Some(mut peer) = track.peer.take() {
-                let clean = peer.quit();
+                let left = peer.leave(Leave::Quit);
                 track.log = peer.into_log();
-                if !clean && track.failure.is_none() {
-                    let reason = "did not leave with exit code 0 after quit";
-                    track.failure = Some(Failure::new(State::Protocol, reason));
-                }
+                track.failure = track.failure.take().or(left.err());
             }
         }
         self.flush()
@@ -231,7 +229,7 @@ impl Bench<'_> {
             if over && round + 1 >= LEAST_ROUNDS as usize {
                 break;
             }
-            if self.is_look(round + 1) {
+            if is_look(round + 1, self.settings.min_rounds) {
                 self.stop_rule(tracks);
             }
         }
@@ -294,11 +292,6 @@ impl Bench<'_> {
             }
         }
         noisy
-    }
-
-    fn is_look(&self, rounds: usize) -> bool {
-        rounds == self.settings.min_rounds
-            || (rounds > self.settings.min_rounds && LOOKS.contains(&rounds))
     }
 
     /// Stops the cells that are precise enough: looked at only at fixed rounds, never at who leads. A launch is looked at by
@@ -368,5 +361,33 @@ impl Bench<'_> {
     pub(super) fn flush(&mut self) -> Result<(), Stop> {
         self.store
             .append(&std::mem::take(&mut self.journal.pending))
+    }
+}
+
+/// Whether the stop rule is looked at after so many rounds.
+fn is_look(rounds: usize, least: usize) -> bool {
+    let mut look = FIRST_LOOK;
+    while look < rounds {
+        look += look.div_ceil(2);
+    }
+    rounds == least || (rounds > least && rounds == look)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_look;
+
+    #[test]
+    fn the_stop_rule_is_looked_at_however_long_a_cell_is_measured() {
+        let looks = |least| (1..=1000).filter(move |rounds| is_look(*rounds, least));
+        assert_eq!(looks(6).take(4).collect::<Vec<_>>(), [6, 8, 12, 18]);
+        assert_eq!(looks(8).next(), Some(8));
+        let all: Vec<usize> = looks(3).collect();
+        assert_eq!(all[..5], [3, 5, 8, 12, 18]);
+        // Few, so that a cell rarely stops by luck, and never far apart.
+        assert!(all.len() < 20, "{all:?}");
+        let far = |pair: &[usize]| 2 * pair[1] > 3 * pair[0] + 1;
+        assert!(!all.windows(2).any(far), "{all:?}");
+        assert!(all.last().is_some_and(|last| *last > 660), "{all:?}");
     }
 }

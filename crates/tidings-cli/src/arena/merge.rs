@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::environment::Environment;
 use super::exit::{Exit, Stop};
+use super::plain;
 use super::record::CellRecord;
 use super::saved::{self, Saved};
 use super::state::State;
@@ -265,7 +266,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<Merged>, Stop> {
     if value["schema"] != SCHEMA {
         return Ok(None);
     }
-    let merged = serde_json::from_value(value)
+    let merged = serde_json::from_value(plain::document(value))
         .map_err(|e| Stop::usage(format!("{}: {e}", path.display())))?;
     Ok(Some(merged))
 }

@@ -14,22 +14,33 @@ use crate::cli::RunArgs;
 
 /// The records of a group that was planned and did not run.
 pub(crate) fn skip(group: &Group, why: &str) -> Vec<CellRecord> {
-    let record = |cell: &plan::Cell| {
-        let mut record = figures::absent(&plan::Absent {
-            id: group.id.clone(),
-            system: cell.system.clone(),
-            peer: String::new(),
-            labels: cell.labels.clone(),
-            origin: cell.origin.clone(),
-            state: State::Skipped,
-            reason: why.to_owned(),
-            fix: None,
-            requested: cell.requested,
-        });
-        record.params.clone_from(&group.params);
-        record
-    };
+    let record = |cell| skipped(group, cell, why);
     group.cells.iter().map(record).collect()
+}
+
+/// The record of a cell that was planned and did not run.
+fn skipped(group: &Group, cell: &plan::Cell, why: &str) -> CellRecord {
+    let mut record = figures::absent(&plan::Absent {
+        id: group.id.clone(),
+        system: cell.system.clone(),
+        peer: String::new(),
+        labels: cell.labels.clone(),
+        origin: cell.origin.clone(),
+        state: State::Skipped,
+        reason: why.to_owned(),
+        fix: None,
+        requested: cell.requested,
+    });
+    record.params.clone_from(&group.params);
+    record
+}
+
+/// The record of a cell that is left out of its group for good: it stands in the group's table, and `--resume` keeps it.
+pub(crate) fn left_out(group: &Group, cell: &plan::Cell, why: &str) -> CellRecord {
+    CellRecord {
+        threads: group.threads,
+        ..skipped(group, cell, why)
+    }
 }
 
 /// The document of a run that begins.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use super::interrupt::Interrupt;
+use super::plain;
 use super::proc_tree;
 use super::protocol::{self, Hello, Line, Role, Sample};
 use super::speaker::{self, Speaker};
@@ -186,7 +187,7 @@ impl Peer {
                 let started = Speaker::start(&self.launch, &self.interrupt);
                 none.insert(started.map_err(|(failure, log)| {
                     let mut failure = whose(failure);
-                    if let Some(last) = String::from_utf8_lossy(&log).trim_end().lines().last() {
+                    if let Some(last) = plain::lines(&log).last() {
                         failure.reason += &format!(" ({last})");
                     }
                     failure
@@ -221,17 +222,20 @@ impl Peer {
         Ok(())
     }
 
-    /// `quit`; true if the peer left as it should.
-    pub(crate) fn quit(&mut self) -> bool {
+    /// Tells the peer to leave in one of the two ways, and waits until it has left as it should.
+    pub(crate) fn leave(&mut self, how: Leave) -> Result<(), Failure> {
         // A server that is stopped cannot see its connections end.
         self.thaw();
-        let left = self.client.quit();
-        self.server.as_mut().is_none_or(Speaker::quit) && left
-    }
-
-    /// Waits for the peer to leave in one of the two ways by itself; true if it left as it should.
-    pub(crate) fn leave(&mut self, how: Leave) -> bool {
-        self.client.leave(how)
+        let left = self.client.leave(how);
+        if self.server.as_mut().is_none_or(|server| server.leave(how)) && left {
+            return Ok(());
+        }
+        let when = match how {
+            Leave::Quit => "after quit",
+            Leave::EndOfInput => "after the end of its input",
+        };
+        let reason = format!("does not exit with 0 within 5 s {when}");
+        Err(Failure::new(State::Protocol, reason))
     }
 
     /// Any command, as `peer test` needs it: the id it got, and the answer whatever it is.

@@ -112,7 +112,8 @@ fn most(track: &Track) -> u64 {
     limit.clamp(1, INNER_LIMIT)
 }
 
-/// Whether time grows with the size as work does. Comes after the rounds, so that the larger size cannot disturb them.
+/// Whether time grows with the size at least as work does: else work was elided, and the cell fails. That it grows much
+/// faster is remarked. Comes after the rounds, so that the larger size cannot disturb them.
 pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -> Option<()> {
     let all: Vec<f64> = track.series.iter().flatten().flatten().copied().collect();
     if all.is_empty() {
@@ -135,31 +136,34 @@ pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -
     } else {
         (0.65 * factor, 1.5 * factor)
     };
-    let (mut best_big, mut best_small) = (Duration::MAX, Duration::MAX);
+    let (mut best_big, mut best_small, mut ratio) = (Duration::MAX, Duration::MAX, 0.0);
     let (least, most) = if time > LONG { (1, 2) } else { ATTEMPTS };
     for attempt in 1..=most {
         best_big = best_big.min(time_at(track, group, journal, &big, 1)?);
         best_small = best_small.min(time_at(track, group, journal, &small, 2)?);
-        let ratio = best_big.as_secs_f64() / best_small.as_secs_f64();
+        ratio = best_big.as_secs_f64() / best_small.as_secs_f64();
         if attempt >= least && (low..=high).contains(&ratio) {
             return Some(());
         }
     }
+    let (larger, smaller) = (size::show(&group.id, &big), size::show(&group.id, &small));
+    let told = format!("{factor:.1} times the work took {ratio:.2} times as long");
+    if ratio > high {
+        let remark =
+            format!("its time grows faster than the work: {told} ({larger} against {smaller})");
+        track.remark = Some(remark);
+        return Some(());
+    }
     if is_far_apart(track, group, journal, &big, &small, time)? {
         return Some(());
     }
-    let reason = format!(
-        "{factor:.1} times the work took {:.2} times as long, must be {low:.1} to {high:.1} ({} against {})",
-        best_big.as_secs_f64() / best_small.as_secs_f64(),
-        size::show(&group.id, &big),
-        size::show(&group.id, &small)
-    );
+    let reason = format!("{told}, must be at least {low:.1} ({larger} against {smaller})");
     track.fail(Failure::new(State::Elided, reason));
     None
 }
 
-/// A second look at a cell whose times do not follow its size: runtimes with two speeds (a lock that is contended or
-/// not) pass when sizes far apart differ about as much as their work. Elided work does not.
+/// A second look at a cell whose times grow too little: runtimes with two speeds (a lock that is contended or not) pass
+/// when those of sizes far apart differ at least by a quarter of their work. Elided work does not.
 fn is_far_apart(
     track: &mut Track,
     group: &Group,
@@ -172,9 +176,13 @@ fn is_far_apart(
     for _step in 0..FAR_STEPS {
         let larger = size::scaled(&group.id, &high, true)
             .filter(|params| may_be_asked(track, group, params))
-            .filter(|_| guess * 2 < FAR_TIME);
+            .map(|params| {
+                let factor = work(group, &params) / work(group, &high);
+                (params, guess.mul_f64(factor))
+            })
+            .filter(|(_, guess)| *guess < FAR_TIME);
         if let Some(larger) = larger {
-            (high, guess) = (larger, guess * 2);
+            (high, guess) = larger;
         } else if let Some(smaller) = size::scaled(&group.id, &low, false) {
             low = smaller;
         }
@@ -183,7 +191,7 @@ fn is_far_apart(
     let seconds = |time: Duration| time.as_secs_f64();
     let ratio = seconds(time_at(track, group, journal, &high, 1)?)
         / seconds(time_at(track, group, journal, &low, 2)?);
-    Some((factor / 4.0..=factor * 4.0).contains(&ratio))
+    Some(ratio >= factor / 4.0)
 }
 
 /// Operations of one repetition.

@@ -84,6 +84,15 @@ pub(crate) struct Plan {
     pub(crate) absent: Vec<Absent>,
 }
 
+impl Plan {
+    /// Whether a cell of the system was selected, though it cannot run.
+    pub(crate) fn has(&self, system: &str) -> bool {
+        let cells = self.groups.iter().flat_map(|group| &group.cells);
+        let mut systems = cells.map(|cell| &cell.system);
+        systems.any(|one| one == system) || self.absent.iter().any(|a| a.system == system)
+    }
+}
+
 /// What the plan is made from.
 #[derive(Debug)]
 pub(crate) struct Request<'a> {

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use rustix::process::{Pid, Signal, kill_process};
+
 /// One line of `/proc/<pid>/stat`, the fields used here.
 #[derive(Clone, Copy, Debug)]
 struct Stat {
@@ -71,6 +73,15 @@ pub(crate) fn descendants(root: u32) -> Vec<Member> {
         next += 1;
     }
     found
+}
+
+/// Kills those that are still there.
+pub(crate) fn kill(members: &[Member]) {
+    for member in members.iter().filter(|member| member.is_alive()) {
+        if let Some(pid) = i32::try_from(member.pid).ok().and_then(Pid::from_raw) {
+            let _ = kill_process(pid, Signal::KILL);
+        }
+    }
 }
 
 /// A value in KiB of `/proc/<pid>/status`, in bytes.

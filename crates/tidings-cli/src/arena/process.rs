@@ -9,9 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::interrupt::Interrupt;
+use super::peer::Leave;
 use super::proc_tree::{self, Member};
 use super::protocol::LINE_LIMIT;
 
@@ -207,20 +208,13 @@ impl Process {
         }
     }
 
-    /// Asks the peer to leave; true if it did so in time and with exit code 0.
-    pub(crate) fn quit(&mut self) -> bool {
-        self.leave(true, true)
-    }
-
-    /// Waits for the peer to leave after the word, the end of its input, or both.
-    pub(crate) fn leave(&mut self, word: bool, end_of_input: bool) -> bool {
+    /// Tells the peer to leave in one of the two ways; true if it did so in time and with exit code 0.
+    pub(crate) fn leave(&mut self, how: Leave) -> bool {
         let family = proc_tree::descendants(self.pid());
         self.thaw();
-        if word {
-            self.write_line("quit");
-        }
-        if end_of_input {
-            self.stdin = None;
+        match how {
+            Leave::Quit => self.write_line("quit"),
+            Leave::EndOfInput => self.stdin = None,
         }
         let deadline = Instant::now() + QUIT;
         let mut pause = Duration::from_micros(200);
@@ -252,11 +246,7 @@ impl Process {
         self.ended = true;
         let _ = kill_process_group(self.group, Signal::KILL);
         let _ = self.child.wait();
-        for member in family.iter().filter(|member| member.is_alive()) {
-            if let Some(pid) = i32::try_from(member.pid).ok().and_then(Pid::from_raw) {
-                let _ = kill_process(pid, Signal::KILL);
-            }
-        }
+        proc_tree::kill(family);
     }
 
     /// The last 64 KiB of standard error. Of a process that ended, all of it: what it wrote last is on its way. A child

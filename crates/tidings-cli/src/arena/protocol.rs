@@ -3,6 +3,7 @@
 use serde::Deserialize;
 
 use super::histogram::Bucket;
+use super::plain;
 use super::workload::{CellId, Params};
 
 /// Longest line a peer may send.
@@ -95,7 +96,8 @@ pub(crate) enum RefusalKind {
     Bug,
 }
 
-/// Reads one line (without its end). The error says what is wrong with it and quotes its beginning.
+/// Reads one line (without its end); its texts are fit to be shown. The error says what is wrong with it and quotes its
+/// beginning.
 pub(crate) fn read(line: &[u8]) -> Result<Line, String> {
     #[derive(Deserialize)]
     struct Version {
@@ -106,14 +108,15 @@ pub(crate) fn read(line: &[u8]) -> Result<Line, String> {
         return Err(format!("stray output: {}", quote(line)));
     }
     let broken = |e: serde_json::Error| format!("bad line ({e}): {}", quote(line));
-    let version: Version = serde_json::from_str(text).map_err(broken)?;
+    let value = plain::document(serde_json::from_str(text).map_err(broken)?);
+    let version = Version::deserialize(&value).map_err(broken)?;
     if version.arena != 1 {
         return Err(format!(
             "speaks version {} of the protocol, not 1",
             version.arena
         ));
     }
-    serde_json::from_str(text).map_err(broken)
+    serde_json::from_value(value).map_err(broken)
 }
 
 /// The beginning of a line, fit for a message.
@@ -199,10 +202,15 @@ mod tests {
             ),
             (b"{\"arena\":1,\"t\":\"nope\",\"id\":1}", "nope"),
             (b"{\"arena\":1,", "bad line"),
+            (
+                b"{\"arena\":1,\"t\":\"\\u001b[31m\"}",
+                r"unknown variant `\u{1b}[31m`",
+            ),
         ];
         for (line, names) in cases {
             let error = read(line).expect_err("rubbish");
             assert!(error.contains(names), "{error}");
+            assert!(!error.contains(char::is_control), "{error:?}");
         }
     }
 

@@ -27,8 +27,13 @@ pub(crate) fn plan(
     request: &Request<'_>,
     tell: impl Fn(&str),
 ) -> Result<Plan, Stop> {
-    // A plan now, so that what is wrong with the sizes is said before anything is built.
+    // A plan now, so that what is wrong with what was asked for is said before anything is built.
     let first = plan::make(candidates, request)?;
+    if let Some(system) = request.required.iter().find(|system| !first.has(system)) {
+        return Err(Stop::usage(format!(
+            "--require {system}: the filter leaves out all of its cells"
+        )));
+    }
     let waits = |entry: &Entry| {
         let mut absent = first.absent.iter();
         absent.any(|a| a.state == State::Missing && a.peer == entry.id())

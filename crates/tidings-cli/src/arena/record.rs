@@ -12,9 +12,13 @@ use super::environment::Environment;
 use super::exit::Stop;
 use super::histogram::{Bucket, Percentiles};
 use super::noise::Tally;
+use super::plain;
 use super::state::State;
 use super::stats::Outliers;
 use super::verdict::{Ratio, Verdict};
+
+/// The file of a run's samples.
+const SAMPLES: &str = "samples.ndjson";
 
 /// The name of the format of `run.json`.
 pub(crate) const SCHEMA: &str = "tidings.arena/1";
@@ -249,11 +253,31 @@ pub(crate) struct SampleRecord {
     pub(crate) hist_service: Vec<Bucket>,
 }
 
+/// The samples of a run, held by the process that writes them until it ends, however it ends: nobody else resumes or
+/// removes the run.
+#[derive(Debug)]
+pub(crate) struct Held(File);
+
+/// Takes hold of a saved run; `None` if another process has it.
+pub(crate) fn hold(folder: &Path) -> Result<Option<Held>, Stop> {
+    let path = folder.join(SAMPLES);
+    let file = OpenOptions::new().append(true).open(&path);
+    let file = file.map_err(|e| Stop::file("write", &path, &e))?;
+    // Where a file system has no locks there is no way to know.
+    let is_held = matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+    Ok((!is_held).then_some(Held(file)))
+}
+
+/// Whether a process has hold of a run.
+pub(crate) fn is_going_on(folder: &Path) -> bool {
+    matches!(hold(folder), Ok(None))
+}
+
 /// The folder of a run being written.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) folder: PathBuf,
-    samples: File,
+    samples: Held,
     copy: Option<(PathBuf, File)>,
 }
 
@@ -262,36 +286,39 @@ impl Store {
     pub(crate) fn create(runs: &Path, id: &str, copy: Option<&Path>) -> Result<Self, Stop> {
         let folder = runs.join(id);
         fs::create_dir_all(&folder).map_err(|e| Stop::file("make", &folder, &e))?;
-        let path = folder.join("samples.ndjson");
+        let path = folder.join(SAMPLES);
         let samples = File::create(&path).map_err(|e| Stop::file("write", &path, &e))?;
-        Self::open(folder, samples, copy)
+        // Nobody else knows of it yet, and who only looks whether it is held lets go at once.
+        let _ = samples.lock();
+        Self::open(folder, Held(samples), copy)
     }
 
     /// Goes on with a run that was cut off: its first `bytes` of samples stay as they are, what was half measured goes.
-    pub(crate) fn reopen(folder: PathBuf, bytes: u64, copy: Option<&Path>) -> Result<Self, Stop> {
-        let path = folder.join("samples.ndjson");
-        let reopened = OpenOptions::new().append(true).open(&path);
-        let samples = reopened.map_err(|e| Stop::file("write", &path, &e))?;
-        let length = samples.metadata().map_or(0, |data| data.len());
+    pub(crate) fn reopen(
+        folder: PathBuf,
+        samples: Held,
+        bytes: u64,
+        copy: Option<&Path>,
+    ) -> Result<Self, Stop> {
+        let path = folder.join(SAMPLES);
+        let length = samples.0.metadata().map_or(0, |data| data.len());
         if length < bytes {
             return Err(Stop::usage(format!(
                 "{}: samples of finished cells are gone, the run cannot be gone on with",
                 path.display()
             )));
         }
-        let cut = samples.set_len(bytes).and_then(|()| samples.sync_all());
+        let cut = samples.0.set_len(bytes).and_then(|()| samples.0.sync_all());
         cut.map_err(|e| Stop::file("write", &path, &e))?;
         Self::open(folder, samples, copy)
     }
 
     /// Bytes of samples so far.
     pub(crate) fn bytes(&self) -> u64 {
-        self.samples.metadata().map_or(0, |data| data.len())
+        self.samples.0.metadata().map_or(0, |data| data.len())
     }
 
-    fn open(folder: PathBuf, samples: File, copy: Option<&Path>) -> Result<Self, Stop> {
-        // Held until the process ends, however it ends: nobody resumes or removes a run that goes on.
-        let _ = samples.lock();
+    fn open(folder: PathBuf, samples: Held, copy: Option<&Path>) -> Result<Self, Stop> {
         let copy = match copy {
             None => None,
             Some(path) => {
@@ -317,11 +344,9 @@ impl Store {
                 .map_err(|e| Stop::internal(format!("cannot write a sample: {e}")))?;
             text.push(b'\n');
         }
-        let written = self
-            .samples
-            .write_all(&text)
-            .and_then(|()| self.samples.sync_data());
-        let path = || self.folder.join("samples.ndjson");
+        let file = &mut self.samples.0;
+        let written = file.write_all(&text).and_then(|()| file.sync_data());
+        let path = || self.folder.join(SAMPLES);
         written.map_err(|e| Stop::file("write", &path(), &e))?;
         if let Some((path, file)) = &mut self.copy {
             file.write_all(&text)
@@ -366,12 +391,6 @@ pub(crate) fn json(run: &Run) -> Result<String, Stop> {
         .map_err(|e| Stop::internal(format!("cannot write the result: {e}")))
 }
 
-/// Whether the process that writes a run is still there.
-pub(crate) fn is_going_on(folder: &Path) -> bool {
-    let samples = File::open(folder.join("samples.ndjson"));
-    samples.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
-}
-
 /// The saved runs, oldest first (their names begin with the time).
 pub(crate) fn saved(runs: &Path) -> Vec<String> {
     let Ok(list) = fs::read_dir(runs) else {
@@ -386,10 +405,10 @@ pub(crate) fn saved(runs: &Path) -> Vec<String> {
     names
 }
 
-/// Reads a saved run: by path, by name, or by the beginning of a name; without any, the last.
-pub(crate) fn load(runs: &Path, name: Option<&str>) -> Result<(PathBuf, Run), Stop> {
+/// The folder of a saved run: by path, by name, or by the beginning of a name; without any, the last.
+pub(crate) fn find(runs: &Path, name: Option<&str>) -> Result<PathBuf, Stop> {
     let names = saved(runs);
-    let folder = match name {
+    Ok(match name {
         None => {
             let last = names.last();
             let none =
@@ -420,10 +439,22 @@ pub(crate) fn load(runs: &Path, name: Option<&str>) -> Result<(PathBuf, Run), St
                 }
             }
         }
-    };
+    })
+}
+
+/// Finds a saved run and reads it.
+pub(crate) fn load(runs: &Path, name: Option<&str>) -> Result<(PathBuf, Run), Stop> {
+    let folder = find(runs, name)?;
+    let run = read(&folder)?;
+    Ok((folder, run))
+}
+
+/// Reads the run in a folder.
+pub(crate) fn read(folder: &Path) -> Result<Run, Stop> {
     let path = folder.join("run.json");
     let text = fs::read_to_string(&path).map_err(|e| Stop::file("read", &path, &e))?;
     let run: Run = serde_json::from_str(&text)
+        .and_then(|value| serde_json::from_value(plain::document(value)))
         .map_err(|e| Stop::internal(format!("{}: {e}", path.display())))?;
     if run.schema != SCHEMA {
         return Err(Stop::usage(format!(
@@ -432,5 +463,5 @@ pub(crate) fn load(runs: &Path, name: Option<&str>) -> Result<(PathBuf, Run), St
             run.schema
         )));
     }
-    Ok((folder, run))
+    Ok(run)
 }

@@ -8,8 +8,9 @@ use super::environment::Environment;
 use super::exit::Stop;
 use super::figures::Builds;
 use super::fingerprint;
+use super::hangs::Hangs;
 use super::plan::Group;
-use super::record::{self, CellRecord, Run, Store};
+use super::record::{self, CellRecord, Held, Run, Store};
 use super::state::State;
 use super::{options, paths};
 use crate::cli::{ArenaCommand, Cli, Command, RunArgs};
@@ -18,6 +19,8 @@ use crate::cli::{ArenaCommand, Cli, Command, RunArgs};
 #[derive(Debug)]
 pub(crate) struct Earlier {
     folder: PathBuf,
+    /// From the first look at it on, so that nobody else goes on with it meanwhile.
+    samples: Held,
     run: Run,
     /// The arguments it was begun with; how it is told is that of now.
     pub(crate) args: RunArgs,
@@ -28,11 +31,15 @@ pub(crate) type Done = Vec<Option<Vec<CellRecord>>>;
 
 /// Reads a run that was cut off. `now` has nothing but what bears on the telling: clap refuses the rest beside --resume.
 pub(crate) fn open(name: &str, now: &RunArgs) -> Result<Earlier, Stop> {
-    let (folder, run) = record::load(&paths::runs()?, Some(name))?;
+    let folder = record::find(&paths::runs()?, Some(name))?;
+    let Some(samples) = record::hold(&folder)? else {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        return Err(Stop::usage(format!(
+            "run {name} is still going on, in another process"
+        )));
+    };
+    let run = record::read(&folder)?;
     let id = &run.id;
-    if record::is_going_on(&folder) {
-        return Err(Stop::usage(format!("run {id} is still going on")));
-    }
     if !run.interrupted {
         return Err(Stop::usage(format!(
             "run {id} came to its end: there is nothing to resume"
@@ -56,7 +63,12 @@ pub(crate) fn open(name: &str, now: &RunArgs) -> Result<Earlier, Stop> {
     args.baseline.clone_from(&now.baseline);
     let peers = now.peers.peers.clone().or_else(|| run.plan.peers.clone());
     args.peers.peers = peers.or(args.peers.peers);
-    Ok(Earlier { folder, run, args })
+    Ok(Earlier {
+        folder,
+        samples,
+        run,
+        args,
+    })
 }
 
 impl Earlier {
@@ -112,12 +124,17 @@ impl Earlier {
         cells.filter(|c| c.threads > 0 && c.state != State::Skipped && !c.cut_off)
     }
 
-    /// The records of a group all of whose cells were measured.
-    fn group(&self, group: &Group) -> Option<Vec<CellRecord>> {
+    /// The records of a group all of whose cells were measured, but for those of systems that hang.
+    fn group(&self, group: &Group, hangs: &Hangs) -> Option<Vec<CellRecord>> {
         let find = |system: &str| {
             let name = format!("{}@{system}", group.id);
             let key = record::key(&name, &group.params, group.threads);
-            self.kept().find(|cell| cell.key() == key).cloned()
+            let is_it = |cell: &&CellRecord| cell.key() == key;
+            let left_out = || {
+                hangs.why(system)?;
+                self.run.cells.iter().find(is_it)
+            };
+            self.kept().find(is_it).or_else(left_out).cloned()
         };
         group.cells.iter().map(|cell| find(&cell.system)).collect()
     }
@@ -125,9 +142,18 @@ impl Earlier {
     /// Opens the run's files again: its document without cells, and the records of each group of the plan that is done.
     /// Samples of other groups go, for those are measured anew.
     pub(crate) fn reopen(self, groups: &[Group], now: &str) -> Result<(Store, Run, Done), Stop> {
-        let done: Done = groups.iter().map(|g| self.group(g)).collect();
+        let mut hangs = Hangs::default();
+        for cell in self.kept() {
+            hangs.note(&cell.system, cell.state);
+        }
+        let done: Done = groups.iter().map(|g| self.group(g, &hangs)).collect();
         let bytes = self.run.sample_bytes;
-        let store = Store::reopen(self.folder, bytes, self.args.ndjson.as_deref())?;
+        let store = Store::reopen(
+            self.folder,
+            self.samples,
+            bytes,
+            self.args.ndjson.as_deref(),
+        )?;
         let mut run = self.run;
         run.resumed.push(now.to_owned());
         run.interrupted = true;

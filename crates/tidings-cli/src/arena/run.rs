@@ -61,17 +61,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         fit::fit(&mut plan, &candidates, &request, &options.settings, budget);
     }
 
-    let is_planned = |system: &&String| {
-        let mut cells = plan.groups.iter().flat_map(|group| &group.cells);
-        cells.any(|cell| cell.system == **system)
-            || plan.absent.iter().any(|absent| absent.system == **system)
-    };
-    if let Some(system) = args.require.iter().find(|system| !is_planned(system)) {
-        return Err(Stop::usage(format!(
-            "--require {system}: the filter leaves out all of its cells"
-        )));
-    }
-
     let env = Environment::capture();
     if args.strict_env && !env.warnings.is_empty() {
         return Err(Stop {

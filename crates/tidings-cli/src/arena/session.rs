@@ -6,11 +6,12 @@ use super::catalog::Readiness;
 use super::environment::Environment;
 use super::exit::{Exit, Stop};
 use super::figures::{self, Build, Builds};
+use super::hangs::Hangs;
 use super::interrupt::Interrupt;
 use super::measure::Bench;
 use super::noise::NOISY_RUN;
 use super::options::Options;
-use super::plan::{Candidate, Group, Plan};
+use super::plan::{Candidate, Cell, Group, Plan};
 use super::progress::{Detail, Progress};
 use super::random::Random;
 use super::record::{CellRecord, Run, Store};
@@ -95,6 +96,7 @@ impl<'a> Session<'a> {
             noise: run.noise,
         };
         let mut trouble = None;
+        let mut hangs = Hangs::default();
         let mut rest: Duration = guessed.iter().sum();
         for (index, group) in plan.groups.iter().enumerate() {
             // Its part of the time that is left, as guessed.
@@ -109,7 +111,7 @@ impl<'a> Session<'a> {
             } else {
                 // By the group, not by what went before: a resumed run has the order it would have had.
                 bench.random = Random::new(self.options.seed ^ (index as u64) << 32);
-                let (mut records, stop) = self.group(&mut bench, group, part)?;
+                let (mut records, stop) = self.group(&mut bench, group, part, &hangs)?;
                 trouble = stop;
                 let cut_off = trouble.is_some() || self.interrupt.is_asked();
                 for record in &mut records {
@@ -125,6 +127,9 @@ impl<'a> Session<'a> {
                 .map(|r| table::finished(r, self.style))
                 .collect();
             bench.progress.finished(&lines, is_measured);
+            for record in &records {
+                hangs.note(&record.system, record.state);
+            }
             run.cells.extend(records);
             run.noise = bench.noise;
             run.seconds = self.begin.elapsed().as_secs_f64();
@@ -187,13 +192,14 @@ impl<'a> Session<'a> {
         progress
     }
 
-    /// Measures one group within `part` of the budget that is left. What was measured comes back also when the disk is
-    /// full.
+    /// Measures one group within `part` of the budget that is left, without systems that hang. What was measured comes
+    /// back also when the disk is full.
     fn group(
         &self,
         bench: &mut Bench<'_>,
         group: &Group,
         part: f64,
+        hangs: &Hangs,
     ) -> Result<(Vec<CellRecord>, Option<Stop>), Stop> {
         if self.interrupt.is_asked() {
             return Ok((outcome::skip(group, "interrupted"), None));
@@ -207,9 +213,11 @@ impl<'a> Session<'a> {
             return Ok((outcome::skip(group, why), None));
         }
         let deadline = rest.map(|rest| Instant::now() + rest.mul_f64(part));
+        let is_tried = |cell: &&Cell| hangs.why(&cell.system).is_none();
         let mut tracks = group
             .cells
             .iter()
+            .filter(is_tried)
             .map(|cell| {
                 let candidate = &self.candidates[cell.peer];
                 let limits = self.options.limits;
@@ -231,6 +239,13 @@ impl<'a> Session<'a> {
                 }
             }
         }
+        let left_out = |cell: &Cell| {
+            let why = hangs.why(&cell.system)?;
+            Some(outcome::left_out(group, cell, &why))
+        };
+        records.extend(group.cells.iter().filter_map(left_out));
+        // In the order of the plan, as `--resume` gives them back.
+        records.sort_by_key(|record| group.cells.iter().position(|c| c.system == record.system));
         Ok((records, trouble))
     }
 }

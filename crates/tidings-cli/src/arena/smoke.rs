@@ -4,14 +4,19 @@ use std::time::Instant;
 
 use super::exit::{Exit, Stop};
 use super::filter::Filters;
+use super::hangs::Hangs;
 use super::interrupt::Interrupt;
-use super::peer::Peer;
+use super::peer::{Leave, Peer};
+use super::plain;
 use super::plan::{self, Absent, Group, Request};
 use super::size::Profile;
 use super::state::{Failure, State};
 use super::terminal::{self, Style};
 use super::{options, ready, wire};
 use crate::cli::SmokeArgs;
+
+/// A peer that is up: its system, its threads.
+type Running = (String, u32, Peer);
 
 /// Repetitions of the second sample: sums over repetitions must be right too.
 const INNER: u64 = 3;
@@ -41,17 +46,22 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         .flat_map(|g| g.cells.iter().map(move |c| (c.peer, c.system.clone(), g)))
         .collect();
     jobs.sort_by_key(|(peer, system, group)| (*peer, system.clone(), group.threads));
-    let mut peer: Option<(String, u32, Peer)> = None;
+    let mut peer: Option<Running> = None;
+    let mut hangs = Hangs::default();
     for (index, system, group) in &jobs {
         if interrupt.is_asked() {
             return Ok(Exit::Interrupted);
         }
+        if let Some(why) = hangs.why(system) {
+            let failure = Failure::new(State::Skipped, why);
+            report(&name(group, system), &failure, &[], style)?;
+            continue;
+        }
         if peer
             .as_ref()
             .is_some_and(|(s, t, _)| s != system || *t != group.threads)
-            && let Some((_, _, mut old)) = peer.take()
         {
-            old.quit();
+            failed += leave(peer.take(), style)?;
         }
         let launch = candidates[*index].launch(system, group.threads, allowed)?;
         let (_, _, running) = match &mut peer {
@@ -59,8 +69,9 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
             none => match Peer::start(&launch, &interrupt) {
                 Ok(started) => none.insert((system.clone(), group.threads, started)),
                 Err((failure, log)) => {
+                    hangs.note(system, failure.state);
                     failed += 1;
-                    report(group, system, &failure, &log, style)?;
+                    report(&name(group, system), &failure, &log, style)?;
                     continue;
                 }
             },
@@ -75,18 +86,17 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
                 ))?;
             }
             Err(failure) => {
+                hangs.note(system, failure.state);
                 let log = peer
                     .take()
                     .map(|(_, _, peer)| peer.into_log())
                     .unwrap_or_default();
                 failed += u32::from(failure.state != State::Skipped);
-                report(group, system, &failure, &log, style)?;
+                report(&name(group, system), &failure, &log, style)?;
             }
         }
     }
-    if let Some((_, _, mut old)) = peer.take() {
-        old.quit();
-    }
+    failed += leave(peer, style)?;
     let mut missing = Vec::new();
     let is_elsewhere = |a: &Absent| a.state == State::Blocked && !a.requested;
     let elsewhere = plan.absent.iter().filter(|a| is_elsewhere(a)).count();
@@ -117,6 +127,19 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         (_, _, 0) => Exit::NothingRan,
         _ => Exit::Ok,
     })
+}
+
+/// Tells a peer that is done to leave. That it does not is a failure of its own, of no cell.
+fn leave(running: Option<Running>, style: Style) -> Result<u32, Stop> {
+    let Some((system, threads, mut peer)) = running else {
+        return Ok(0);
+    };
+    let Err(failure) = peer.leave(Leave::Quit) else {
+        return Ok(0);
+    };
+    let name = format!("@{system} · threads={threads}");
+    report(&name, &failure, &peer.into_log(), style)?;
+    Ok(1)
 }
 
 /// The schedule of a paced cell: an odd rate, and the shortest time.
@@ -180,24 +203,18 @@ fn name(group: &Group, system: &str) -> String {
     )
 }
 
-fn report(
-    group: &Group,
-    system: &str,
-    failure: &Failure,
-    log: &[u8],
-    style: Style,
-) -> Result<(), Stop> {
+/// Says what failed, and the end of its log.
+fn report(what: &str, failure: &Failure, log: &[u8], style: Style) -> Result<(), Stop> {
     let word = format!("{:<6}", failure.state.name());
-    let mut text = format!(
-        "{} {}: {}\n",
-        style.red(&word),
-        name(group, system),
-        failure.reason
-    );
-    let log = String::from_utf8_lossy(log);
-    let lines: Vec<&str> = log.trim_end().lines().collect();
-    for line in &lines[lines.len().saturating_sub(5)..] {
-        text += &format!("         | {line}\n");
-    }
-    terminal::print(&text)
+    let text = format!("{} {what}: {}\n", style.red(&word), failure.reason);
+    terminal::print(&(text + &end_of(log)))
+}
+
+/// The last lines of a log, below what failed.
+pub(crate) fn end_of(log: &[u8]) -> String {
+    let lines = plain::lines(log);
+    let last = &lines[lines.len().saturating_sub(5)..];
+    last.iter()
+        .map(|line| format!("         | {line}\n"))
+        .collect()
 }

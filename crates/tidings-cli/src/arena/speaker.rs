@@ -63,15 +63,9 @@ impl Speaker {
         self.process.thaw();
     }
 
-    /// `quit`; true if the process left as it should.
-    pub(crate) fn quit(&mut self) -> bool {
-        self.process.quit()
-    }
-
-    /// Waits for the process to leave by itself, after the word or at the end of its input; true if it left as it should.
+    /// Waits for the process to leave by itself; true if it left as it should.
     pub(crate) fn leave(&mut self, how: Leave) -> bool {
-        let quit = how == Leave::Quit;
-        self.process.leave(quit, !quit)
+        self.process.leave(how)
     }
 
     pub(crate) fn kill(&mut self) {

@@ -14,9 +14,11 @@ pub(crate) enum State {
     Unsteady,
     /// Checked and timed, but the machine did other work in too many samples.
     Noisy,
+    /// Checked and timed, but its time grows much faster than the work: of another size the figure would be another.
+    Superlinear,
     /// A count or check value was not the expected one.
     Wrong,
-    /// The time did not grow with the work.
+    /// The time grew too little with the work.
     Elided,
     /// The peer's clock contradicts the harness's.
     Clock,
@@ -43,7 +45,10 @@ pub(crate) enum State {
 impl State {
     /// The figures are those of correct runs.
     pub(crate) fn has_figures(self) -> bool {
-        matches!(self, Self::Ok | Self::Slow | Self::Unsteady | Self::Noisy)
+        matches!(
+            self,
+            Self::Ok | Self::Slow | Self::Unsteady | Self::Noisy | Self::Superlinear
+        )
     }
 
     /// The peer did something wrong: exit code 3.
@@ -67,6 +72,7 @@ impl State {
             Self::Slow => "slow",
             Self::Unsteady => "unsteady",
             Self::Noisy => "noisy",
+            Self::Superlinear => "superlinear",
             Self::Wrong => "wrong",
             Self::Elided => "elided",
             Self::Clock => "clock",

@@ -80,7 +80,12 @@ fn problems(text: &mut String, run: &Run, style: Style) {
         let _ = writeln!(text, "  {} {warning}", style.yellow("!"));
     }
     // Doubts about figures that stand in the tables, where they are many: the tables mark each.
-    for state in [State::Noisy, State::Unsteady, State::Slow] {
+    for state in [
+        State::Noisy,
+        State::Unsteady,
+        State::Slow,
+        State::Superlinear,
+    ] {
         let count = failed.iter().filter(|c| c.state == state).count();
         if count > FEW {
             let name = state.name();

@@ -57,6 +57,8 @@ pub(crate) struct Track {
     /// How long a sample of that many repetitions takes, as the pilot saw it.
     pub(crate) sample_time: Duration,
     pub(crate) elision_tested: bool,
+    /// What is to be known of its figure, though nothing is wrong with it.
+    pub(crate) remark: Option<String>,
     pub(crate) first: Option<f64>,
     pub(crate) series: Series,
     pub(crate) steady: bool,
@@ -102,6 +104,7 @@ impl Track {
             inner: 1,
             sample_time: Duration::ZERO,
             elision_tested: false,
+            remark: None,
             first: None,
             series: Vec::new(),
             steady: true,

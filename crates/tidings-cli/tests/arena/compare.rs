@@ -210,6 +210,57 @@ fn in_units_of_a_cell_only_what_is_grossly_slower_or_gone_fails_on_any_machine()
 }
 
 #[test]
+fn what_had_a_figure_and_has_none_fails_unless_it_was_not_asked_for() {
+    let stage = Stage::new("compare-gone");
+    invented::save(&stage, "a", |_| ());
+    let gate = |more: &[&str]| {
+        let args = ["compare", "a", "--fail-on", "regress"];
+        call(&stage, &[&args[..], more].concat())
+    };
+    let is_it = |cell: &Value| cell["workload"] == "counter" && cell["system"] == "go";
+    let lost = |state: &'static str, reason: &'static str| {
+        move |cell: &mut Value| {
+            if is_it(cell) {
+                (cell["state"], cell["reason"]) = (state.into(), reason.into());
+                // As the plan records what it cannot start.
+                (cell["threads"], cell["params"]) = (0.into(), serde_json::json!({}));
+                for figure in ["ns_per_op", "rate", "ratio", "rank"] {
+                    cell[figure] = Value::Null;
+                }
+            }
+        }
+    };
+    for (id, state, reason) in [
+        ("b", "missing", "go is not installed"),
+        ("c", "skipped", "the budget was used up"),
+    ] {
+        invented::save(&stage, id, lost(state, reason));
+        for more in [&[][..], &["--fewer"]] {
+            let called = gate(more);
+            assert_eq!(called.code, 4, "{more:?}: {}", called.stdout);
+            assert!(called.stdout.contains("fails        counter/send@go"));
+            let why = format!("now {state}: {reason}");
+            assert!(called.stdout.contains(&why), "{}", called.stdout);
+        }
+    }
+    // A run of fewer cells has nothing of the others, and only who compares knows whether that was meant.
+    let mut run = invented::run();
+    run["id"] = "d".into();
+    let cells = run["cells"].as_array_mut().expect("cells");
+    cells.retain(|cell| !is_it(cell));
+    invented::write(&stage.root.join("data/tidings/arena/runs/d"), &run);
+    let called = gate(&[]);
+    assert_eq!(called.code, 4, "{}", called.stdout);
+    let line = called.stdout.lines().find(|line| line.contains("fails  "));
+    let line = line.expect("it is told");
+    assert!(line.contains("counter/send@go"), "{line}");
+    assert!(line.ends_with("not in this run"), "{line}");
+    let called = gate(&["--fewer"]);
+    assert_eq!(called.code, 0, "{}", called.stdout);
+    assert!(called.stdout.contains("only in A 3"), "{}", called.stdout);
+}
+
+#[test]
 fn baselines_are_kept_and_runs_and_builds_removed() {
     let stage = Stage::new("baseline");
     invented::save(&stage, "now", |_| ());

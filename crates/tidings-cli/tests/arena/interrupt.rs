@@ -66,6 +66,74 @@ fn ctrl_c_keeps_the_rounds_so_far() {
     });
 }
 
+/// Processes that were started with an argument.
+fn started_with(argument: &str) -> Vec<String> {
+    let entries = fs::read_dir("/proc").expect("proc").flatten();
+    let has_it = |entry: &fs::DirEntry| {
+        let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0)
+            .any(|word| word == argument.as_bytes())
+    };
+    let names = entries.filter(has_it).map(|entry| entry.file_name());
+    names.filter_map(|name| name.into_string().ok()).collect()
+}
+
+fn kill(signal: &str, pid: &str) {
+    let killed = Command::new("kill").args([signal, pid]).status();
+    assert!(killed.is_ok(), "{killed:?}");
+}
+
+#[test]
+fn the_second_ctrl_c_leaves_no_peer_behind() {
+    crate::steady(|| {
+        let stage = Stage::new("interrupt-twice");
+        let cells = ["pingpong/tell"];
+        let peer = |name: &str, mode: &str| {
+            let mark = stage.root.join(name).to_str().expect("UTF-8").to_owned();
+            stage.peer_with(name, &["--mode", mode, "--ns-file", &mark], &cells);
+            mark
+        };
+        // Its samples are long, so that it is in turn when the first one comes; the other one is told to leave.
+        let slow = peer("slow", "slow");
+        let stays = peer("stays", "immortal");
+        let rounds = ["--min-rounds", "100000", "--max-rounds", "100000"];
+        let head = ["run", "@slow,stays", "--vs", "slow", "--profile", "smoke"];
+        let mut child = stage
+            .command(&[&head[..], &rounds, &["--threads", "2", "--peers"]].concat())
+            .arg(stage.root.join("peers"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("started");
+        stage.wait_for("\"phase\":\"round\"");
+        let wait_until = |is_so: &mut dyn FnMut() -> bool| {
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while !is_so() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        let pid = child.id().to_string();
+        kill("-INT", &pid);
+        // Until its turn it is stopped, and would die with the harness.
+        let is_told = |pid: &String| {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+            stat.is_ok_and(|stat| !stat.contains(") T "))
+        };
+        wait_until(&mut || {
+            started_with(&slow).is_empty() && started_with(&stays).iter().all(is_told)
+        });
+        kill("-INT", &pid);
+        assert_eq!(child.wait().expect("ours").code(), Some(130));
+        // The dead take a moment to go.
+        wait_until(&mut || started_with(&stays).is_empty());
+        let left = started_with(&stays);
+        for pid in &left {
+            kill("-KILL", pid);
+        }
+        assert_eq!(left, Vec::<String>::new());
+    });
+}
+
 #[test]
 fn a_full_disk_is_named() {
     crate::steady(|| {

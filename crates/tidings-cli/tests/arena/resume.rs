@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::stage::{Called, Stage};
+use crate::stage::{Called, Stage, fake_peer};
 
 const CELLS: &[&str] = &["pingpong/tell", "counter/send"];
 
@@ -162,6 +163,59 @@ fn a_run_ended_by_ctrl_c_is_gone_on_with_too() {
         let measured = cells.iter().filter(|c| c["n_samples"] == 3).count();
         assert_eq!(measured, 4, "{cells:?}");
         assert!(cells.iter().all(|c| c["cut_off"].is_null()), "{cells:?}");
+    });
+}
+
+#[test]
+fn of_two_that_go_on_with_a_run_at_once_the_second_is_refused() {
+    crate::steady(|| {
+        let stage = Stage::new("resume-twice");
+        let (fake, root) = (fake_peer(), stage.root.display());
+        // To look at its needs takes as long as there is a file `hold`.
+        let probe =
+            format!("echo >> {root}/looked; while test -e {root}/hold; do sleep 0.05; done");
+        stage.manifest(
+            "a",
+            &format!(
+                "[peer]\nid = \"a\"\nsystems = [\"a\"]\nlang = \"Rust\"\n\
+                 [[needs]]\ncmd = [\"sh\", \"-c\", {probe:?}]\nfix = \"none\"\n\
+                 [run]\ncmd = [{fake:?}, \"--mode\", \"exact\"]\n\
+                 [[cell]]\nid = \"pingpong/tell\"\n[[cell]]\nid = \"counter/send\"\n"
+            ),
+        );
+        stage.peer_with("b", &["--mode", "exact"], CELLS);
+        let mut child = begin(&stage);
+        stage.wait_for("\"cell\":\"counter/send@");
+        kill("-KILL", &child);
+        child.wait().expect("dies");
+        let id = document(&stage)["id"].as_str().expect("an id").to_owned();
+        let (hold, looked) = (stage.root.join("hold"), stage.root.join("looked"));
+        fs::write(&hold, "").expect("written");
+        fs::remove_file(&looked).expect("removed");
+        let looks = || fs::read_to_string(&looked).map_or(0, |text| text.lines().count());
+        let deadline = Instant::now() + Duration::from_secs(30);
+        let wait_until = |is_so: &mut dyn FnMut() -> bool| {
+            while !is_so() {
+                assert!(Instant::now() < deadline, "nothing happens");
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        let go_on = || {
+            let mut command = stage.command(&["run", "--resume", &id]);
+            let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().expect("started")
+        };
+        let first = go_on();
+        wait_until(&mut || looks() == 1);
+        let mut second = go_on();
+        wait_until(&mut || looks() == 2 || second.try_wait().expect("ours").is_some());
+        fs::remove_file(&hold).expect("removed");
+        let first = Called::from(first.wait_with_output().expect("ends"));
+        let second = Called::from(second.wait_with_output().expect("ends"));
+        assert_eq!(first.code, 0, "{}", first.stderr);
+        assert_eq!(second.code, 2, "{}", second.stderr);
+        let why = format!("run {id} is still going on");
+        assert!(second.stderr.contains(&why), "{}", second.stderr);
     });
 }
 

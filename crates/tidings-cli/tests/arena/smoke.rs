@@ -84,3 +84,37 @@ fn a_run_says_how_long_it_takes_before_it_begins() {
         assert!(all.contains("! the whole plan takes about 0:0"), "{all}");
     });
 }
+
+#[test]
+fn what_is_required_and_left_out_is_told_before_anything_is_built() {
+    let stage = Stage::new("require-first");
+    for name in ["a", "b"] {
+        buildable(&stage, name);
+    }
+    let called = stage.call(&["run", "counter@a", "--vs", "a", "--require", "b"]);
+    assert_eq!(called.code, 2, "{}", called.stderr);
+    let why = "--require b: the filter leaves out all of its cells";
+    assert!(called.stderr.contains(why), "{}", called.stderr);
+    assert_eq!(built(&stage), [""; 0]);
+}
+
+#[test]
+fn a_peer_that_does_not_leave_when_it_is_told_fails() {
+    crate::steady(|| {
+        let stage = Stage::new("smoke-quit");
+        let systems = [("a", "exact"), ("b", "sulker"), ("c", "lingerer")];
+        for (name, mode) in systems {
+            stage.peer(name, mode, &["counter/send"]);
+        }
+        let called = stage.call(&["smoke", "@a,b,c", "--threads", "2"]);
+        assert_eq!(called.code, 3, "{}{}", called.stdout, called.stderr);
+        for system in ["b", "c"] {
+            let line = format!(
+                "protocol @{system} · threads=2: does not exit with 0 within 5 s after quit\n"
+            );
+            assert!(called.stdout.contains(&line), "{}", called.stdout);
+        }
+        let sums = "3 cells correct, 2 failed";
+        assert!(called.stdout.contains(sums), "{}", called.stdout);
+    });
+}

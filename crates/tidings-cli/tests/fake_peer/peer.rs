@@ -68,6 +68,8 @@ fn main() {
                 say(&format!(r#"{{"arena":1,"t":"ok","id":{}}}"#, pairs["id"]));
             }
             "quit" if fake.is("lingerer") => {}
+            "quit" if fake.is("immortal") => sleep(Duration::from_secs(3600)),
+            "quit" if fake.is("sulker") => std::process::exit(9),
             "quit" => return,
             _ if fake.is("ignorant") => {}
             _ => refuse(&pairs["id"], "unsupported", "command"),
@@ -113,6 +115,13 @@ impl Fake {
 
     fn start(&self, cells: &str) {
         eprintln!("fake peer, mode {}", self.mode);
+        // What a terminal obeys: it colours, clears, rings, and names the window.
+        let paint = if self.is("painter") {
+            eprintln!("\x1b[2Jnothing to see\x07");
+            r"\u001b[31m\u001b]0;mine\u0007\r"
+        } else {
+            ""
+        };
         if self.is("crash-hello") {
             std::process::exit(7);
         }
@@ -129,7 +138,7 @@ impl Fake {
             &self.system
         };
         say(&format!(
-            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2","runtime":"sleep","flags":"{}","threads":2,"pid":{},"clock_ns":{},"caps":["alloc","hist"],"cells":[{}]}}"#,
+            r#"{{"arena":1,"t":"hello","system":"{system}","peer":"fake","version":"1.2{paint}","runtime":"sleep{paint}","flags":"{}{paint}","threads":2,"pid":{},"clock_ns":{},"caps":["alloc","hist"],"cells":[{}]}}"#,
             self.mode,
             std::process::id(),
             u32::from(!self.is("clockless")),
@@ -144,6 +153,9 @@ impl Fake {
         let id = pairs["id"].clone();
         if self.is("refuse") {
             return refuse(&id, "limit", "not on a Friday");
+        }
+        if self.is("painter") {
+            return refuse(&id, "bug", r"\u001b[31mred\u0007\nnext line");
         }
         if !self.cells.contains(&pairs["cell"]) {
             return refuse(&id, "unsupported", "no such cell");
@@ -299,6 +311,7 @@ impl Fake {
         match self.mode.as_str() {
             "elider" => ns = 30e6 * inner as f64,
             "slow" => ns = 400e6,
+            "steep" => ns *= msgs as f64 / 4000.0,
             "warm" => ns *= 1.0 + 9.0 * (-samples / 4.0).exp(),
             "jitter" => ns *= self.jitter(),
             "drift" => {

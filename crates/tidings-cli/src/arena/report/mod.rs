@@ -31,11 +31,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::compare::{self, Scope};
 use super::exit::{Exit, Stop};
 use super::merge::{self, Merged};
 use super::record::{self, Run};
 use super::saved::Saved;
-use super::{compare, paths, terminal};
+use super::{paths, terminal};
 use crate::cli::ReportArgs;
 
 /// Writes the page of a saved run, and prints where it is.
@@ -113,7 +114,7 @@ fn against(name: &str, folder: &Path, run: &Run) -> Result<baseline::Against, St
     };
     Ok(baseline::Against {
         name: name.to_owned(),
-        comparison: compare::of(&kept, &this, compare::THRESHOLD),
+        comparison: compare::of(&kept, &this, compare::THRESHOLD, Scope::Fewer),
     })
 }
 

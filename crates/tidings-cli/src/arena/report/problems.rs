@@ -49,7 +49,8 @@ pub(super) fn list(data: &Data) -> Markup {
         @if !doubtful.is_empty() {
             h3 { "Figures with a doubt" }
             p { "Checked and timed, but marked: " em { "slow" } " had time for few samples, " em { "unsteady" }
-                " had not settled when the warm-up ended, " em { "noisy" } " shared the machine." }
+                " had not settled when the warm-up ended, " em { "noisy" } " shared the machine, "
+                em { "superlinear" } " would have another figure at another size: its time grows faster than the work." }
             details {
                 summary { (counted(doubtful.iter().map(|t| t.cells.len()).sum(), "figure")) " with a doubt" }
                 (table("Figures with a doubt", &doubtful))
