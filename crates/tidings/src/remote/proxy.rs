@@ -104,8 +104,6 @@ pub struct Outgoing {
     format: Format,
     /// Of the message that is sent now.
     part: Part,
-    /// The link has said, in this poll, that it takes another.
-    credit: bool,
 }
 
 impl Outgoing {
@@ -121,25 +119,20 @@ impl Outgoing {
             interface,
             format,
             part: Part::default(),
-            credit: false,
         }
     }
 
     /// Waits until a request may be sent, and then for `next`, which is what to send. What has to wait
     /// for credit waits there; and whenever something comes, credit is looked for anew, for what there
     /// was others may have used.
-    pub(super) async fn first<F: Future>(&mut self, next: F) -> F::Output {
+    pub(super) async fn first<F: Future>(&self, next: F) -> F::Output {
         let mut next = pin!(next);
-        poll_fn(|cx| match self.may_send() {
-            true => next.as_mut().poll(cx),
-            false => Poll::Pending,
+        let may_send = || with(|port| port.may_send(self.target, self.turn));
+        poll_fn(|cx| match may_send() {
+            Ok(true) => next.as_mut().poll(cx),
+            _ => Poll::Pending,
         })
         .await
-    }
-
-    fn may_send(&mut self) -> bool {
-        std::mem::take(&mut self.credit)
-            || with(|port| port.may_send(self.target, self.turn)).unwrap_or(false)
     }
 
     /// A one-way message: the place of its method, and its arguments.
@@ -164,7 +157,7 @@ impl Outgoing {
     }
 
     fn request<A, R>(
-        &mut self,
+        &self,
         method: usize,
         arguments: &A,
         reply: Option<Reply<R>>,
@@ -200,7 +193,6 @@ impl Outgoing {
                 port.request(request, pending);
             }
             port.keep(body);
-            self.credit = port.may_send(self.target, self.turn);
             encoded
         });
         sent.flatten().map_err(|malformed| (malformed, reply))
