@@ -24,6 +24,22 @@ enum Found {
     Task(Task),
 }
 
+/// How a sleep has ended.
+struct Slept {
+    /// It has woken who waits for sockets or for the time.
+    heard: bool,
+    /// Nobody else had anything to do.
+    quiet: bool,
+}
+
+impl Slept {
+    /// There was something to do.
+    fn not(heard: bool) -> Self {
+        let quiet = false;
+        Self { heard, quiet }
+    }
+}
+
 impl Worker {
     /// Looks into every neighbour's inbox, from a random one on.
     fn steal(&self) -> Option<Task> {
@@ -44,16 +60,16 @@ impl Worker {
                 self.search()
             }
         };
-        let (found, heard) = match found {
+        let (found, Slept { heard, quiet }) = match found {
             Found::Nothing => {
-                let heard = self.sleep(sated);
-                (self.steal(), heard)
+                let slept = self.sleep(sated);
+                (self.steal(), slept)
             }
-            Found::Own => (None, true),
-            Found::Task(task) => (Some(task), false),
+            Found::Own => (None, Slept::not(true)),
+            Found::Task(task) => (Some(task), Slept::not(false)),
         };
         idle.found();
-        self.shared.set_alarm();
+        self.shared.set_alarm(quiet);
         // While we are busy with what came from outside, another takes half, and our place there: if that is long.
         let worth = self.begins();
         if heard && worth && idle.has_sleepers() {
@@ -116,9 +132,9 @@ impl Worker {
         Found::Nothing
     }
 
-    /// Sleeps until woken, or until a timer or a look at busy neighbours is due. `true`: it has woken
-    /// who waits for sockets or for the time. `sated`: until then what others have shared is left to them.
-    fn sleep(&self, sated: Option<Instant>) -> bool {
+    /// Sleeps until woken, or until a timer or a look at busy neighbours is due. `sated`: until then what
+    /// others have shared is left to them.
+    fn sleep(&self, sated: Option<Instant>) -> Slept {
         let next = self.refresh_timers();
         let idle = &self.shared.idle;
         if !self.local(|local| local.is_empty()) {
@@ -126,7 +142,7 @@ impl Worker {
                 // As who stands up.
                 idle.start_search();
             }
-            return true;
+            return Slept::not(true);
         }
         // Half of the shortest pause: so the first two are the same, and the second look can tell early
         // that a turn has not ended.
@@ -177,11 +193,13 @@ impl Worker {
                 }
             }
         }
+        let quiet = idle.all(self.shared.remotes.len());
         idle.stand_up(self.index());
         if due {
             // At once, and not after a search.
             self.refresh_timers();
         }
-        heard || due
+        let heard = heard || due;
+        Slept { heard, quiet }
     }
 }

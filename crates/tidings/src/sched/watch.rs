@@ -4,14 +4,16 @@
 //! (search.rs). But workers that fell asleep when all was quiet sleep without one, and waking a
 //! second worker for every task that comes costs 12 us. So the worker that breaks the quiet sets
 //! an alarm: a kernel timer, one system call of half a microsecond, which nobody takes back. One
-//! thread of the process waits for it, and wakes a sleeper of each runtime that is still busy;
-//! that one keeps watch from then on. A runtime that is idle sets no alarm.
+//! thread of the process waits for it, and wakes a sleeper of each runtime that has been busy since;
+//! that one keeps watch from then on. Where all slept meanwhile nobody is in a long poll: the alarm
+//! is set anew for who left the quiet last. A runtime that is idle sets no alarm.
 
 use std::time::Duration;
 
 use super::Shared;
-use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::primitive::{Alarm, Arc, Mutex, OnceLock, Weak, lock, sleep, thread};
+use crate::time::{self, Instant};
 
 /// From the alarm's setting to the look.
 const DELAY: Duration = Duration::from_millis(2);
@@ -21,6 +23,8 @@ const DELAY: Duration = Duration::from_millis(2);
 pub(super) struct Watch {
     /// An alarm is set and has not rung.
     set: AtomicBool,
+    /// When a worker left the quiet last, ns.
+    left: AtomicU64,
 }
 
 struct Watcher {
@@ -63,31 +67,62 @@ impl Watcher {
                 }
                 None => false,
             });
-            busy.iter().for_each(|shared| shared.ring());
+            if let Some(again) = busy.iter().filter_map(|shared| shared.ring()).min() {
+                self.alarm.set(again);
+            }
         }
     }
 }
 
 impl Shared {
-    /// A worker leaves the quiet, and may leave others asleep that keep no watch.
+    /// A worker has something to do, and may leave others asleep that keep no watch. `quiet`: nobody
+    /// had anything to do before.
     #[inline]
-    pub(super) fn set_alarm(&self) {
-        // RELAXED: a race sets the alarm twice.
-        if self.idle.has_sleepers() && !self.watch.set.load(Ordering::Relaxed) {
-            self.watch.set.store(true, Ordering::Relaxed);
+    pub(super) fn set_alarm(&self, quiet: bool) {
+        if !self.idle.has_sleepers() {
+            return;
+        }
+        if quiet {
+            // RELAXED: of the clock.
+            let now = time::system().as_nanos();
+            self.watch.left.store(now, Ordering::Relaxed);
+        }
+        // After the worker has stood up: either it sees that no alarm is set, or who rings that not all sleep.
+        // A race sets the alarm twice.
+        if !self.watch.set.load(Ordering::SeqCst) {
+            self.watch.set.store(true, Ordering::SeqCst);
             match WATCHER.get() {
                 Some(Some(watcher)) => watcher.alarm.set(DELAY),
                 // Without an alarm the price is a wake-up.
-                _ => self.ring(),
+                _ => {
+                    self.watch.set.store(false, Ordering::SeqCst);
+                    self.have_watched();
+                }
             }
         }
     }
 
-    /// The alarm: if somebody is still busy, one sleeper gets up to keep watch.
-    fn ring(&self) {
-        if self.watch.set.swap(false, Ordering::Relaxed)
-            && let Some(sleeper) = self.idle.any_sleeper()
+    /// The alarm: if somebody has been busy for so long, one sleeper gets up to keep watch. Gives when
+    /// to ring again, if somebody is busy since later.
+    fn ring(&self) -> Option<Duration> {
+        if !self.watch.set.swap(false, Ordering::SeqCst) || self.idle.all_asleep(self.remotes.len())
         {
+            return None;
+        }
+        // RELAXED: of the clock.
+        let left = Instant::from_nanos(self.watch.left.load(Ordering::Relaxed));
+        let again = DELAY.saturating_sub(time::system().saturating_since(left));
+        if again.is_zero() {
+            self.have_watched();
+            return None;
+        }
+        self.watch.set.store(true, Ordering::SeqCst);
+        Some(again)
+    }
+
+    /// A sleeper keeps watch from here on.
+    fn have_watched(&self) {
+        if let Some(sleeper) = self.idle.any_sleeper() {
             self.unpark(sleeper);
         }
     }
