@@ -15,6 +15,8 @@ use crate::primitive::thread::{self, ThreadId};
 use crate::primitive::{Mutex, lock};
 use crate::sched::Party;
 
+/// The lock of the source that signals of the system go through, once anybody has asked for one.
+static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
 /// Runtimes that watch.
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
 /// Runtimes that record communications, and, in the upper half, those who keep books of channels. A word
@@ -55,6 +57,8 @@ pub(crate) struct Waits {
     what: Vec<(String, Option<usize>)>,
     /// Time will end it.
     pub(crate) timed: bool,
+    /// A signal of the system may end it.
+    pub(crate) outside: bool,
     /// Copies of the waker that it has.
     pub(crate) wakers: usize,
 }
@@ -76,6 +80,7 @@ impl Waits {
             }
         }
         let source = lock.map(|lock| std::ptr::from_ref(lock).addr());
+        self.outside |= source == Some(OUTSIDE.load(Ordering::Relaxed));
         self.what.push((what, source));
     }
 }
@@ -228,6 +233,13 @@ pub(crate) fn held(source: usize, by: Party) {
 #[cold]
 pub(crate) fn let_go(source: usize) {
     lock(&RECORD).holders.remove(&source);
+}
+
+/// Signals of the system go through the source with this number, for good.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn come_from_outside(source: usize) {
+    // RELAXED: who waits there came to know the source after this.
+    OUTSIDE.store(source, Ordering::Relaxed);
 }
 
 /// Who has which lock.

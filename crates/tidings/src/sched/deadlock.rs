@@ -1,14 +1,14 @@
 //! Deadlocks: a runtime on which nothing can happen any more says who waits for what.
 //!
-//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks)), and in
-//! `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
+//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks), `#[tidings::main(deadlocks = true)]`),
+//! and in `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
 //! workers pay nothing. A runtime stands still if
 //! 1. all workers sleep, no task is queued, no local task runs, and neither a worker has taken a turn nor a local task
 //!    run since the last look;
 //! 2. no timer is set, neither of a worker, nor of the future of `block_on` or a local task;
 //! 3. no blocking work runs or is queued;
 //! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
-//!    that of `block_on`'s future;
+//!    that of `block_on`'s future, and none of them waits for ctrl-C;
 //! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
@@ -77,7 +77,8 @@ pub(super) fn is_stuck(waker: &Waker, copies: usize) -> bool {
     let waits = waits::all();
     let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
     let known: usize = mine().map(|wait| wait.of.wakers).sum();
-    mine().next().is_some() && !mine().any(|wait| wait.of.timed) && copies <= known
+    let mut others = mine().filter(|wait| wait.of.timed || wait.of.outside);
+    mine().next().is_some() && others.next().is_none() && copies <= known
 }
 
 impl Shared {
@@ -116,17 +117,19 @@ impl Shared {
         })
     }
 
-    /// Has foreign code had the waker of a live task? Or the thread of the timers that of a local one: those are no
-    /// worker's.
+    /// Has foreign code had the waker of a live task, or a thread of ours: that of the signals, or of the timers that
+    /// of a local one, which are no worker's?
     pub(super) fn has_foreign(&self) -> bool {
-        let mut found = false;
-        task::each_alive(self, |task| found |= waits::is_foreign(task.address()));
-        let mut locals = HashSet::new();
+        let (mut tasks, mut locals) = (HashSet::new(), HashSet::new());
+        task::each_alive(self, |task| _ = tasks.insert(task.address()));
         self.local_tasks
             .each_alive(|task| _ = locals.insert(task.address()));
-        found |= locals.iter().any(|&task| waits::is_foreign(task));
-        let timed = |wait: &waits::Wait| wait.of.timed && locals.contains(&wait.waiter);
-        found || !locals.is_empty() && waits::all().iter().any(timed)
+        let mut all = tasks.union(&locals);
+        all.any(|&task| waits::is_foreign(task))
+            || waits::all().iter().any(|wait| {
+                let local = locals.contains(&wait.waiter);
+                local && wait.of.timed || wait.of.outside && (local || tasks.contains(&wait.waiter))
+            })
     }
 }
 
@@ -160,7 +163,42 @@ pub fn waits() -> BTreeMap<usize, String> {
     waits.map(|(at, wait)| (at, wait.to_string())).collect()
 }
 
-/// Who waits for what, each on a line of its own. `main`: the waker of `block_on`'s future.
+impl super::Runtime {
+    /// As [`Handle::who_waits`](super::Handle::who_waits).
+    #[must_use]
+    pub fn who_waits(&self) -> String {
+        who_waits(&self.shared, None)
+    }
+}
+
+impl super::Handle {
+    /// Which tasks of the runtime wait for what, a line for each task and wait; known if it
+    /// [watches](super::Builder::watch_deadlocks), as with `#[tidings::main(deadlocks = true)]`. Actors that
+    /// wait for a message are counted only.
+    ///
+    /// For people: to be printed when a program seems to hang. It looks at every task and every wait.
+    ///
+    /// ```
+    /// #[tidings::main(deadlocks = true)]
+    /// async fn main() {
+    ///     let (open, gate) = tidings::channel::<u32>();
+    ///     let visitor = tidings::spawn(async move { gate.recv().await });
+    ///     let handle = tidings::Handle::current();
+    ///     while !handle.who_waits().contains("waits for Recv<u32>") {
+    ///         tidings::yield_now().await;
+    ///     }
+    ///     println!("{}", handle.who_waits());
+    ///     open.send(1).await.unwrap();
+    ///     assert_eq!(visitor.await.unwrap(), Ok(1));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn who_waits(&self) -> String {
+        who_waits(self.shared(), None)
+    }
+}
+
+/// Who waits for what, each on a line of its own. `main`: the waker of the future of `block_on` when nothing runs any more.
 pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let waits = waits::all();
     let names = actor::names_of_tasks();
@@ -186,11 +224,16 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         say(&mut text, "the future of block_on", main);
     }
     let (mut idle, mut unknown) = (0, 0);
+    // Under a seam nobody runs beside who asks.
+    let runs = match main.is_some() || shared.has_seam {
+        true => "waits",
+        false => "runs, or waits",
+    };
     let mut tell = |who: &str, address| {
         if !say(&mut text, who, address) {
             unknown += 1;
             if unknown <= UNKNOWN {
-                let _ = write!(text, "\n  {who} waits for something that is no event");
+                let _ = write!(text, "\n  {who} {runs} for something that is no event");
             }
         }
     };
