@@ -13,7 +13,7 @@
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::pin;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use super::record::Party;
 use super::{Shared, local_tasks, record};
 use crate::actor;
-use crate::event::waits;
+use crate::event::waits::{self, Wait};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, Parker};
 use crate::task;
@@ -198,6 +198,47 @@ impl super::Handle {
     }
 }
 
+/// A task that has a name, as [`inspect`](crate::inspect()) finds it.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TaskView {
+    /// Its [name](crate::task::named).
+    pub name: String,
+    /// The line that has started it.
+    pub started: String,
+    /// What it waits for, and where, if that is known: while a runtime of the process
+    /// [watches for deadlocks](super::Builder::watch_deadlocks).
+    pub waits: Option<String>,
+}
+
+/// The tasks of a runtime that have names, by these.
+pub(super) fn named_tasks(shared: &Shared) -> Vec<TaskView> {
+    let mut waits: HashMap<usize, Vec<Wait>> = HashMap::new();
+    for wait in waits::all() {
+        waits.entry(wait.waiter).or_default().push(wait);
+    }
+    let mut views = Vec::new();
+    let mut view = |task: &task::Aborting| {
+        let Some(name) = task::name_of(task.address()) else {
+            return;
+        };
+        let waits = waits.get(&task.address()).map(|waits| {
+            let waits: Vec<String> = waits.iter().map(Wait::to_string).collect();
+            waits.join("; ")
+        });
+        views.push(TaskView {
+            name: name.to_string(),
+            started: task.location().to_string(),
+            waits,
+        });
+    };
+    task::each_alive(shared, |task| view(&task));
+    shared.local_tasks.each_alive(view);
+    views.sort_by(|one, other| (&one.name, &one.started).cmp(&(&other.name, &other.started)));
+    views
+}
+
 /// Who waits for what, each on a line of its own. `main`: the waker of the future of `block_on` when nothing runs any more.
 pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let waits = waits::all();
@@ -208,7 +249,9 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         let actor = names.get(id).map(|actor| actor.name.to_string());
         Some(actor.unwrap_or_else(|| {
             let nobody = "the future of block_on (or a thread)";
-            started.map_or(nobody.to_owned(), |at| format!("the task started at {at}"))
+            started.map_or(nobody.to_owned(), |at| {
+                format!("the {}", task::in_words(*id, at))
+            })
         }))
     };
     let mut text = String::new();
@@ -221,7 +264,11 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         text.len() > before
     };
     if let Some(main) = main {
-        say(&mut text, "the future of block_on", main);
+        let who = match task::name_of(main) {
+            Some(name) => format!("the future of block_on, {name:?},"),
+            None => "the future of block_on".to_owned(),
+        };
+        say(&mut text, &who, main);
     }
     let (mut idle, mut unknown) = (0, 0);
     // Under a seam nobody runs beside who asks.
@@ -241,12 +288,15 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         Some(actor) if actor.awaits => idle += 1,
         Some(actor) => tell(actor.name.as_ref(), task.address()),
         None => {
-            let who = format!("the task started at {}", task.location());
+            let who = format!("the {}", task::in_words(task.address(), task.location()));
             tell(&who, task.address());
         }
     });
     shared.local_tasks.each_alive(|task| {
-        let who = format!("the local task started at {}", task.location());
+        let who = format!(
+            "the local {}",
+            task::in_words(task.address(), task.location())
+        );
         tell(&who, task.address());
     });
     for (n, what) in [
