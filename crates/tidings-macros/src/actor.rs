@@ -166,6 +166,17 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                     #unused_arm
                 }
             }
+            #[inline]
+            fn stands_for(
+                &self,
+            ) -> ::core::option::Option<(&'static str, &'static str)> {
+                match self {
+                    #(Self::#names(message) => {
+                        #tidings::actor::Dispatch::<#ident #types>::stands_for(message)
+                    })*
+                    #unused_ref_arm
+                }
+            }
             #[inline(always)]
             fn way(&self) -> #tidings::actor::Way {
                 match self {

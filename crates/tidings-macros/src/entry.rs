@@ -11,7 +11,7 @@ use syn::{Error, Expr, ExprLit, ItemFn, Lit, Path, Result, parse_quote};
 
 use crate::options::{Assignment, Assignments, crate_path, set};
 
-/// How long a test stands still before that is a deadlock: threads outside may be slow.
+/// How long it stands still before that is a deadlock: threads outside may be slow.
 const DEADLOCK_SECS: u64 = 5;
 
 /// Which of the two attributes is expanded.
@@ -34,7 +34,7 @@ impl Kind {
 struct Options {
     /// A number or a constant; `None` leaves it to the runtime.
     workers: Option<Expr>,
-    /// Only a test watches for deadlocks, unless it says otherwise.
+    /// A test watches for deadlocks, and a program does not, unless they say otherwise.
     deadlocks: bool,
     simulation: Option<Simulation>,
     tidings: Path,
@@ -97,9 +97,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
         }
         let outcome = match name.to_string().as_str() {
             "workers" => set(&mut workers, &name, worker_count(value)),
-            "deadlocks" if kind == Kind::Test => {
-                set(&mut deadlocks, &name, yes_or_no("deadlocks", &value))
-            }
+            "deadlocks" => set(&mut deadlocks, &name, yes_or_no("deadlocks", &value)),
             "sim" if kind == Kind::Test => set(&mut sim, &name, yes_or_no("sim", &value)),
             "seeds" if kind == Kind::Test => set(&mut simulation.seeds, &name, Ok(value)),
             "with" if kind == Kind::Test => set(&mut simulation.with, &name, Ok(value)),
@@ -110,7 +108,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
                     "{} has no option `{name}`; there are {}`workers = N` and `crate = path`",
                     kind.name(),
                     match kind {
-                        Kind::Main => "",
+                        Kind::Main => "`deadlocks = true`, ",
                         Kind::Test => {
                             "`deadlocks = false`, `sim` (with `seeds = N`, `with = |sim| ..`), "
                         }
@@ -134,7 +132,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     }
     Ok(Options {
         workers,
-        deadlocks: kind == Kind::Test && deadlocks != Some(false),
+        deadlocks: deadlocks.unwrap_or(kind == Kind::Test),
         simulation: (sim == Some(true)).then_some(simulation),
         tidings: tidings.unwrap_or_else(|| parse_quote!(::tidings)),
     })
@@ -366,5 +364,21 @@ mod tests {
         )
         .to_string();
         assert!(!expanded.contains("workers"));
+    }
+
+    #[test]
+    fn a_test_watches_for_deadlocks_and_main_does_not_unless_they_say_otherwise() {
+        let watches = |kind, options| {
+            let function = quote!(
+                async fn runs() {}
+            );
+            let expanded = expand(kind, options, function).to_string();
+            expanded.contains(". watch_deadlocks (")
+        };
+        for (kind, unless_told) in [(Kind::Main, false), (Kind::Test, true)] {
+            assert_eq!(watches(kind, quote!()), unless_told);
+            assert!(watches(kind, quote!(deadlocks = true)));
+            assert!(!watches(kind, quote!(deadlocks = false)));
+        }
     }
 }

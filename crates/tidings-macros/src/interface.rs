@@ -6,6 +6,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Generics, Ident, ItemTrait, Path, Result, Type, WherePredicate, parse_quote};
 
@@ -152,6 +153,12 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         }
     });
     let ways = ways(tidings, remote, ident, &exclusive);
+    let interface = ident.unraw().to_string();
+    let stand_for = methods.iter().map(|method| {
+        let (configured, variant) = (method.configured(), &method.variant);
+        let name = method.name.unraw().to_string();
+        quote!(#(#configured)* Self::#variant(..) => ::core::option::Option::Some((#interface, #name)),)
+    });
     let mut dispatch = generics.clone();
     let item_types = item.generics.split_for_impl().1;
     dispatch
@@ -184,6 +191,16 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
                         #(#refused_arms)*
                         #unused_arm
                     }
+                }
+            }
+            #[inline]
+            fn stands_for(
+                &self,
+            ) -> ::core::option::Option<(&'static str, &'static str)> {
+                match self {
+                    #(#stand_for)*
+                    #[allow(unreachable_patterns)]
+                    _ => ::core::option::Option::None,
                 }
             }
             #ways

@@ -19,6 +19,9 @@ use crate::entry::Kind;
 /// Runs an `async fn main` on a runtime of its own.
 ///
 /// - `workers = N`: the number of worker threads; the runtime's own default if it is not given.
+/// - `deadlocks = true`: the runtime watches for deadlocks (`Builder::watch_deadlocks`, which says what that
+///   costs): who waits for what can be asked for (`Handle::who_waits`), and if nothing can happen any more
+///   for five seconds, the function panics and says so.
 /// - `crate = path`: where `tidings` is, if it is renamed or re-exported.
 ///
 /// ```
@@ -26,6 +29,20 @@ use crate::entry::Kind;
 /// async fn main() -> Result<(), tidings::JoinError> {
 ///     tidings::spawn(async { println!("hello") }).await?;
 ///     Ok(())
+/// }
+/// ```
+///
+/// A program that can say what its tasks wait for:
+///
+/// ```
+/// #[tidings::main(deadlocks = true)]
+/// async fn main() {
+///     let (open, gate) = tidings::channel::<u32>();
+///     tidings::spawn(async move { gate.recv().await });
+///     while !tidings::Handle::current().who_waits().contains("waits for Recv<u32>") {
+///         tidings::yield_now().await;
+///     }
+///     open.send(1).await.unwrap();
 /// }
 /// ```
 ///

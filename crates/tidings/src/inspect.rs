@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::fmt;
 
 use crate::actor;
-use crate::sched::{self, LongPoll};
+use crate::sched::{self, LongPoll, TaskView};
 
 /// What lives on the runtime of this thread, or in the process where there is none.
 ///
@@ -37,6 +37,7 @@ pub fn inspect() -> Inspection {
         workers,
         tasks,
         long_polls,
+        named_tasks: sched::named_tasks(),
         actors: tree(actors),
     }
 }
@@ -92,6 +93,8 @@ pub struct Inspection {
     pub tasks: usize,
     /// The last polls that were seen to take long, the latest last.
     pub long_polls: Vec<LongPoll>,
+    /// Its tasks that have [names](crate::task::named), in the order of these.
+    pub named_tasks: Vec<TaskView>,
     /// Actors that no other live actor has started, by their age; each with those it has started. Of a long
     /// chain every hundredth stands here, too.
     pub actors: Vec<ActorView>,
@@ -164,6 +167,9 @@ impl fmt::Display for Inspection {
         for poll in &self.long_polls {
             writeln!(f, "long poll: {poll}")?;
         }
+        for task in &self.named_tasks {
+            writeln!(f, "task {task}")?;
+        }
         branches(f, &self.actors, "")
     }
 }
@@ -202,6 +208,17 @@ impl fmt::Display for ActorView {
             write!(f, ", {dropped} dropped")?;
         }
         write!(f, ", {activity}")
+    }
+}
+
+impl fmt::Display for TaskView {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, started, .. } = self;
+        write!(f, "{name:?} started at {started}")?;
+        match &self.waits {
+            Some(waits) => write!(f, ", waits for {waits}"),
+            None => Ok(()),
+        }
     }
 }
 

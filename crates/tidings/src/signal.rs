@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::OnceLock;
 
+use crate::event::waits;
 use crate::sync::{Notified, Notify};
 use crate::task::quietly;
 
@@ -31,6 +32,7 @@ pub fn ctrl_c() -> io::Result<Notified<'static>> {
     static PRESSED: OnceLock<Result<&Notify, String>> = OnceLock::new();
     let pressed = PRESSED.get_or_init(|| {
         let pressed: &Notify = Box::leak(Box::default());
+        waits::come_from_outside(pressed.number());
         // The thread that runs it must not end of a waker's panic.
         let installed = ctrlc::set_handler(|| quietly(|| pressed.notify_waiters()));
         installed.map(|()| pressed).map_err(|e| e.to_string())

@@ -14,7 +14,7 @@ pub(crate) use scope::{Scope, handles};
 ///
 /// With the feature `tracing`: within `Trace::scope`, and in the handler of a message that has one,
 /// `Trace::current` gives it, messages to actors have it, and the span `message` in which one is handled has it as its
-/// field `trace`. What makes spans of it, and sends them somewhere, is a
+/// field `trace`, beside `interface`, `method`, `actor.id` and `actor.name`. What makes spans of it, and sends them somewhere, is a
 /// library of your choice (`opentelemetry`).
 ///
 /// ```

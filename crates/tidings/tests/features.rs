@@ -3,14 +3,18 @@
 //! `cargo test -p tidings --features serde,tracing --test features`; CI's test stage runs it.
 
 use std::fmt::Debug;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use tidings::actor::{self, Builder, Child, Mailbox, Recipient, Strategy, Supervisor};
+use tidings::actor::{
+    self, Builder, Child, Dispatch, Mailbox, Recipient, Reply, Shared, Strategy, Supervisor,
+};
 use tidings::sched::{Runtime, Seeded};
 use tidings::trace::Trace;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::{NoSubscriber, with_default};
 use tracing::{Event, Metadata, Subscriber};
 use tracing_core::span::Current;
 
@@ -34,6 +38,17 @@ struct Book {
     lines: Vec<String>,
     /// What was recorded of traces.
     traces: Vec<String>,
+    /// Each span as it began, and each event of ours, with all fields.
+    said: Vec<String>,
+}
+
+/// All fields.
+struct Fields(String);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0 += &format!(" {}={value:?}", field.name());
+    }
 }
 
 /// The field `trace`, each time.
@@ -69,9 +84,11 @@ impl Subscriber for Recorder {
     }
 
     fn new_span(&self, span: &Attributes<'_>) -> Id {
-        let mut words = Words::default();
+        let (mut words, mut fields) = (Words::default(), Fields(span.metadata().name().to_owned()));
         span.record(&mut words);
+        span.record(&mut fields);
         let mut book = self.0.lock().unwrap();
+        book.said.push(fields.0);
         book.kinds.push(span.metadata());
         span.record(&mut Traces(&mut book.traces));
         book.spans
@@ -88,6 +105,12 @@ impl Subscriber for Recorder {
     fn record_follows_from(&self, _: &Id, _: &Id) {}
 
     fn event(&self, event: &Event<'_>) {
+        if event.metadata().target() == "tidings" {
+            let mut fields = Fields(event.metadata().level().to_string());
+            event.record(&mut fields);
+            self.0.lock().unwrap().said.push(fields.0);
+            return;
+        }
         let mut words = Words::default();
         event.record(&mut words);
         let mut book = self.0.lock().unwrap();
@@ -146,7 +169,7 @@ impl Greeter for Polite {
 fn an_actor_runs_in_its_span_and_handles_each_message_in_one_of_its_own() {
     let _one = ONE.lock();
     let recorder = Recorder::default();
-    tracing::subscriber::with_default(recorder.clone(), || {
+    with_default(recorder.clone(), || {
         seeded().block_on(async {
             let greeter: GreeterRef = Builder::new().name("greeter").start(Polite(0));
             let plain = actor::spawn(|mut mailbox: Mailbox<&str>| async move {
@@ -188,10 +211,133 @@ fn an_actor_runs_in_its_span_and_handles_each_message_in_one_of_its_own() {
 }
 
 #[tidings::interface]
+trait Admin {
+    async fn r#type(&self) -> u8;
+    async fn pause(this: Shared<Self>) -> ();
+}
+
+#[tidings::actor(Greeter, Admin)]
+struct Host(Polite);
+
+impl Greeter for Host {
+    async fn greet(&mut self, whom: &'static str) -> usize {
+        self.0.greet(whom).await
+    }
+}
+
+impl Admin for Host {
+    async fn r#type(&self) -> u8 {
+        7
+    }
+    async fn pause(_: Shared<Self>) {
+        tidings::yield_now().await;
+    }
+}
+
+#[test]
+fn the_span_of_a_message_says_its_interface_its_method_and_the_actor() {
+    let _one = ONE.lock();
+    let recorder = Recorder::default();
+    let [one, other] = with_default(recorder.clone(), || {
+        seeded().block_on(async {
+            let greeter: GreeterRef = Builder::new().name("greeter").start(Polite(0));
+            greeter.greet("Ann").await.unwrap();
+            let host: HostRef = actor::start(Host(Polite(0)));
+            GreeterRef::from(&host).greet("Bob").await.unwrap();
+            let admin = AdminRef::from(&host);
+            assert_eq!(admin.r#type().await.unwrap(), 7);
+            admin.pause().await.unwrap();
+            [greeter.id(), host.id()]
+        })
+    });
+    let said = &recorder.0.lock().unwrap().said;
+    let of_messages = said.iter().filter_map(|said| said.strip_prefix("message "));
+    assert_eq!(
+        of_messages.collect::<Vec<_>>(),
+        [
+            format!("interface=\"Greeter\" method=\"greet\" actor.id={one} actor.name=\"greeter\""),
+            format!("interface=\"Greeter\" method=\"greet\" actor.id={other}"),
+            format!("interface=\"Admin\" method=\"type\" actor.id={other}"),
+            format!("interface=\"Admin\" method=\"pause\" actor.id={other}"),
+        ]
+    );
+}
+
+/// Counts how often it is asked what it stands for.
+struct Counts;
+static ASKED: AtomicUsize = AtomicUsize::new(0);
+
+impl Dispatch<()> for Counts {
+    async fn dispatch(self, (): &mut ()) {}
+    fn stands_for(&self) -> Option<(&'static str, &'static str)> {
+        ASKED.fetch_add(1, Ordering::Relaxed);
+        None
+    }
+}
+
+#[test]
+fn nobody_asks_what_a_message_stands_for_where_its_span_is_off() {
+    let _one = ONE.lock();
+    let handle_one = || {
+        seeded().block_on(async {
+            let actor: actor::ActorRef<Counts> = actor::start(());
+            actor.send(Counts).await.unwrap();
+            actor.stop();
+            actor.down().await;
+        });
+        ASKED.swap(0, Ordering::Relaxed)
+    };
+    assert_eq!(with_default(NoSubscriber::default(), handle_one), 0);
+    assert_ne!(with_default(Recorder::default(), handle_one), 0);
+}
+
+#[test]
+fn the_lives_of_a_supervisors_children_are_told_with_how_they_ended() {
+    let _one = ONE.lock();
+    let recorder = Recorder::default();
+    let worker = with_default(recorder.clone(), || {
+        seeded().block_on(async {
+            let child = Builder::new().name("worker").child(
+                |mut mailbox: Mailbox<Option<Reply<u64>>>| async move {
+                    while let Ok(message) = mailbox.recv().await {
+                        match message {
+                            Some(reply) => reply.send(mailbox.incarnation()).unwrap(),
+                            None => std::panic::resume_unwind(Box::new("oh")),
+                        }
+                    }
+                },
+            );
+            let worker = child.actor_ref();
+            let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+            worker.send(None).await.unwrap();
+            assert_eq!(worker.call(Some).await.unwrap(), 2);
+            supervisor.stop();
+            supervisor.down().await;
+            worker.id()
+        })
+    });
+    let said = &recorder.0.lock().unwrap().said;
+    let of_lives = said.iter().filter(|said| said.contains("incarnation"));
+    let of = |level, what, incarnation| {
+        let fields = format!("actor.id={worker} actor.name=\"worker\" incarnation={incarnation}");
+        format!("{level} message={what} {fields}")
+    };
+    assert_eq!(
+        of_lives.collect::<Vec<_>>(),
+        [
+            &of("INFO", "started", 1),
+            &(of("WARN", "ended", 1) + " exit=panicked: oh"),
+            &of("INFO", "started anew", 2),
+            &(of("INFO", "ended", 2) + " exit=was stopped"),
+        ]
+    );
+}
+
+#[tidings::interface]
 trait Relay {
     async fn tell(&mut self);
     async fn ask(&mut self) -> Vec<Option<Trace>>;
-    async fn later(&mut self, reply: actor::Reply<Option<Trace>>);
+    async fn later(&mut self, reply: Reply<Option<Trace>>);
 }
 
 /// Says as a part of what it and the next were asked.
@@ -214,7 +360,7 @@ impl Relay for Station {
         assert_eq!(all.first(), Some(&Trace::current()));
         all
     }
-    async fn later(&mut self, reply: actor::Reply<Option<Trace>>) {
+    async fn later(&mut self, reply: Reply<Option<Trace>>) {
         let trace = reply.trace();
         reply.send(trace).unwrap();
     }
@@ -225,7 +371,7 @@ fn a_message_is_handled_as_a_part_of_its_senders_trace_and_so_are_the_calls_of_i
     let _one = ONE.lock();
     let recorder = Recorder::default();
     let trace = Trace::new(0xabc, 0xdef, 1);
-    tracing::subscriber::with_default(recorder.clone(), || {
+    with_default(recorder.clone(), || {
         seeded().block_on(async {
             let (told, heard) = tidings::unbounded();
             let last: RelayRef = actor::start(Station(None, told.clone()));

@@ -63,6 +63,13 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     /// ```
     fn dispatch(self, actor: &mut A) -> impl Future<Output = ()> + Send;
 
+    /// The names of the interface and the method that it stands for: asked only where a span is to say so.
+    #[doc(hidden)]
+    #[inline]
+    fn stands_for(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// How it is handed over soonest.
     #[doc(hidden)]
     #[inline(always)]
@@ -279,27 +286,50 @@ where
     Builder::new().start_with(make)
 }
 
-/// The future in which one message is handled: with the feature `tracing`, within a span, as a part of this.
+/// The future in which the message is handled that a mailbox has given: with the feature `tracing`, within its span, as
+/// a part of what it was sent as.
 #[cfg(feature = "tracing")]
 macro_rules! in_span {
-    ($part:expr, $handled:expr) => {{
-        let part = $part;
-        let shown = part.trace().map(tracing::field::display);
-        let span = tracing::info_span!("message", trace = shown);
+    ($mailbox:expr, $message:ident.$method:ident($to:expr)) => {{
+        let (span, $message) = $mailbox.with_span($message);
         // A method that is no `async fn` may do something before it gives its future.
-        let handled = async { $handled.await };
-        part.scope(tracing::Instrument::instrument(handled, span))
+        let handled = async { $message.$method($to).await };
+        let handled = tracing::Instrument::instrument(handled, span);
+        $mailbox.part().scope(handled)
     }};
 }
 /// Not by way of a function: that would move the future.
 #[cfg(not(feature = "tracing"))]
 macro_rules! in_span {
-    ($part:expr, $handled:expr) => {{
-        let _ = $part;
-        $handled
-    }};
+    ($mailbox:expr, $message:ident.$method:ident($to:expr)) => {
+        $message.$method($to)
+    };
 }
 pub(super) use in_span;
+
+#[cfg(feature = "tracing")]
+impl<M> Mailbox<M> {
+    /// A message that was received last, with its span, in which it says what it stands for and whose it is. By value:
+    /// a future that has lent a message keeps a place for it.
+    ///
+    /// The fields have names of ours: those of OpenTelemetry's `rpc.*` are about calls to other processes, and most of
+    /// these are none. The macro asks for values only if the span is wanted.
+    pub(super) fn with_span<A: Send + 'static>(&self, message: M) -> (tracing::Span, M)
+    where
+        M: Dispatch<A>,
+    {
+        let life = self.chan.beside();
+        let span = tracing::info_span!(
+            "message",
+            interface = message.stands_for().map(|(interface, _)| interface),
+            method = message.stands_for().map(|(_, method)| method),
+            actor.id = life.id,
+            actor.name = life.name().as_deref(),
+            trace = self.trace().map(tracing::field::display),
+        );
+        (span, message)
+    }
+}
 
 /// Handles the messages of a mailbox, until the actor is to end. While messages flow, no future waits for them.
 ///
@@ -311,37 +341,37 @@ macro_rules! serve {
             let Ok(message) = $mailbox.recv().await else {
                 break;
             };
-            let part = $mailbox.part();
             let (way, message) = message.with_way();
             match way {
                 Way::First => {
-                    Handled::new(in_span!(part, message.dispatch_first($actor)), false).await
+                    Handled::new(in_span!($mailbox, message.dispatch_first($actor)), false).await
                 }
                 Way::Second => {
-                    Handled::new(in_span!(part, message.dispatch_second($actor)), false).await
+                    Handled::new(in_span!($mailbox, message.dispatch_second($actor)), false).await
                 }
                 Way::AnswerFirst => {
-                    Handled::new(in_span!(part, message.answer_first($actor)), false).await
+                    Handled::new(in_span!($mailbox, message.answer_first($actor)), false).await
                 }
                 Way::AnswerSecond => {
-                    Handled::new(in_span!(part, message.answer_second($actor)), false).await
+                    Handled::new(in_span!($mailbox, message.answer_second($actor)), false).await
                 }
-                Way::Any => Handled::new(in_span!(part, message.dispatch($actor)), true).await,
+                Way::Any => Handled::new(in_span!($mailbox, message.dispatch($actor)), true).await,
             }
             while $mailbox.flows() {
                 let Some(message) = $mailbox.next_now() else {
                     break;
                 };
-                let part = $mailbox.part();
                 match message.with_way() {
                     (Way::First, message) => {
-                        Handled::new(in_span!(part, message.dispatch_first($actor)), false).await
+                        Handled::new(in_span!($mailbox, message.dispatch_first($actor)), false)
+                            .await
                     }
                     (Way::Second, message) => {
-                        Handled::new(in_span!(part, message.dispatch_second($actor)), false).await
+                        Handled::new(in_span!($mailbox, message.dispatch_second($actor)), false)
+                            .await
                     }
                     (_, message) => {
-                        Handled::new(in_span!(part, message.dispatch($actor)), true).await
+                        Handled::new(in_span!($mailbox, message.dispatch($actor)), true).await
                     }
                 }
             }

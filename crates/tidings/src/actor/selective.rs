@@ -14,7 +14,9 @@ impl<M> Mailbox<M> {
     /// Selective receive (Erlang's `receive`, F#'s `Scan`): the first message that `choose` takes,
     /// as what it makes of it; the others stay, in their order.
     ///
-    /// `choose` gives a message it does not want back. Dropping the wait loses nothing.
+    /// `choose` gives a message it does not want back. Dropping the wait loses nothing: so with a
+    /// [`time::timeout`](crate::time::timeout) it is Erlang's `receive .. after`. It is a future, and no
+    /// event that could stand in a choice.
     ///
     /// # Errors
     /// Once the actor is to end and `choose` takes nothing of what is left.
@@ -33,6 +35,28 @@ impl<M> Mailbox<M> {
     ///     even_first.send(n).await.unwrap();
     /// }
     /// assert_eq!(seen.recv().await, Ok((4, 1)));
+    /// # });
+    /// ```
+    ///
+    /// With a deadline:
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::{actor, time::timeout};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (done, seen) = tidings::unbounded();
+    /// let patient = actor::spawn(move |mut mailbox| async move {
+    ///     let even = |n: u32| if n % 2 == 0 { Ok(n) } else { Err(n) };
+    ///     let first = match timeout(Duration::from_millis(5), mailbox.scan(even)).await {
+    ///         Ok(first) => first.unwrap(),
+    ///         // None came: all that did are still there.
+    ///         Err(_) => mailbox.recv().await.unwrap(),
+    ///     };
+    ///     done.send(first).await.unwrap();
+    /// });
+    /// patient.send(1).await.unwrap();
+    /// patient.send(3).await.unwrap();
+    /// assert_eq!(seen.recv().await, Ok(1));
     /// # });
     /// ```
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {

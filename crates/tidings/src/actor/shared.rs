@@ -429,7 +429,7 @@ where
             };
             if message.is_reentrant() {
                 let it = this.clone();
-                let handler = in_span!(mailbox.part(), message.reenter(it));
+                let handler = in_span!(mailbox, message.reenter(it));
                 let handler = async move {
                     handler.await;
                     drop(guard);
@@ -438,7 +438,7 @@ where
             } else {
                 let mut state = this.lock("no handler has the state across an await");
                 let actor = state.as_mut().expect("it is made");
-                in_span!(mailbox.part(), message.dispatch(actor)).await;
+                in_span!(mailbox, message.dispatch(actor)).await;
                 drop((state, guard));
             }
         }

@@ -14,7 +14,10 @@ use super::Lock;
 use crate::primitive::thread::{self, ThreadId};
 use crate::primitive::{Mutex, lock};
 use crate::sched::Party;
+use crate::task::in_words;
 
+/// The lock of the source that signals of the system go through, once anybody has asked for one.
+static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
 /// Runtimes that watch.
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
 /// Runtimes that record communications, and, in the upper half, those who keep books of channels. A word
@@ -52,17 +55,32 @@ pub(crate) struct Wait {
 /// What a wait waits for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waits {
-    what: Vec<(String, Option<usize>)>,
+    what: Vec<What>,
     /// Time will end it.
     pub(crate) timed: bool,
+    /// A signal of the system may end it.
+    pub(crate) outside: bool,
     /// Copies of the waker that it has.
     pub(crate) wakers: usize,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    /// In words, and the source, if it has one.
+    Event(String, Option<usize>),
+    /// The end of this task, which was started there. It has a name when it has been polled.
+    End(usize, &'static Location<'static>),
 }
 
 impl Waits {
     /// Of these words.
     pub(crate) fn of(&mut self, what: fmt::Arguments<'_>) {
-        self.what.push((what.to_string(), None));
+        self.what.push(What::Event(what.to_string(), None));
+    }
+
+    /// Of the end of a task that was started there.
+    pub(crate) fn end(&mut self, task: usize, started: &'static Location<'static>) {
+        self.what.push(What::End(task, started));
     }
 
     /// An event of this type, on the source of this lock.
@@ -76,16 +94,20 @@ impl Waits {
             }
         }
         let source = lock.map(|lock| std::ptr::from_ref(lock).addr());
-        self.what.push((what, source));
+        self.outside |= source == Some(OUTSIDE.load(Ordering::Relaxed));
+        self.what.push(What::Event(what, source));
     }
 }
 
 impl Wait {
     /// In words; `has`: what is said of those who have a lock.
     pub(crate) fn words(&self, has: impl Fn(usize) -> Option<String>) -> String {
-        let what = self.of.what.iter().map(|(what, source)| {
-            let holder = source.and_then(&has);
-            holder.map_or(what.clone(), |holder| format!("{what}, which {holder} has"))
+        let what = self.of.what.iter().map(|what| match what {
+            What::Event(what, source) => match source.and_then(&has) {
+                Some(holder) => format!("{what}, which {holder} has"),
+                None => what.clone(),
+            },
+            What::End(task, started) => format!("the end of the {}", in_words(*task, started)),
         });
         let what = what.collect::<Vec<_>>().join(", or ");
         match self.at {
@@ -230,6 +252,13 @@ pub(crate) fn let_go(source: usize) {
     lock(&RECORD).holders.remove(&source);
 }
 
+/// Signals of the system go through the source with this number, for good.
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) fn come_from_outside(source: usize) {
+    // RELAXED: who waits there came to know the source after this.
+    OUTSIDE.store(source, Ordering::Relaxed);
+}
+
 /// Who has which lock.
 pub(crate) fn holders() -> BTreeMap<usize, Party> {
     lock(&RECORD).holders.clone()
@@ -271,10 +300,10 @@ pub(crate) fn here() -> Vec<(usize, Wait)> {
     mine.map(|(&at, wait)| (at, wait.clone())).collect()
 }
 
-/// As `begin`, for a wait of this line on the end of a task that was started there.
+/// As `begin`, for a wait of this line on the end of a task that was started there: the task is the wait.
 #[cold]
 pub(crate) fn begin_join(
-    wait: usize,
+    task: usize,
     waker: &Waker,
     at: Option<&'static Location<'static>>,
     started: &'static Location<'static>,
@@ -283,8 +312,8 @@ pub(crate) fn begin_join(
         wakers: 1,
         ..Waits::default()
     };
-    of.of(format_args!("the end of the task started at {started}"));
-    begin(wait, waker, at, of);
+    of.end(task, started);
+    begin(task, waker, at, of);
 }
 
 #[cfg(test)]

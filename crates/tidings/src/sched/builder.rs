@@ -103,11 +103,13 @@ impl Builder {
     }
 
     /// Watches for deadlocks: if nothing can happen any more for as long as `patience`,
-    /// [`Runtime::block_on`] panics and says who waits for what. `#[tidings::test]` watches.
+    /// [`Runtime::block_on`] panics and says who waits for what. `#[tidings::test]` watches, and
+    /// `#[tidings::main(deadlocks = true)]`. Who only wants to ask a program what its tasks wait for
+    /// ([`Handle::who_waits`](super::Handle::who_waits)) watches with [`Duration::MAX`].
     ///
-    /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs, and
-    /// no foreign code has a task's waker. Threads outside that hold senders or references cannot be
-    /// known of: `patience` is for them. Every wait of the process goes on record while such a runtime
+    /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs,
+    /// no foreign code has a task's waker, and nobody waits for ctrl-C. Threads outside that hold senders
+    /// or references cannot be known of: `patience` is for them. Every wait of the process goes on record while such a runtime
     /// lives, which costs a lock each; the lines where they began are known in builds with debug
     /// assertions.
     ///

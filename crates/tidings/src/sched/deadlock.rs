@@ -1,19 +1,19 @@
 //! Deadlocks: a runtime on which nothing can happen any more says who waits for what.
 //!
-//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks)), and in
-//! `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
+//! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks), `#[tidings::main(deadlocks = true)]`),
+//! and in `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
 //! workers pay nothing. A runtime stands still if
 //! 1. all workers sleep, no task is queued, no local task runs, and neither a worker has taken a turn nor a local task
 //!    run since the last look;
 //! 2. no timer is set, neither of a worker, nor of the future of `block_on` or a local task;
 //! 3. no blocking work runs or is queued;
 //! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
-//!    that of `block_on`'s future;
+//!    that of `block_on`'s future, and none of them waits for ctrl-C;
 //! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::future::Future;
 use std::pin::pin;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use super::record::Party;
 use super::{Shared, local_tasks, record};
 use crate::actor;
-use crate::event::waits;
+use crate::event::waits::{self, Wait};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, Parker};
 use crate::task;
@@ -77,7 +77,8 @@ pub(super) fn is_stuck(waker: &Waker, copies: usize) -> bool {
     let waits = waits::all();
     let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
     let known: usize = mine().map(|wait| wait.of.wakers).sum();
-    mine().next().is_some() && !mine().any(|wait| wait.of.timed) && copies <= known
+    let mut others = mine().filter(|wait| wait.of.timed || wait.of.outside);
+    mine().next().is_some() && others.next().is_none() && copies <= known
 }
 
 impl Shared {
@@ -116,17 +117,19 @@ impl Shared {
         })
     }
 
-    /// Has foreign code had the waker of a live task? Or the thread of the timers that of a local one: those are no
-    /// worker's.
+    /// Has foreign code had the waker of a live task, or a thread of ours: that of the signals, or of the timers that
+    /// of a local one, which are no worker's?
     pub(super) fn has_foreign(&self) -> bool {
-        let mut found = false;
-        task::each_alive(self, |task| found |= waits::is_foreign(task.address()));
-        let mut locals = HashSet::new();
+        let (mut tasks, mut locals) = (HashSet::new(), HashSet::new());
+        task::each_alive(self, |task| _ = tasks.insert(task.address()));
         self.local_tasks
             .each_alive(|task| _ = locals.insert(task.address()));
-        found |= locals.iter().any(|&task| waits::is_foreign(task));
-        let timed = |wait: &waits::Wait| wait.of.timed && locals.contains(&wait.waiter);
-        found || !locals.is_empty() && waits::all().iter().any(timed)
+        let mut all = tasks.union(&locals);
+        all.any(|&task| waits::is_foreign(task))
+            || waits::all().iter().any(|wait| {
+                let local = locals.contains(&wait.waiter);
+                local && wait.of.timed || wait.of.outside && (local || tasks.contains(&wait.waiter))
+            })
     }
 }
 
@@ -160,7 +163,83 @@ pub fn waits() -> BTreeMap<usize, String> {
     waits.map(|(at, wait)| (at, wait.to_string())).collect()
 }
 
-/// Who waits for what, each on a line of its own. `main`: the waker of `block_on`'s future.
+impl super::Runtime {
+    /// As [`Handle::who_waits`](super::Handle::who_waits).
+    #[must_use]
+    pub fn who_waits(&self) -> String {
+        who_waits(&self.shared, None)
+    }
+}
+
+impl super::Handle {
+    /// Which tasks of the runtime wait for what, a line for each task and wait; known if it
+    /// [watches](super::Builder::watch_deadlocks), as with `#[tidings::main(deadlocks = true)]`. Actors that
+    /// wait for a message are counted only.
+    ///
+    /// For people: to be printed when a program seems to hang. It looks at every task and every wait.
+    ///
+    /// ```
+    /// #[tidings::main(deadlocks = true)]
+    /// async fn main() {
+    ///     let (open, gate) = tidings::channel::<u32>();
+    ///     let visitor = tidings::spawn(async move { gate.recv().await });
+    ///     let handle = tidings::Handle::current();
+    ///     while !handle.who_waits().contains("waits for Recv<u32>") {
+    ///         tidings::yield_now().await;
+    ///     }
+    ///     println!("{}", handle.who_waits());
+    ///     open.send(1).await.unwrap();
+    ///     assert_eq!(visitor.await.unwrap(), Ok(1));
+    /// }
+    /// ```
+    #[must_use]
+    pub fn who_waits(&self) -> String {
+        who_waits(self.shared(), None)
+    }
+}
+
+/// A task that has a name, as [`inspect`](crate::inspect()) finds it.
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
+pub struct TaskView {
+    /// Its [name](crate::task::named).
+    pub name: String,
+    /// The line that has started it.
+    pub started: String,
+    /// What it waits for, and where, if that is known: while a runtime of the process
+    /// [watches for deadlocks](super::Builder::watch_deadlocks).
+    pub waits: Option<String>,
+}
+
+/// The tasks of a runtime that have names, by these.
+pub(super) fn named_tasks(shared: &Shared) -> Vec<TaskView> {
+    let mut waits: HashMap<usize, Vec<Wait>> = HashMap::new();
+    for wait in waits::all() {
+        waits.entry(wait.waiter).or_default().push(wait);
+    }
+    let mut views = Vec::new();
+    let mut view = |task: &task::Aborting| {
+        let Some(name) = task::name_of(task.address()) else {
+            return;
+        };
+        let waits = waits.get(&task.address()).map(|waits| {
+            let waits: Vec<String> = waits.iter().map(Wait::to_string).collect();
+            waits.join("; ")
+        });
+        views.push(TaskView {
+            name: name.to_string(),
+            started: task.location().to_string(),
+            waits,
+        });
+    };
+    task::each_alive(shared, |task| view(&task));
+    shared.local_tasks.each_alive(view);
+    views.sort_by(|one, other| (&one.name, &one.started).cmp(&(&other.name, &other.started)));
+    views
+}
+
+/// Who waits for what, each on a line of its own. `main`: the waker of the future of `block_on` when nothing runs any more.
 pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let waits = waits::all();
     let names = actor::names_of_tasks();
@@ -170,7 +249,9 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         let actor = names.get(id).map(|actor| actor.name.to_string());
         Some(actor.unwrap_or_else(|| {
             let nobody = "the future of block_on (or a thread)";
-            started.map_or(nobody.to_owned(), |at| format!("the task started at {at}"))
+            started.map_or(nobody.to_owned(), |at| {
+                format!("the {}", task::in_words(*id, at))
+            })
         }))
     };
     let mut text = String::new();
@@ -183,14 +264,23 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         text.len() > before
     };
     if let Some(main) = main {
-        say(&mut text, "the future of block_on", main);
+        let who = match task::name_of(main) {
+            Some(name) => format!("the future of block_on, {name:?},"),
+            None => "the future of block_on".to_owned(),
+        };
+        say(&mut text, &who, main);
     }
     let (mut idle, mut unknown) = (0, 0);
+    // Under a seam nobody runs beside who asks.
+    let runs = match main.is_some() || shared.has_seam {
+        true => "waits",
+        false => "runs, or waits",
+    };
     let mut tell = |who: &str, address| {
         if !say(&mut text, who, address) {
             unknown += 1;
             if unknown <= UNKNOWN {
-                let _ = write!(text, "\n  {who} waits for something that is no event");
+                let _ = write!(text, "\n  {who} {runs} for something that is no event");
             }
         }
     };
@@ -198,12 +288,15 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         Some(actor) if actor.awaits => idle += 1,
         Some(actor) => tell(actor.name.as_ref(), task.address()),
         None => {
-            let who = format!("the task started at {}", task.location());
+            let who = format!("the {}", task::in_words(task.address(), task.location()));
             tell(&who, task.address());
         }
     });
     shared.local_tasks.each_alive(|task| {
-        let who = format!("the local task started at {}", task.location());
+        let who = format!(
+            "the local {}",
+            task::in_words(task.address(), task.location())
+        );
         tell(&who, task.address());
     });
     for (n, what) in [

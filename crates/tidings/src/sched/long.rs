@@ -8,7 +8,8 @@ use std::collections::VecDeque;
 use std::panic::Location;
 use std::time::Duration;
 
-use crate::primitive::{Mutex, lock};
+use crate::primitive::{Arc, Mutex, lock};
+use crate::task;
 use crate::time::Instant;
 
 /// So many are kept.
@@ -19,7 +20,8 @@ const KEPT: usize = 32;
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct LongPoll {
-    /// The actor, by its name or number, if it still lives; or the task, by where it was spawned.
+    /// The actor, by its name or number, if it still lives; or the task, by its [name](crate::task::named) and where it
+    /// was started.
     pub who: String,
     /// The worker that it held.
     pub worker: usize,
@@ -37,6 +39,8 @@ struct Seen {
     since: Instant,
     took: Duration,
     polled: Polled,
+    /// Of the task, while it had one.
+    name: Option<Arc<str>>,
     /// Actors from this number on came later.
     later: u64,
 }
@@ -67,6 +71,7 @@ impl LongPolls {
             since,
             took: now.saturating_since(since),
             polled,
+            name: task::name_of(polled.0),
             later: crate::actor::coming_id(),
         };
         let mut kept = lock(&self.0);
@@ -88,7 +93,7 @@ impl LongPolls {
             let actor = names.get(&address);
             match actor.filter(|actor| actor.id < seen.later) {
                 Some(actor) => actor.name.to_string(),
-                None => format!("the task spawned at {at}"),
+                None => format!("the {}", task::words(seen.name.as_deref(), at)),
             }
         };
         let poll = |seen: &Seen| LongPoll {
@@ -165,6 +170,7 @@ mod tests {
                 since: at(0),
                 took: Duration::from_millis(1),
                 polled: (task, Location::caller()),
+                name: None,
                 later,
             });
         }

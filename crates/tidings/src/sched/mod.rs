@@ -66,7 +66,7 @@ use std::time::Duration;
 
 pub use books::{Ledger, keep_books, ledger};
 pub use builder::Builder;
-pub use deadlock::waits;
+pub use deadlock::{TaskView, waits};
 #[cfg(all(test, loom))]
 pub(crate) use idle::Idle;
 #[cfg(all(test, loom))]
@@ -282,6 +282,12 @@ pub(crate) fn inspect() -> (usize, usize, Vec<LongPoll>) {
         shared.count_tasks(),
         shared.long_polls.all(),
     )
+}
+
+/// The tasks of this thread's runtime that have names.
+pub(crate) fn named_tasks() -> Vec<TaskView> {
+    let shared = current::shared();
+    shared.map_or_else(Vec::new, |shared| deadlock::named_tasks(&shared))
 }
 
 /// The time, if this thread's runtime has a seam.

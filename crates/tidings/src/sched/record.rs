@@ -314,7 +314,8 @@ pub(super) fn task_panicked(started: &'static Location<'static>) {
         return;
     }
     // Where nobody can read it this panics, and must not end the worker.
-    task::quietly(|| eprintln!("the task started at {started} panicked{last}"));
+    let task = task::in_words(id, started);
+    task::quietly(|| eprintln!("the {task} panicked{last}"));
 }
 
 impl super::Runtime {

@@ -142,13 +142,6 @@ impl Runtime {
     pub fn tasks(&self) -> usize {
         self.shared.count_tasks()
     }
-
-    /// Who waits for what, a line for each task and wait; known if the runtime
-    /// [watches](super::Builder::watch_deadlocks).
-    #[must_use]
-    pub fn who_waits(&self) -> String {
-        deadlock::who_waits(&self.shared, None)
-    }
 }
 
 /// Ends the local tasks.

@@ -78,6 +78,12 @@ impl Notify {
         }
     }
 
+    /// Its number in reports.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn number(&self) -> usize {
+        self.source.number()
+    }
+
     /// Wakes the first that waits; if nobody does, the next that comes does not wait.
     ///
     /// ```

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
+use super::name;
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
 use super::waker::{discard, drop_quietly, quietly, waker};
@@ -395,6 +396,7 @@ impl Task {
     fn observe(header: NonNull<Header>) {
         if waits::watched() {
             waits::fresh(header.addr().get());
+            name::fresh(header.addr().get());
         }
         if waits::noted() {
             sched::record::spawned(header.as_ptr());

@@ -239,7 +239,7 @@ impl<T> Protocol for Join<'_, T> {
         // With that of the offer.
         waits.wakers += 1;
         let at = cell::location(self.handle.slot.0);
-        waits.of(format_args!("the end of the task started at {at}"));
+        waits.end(self.handle.slot.address(), at);
     }
     fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {

@@ -14,6 +14,7 @@
 //! | `local.rs` | [`task_local!`](crate::task_local), [`LocalKey`] |
 //! | `here.rs` | what every operation asks of its thread: as whom it locks, its budget, what its poll has done |
 //! | `yield_now.rs` | [`yield_now`] |
+//! | `name.rs` | [`named`]: a future by whose name its task goes in reports |
 //!
 //! Who may touch what in a cell:
 //!
@@ -32,6 +33,7 @@ mod handle;
 pub(crate) mod here;
 mod lean;
 mod local;
+mod name;
 mod set;
 mod stage;
 mod state;
@@ -46,6 +48,8 @@ pub(crate) use lean::Home;
 #[cfg(all(test, loom))]
 pub(crate) use lean::Lean;
 pub use local::{LocalKey, NoTaskLocal, Scoped};
+pub use name::{Named, named};
+pub(crate) use name::{in_words, name_of, words};
 pub use set::{JoinNext, JoinSet};
 pub(crate) use state::At;
 #[cfg(all(test, loom))]

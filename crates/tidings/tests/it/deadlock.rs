@@ -19,7 +19,7 @@ use tidings::{
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Runs what deadlocks, on threads and under a seam; gives the reports.
-fn reports<F: Future>(body: impl Fn() -> F) -> [String; 2] {
+pub(crate) fn reports<F: Future>(body: impl Fn() -> F) -> [String; 2] {
     let _watchdog = watchdog();
     let threads = Runtime::builder().workers(2).watch_deadlocks(PATIENCE);
     let seam = Runtime::builder()
@@ -47,7 +47,7 @@ fn goes_on<F: Future<Output = u32>>(body: impl Fn() -> F) {
     }
 }
 
-fn says(report: &str, words: &[&str]) {
+pub(crate) fn says(report: &str, words: &[&str]) {
     for word in words {
         assert!(report.contains(word), "{word:?} is not in:\n{report}");
     }

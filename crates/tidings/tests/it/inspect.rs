@@ -6,7 +6,8 @@ use std::time::Duration;
 use crate::both::{on_all, pool, run};
 use tidings::actor::{ActorRef, Builder, Mailbox, Overflow, Reply, Strategy, Supervisor};
 use tidings::sched::{Runtime, Seeded};
-use tidings::{Activity, ActorView, oneshot, yield_now};
+use tidings::task::named;
+use tidings::{Activity, ActorView, Inspection, oneshot, unbounded, yield_now};
 
 fn find<'a>(actors: &'a [ActorView], name: &str) -> Option<&'a ActorView> {
     actors.iter().find_map(|actor| {
@@ -261,6 +262,49 @@ fn a_long_poll_is_seen_with_the_name_of_who_held_the_worker() {
                 return;
             }
         }
+    });
+}
+
+#[test]
+fn a_task_that_has_a_name_is_found_by_it_and_so_is_its_long_poll() {
+    let builder = Runtime::builder().workers(2).watch_deadlocks(Duration::MAX);
+    run(&builder.build().unwrap(), async {
+        let (work, works) = unbounded::<u32>();
+        let hog = named("hog of tasks", async move {
+            while works.recv().await.is_ok() {
+                std::thread::sleep(Duration::from_millis(30));
+            }
+        });
+        let hog = tidings::spawn(hog);
+        let has_polled = |found: &Inspection| {
+            let mut polls = found.long_polls.iter();
+            polls.any(|poll| poll.who.starts_with("the task \"hog of tasks\" started at"))
+        };
+        let waits = |found: &Inspection| {
+            let mut tasks = found.named_tasks.iter();
+            tasks.any(|task| task.waits.is_some())
+        };
+        let mut found = tidings::inspect();
+        while !has_polled(&found) || !waits(&found) {
+            // Its neighbour has to be awake for a moment of it, which is what a wake does.
+            work.send(1).await.unwrap();
+            tidings::time::sleep(Duration::from_millis(40)).await;
+            found = tidings::inspect();
+        }
+        let [task] = &found.named_tasks[..] else {
+            panic!("{found}")
+        };
+        assert_eq!(task.name, "hog of tasks");
+        assert!(
+            task.started
+                .starts_with("crates/tidings/tests/it/inspect.rs:")
+        );
+        let line = "\ntask \"hog of tasks\" started at crates/tidings/tests/it/inspect.rs:";
+        assert!(found.to_string().contains(line), "{found}");
+        assert!(found.to_string().contains(", waits for Recv<u32> of 0x"));
+        drop(work);
+        hog.await.unwrap();
+        assert!(tidings::inspect().named_tasks.is_empty());
     });
 }
 

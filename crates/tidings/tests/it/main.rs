@@ -71,3 +71,4 @@ mod uncertain;
 #[cfg(unix)]
 mod waits;
 mod watch;
+mod who;

@@ -1,7 +1,10 @@
 //! Selective receive: what is taken, and the order of what stays.
 
+use std::time::Duration;
+
 use crate::both::on_all;
 use tidings::actor::{Builder, Child, Mailbox, Strategy, Supervisor};
+use tidings::time::timeout;
 use tidings::{oneshot, unbounded};
 
 #[test]
@@ -32,6 +35,36 @@ fn scans_take_what_a_plain_list_would_give() {
             actor.send(n).await.unwrap();
         }
         ended.await.unwrap();
+    });
+}
+
+#[test]
+fn a_scan_that_is_given_up_at_its_deadline_loses_no_message() {
+    on_all(|| async {
+        const LAST: u64 = 30;
+        let ((gives_up, given_up), (done, ended)) = (unbounded(), oneshot());
+        let builder = Builder::new().unbounded();
+        let actor = builder.spawn(move |mut mailbox: Mailbox<u64>| async move {
+            let last = |n| if n == LAST { Ok(n) } else { Err(n) };
+            loop {
+                let scan = mailbox.scan(last);
+                match timeout(Duration::from_micros(20), scan).await {
+                    Ok(found) => break assert_eq!(found, Ok(LAST)),
+                    Err(_) => gives_up.send(()).await.unwrap(),
+                }
+            }
+            // Scans have passed over each of them, and most of them over all before it.
+            for n in 0..LAST {
+                assert_eq!(mailbox.recv().await, Ok(n));
+            }
+            done.send(mailbox.is_empty()).unwrap();
+        });
+        for n in 0..LAST {
+            actor.send(n).await.unwrap();
+            given_up.recv().await.unwrap();
+        }
+        actor.send(LAST).await.unwrap();
+        assert_eq!(ended.await, Ok(true));
     });
 }
 

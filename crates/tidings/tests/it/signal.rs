@@ -4,10 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::task::Waker;
+use std::time::Duration;
 
 use crate::both::watchdog;
 use crate::hands::{Bomb, pinned, poll_with};
-use tidings::{Event, ctrl_c};
+use tidings::{Event, Runtime, ctrl_c};
 
 /// What the child process of a test below runs: prints when it is ready, then when it heard.
 const CHILD: &str = "TIDINGS_TEST_CTRL_C";
@@ -76,5 +77,36 @@ fn ctrl_c_is_heard_again_after_a_waker_that_panicked() {
         press(&child);
     }
     assert!(lines.any(|line| line.contains("heard twice")));
+    assert!(child.wait().unwrap().success());
+}
+
+#[test]
+fn who_waits_for_ctrl_c_is_no_deadlock() {
+    const PATIENCE: Duration = Duration::from_millis(50);
+    let _watchdog = watchdog();
+    let Some((mut child, mut lines)) = child() else {
+        let builder = Runtime::builder().workers(1).watch_deadlocks(PATIENCE);
+        let runtime = builder.build().unwrap();
+        let soon = || {
+            std::thread::spawn(|| {
+                std::thread::sleep(4 * PATIENCE);
+                println!("ready");
+            })
+        };
+        // A task, on which the future of `block_on` waits, and that future itself.
+        let task = runtime.spawn(ctrl_c().unwrap().into_future());
+        soon();
+        runtime.block_on(task).unwrap();
+        let again = ctrl_c().unwrap();
+        soon();
+        runtime.block_on(again.into_future());
+        println!("heard both");
+        return;
+    };
+    for _ in 0..2 {
+        assert!(lines.any(|line| line.contains("ready")));
+        press(&child);
+    }
+    assert!(lines.any(|line| line.contains("heard both")));
     assert!(child.wait().unwrap().success());
 }

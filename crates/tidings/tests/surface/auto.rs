@@ -102,6 +102,7 @@ fn generic() -> Vec<Row> {
         "task::JoinSet": task::JoinSet<T> => "SYU S-U --U";
         "task::JoinNext": task::JoinNext<'static, T> => "S-- S-- ---";
         "task::LocalKey": task::LocalKey<T> => "SYU SYU SYU";
+        "task::Named": task::Named<T> => "SYU S-U --U";
         "task::Scoped": task::Scoped<T, std::future::Ready<T>> => "SYU S-U --U";
         "time::Elapsed": time::Elapsed<T> => "SYU S-U --U";
         "Scope": tidings::Scope<T> => "SYU SYU --U";
@@ -138,6 +139,7 @@ fn plain() -> Vec<Row> {
         "ActorView": tidings::ActorView => "SYU";
         "Inspection": tidings::Inspection => "SYU";
         "sched::LongPoll": sched::LongPoll => "SYU";
+        "sched::TaskView": sched::TaskView => "SYU";
         "actor::Builder": actor::Builder => "SYU";
         "actor::CallError": actor::CallError => "SYU";
         "actor::Down": actor::Down<'static> => "S--";

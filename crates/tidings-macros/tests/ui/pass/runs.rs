@@ -24,6 +24,10 @@ mod elsewhere {
         pub fn workers(self, workers: usize) -> Self {
             Self(workers)
         }
+        pub fn watch_deadlocks(self, patience: std::time::Duration) -> Self {
+            assert!(!patience.is_zero());
+            self
+        }
         pub fn build(self) -> std::io::Result<Runtime> {
             assert_eq!(self.0, super::WORKERS);
             Ok(Runtime)
@@ -42,7 +46,7 @@ async fn parsed(/* no arguments */) -> Result<u8, Box<dyn std::error::Error>> {
     Ok(number)
 }
 
-#[tidings_macros::main(crate = "crate::elsewhere", workers = 3,)]
+#[tidings_macros::main(crate = "crate::elsewhere", workers = 3, deadlocks = true,)]
 pub async fn main() -> impl std::process::Termination {
     assert_eq!(parsed().unwrap(), 7);
 }

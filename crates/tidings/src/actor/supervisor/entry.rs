@@ -89,6 +89,23 @@ pub(super) struct Entry {
     pub(super) enders: Vec<Reply<bool>>,
 }
 
+/// An event about a life, with more fields. Only if it is wanted the macro asks for them.
+#[cfg(feature = "tracing")]
+macro_rules! tell {
+    ($level:ident, $life:expr, { $($more:tt)* }, $($text:tt)+) => {
+        tracing::$level!(
+            target: "tidings",
+            {
+                actor.id = $life.id,
+                actor.name = $life.name().as_deref(),
+                incarnation = $life.incarnation(),
+                $($more)*
+            },
+            $($text)+
+        )
+    };
+}
+
 impl Entry {
     pub(super) fn new(spec: Spec, kept: bool) -> Self {
         Self {
@@ -103,6 +120,33 @@ impl Entry {
             timer: None,
             starter: None,
             enders: Vec::new(),
+        }
+    }
+
+    /// An event of `tracing`: it takes messages.
+    #[cfg(feature = "tracing")]
+    pub(super) fn tell_start(&self) {
+        let life = self.spec.lives.kin().life();
+        tell!(
+            info,
+            life,
+            {},
+            "{}",
+            if life.incarnation() > 1 {
+                "started anew"
+            } else {
+                "started"
+            }
+        );
+    }
+
+    /// An event of `tracing`: its life is over, for this reason.
+    #[cfg(feature = "tracing")]
+    pub(super) fn tell_end(&self, exit: &Exit) {
+        let life = self.spec.lives.kin().life();
+        match exit.is_orderly() {
+            true => tell!(info, life, { %exit }, "ended"),
+            false => tell!(warn, life, { %exit }, "ended"),
         }
     }
 

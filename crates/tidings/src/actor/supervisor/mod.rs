@@ -78,6 +78,9 @@ struct Rules {
 /// It ends in order when it is stopped, or its last reference is dropped; each child has the time its
 /// [`Shutdown`] says. Killed, it kills them. Its end is heard of after theirs.
 ///
+/// With the feature `tracing` the start of each life of a child is an event (target `tidings`), and its end, with the
+/// reason: a warning if it failed.
+///
 /// ```
 /// use std::time::Duration;
 /// use tidings::actor::{Child, Mailbox, Restart, Strategy, Supervisor};

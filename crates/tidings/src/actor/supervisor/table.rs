@@ -149,6 +149,8 @@ impl Table {
         if entry.phase == Phase::Starting {
             entry.phase = Phase::Running;
             entry.since = Instant::now();
+            #[cfg(feature = "tracing")]
+            entry.tell_start();
             self.started(key);
         }
         self.settle(key);
@@ -187,6 +189,8 @@ impl Table {
         };
         let asked = entry.goal != Goal::Run;
         let failed = !exit.is_orderly();
+        #[cfg(feature = "tracing")]
+        entry.tell_end(exit);
         entry.phase = Phase::Off(None);
         for reply in entry.enders.drain(..) {
             let _ = reply.send(true);

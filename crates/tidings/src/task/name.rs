@@ -1,0 +1,144 @@
+//! Names of tasks, for people, in a table beside them: a task without a name has no room for one, and costs nothing.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::future::Future;
+use std::panic::Location;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use pin_project_lite::pin_project;
+
+use crate::primitive::{Arc, Mutex, lock};
+
+/// By the addresses that waits know tasks by. The name is out before the task's place is another's.
+static NAMES: Mutex<BTreeMap<usize, Arc<str>>> = Mutex::new(BTreeMap::new());
+
+/// A future by whose name its task goes in reports: of [deadlocks](crate::sched::Builder::watch_deadlocks), of
+/// [who waits](crate::Handle::who_waits), of long polls, and in [`inspect`](crate::inspect()).
+///
+/// It may be started in any way: by [`spawn`](crate::spawn), [`spawn_local`](crate::spawn_local),
+/// [`Scope::spawn`](crate::Scope::spawn), a [`JoinSet`](crate::JoinSet), and it may be the future of
+/// [`block_on`](crate::Runtime::block_on). The task has the name from its first poll until the future is dropped,
+/// for a lock at each of the two. Names need not be unique; of several in one task the first counts.
+///
+/// ```
+/// use tidings::task::named;
+///
+/// #[tidings::main(deadlocks = true)]
+/// async fn main() {
+///     let (requests, served) = tidings::channel::<u32>();
+///     for n in 0..1000 {
+///         let served = served.clone();
+///         let serve = async move { while served.recv().await.is_ok() {} };
+///         tidings::spawn(named(format!("connection {n}"), serve));
+///     }
+///     let name = "the task \"connection 7\" started at";
+///     while !tidings::Handle::current().who_waits().contains(name) {
+///         tidings::yield_now().await;
+///     }
+///     requests.send(1).await.unwrap();
+/// }
+/// ```
+pub fn named<F: Future>(name: impl Into<Arc<str>>, future: F) -> Named<F> {
+    Named {
+        future,
+        tag: Tag {
+            name: name.into(),
+            task: 0,
+        },
+    }
+}
+
+pin_project! {
+    /// The future of [`named`].
+    #[must_use = "futures do nothing unless awaited"]
+    pub struct Named<F> {
+        #[pin]
+        future: F,
+        // After the future, whose drop may wait, or take long.
+        tag: Tag,
+    }
+}
+
+impl<F: Future> Future for Named<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        this.tag.is_of(cx.waker().data().addr());
+        this.future.poll(cx)
+    }
+}
+
+impl<F> fmt::Debug for Named<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Named")
+            .field("name", &self.tag.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A name, and whose it is: 0, nobody's yet.
+struct Tag {
+    name: Arc<str>,
+    task: usize,
+}
+
+impl Tag {
+    #[inline]
+    fn is_of(&mut self, task: usize) {
+        if self.task != task {
+            self.goes_to(task);
+        }
+    }
+
+    #[cold]
+    fn goes_to(&mut self, task: usize) {
+        self.leave();
+        self.task = task;
+        let name = Arc::clone(&self.name);
+        // Another around this one was first.
+        lock(&NAMES).entry(task).or_insert(name);
+    }
+
+    fn leave(&self) {
+        let mut names = lock(&NAMES);
+        if names
+            .get(&self.task)
+            .is_some_and(|name| Arc::ptr_eq(name, &self.name))
+        {
+            names.remove(&self.task);
+        }
+    }
+}
+
+impl Drop for Tag {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A task is new in this place: a name that is left is that of a future which another has given away.
+#[cold]
+pub(super) fn fresh(task: usize) {
+    lock(&NAMES).remove(&task);
+}
+
+/// The name of the task that waits know by this address.
+pub(crate) fn name_of(task: usize) -> Option<Arc<str>> {
+    lock(&NAMES).get(&task).cloned()
+}
+
+/// That task in words; it was started there.
+pub(crate) fn in_words(task: usize, at: &Location<'_>) -> String {
+    words(name_of(task).as_deref(), at)
+}
+
+/// The task of this name, if it has one, which was started there.
+pub(crate) fn words(name: Option<&str>, at: &Location<'_>) -> String {
+    match name {
+        Some(name) => format!("task {name:?} started at {at}"),
+        None => format!("task started at {at}"),
+    }
+}

@@ -1,0 +1,95 @@
+//! Who waits, asked of a program that runs, and by which names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::both::watchdog;
+use crate::deadlock::{reports, says};
+use tidings::actor::{Builder, Mailbox};
+use tidings::sched::Runtime;
+use tidings::sync::Mutex;
+use tidings::task::named;
+use tidings::{channel, oneshot, unbounded, yield_now};
+
+#[test]
+fn a_running_program_can_ask_who_waits() {
+    let _watchdog = watchdog();
+    let builder = Runtime::builder().workers(2);
+    let runtime = builder.watch_deadlocks(Duration::MAX).build().unwrap();
+    let handle = runtime.handle();
+    runtime.block_on(async {
+        let (open, gate) = channel::<u32>();
+        let idle = |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} };
+        let actor = Builder::new().spawn(idle);
+        let waits = tidings::spawn(async move { gate.recv().await });
+        let asks = tidings::spawn(async move {
+            loop {
+                let said = tidings::Handle::current().who_waits();
+                if said.contains("waits for Recv<u32>") && said.contains("1 wait for messages") {
+                    return said;
+                }
+                yield_now().await;
+            }
+        });
+        let said = asks.await.unwrap();
+        // Who asks is no one who waits.
+        let task = "the task started at crates/tidings/tests/it/who.rs:";
+        assert_eq!(said.matches(task).count(), 2, "{said}");
+        says(&said, &["runs, or waits for something that is no event"]);
+        open.send(1).await.unwrap();
+        waits.await.unwrap().unwrap();
+        actor.stop();
+        actor.down().await;
+    });
+    // From anywhere, and when all is over.
+    drop(runtime);
+    assert_eq!(handle.who_waits(), "");
+}
+
+#[test]
+fn a_task_that_has_a_name_goes_by_it() {
+    let found = reports(|| {
+        named("the whole", async {
+            let (mutex, (tx, rx)) = (Arc::new(Mutex::new(1)), unbounded::<u8>());
+            let (lent, lends) = oneshot();
+            let theirs = Arc::clone(&mutex);
+            let holder = tidings::spawn(named("holder", async move {
+                let _has = theirs.lock().await;
+                lent.send(()).unwrap();
+                // Of several the first counts.
+                let _ = named("within", async { rx.recv().await }).await;
+            }));
+            lends.await.unwrap();
+            let local = tidings::spawn_local(named("local", async move {
+                drop(mutex.lock().await);
+            }));
+            // Of one that has ended nothing is left.
+            let over = tidings::spawn(named("over", async {}));
+            over.await.unwrap();
+            let nameless = tidings::spawn(std::future::pending::<()>());
+            let child = tidings::scope(|scope| async move {
+                let child = scope.spawn(named("child", std::future::pending::<()>()));
+                child.await.unwrap();
+            });
+            futures::join!(child, async { local.await.unwrap() });
+            drop((tx, holder, nameless));
+        })
+    });
+    for report in found {
+        let at = "started at crates/tidings/tests/it/who.rs:";
+        for words in [
+            "the future of block_on, \"the whole\", waits for the end of the task \"child\" started at",
+            &format!("waits for the end of the task \"local\" {at}"),
+            &format!("\n  the task \"holder\" {at}"),
+            &format!("\n  the local task \"local\" {at}"),
+            &format!(", which the task \"holder\" {at}"),
+            "\n  the task \"child\" started at",
+            &format!("\n  the task {at}"),
+        ] {
+            says(&report, &[words]);
+        }
+        for word in ["within", "over"] {
+            assert!(!report.contains(word), "{word:?} is in:\n{report}");
+        }
+    }
+}
