@@ -142,3 +142,61 @@ pub(crate) fn words(name: Option<&str>, at: &Location<'_>) -> String {
         None => format!("task started at {at}"),
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::future::pending;
+    use std::pin::pin;
+    use std::task::{Wake, Waker};
+
+    use super::*;
+
+    struct Nothing;
+    impl Wake for Nothing {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    /// Says what the name of a task is as this is dropped.
+    struct Asks(usize, std::sync::mpsc::Sender<Option<Arc<str>>>);
+    impl Drop for Asks {
+        fn drop(&mut self) {
+            self.1.send(name_of(self.0)).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_task_has_the_first_name_until_its_future_is_dropped_or_goes_elsewhere() {
+        let wakers = [(); 2].map(|()| Waker::from(Arc::new(Nothing)));
+        let [one, other] = wakers.each_ref().map(|waker| waker.data().addr());
+        let mut contexts = wakers.each_ref().map(Context::from_waker);
+        let names = || [one, other].map(|task| name_of(task).map(|name| name.to_string()));
+        let (said, says) = std::sync::mpsc::channel();
+        let asks = Asks(other, said);
+        let within = Box::pin(named("within", pending::<()>()));
+        let (given, takes) = std::sync::mpsc::channel();
+        let mut task = Box::pin(named("task", async {
+            let _asks = asks;
+            let mut within = within;
+            let polled = std::future::poll_fn(|cx| Poll::Ready(within.as_mut().poll(cx)));
+            assert!(polled.await.is_pending());
+            given.send(within).unwrap();
+            pending::<()>().await;
+        }));
+        assert_eq!(names(), [None, None], "it was not polled");
+        assert!(task.as_mut().poll(&mut contexts[0]).is_pending());
+        assert_eq!(names(), [Some("task".to_owned()), None]);
+        let within = takes.recv().unwrap();
+        drop(within);
+        assert_eq!(names(), [Some("task".to_owned()), None], "it was not its");
+        assert!(task.as_mut().poll(&mut contexts[1]).is_pending());
+        assert_eq!(names(), [None, Some("task".to_owned())]);
+        drop(task);
+        assert_eq!(says.recv().unwrap().as_deref(), Some("task"));
+        assert_eq!(names(), [None, None]);
+        // Of one that was given away and kept a name is left, until a task is new in that place.
+        let mut kept = pin!(named("kept", pending::<()>()));
+        assert!(kept.as_mut().poll(&mut contexts[0]).is_pending());
+        fresh(one);
+        assert_eq!(names(), [None, None]);
+    }
+}

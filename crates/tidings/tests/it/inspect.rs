@@ -340,7 +340,7 @@ fn a_long_chain_of_actors_can_be_looked_at_printed_and_dropped() {
     }
     let name = format!("of a chain {}", unique());
     let runtime = Runtime::builder().workers(2).build().unwrap();
-    let (done, last) = tidings::unbounded();
+    let (done, last) = unbounded();
     let first = runtime.block_on(async { start(LENGTH, name.clone(), done) });
     let last = runtime.block_on(async { last.recv().await.unwrap() });
     let found = runtime.block_on(async { tidings::inspect() });

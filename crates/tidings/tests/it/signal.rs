@@ -45,7 +45,7 @@ fn ctrl_c_reaches_everyone_who_waits() {
     let Some((mut child, mut lines)) = child() else {
         let (first, second) = (ctrl_c().unwrap(), ctrl_c().unwrap());
         println!("ready");
-        let rt = tidings::Runtime::new().unwrap();
+        let rt = Runtime::new().unwrap();
         rt.block_on(first.into_future());
         second.wait();
         println!("heard");
