@@ -421,7 +421,7 @@ impl<S> Mover<S> {
         };
         let _ = self.state.up.fill(Err(broken.clone()));
         hub.close(&broken);
-        let _ = self.state.down.fill(broken);
+        let _ = self.state.down.fill((broken, hub.session.stats()));
     }
 }
 
@@ -463,7 +463,7 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Broken> {
         self.shared.turn(cx).map(|broken| {
-            let known = || self.state.down.try_read().cloned();
+            let known = || self.state.down.try_read().map(|(why, _)| why.clone());
             broken.or_else(known).unwrap_or(Broken::Dropped)
         })
     }

@@ -157,7 +157,7 @@ impl Stage {
     }
 
     async fn refused(&self) -> u64 {
-        self.server.stats().await.unwrap().refused
+        self.server.stats().await.refused
     }
 }
 

@@ -11,6 +11,7 @@ mod codec;
 mod credit;
 mod crowd;
 mod drained;
+mod ended;
 mod faults;
 mod formats;
 mod help;
