@@ -69,7 +69,8 @@ struct Mover<S> {
 
 /// A link over a stream of bytes, and what moves it: a future for any executor.
 ///
-/// The peer on the other end does the same.
+/// The peer on the other end does the same. How tokio and plain threads come by such a stream:
+/// [slim client](crate#slim-client); over TLS it is `Tls::connect`.
 ///
 /// ```
 /// use tidings::actor;

@@ -183,7 +183,7 @@ impl Served {
             (Address::Tls(_), Stream::Tcp(stream)) => {
                 let none = || io::Error::other("no identity for TLS");
                 let tls = self.listener.tls.as_ref().ok_or_else(none)?;
-                let (stream, names) = tls.accept(stream).await?;
+                let (stream, names) = tls.with_client(stream).await?;
                 Ok((Stream::Tls(Box::new(stream)), Some(names)))
             }
             #[cfg(not(feature = "tls"))]

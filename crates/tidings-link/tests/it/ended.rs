@@ -1,13 +1,17 @@
 //! What a server knows of links that have ended: why, and what they had counted.
 
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::time::Duration;
 
 use futures::future::{Either, select};
 use tidings::actor;
 use tidings::net::TcpStream;
-use tidings_link::{Connector, Exports, Grant, Limits, Link, Listener, Options, Server, link};
+use tidings_link::{
+    Address, Connector, Exports, Grant, Limits, Link, Listener, Options, Server, link,
+};
 
+use crate::authority::Authority;
 use crate::by_hand::Peer;
 use crate::help::{CounterRef, LONG, Tally};
 use crate::sockets::{before, in_handshake};
@@ -40,18 +44,23 @@ async fn peer(server: &Server) -> Peer<TcpStream> {
     peer
 }
 
-/// A link to a server of these limits ends by what is done to it, and that is what is counted.
-async fn ends<T>(why: &'static str, limits: Limits, by: impl AsyncFnOnce(&Server) -> T) {
-    let server = serve(limits).await;
-    let kept = by(&server).await;
+/// The only link that the server has had ends by that.
+async fn is_counted(server: &Server, why: &'static str) {
     let counted = async {
         while server.ends().is_empty() {
             tidings::yield_now().await;
         }
     };
     before(LONG, counted).await.expect(why);
-    drop(kept);
     assert_eq!(server.ends(), BTreeMap::from([(why, 1)]));
+}
+
+/// A link to a server of these limits ends by what is done to it, and that is what is counted.
+async fn ends<T>(why: &'static str, limits: Limits, by: impl AsyncFnOnce(&Server) -> T) {
+    let server = serve(limits).await;
+    let kept = by(&server).await;
+    is_counted(&server, why).await;
+    drop(kept);
     let arrivals = server.arrivals();
     assert_eq!(
         (arrivals.linked + arrivals.failed, server.count()),
@@ -163,6 +172,27 @@ async fn a_link_that_takes_too_long_is_counted_by_what_it_was_waited_for() {
         ..limits
     };
     ends("slow_peer", hasty, stands_still).await;
+}
+
+#[tidings::test]
+async fn a_link_whose_stream_fails_is_counted_by_that() {
+    let authority = Authority::new();
+    let listener = Listener::bind("tls://127.0.0.1:0", Options::new("server"));
+    let listener = listener.await.unwrap();
+    let server = listener.tls(authority.identity("server", false)).serve();
+    let Address::Tls(at) = server.address() else {
+        panic!("it is {}", server.address());
+    };
+    let mut socket = std::net::TcpStream::connect(at).unwrap();
+    let stream = TcpStream::from_std(socket.try_clone().unwrap()).unwrap();
+    let client = authority.identity("client", false);
+    let made = client.connect(stream, "server", Options::new("client"));
+    let (_link, driver) = made.await.unwrap();
+    drop(tidings::spawn(driver));
+    server.next().await;
+    // What is none of TLS.
+    socket.write_all(&[0; 100]).unwrap();
+    is_counted(&server, "io").await;
 }
 
 /// A client that is asked for much, and reads nothing of it.

@@ -2,6 +2,7 @@
 
 mod anywhere;
 mod aside;
+mod authority;
 mod batches;
 mod by_hand;
 mod calls;
@@ -24,6 +25,7 @@ mod late;
 mod limits;
 mod python;
 mod replay;
+mod secured;
 mod sockets;
 mod streams;
 mod travel;
