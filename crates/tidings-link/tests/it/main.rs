@@ -30,3 +30,4 @@ mod sockets;
 mod streams;
 mod travel;
 mod turns;
+mod twice;

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use tidings::actor;
+use tidings::{Event, actor};
 use tidings_link::{
     Broken, ConnectError, Driver, Exports, Limits, Link, Options, Refusal, Tls, memory,
 };
 
 use crate::authority::Authority;
-use crate::help::{CounterRef, Tally};
+use crate::help::{CounterRef, LONG, Tally};
 use crate::intercept::identity;
 
 type Made = Result<(Link, Driver), ConnectError>;
@@ -88,7 +88,10 @@ async fn over_tls_on_any_stream_a_node_is_who_its_certificate_says() {
         let server = (tls("server"), serves(is));
         let (served, link) = made(server, tls("client"), "server", says).await;
         let (served, link) = (moved(served).unwrap(), moved(link).unwrap());
-        let ends = [served.down().await, link.down().await];
+        let ends = [
+            served.down().timeout(LONG).await.unwrap(),
+            link.down().timeout(LONG).await.unwrap(),
+        ];
         let name = if is == "other" { is } else { says };
         let refusal = Refusal::Node(name.to_owned());
         assert!(ends.contains(&Broken::Refused(refusal)), "{ends:?}");
