@@ -370,7 +370,7 @@ fn in_memory(callers: u64, calls: u64) {
                 });
             }
             while all.join_next().await.is_some() {}
-            println!("{:?}", client.stats().await.unwrap());
+            println!("{:?}", client.stats().await);
         });
     let took = begin.elapsed();
     println!(

@@ -217,7 +217,7 @@ impl Connector {
                 let tls = self.tls.as_ref().ok_or(ConnectError::NoIdentity)?;
                 let node = self.node.as_deref().or(self.address.host());
                 let stream = self.tcp(at, true).await?;
-                let (stream, names) = tls.connect(node.unwrap_or_default(), stream).await?;
+                let (stream, names) = tls.with_server(node.unwrap_or_default(), stream).await?;
                 Ok((Stream::Tls(Box::new(stream)), Some(names)))
             }
             #[cfg(not(feature = "tls"))]

@@ -69,7 +69,8 @@ struct Mover<S> {
 
 /// A link over a stream of bytes, and what moves it: a future for any executor.
 ///
-/// The peer on the other end does the same.
+/// The peer on the other end does the same. How tokio and plain threads come by such a stream:
+/// [slim client](crate#slim-client); over TLS it is `Tls::connect`.
 ///
 /// ```
 /// use tidings::actor;
@@ -421,7 +422,7 @@ impl<S> Mover<S> {
         };
         let _ = self.state.up.fill(Err(broken.clone()));
         hub.close(&broken);
-        let _ = self.state.down.fill(broken);
+        let _ = self.state.down.fill((broken, hub.session.stats()));
     }
 }
 
@@ -463,7 +464,7 @@ impl Future for Driver {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Broken> {
         self.shared.turn(cx).map(|broken| {
-            let known = || self.state.down.try_read().cloned();
+            let known = || self.state.down.try_read().map(|(why, _)| why.clone());
             broken.or_else(known).unwrap_or(Broken::Dropped)
         })
     }

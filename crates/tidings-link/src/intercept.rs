@@ -92,14 +92,15 @@ impl<'a> Request<'a> {
         self.peer
     }
 
-    /// The address of the other end, over TCP and TLS.
+    /// The address of the other end, over `tcp://` and `tls://`. Of a stream that was given
+    /// ([`link`](crate::link)) it is not known.
     #[must_use]
     pub fn peer_addr(&self) -> Option<SocketAddr> {
         self.origin.addr
     }
 
     /// The certificate that the peer has shown, in DER: its own, without those between it and the
-    /// authority. Over `tls://` each has one.
+    /// authority. Over TLS each has one.
     #[must_use]
     pub fn peer_certificate(&self) -> Option<&'a [u8]> {
         self.origin.certificate.as_deref()

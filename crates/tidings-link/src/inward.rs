@@ -48,7 +48,7 @@ impl Hub {
                 call,
                 outcome,
                 body,
-            } => return (self.answered(call, outcome, &body), Ok(())),
+            } => return self.answered(call, outcome, &body),
             Incoming::Up => {
                 // Before any request of ours: the peer begins none before it knows this.
                 let now = Instant::now();
@@ -102,7 +102,7 @@ impl Hub {
                     self.session.answer(call, Err(Failure::Overloaded), &[]);
                     self.not_decoded(request.carried);
                     self.session.taken(target, request.body.len());
-                    return (self, Ok(()));
+                    return self.checked();
                 }
                 Err(broken) => return (self, Err(broken)),
             }
@@ -244,7 +244,7 @@ impl Hub {
                 self.fail(call, why);
                 self.not_decoded(carried);
                 self.session.taken(target, size);
-                return (self, Ok(()));
+                return self.checked();
             }
         };
         self.lay_out(carried);
@@ -306,9 +306,14 @@ impl Hub {
         if let Some(size) = owed {
             hub.session.taken(target, size);
         }
-        match hub.broken.take() {
-            Some(broken) => (hub, Err(broken)),
-            None => (hub, Ok(())),
+        hub.checked()
+    }
+
+    /// Has what was handled broken a rule in the middle?
+    fn checked(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
+        match self.broken.take() {
+            Some(broken) => (self, Err(broken)),
+            None => (self, Ok(())),
         }
     }
 
@@ -391,7 +396,7 @@ impl Hub {
         call: u32,
         outcome: Result<Vec<Carried>, Failure>,
         body: &[u8],
-    ) -> Box<Self> {
+    ) -> (Box<Self>, Result<(), Broken>) {
         if !self.blocked.is_empty() {
             self.unblock();
         }
@@ -406,7 +411,7 @@ impl Hub {
                     hub.session.stats_mut().malformed += 1;
                 }
                 hub.leftovers();
-                return hub;
+                return hub.checked();
             }
             (Ok(carried), None) => self.not_decoded(carried),
             (Err(failure), Some(pending)) => {
@@ -414,7 +419,7 @@ impl Hub {
             }
             (Err(_), None) => {}
         }
-        self
+        self.checked()
     }
 
     pub(crate) fn nacked(&mut self, call: u32) {

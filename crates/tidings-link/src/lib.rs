@@ -54,6 +54,110 @@
 //! # drop(options);
 //! ```
 //!
+//! # Slim client
+//!
+//! Who only calls needs no runtime of ours: [`link`] puts a link on any stream that has the traits of
+//! `futures-io`, and gives the future that moves it, for any executor or for a thread. References are what
+//! they are elsewhere: their calls are awaited, stand in a choice, have timeouts, or are waited for by a
+//! thread ([`wait`](tidings::Event::wait)). No thread of a scheduler is started; what waits for a time has
+//! a small one. Over TLS it is `Tls::connect` that takes the stream.
+//!
+//! Not there without a runtime: actors of one's own, so that one hears by streaming answers
+//! ([`Streaming`](tidings::actor::Streaming)) and not as an observer; [`Connector`] and [`Listener`], whose
+//! sockets are the runtime's.
+//!
+//! Under tokio, with the `compat` of `tokio-util`:
+//!
+//! ```
+//! use tidings_link::{Options, link};
+//! use tokio::net::TcpStream;
+//! use tokio_util::compat::TokioAsyncReadCompatExt;
+//! # use tidings_link::{Exports, Listener};
+//! # #[tidings::interface(remote)]
+//! # trait Counter {
+//! #     async fn add(&mut self, n: u64) -> u64;
+//! # }
+//! # struct Tally(u64);
+//! # impl Counter for Tally {
+//! #     async fn add(&mut self, n: u64) -> u64 {
+//! #         self.0 += n;
+//! #         self.0
+//! #     }
+//! # }
+//! # fn server() -> String {
+//! #     let (to, address) = std::sync::mpsc::channel();
+//! #     std::thread::spawn(move || {
+//! #         tidings::Runtime::new().unwrap().block_on(async {
+//! #             let counter: CounterRef = tidings::actor::start(Tally(0));
+//! #             let options = Options::new("server").exports(Exports::new().add("counter", &counter));
+//! #             let server = Listener::bind("tcp://127.0.0.1:0", options).await.unwrap().serve();
+//! #             to.send(server.address().to_string()["tcp://".len()..].to_owned()).unwrap();
+//! #             std::future::pending::<()>().await;
+//! #         })
+//! #     });
+//! #     address.recv().unwrap()
+//! # }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     # let address = server();
+//!     // Such as "127.0.0.1:7000".
+//!     let stream = TcpStream::connect(address).await?;
+//!     stream.set_nodelay(true)?;
+//!     let (link, driver) = link(stream.compat(), Options::new("client"));
+//!     tokio::spawn(driver);
+//!
+//!     let counter: CounterRef = link.get("counter").await?;
+//!     assert_eq!(counter.add(7).await?, 7);
+//!     Ok(())
+//! }
+//! ```
+//!
+//! On plain threads, with a stream of `async-io`; one of std's that blocks cannot be read and written at
+//! once:
+//!
+//! ```
+//! use async_io::{Async, block_on};
+//! use std::net::TcpStream;
+//! use std::thread;
+//! use tidings::Event;
+//! use tidings_link::{Options, link};
+//! # use tidings_link::{Exports, Listener};
+//! # #[tidings::interface(remote)]
+//! # trait Counter {
+//! #     async fn add(&mut self, n: u64) -> u64;
+//! # }
+//! # struct Tally(u64);
+//! # impl Counter for Tally {
+//! #     async fn add(&mut self, n: u64) -> u64 {
+//! #         self.0 += n;
+//! #         self.0
+//! #     }
+//! # }
+//! # let (to, address) = std::sync::mpsc::channel();
+//! # thread::spawn(move || {
+//! #     tidings::Runtime::new().unwrap().block_on(async {
+//! #         let counter: CounterRef = tidings::actor::start(Tally(0));
+//! #         let options = Options::new("server").exports(Exports::new().add("counter", &counter));
+//! #         let server = Listener::bind("tcp://127.0.0.1:0", options).await.unwrap().serve();
+//! #         to.send(server.address().to_string()["tcp://".len()..].parse().unwrap()).unwrap();
+//! #         std::future::pending::<()>().await;
+//! #     })
+//! # });
+//! # let address: std::net::SocketAddr = address.recv().unwrap();
+//!
+//! let stream = block_on(Async::<TcpStream>::connect(address))?;
+//! stream.get_ref().set_nodelay(true)?;
+//! let (link, driver) = link(stream, Options::new("client"));
+//! thread::spawn(move || block_on(driver));
+//!
+//! let counter: CounterRef = block_on(link.get("counter"))?;
+//! assert_eq!(counter.add(7).wait()?, 7);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Inside
+//!
 //! The protocol is a document, PROTOCOL.md beside this crate; [`Session`] is its state machine
 //! without sockets and tasks, [`link`] puts it on a stream under any executor.
 //!

@@ -192,6 +192,34 @@ pub enum Broken {
 }
 
 impl Broken {
+    /// What kind of reason it is, in a word, for those who count: that of the variant, as `"flood"` or
+    /// `"frame_too_large"`.
+    ///
+    /// ```
+    /// use tidings_link::Broken;
+    /// assert_eq!(Broken::SlowPeer.name(), "slow_peer");
+    /// assert_eq!(Broken::Protocol("a header is malformed").name(), "protocol");
+    /// ```
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Closed => "closed",
+            Self::Drained => "drained",
+            Self::Dropped => "dropped",
+            Self::Io(..) => "io",
+            Self::Protocol(_) => "protocol",
+            Self::FrameTooLarge => "frame_too_large",
+            Self::MessageTooLarge => "message_too_large",
+            Self::Credit => "credit",
+            Self::Flood => "flood",
+            Self::Handshake => "handshake",
+            Self::Silent => "silent",
+            Self::SlowPeer => "slow_peer",
+            Self::Refused(_) => "refused",
+            Self::RefusedByPeer(_) => "refused_by_peer",
+        }
+    }
+
     /// Is there another link to the same node?
     pub(crate) fn is_linked(&self) -> bool {
         let (Self::Refused(why) | Self::RefusedByPeer(why)) = self else {

@@ -175,7 +175,7 @@ impl Options {
     ///     Err(CallError::Refused(why)) => assert_eq!(why.to_string(), "mallory may not open"),
     ///     other => panic!("{other:?}"),
     /// }
-    /// assert_eq!(served.stats().await?.refused, 1);
+    /// assert_eq!(served.stats().await.refused, 1);
     /// assert_eq!(flying.load(Relaxed), 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
@@ -203,7 +203,8 @@ impl Options {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) up: IVar<Result<Peer, Broken>>,
-    pub(crate) down: IVar<Broken>,
+    /// Why it has ended, and what it had counted then.
+    pub(crate) down: IVar<(Broken, Stats)>,
 }
 
 /// A connection to another node, over which its actors are called by the same references as those
@@ -323,14 +324,14 @@ impl Link {
         async move {
             match bound.await {
                 Ok(outcome) => outcome,
-                Err(_) => Err(GetError::Down(state.down.read().await.clone())),
+                Err(_) => Err(GetError::Down(state.down.read().await.0.clone())),
             }
         }
     }
 
     /// The end of the link: an event, which gives the reason.
     pub fn down(&self) -> impl Event<Output = Broken, Lost = ()> + Send + '_ {
-        self.state.down.read().map(Clone::clone)
+        self.state.down.read().map(|(why, _)| why.clone())
     }
 
     /// Is the handshake done, or was it before the link ended?
@@ -341,7 +342,7 @@ impl Link {
     /// Why the link has ended; `None` while it lives.
     #[must_use]
     pub fn exit(&self) -> Option<Broken> {
-        self.state.down.try_read().cloned()
+        self.state.down.try_read().map(|(why, _)| why.clone())
     }
 
     /// Ends the link in order: neither side begins a call any more; when all that are under way have
@@ -378,16 +379,29 @@ impl Link {
         self.shared.ask(Command::Close);
     }
 
-    /// What has been counted.
+    /// What has been counted; if the link has ended, until then.
     ///
-    /// # Errors
-    /// If the link has ended, with the reason.
-    pub async fn stats(&self) -> Result<Stats, Broken> {
+    /// ```
+    /// use tidings_link::{Options, link, memory};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// # let (ours, theirs) = memory::pipe();
+    /// # let (_other, driver) = link(theirs, Options::new("server"));
+    /// # tidings::spawn(driver);
+    /// # let (link, driver) = link(ours, Options::new("client"));
+    /// # tidings::spawn(driver);
+    /// # link.up().await.unwrap();
+    /// let while_it_lives = link.stats().await;
+    /// link.close();
+    /// link.down().await;
+    /// assert!(link.stats().await.bytes_out >= while_it_lives.bytes_out);
+    /// # });
+    /// ```
+    pub async fn stats(&self) -> Stats {
         let (to, stats) = oneshot();
         self.shared.ask(Command::Stats(to));
         match stats.await {
-            Ok(stats) => Ok(stats),
-            Err(_) => Err(self.state.down.read().await.clone()),
+            Ok(stats) => stats,
+            Err(_) => self.state.down.read().await.1,
         }
     }
 }

@@ -186,15 +186,18 @@ impl Numbers {
         Some(number)
     }
 
-    /// This number is in use from here on. `false`: it was.
-    pub(crate) fn insert(&mut self, number: u32) -> bool {
+    pub(crate) fn contains(&self, number: u32) -> bool {
+        self.used.get(number as usize).is_some_and(|&used| used)
+    }
+
+    /// This number is in use from here on, and was not.
+    pub(crate) fn insert(&mut self, number: u32) {
         let index = number as usize;
         if index >= self.used.len() {
             self.used.resize(index + 1, false);
         }
-        let fresh = !std::mem::replace(&mut self.used[index], true);
-        self.count += u32::from(fresh);
-        fresh
+        self.used[index] = true;
+        self.count += 1;
     }
 
     /// `false`: it was not in use.

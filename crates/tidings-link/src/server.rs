@@ -1,6 +1,6 @@
 //! A listener that serves: who comes, from the handshake to the end of its link, and how many there are.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::{IntoFuture, poll_fn};
 use std::io;
@@ -17,7 +17,7 @@ use crate::address::Address;
 use crate::connect::before;
 use crate::driver::{Driver, link_to};
 use crate::frame::write_refusal;
-use crate::limits::Refusal;
+use crate::limits::{Refusal, Stats};
 use crate::link::{Link, Options};
 use crate::listen::Listener;
 use crate::stream::Stream;
@@ -43,6 +43,9 @@ struct State {
     came: VecDeque<Link>,
     /// What became of those who are not among them.
     counts: Arrivals,
+    /// Why links have ended, and what those have counted.
+    ends: BTreeMap<&'static str, u64>,
+    ended: Stats,
 }
 
 impl State {
@@ -51,7 +54,12 @@ impl State {
         self.links.iter().filter(|link| link.is_up())
     }
 
+    /// A link has ended.
     fn over(&mut self, link: &Link) {
+        if let Some((why, stats)) = link.state.down.try_read() {
+            *self.ends.entry(why.name()).or_default() += 1;
+            self.ended += *stats;
+        }
         let another = |other: &Link| !Arc::ptr_eq(&other.shared, &link.shared);
         self.links.retain(another);
         self.came.retain(another);
@@ -114,7 +122,7 @@ impl Served {
             .await
         };
         let Some(Ok((stream, names))) = secured else {
-            self.lock().counts.failed += 1;
+            self.lock().counts.unsecured += 1;
             return;
         };
         let mut options = options.clone();
@@ -126,6 +134,7 @@ impl Served {
         };
         drop(tidings::spawn(driver));
         if link.up().await.is_err() {
+            link.down().await;
             return self.lock().over(&link);
         }
         {
@@ -174,7 +183,7 @@ impl Served {
             (Address::Tls(_), Stream::Tcp(stream)) => {
                 let none = || io::Error::other("no identity for TLS");
                 let tls = self.listener.tls.as_ref().ok_or_else(none)?;
-                let (stream, names) = tls.accept(stream).await?;
+                let (stream, names) = tls.with_client(stream).await?;
                 Ok((Stream::Tls(Box::new(stream)), Some(names)))
             }
             #[cfg(not(feature = "tls"))]
@@ -192,8 +201,10 @@ pub struct Arrivals {
     pub linked: u64,
     /// There were too many links ([`Listener::links`]); they were told so.
     pub overloaded: u64,
-    /// They had no good certificate, or spoke another protocol, or were refused by what they said they
-    /// are, or took too long.
+    /// They had no good certificate, or did not speak TLS where it is asked for, or took too long to.
+    pub unsecured: u64,
+    /// They spoke another protocol, or were refused by what they said they are, or took too long: why is
+    /// in [`Server::ends`].
     pub failed: u64,
 }
 
@@ -303,6 +314,52 @@ impl Server {
         let mut counts = state.counts;
         counts.linked += state.up().count() as u64;
         counts
+    }
+
+    /// How many links have ended, by why: by [`Broken::name`](crate::Broken::name). Those that
+    /// [failed](Arrivals::failed) are among them.
+    ///
+    /// ```
+    /// use tidings_link::{Broken, Link, Listener, Options};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let server = Listener::bind("tcp://127.0.0.1:0", Options::new("server")).await.unwrap().serve();
+    /// let link = Link::connect(&server.address().to_string()).await.unwrap();
+    /// link.drain();
+    /// # while server.ends().is_empty() {
+    /// #     tidings::yield_now().await;
+    /// # }
+    /// // When that is known here:
+    /// assert_eq!(server.ends()[Broken::Drained.name()], 1);
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn ends(&self) -> BTreeMap<&'static str, u64> {
+        self.served.lock().ends.clone()
+    }
+
+    /// The sum of what all links have counted, those that have ended and those in their handshakes with
+    /// them. It asks each that lives, which takes a turn of its driver.
+    ///
+    /// ```
+    /// use tidings_link::{Link, Listener, Options};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let server = Listener::bind("tcp://127.0.0.1:0", Options::new("server")).await.unwrap().serve();
+    /// let link = Link::connect(&server.address().to_string()).await.unwrap();
+    /// assert_eq!(server.stats().await.malformed, 0);
+    /// link.close();
+    /// link.down().await;
+    /// assert!(server.stats().await.bytes_in > 0);
+    /// # });
+    /// ```
+    pub async fn stats(&self) -> Stats {
+        let (mut sum, living) = {
+            let state = self.served.lock();
+            (state.ended, state.links.clone())
+        };
+        for link in living {
+            sum += link.stats().await;
+        }
+        sum
     }
 
     /// How many links there are.

@@ -25,14 +25,11 @@ impl Stream {
             Self::Tcp(stream) => (stream, None),
             Self::Unix(_) => return Origin::default(),
             #[cfg(feature = "tls")]
-            Self::Tls(stream) => (
-                stream.get_ref().0,
-                crate::tls::certificate(stream).map(AsRef::as_ref),
-            ),
+            Self::Tls(stream) => (stream.get_ref().0, crate::tls::shown(stream)),
         };
         Origin {
             addr: tcp.peer_addr().ok(),
-            certificate: certificate.map(|der: &[u8]| der.to_vec()),
+            certificate,
         }
     }
 

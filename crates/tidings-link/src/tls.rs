@@ -13,6 +13,11 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 
+use crate::connect::{ConnectError, before};
+use crate::driver::{Driver, link_to};
+use crate::intercept::Origin;
+use crate::link::{Link, Options};
+
 /// Who we are, and whom we trust: a certificate, its key, and an authority, for both directions.
 ///
 /// Whoever has a certificate of the authority is let in; what it can reach is what is exported to
@@ -97,8 +102,81 @@ impl Tls {
         })
     }
 
+    /// Speaks TLS with the node of this name over a stream, and puts a link on that: [`link`](crate::link)
+    /// over TLS, for any stream and any executor. It makes the checks that a
+    /// [`Connector`](crate::Connector) makes: the peer's certificate is of the authority, for this node
+    /// and for the name that the peer says is its own.
+    ///
+    /// The handshake of TLS takes [`Limits::handshake`](crate::Limits::handshake) at most; that of the link
+    /// is the driver's.
+    ///
+    /// # Errors
+    /// If the peer does not speak TLS, or its certificate is not good, or ours is not for it
+    /// ([`ConnectError::Io`]); or if it takes too long ([`ConnectError::Late`]).
+    ///
+    /// ```
+    /// # use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+    /// use futures::executor::block_on;
+    /// use std::thread;
+    /// use tidings_link::{Options, Tls, memory};
+    /// # let mut params = CertificateParams::default();
+    /// # params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    /// # let ca = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    /// # let identity = |node: &str| {
+    /// #     let key = KeyPair::generate().unwrap();
+    /// #     let certificate = CertificateParams::new([node.to_owned()]).unwrap().signed_by(&key, &ca).unwrap();
+    /// #     let (ca, certificate, key) = (ca.pem(), certificate.pem(), key.serialize_pem());
+    /// #     Tls::from_pem(ca.as_bytes(), certificate.as_bytes(), key.as_bytes()).unwrap()
+    /// # };
+    /// # let (server, client) = (identity("server"), identity("client"));
+    /// // In place of a connection. The identities are from `Tls::from_pem`.
+    /// let (here, there) = memory::pipe();
+    /// let served = thread::spawn(move || {
+    ///     let (link, driver) = block_on(server.accept(there, Options::new("server"))).unwrap();
+    ///     thread::spawn(move || block_on(driver));
+    ///     block_on(link.up().into_future()).unwrap().node
+    /// });
+    /// let connecting = client.connect(here, "server", Options::new("client"));
+    /// let (link, driver) = block_on(connecting).unwrap();
+    /// thread::spawn(move || block_on(driver));
+    /// assert_eq!(block_on(link.up().into_future()).unwrap().node, "server");
+    /// assert_eq!(served.join().unwrap(), "client");
+    /// ```
+    pub async fn connect<S>(
+        &self,
+        stream: S,
+        node: &str,
+        options: Options,
+    ) -> Result<(Link, Driver), ConnectError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let secured = before(options.limits.handshake, self.with_server(node, stream));
+        let (stream, names) = secured.await.ok_or(ConnectError::Late)??;
+        Ok(put_on(stream, names, options))
+    }
+
+    /// As [`connect`](Self::connect), for the side that the other has connected to: the peer's
+    /// certificate is of the authority, and for the name that the peer says is its own. Which nodes may
+    /// come, says [`Options::expect`].
+    ///
+    /// # Errors
+    /// As above.
+    pub async fn accept<S>(
+        &self,
+        stream: S,
+        options: Options,
+    ) -> Result<(Link, Driver), ConnectError>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let secured = before(options.limits.handshake, self.with_client(stream));
+        let (stream, names) = secured.await.ok_or(ConnectError::Late)??;
+        Ok(put_on(stream, names, options))
+    }
+
     /// Speaks TLS with the node of this name. Gives the names that its certificate is for.
-    pub(crate) async fn connect<S>(
+    pub(crate) async fn with_server<S>(
         &self,
         node: &str,
         stream: S,
@@ -114,7 +192,7 @@ impl Tls {
     }
 
     /// As above, with whoever has come.
-    pub(crate) async fn accept<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Vec<String>)>
+    pub(crate) async fn with_client<S>(&self, stream: S) -> io::Result<(TlsStream<S>, Vec<String>)>
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
@@ -124,8 +202,26 @@ impl Tls {
     }
 }
 
+/// A link whose peer may only be called so.
+fn put_on<S>(stream: TlsStream<S>, names: Vec<String>, mut options: Options) -> (Link, Driver)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    options.only(Some(names));
+    let origin = |stream: &TlsStream<S>| Origin {
+        addr: None,
+        certificate: shown(stream),
+    };
+    link_to(stream, options, None, origin, |_| {})
+}
+
+/// The certificate that the peer has shown, in DER.
+pub(crate) fn shown<S>(stream: &TlsStream<S>) -> Option<Vec<u8>> {
+    certificate(stream).map(|der| der.to_vec())
+}
+
 /// The peer's certificate.
-pub(crate) fn certificate<S>(stream: &TlsStream<S>) -> Option<&CertificateDer<'static>> {
+fn certificate<S>(stream: &TlsStream<S>) -> Option<&CertificateDer<'static>> {
     let (_, connection) = stream.get_ref();
     connection.peer_certificates()?.first()
 }

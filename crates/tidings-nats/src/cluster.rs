@@ -144,11 +144,8 @@ impl Cluster {
             incarnation: number(),
         };
         let exports = Exports::new();
-        let link = tidings_link::Options::new(&me.node)
-            .incarnation(me.incarnation)
-            .cluster(&options.cluster)
-            .exports(exports.clone())
-            .limits(options.limits);
+        let link = options.link.clone();
+        let link = link.incarnation(me.incarnation).exports(exports.clone());
         let server = serve(&options, link.clone()).await?;
         let advertise = options.advertise.clone();
         let record = Record {

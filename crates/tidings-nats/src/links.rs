@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::future::{self, Either};
 use tidings::{JoinHandle, sync};
-use tidings_link::{ConnectError, Connector, Link, Listener, Server, Stats, link};
+use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Server, Stats, link};
 
 use crate::engine::Engine;
 use crate::names::LookupError;
@@ -27,18 +27,26 @@ pub(crate) struct Links {
     inward: Mutex<Vec<Inward>>,
     /// What moves the bytes of links through the engine.
     streams: Mutex<Vec<JoinHandle<()>>>,
-    counted: sync::Mutex<Counted>,
-    /// Links that were not asked yet what they have counted.
-    uncounted: Mutex<Vec<Link>>,
+    counted: Arc<Mutex<Counted>>,
 }
 
-/// What links have counted.
+/// What there is to count of links.
 #[derive(Debug, Default)]
 struct Counted {
-    /// Those that have ended.
-    ended: Stats,
-    /// What the others had when they were asked.
-    living: Vec<(Link, Stats)>,
+    /// How many there have been.
+    all: u64,
+    /// Those that live, by their places among all.
+    living: BTreeMap<u64, Link>,
+    ended: Sum,
+}
+
+/// What links have come to, together.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sum {
+    /// What they have counted.
+    pub(crate) stats: Stats,
+    /// Why they have ended.
+    pub(crate) ends: BTreeMap<&'static str, u64>,
 }
 
 /// The link to one life of a node.
@@ -54,6 +62,13 @@ struct Outward {
 struct Inward {
     life: (String, u64),
     link: Link,
+}
+
+impl Sum {
+    fn add(&mut self, why: &Broken, stats: Stats) {
+        self.stats += stats;
+        *self.ends.entry(why.name()).or_default() += 1;
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -119,8 +134,7 @@ impl Links {
             outward: Mutex::default(),
             inward: Mutex::default(),
             streams: Mutex::default(),
-            counted: sync::Mutex::default(),
-            uncounted: Mutex::default(),
+            counted: Arc::default(),
         }
     }
 
@@ -302,38 +316,47 @@ impl Links {
         }
     }
 
+    /// It is counted from here on.
     fn is_new(&self, link: &Link) {
-        let mut uncounted = lock(&self.uncounted);
-        let ended: Vec<_> = uncounted
-            .extract_if(.., |link| link.exit().is_some())
-            .collect();
-        uncounted.push(link.clone());
-        drop(uncounted);
-        drop(ended);
+        let (counted, link) = (Arc::clone(&self.counted), link.clone());
+        let place = {
+            let mut counted = lock(&counted);
+            counted.all += 1;
+            let place = counted.all;
+            counted.living.insert(place, link.clone());
+            place
+        };
+        drop(tidings::spawn(async move {
+            let why = link.down().await;
+            let stats = link.stats().await;
+            let mut counted = lock(&counted);
+            counted.ended.add(&why, stats);
+            let link = counted.living.remove(&place);
+            drop(counted);
+            drop(link);
+        }));
     }
 
-    /// What all links have counted, and how many there are. Of one that has ended it is what it had when it
-    /// was last asked.
-    pub(crate) async fn stats(&self) -> (Stats, u64) {
-        let mut counted = self.counted.lock().await;
-        let Counted { ended, living } = &mut *counted;
-        let new = std::mem::take(&mut *lock(&self.uncounted)).into_iter();
-        living.extend(new.map(|link| (link, Stats::default())));
-        // Who asks may give up at each wait: none is out of the list then. Nobody else changes it.
-        let mut next = 0;
-        while let Some((link, stats)) = living.get_mut(next) {
-            if let Ok(now) = link.stats().await {
-                *stats = now;
-                next += 1;
-            } else {
-                *ended += living.swap_remove(next).1;
+    /// What all links have come to, and how many live.
+    pub(crate) async fn stats(&self) -> (Sum, u64) {
+        let (mut sum, links) = {
+            let counted = lock(&self.counted);
+            let links: Vec<Link> = counted.living.values().cloned().collect();
+            (counted.ended.clone(), links)
+        };
+        let mut living = 0;
+        for link in links {
+            let stats = link.stats().await;
+            match link.exit() {
+                // Who waits for it has not had his turn.
+                Some(why) => sum.add(&why, stats),
+                None => {
+                    sum.stats += stats;
+                    living += 1;
+                }
             }
         }
-        let mut sum = *ended;
-        for (_, stats) in living.iter() {
-            sum += *stats;
-        }
-        (sum, living.len() as u64)
+        (sum, living)
     }
 
     fn all(&self) -> Vec<Link> {

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use tidings_link::{ConnectError, Limits};
+use tidings_link::{ConnectError, Limits, Request};
 
 use crate::engine::EngineError;
 
@@ -28,7 +28,8 @@ pub struct Options {
     pub(crate) listen: Option<String>,
     pub(crate) advertise: Option<String>,
     pub(crate) insecure: bool,
-    pub(crate) limits: Limits,
+    /// Of each link.
+    pub(crate) link: tidings_link::Options,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<tidings_link::Tls>,
     #[cfg(feature = "nats")]
@@ -42,16 +43,17 @@ impl Options {
     /// under the name of another takes its place: one process each.
     #[must_use]
     pub fn new(cluster: impl Into<String>, node: impl Into<String>) -> Self {
+        let (cluster, node) = (cluster.into(), node.into());
         Self {
-            cluster: cluster.into(),
-            node: node.into(),
+            link: tidings_link::Options::new(&node).cluster(&cluster),
+            cluster,
+            node,
             lease: Duration::from_secs(10),
             patience: Duration::from_secs(10),
             hold: Duration::from_secs(30),
             listen: None,
             advertise: None,
             insecure: false,
-            limits: Limits::default(),
             #[cfg(feature = "tls")]
             tls: None,
             #[cfg(feature = "nats")]
@@ -111,7 +113,29 @@ impl Options {
     /// What peers are allowed on a link.
     #[must_use]
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.link = self.link.limits(limits);
+        self
+    }
+
+    /// `f` sees each request of the other nodes' on all links, direct and through the engine, before its
+    /// actor does, and may refuse it: [`Options::intercept`](tidings_link::Options::intercept) of links says
+    /// what that means.
+    ///
+    /// ```
+    /// use tidings_nats::Options;
+    ///
+    /// let options = Options::new("shop", "till-1").intercept(|request| match request.method() {
+    ///     "shut_down" if request.peer().node != "office" => Err("for the office only".into()),
+    ///     _ => Ok(()),
+    /// });
+    /// # drop(options);
+    /// ```
+    #[must_use]
+    pub fn intercept<G: Send + 'static>(
+        mut self,
+        f: impl Fn(&Request<'_>) -> Result<G, Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+    ) -> Self {
+        self.link = self.link.intercept(f);
         self
     }
 

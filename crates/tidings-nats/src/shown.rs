@@ -1,5 +1,7 @@
 //! The numbers that are shown to those who gather them, with their names: one table for all of them.
 
+use std::collections::BTreeMap;
+
 use crate::feed::FeedStats;
 use crate::stats::Stats;
 
@@ -24,6 +26,11 @@ fn one(value: u64) -> Vec<(String, u64)> {
     vec![(String::new(), value)]
 }
 
+fn each(whys: &BTreeMap<&'static str, u64>) -> Vec<(String, u64)> {
+    let whys = whys.iter();
+    whys.map(|(why, n)| ((*why).to_owned(), *n)).collect()
+}
+
 fn queues(stats: &Stats, read: impl Fn(&FeedStats) -> u64) -> Vec<(String, u64)> {
     let each = stats.feeds.iter();
     each.map(|(queue, stats)| (queue.clone(), read(stats)))
@@ -36,10 +43,9 @@ pub(crate) const METRICS: &[Metric] = metrics! {
     "tidings_cluster_names" false "Names that this node has." [""] |s| one(s.names);
     "tidings_cluster_links" false "Links to and from other nodes." [""] |s| one(s.links);
     "tidings_cluster_ups_total" true "Members that have come up." [""] |s| one(s.ups);
-    "tidings_cluster_downs_total" true "Members that have gone down." ["why"] |s| {
-        s.downs.iter().map(|(why, n)| ((*why).to_owned(), *n)).collect()
-    };
+    "tidings_cluster_downs_total" true "Members that have gone down." ["why"] |s| each(&s.downs);
     "tidings_cluster_engine_lost_total" true "Times that messages were lost because a subscription was too slow." [""] |s| one(s.lost);
+    "tidings_link_ends_total" true "Links that have ended." ["why"] |s| each(&s.link_ends);
     "tidings_link_bytes_out_total" true "Bytes written to links." [""] |s| one(s.link.bytes_out);
     "tidings_link_bytes_in_total" true "Bytes read from links." [""] |s| one(s.link.bytes_in);
     "tidings_link_calls_out_total" true "Calls sent over links." [""] |s| one(s.link.calls_out);

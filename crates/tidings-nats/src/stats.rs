@@ -32,8 +32,10 @@ pub struct Stats {
     /// How often messages of the engine were lost because we were too slow: see
     /// [`Engine::lost`](crate::Engine::lost).
     pub lost: u64,
-    /// The sum of all links. Of one that has ended it has what was counted when it was last asked for.
+    /// The sum of all links, those that have ended with them.
     pub link: tidings_link::Stats,
+    /// Links that have ended, by why ([`Broken::name`](tidings_link::Broken::name)).
+    pub link_ends: BTreeMap<&'static str, u64>,
     /// Of the queues that actors were fed from.
     pub feeds: BTreeMap<String, FeedStats>,
 }
@@ -119,12 +121,13 @@ impl Cluster {
 
 impl Inner {
     async fn stats(&self) -> Stats {
-        let (link, links) = self.links.stats().await;
+        let (all, links) = self.links.stats().await;
         // Before what was counted of those that have ended: none is missed.
         let feeds = self.feeds(None);
         let mut stats = Stats {
             links,
-            link,
+            link: all.stats,
+            link_ends: all.ends,
             lost: self.engine.lost(),
             ..self.counted()
         };

@@ -258,14 +258,15 @@ impl Session {
     /// # Errors
     /// If it had one.
     pub fn serve(&mut self, call: u32) -> Result<bool, Broken> {
+        if self.served.contains(call) {
+            return Err(Broken::Protocol("a call whose number is in use"));
+        }
         if self.served.is_full() || call >= self.limits.calls {
             self.stats.overloaded += 1;
             return Ok(false);
         }
-        match self.served.insert(call) {
-            true => Ok(true),
-            false => Err(Broken::Protocol("a call whose number is in use")),
-        }
+        self.served.insert(call);
+        Ok(true)
     }
 
     /// Answers a call of the peer's.

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use futures::io::{AsyncReadExt, AsyncWriteExt};
+use futures::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tidings::time::Instant;
 use tidings_link::memory::Pipe;
 use tidings_link::{Bind, Incoming, Limits, Session};
@@ -10,18 +10,18 @@ use tidings_link::{Bind, Incoming, Limits, Session};
 use crate::help::peer;
 
 /// A peer by hand: what it says goes at once.
-pub(crate) struct Peer {
+pub(crate) struct Peer<S = Pipe> {
     pub(crate) session: Session,
-    pipe: Pipe,
+    stream: S,
     input: Vec<u8>,
 }
 
-impl Peer {
-    pub(crate) fn new(pipe: Pipe, limits: Limits) -> Self {
+impl<S: AsyncRead + AsyncWrite + Unpin> Peer<S> {
+    pub(crate) fn new(stream: S, limits: Limits) -> Self {
         let session = peer(limits);
         Self {
             session,
-            pipe,
+            stream,
             input: Vec::new(),
         }
     }
@@ -40,9 +40,15 @@ impl Peer {
             if output.is_empty() {
                 return Ok(());
             }
-            self.pipe.write_all(&output).await?;
+            self.stream.write_all(&output).await?;
             self.session.written(output.len());
         }
+    }
+
+    /// Says what no session would.
+    pub(crate) async fn says(&mut self, bytes: &[u8]) {
+        // The link may end before it is all said.
+        let _ = self.stream.write_all(bytes).await;
     }
 
     /// Greets and is greeted.
@@ -84,7 +90,7 @@ impl Peer {
                 }
             }
             let mut room = [0; 4096];
-            let n = self.pipe.read(&mut room).await.unwrap();
+            let n = self.stream.read(&mut room).await.unwrap();
             self.input.extend_from_slice(&room[..n]);
         }
     }

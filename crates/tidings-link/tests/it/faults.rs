@@ -256,7 +256,7 @@ fn an_idle_link_stays() {
         let there: CounterRef = client.get("counter").await.unwrap();
         tidings::after(Duration::from_secs(3600)).await;
         assert_eq!(there.get().timeout(LONG).await.unwrap(), 0);
-        assert!(server.stats().await.unwrap().pings + client.stats().await.unwrap().pings > 0);
+        assert!(server.stats().await.pings + client.stats().await.pings > 0);
     });
 }
 
@@ -338,7 +338,7 @@ fn what_waits_for_a_place_in_a_mailbox_keeps_its_order_and_its_messages() {
         for n in 0..100 {
             there.note(n).await.unwrap();
         }
-        while server.stats().await.unwrap().tells_in < 100 {
+        while server.stats().await.tells_in < 100 {
             tidings::yield_now().await;
         }
         open.send(()).unwrap();
@@ -382,18 +382,18 @@ fn a_reference_that_comes_after_the_end_of_its_actor_hears_of_the_end() {
             let tally = tally.clone();
             async move { tally.echo(vec![0; 300_000]).await }
         });
-        while client.stats().await.unwrap().calls_out < 1 {
+        while client.stats().await.calls_out < 1 {
             tidings::yield_now().await;
         }
         keeper.keep(counter.clone()).await.unwrap();
-        while client.stats().await.unwrap().tells_out < 2 {
+        while client.stats().await.tells_out < 2 {
             tidings::yield_now().await;
         }
         counter.stop();
         counter.down().await;
-        client.stats().await.unwrap();
+        client.stats().await;
         fault.stalled.store(false, Ordering::Relaxed);
-        client.stats().await.unwrap();
+        client.stats().await;
         assert!(matches!(early.down().await, Exit::Stopped));
         let late = kept.recv().await.unwrap();
         let exit = late.down().timeout(LONG).await;
@@ -428,7 +428,7 @@ fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
         assert!(matches!(asked, Err(CallError::Timeout)));
         open.send(()).unwrap();
         assert_eq!(there.get().await.unwrap(), 3);
-        assert_eq!(server.stats().await.unwrap().expired, 1);
+        assert_eq!(server.stats().await.expired, 1);
     });
 }
 
@@ -503,11 +503,11 @@ fn a_request_that_waits_because_too_much_is_to_be_written_is_counted() {
         };
         let (_counter, _server, client, _) = pair(Fault::none(), narrow);
         let there: CounterRef = client.get("counter").await.unwrap();
-        let before = client.stats().await.unwrap().congested;
+        let before = client.stats().await.congested;
         for n in 0..3 {
             there.add(n).await.unwrap();
         }
         assert_eq!(there.get().await.unwrap(), 3);
-        assert!(client.stats().await.unwrap().congested > before);
+        assert!(client.stats().await.congested > before);
     });
 }

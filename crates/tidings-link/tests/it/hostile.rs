@@ -325,7 +325,6 @@ async fn whatever_is_said_to_an_actor_by_some_links_it_serves_the_others() {
         for frame in &frames[..begun] {
             says.write_all(frame).await.unwrap();
         }
-        let mut written: usize = frames[..begun].iter().map(Vec::len).sum();
         let (told, any) = (&frames[begun..=begun], &frames[begun..]);
         for n in 0..30 {
             let frame = match n {
@@ -336,21 +335,12 @@ async fn whatever_is_said_to_an_actor_by_some_links_it_serves_the_others() {
             if says.write_all(&frame).await.is_err() {
                 break;
             }
-            written += frame.len();
-            while n == 9
-                && let Ok(stats) = hostile.stats().await
-            {
-                if stats.bytes_in >= written as u64 {
-                    malformed += stats.malformed;
-                    break;
-                }
-                tidings::yield_now().await;
-            }
         }
         drop(says);
         reads.abort();
         let why = hostile.down().await;
         refused += u32::from(matches!(why, Broken::Protocol(_)));
+        malformed += hostile.stats().await.malformed;
         assert_eq!(
             good.count(vec![Part::Text("all is well".into())])
                 .await
@@ -360,5 +350,5 @@ async fn whatever_is_said_to_an_actor_by_some_links_it_serves_the_others() {
     }
     // They were read so far that both bodies and headers were found to be wrong.
     assert!(malformed > 100 && refused > 100, "{malformed} {refused}");
-    assert_eq!(server.stats().await.unwrap().malformed, 0);
+    assert_eq!(server.stats().await.malformed, 0);
 }

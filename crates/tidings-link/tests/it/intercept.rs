@@ -17,10 +17,10 @@ use tidings::trace::Trace;
 use tidings_link::{Connector, End, Exports, Failure, Grant, Incoming, Limits};
 use tidings_link::{Link, Listener, Options, Request, Tls, link, memory};
 
+use crate::authority::Authority;
 use crate::by_hand::Peer;
 use crate::faults::run;
 use crate::help::{LONG, linked};
-use crate::sockets::Authority;
 
 #[tidings::interface(remote)]
 pub(crate) trait Desk {
@@ -157,7 +157,7 @@ impl Stage {
     }
 
     async fn refused(&self) -> u64 {
-        self.server.stats().await.unwrap().refused
+        self.server.stats().await.refused
     }
 }
 
@@ -424,7 +424,7 @@ fn the_items_of_a_stream_are_asked_for_by_calls_which_may_be_refused() {
 }
 
 /// A node's certificate in DER, and its identity.
-fn identity(authority: &Authority, node: &str) -> (Vec<u8>, Tls) {
+pub(crate) fn identity(authority: &Authority, node: &str) -> (Vec<u8>, Tls) {
     let (certificate, key) = authority.signed(node);
     let certificate = certificate.as_bytes();
     let tls = Tls::from_pem(authority.pem().as_bytes(), certificate, key.as_bytes());

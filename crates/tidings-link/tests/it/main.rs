@@ -2,6 +2,7 @@
 
 mod anywhere;
 mod aside;
+mod authority;
 mod batches;
 mod by_hand;
 mod calls;
@@ -11,6 +12,7 @@ mod codec;
 mod credit;
 mod crowd;
 mod drained;
+mod ended;
 mod faults;
 mod formats;
 mod help;
@@ -23,7 +25,9 @@ mod late;
 mod limits;
 mod python;
 mod replay;
+mod secured;
 mod sockets;
 mod streams;
 mod travel;
 mod turns;
+mod twice;

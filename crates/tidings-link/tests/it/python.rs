@@ -10,7 +10,7 @@ use tidings::actor::{self, Mailbox, Reply, Streaming};
 use tidings::{Runtime, Schema};
 use tidings_link::{Exports, Limits, Listener, Options, Server, Tls};
 
-use crate::sockets::Authority;
+use crate::authority::Authority;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Schema)]
 struct Item {

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use tidings::{Event, actor};
 use tidings_link::{Address, Connector, Exports, Listener, Options, Server};
 
+use crate::authority::Authority;
 use crate::help::{CounterRef, LONG, Tally};
-use crate::sockets::Authority;
 
 /// Stands between one client and a server, and keeps what the client says.
 struct Proxy {
@@ -114,7 +114,7 @@ async fn a_stream_over_tls_that_is_played_again_is_refused_and_does_nothing() {
     there.add(55).await.unwrap();
     assert_eq!(there.get().await.unwrap(), 55);
     let mut second = proxy.again(at(&server));
-    while server.arrivals().failed == 0 {
+    while server.arrivals().unsecured == 0 {
         tidings::yield_now().await;
     }
     // It is closed, and the first is as it was.

@@ -3,6 +3,7 @@
 mod cluster;
 mod conformance;
 mod counter;
+mod intercept;
 #[cfg(feature = "nats")]
 mod jwt;
 mod leaving;
