@@ -209,12 +209,15 @@ async fn stands_still(server: &Server) -> impl Sized + use<> {
     let options = Options::new("client").exports(exports()).limits(limits);
     let (link, driver) = link(in_handshake(server).await, options);
     let (stand, still) = tidings::oneshot::<()>();
-    let moved = tidings::spawn(async move {
-        match select(driver, std::pin::pin!(still.into_future())).await {
-            Either::Left(_) => panic!("the link has ended before it stood still"),
-            Either::Right((_, driver)) => driver,
-        }
-    });
+    let (back, moved) = tidings::oneshot();
+    drop(tidings::spawn(async move {
+        let still = std::pin::pin!(still.into_future());
+        let moved = select(driver, still).await;
+        let Either::Right((_, driver)) = moved else {
+            panic!("the link has ended before it stood still");
+        };
+        let _ = back.send(driver);
+    }));
     let there: CounterRef = server.next().await.get("counter").await.unwrap();
     stand.send(()).unwrap();
     let driver = moved.await.unwrap();

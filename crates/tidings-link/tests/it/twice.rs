@@ -50,7 +50,7 @@ impl Stage {
             .call(number, to, wait(), None, carried, &[]);
     }
 
-    async fn is_cut_off(mut self) {
+    async fn ends(mut self) {
         self.peer.say().await;
         let why = self.link.down().timeout(LONG).await.unwrap();
         assert_eq!(why, Broken::Protocol("a call whose number is in use"));
@@ -67,7 +67,7 @@ async fn a_message_that_is_refused_uses_no_number_twice() {
     let mut stage = Stage::new().await;
     // There is no such actor.
     stage.peer.session.tell(99, 0, again(), &[]);
-    stage.is_cut_off().await;
+    stage.ends().await;
 }
 
 #[tidings::test]
@@ -75,12 +75,12 @@ async fn a_call_beyond_the_limit_uses_no_number_twice() {
     let mut stage = Stage::new().await;
     // No call may have that number.
     stage.calls(7, again());
-    stage.is_cut_off().await;
+    stage.ends().await;
     let mut stage = Stage::new().await;
     stage.calls(1, vec![]);
     // There are as many as may be.
     stage.calls(2, again());
-    stage.is_cut_off().await;
+    stage.ends().await;
 }
 
 #[tidings::test]
@@ -109,6 +109,6 @@ async fn an_answer_uses_no_number_twice() {
             stage.peer.until(left).await;
         }
         stage.peer.session.answer(call, Ok(again()), &[0]);
-        stage.is_cut_off().await;
+        stage.ends().await;
     }
 }
