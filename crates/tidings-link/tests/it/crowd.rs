@@ -9,7 +9,7 @@ const LINKS: i64 = 10_000;
 
 /// So many at once, in a build for tests, take a while to greet each other.
 fn options(node: String) -> Options {
-    let handshake = LONG;
+    let handshake = 6 * LONG;
     Options::new(node).limits(Limits {
         handshake,
         ..Limits::default()

@@ -191,8 +191,7 @@ pub(super) fn with<R>(f: impl FnOnce(&mut dyn Port) -> R) -> Result<R, Malformed
     impl Drop for Taken<'_> {
         #[inline(always)]
         fn drop(&mut self) {
-            // Nobody has put another there meanwhile: there is nothing to drop.
-            std::mem::forget(self.place.replace(self.port.take()));
+            self.place.set(self.port.take());
         }
     }
     PORT.with(|place| {
