@@ -4,9 +4,9 @@
 //! (search.rs). But workers that fell asleep when all was quiet sleep without one, and waking a
 //! second worker for every task that comes costs 12 us. So the worker that breaks the quiet sets
 //! an alarm: a kernel timer, one system call of half a microsecond, which nobody takes back. One
-//! thread of the process waits for it, and wakes a sleeper of each runtime that has been busy since;
-//! that one keeps watch from then on. Where all slept meanwhile nobody is in a long poll: the alarm
-//! is set anew for who left the quiet last. A runtime that is idle sets no alarm.
+//! thread of the process waits for it, and wakes a sleeper of each runtime that has not been quiet
+//! since; that one keeps watch from then on. Where all slept meanwhile nobody is in a long poll: the
+//! alarm is set anew for who left the quiet last. A runtime that is idle sets no alarm.
 
 use std::time::Duration;
 
@@ -87,36 +87,34 @@ impl Shared {
             let now = time::system().as_nanos();
             self.watch.left.store(now, Ordering::Relaxed);
         }
-        // After the worker has stood up: either it sees that no alarm is set, or who rings that not all sleep.
-        // A race sets the alarm twice.
-        if !self.watch.set.load(Ordering::SeqCst) {
-            self.watch.set.store(true, Ordering::SeqCst);
+        // RELAXED: a race sets the alarm twice.
+        if !self.watch.set.load(Ordering::Relaxed) {
+            self.watch.set.store(true, Ordering::Relaxed);
             match WATCHER.get() {
                 Some(Some(watcher)) => watcher.alarm.set(DELAY),
                 // Without an alarm the price is a wake-up.
                 _ => {
-                    self.watch.set.store(false, Ordering::SeqCst);
+                    self.watch.set.store(false, Ordering::Relaxed);
                     self.have_watched();
                 }
             }
         }
     }
 
-    /// The alarm: if somebody has been busy for so long, one sleeper gets up to keep watch. Gives when
-    /// to ring again, if somebody is busy since later.
+    /// The alarm: if nobody has left the quiet since, one sleeper gets up to keep watch. Else gives when
+    /// to ring again.
     fn ring(&self) -> Option<Duration> {
-        if !self.watch.set.swap(false, Ordering::SeqCst) || self.idle.all_asleep(self.remotes.len())
-        {
+        // RELAXED: whoever sees that an alarm is set is heeded: it rings again, or somebody watches.
+        if !self.watch.set.swap(false, Ordering::Relaxed) {
             return None;
         }
-        // RELAXED: of the clock.
         let left = Instant::from_nanos(self.watch.left.load(Ordering::Relaxed));
         let again = DELAY.saturating_sub(time::system().saturating_since(left));
         if again.is_zero() {
             self.have_watched();
             return None;
         }
-        self.watch.set.store(true, Ordering::SeqCst);
+        self.watch.set.store(true, Ordering::Relaxed);
         Some(again)
     }
 
