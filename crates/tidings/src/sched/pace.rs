@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
-use crate::time::{self, Instant};
+use crate::time::Instant;
 
 /// Work for so long is worth a second worker.
 const WORTH: Duration = Duration::from_micros(150);
@@ -64,9 +64,9 @@ impl Pace {
 
 impl Worker {
     /// There is something to do, after there was nothing. `true`: what is here is worth a second worker.
-    pub(super) fn begins(&self) -> bool {
+    pub(super) fn begins(&self, now: Instant) -> bool {
         let mut pace = self.pace.get();
-        pace.begin(time::system(), self.turn());
+        pace.begin(now, self.turn());
         self.pace.set(pace);
         pace.is_worth(self.local(|local| local.len()))
     }

@@ -69,9 +69,10 @@ impl Worker {
             Found::Task(task) => (Some(task), Slept::not(false)),
         };
         idle.found();
-        self.shared.set_alarm(quiet);
+        let now = time::system();
+        self.shared.set_alarm(quiet.then_some(now));
         // While we are busy with what came from outside, another takes half, and our place there: if that is long.
-        let worth = self.begins();
+        let worth = self.begins(now);
         if heard && worth && idle.has_sleepers() {
             self.local(|local| local.share_batch(&self.remote().inbox, self.at));
         }

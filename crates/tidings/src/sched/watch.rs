@@ -75,28 +75,26 @@ impl Watcher {
 }
 
 impl Shared {
-    /// A worker has something to do, and may leave others asleep that keep no watch. `quiet`: nobody
-    /// had anything to do before.
+    /// A worker has something to do, and may leave others asleep that keep no watch. `left`: the time, if
+    /// nobody had anything to do before.
     #[inline]
-    pub(super) fn set_alarm(&self, quiet: bool) {
+    pub(super) fn set_alarm(&self, left: Option<Instant>) {
         if !self.idle.has_sleepers() {
             return;
         }
-        if quiet {
+        if let Some(left) = left {
             // RELAXED: of the clock.
-            let now = time::system().as_nanos();
-            self.watch.left.store(now, Ordering::Relaxed);
+            self.watch.left.store(left.as_nanos(), Ordering::Relaxed);
         }
         // RELAXED: a race sets the alarm twice.
         if !self.watch.set.load(Ordering::Relaxed) {
-            self.watch.set.store(true, Ordering::Relaxed);
             match WATCHER.get() {
-                Some(Some(watcher)) => watcher.alarm.set(DELAY),
-                // Without an alarm the price is a wake-up.
-                _ => {
-                    self.watch.set.store(false, Ordering::Relaxed);
-                    self.have_watched();
+                Some(Some(watcher)) => {
+                    self.watch.set.store(true, Ordering::Relaxed);
+                    watcher.alarm.set(DELAY);
                 }
+                // Without an alarm the price is a wake-up.
+                _ => self.have_watched(),
             }
         }
     }
