@@ -38,7 +38,7 @@ const STAGES: &[(&str, Stage)] = &[
     ("mutants", |tally| done(trust::short("mutants", tally))),
     ("arena", arena),
     ("go", go),
-    ("nats", nats),
+    ("chaos", chaos),
 ];
 
 /// All targets; the one that `--all-targets` leaves out, because `cargo test` does not run it; and the
@@ -49,8 +49,7 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
         "clippy --workspace --all-targets -- -D warnings",
         tally,
     );
-    let chaos =
-        "clippy -p tidings-nats --features metrics,opentelemetry --test chaos -- -D warnings";
+    let chaos = "clippy --workspace --test chaos -- -D warnings";
     let all = cargo(&[], chaos, tally).and(all);
     let bare = "clippy -p tidings --no-default-features -- -D warnings";
     cargo(&[], bare, tally).and(all)
@@ -61,12 +60,26 @@ const FEATURES: &str = "cargo test -p tidings -p tidings-ecosystem-test -p tidin
      --features tidings/serde,tidings/tracing,tidings/tokio,tidings-ecosystem-test/all,tidings-link/tracing \
      --test features --test tokio --test http --test sqlx --test trace";
 
-/// The workspace's tests, and those of the crate that it shares with peers outside of it.
+/// The workspace's tests, and those of the crate that it shares with peers outside of it. Where Go is, so is a
+/// nats-server, and no test of the cluster passes by being skipped for want of one.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {
-    let own = run_at_root(&[], "cargo test --workspace --no-fail-fast", tally);
+    let (server, needed): (_, &[_]) = if has_go() {
+        (
+            tools::nats(tally).map(|_| ()),
+            &[("TIDINGS_NEED_NATS", "1")],
+        )
+    } else {
+        (Ok(()), &[])
+    };
+    let own = run_at_root(needed, "cargo test --workspace --no-fail-fast", tally);
     let own = run_at_root(&[], FEATURES, tally).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
-    done(run_in("arena/peers/shared/savina", &[], shared, tally).and(own))
+    let shared = run_in("arena/peers/shared/savina", &[], shared, tally);
+    done(server.and(own).and(shared))
+}
+
+fn has_go() -> bool {
+    Command::new("go").arg("version").output().is_ok()
 }
 
 fn cargo(env: &[(&str, &str)], arguments: &str, tally: &mut Tally) -> Result<Outcome, String> {
@@ -109,7 +122,7 @@ fn arena(tally: &mut Tally) -> Result<Outcome, String> {
 
 /// The peers written in Go, each a module of its own.
 fn go(tally: &mut Tally) -> Result<Outcome, String> {
-    if Command::new("go").arg("version").output().is_err() {
+    if !has_go() {
         return Ok(Outcome::Skipped("there is no go on this machine"));
     }
     // The module must not make go fetch another toolchain than the one that is here.
@@ -118,28 +131,22 @@ fn go(tally: &mut Tally) -> Result<Outcome, String> {
     done(run_in("arena/peers/go", &env, "go test -v ./...", tally))
 }
 
-/// The cluster's tests with a nats-server, which the stage `test` may be without.
-fn nats(tally: &mut Tally) -> Result<Outcome, String> {
-    if Command::new("go").arg("version").output().is_err() {
+/// A cluster that is disturbed; and the arena's peer, which is built from our crates with a lock file of its own: ours
+/// may not leave it behind.
+fn chaos(tally: &mut Tally) -> Result<Outcome, String> {
+    let locked = "cargo update --workspace --locked --quiet";
+    run_in("arena/peers/nats", &[], locked, tally)?;
+    if !has_go() {
         return Ok(Outcome::Skipped(
             "there is no go on this machine to install nats-server with",
         ));
     }
-    // The arena's peer is built from our crates, with a lock file of its own: ours may not leave it behind.
-    let locked = "cargo update --workspace --locked --quiet";
-    run_in("arena/peers/nats", &[], locked, tally)?;
-    let server = tools::nats(tally)?;
-    let env = [("TIDINGS_NEED_NATS", "1"), ("TIDINGS_NATS_SERVER", &server)];
-    let features = "--features metrics,opentelemetry";
-    let test = format!("cargo test -p tidings-nats {features}");
-    let tests = run_at_root(&env, &test, tally);
     if !has_namespaces() {
-        println!("SKIPPED: cargo x chaos --short: no network namespaces can be made here");
-        return done(tests);
+        return Ok(Outcome::Skipped("no network namespaces can be made here"));
     }
     // Its bounds are times: a machine that stood still is asked once more, and what failed is above.
     let mut first = Tally::default();
-    let chaos = match engines::chaos(&["--short"], &mut first) {
+    done(match engines::chaos(&["--short"], &mut first) {
         Ok(()) => {
             tally.passed += first.passed;
             Ok(())
@@ -148,8 +155,7 @@ fn nats(tally: &mut Tally) -> Result<Outcome, String> {
             println!("chaos failed ({why}): once more");
             engines::chaos(&["--short"], tally)
         }
-    };
-    done(chaos.and(tests))
+    })
 }
 
 /// Whether namespaces can be made and joined by a network, which takes root and iproute2.

@@ -107,7 +107,7 @@ pub(crate) fn bundle(tally: &mut Tally) -> Result<(), String> {
 pub(crate) fn chaos(options: &[&str], tally: &mut Tally) -> Result<(), String> {
     let server = tools::nats(tally)?;
     let line = format!(
-        "cargo test -p tidings-nats --test chaos -- {}",
+        "cargo test --workspace --test chaos -- {}",
         options.join(" ")
     );
     run_tests(&[("TIDINGS_NATS_SERVER", &server)], &line, tally)

@@ -1,8 +1,8 @@
 //! `cargo x mutants --short N`: a few seeded bugs, drawn anew whenever the code changes, each
 //! against the one test that the table says finds it.
 //!
-//! That takes seconds once all is built. One that its test does not find any more meets all the
-//! others, as in the long form.
+//! One engine finds them all, so that one program is to be built. Once it is, that takes seconds.
+//! One that its test does not find any more meets all the others, as in the long form.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -25,6 +25,35 @@ pub(super) fn known(cells: &[String]) -> Option<(&str, &str)> {
     };
     let test = test.split(" or ").next()?;
     (!test.is_empty() && !test.contains(' ')).then_some((engine, test))
+}
+
+/// The engine of each entry; of one that no test has found yet, none.
+pub(super) fn engines<'a>(entries: &[Entry], rows: &'a table::Rows) -> Vec<&'a str> {
+    let of = |entry: &Entry| Some(known(rows.get(&entry.name)?)?.0);
+    entries
+        .iter()
+        .map(|entry| of(entry).unwrap_or(""))
+        .collect()
+}
+
+/// `n` numbers of entries, in their order, by a seed: the first is any, the others are of its engine.
+pub(super) fn some(engines: &[&str], n: usize, seed: u64) -> Vec<usize> {
+    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut left: Vec<usize> = (0..engines.len()).collect();
+    let mut chosen: Vec<usize> = Vec::new();
+    while chosen.len() < n && !left.is_empty() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let below = u64::try_from(left.len()).unwrap_or(u64::MAX);
+        let next = left.swap_remove(usize::try_from(random % below).unwrap_or(0));
+        if chosen.is_empty() {
+            left.retain(|&other| engines[other] == engines[next]);
+        }
+        chosen.push(next);
+    }
+    chosen.sort_unstable();
+    chosen
 }
 
 /// Those of `numbers` that the tests of the table have not found.
@@ -86,7 +115,27 @@ pub(super) fn left(
 
 #[cfg(test)]
 mod tests {
-    use super::known;
+    use super::{known, some};
+
+    #[test]
+    fn a_seed_chooses_the_same_again_and_each_once() {
+        let one = ["it"; 50];
+        assert_eq!(some(&one, 8, 3), some(&one, 8, 3));
+        assert_ne!(some(&one, 8, 3), some(&one, 8, 4));
+        assert_eq!(some(&one[..5], 9, 1), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn all_that_are_chosen_are_of_one_engine() {
+        let mut firsts = [false; 2];
+        for seed in 0..20 {
+            let chosen = some(&["it", "loom", "it", "it", "loom"], 3, seed);
+            let expected: &[usize] = if chosen[0] == 1 { &[1, 4] } else { &[0, 2, 3] };
+            assert_eq!(chosen, expected);
+            firsts[chosen[0]] = true;
+        }
+        assert_eq!(firsts, [true; 2], "either engine is drawn");
+    }
 
     #[test]
     fn the_test_of_a_row_is_read_however_it_ended() {

@@ -66,7 +66,7 @@ enum Chosen<'a> {
     Named(&'a str),
     /// Those of which the table says nothing.
     Missing,
-    /// So many, by a seed, or else by the code: the same code draws the same.
+    /// So many that one engine finds, by a seed, or else by the code: the same code draws the same.
     Some(usize, Option<u64>),
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             let drawn = u64::from_str_radix(&session.tree.fingerprint, 16);
             let seed = seed.unwrap_or(drawn.unwrap_or(1));
             println!("the seed is {seed}");
-            some(entries.len(), n, seed)
+            drawn::some(&drawn::engines(&entries, &rows), n, seed)
         }
     };
     if numbers.is_empty() {
@@ -169,23 +169,6 @@ fn killed(entries: &[Entry]) -> table::Rows {
 fn number<N: std::str::FromStr>(text: &str) -> Result<N, String> {
     text.parse()
         .map_err(|_| format!("mutants: `{text}` is no number"))
-}
-
-/// `n` numbers below `len`, in their order, by a seed.
-fn some(len: usize, n: usize, seed: u64) -> Vec<usize> {
-    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut left: Vec<usize> = (0..len).collect();
-    let mut chosen: Vec<usize> = (0..n.min(len))
-        .map(|_| {
-            random ^= random << 13;
-            random ^= random >> 7;
-            random ^= random << 17;
-            let below = u64::try_from(left.len()).unwrap_or(u64::MAX);
-            left.swap_remove(usize::try_from(random % below).unwrap_or(0))
-        })
-        .collect();
-    chosen.sort_unstable();
-    chosen
 }
 
 /// The tree with all mutants, and the programs built of it so far.
@@ -310,7 +293,7 @@ fn text(entries: &[Entry], rows: &table::Rows, survivors: &[&str]) -> String {
 mod tests {
     use std::path::Path;
 
-    use super::{drawn, entry, killed, some};
+    use super::{drawn, entry, killed};
     use crate::command::root;
 
     #[test]
@@ -362,14 +345,5 @@ mod tests {
         named.extend(seen.filter_map(|(engine, test)| (engine == "it").then_some(test)));
         named.retain(|test| !found.iter().any(|name| name.contains(test)));
         assert!(named.is_empty(), "there are no such tests: {named:?}");
-    }
-
-    #[test]
-    fn a_seed_chooses_the_same_again_and_each_once() {
-        assert_eq!(some(50, 8, 3), some(50, 8, 3));
-        assert_ne!(some(50, 8, 3), some(50, 8, 4));
-        let mut all = some(5, 9, 1);
-        all.dedup();
-        assert_eq!(all, [0, 1, 2, 3, 4]);
     }
 }
