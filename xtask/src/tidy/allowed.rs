@@ -202,6 +202,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a future around a pinned future",
     ),
     (
+        "crates/tidings/src/task/ending.rs",
+        "who completes a task, or lets go of it last, owns its cell",
+    ),
+    (
         "crates/tidings/src/task/handle.rs",
         "a handle is a pointer to its task's cell",
     ),

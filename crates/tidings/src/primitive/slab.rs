@@ -126,7 +126,11 @@ pub(crate) enum Kind {
 
 /// Slots of one kind and size class.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Class(usize);
+pub(crate) struct Class {
+    index: u16,
+    /// So many slots go from and to the pool at once: a class is often not known when it is compiled.
+    batch: u16,
+}
 
 impl Class {
     /// The class for a type; a slot is aligned for it.
@@ -146,7 +150,21 @@ impl Class {
             size <= SLOT_MAX,
             "a task's future is at most 64 MiB: box its large parts"
         );
-        Self(kind as usize * CLASSES + class_of(size))
+        let class = class_of(size);
+        Self {
+            index: (kind as usize * CLASSES + class) as u16,
+            batch: batch_len(class) as u16,
+        }
+    }
+
+    #[inline(always)]
+    const fn index(self) -> usize {
+        self.index as usize
+    }
+
+    #[inline(always)]
+    const fn batch(self) -> usize {
+        self.batch as usize
     }
 }
 
@@ -219,7 +237,7 @@ const fn class_of(size: usize) -> usize {
 pub(crate) fn alloc(class: Class) -> NonNull<u8> {
     let cached = CACHE.try_with(|cache| {
         // SAFETY: the cache is this thread's, and nothing below calls back into it.
-        unsafe { &mut (*cache.0.get())[class.0] }.next()
+        unsafe { &mut (*cache.0.get())[class.index()] }.next()
     });
     match cached {
         // SAFETY: slots come from non-null chunks.
@@ -230,16 +248,16 @@ pub(crate) fn alloc(class: Class) -> NonNull<u8> {
 
 #[cold]
 fn alloc_slow(class: Class) -> NonNull<u8> {
-    let mut list = take(class.0);
+    let mut list = take(class.index());
     let slot = list.next().expect("a pool gives at least one");
     // Where the thread is ending and its cache is gone, the rest goes back.
     let mut rest = Some(list);
     let _ = CACHE.try_with(|cache| {
         // SAFETY: the cache is this thread's; its list of this class is empty.
-        unsafe { (*cache.0.get())[class.0] = rest.take().expect("taken once") };
+        unsafe { (*cache.0.get())[class.index()] = rest.take().expect("taken once") };
     });
     if let Some(list) = rest {
-        put(class.0, list);
+        put(class.index(), list);
     }
     // SAFETY: slots come from non-null chunks.
     unsafe { NonNull::new_unchecked(slot.cast()) }
@@ -252,16 +270,16 @@ fn alloc_slow(class: Class) -> NonNull<u8> {
 #[inline(always)]
 pub(crate) unsafe fn free(slot: NonNull<u8>, class: Class) {
     // An atomic of shuttle's is larger than word 0: the state word would not outlive its task (I1).
-    if cfg!(shuttle) && class.0 < Kind::Channel as usize * CLASSES {
+    if cfg!(shuttle) && class.index() < Kind::Channel as usize * CLASSES {
         return;
     }
     let slot = slot.as_ptr().cast::<u64>();
     let full = CACHE.try_with(|cache| {
         // SAFETY: the cache is this thread's, and nothing below calls back into it.
-        let list = unsafe { &mut (*cache.0.get())[class.0] };
+        let list = unsafe { &mut (*cache.0.get())[class.index()] };
         // SAFETY: the caller gives the slot up.
         unsafe { list.push(slot) };
-        list.len >= 2 * batch_len(class.0 % CLASSES)
+        list.len >= 2 * class.batch()
     });
     if full != Ok(false) {
         // SAFETY: as above; without a cache the slot was not pushed.
@@ -276,12 +294,12 @@ pub(crate) unsafe fn free(slot: NonNull<u8>, class: Class) {
 #[cold]
 unsafe fn free_slow(slot: Option<*mut u64>, class: Class) {
     if slot.is_some() {
-        put(class.0, slot.into_iter());
+        put(class.index(), slot.into_iter());
     }
     let _ = CACHE.try_with(|cache| {
         // SAFETY: the cache is this thread's, and nothing below calls back into it.
-        let list = unsafe { &mut (*cache.0.get())[class.0] };
-        put(class.0, list.take(batch_len(class.0 % CLASSES)));
+        let list = unsafe { &mut (*cache.0.get())[class.index()] };
+        put(class.index(), list.take(class.batch()));
     });
 }
 
@@ -351,7 +369,7 @@ mod tests {
     fn a_thread_that_has_no_cache_any_more_gives_back_what_it_does_not_need() {
         const OURS: Class = Class::of_bytes(4 * ALIGNED, 8, Kind::Channel);
         // This test alone has slots of this class.
-        let in_use = || lock(&POOLS[OURS.0]).in_use(SHAPES[OURS.0 % CLASSES]);
+        let in_use = || lock(&POOLS[OURS.index()]).in_use(SHAPES[OURS.index() % CLASSES]);
         std::thread::spawn(|| {
             struct Last;
             impl Drop for Last {
@@ -405,7 +423,7 @@ mod tests {
     fn what_many_gave_back_in_any_order_comes_out_by_its_address() {
         const OURS: Class = Class::of_bytes(14 * UNIT, 8, Kind::Channel);
         let many = |n| (0..n).map(|_| alloc(OURS)).collect::<Vec<_>>();
-        let (first, batch) = (many(1_000), batch_len(OURS.0 % CLASSES));
+        let (first, batch) = (many(1_000), OURS.batch());
         let shuffled = (0..first.len()).map(|n| first[n * 701 % first.len()]);
         free_all(shuffled, OURS);
         // What the cache still has comes first, as it was.
@@ -419,15 +437,13 @@ mod tests {
     fn a_slot_in_use_keeps_its_chunk_and_all_others_come_again() {
         const OURS: Class = Class::of_bytes(13 * UNIT, 8, Kind::Channel);
         let used = alloc(OURS);
-        let mut slots: BTreeSet<_> = (1..batch_len(OURS.0 % CLASSES))
-            .map(|_| alloc(OURS))
-            .collect();
+        let mut slots: BTreeSet<_> = (1..OURS.batch()).map(|_| alloc(OURS)).collect();
         free_all(slots.iter().copied(), OURS);
         trim();
         while !slots.is_empty() {
             assert!(slots.remove(&alloc(OURS)), "a slot that was not free");
         }
-        assert_eq!(lock(&POOLS[OURS.0]).len(), 1);
+        assert_eq!(lock(&POOLS[OURS.index()]).len(), 1);
         free_all([used], OURS);
     }
 

@@ -5,12 +5,13 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
+use super::ending;
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::name;
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
-use super::waker::{discard, drop_quietly, quietly, waker};
+use super::waker::{discard, quietly, waker};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
 use crate::primitive::{RawLock, Section, SpinGuard, UnsafeCell, slab};
@@ -32,13 +33,13 @@ pub(crate) struct Header {
     /// Guards `joiner`. Apart from it, so that `ran_on` lies between and the header is one cache line.
     joiner_lock: RawLock,
     /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
-    holds: UnsafeCell<Holds>,
+    pub(super) holds: UnsafeCell<Holds>,
     /// With the state: who may run it.
     pub(super) lean: Lean,
     /// The worker that ran it last. Owned by whoever owns the run right.
     ran_on: UnsafeCell<u32>,
     /// Who awaits the output.
-    joiner: UnsafeCell<Option<Waker>>,
+    pub(super) joiner: UnsafeCell<Option<Waker>>,
 }
 
 #[cfg(all(not(any(loom, shuttle)), target_pointer_width = "64"))]
@@ -55,7 +56,7 @@ impl Header {
     /// Waits for the completer, if it has not yet let go of the joiner's lock. The task is complete, and the caller
     /// owns the slot, or is its join handle.
     #[inline(always)]
-    fn see_out(&self) {
+    pub(super) fn see_out(&self) {
         self.joiner_lock.see_out();
     }
 
@@ -83,17 +84,27 @@ impl Header {
 const NOWHERE: u32 = u32::MAX;
 
 /// The functions that know the future's type.
-struct Vtable {
-    /// Polls once. `true`: it is pending.
-    run: unsafe fn(NonNull<Header>) -> bool,
-    /// Drops the future unpolled and completes as cancelled.
-    cancel: unsafe fn(NonNull<Header>),
+pub(super) struct Vtable {
+    /// Polls once.
+    run: unsafe fn(NonNull<Header>) -> Polled,
+    /// Drops the future unpolled: it was cancelled.
+    cancel: unsafe fn(NonNull<Header>) -> Polled,
     /// Moves the output to the pointer (a `Result<T, JoinError>`).
     take: unsafe fn(NonNull<Header>, *mut ()),
     /// Drops what the stage holds.
-    drop_output: unsafe fn(NonNull<Header>),
-    /// As `drop_output`, and frees the slot.
-    free: unsafe fn(NonNull<Header>),
+    pub(super) drop_output: unsafe fn(NonNull<Header>),
+    /// Of the slot.
+    pub(super) class: slab::Class,
+}
+
+/// What has become of the future.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Polled {
+    Pending,
+    /// It is gone. Its output was put away for the join handle, or dropped, as nobody wants it.
+    Over {
+        put: bool,
+    },
 }
 
 /// `LOCAL`: the task stays on its thread.
@@ -123,7 +134,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
         cancel: Self::cancel,
         take: Self::take,
         drop_output: Self::drop_output,
-        free: Self::free,
+        class: Self::CLASS,
     };
 
     #[inline]
@@ -164,9 +175,8 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     /// Polls once.
     ///
     /// # Safety
-    /// The header is of a live cell of this type, and the caller owns the run right and has begun; it
-    /// keeps it if this gives `true`.
-    unsafe fn run(header: NonNull<Header>) -> bool {
+    /// The header is of a live cell of this type; the caller owns the run right, and has begun.
+    unsafe fn run(header: NonNull<Header>) -> Polled {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
         let waker = waker(header);
@@ -175,38 +185,39 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             // SAFETY: the owner of the run right owns the stage.
             unsafe { cell.stage() }.poll(&mut context)
         }));
-        match polled {
-            Ok(Poll::Pending) => return true,
-            // SAFETY: the caller owns the run right, which ends here.
-            Ok(Poll::Ready(output)) => unsafe { Self::complete(header, Ok(output)) },
+        let output = match polled {
+            Ok(Poll::Pending) => return Polled::Pending,
+            Ok(Poll::Ready(output)) => Ok(output),
             Err(panic) => {
                 sched::task_panicked(cell.header.location());
-                // SAFETY: as above.
-                unsafe { Self::complete(header, Err(JoinError::panic(panic))) };
+                Err(JoinError::panic(panic))
             }
-        }
-        false
+        };
+        // SAFETY: the caller owns the run right.
+        unsafe { cell.settle(output) }
     }
 
     /// Drops the future unpolled.
     ///
     /// # Safety
-    /// The header is of a live cell of this type; the caller owns the run right and gives it up.
-    unsafe fn cancel(header: NonNull<Header>) {
-        // SAFETY: the caller owns the run right, which ends here.
-        unsafe { Self::complete(header, Err(JoinError::cancelled())) };
-    }
-
-    /// # Safety
-    /// The caller owns the run right and gives it up.
-    #[inline]
-    unsafe fn complete(header: NonNull<Header>, output: Result<F::Output, JoinError>) {
+    /// As for `run`.
+    unsafe fn cancel(header: NonNull<Header>) -> Polled {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: the caller owns the run right.
+        unsafe { cell.settle(Err(JoinError::cancelled())) }
+    }
+
+    /// Drops the future, and puts the output in its place or drops it.
+    ///
+    /// # Safety
+    /// The caller owns the run right.
+    #[inline]
+    unsafe fn settle(&self, output: Result<F::Output, JoinError>) -> Polled {
         // A panic in the future's drop ends here: it has no one left to hear of it but the hook.
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the owner of the run right owns the stage.
-            unsafe { cell.stage() }.clear();
+            unsafe { self.stage() }.clear();
         }));
         let output = match dropped {
             Ok(()) => output,
@@ -219,72 +230,15 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
                 output
             }
         };
-        let put = cell.header.state.is_joined();
+        let put = self.header.state.is_joined();
         if put {
             // SAFETY: the owner of the run right owns the stage.
-            unsafe { cell.stage() }.put(output);
-        } else {
+            unsafe { self.stage() }.put(output);
+        } else if std::mem::needs_drop::<F::Output>() || output.is_err() {
             // Nobody wants it. The output's drop is user code, and may panic.
-            if std::mem::needs_drop::<F::Output>() || output.is_err() {
-                quietly(|| drop(output));
-            }
-            if cell.header.state.ends_alone() {
-                // A handle that was polled before it went has left its waker.
-                // SAFETY: the handles are gone, so the completer owns the slot.
-                let left = cell
-                    .header
-                    .joiner
-                    .with_mut(|waker| unsafe { (*waker).take() });
-                if left.is_some() {
-                    // A foreign waker's drop may panic, like its wake below.
-                    quietly(|| drop(left));
-                }
-                // SAFETY: the handles are gone, so the completer owns the slot.
-                unsafe { Self::give_back(header) };
-                return;
-            }
+            quietly(|| drop(output));
         }
-        // SAFETY: the caller's right, which ends here; the output is where it belongs.
-        unsafe { Self::end(header, put) };
-    }
-
-    /// Lets the handles know; they may have gone since the output was `put` away for the join handle.
-    ///
-    /// # Safety
-    /// As for `complete`.
-    #[inline(always)]
-    pub(super) unsafe fn end(header: NonNull<Header>, mut put: bool) {
-        // SAFETY: the header is the first field of a live cell of this type.
-        let cell = unsafe { header.cast::<Self>().as_ref() };
-        if let Some(handles_own) = cell.header.state.complete_unwaited(put) {
-            if !handles_own {
-                // SAFETY: the handles went before we completed, so the slot is ours.
-                unsafe { Self::free(header) };
-            }
-            return;
-        }
-        let (handles_own, waiting) = loop {
-            // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
-            let mut joiner = cell.header.joiner();
-            if let Some(handles_own) = cell.header.state.complete(put) {
-                break (handles_own, joiner.take());
-            }
-            drop(joiner);
-            // It is nobody's. SAFETY: the owner of the run right owns the stage.
-            unsafe { Self::drop_output(header) };
-            put = false;
-        };
-        if handles_own {
-            if let Some(waker) = waiting {
-                // A foreign waker may panic: the worker must not end of it.
-                quietly(|| waker.wake());
-            }
-        } else {
-            // SAFETY: the handles went before we completed, so the slot is ours.
-            unsafe { Self::free(header) };
-            // Nor of one that panics as it is dropped.
-            drop_quietly(waiting);
-        }
+        Polled::Over { put }
     }
 
     /// Moves the output out.
@@ -317,28 +271,6 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             unsafe { cell.stage() }.clear();
         });
     }
-
-    /// Drops what the stage holds, and frees the slot.
-    ///
-    /// # Safety
-    /// As for `drop_output`; the caller owns the whole slot and gives it up.
-    #[inline]
-    unsafe fn free(header: NonNull<Header>) {
-        // SAFETY: the caller owns the slot.
-        unsafe { Self::drop_output(header) };
-        // SAFETY: as above.
-        unsafe { Self::give_back(header) };
-    }
-
-    /// # Safety
-    /// The caller owns the slot, and what was in the stage has been dropped.
-    #[inline(always)]
-    unsafe fn give_back(header: NonNull<Header>) {
-        // SAFETY: the slot is the caller's.
-        unsafe { header.as_ref() }.state.release();
-        // SAFETY: the slot came from `alloc(CLASS)`, nothing but stale wakes refers to it.
-        unsafe { slab::free(header.cast(), Self::CLASS) };
-    }
 }
 
 impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
@@ -352,7 +284,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
 }
 
 impl Header {
-    fn vtable(&self) -> &'static Vtable {
+    pub(super) fn vtable(&self) -> &'static Vtable {
         // SAFETY: written by the maker before the task was published.
         self.vtable.with(|vtable| unsafe { *vtable })
     }
@@ -406,15 +338,12 @@ impl Task {
     /// A model's: a task that can only be queued.
     #[cfg(all(test, loom))]
     pub(crate) fn stub() -> Self {
-        fn never(_: NonNull<Header>) {
-            unreachable!("a stub is not run");
-        }
         const STUB: Vtable = Vtable {
             run: |_| unreachable!("a stub is not run"),
-            cancel: |header| never(header),
-            take: |header, _| never(header),
-            drop_output: |header| never(header),
-            free: |header| never(header),
+            cancel: |_| unreachable!("a stub is not run"),
+            take: |_, _| unreachable!("a stub is not run"),
+            drop_output: |_| unreachable!("a stub is not run"),
+            class: Cell::<std::future::Ready<()>>::CLASS,
         };
         let stub = Self(NonNull::from(Box::leak(Box::new(Header {
             state: State::new(),
@@ -449,16 +378,20 @@ impl Task {
         let header = unsafe { self.0.as_ref() };
         let seen = header.begin(home, moved);
         // SAFETY: as above.
-        let pending = unsafe {
+        let polled = unsafe {
             match seen.is_aborted() {
-                true => {
-                    (header.vtable().cancel)(self.0);
-                    false
-                }
+                true => (header.vtable().cancel)(self.0),
                 false => (header.vtable().run)(self.0),
             }
         };
-        (pending && header.lean.end(&header.state, home, seen)).then_some(self)
+        match polled {
+            Polled::Pending => header.lean.end(&header.state, home, seen).then_some(self),
+            Polled::Over { put } => {
+                // SAFETY: as above; the run right ends here.
+                unsafe { ending::end(self.0, put) };
+                None
+            }
+        }
     }
 
     /// Drops the future unpolled; whoever joins hears that it was cancelled.
@@ -467,7 +400,10 @@ impl Task {
         let header = unsafe { self.0.as_ref() };
         header.begin(None, true);
         // SAFETY: as above.
-        unsafe { (header.vtable().cancel)(self.0) };
+        if let Polled::Over { put } = unsafe { (header.vtable().cancel)(self.0) } {
+            // SAFETY: as above; the run right ends here.
+            unsafe { ending::end(self.0, put) };
+        }
     }
 
     /// It goes to a queue from which others take: where this thread is its home, it has none from here on.
@@ -552,26 +488,6 @@ pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinEr
         (header.as_ref().vtable().take)(header, output.as_mut_ptr().cast());
         output.assume_init()
     }
-}
-
-/// Drops the output, if it is still there.
-///
-/// # Safety
-/// The task is complete and the caller is its join handle.
-pub(super) unsafe fn drop_output(header: NonNull<Header>) {
-    // SAFETY: the handle keeps the slot.
-    unsafe { header.as_ref() }.see_out();
-    // SAFETY: the join handle owns the stage of a complete task.
-    unsafe { (header.as_ref().vtable().drop_output)(header) };
-}
-
-/// # Safety
-/// The task is complete and the caller, its last handle, owns the slot and gives it up.
-pub(super) unsafe fn free(header: NonNull<Header>) {
-    // SAFETY: the handle keeps the slot until here.
-    unsafe { header.as_ref() }.see_out();
-    // SAFETY: the caller's promise.
-    unsafe { (header.as_ref().vtable().free)(header) };
 }
 
 /// Where the task in this slot, which is or was alive, was spawned.

@@ -11,6 +11,7 @@ use std::ptr::NonNull;
 use std::task::{Context, Poll, Waker};
 
 use super::cell::{self, Header};
+use super::ending;
 use super::here;
 use super::state::State;
 use super::waker::{abort, clone_waker};
@@ -201,11 +202,11 @@ impl<T> Drop for JoinHandle<T> {
                 return;
             }
             // SAFETY: complete, and we are the join handle.
-            unsafe { cell::drop_output(self.slot.0) };
+            unsafe { ending::drop_output(self.slot.0) };
         }
         if self.slot.state().leave() {
             // SAFETY: complete, and we were the last handle.
-            unsafe { cell::free(self.slot.0) };
+            unsafe { ending::free(self.slot.0) };
         }
     }
 }
@@ -325,7 +326,7 @@ impl Drop for AbortHandle {
     fn drop(&mut self) {
         if self.slot.state().leave() {
             // SAFETY: complete, and we were the last handle.
-            unsafe { cell::free(self.slot.0) };
+            unsafe { ending::free(self.slot.0) };
         }
     }
 }
@@ -459,7 +460,7 @@ mod tests {
         // The output has been put away for it.
         drop(handle);
         // SAFETY: who makes a task has the right to run it.
-        unsafe { Cell::<Ready<()>>::end(header, true) };
+        unsafe { ending::end(header, true) };
         assert_eq!(Arc::strong_count(&there), 1, "it is dropped");
     }
 
@@ -482,7 +483,7 @@ mod tests {
             stage.put(Ok(Arc::clone(&there)));
             drop(handle);
             // SAFETY: as above.
-            unsafe { Of::end(header, true) };
+            unsafe { ending::end(header, true) };
             assert_eq!(Arc::strong_count(&there), 1, "it is dropped");
             assert!(abort.is_finished());
         }

@@ -29,6 +29,7 @@
 mod alive;
 mod cell;
 pub(crate) mod child;
+mod ending;
 mod handle;
 pub(crate) mod here;
 mod lean;

@@ -1,0 +1,117 @@
+//! How a task ends: its handles hear of it, and the last that goes frees the slot. None of it knows the future's type,
+//! so it is compiled once.
+
+use std::ptr::NonNull;
+
+use super::cell::Header;
+use super::stage::Holds;
+use super::waker::{drop_quietly, quietly};
+use crate::primitive::slab;
+
+/// Completes a task that is over, and lets its handles know: without any it frees the slot.
+///
+/// # Safety
+/// The caller owns the run right and gives it up; the stage holds the output if it was `put` there, and else nothing.
+#[inline(always)]
+pub(super) unsafe fn end(task: NonNull<Header>, put: bool) {
+    // SAFETY: the cell is live.
+    let header = unsafe { task.as_ref() };
+    if !put && header.state.ends_alone() {
+        // A handle that was polled before it went has left its waker.
+        // SAFETY: the handles are gone, so the completer owns the slot.
+        let left = header.joiner.with_mut(|waker| unsafe { (*waker).take() });
+        if left.is_some() {
+            // A foreign waker's drop may panic, like its wake below.
+            quietly(|| drop(left));
+        }
+        // SAFETY: the handles are gone, so the completer owns the slot.
+        unsafe { give_back(task) };
+    } else if let Some(handles_own) = header.state.complete_unwaited(put) {
+        if !handles_own {
+            // SAFETY: the handles went before we completed, so the slot is ours.
+            unsafe { drop_and_free(task) };
+        }
+    } else {
+        // SAFETY: the caller's promise.
+        unsafe { end_awaited(task, put) };
+    }
+}
+
+/// As `end`, of a task that somebody awaits or has awaited.
+///
+/// # Safety
+/// As for `end`.
+unsafe fn end_awaited(task: NonNull<Header>, mut put: bool) {
+    // SAFETY: the cell is live.
+    let header = unsafe { task.as_ref() };
+    let (handles_own, waiting) = loop {
+        // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
+        let mut joiner = header.joiner();
+        if let Some(handles_own) = header.state.complete(put) {
+            break (handles_own, joiner.take());
+        }
+        drop(joiner);
+        // It is nobody's. SAFETY: the owner of the run right owns the stage.
+        unsafe { (header.vtable().drop_output)(task) };
+        put = false;
+    };
+    if handles_own {
+        if let Some(waker) = waiting {
+            // A foreign waker may panic: the worker must not end of it.
+            quietly(|| waker.wake());
+        }
+    } else {
+        // SAFETY: the handles went before we completed, so the slot is ours.
+        unsafe { drop_and_free(task) };
+        // Nor of one that panics as it is dropped.
+        drop_quietly(waiting);
+    }
+}
+
+/// Drops what the stage holds, and frees the slot.
+///
+/// # Safety
+/// The caller owns the whole slot and gives it up.
+unsafe fn drop_and_free(task: NonNull<Header>) {
+    // SAFETY: the caller owns the slot.
+    let header = unsafe { task.as_ref() };
+    // SAFETY: as above.
+    if header.holds.with(|holds| unsafe { *holds }) != Holds::Nothing {
+        // SAFETY: as above.
+        unsafe { (header.vtable().drop_output)(task) };
+    }
+    // SAFETY: as above.
+    unsafe { give_back(task) };
+}
+
+/// # Safety
+/// The caller owns the slot and gives it up; what was in the stage has been dropped.
+#[inline]
+unsafe fn give_back(task: NonNull<Header>) {
+    // SAFETY: the slot is the caller's.
+    let header = unsafe { task.as_ref() };
+    let class = header.vtable().class;
+    header.state.release();
+    // SAFETY: the slot came from `alloc(class)`, nothing but stale wakes refers to it.
+    unsafe { slab::free(task.cast(), class) };
+}
+
+/// Drops the output, if it is still there.
+///
+/// # Safety
+/// The task is complete and the caller is its join handle.
+pub(super) unsafe fn drop_output(header: NonNull<Header>) {
+    // SAFETY: the handle keeps the slot.
+    unsafe { header.as_ref() }.see_out();
+    // SAFETY: the join handle owns the stage of a complete task.
+    unsafe { (header.as_ref().vtable().drop_output)(header) };
+}
+
+/// # Safety
+/// The task is complete and the caller, its last handle, owns the slot and gives it up.
+pub(super) unsafe fn free(header: NonNull<Header>) {
+    // SAFETY: the handle keeps the slot until here.
+    unsafe { header.as_ref() }.see_out();
+    // SAFETY: the caller's promise.
+    unsafe { drop_and_free(header) };
+}
