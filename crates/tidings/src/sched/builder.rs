@@ -180,13 +180,13 @@ impl Builder {
     /// # Errors
     /// If the system starts no threads.
     pub fn build(mut self) -> io::Result<Runtime> {
-        let cores = || thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let workers = if self.seam.is_some() {
             1
         } else {
-            self.workers.unwrap_or_else(cores)
+            self.workers.unwrap_or(cores)
         };
-        let shared = Arc::new(Shared::new(&mut self, workers));
+        let shared = Arc::new(Shared::new(&mut self, workers, cores));
         let mut runtime = Runtime {
             shared: Arc::clone(&shared),
             threads: Vec::new(),

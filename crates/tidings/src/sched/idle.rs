@@ -151,6 +151,12 @@ impl Idle {
         searching + sleeping == workers
     }
 
+    /// How many of `workers` do not sleep. A hint.
+    pub(crate) fn awake(&self, workers: usize) -> usize {
+        let (_, sleeping) = self.count();
+        workers.saturating_sub(sleeping)
+    }
+
     /// Who searches, and who sleeps, sated or not.
     fn count(&self) -> (usize, usize) {
         let counts = self.counts.load(Ordering::SeqCst);

@@ -13,8 +13,10 @@ use crate::primitive::lock;
 use crate::task::{Task, drop_quietly, wake_quietly};
 use crate::time::{self, Instant};
 
-/// How long a neighbour may be in one poll before its private work is taken from it.
+/// The least time that a neighbour is left its private work in one poll.
 pub(super) const STUCK: Duration = Duration::from_micros(250);
+/// How long a thread that waits for a core may have to wait for each that is before it.
+const SLICE: Duration = Duration::from_millis(4);
 /// The longest time between two looks at what waits behind one poll, where the last one found nothing.
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 /// A poll that took so long is noted.
@@ -37,8 +39,7 @@ impl Default for Watched {
     }
 }
 
-/// When all others together looked at what waits behind a poll. Where there are more workers than cores most
-/// of them stand still most of the time, in no long poll, and each look costs a barrier.
+/// When all others together looked at what waits behind a poll: each look costs a barrier.
 #[derive(Debug)]
 pub(super) struct Looks {
     /// The turn.
@@ -81,12 +82,29 @@ impl Looks {
     }
 }
 
+/// How long a neighbour may be in one poll before its private work is taken from it. Where more workers are awake than
+/// there are cores most that stand still are in no long poll: they wait for a core.
+fn grace(awake: usize, cores: usize) -> Duration {
+    let rounds = (awake / cores.max(1)).saturating_sub(1);
+    STUCK + SLICE * u32::try_from(rounds).unwrap_or(u32::MAX)
+}
+
 impl Worker {
+    /// See [`grace`].
+    pub(super) fn grace(&self) -> Duration {
+        let workers = self.shared.remotes.len();
+        if workers <= self.shared.cores {
+            return STUCK;
+        }
+        grace(self.shared.idle.awake(workers), self.shared.cores)
+    }
+
     /// Takes the private work of neighbours that have been in one poll for too long. `true`:
     /// there is work now.
     #[cold]
     pub(super) fn rescue(&self) -> bool {
         let now = time::system();
+        let grace = self.grace();
         let mut rescued = false;
         for (index, remote) in self.shared.remotes.iter().enumerate() {
             if index == self.index() {
@@ -102,7 +120,7 @@ impl Worker {
                 *seen
             };
             let stands = now.saturating_since(seen.since);
-            if stands < STUCK || self.shared.idle.is_sleeping(index) {
+            if stands < grace || self.shared.idle.is_sleeping(index) {
                 continue;
             }
             if stands >= LONG

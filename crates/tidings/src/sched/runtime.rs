@@ -33,6 +33,8 @@ use crate::task::{Header, JoinHandle, Task, here};
 pub(crate) struct Shared {
     pub(super) remotes: Box<[CachePadded<Remote>]>,
     pub(super) idle: CachePadded<Idle>,
+    /// Of the machine, or as many as the process may use.
+    pub(super) cores: usize,
     pub(super) blocking: Blocking,
     pub(super) budget: u32,
     pub(super) watch: Watch,
@@ -82,7 +84,7 @@ pub(crate) struct Remote {
 }
 
 impl Shared {
-    pub(super) fn new(builder: &mut Builder, workers: usize) -> Self {
+    pub(super) fn new(builder: &mut Builder, workers: usize, cores: usize) -> Self {
         let remote = || {
             CachePadded(Remote {
                 inbox: Inbox::new(),
@@ -100,6 +102,7 @@ impl Shared {
         Self {
             remotes: (0..workers).map(|_| remote()).collect(),
             idle: CachePadded(Idle::new()),
+            cores,
             blocking: Blocking::new(builder.blocking_threads),
             budget: builder.budget,
             watch: Watch::default(),

@@ -188,7 +188,7 @@ impl Worker {
                 break;
             }
             if others_busy {
-                watch = (watch * 2).min(WATCH_MAX);
+                watch = (watch * 2).min(WATCH_MAX.max(self.grace() / 2));
                 if self.rescue() {
                     break;
                 }
