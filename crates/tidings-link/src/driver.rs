@@ -63,8 +63,8 @@ struct Mover<S> {
     timer: Option<(Instant, Timer)>,
     /// The timer was polled in an earlier turn, too.
     armed: bool,
-    /// The driver's.
-    waker: Waker,
+    /// The driver's, once it has looked.
+    waker: Option<Waker>,
 }
 
 /// A link over a stream of bytes, and what moves it: a future for any executor.
@@ -159,7 +159,7 @@ where
         flushed: true,
         timer: None,
         armed: false,
-        waker: Waker::noop().clone(),
+        waker: None,
     });
     (link, driver)
 }
@@ -185,6 +185,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
         }
+        prefetch(self);
         prefetch(&*self.hub());
         self.time(cx)?;
         self.hub().session.begin_turn();
@@ -222,8 +223,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     /// Does this, and writes what comes of it.
     fn this(&mut self, note: Note) -> Result<(), Broken> {
         self.with_hub(|hub| hub.note(note))?;
-        let waker = std::mem::replace(&mut self.waker, Waker::noop().clone());
-        let written = self.write_all(&mut Context::from_waker(&waker));
+        let waker = self.waker.take();
+        let wakes = waker.as_ref().unwrap_or(Waker::noop());
+        let written = self.write_all(&mut Context::from_waker(wakes));
         self.waker = waker;
         written
     }
@@ -245,11 +247,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         if let Some((due, _)) = &self.timer
             && self.armed
             && now < *due
-            && self.waker.will_wake(cx.waker())
+            && (self.waker.as_ref()).is_some_and(|known| known.will_wake(cx.waker()))
         {
             return Ok(());
         }
-        self.waker.clone_from(cx.waker());
+        self.waker = Some(cx.waker().clone());
         self.armed = true;
         loop {
             if let Some((_, timer)) = &mut self.timer {

@@ -274,10 +274,10 @@ impl Head for CallHead {
 
     #[inline]
     fn read(rest: &[u8]) -> Result<(Self, &[u8]), Broken> {
-        let (id, rest) = header(rest)?;
-        let (target, rest) = header(rest)?;
+        let (id, rest) = number(rest)?;
+        let (target, rest) = number(rest)?;
         let (method, rest) = method(rest)?;
-        let (until, rest) = header(rest)?;
+        let (until, rest) = number(rest)?;
         let (carried, rest) = carried(rest)?;
         let head = Self {
             id,
@@ -301,7 +301,7 @@ impl Head for TellHead {
 
     #[inline]
     fn read(rest: &[u8]) -> Result<(Self, &[u8]), Broken> {
-        let (target, rest) = header(rest)?;
+        let (target, rest) = number(rest)?;
         let (method, rest) = method(rest)?;
         let (carried, rest) = carried(rest)?;
         let head = Self {
@@ -335,7 +335,7 @@ impl Head for AnswerHead {
 
     #[inline]
     fn read(rest: &[u8]) -> Result<(Self, &[u8]), Broken> {
-        let (id, rest) = header(rest)?;
+        let (id, rest) = number(rest)?;
         let (outcome, rest) = match rest.split_first() {
             Some((&ANSWERED, rest)) => {
                 let (carried, rest) = carried(rest)?;
@@ -344,6 +344,15 @@ impl Head for AnswerHead {
             _ => header(rest)?,
         };
         Ok((Self { id, outcome }, rest))
+    }
+}
+
+/// Most are of one byte.
+#[inline]
+fn number<'a, N: Deserialize<'a> + From<u8>>(rest: &'a [u8]) -> Result<(N, &'a [u8]), Broken> {
+    match rest {
+        [byte @ ..0x80, rest @ ..] => Ok((N::from(*byte), rest)),
+        _ => header(rest),
     }
 }
 
@@ -439,8 +448,8 @@ fn frames(to: &mut Vec<u8>, kind: u8, body: &[u8], header: impl FnOnce(&mut Vec<
 fn frame(to: &mut Vec<u8>, kind: u8, more: bool, body: &[u8], header: impl FnOnce(&mut Vec<u8>)) {
     let start = to.len();
     to.reserve(64 + body.len());
-    to.extend_from_slice(&[0; 4]);
-    to.push(if more { kind | MORE } else { kind });
+    let kind = if more { kind | MORE } else { kind };
+    to.extend_from_slice(&[0, 0, 0, 0, kind]);
     header(to);
     to.extend_from_slice(body);
     let length = u32::try_from(to.len() - start - 4).expect("a frame is short");

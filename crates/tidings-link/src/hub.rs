@@ -10,8 +10,9 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use tidings::actor::{CallError, Exit};
-use tidings::remote::{Carried, Door, Export, Format, Identity, Imported, Malformed, Pending};
-use tidings::remote::{Port, Request, Served, Wait, prefetch, prefetch_first, refused};
+use tidings::remote::{Call as Caller, Carried, Door, Export, Format, Gone, Identity, Imported};
+use tidings::remote::{Malformed, Pending, Port, Request, Served, SmallBox, Wait, Wanted};
+use tidings::remote::{prefetch, prefetch_first, refused};
 use tidings::time::Instant;
 
 use crate::aside::{Aside, Thing};
@@ -70,11 +71,12 @@ pub(crate) struct Proxy {
     /// Not there while it is polled.
     pub(crate) imported: Option<Imported>,
     /// The type of its references.
-    kind: TypeId,
+    pub(crate) kind: TypeId,
     pub(crate) turn: u64,
     /// How often the reference has come.
     pub(crate) received: u32,
-    pub(crate) waker: Waker,
+    /// Not there while it is polled, either.
+    pub(crate) waker: Option<Waker>,
 }
 
 /// An actor of the peer's: its proxies. There is one for each type of reference, and more while the
@@ -89,7 +91,7 @@ pub(crate) struct In {
 /// A call of ours under way.
 pub(crate) struct Waiting {
     /// `None`: its caller has gone.
-    pub(crate) pending: Option<Box<dyn Pending>>,
+    pub(crate) pending: Option<SmallBox<dyn Pending>>,
     /// Where its request stands among all requests.
     pub(crate) at: u64,
 }
@@ -101,7 +103,7 @@ pub(crate) enum Call {
     Queued,
     /// As above, and its caller has gone.
     Left,
-    Served(Box<dyn Served>),
+    Served(SmallBox<dyn Served>),
 }
 
 pub(crate) struct Hub {
@@ -229,13 +231,16 @@ impl Hub {
         }
     }
 
-    /// A number for a call of ours.
-    fn wait_for(&mut self, pending: Box<dyn Pending>) -> Option<u32> {
+    /// A number for a call of ours, and by when its caller wants the answer. `None`: there is no number.
+    fn wait_for(
+        &mut self,
+        mut pending: SmallBox<dyn Pending>,
+    ) -> Option<(u32, Result<Option<Instant>, Gone>)> {
         let Some(call) = self.session.begin_call() else {
             let _ = pending.answer(Err(CallError::Full));
             return None;
         };
-        pending.hang_bell(self.door(), shared::caller(call));
+        let deadline = pending.hang_bell(self.door(), shared::caller(call));
         let index = call as usize;
         if index >= self.pending.len() {
             self.pending.resize_with(index + 1, || None);
@@ -244,7 +249,16 @@ impl Hub {
             pending: Some(pending),
             at: self.session.position(),
         });
-        Some(call)
+        Some((call, deadline))
+    }
+
+    /// A call of ours is not sent, for this reason.
+    fn unsent(&mut self, call: u32, why: CallError) {
+        let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
+        self.session.undo_call(call);
+        if let Some(mut pending) = waiting.and_then(|waiting| waiting.pending) {
+            let _ = pending.answer(Err(why));
+        }
     }
 
     /// The peer has given up references to an actor of ours.
@@ -302,9 +316,14 @@ impl Hub {
         Ok(begun)
     }
 
+    /// A call of the peer's, for who is to answer it.
+    pub(crate) fn caller(&self, call: u32, wanted: Wanted) -> Caller {
+        let bell = (self.door(), shared::answer(call));
+        Caller { bell, wanted }
+    }
+
     /// The peer's call has been given to an actor.
-    pub(crate) fn await_answer(&mut self, call: u32, served: Box<dyn Served>) {
-        served.hang_bell(self.door(), shared::answer(call));
+    pub(crate) fn await_answer(&mut self, call: u32, served: SmallBox<dyn Served>) {
         *self.served(call) = Call::Served(served);
     }
 
@@ -361,19 +380,21 @@ impl Port for Hub {
         self.carry(Carried::Mine(target))
     }
 
-    fn send_reply(
-        &mut self,
-        pending: Box<dyn Pending>,
-        deadline: Option<Instant>,
-    ) -> Result<u32, Malformed> {
+    fn send_reply(&mut self, pending: SmallBox<dyn Pending>) -> Result<u32, Malformed> {
         let call = self.wait_for(pending);
-        let call = call.ok_or_else(|| Malformed::new("too many calls are under way"))?;
-        let until = self.session.until(deadline);
+        let (call, deadline) =
+            call.ok_or_else(|| Malformed::new("too many calls are under way"))?;
+        // Whose caller has gone is answered to nobody, and the bell has rung.
+        let until = self.session.until(deadline.unwrap_or(None));
         self.carry(Carried::Reply(call, until))
     }
 
-    fn deadline(&self, until: u64) -> Option<Instant> {
-        self.session.deadline(until)
+    fn call(&self, call: u32, until: u64) -> Caller {
+        let wanted = Wanted {
+            deadline: self.session.deadline(until),
+            trace: None,
+        };
+        self.caller(call, wanted)
     }
 
     fn carried(&mut self, place: u32) -> Option<Carried> {
@@ -410,7 +431,7 @@ impl Port for Hub {
         self.by_actor.insert(imported.actor(), (target, kind));
         self.proxies += 1;
         let due = Due::Proxy(target, turn);
-        let waker = self.waker(due);
+        let waker = Some(self.waker(due));
         self.due.push_back(due);
         let known = self.imports.get_or_insert_with(target, In::default);
         known.proxies.push_back(Proxy {
@@ -427,7 +448,7 @@ impl Port for Hub {
         self.exports.get(target).map(|out| out.export.reference())
     }
 
-    fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed> {
+    fn serve(&mut self, call: u32, served: SmallBox<dyn Served>) -> Result<(), Malformed> {
         match self.session.serve(call) {
             Ok(true) => {
                 self.await_answer(call, served);
@@ -445,19 +466,13 @@ impl Port for Hub {
     }
 
     fn may_send(&mut self, target: u32, turn: u64) -> bool {
-        let Some(known) = self.imports.get_mut(target) else {
-            return false;
-        };
-        // One of a type after the other: their messages keep their order.
-        let mut proxies = known.proxies.iter().take_while(|proxy| proxy.turn != turn);
-        let kind = known.proxies.iter().find(|proxy| proxy.turn == turn);
-        let kind = kind.map(|proxy| proxy.kind);
-        if proxies.any(|before| Some(before.kind) == kind) {
-            return false;
-        }
         match self.session.may_send(target) {
             May::Send => return true,
-            May::WaitForTarget => known.blocked = true,
+            May::WaitForTarget => {
+                if let Some(known) = self.imports.get_mut(target) {
+                    known.blocked = true;
+                }
+            }
             May::WaitForLink => {
                 let congested = self.session.is_congested();
                 self.session.stats_mut().congested += u64::from(congested);
@@ -467,14 +482,25 @@ impl Port for Hub {
         false
     }
 
-    fn request(&mut self, request: Request<'_>, pending: Option<Box<dyn Pending>>) {
+    fn request(&mut self, request: Request<'_>, pending: Option<SmallBox<dyn Pending>>) {
         let Request {
             target,
             number,
             body,
-            deadline,
             trace,
         } = request;
+        let (call, deadline) = match pending {
+            Some(pending) => match self.wait_for(pending) {
+                Some((call, Ok(deadline))) => (Some(call), deadline),
+                // Whose caller has gone before it goes out is not executed.
+                Some((call, Err(Gone))) => {
+                    self.unsent(call, CallError::NoReply);
+                    return self.take_back();
+                }
+                None => return self.undo(),
+            },
+            None => (None, None),
+        };
         let refusal = if self.session.is_too_large(body.len()) {
             Some(refused("the message is too large"))
         } else if self.session.is_draining() {
@@ -487,18 +513,11 @@ impl Port for Hub {
         };
         if let Some(why) = refusal {
             self.undo();
-            if let Some(pending) = pending {
-                let _ = pending.answer(Err(why));
+            if let Some(call) = call {
+                self.unsent(call, why);
             }
             return;
         }
-        let call = match pending {
-            Some(pending) => match self.wait_for(pending) {
-                Some(call) => Some(call),
-                None => return self.undo(),
-            },
-            None => None,
-        };
         let mut carried = std::mem::take(&mut self.carries);
         carried.extend(trace.map(Carried::Trace));
         match call {
@@ -553,11 +572,7 @@ impl Hub {
                     let _ = self.given_up(target, 1);
                 }
                 Carried::Reply(call, _) => {
-                    let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
-                    self.session.undo_call(call);
-                    if let Some(pending) = waiting.and_then(|waiting| waiting.pending) {
-                        let _ = pending.answer(Err(refused("its message was not sent")));
-                    }
+                    self.unsent(call, refused("its message was not sent"));
                 }
                 Carried::Yours(_) | Carried::Gone | Carried::Trace(_) => {}
             }

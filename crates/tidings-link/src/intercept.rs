@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use tidings::remote::{Door, Format, Interface, Outcome, Served, Wait};
+use tidings::remote::{Format, Interface, Outcome, Served, SmallBox, Wait};
 use tidings::time::Instant;
 use tidings::trace::Trace;
 
@@ -204,9 +204,9 @@ pub(crate) struct Guard(Option<Box<dyn Any + Send>>);
 
 impl Guard {
     /// It is kept until the call is answered, or left.
-    pub(crate) fn until_answered(self, served: Box<dyn Served>) -> Box<dyn Served> {
+    pub(crate) fn until_answered(self, served: SmallBox<dyn Served>) -> SmallBox<dyn Served> {
         let _guard = self;
-        Box::new(Guarded { served, _guard })
+        SmallBox::<dyn Served>::new(Guarded { served, _guard })
     }
 
     /// It is kept until the message has a place in its mailbox.
@@ -227,17 +227,13 @@ impl Drop for Guard {
 
 /// A call under way that an interceptor keeps something of: dropped when it is answered, or left.
 struct Guarded {
-    served: Box<dyn Served>,
+    served: SmallBox<dyn Served>,
     _guard: Guard,
 }
 
 impl Served for Guarded {
     fn answer(&mut self, format: &Format, to: &mut Vec<u8>) -> Option<Outcome<()>> {
         self.served.answer(format, to)
-    }
-
-    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        self.served.hang_bell(door, key);
     }
 }
 

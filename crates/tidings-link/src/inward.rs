@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
-use tidings::remote::{Call as Caller, Carried, Incoming as Parts, enter, refused};
+use tidings::remote::{Carried, Incoming as Parts, Wanted, enter, refused};
 use tidings::time::Instant;
 
 use crate::GetError;
@@ -248,11 +248,7 @@ impl Hub {
             }
         };
         self.lay_out(carried);
-        let caller = call.map(|id| Caller {
-            id,
-            deadline,
-            trace,
-        });
+        let caller = call.map(|call| self.caller(call, Wanted { deadline, trace }));
         let takes_at_once = export.takes_at_once();
         let format = self.format.clone();
         let mut parts = Parts::new(place, &format, &body, caller).part_of(trace);
@@ -403,7 +399,7 @@ impl Hub {
         let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
         let pending = waiting.and_then(|waiting| waiting.pending);
         match (outcome, pending) {
-            (Ok(carried), Some(pending)) => {
+            (Ok(carried), Some(mut pending)) => {
                 self.lay_out(carried);
                 let format = self.format.clone();
                 let (mut hub, answered) = enter(self, || pending.answer(Ok((&format, body))));
@@ -414,7 +410,7 @@ impl Hub {
                 return hub.checked();
             }
             (Ok(carried), None) => self.not_decoded(carried),
-            (Err(failure), Some(pending)) => {
+            (Err(failure), Some(mut pending)) => {
                 let _ = pending.answer(Err(failure.into()));
             }
             (Err(_), None) => {}

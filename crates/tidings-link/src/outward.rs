@@ -1,7 +1,7 @@
 //! What a hub does with what this side has: answers of actors, messages of proxies, commands, and the
 //! end of the link.
 
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Port, enter};
@@ -73,10 +73,14 @@ impl Hub {
         let find = |hub: &mut Self| {
             let proxies = &mut hub.imports.get_mut(target)?.proxies;
             let place = proxies.iter().position(|proxy| proxy.turn == turn)?;
+            // One of a type after the other: their messages keep their order.
+            let kind = proxies[place].kind;
+            if proxies.iter().take(place).any(|before| before.kind == kind) {
+                return None;
+            }
             let proxy = &mut proxies[place];
             let imported = proxy.imported.take()?;
-            let waker = std::mem::replace(&mut proxy.waker, Waker::noop().clone());
-            Some((place, imported, waker))
+            Some((place, imported, proxy.waker.take()?))
         };
         let Some((place, mut imported, waker)) = find(&mut self) else {
             return self;
@@ -88,7 +92,7 @@ impl Hub {
             return hub;
         };
         let proxy = &mut known.proxies[place];
-        (proxy.imported, proxy.waker) = (Some(imported), waker);
+        (proxy.imported, proxy.waker) = (Some(imported), Some(waker));
         // A panic there was the proxy's end.
         if matches!(polled, Ok(Poll::Pending)) {
             return hub;
@@ -211,7 +215,7 @@ impl Hub {
         }
         let passed = self.session.passed();
         for waiting in std::mem::take(&mut self.pending).into_iter().flatten() {
-            let Some(pending) = waiting.pending else {
+            let Some(mut pending) = waiting.pending else {
                 continue;
             };
             // What has not begun to be written cannot have been executed.

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-use tidings::remote::{Door, prefetch};
+use tidings::remote::Door;
 
 use crate::hub::Command;
 use crate::limits::Broken;
@@ -274,7 +274,6 @@ impl Shared {
             }
             Found::Closed => return Poll::Ready(None),
         };
-        prefetch(&*station);
         let moving = Moving::begin();
         let Station { left, moves } = &mut *station;
         let turned = moves.turn(left, cx);

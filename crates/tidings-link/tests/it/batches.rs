@@ -2,7 +2,7 @@
 
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
-use tidings::actor::{self, CallError, Reply, Streaming, streaming};
+use tidings::actor::{self, CallError, Exit, Reply, Streaming, streaming};
 use tidings::remote::Carried;
 use tidings::time::Instant;
 use tidings::{Event, Schema};
@@ -43,6 +43,7 @@ trait Shop {
     /// Items of so many bytes.
     async fn sized(&self, sizes: Vec<u32>) -> Streaming<Vec<u8>>;
     async fn items(&self, numbers: Vec<u32>) -> Streaming<Item>;
+    async fn take(&mut self, item: Item) -> u32;
     /// Somebody is to do it: whoever takes `jobs`.
     async fn ask(&mut self, size: u32, reply: Reply<u32>);
     async fn jobs(&mut self) -> Streaming<Job>;
@@ -71,6 +72,9 @@ impl Shop for Desk {
     }
     async fn items(&self, numbers: Vec<u32>) -> Streaming<Item> {
         backlog(numbers.into_iter().map(Item)).await
+    }
+    async fn take(&mut self, item: Item) -> u32 {
+        item.0
     }
     async fn ask(&mut self, size: u32, reply: Reply<u32>) {
         let load = vec![7; size as usize];
@@ -256,4 +260,19 @@ async fn ask<A: Serialize>(
         _ => None,
     };
     peer.until(answer).await
+}
+
+#[test]
+fn a_message_that_panics_as_it_is_written_ends_its_reference_and_its_caller_hears_why() {
+    run(2, || async {
+        let (_here, there, ..) = there(plain).await;
+        assert_eq!(there.take(Item(7)).await.unwrap(), 7);
+        let panicked = there.take(Item(PANICS)).await.unwrap_err();
+        let CallError::Ended(Exit::Panicked(text)) = panicked else {
+            panic!("{panicked}");
+        };
+        assert_eq!(&*text, "it cannot be written");
+        let late = there.take(Item(7)).await.unwrap_err();
+        assert!(matches!(late, CallError::NotExecuted(_)), "{late}");
+    });
 }

@@ -237,6 +237,16 @@ pub(super) fn leaving<R>(why: CallError, f: impl FnOnce() -> R) -> R {
     f()
 }
 
+/// Runs `f`: whoever waits for a reply that it drops hears that it was dropped, also where somebody else's
+/// replies are dropped around it.
+#[cfg(feature = "remote")]
+pub(crate) fn apart<R>(f: impl FnOnce() -> R) -> R {
+    match WHY.with(|why| why.borrow().is_some()) {
+        true => leaving(CallError::NoReply, f),
+        false => f(),
+    }
+}
+
 /// What to tell the caller whose reply is dropped now; `None` outside of `leaving`.
 fn current() -> Option<CallError> {
     // A thread that ends has no values of its own any more.

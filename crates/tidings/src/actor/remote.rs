@@ -8,14 +8,15 @@ use std::task::{Context, Poll};
 use super::actor_ref::{ActorRef, Recipient};
 use super::any::AnyRef;
 use super::call::CallError;
+pub(crate) use super::exit::apart;
 use super::exit::{Exit, IntoExit, leaving};
 use super::mailbox::Mailbox;
 use super::reply::Reply;
 use super::run::Run;
 use super::tell::SendError;
 use super::{Builder, next_id};
-use crate::channel::bell::Door;
-use crate::channel::oneshot;
+use crate::channel::bell::{Door, Rings};
+use crate::channel::oneshot::{self, Gone, Wanted};
 use crate::primitive::Arc;
 use crate::primitive::prefetch::prefetch;
 use crate::time::Instant;
@@ -25,19 +26,16 @@ use crate::trace::Trace;
 pub(crate) type Answers<R> = oneshot::Receiver<Result<R, Box<CallError>>>;
 
 impl<R: 'static> Reply<R> {
-    /// A reply, and what its caller waits at.
-    pub(crate) fn pair(deadline: Option<Instant>, trace: Option<Trace>) -> (Self, Answers<R>) {
-        let (sender, receiver) = oneshot();
-        #[cfg(feature = "tracing")]
-        if let Some(trace) = trace {
-            receiver.set_trace(trace);
-        }
-        #[cfg(not(feature = "tracing"))]
-        let _ = trace;
-        if let Some(deadline) = deadline {
-            receiver.set_deadline(deadline);
-        }
+    /// A reply that is wanted so, and what its caller waits at; with what is rung when it is used or dropped.
+    pub(crate) fn pair(wanted: Wanted, rings: Option<Rings>) -> (Self, Answers<R>) {
+        let (sender, receiver) = oneshot::wanted(wanted, rings);
         (Self::new(sender), receiver)
+    }
+
+    /// A second one for the same caller: of the two, the first that is used or dropped is as if it
+    /// had not been. `None` if there are two already.
+    pub(crate) fn twin(&self) -> Option<Self> {
+        self.sender().twin().map(Self::new)
     }
 
     /// What its caller asks as a part of, if that is known.
@@ -49,20 +47,19 @@ impl<R: 'static> Reply<R> {
         trace
     }
 
-    /// A second one for the same caller: of the two, the first that is used or dropped is as if it
-    /// had not been. `None` if there are two already.
-    pub(crate) fn twin(&self) -> Option<Self> {
-        self.sender().twin().map(Self::new)
+    /// Rings when the caller has gone. Gives by when he wants the answer.
+    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) -> Result<Option<Instant>, Gone> {
+        self.sender().hang_bell(door, key)
     }
 
-    /// Rings when the caller has gone.
-    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        self.sender().hang_bell(door, key);
+    /// Answers, once; or says why there is no answer. The caller may have gone.
+    pub(crate) fn settle(&mut self, outcome: Result<R, CallError>) {
+        let _ = self.taken().send(outcome.map_err(Box::new));
     }
 
     /// Answers with an error.
-    pub(crate) fn fail(self, why: CallError) {
-        leaving(why, || drop(self));
+    pub(crate) fn fail(mut self, why: CallError) {
+        self.settle(Err(why));
     }
 
     /// Asks for the memory that the answer needs.
@@ -145,11 +142,6 @@ pub(crate) fn drop_unsent<M>(unsent: SendError<M>) {
     leaving(CallError::unsent(&unsent), || drop(unsent));
 }
 
-/// Runs `f`: whoever waits for a reply that it drops hears `why`.
-pub(crate) fn dropping<R>(why: CallError, f: impl FnOnce() -> R) -> R {
-    leaving(why, f)
-}
-
 impl<I: Send + 'static> Recipient<I> {
     /// Does a full mailbox refuse messages, rather than have senders wait?
     pub(crate) fn rejects(&self) -> bool {
@@ -165,7 +157,7 @@ impl<I: Send + 'static> Recipient<I> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::super::{ActorRef, Builder, CallError, Exit, Overflow, Reference, Reply, SendError};
-    use super::{AtEnd, drop_unsent};
+    use super::{AtEnd, Wanted, drop_unsent};
     use crate::primitive::Arc;
 
     #[test]
@@ -192,7 +184,7 @@ mod tests {
     #[test]
     fn who_waits_for_an_answer_to_a_message_that_did_not_go_in_hears_why() {
         let heard = |unsent: fn(Reply<u8>) -> SendError<Reply<u8>>| {
-            let (reply, mut answers) = Reply::pair(None, None);
+            let (reply, mut answers) = Reply::pair(Wanted::default(), None);
             drop_unsent(unsent(reply));
             *answers.try_recv().unwrap().unwrap_err()
         };
@@ -206,7 +198,11 @@ mod tests {
     fn a_reply_knows_of_which_trace_its_caller_asks_as_a_part() {
         let trace = crate::trace::Trace::new(1, 2, 3);
         for known in [None, Some(trace)] {
-            let (reply, _answers) = Reply::<()>::pair(None, known);
+            let wanted = Wanted {
+                deadline: None,
+                trace: known,
+            };
+            let (reply, _answers) = Reply::<()>::pair(wanted, None);
             assert_eq!((reply.part_of(), reply.trace()), (known, known));
         }
     }

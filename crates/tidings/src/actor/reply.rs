@@ -33,6 +33,12 @@ impl<R> Reply<R> {
         self.sender.get()
     }
 
+    /// To answer it by.
+    #[cfg(feature = "remote")]
+    pub(super) fn taken(&mut self) -> Sender<R> {
+        self.sender.take_noted()
+    }
+
     /// A dispatch keeps it until its method is done, and nobody else gets it.
     #[doc(hidden)]
     #[inline(always)]

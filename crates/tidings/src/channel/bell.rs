@@ -2,9 +2,11 @@
 //! on each of them. Without the feature `remote` it is nothing, and costs nothing.
 
 #[cfg(feature = "remote")]
+pub(super) use with_links::Bell;
+#[cfg(feature = "remote")]
 pub use with_links::Door;
 #[cfg(feature = "remote")]
-pub(super) use with_links::{Bell, Rings};
+pub(crate) use with_links::Rings;
 #[cfg(not(feature = "remote"))]
 pub(super) use without::Bell;
 
@@ -37,10 +39,6 @@ mod with_links {
                 key,
                 by_sender,
             }
-        }
-
-        pub(crate) fn is_by_sender(&self) -> bool {
-            self.by_sender
         }
 
         #[cold]
@@ -170,7 +168,6 @@ mod tests {
             assert!(bell.take(first).is_none());
             for by_sender in [first, !first] {
                 let rings = Rings::new(gone.clone(), u32::from(by_sender), by_sender);
-                assert_eq!(rings.is_by_sender(), by_sender);
                 bell.hang(rings);
             }
             for by_sender in [true, false] {

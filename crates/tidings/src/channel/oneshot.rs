@@ -25,7 +25,7 @@ use crate::primitive::slab;
 use crate::sched::{books, record};
 use crate::task::here;
 use crate::time::Instant;
-#[cfg(feature = "tracing")]
+#[cfg(any(feature = "tracing", feature = "remote"))]
 use crate::trace::Trace;
 
 /// A channel for one value.
@@ -40,17 +40,43 @@ use crate::trace::Trace;
 #[must_use]
 #[cfg_attr(debug_assertions, track_caller)]
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
-    let state = State {
-        value: None,
-        receiver: Waiters::new(),
-        observer: Waiters::new(),
-        deadline: None,
-        #[cfg(feature = "tracing")]
-        trace: None,
-        bell: Bell::new(),
-        sender_gone: false,
-        receiver_gone: false,
-    };
+    halves(State::new())
+}
+
+/// One whose receiver wants the value so, with what is rung when the sender has sent or goes.
+#[cfg(feature = "remote")]
+#[cfg_attr(debug_assertions, track_caller)]
+pub(crate) fn wanted<T>(wanted: Wanted, rings: Option<Rings>) -> (Sender<T>, Receiver<T>) {
+    let mut state = State::new();
+    state.deadline = wanted.deadline;
+    #[cfg(feature = "tracing")]
+    {
+        state.trace = wanted.trace;
+    }
+    if let Some(rings) = rings {
+        state.bell.hang(rings);
+    }
+    halves(state)
+}
+
+/// The receiver has gone.
+#[cfg(feature = "remote")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone;
+
+/// How the receiver wants the value.
+#[cfg(feature = "remote")]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted {
+    /// By when, if it said so.
+    pub deadline: Option<Instant>,
+    /// As a part of what, if that is known.
+    pub trace: Option<Trace>,
+}
+
+#[inline(always)]
+#[cfg_attr(debug_assertions, track_caller)]
+fn halves<T>(state: State<T>) -> (Sender<T>, Receiver<T>) {
     let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
     // SAFETY: the slot is ours, large enough and aligned.
     unsafe { cell.write(Source::new(state)) };
@@ -106,6 +132,22 @@ struct State<T> {
     receiver_gone: bool,
 }
 
+impl<T> State<T> {
+    fn new() -> Self {
+        Self {
+            value: None,
+            receiver: Waiters::new(),
+            observer: Waiters::new(),
+            deadline: None,
+            #[cfg(feature = "tracing")]
+            trace: None,
+            bell: Bell::new(),
+            sender_gone: false,
+            receiver_gone: false,
+        }
+    }
+}
+
 impl<T> Lists for State<T> {
     fn waiters(&mut self, side: Side) -> &mut Waiters {
         if side == Side::Receiver {
@@ -113,25 +155,6 @@ impl<T> Lists for State<T> {
         } else {
             &mut self.observer
         }
-    }
-}
-
-#[cfg(feature = "remote")]
-fn hang<T>(cell: &Cell<T>, rings: Rings) {
-    let gone = cell.locked(|state| {
-        let gone = if rings.is_by_sender() {
-            state.sender_gone
-        } else {
-            state.receiver_gone
-        };
-        if gone {
-            return Some(rings);
-        }
-        state.bell.hang(rings);
-        None
-    });
-    if let Some(rings) = gone {
-        rings.ring();
     }
 }
 
@@ -235,10 +258,22 @@ impl<T> Sender<T> {
         (!before).then_some(Self { cell: self.cell })
     }
 
-    /// Rings the door when the receiver goes; at once if it has gone. Nothing waits.
+    /// Rings the door when the receiver goes; at once if it has gone. Nothing waits. Gives by when the receiver
+    /// wants the value.
     #[cfg(feature = "remote")]
-    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        hang(self.chan(), Rings::new(door, key, false));
+    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) -> Result<Option<Instant>, Gone> {
+        let rings = Rings::new(door, key, false);
+        let hung = self.chan().locked(|state| {
+            if state.receiver_gone {
+                return Err(rings);
+            }
+            state.bell.hang(rings);
+            Ok(state.deadline)
+        });
+        hung.map_err(|rings| {
+            rings.ring();
+            Gone
+        })
     }
 
     /// Waits until the receiver is gone: an event.
@@ -347,20 +382,20 @@ impl<T> Receiver<T> {
     /// [`TryRecvError::Empty`](super::TryRecvError::Empty) if it is not there yet, `Closed` if
     /// it will not come.
     pub fn try_recv(&mut self) -> Result<T, super::TryRecvError> {
-        self.chan().locked(|state| match state.value.take() {
-            Some(value) => {
+        let (value, sender_gone) = self.chan().locked(|state| {
+            let value = state.value.take();
+            if value.is_some() {
                 record::received::<T>(Source::number_around(state), 1, None);
-                Ok(value)
             }
-            None if state.sender_gone => Err(super::TryRecvError::Closed),
+            (value, state.sender_gone)
+        });
+        // Who has sent has gone.
+        self.over = sender_gone;
+        match value {
+            Some(value) => Ok(value),
+            None if sender_gone => Err(super::TryRecvError::Closed),
             None => Err(super::TryRecvError::Empty),
-        })
-    }
-
-    /// Rings the door when the sender has sent or goes; at once if it has. Nothing waits.
-    #[cfg(feature = "remote")]
-    pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        hang(self.chan(), Rings::new(door, key, true));
+        }
     }
 
     /// Lets the sender know by when the value is wanted.

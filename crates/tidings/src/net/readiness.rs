@@ -96,27 +96,34 @@ impl Readiness {
     }
 
     /// May a call in this direction be tried?
+    #[inline]
     pub(super) fn look(&self, direction: Direction) -> Option<Edge> {
         self.side(direction).lock().is_open()
     }
 
     /// As `look`; if not, `waker` is woken when that has changed, in the place of the one that
     /// waited at this `place` before.
+    #[inline]
     pub(super) fn poll(&self, direction: Direction, place: usize, waker: &Waker) -> Poll<Edge> {
-        let side = self.side(direction).lock();
-        if let Some(edge) = side.is_open() {
-            return Poll::Ready(edge);
+        let edge = self.look(direction);
+        match edge.or_else(|| self.wait(direction, place, waker)) {
+            Some(edge) => Poll::Ready(edge),
+            None => Poll::Pending,
         }
-        if side.known(place).is_some_and(|old| old.will_wake(waker)) {
-            return Poll::Pending;
-        }
-        drop(side);
+    }
+
+    /// As `poll`, of who has looked.
+    #[inline(never)]
+    fn wait(&self, direction: Direction, place: usize, waker: &Waker) -> Option<Edge> {
         // Also for one of ours, this tells those who look for deadlocks that somebody else may
         // wake the task. A foreign waker is cloned and dropped outside of the lock.
         let waker = waker.clone();
         let mut side = self.side(direction).lock();
         if let Some(edge) = side.is_open() {
-            return Poll::Ready(edge);
+            return Some(edge);
+        }
+        if side.known(place).is_some_and(|old| old.will_wake(&waker)) {
+            return None;
         }
         let old = side.at(place);
         match place {
@@ -125,7 +132,7 @@ impl Readiness {
         }
         drop(side);
         drop(old);
-        Poll::Pending
+        None
     }
 
     /// Nobody waits at this place any more.
@@ -156,6 +163,7 @@ impl Readiness {
     }
 
     /// Tries `call` until it does not wait, and waits at `place` meanwhile.
+    #[inline]
     pub(super) fn poll_call<R>(
         &self,
         direction: Direction,

@@ -21,6 +21,8 @@ mod parker;
 pub(crate) mod prefetch;
 mod section;
 pub(crate) mod slab;
+#[cfg(feature = "remote")]
+pub(crate) mod small_box;
 #[cfg(tidings_tsan)]
 mod tsan;
 

@@ -16,6 +16,7 @@ use crate::actor::{CallError, Exit, Part, Recipient, Reference, Reply, SendError
 use crate::channel::TryRecvError;
 use crate::channel::bell::Door;
 use crate::primitive::Arc;
+use crate::primitive::small_box::{SmallBox, small_box};
 use crate::trace::Trace;
 
 /// A message that waits for a place in a mailbox.
@@ -120,10 +121,9 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
 pub trait Served: Send {
     /// Writes the answer, to where nothing is written yet, if it is there; gives how the call has ended.
     fn answer(&mut self, format: &Format, to: &mut Vec<u8>) -> Option<Outcome<()>>;
-
-    /// Rings when there is an answer, or none will come.
-    fn hang_bell(&self, door: Arc<dyn Door>, key: u32);
 }
+
+small_box!(Served);
 
 impl fmt::Debug for dyn Served {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -153,10 +153,6 @@ impl<R: Serialize + Send + 'static> Served for Answering<R> {
             refused(malformed)
         }))
     }
-
-    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        self.0.hang_bell(door, key);
-    }
 }
 
 /// Where a message takes its parts from.
@@ -166,7 +162,7 @@ pub struct Incoming<'a> {
     format: &'a Format,
     body: &'a [u8],
     call: Option<Call>,
-    served: Option<Box<dyn Served>>,
+    served: Option<SmallBox<dyn Served>>,
     part: Part,
 }
 
@@ -206,20 +202,19 @@ impl<'a> Incoming<'a> {
     /// # Errors
     /// If nobody waits for one.
     pub fn reply<R: Serialize + Send + 'static>(&mut self) -> Result<Reply<R>, Malformed> {
-        let call = self.caller()?;
-        let (reply, answers) = Reply::pair(call.deadline, call.trace);
+        let (reply, answers) = self.caller()?.pair();
         self.serve(Answering::new(answers));
         Ok(reply)
     }
 
     /// What the caller waits for.
     pub(super) fn serve(&mut self, served: impl Served + 'static) {
-        self.served = Some(Box::new(served));
+        self.served = Some(SmallBox::<dyn Served>::new(served));
     }
 
     /// Where the answer comes, if the message has a place for one.
     #[doc(hidden)]
-    pub fn served(&mut self) -> Option<Box<dyn Served>> {
+    pub fn served(&mut self) -> Option<SmallBox<dyn Served>> {
         self.served.take()
     }
 

@@ -69,7 +69,11 @@ pub use schema::{Describe, Schema};
 #[doc(hidden)]
 pub use crate::channel::bell::Door;
 #[doc(hidden)]
+pub use crate::channel::oneshot::{Gone, Wanted};
+#[doc(hidden)]
 pub use crate::primitive::prefetch::{prefetch, prefetch_first};
+#[doc(hidden)]
+pub use crate::primitive::small_box::SmallBox;
 
 use crate::actor::{CallError, Reply};
 use crate::primitive::{Mutex, OnceLock, lock};
@@ -336,8 +340,8 @@ mod tests {
 
     use super::schema::number;
     use super::{
-        Describe, Incoming, Malformed, Methods, Outgoing, Remote, Schema, in_time, interface,
-        schema,
+        Describe, Incoming, Malformed, Methods, Outgoing, Remote, Schema, Wanted, in_time,
+        interface, schema,
     };
     use crate::actor::{ActorRef, Recipient, Reply};
     use crate::time::Instant;
@@ -498,11 +502,15 @@ mod tests {
 
     #[test]
     fn a_request_that_came_too_late_is_not_handled() {
-        let (late, _caller) = Reply::<u8>::pair(Some(Instant::now()), None);
+        let by = |deadline| {
+            let trace = None;
+            Reply::<u8>::pair(Wanted { deadline, trace }, None)
+        };
+        let (late, _caller) = by(Some(Instant::now()));
         assert!(in_time(late).is_none());
         let soon = Instant::now() + Duration::from_secs(3600);
         for due in [None, Some(soon)] {
-            let (reply, _caller) = Reply::<u8>::pair(due, None);
+            let (reply, _caller) = by(due);
             assert!(in_time(reply).is_some());
         }
     }

@@ -6,6 +6,7 @@
 
 use std::any::{Any, TypeId};
 use std::cell::Cell;
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,10 +16,12 @@ use super::export::{Export, Served};
 use super::format::Format;
 use super::limits::Malformed;
 use super::proxy::{Imported, Pending};
-use crate::actor::CallError;
-use crate::channel::bell::Door;
+use crate::actor::remote::Answers;
+use crate::actor::{CallError, Reply};
+use crate::channel::bell::{Door, Rings};
+use crate::channel::oneshot::Wanted;
 use crate::primitive::Arc;
-use crate::time::Instant;
+use crate::primitive::small_box::SmallBox;
 use crate::trace::Trace;
 
 /// A reference or a reply beside a body.
@@ -55,21 +58,34 @@ pub struct Request<'a> {
     pub number: u32,
     /// The arguments.
     pub body: &'a [u8],
-    /// By when the caller wants the answer.
-    pub deadline: Option<Instant>,
     /// What the caller asks as a part of.
     pub trace: Option<Trace>,
 }
 
 /// A call that came in.
-#[derive(Clone, Copy, Debug)]
 pub struct Call {
-    /// The caller's number for it.
-    pub id: u32,
-    /// By when the caller wants the answer.
-    pub deadline: Option<Instant>,
-    /// What the caller asks as a part of.
-    pub trace: Option<Trace>,
+    /// What is rung, with which key, when there is an answer, or none will come.
+    pub bell: (Arc<dyn Door>, u32),
+    /// How its caller wants the answer.
+    pub wanted: Wanted,
+}
+
+impl Call {
+    /// The place of the answer, and where it comes out.
+    pub(super) fn pair<R: 'static>(self) -> (Reply<R>, Answers<R>) {
+        Reply::pair(self.wanted, Some(self.rings()))
+    }
+
+    pub(super) fn rings(self) -> Rings {
+        let (door, key) = self.bell;
+        Rings::new(door, key, true)
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Call({})", self.bell.1)
+    }
 }
 
 /// How a call has ended.
@@ -91,14 +107,10 @@ pub trait Port: Any + Send {
     ///
     /// # Errors
     /// If too many calls are under way; the reply has heard of it.
-    fn send_reply(
-        &mut self,
-        pending: Box<dyn Pending>,
-        deadline: Option<Instant>,
-    ) -> Result<u32, Malformed>;
+    fn send_reply(&mut self, pending: SmallBox<dyn Pending>) -> Result<u32, Malformed>;
 
-    /// When that is here, by the peer's clock; 0 is never.
-    fn deadline(&self, until: u64) -> Option<Instant>;
+    /// A call of the peer's that waits until then, by its clock; 0 is never.
+    fn call(&self, call: u32, until: u64) -> Call;
 
     /// Takes what stands at a place of the table of the message that is decoded.
     fn carried(&mut self, place: u32) -> Option<Carried>;
@@ -122,13 +134,13 @@ pub trait Port: Any + Send {
     ///
     /// # Errors
     /// If the peer has a call of this number under way.
-    fn serve(&mut self, call: u32, served: Box<dyn Served>) -> Result<(), Malformed>;
+    fn serve(&mut self, call: u32, served: SmallBox<dyn Served>) -> Result<(), Malformed>;
 
     /// May the proxy send a request? If not, it is polled when it may.
     fn may_send(&mut self, target: u32, turn: u64) -> bool;
 
     /// Sends a request of a proxy, with what was carried since `begin`.
-    fn request(&mut self, request: Request<'_>, pending: Option<Box<dyn Pending>>);
+    fn request(&mut self, request: Request<'_>, pending: Option<SmallBox<dyn Pending>>);
 
     /// A message is encoded from here on: it carries nothing yet. What one carried that was begun and
     /// not sent stays here.
@@ -156,13 +168,13 @@ pub trait Port: Any + Send {
 thread_local! {
     // Nothing is there when the thread ends: `enter` takes it out. Without a destructor every access
     // is a plain one.
-    static PORT: ManuallyDrop<Cell<Option<Box<dyn Port>>>> =
-        const { ManuallyDrop::new(Cell::new(None)) };
+    static PORT: Cell<Option<ManuallyDrop<Box<dyn Port>>>> = const { Cell::new(None) };
 }
 
 #[inline(always)]
 fn replace(port: Option<Box<dyn Port>>) -> Option<Box<dyn Port>> {
-    PORT.with(|place| place.replace(port))
+    let before = PORT.replace(port.map(ManuallyDrop::new));
+    before.map(ManuallyDrop::into_inner)
 }
 
 /// Runs `f`, in which references and replies are those of this link. Gives the link back, with the
@@ -184,23 +196,17 @@ pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result
 #[inline(always)]
 pub(super) fn with<R>(f: impl FnOnce(&mut dyn Port) -> R) -> Result<R, Malformed> {
     /// Puts it back, also if `f` panics.
-    struct Taken<'a> {
-        place: &'a Cell<Option<Box<dyn Port>>>,
-        port: Option<Box<dyn Port>>,
-    }
-    impl Drop for Taken<'_> {
+    struct Taken(Option<Box<dyn Port>>);
+    impl Drop for Taken {
         #[inline(always)]
         fn drop(&mut self) {
-            self.place.set(self.port.take());
+            replace(self.0.take());
         }
     }
-    PORT.with(|place| {
-        let port = place.take();
-        match &mut (Taken { place, port }).port {
-            Some(port) => Ok(f(&mut **port)),
-            None => Err(outside()),
-        }
-    })
+    match &mut Taken(replace(None)).0 {
+        Some(port) => Ok(f(&mut **port)),
+        None => Err(outside()),
+    }
 }
 
 #[cold]

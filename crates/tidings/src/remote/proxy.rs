@@ -12,10 +12,13 @@ use serde::de::DeserializeOwned;
 
 use super::port::{Outcome, Port, Request, with};
 use super::{Format, Interface, Malformed, Remote, interface};
-use crate::actor::remote::{Proxy, dropping};
+use crate::actor::remote::{Proxy, apart};
 use crate::actor::{CallError, Exit, Mailbox, Part, Reference, Reply};
 use crate::channel::bell::Door;
+use crate::channel::oneshot::Gone;
 use crate::primitive::Arc;
+use crate::primitive::small_box::{SmallBox, small_box};
+use crate::time::Instant;
 
 /// How many messages wait in a proxy's mailbox; then their senders wait. As many as a link takes for
 /// one actor at a time, so that a burst is written at once.
@@ -23,11 +26,11 @@ const ROOM: usize = 1 << 10;
 
 /// A caller who waits for an answer of the peer.
 pub trait Pending: Send {
-    /// Decodes the answer, and gives it to the caller.
+    /// Decodes the answer, and gives it to the caller: once, and nothing else is asked of it then.
     ///
     /// # Errors
     /// If the body is no such answer, which the caller has heard.
-    fn answer(self: Box<Self>, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed>;
+    fn answer(&mut self, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed>;
 
     /// Has the caller gone?
     fn is_closed(&self) -> bool;
@@ -35,9 +38,14 @@ pub trait Pending: Send {
     /// Asks for the memory that an answer needs.
     fn prefetch(&self) {}
 
-    /// Rings when the caller has gone.
-    fn hang_bell(&self, door: Arc<dyn Door>, key: u32);
+    /// Rings when the caller has gone. Gives by when he wants the answer.
+    ///
+    /// # Errors
+    /// If he has gone before.
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) -> Result<Option<Instant>, Gone>;
 }
+
+small_box!(Pending);
 
 impl fmt::Debug for dyn Pending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,22 +63,21 @@ impl<R> Awaited<R> {
 }
 
 impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
-    fn answer(self: Box<Self>, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed> {
+    fn answer(&mut self, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed> {
         let (format, body) = match outcome {
             Ok(body) => body,
             Err(why) => {
-                self.0.fail(why);
+                self.0.settle(Err(why));
                 return Ok(());
             }
         };
         match format.decode(body) {
             Ok(answer) => {
-                // The caller may have gone.
-                let _ = self.0.send(answer);
+                self.0.settle(Ok(answer));
                 Ok(())
             }
             Err(malformed) => {
-                self.0.fail(refused(&malformed));
+                self.0.settle(Err(refused(&malformed)));
                 Err(malformed)
             }
         }
@@ -84,8 +91,8 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
         self.0.prefetch();
     }
 
-    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        self.0.hang_bell(door, key);
+    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) -> Result<Option<Instant>, Gone> {
+        self.0.hang_bell(door, key)
     }
 }
 
@@ -147,12 +154,9 @@ impl Outgoing {
         A: Serialize,
         R: DeserializeOwned + Send + 'static,
     {
-        // Whose caller has gone before it goes out is not executed.
-        if !reply.is_closed() {
-            let unsent = self.request(method, arguments, Some(reply));
-            if let Err((malformed, Some(reply))) = unsent {
-                reply.fail(refused(malformed));
-            }
+        let unsent = self.request(method, arguments, Some(reply));
+        if let Err((malformed, Some(reply))) = unsent {
+            reply.fail(refused(malformed));
         }
     }
 
@@ -181,7 +185,6 @@ impl Outgoing {
                     target: self.target,
                     number: self.interface.methods()[method].number(),
                     body: &body,
-                    deadline: reply.as_ref().and_then(Reply::deadline),
                     trace: match &reply {
                         Some(reply) => reply.part_of(),
                         None => self.part.trace(),
@@ -189,7 +192,7 @@ impl Outgoing {
                 };
                 let pending = reply
                     .take()
-                    .map(|reply| Box::new(Awaited(reply)) as Box<dyn Pending>);
+                    .map(|reply| SmallBox::<dyn Pending>::new(Awaited(reply)));
                 port.request(request, pending);
             }
             port.keep(body);
@@ -289,6 +292,6 @@ async fn forward<M: Remote>(mut mailbox: Mailbox<M>, mut way: Outgoing) {
             return;
         };
         way.part = mailbox.part();
-        dropping(CallError::NoReply, || message.send(&mut way));
+        apart(|| message.send(&mut way));
     }
 }

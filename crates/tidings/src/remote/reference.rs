@@ -7,12 +7,13 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Remote;
-use super::export::{Answering, Exported};
+use super::export::{Answering, Exported, Served};
 use super::port::{Carried, Identity, with};
-use super::proxy::{Awaited, ended, import};
+use super::proxy::{Awaited, Pending, ended, import};
 use super::{Malformed, Port};
 use crate::actor::{ActorRef, Recipient, Reference, Reply};
 use crate::primitive::Arc;
+use crate::primitive::small_box::SmallBox;
 
 /// Exports the actor of a reference to the peer. Gives the place in the table.
 ///
@@ -99,7 +100,7 @@ impl<R: DeserializeOwned + Send + 'static> Serialize for Reply<R> {
         let place = with(|port| {
             let twin = self.twin();
             let travels = twin.ok_or_else(|| Malformed::new("a reply travels once"))?;
-            port.send_reply(Box::new(Awaited::new(travels)), self.deadline())
+            port.send_reply(SmallBox::<dyn Pending>::new(Awaited::new(travels)))
         });
         serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
     }
@@ -110,9 +111,8 @@ impl<'de, R: Serialize + Send + 'static> Deserialize<'de> for Reply<R> {
         let place = u32::deserialize(deserializer)?;
         let reply = with(|port| match port.carried(place) {
             Some(Carried::Reply(call, until)) => {
-                let deadline = port.deadline(until);
-                let (reply, answers) = Self::pair(deadline, None);
-                port.serve(call, Box::new(Answering::new(answers)))?;
+                let (reply, answers) = port.call(call, until).pair();
+                port.serve(call, SmallBox::<dyn Served>::new(Answering::new(answers)))?;
                 Ok(reply)
             }
             _ => Err(Malformed::new("it carries no such reply")),

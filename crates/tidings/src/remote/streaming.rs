@@ -18,8 +18,7 @@ use super::{Format, Interface, Malformed, Method};
 use crate::actor::remote::Proxy;
 use crate::actor::{self, CallError, Exit, Mailbox, Replies, Reply, Streaming, next_id};
 use crate::channel::TryRecvError;
-use crate::channel::bell::Door;
-use crate::channel::oneshot::{self, oneshot};
+use crate::channel::oneshot::{self, Wanted, oneshot};
 use crate::event::{Either, Event};
 use crate::primitive::{Arc, Mutex, OnceLock, lock};
 use crate::task::text_of;
@@ -104,7 +103,7 @@ impl<'de, T: DeserializeOwned + Send + 'static> Deserialize<'de> for Streaming<T
 async fn pull<T: DeserializeOwned + Send + 'static>(replies: Replies<T>, mut way: Outgoing) {
     loop {
         way.first(ready(())).await;
-        let (reply, mut answers) = Reply::<Vec<T>>::pair(None, None);
+        let (reply, mut answers) = Reply::<Vec<T>>::pair(Wanted::default(), None);
         way.call(0, &(ITEMS,), reply);
         let answer = answers.recv().either(replies.closed()).biased().await;
         let Either::Left(answer, ()) = answer else {
@@ -141,8 +140,8 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
 
     fn deliver(&self, incoming: &mut Incoming<'_>) -> Result<Option<Wait>, Malformed> {
         let (most,) = incoming.arguments::<(u32,)>()?;
-        incoming.caller()?;
-        let (ready, answer) = oneshot();
+        let rings = incoming.caller()?.rings();
+        let (ready, answer) = oneshot::wanted(Wanted::default(), Some(rings));
         let (held, written) = oneshot::<()>();
         let batch = Batch {
             answer,
@@ -222,10 +221,6 @@ impl<T: Serialize + Send + 'static> Served for Batch<T> {
             Err(TryRecvError::Closed) => Some(Err(CallError::NoReply)),
             Err(TryRecvError::Empty) => None,
         }
-    }
-
-    fn hang_bell(&self, door: Arc<dyn Door>, key: u32) {
-        self.answer.hang_bell(door, key);
     }
 }
 
