@@ -3,10 +3,10 @@
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-use peer_protocol::{Fault, Hello, Sampled, Words, default_threads, within};
+use peer_protocol::{Fault, Hello, Role, Sampled, Words, default_threads, version, within};
 use tidings::Runtime;
 
-use crate::cell::{self, Cells, Sample};
+use crate::cell::{self, Cells, Driver, Sample};
 use crate::{actors, floor, net};
 
 /// Speaks the arena's peer protocol on standard input and output until `quit` or the end of the
@@ -16,8 +16,8 @@ use crate::{actors, floor, net};
 /// If there is no such system.
 pub fn main(system: &str) -> ExitCode {
     let mut peer = Peer::new(system);
-    let names: Vec<_> = peer.cells().collect();
-    peer_protocol::serve(&hello(peer.system, &names), &mut peer)
+    let (names, runtime): (Vec<_>, _) = (peer.cells().collect(), runtime(peer.system));
+    peer_protocol::serve(&hello(peer.system, &runtime, &names), &mut peer)
 }
 
 /// As [`main`], with any input and output.
@@ -25,17 +25,33 @@ pub fn main(system: &str) -> ExitCode {
 /// # Errors
 /// If the input is not text, or the output is gone.
 pub fn speak(mut peer: Peer, input: impl BufRead, output: impl Write) -> io::Result<()> {
-    let names: Vec<_> = peer.cells().collect();
-    peer_protocol::speak(&hello(peer.system, &names), &mut peer, input, output)
+    let (names, runtime): (Vec<_>, _) = (peer.cells().collect(), runtime(peer.system));
+    let hello = hello(peer.system, &runtime, &names);
+    peer_protocol::speak(&hello, &mut peer, input, output)
 }
 
-fn hello<'a>(system: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
+/// What a system runs on.
+fn runtime(system: &str) -> String {
+    const LOCK: &str = include_str!("../../../../Cargo.lock");
+    let ours = concat!("tidings ", env!("CARGO_PKG_VERSION"));
+    match system == SLIM {
+        true => format!("{ours}, clients on tokio {}", version(LOCK, "tokio")),
+        false => ours.to_owned(),
+    }
+}
+
+fn hello<'a>(system: &'a str, runtime: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
     Hello {
         system,
         peer: "tidings",
         version: env!("CARGO_PKG_VERSION"),
-        runtime: concat!("tidings ", env!("CARGO_PKG_VERSION")),
-        flags: "Runtime::builder().workers(threads), all else by default",
+        runtime,
+        flags: match system == SLIM {
+            true => {
+                "Runtime::builder().workers(threads), clients multi_thread with as many workers, all else by default"
+            }
+            false => "Runtime::builder().workers(threads), all else by default",
+        },
         threads: default_threads(),
         caps: &["alloc", "units", "hist"],
         cells,
@@ -43,9 +59,19 @@ fn hello<'a>(system: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
 }
 
 /// The systems that this peer is: tidings as its users write most things, on tasks, channels and
-/// sockets; the workloads of actors on the actor layer; those over TCP on links; and the
-/// machine, without a runtime.
-pub const SYSTEMS: [&str; 4] = ["tidings", "tidings-actors", "tidings-link", "hardware"];
+/// sockets; the workloads of actors on the actor layer; those over TCP on links, by calls, by plain
+/// messages and by slim clients; and the machine, without a runtime.
+pub const SYSTEMS: [&str; 6] = [
+    "tidings",
+    "tidings-actors",
+    "tidings-link",
+    "tidings-link-messages",
+    SLIM,
+    "hardware",
+];
+
+/// Its clients are on another runtime.
+const SLIM: &str = "tidings-link-slim";
 
 /// The peer: the prepared cell and its runtime.
 pub struct Peer {
@@ -54,10 +80,11 @@ pub struct Peer {
     prepared: Option<Prepared>,
 }
 
-struct Prepared {
-    sample: Sample,
-    /// Dropped after the sample, which may hold things of it.
-    runtime: Runtime,
+enum Prepared {
+    /// The runtime is dropped after the sample, which may hold things of it.
+    Inside(Sample, Runtime),
+    /// Clients without a runtime of ours.
+    Outside(Box<dyn Driver>),
 }
 
 impl Peer {
@@ -67,11 +94,13 @@ impl Peer {
     /// If there is no such system.
     #[must_use]
     pub fn new(system: &str) -> Self {
-        let [channels, actors, links, hardware] = SYSTEMS;
+        let [channels, actors, links, messages, _, hardware] = SYSTEMS;
         let (system, cells) = match system {
             _ if system == channels => (channels, cell::all()),
             _ if system == actors => (actors, actors::cells()),
             _ if system == links => (links, net::link::cells()),
+            _ if system == messages => (messages, net::messages::cells()),
+            _ if system == SLIM => (SLIM, net::slim::cells()),
             _ if system == hardware => (hardware, floor::cells()),
             _ => panic!("no system {system:?}"),
         };
@@ -93,6 +122,11 @@ impl Peer {
     }
 }
 
+/// What the answer says of clients that are connected.
+fn ready(clients: &dyn Driver) -> String {
+    format!(",\"ready_ns\":{}", clients.ready().as_nanos())
+}
+
 impl peer_protocol::Peer for Peer {
     fn prep(&mut self, words: &Words<'_>) -> Result<String, Fault> {
         self.prepared = None;
@@ -101,6 +135,12 @@ impl peer_protocol::Peer for Peer {
             return Err(Fault::Unsupported(format!("no cell {name:?}")));
         };
         let params = words.params(default_threads())?;
+        if let (Some(outside), Role::Client(addr)) = (cell.outside, params.role) {
+            let clients = outside(addr, params)?;
+            let more = ready(&*clients);
+            self.prepared = Some(Prepared::Outside(clients));
+            return Ok(more);
+        }
         let budget = match (cell.budget, params.batch) {
             (Some(budget), 0) => Some(budget),
             (Some(_), batch) => {
@@ -112,35 +152,37 @@ impl peer_protocol::Peer for Peer {
         let runtime = cell::runtime(params.threads, budget)?;
         let sample = (cell.make)(params, &runtime)?;
         let more = match &sample {
-            Sample::Clients(clients) => format!(",\"ready_ns\":{}", clients.ready().as_nanos()),
+            Sample::Clients(clients) => ready(&**clients),
             Sample::Server(addr) => format!(",\"addr\":\"{addr}\""),
             Sample::Task(_) | Sample::Thread(_) => String::new(),
         };
-        self.prepared = Some(Prepared { sample, runtime });
+        self.prepared = Some(Prepared::Inside(sample, runtime));
         Ok(more)
     }
 
     fn run(&mut self, words: &Words<'_>) -> Result<Sampled, Fault> {
-        let Some(Prepared { sample, runtime }) = &mut self.prepared else {
+        let Some(prepared) = &mut self.prepared else {
             return Err(Fault::bug("run without prep"));
         };
-        if let Sample::Clients(clients) = sample
+        if let Prepared::Inside(Sample::Clients(clients), _) | Prepared::Outside(clients) = prepared
             && words.number("hist", 0)? == 1
         {
             let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
-            return Ok(clients.paced(runtime, rate, secs)?.into());
+            return Ok(clients.paced(rate, secs)?.into());
         }
         let inner = words.inner()?;
-        let (outcome, more) = words.counting(|| match sample {
-            Sample::Task(start) => {
+        let (outcome, more) = words.counting(|| match prepared {
+            Prepared::Inside(Sample::Task(start), runtime) => {
                 let root = runtime.spawn(start(inner));
                 runtime
                     .block_on(root)
                     .unwrap_or_else(|panic| Err(panic.into()))
             }
-            Sample::Thread(run) => run(inner),
-            Sample::Clients(clients) => clients.run(runtime, inner),
-            Sample::Server(_) => Err(Fault::bug("a server runs nothing")),
+            Prepared::Inside(Sample::Thread(run), _) => run(inner),
+            Prepared::Inside(Sample::Clients(clients), _) | Prepared::Outside(clients) => {
+                clients.run(inner)
+            }
+            Prepared::Inside(Sample::Server(_), _) => Err(Fault::bug("a server runs nothing")),
         })?;
         let (time, counts) = outcome?;
         Ok(Sampled {
