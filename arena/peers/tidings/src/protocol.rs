@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use peer_protocol::{Fault, Hello, Role, Sampled, Words, default_threads, version, within};
 use tidings::Runtime;
 
-use crate::cell::{self, Cells, Driver, Sample};
+use crate::cell::{self, Cells, Sample};
 use crate::{actors, floor, net};
 
 /// Speaks the arena's peer protocol on standard input and output until `quit` or the end of the
@@ -80,11 +80,10 @@ pub struct Peer {
     prepared: Option<Prepared>,
 }
 
-enum Prepared {
-    /// The runtime is dropped after the sample, which may hold things of it.
-    Inside(Sample, Runtime),
-    /// Clients without a runtime of ours.
-    Outside(Box<dyn Driver>),
+struct Prepared {
+    sample: Sample,
+    /// Dropped after the sample, which may hold things of it. Clients may be on another, of their own.
+    runtime: Option<Runtime>,
 }
 
 impl Peer {
@@ -122,11 +121,6 @@ impl Peer {
     }
 }
 
-/// What the answer says of clients that are connected.
-fn ready(clients: &dyn Driver) -> String {
-    format!(",\"ready_ns\":{}", clients.ready().as_nanos())
-}
-
 impl peer_protocol::Peer for Peer {
     fn prep(&mut self, words: &Words<'_>) -> Result<String, Fault> {
         self.prepared = None;
@@ -135,12 +129,6 @@ impl peer_protocol::Peer for Peer {
             return Err(Fault::Unsupported(format!("no cell {name:?}")));
         };
         let params = words.params(default_threads())?;
-        if let (Some(outside), Role::Client(addr)) = (cell.outside, params.role) {
-            let clients = outside(addr, params)?;
-            let more = ready(&*clients);
-            self.prepared = Some(Prepared::Outside(clients));
-            return Ok(more);
-        }
         let budget = match (cell.budget, params.batch) {
             (Some(budget), 0) => Some(budget),
             (Some(_), batch) => {
@@ -149,40 +137,44 @@ impl peer_protocol::Peer for Peer {
             }
             (None, _) => None,
         };
-        let runtime = cell::runtime(params.threads, budget)?;
-        let sample = (cell.make)(params, &runtime)?;
+        let (sample, runtime) = match (cell.outside, params.role) {
+            (Some(outside), Role::Client(addr)) => (Sample::Clients(outside(addr, params)?), None),
+            _ => {
+                let runtime = cell::runtime(params.threads, budget)?;
+                ((cell.make)(params, &runtime)?, Some(runtime))
+            }
+        };
         let more = match &sample {
-            Sample::Clients(clients) => ready(&**clients),
+            Sample::Clients(clients) => format!(",\"ready_ns\":{}", clients.ready().as_nanos()),
             Sample::Server(addr) => format!(",\"addr\":\"{addr}\""),
             Sample::Task(_) | Sample::Thread(_) => String::new(),
         };
-        self.prepared = Some(Prepared::Inside(sample, runtime));
+        self.prepared = Some(Prepared { sample, runtime });
         Ok(more)
     }
 
     fn run(&mut self, words: &Words<'_>) -> Result<Sampled, Fault> {
-        let Some(prepared) = &mut self.prepared else {
+        let Some(Prepared { sample, runtime }) = &mut self.prepared else {
             return Err(Fault::bug("run without prep"));
         };
-        if let Prepared::Inside(Sample::Clients(clients), _) | Prepared::Outside(clients) = prepared
+        if let Sample::Clients(clients) = sample
             && words.number("hist", 0)? == 1
         {
             let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
             return Ok(clients.paced(rate, secs)?.into());
         }
         let inner = words.inner()?;
-        let (outcome, more) = words.counting(|| match prepared {
-            Prepared::Inside(Sample::Task(start), runtime) => {
+        let (outcome, more) = words.counting(|| match sample {
+            Sample::Task(start) => {
+                let runtime = runtime.as_ref().expect("tasks are ours");
                 let root = runtime.spawn(start(inner));
                 runtime
                     .block_on(root)
                     .unwrap_or_else(|panic| Err(panic.into()))
             }
-            Prepared::Inside(Sample::Thread(run), _) => run(inner),
-            Prepared::Inside(Sample::Clients(clients), _) | Prepared::Outside(clients) => {
-                clients.run(inner)
-            }
-            Prepared::Inside(Sample::Server(_), _) => Err(Fault::bug("a server runs nothing")),
+            Sample::Thread(run) => run(inner),
+            Sample::Clients(clients) => clients.run(inner),
+            Sample::Server(_) => Err(Fault::bug("a server runs nothing")),
         })?;
         let (time, counts) = outcome?;
         Ok(Sampled {

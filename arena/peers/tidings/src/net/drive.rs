@@ -122,22 +122,26 @@ impl<E: End> Client for E {
     }
 }
 
-/// The clients to which all of this was given.
+/// What all of them have done, and the clients.
 async fn all<C>(
     begun: Vec<impl Future<Output = Result<(Done, C), Fault>>>,
-) -> Result<(Counts, Latencies, Vec<C>), Fault> {
+) -> Result<(Done, Vec<C>), Fault> {
     let mut clients = Vec::with_capacity(begun.len());
-    let (mut counts, mut latencies) = (Counts::default(), Latencies::default());
+    let mut all = Done::default();
     for one in begun {
         let (done, client) = one.await?;
-        counts += done.counts;
-        if let Some(seen) = done.seen {
-            latencies.due.merge(&seen.due);
-            latencies.sent.merge(&seen.sent);
+        all.counts += done.counts;
+        match (&mut all.seen, done.seen) {
+            (Some(all), Some(seen)) => {
+                all.due.merge(&seen.due);
+                all.sent.merge(&seen.sent);
+            }
+            (none @ None, seen) => *none = seen,
+            (Some(_), None) => {}
         }
         clients.push(client);
     }
-    Ok((counts, latencies, clients))
+    Ok((all, clients))
 }
 
 /// All clients of a cell, connected.
@@ -161,7 +165,7 @@ impl<P: Pairs> Clients<P> {
             let begin = Instant::now();
             let clients = P::connect(addr, pairs).await?.into_iter();
             let begun = clients.map(|client| client.begin::<P::Host>(Job::First));
-            let (_, _, clients) = all(begun.collect()).await?;
+            let (_, clients) = all(begun.collect()).await?;
             Ok::<_, Fault>((begin.elapsed(), clients))
         })??;
         Ok(Self {
@@ -193,8 +197,8 @@ impl<P: Pairs> Clients<P> {
         }
         let watch = Stopwatch::start();
         go.fill(()).expect("filled here only");
-        let (counts, _, clients) = all(begun).await?;
-        Ok((watch.stop(), counts, clients))
+        let (done, clients) = all(begun).await?;
+        Ok((watch.stop(), done.counts, clients))
     }
 
     /// Requests 0 .. `rate * secs`, request k by client k mod N and due at k / rate.
@@ -217,11 +221,11 @@ impl<P: Pairs> Clients<P> {
         let begun = (0..)
             .zip(clients)
             .map(|(first, client)| client.begin::<P::Host>(job(first)));
-        let (counts, latencies, clients) = all(begun.collect()).await?;
+        let (done, clients) = all(begun.collect()).await?;
         let paced = Paced {
             time: start.elapsed(),
-            counts,
-            latencies,
+            counts: done.counts,
+            latencies: done.seen.unwrap_or_default(),
         };
         Ok((paced, clients))
     }
