@@ -30,21 +30,36 @@ pub(crate) trait Driver {
     /// How long that took.
     fn ready(&self) -> Duration;
 
-    fn run(&mut self, runtime: &Runtime, inner: i64) -> Outcome;
+    fn run(&mut self, inner: i64) -> Outcome;
 
     /// Requests on a schedule: so many a second, for so many seconds.
-    fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault>;
+    fn paced(&mut self, rate: i64, secs: i64) -> Result<Paced, Fault>;
 }
 
 /// A cell: what is not timed (`make`, on the runtime's main thread), and the runtime it wants.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cell {
-    pub(crate) make: fn(Params, &Runtime) -> Result<Sample, Fault>,
+    pub(crate) make: Make,
     /// Operations per turn of a task, if not the default.
     pub(crate) budget: Option<u32>,
+    /// What makes the clients of another process, if they have no runtime of ours.
+    pub(crate) outside: Option<Outside>,
 }
 
 pub(crate) type Make = fn(Params, &Runtime) -> Result<Sample, Fault>;
+pub(crate) type Outside = fn(SocketAddr, Params) -> Result<Box<dyn Driver>, Fault>;
+
+impl Cell {
+    /// One on the default runtime.
+    pub(crate) fn of(make: Make) -> Self {
+        Self {
+            make,
+            budget: None,
+            outside: None,
+        }
+    }
+}
+
 pub(crate) type Cells = BTreeMap<&'static str, Cell>;
 
 /// A runtime as any user gets it, with the number of workers asked for.
@@ -113,7 +128,7 @@ pub(crate) fn sums_fit(times: i64, n: i64) -> Result<(), Fault> {
 pub(crate) fn plain<const N: usize>(cells: [(&'static str, Make); N]) -> Cells {
     cells
         .into_iter()
-        .map(|(name, make)| (name, Cell { make, budget: None }))
+        .map(|(name, make)| (name, Cell::of(make)))
         .collect()
 }
 

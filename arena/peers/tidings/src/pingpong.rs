@@ -219,8 +219,8 @@ fn cell(
 
 fn batch<const OPERATIONS: u32>() -> Cell {
     Cell {
-        make: |p, _: &Runtime| cell(p, 1000, turns),
         budget: Some(OPERATIONS),
+        ..Cell::of(|p, _: &Runtime| cell(p, 1000, turns))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
-use peer_protocol::{Fault, Hello, Sampled, Words, default_threads, within};
+use peer_protocol::{Fault, Hello, Role, Sampled, Words, default_threads, version, within};
 use tidings::Runtime;
 
 use crate::cell::{self, Cells, Sample};
@@ -16,8 +16,8 @@ use crate::{actors, floor, net};
 /// If there is no such system.
 pub fn main(system: &str) -> ExitCode {
     let mut peer = Peer::new(system);
-    let names: Vec<_> = peer.cells().collect();
-    peer_protocol::serve(&hello(peer.system, &names), &mut peer)
+    let (names, runtime): (Vec<_>, _) = (peer.cells().collect(), runtime(peer.system));
+    peer_protocol::serve(&hello(peer.system, &runtime, &names), &mut peer)
 }
 
 /// As [`main`], with any input and output.
@@ -25,17 +25,33 @@ pub fn main(system: &str) -> ExitCode {
 /// # Errors
 /// If the input is not text, or the output is gone.
 pub fn speak(mut peer: Peer, input: impl BufRead, output: impl Write) -> io::Result<()> {
-    let names: Vec<_> = peer.cells().collect();
-    peer_protocol::speak(&hello(peer.system, &names), &mut peer, input, output)
+    let (names, runtime): (Vec<_>, _) = (peer.cells().collect(), runtime(peer.system));
+    let hello = hello(peer.system, &runtime, &names);
+    peer_protocol::speak(&hello, &mut peer, input, output)
 }
 
-fn hello<'a>(system: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
+/// What a system runs on.
+fn runtime(system: &str) -> String {
+    const LOCK: &str = include_str!("../../../../Cargo.lock");
+    let ours = concat!("tidings ", env!("CARGO_PKG_VERSION"));
+    match system == SLIM {
+        true => format!("{ours}, clients on tokio {}", version(LOCK, "tokio")),
+        false => ours.to_owned(),
+    }
+}
+
+fn hello<'a>(system: &'a str, runtime: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
     Hello {
         system,
         peer: "tidings",
         version: env!("CARGO_PKG_VERSION"),
-        runtime: concat!("tidings ", env!("CARGO_PKG_VERSION")),
-        flags: "Runtime::builder().workers(threads), all else by default",
+        runtime,
+        flags: match system == SLIM {
+            true => {
+                "Runtime::builder().workers(threads), clients multi_thread with as many workers, all else by default"
+            }
+            false => "Runtime::builder().workers(threads), all else by default",
+        },
         threads: default_threads(),
         caps: &["alloc", "units", "hist"],
         cells,
@@ -43,9 +59,19 @@ fn hello<'a>(system: &'a str, cells: &'a [&'a str]) -> Hello<'a> {
 }
 
 /// The systems that this peer is: tidings as its users write most things, on tasks, channels and
-/// sockets; the workloads of actors on the actor layer; those over TCP on links; and the
-/// machine, without a runtime.
-pub const SYSTEMS: [&str; 4] = ["tidings", "tidings-actors", "tidings-link", "hardware"];
+/// sockets; the workloads of actors on the actor layer; those over TCP on links, by calls, by plain
+/// messages and by slim clients; and the machine, without a runtime.
+pub const SYSTEMS: [&str; 6] = [
+    "tidings",
+    "tidings-actors",
+    "tidings-link",
+    "tidings-link-messages",
+    SLIM,
+    "hardware",
+];
+
+/// Its clients are on another runtime.
+const SLIM: &str = "tidings-link-slim";
 
 /// The peer: the prepared cell and its runtime.
 pub struct Peer {
@@ -56,8 +82,8 @@ pub struct Peer {
 
 struct Prepared {
     sample: Sample,
-    /// Dropped after the sample, which may hold things of it.
-    runtime: Runtime,
+    /// Dropped after the sample, which may hold things of it. Clients may be on another, of their own.
+    runtime: Option<Runtime>,
 }
 
 impl Peer {
@@ -67,11 +93,13 @@ impl Peer {
     /// If there is no such system.
     #[must_use]
     pub fn new(system: &str) -> Self {
-        let [channels, actors, links, hardware] = SYSTEMS;
+        let [channels, actors, links, messages, _, hardware] = SYSTEMS;
         let (system, cells) = match system {
             _ if system == channels => (channels, cell::all()),
             _ if system == actors => (actors, actors::cells()),
             _ if system == links => (links, net::link::cells()),
+            _ if system == messages => (messages, net::messages::cells()),
+            _ if system == SLIM => (SLIM, net::slim::cells()),
             _ if system == hardware => (hardware, floor::cells()),
             _ => panic!("no system {system:?}"),
         };
@@ -109,8 +137,13 @@ impl peer_protocol::Peer for Peer {
             }
             (None, _) => None,
         };
-        let runtime = cell::runtime(params.threads, budget)?;
-        let sample = (cell.make)(params, &runtime)?;
+        let (sample, runtime) = match (cell.outside, params.role) {
+            (Some(outside), Role::Client(addr)) => (Sample::Clients(outside(addr, params)?), None),
+            _ => {
+                let runtime = cell::runtime(params.threads, budget)?;
+                ((cell.make)(params, &runtime)?, Some(runtime))
+            }
+        };
         let more = match &sample {
             Sample::Clients(clients) => format!(",\"ready_ns\":{}", clients.ready().as_nanos()),
             Sample::Server(addr) => format!(",\"addr\":\"{addr}\""),
@@ -128,18 +161,19 @@ impl peer_protocol::Peer for Peer {
             && words.number("hist", 0)? == 1
         {
             let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
-            return Ok(clients.paced(runtime, rate, secs)?.into());
+            return Ok(clients.paced(rate, secs)?.into());
         }
         let inner = words.inner()?;
         let (outcome, more) = words.counting(|| match sample {
             Sample::Task(start) => {
+                let runtime = runtime.as_ref().expect("tasks are ours");
                 let root = runtime.spawn(start(inner));
                 runtime
                     .block_on(root)
                     .unwrap_or_else(|panic| Err(panic.into()))
             }
             Sample::Thread(run) => run(inner),
-            Sample::Clients(clients) => clients.run(runtime, inner),
+            Sample::Clients(clients) => clients.run(inner),
             Sample::Server(_) => Err(Fault::bug("a server runs nothing")),
         })?;
         let (time, counts) = outcome?;

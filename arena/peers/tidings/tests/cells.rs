@@ -133,9 +133,18 @@ fn every_cell_on_8_workers() {
     every_cell(8);
 }
 
+/// Those of which each client has a link, or a share of one.
+const LINKS: [&str; 3] = ["tidings-link", "tidings-link-messages", "tidings-link-slim"];
+
 #[test]
 fn requests_on_a_schedule_have_histograms() {
-    let (mut server, mut client) = (Peer::new(SYSTEMS[0]), Peer::new(SYSTEMS[0]));
+    for system in ["tidings"].iter().chain(&LINKS) {
+        on_a_schedule(system);
+    }
+}
+
+fn on_a_schedule(system: &str) {
+    let (mut server, mut client) = (Peer::new(system), Peer::new(system));
     let prep = "prep id=1 cell=net/paced threads=2 N=7 M=31";
     prepare(&mut client, &mut server, prep);
     let answer = client.answer("run id=3 inner=1 hist=1 rate=997 secs=1");
@@ -158,7 +167,7 @@ fn requests_on_a_schedule_have_histograms() {
 
 #[test]
 fn a_server_that_goes_is_an_error_of_the_client() {
-    for system in ["tidings", "tidings-link"] {
+    for system in ["tidings"].iter().chain(&LINKS) {
         for cell in TWO {
             let (mut server, mut client) = (Peer::new(system), Peer::new(system));
             let prep = format!("prep id=1 cell={cell} threads=2 N=3 M=5");
@@ -171,6 +180,30 @@ fn a_server_that_goes_is_an_error_of_the_client() {
             );
         }
     }
+}
+
+#[test]
+fn a_server_that_goes_between_two_samples_is_an_error_too() {
+    for system in LINKS {
+        let (mut server, mut client) = (Peer::new(system), Peer::new(system));
+        prepare(
+            &mut client,
+            &mut server,
+            "prep id=1 cell=net/echo threads=2 N=3 M=5",
+        );
+        assert!(client.answer("run id=2 inner=1").contains("\"msgs\":30"));
+        assert_eq!(server.answer("drop id=1"), OK);
+        let answer = client.answer("run id=3 inner=1");
+        assert!(answer.contains(r#""kind":"bug""#), "{system}: {answer}");
+    }
+}
+
+#[test]
+fn clients_without_our_runtime_are_in_a_process_of_their_own() {
+    let mut peer = Peer::new("tidings-link-slim");
+    assert!(!peer.cells().any(|cell| cell == "net/echo-oneproc"));
+    let answer = peer.answer("prep id=3 cell=net/echo threads=2 N=1 M=1");
+    assert!(answer.contains(r#""kind":"limit""#), "{answer}");
 }
 
 #[test]
@@ -290,7 +323,7 @@ fn a_dialogue() {
 
 #[test]
 fn allocations_of_cells_over_tcp_in_one_process_are_counted() {
-    for system in ["tidings", "tidings-link"] {
+    for system in ["tidings", "tidings-link", "tidings-link-messages"] {
         let mut peer = Peer::new(system);
         let prep = "prep id=1 cell=net/echo-oneproc threads=2 N=7 M=31 seed=1";
         assert!(peer.answer(prep).contains("\"ready_ns\":"));

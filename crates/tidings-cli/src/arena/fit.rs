@@ -1,6 +1,6 @@
 //! Fitting a quick run into its budget: what is left out when more is ready than there is time for.
 //!
-//! First go the systems that a manifest calls `spare`, the last named first. Then single cells, so that every group keeps
+//! First go the systems that a manifest calls `spare`, ours before those of others, the last named first. Then single cells, so that every group keeps
 //! about as many as the others, every system about as many as the others, and the seeds' own cells longest. Nothing that
 //! was asked for goes, nor the reference, nor what it is compared with last. What is then still too much is measured with
 //! fewer rounds (`measure`).
@@ -33,11 +33,8 @@ pub(crate) fn fit(
             || request.filters.names_system(system)
             || settings.reference == system
     };
-    let mut spare: Vec<&String> = candidates
-        .iter()
-        .flat_map(|c| &c.entry.manifest.peer.spare)
-        .filter(|system| !stays(system))
-        .collect();
+    let mut spare = spare(candidates);
+    spare.retain(|system| !stays(system));
     while cost(plan) > budget
         && let Some(system) = spare.pop()
     {
@@ -50,6 +47,14 @@ pub(crate) fn fit(
             group == index && cell.system == system
         });
     }
+}
+
+/// The systems that can be spared, in the order from the last: ours go before those of others.
+fn spare(candidates: &[Candidate]) -> Vec<&String> {
+    let mut entries: Vec<_> = candidates.iter().map(|c| &c.entry).collect();
+    entries.sort_by_key(|entry| entry.folder.is_none());
+    let spare = entries.iter().map(|entry| &entry.manifest.peer.spare);
+    spare.flatten().collect()
 }
 
 /// The cell whose loss shows least: its group by number, and its system.
@@ -105,6 +110,7 @@ fn leave_out(plan: &mut Plan, candidates: &[Candidate], goes: impl Fn(usize, &Ce
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arena::catalog::{self, Readiness};
     use crate::arena::workload::{Params, parse_cell_id};
 
     /// Groups of systems; an upper-case one has a seed's cell.
@@ -129,6 +135,26 @@ mod tests {
             cells: names.iter().map(|name| cell(name)).collect(),
         };
         systems.iter().map(group).collect()
+    }
+
+    #[test]
+    fn our_own_spare_systems_go_first() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../arena/peers");
+        let entries = catalog::load(Some(folder.as_ref())).expect("the peers of this tree");
+        let candidate = |entry| Candidate {
+            entry,
+            readiness: Readiness::Blocked {
+                reason: String::new(),
+            },
+        };
+        let candidates: Vec<_> = entries.into_iter().map(candidate).collect();
+        let mut spare = spare(&candidates);
+        assert!(spare.len() > 2, "others have some");
+        let first = [(); 2].map(|()| spare.pop().map(String::as_str));
+        assert_eq!(
+            first,
+            [Some("tidings-link-slim"), Some("tidings-link-messages")]
+        );
     }
 
     #[test]

@@ -334,7 +334,7 @@ fn row(cell: &CellRecord, wide: bool, wider: bool) -> Vec<Cell> {
         .iter()
         .filter(|(key, _)| *key != "window")
         .map(|(key, value)| match key.as_str() {
-            "processes" | "connections" => format!("{key}={value}"),
+            "processes" | "connections" | "client" => format!("{key}={value}"),
             _ => value.clone(),
         })
         .collect();

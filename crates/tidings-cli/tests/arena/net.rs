@@ -1,7 +1,9 @@
 //! Cells over TCP: two processes that are one peer, in figures and in failures, and latencies on a schedule.
 
 use std::fs;
+use std::process::Command;
 
+use peer_protocol::trial::Trial;
 use serde_json::Value;
 
 use crate::stage::{Called, Stage, cell};
@@ -226,4 +228,54 @@ fn smoke_runs_all_cells_in_the_same_two_processes() {
             "7 clients make 31 requests: too few to crash"
         );
     });
+}
+
+/// What stands behind some words, up to a sign.
+fn behind<'a>(text: &'a str, words: &str, end: char) -> &'a str {
+    let (_, rest) = text.split_once(words).unwrap_or_else(|| panic!("{text}"));
+    rest.split(end).next().unwrap_or(rest)
+}
+
+/// Has a process threads that are workers of ours?
+fn has_workers(pid: &str) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it lives");
+    let names = threads.map(|thread| {
+        let name = thread.expect("it is read").path().join("comm");
+        fs::read_to_string(name).unwrap_or_default()
+    });
+    names
+        .into_iter()
+        .any(|name| name.starts_with("tidings-worker"))
+}
+
+#[test]
+fn a_slim_client_has_no_scheduler_of_ours() {
+    if !cfg!(target_os = "linux") {
+        return;
+    }
+    for (system, ours) in [("tidings-link", true), ("tidings-link-slim", false)] {
+        let start = || {
+            let binary = env!("CARGO_BIN_EXE_tidings");
+            Trial::start(Command::new(binary).arg("arena-peer"), system)
+        };
+        let (mut server, mut client) = (start(), start());
+        for cell in ["net/echo", "net/echo-mux"] {
+            let prep = format!("prep id=1 cell={cell} threads=2 N=7 M=31");
+            let answer = server.ask(&format!("{prep} role=server"));
+            let addr = behind(&answer, "\"addr\":\"", '"');
+            let prep = format!("{prep} role=client addr={addr}");
+            client.answers(&[
+                (&prep, "\"ready_ns\":"),
+                (
+                    "run id=2 inner=3",
+                    "\"msgs\":1302,\"units\":42,\"check\":9765}",
+                ),
+            ]);
+            let workers = |peer: &Trial| has_workers(behind(&peer.hello, "\"pid\":", ','));
+            assert!(workers(&server), "{system} {cell}");
+            assert_eq!(workers(&client), ours, "{system} {cell}");
+        }
+        client.quit();
+        server.quit();
+    }
 }

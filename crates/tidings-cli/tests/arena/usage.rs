@@ -15,7 +15,7 @@ fn wrong_arguments_name_the_valid_ones() {
             (&["run", "pingpong/tall"], "unknown variant \"tall\""),
             (
                 &["run", "@akka"],
-                "unknown system \"akka\"; there are tidings, tidings-actors, tidings-link, hardware, honest",
+                "unknown system \"akka\"; there are tidings, tidings-actors, tidings-link, tidings-link-messages, tidings-link-slim, hardware, honest",
             ),
             (&["run", "--vs", "akka"], "unknown system \"akka\""),
             (&["run", "--require", "akka"], "unknown system \"akka\""),

@@ -5,9 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use futures::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use peer_protocol::net::{Framed, Read, Transport, Write};
+use tidings::Handle;
 use tidings::net::{TcpListener, TcpStream};
 
-use super::at_once;
+use super::Host as _;
 use crate::cell::Fault;
 
 /// A stream, or a half of one.
@@ -68,6 +69,6 @@ impl Transport for Frames {
 
     async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<Self::End>, Fault> {
         let end = |_| async move { Ok(Framed::new(Stream(connect(addr).await?))) };
-        at_once((0..pairs).map(end)).await
+        Handle::at_once((0..pairs).map(end)).await
     }
 }

@@ -1,18 +1,21 @@
-//! Actors called over links (`tidings-link`) by the reference that their own process would use: the
-//! system `tidings-link`. An interface, so that every pair has an actor at the server's end.
+//! Links (`tidings-link`), and actors that are called over them by the reference that their own process
+//! would use: the system `tidings-link`. An interface, so that every pair has an actor at the server's
+//! end.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use peer_protocol::net::{End, Transport};
-use tidings::actor;
+use tidings::Handle;
+use tidings::actor::{self, Reference};
+use tidings::remote::Remote;
 use tidings_link::{Connector, Exports, Limits, Link, Listener, Options};
 
-use super::at_once;
+use super::Host;
 use crate::cell::{Cells, Fault};
 
 #[tidings::interface(remote)]
-trait Echo {
+pub(super) trait Echo {
     async fn echo(&self, number: i64) -> i64;
 }
 
@@ -24,13 +27,16 @@ impl Echo for Mirror {
     }
 }
 
-pub(super) struct LinkEnd {
-    echo: EchoRef,
+pub(super) fn mirror() -> EchoRef {
+    actor::start(Mirror)
 }
 
-impl End for LinkEnd {
+/// Who calls.
+pub(super) struct Caller(pub(super) EchoRef);
+
+impl End for Caller {
     async fn echo(&mut self, number: i64) -> Result<i64, Fault> {
-        Ok(self.echo.echo(number).await?)
+        Ok(self.0.echo(number).await?)
     }
 }
 
@@ -40,7 +46,7 @@ fn name(pair: usize) -> String {
 
 /// Both ends are stopped while another system is in turn (`SIGSTOP`), and time goes on: what is silent meanwhile is not
 /// lost.
-fn options(name: &str) -> Options {
+pub(super) fn options(name: &str) -> Options {
     const LONG: Duration = Duration::from_secs(3600);
     Options::new(name).limits(Limits {
         silence: LONG,
@@ -50,10 +56,12 @@ fn options(name: &str) -> Options {
 }
 
 /// Each pair's actor, under its name.
-async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
+pub(super) async fn serve<R>(pairs: usize, start: fn() -> R) -> Result<SocketAddr, Fault>
+where
+    R: Reference<Message: Remote>,
+{
     let exports = (0..pairs).fold(Exports::new(), |exports, pair| {
-        let echo: EchoRef = actor::start(Mirror);
-        exports.add(name(pair), &echo)
+        exports.add(name(pair), &start())
     });
     let options = options("server").exports(exports);
     let server = Listener::bind("tcp://127.0.0.1:0", options).await?;
@@ -69,38 +77,59 @@ async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
     Ok(address)
 }
 
-async fn connect(addr: SocketAddr) -> Result<Link, Fault> {
-    let connector = Connector::new(&format!("tcp://{addr}"))?;
-    Ok(connector.options(options("client")).connect().await?)
+/// A runtime from which links are made.
+pub(super) trait Linking: Host {
+    fn link(addr: SocketAddr) -> impl Future<Output = Result<Link, Fault>> + Send;
+}
+
+impl Linking for Handle {
+    async fn link(addr: SocketAddr) -> Result<Link, Fault> {
+        let connector = Connector::new(&format!("tcp://{addr}"))?;
+        Ok(connector.options(options("client")).connect().await?)
+    }
+}
+
+/// For each pair what `make` makes of the reference to its actor: over a link of its own (`EACH`), or over
+/// one that all share.
+pub(super) async fn connect<H, const EACH: bool, R, C>(
+    addr: SocketAddr,
+    pairs: usize,
+    make: fn(R) -> C,
+) -> Result<Vec<C>, Fault>
+where
+    H: Linking,
+    R: Reference<Message: Remote>,
+    C: Send + 'static,
+{
+    let shared = match EACH {
+        true => None,
+        false => Some(H::link(addr).await?),
+    };
+    let end = |pair| {
+        let shared = shared.clone();
+        async move {
+            let link = match shared {
+                Some(link) => link,
+                None => H::link(addr).await?,
+            };
+            Ok(make(link.get(&name(pair)).await?))
+        }
+    };
+    H::at_once((0..pairs).map(end)).await
 }
 
 /// A link for each client, or one for all.
 struct Links<const EACH: bool>;
 
 impl<const EACH: bool> Transport for Links<EACH> {
-    type End = LinkEnd;
+    type End = Caller;
 
     async fn serve(pairs: usize) -> Result<SocketAddr, Fault> {
-        serve(pairs).await
+        serve(pairs, mirror).await
     }
 
-    async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<LinkEnd>, Fault> {
-        let shared = match EACH {
-            true => None,
-            false => Some(connect(addr).await?),
-        };
-        let end = |pair| {
-            let shared = shared.clone();
-            async move {
-                let link = match shared {
-                    Some(link) => link,
-                    None => connect(addr).await?,
-                };
-                let echo = link.get(&name(pair)).await?;
-                Ok(LinkEnd { echo })
-            }
-        };
-        at_once((0..pairs).map(end)).await
+    async fn connect(addr: SocketAddr, pairs: usize) -> Result<Vec<Caller>, Fault> {
+        connect::<Handle, EACH, _, _>(addr, pairs, Caller).await
     }
 }
 

@@ -35,7 +35,7 @@ const ABOUT: &[About] = &[
         lines: [
             "N clients make M requests each to servers of their own, over TCP on the loopback device, or locally for comparison. Each client has one request outstanding.",
             "Counted: N·M requests. Every reply must equal its request, and the sum is checked. Connecting, and one warm-up echo per client, come before the timed part.",
-            "A closed loop measures service time and hides stalls: latencies come from the paced variant only.",
+            "A closed loop measures service time and hides stalls: latencies come from the paced variant only. The label client tells what calls actors: actors that send plain messages, callers of a typed interface, slim clients without its scheduler.",
         ],
         diagram: Diagram {
             words: "A client sends a request over a socket to its server, which echoes it; N times.",

@@ -267,6 +267,7 @@ const KINDS: &[&str] = &[
     "processes",
     "connections",
     "codec",
+    "client",
     "timer",
 ];
 

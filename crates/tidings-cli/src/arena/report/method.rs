@@ -45,7 +45,7 @@ fn statistics(data: &Data) -> Markup {
             li { strong { "Verdict" } ": faster or slower if the interval lies wholly beyond ±" (format!("{:.0} %", 100.0 * MARGIN))
                 "; the same if wholly inside; otherwise not shown. \"Not shown\" is a result, not a gap." }
             li { strong { "Rank" } ": among systems that make units of one class; those whose 99 % intervals overlap with that of the best of a rank share it. Floors and originals have none. "
-                "Mailboxes, replies and codecs that differ are named in the row, and ranked together." }
+                "Mailboxes, replies, codecs and clients that differ are named in the row, and ranked together." }
             li { strong { "Outliers" } ": counted by Tukey's rule with their share of the variance, and never removed: the pauses are part of the result." }
             li { strong { "Warm-up" } ": until the medians of the last two windows of four samples agree and the last eight show no trend; otherwise the cell is called unsteady and drawn hollow. "
                 "The first sample of the process is reported as cold start." }

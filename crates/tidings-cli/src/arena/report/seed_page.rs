@@ -51,7 +51,7 @@ fn table(data: &Data, caption: &str, rows: &[&Printed]) -> Markup {
     scroll(caption, &table)
 }
 
-/// What this run has for a seed's figure: the reference, and the same system if it is here.
+/// What this run has for a seed's figure: the reference, and the same system, or one of ours like it, if it is here.
 fn ours(data: &Data, row: &Printed) -> Markup {
     let reference = data.run.plan.reference.as_str();
     let is_same = |system: &str| {

@@ -19,7 +19,7 @@ pub(super) struct Printed {
     pub(super) workload: &'static str,
     /// The cells of this run that stand beside it.
     pub(super) variants: &'static [&'static str],
-    /// Names under which the same system may be in this run.
+    /// Names under which the same system may be in this run, and of ours whose clients are of its kind.
     pub(super) systems: &'static [&'static str],
 }
 
@@ -92,7 +92,7 @@ pub(super) const PRINTED: &[Printed] = &[
         errata: &["T13", "T14"],
         workload: "net",
         variants: &["echo-mux"],
-        systems: &["akka-interfaced", "interfaced"],
+        systems: &["akka-interfaced", "interfaced", "tidings-link"],
     },
     Printed {
         seed: "001",
@@ -101,7 +101,7 @@ pub(super) const PRINTED: &[Printed] = &[
         errata: &["T13", "T14"],
         workload: "net",
         variants: &["echo"],
-        systems: &["slimsocket"],
+        systems: &["slimsocket", "tidings-link-slim"],
     },
     Printed {
         seed: "002",
@@ -284,7 +284,8 @@ pub(super) const ERRATA: &[Erratum] = &[
         place: "net, seed 001",
         finding: "AkkaPingpong and InterfacedPingpong send 1000 logical pairs over one TCP association; SlimSocket uses 1000 TCP connections, and two processes at HEAD though the text says one program. \
             \"M=0100\" in the raw data is a typo for 1000 (79.1 s = 12,642 req/s). 53022 should be 53,019.",
-        here: "Connections and processes are labels shown in every row: echo, echo-mux and echo-oneproc are cells of their own.",
+        here: "Connections and processes are labels shown in every row: echo, echo-mux and echo-oneproc are cells of their own. \
+            The three kinds of clients (label client: messages, interface, slim) meet inside of each.",
     },
     Erratum {
         id: "T14",

@@ -27,6 +27,7 @@ pub(super) fn extras(data: &Data) -> Markup {
         ("processes", false),
         ("connections", false),
         ("codec", false),
+        ("client", false),
     ];
     let table = html! {
         table class="data sorts" {
@@ -58,7 +59,7 @@ fn row(cell: &CellRecord) -> Markup {
             (number(scenario(cell), words::time))
             (number(net.and_then(|n| n.ready_ms), |ms| words::time(ms * 1e6)))
             (number(net.and_then(|n| n.wire_bytes_per_op), units::digits))
-            td { (label("processes")) } td { (label("connections")) } td { (label("codec")) }
+            td { (label("processes")) } td { (label("connections")) } td { (label("codec")) } td { (label("client")) }
         }
     }
 }
