@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::name;
+use super::panic;
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
 use super::waker::{discard, drop_quietly, quietly, waker};
@@ -181,6 +182,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             Ok(Poll::Ready(output)) => unsafe { Self::complete(header, Ok(output)) },
             Err(panic) => {
                 sched::task_panicked(cell.header.location());
+                let panic = panic::of_task(header, panic);
                 // SAFETY: as above.
                 unsafe { Self::complete(header, Err(JoinError::panic(panic))) };
             }
@@ -203,11 +205,12 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     unsafe fn complete(header: NonNull<Header>, output: Result<F::Output, JoinError>) {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        // A panic in the future's drop ends here: it has no one left to hear of it but the hook.
+        // A panic in the future's drop ends here: if the task had ended before, no joiner hears of it.
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the owner of the run right owns the stage.
-            unsafe { cell.stage() }.clear();
+            unsafe { cell.stage() }.clear(|_| ());
         }));
+        let dropped = dropped.map_err(|panic| panic::of_task(header, panic));
         let output = match dropped {
             Ok(()) => output,
             Err(panic) if output.is_ok() => {
@@ -314,7 +317,11 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
         // there is nobody else to tell.
         quietly(|| {
             // SAFETY: the caller owns the stage.
-            unsafe { cell.stage() }.clear();
+            unsafe { cell.stage() }.clear(|error| {
+                if cell.header.state.was_waited() {
+                    error.left();
+                }
+            });
         });
     }
 
