@@ -36,6 +36,8 @@ struct Options {
     workers: Option<Expr>,
     /// A test watches for deadlocks, and a program does not, unless they say otherwise.
     deadlocks: bool,
+    /// A test fails of a panic that nobody has heard of, unless it says otherwise.
+    panics: bool,
     simulation: Option<Simulation>,
     tidings: Path,
 }
@@ -83,6 +85,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     let assignments = Assignments::parse_terminated.parse2(tokens)?;
     let mut workers = None;
     let mut deadlocks = None;
+    let mut panics = None;
     let mut tidings = None;
     let mut sim = None;
     let mut simulation = Simulation::default();
@@ -98,6 +101,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
         let outcome = match name.to_string().as_str() {
             "workers" => set(&mut workers, &name, worker_count(value)),
             "deadlocks" => set(&mut deadlocks, &name, yes_or_no("deadlocks", &value)),
+            "panics" if kind == Kind::Test => set(&mut panics, &name, yes_or_no("panics", &value)),
             "sim" if kind == Kind::Test => set(&mut sim, &name, yes_or_no("sim", &value)),
             "seeds" if kind == Kind::Test => set(&mut simulation.seeds, &name, Ok(value)),
             "with" if kind == Kind::Test => set(&mut simulation.with, &name, Ok(value)),
@@ -110,7 +114,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
                     match kind {
                         Kind::Main => "`deadlocks = true`, ",
                         Kind::Test => {
-                            "`deadlocks = false`, `sim` (with `seeds = N`, `with = |sim| ..`), "
+                            "`deadlocks = false`, `panics = false`, `sim` (with `seeds = N`, `with = |sim| ..`), "
                         }
                     }
                 ),
@@ -133,6 +137,7 @@ fn parse_options(kind: Kind, tokens: TokenStream) -> Result<Options> {
     Ok(Options {
         workers,
         deadlocks: deadlocks.unwrap_or(kind == Kind::Test),
+        panics: panics.unwrap_or(kind == Kind::Test),
         simulation: (sim == Some(true)).then_some(simulation),
         tidings: tidings.unwrap_or_else(|| parse_quote!(::tidings)),
     })
@@ -236,6 +241,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
         let seeds = simulation.seeds.as_ref().unwrap_or(&default);
         let unchanged = parse_quote!(|sim| sim);
         let with = simulation.with.as_ref().unwrap_or(&unchanged);
+        let ignores = (!options.panics).then(|| quote!(.ignores_panics()));
         return quote! {
             #[::core::prelude::v1::test]
             #(#attrs)*
@@ -244,7 +250,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
                 let with: fn(::tidings_sim::Sim) -> ::tidings_sim::Sim = #with;
                 let path = ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#name));
                 let sim = ::tidings_sim::Sim::of_test(path, ::core::env!("CARGO_PKG_NAME"));
-                with(sim.seeds(#seeds)).run(#name);
+                with(sim.seeds(#seeds)#ignores).run(#name);
             }
         };
     }
@@ -256,18 +262,35 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
     let watch = options
         .deadlocks
         .then(|| quote!(.watch_deadlocks(::core::time::Duration::from_secs(#DEADLOCK_SECS))));
+    let hear = options.panics.then(|| quote!(.watch_panics()));
+    let runtime = quote! {
+        #tidings::Runtime::builder()
+            #workers
+            #watch
+            #hear
+            .build()
+            .expect("the runtime of tidings could not be built")
+    };
+    let run = match options.panics {
+        false => quote!(#runtime.block_on(#name())),
+        // What the test gives is printed, if it is an error, before that is lost.
+        true => quote! {
+            let runtime = #runtime;
+            let output = runtime.block_on(#name());
+            if let ::core::result::Result::Err(unheard) = runtime.end() {
+                let _ = ::std::process::Termination::report(output);
+                ::core::panic!("{unheard}");
+            }
+            output
+        },
+    };
     let test = (kind == Kind::Test).then(|| quote!(#[::core::prelude::v1::test]));
     quote! {
         #test
         #(#attrs)*
         #vis #outer {
             #sig #block
-            #tidings::Runtime::builder()
-                #workers
-                #watch
-                .build()
-                .expect("the runtime of tidings could not be built")
-                .block_on(#name())
+            #run
         }
     }
 }
@@ -351,6 +374,28 @@ mod tests {
         assert!(test(quote!(sim)).contains("sim . seeds (100u64)"));
         assert!(test(quote!(sim, workers = 2)).contains("is for real threads"));
         assert!(test(quote!(seeds = 7)).contains("write `sim` too"));
+    }
+
+    #[test]
+    fn a_test_watches_for_panics_unless_it_says_otherwise() {
+        let expanded = |kind, options| {
+            let function = quote!(
+                async fn runs() {}
+            );
+            expand(kind, options, function).to_string()
+        };
+        for options in [quote!(), quote!(panics = true)] {
+            let test = expanded(Kind::Test, options);
+            assert!(test.contains(". watch_panics ()") && test.contains("runtime . end ()"));
+        }
+        for (kind, options) in [(Kind::Test, quote!(panics = false)), (Kind::Main, quote!())] {
+            let test = expanded(kind, options);
+            assert!(!test.contains("panics") && !test.contains("end ()"));
+        }
+        let ignores = "sim . seeds (100u64) . ignores_panics ()";
+        assert!(expanded(Kind::Test, quote!(sim, panics = false)).contains(ignores));
+        assert!(!expanded(Kind::Test, quote!(sim)).contains("ignores_panics"));
+        assert!(expanded(Kind::Main, quote!(panics = false)).contains("has no option `panics`"));
     }
 
     #[test]

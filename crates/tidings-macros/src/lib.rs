@@ -61,6 +61,9 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// - `deadlocks = false`: does not watch for deadlocks. Otherwise a test in which nothing can happen
 ///   any more for five seconds fails, and says who waits for what (`Builder::watch_deadlocks`).
+/// - `panics = false`: lets tasks and actors panic of which nobody hears. Otherwise such a panic fails the test
+///   when it has ended, and is told with its task or actor (`Builder::watch_panics`, which says who hears of what). One
+///   that is heard of, as by who awaits the task, is the program's own affair.
 /// - `sim`: runs in a simulation instead, under 100 seeds, or `seeds = N`; `with = |sim| sim.settles()`
 ///   changes the `Sim`. Needs the crate `tidings-sim`, and a future that may be sent. A run that fails
 ///   is made short and shown, with the line that runs it again.
@@ -74,6 +77,21 @@ pub fn main(options: TokenStream, item: TokenStream) -> TokenStream {
 /// #[tidings::test(sim, seeds = 1000)]
 /// async fn a_sum_arrives_in_every_order() {
 ///     assert_eq!(tidings::spawn(async { 1 + 1 }).await.unwrap(), 2);
+/// }
+/// ```
+///
+/// A task whose panic nobody hears fails the test:
+///
+/// ```
+/// #[tidings::test]
+/// #[should_panic(expected = "panicked: boom")]
+/// async fn a_task_is_forgotten() {
+///     let (tx, gone) = tidings::oneshot::<()>();
+///     tidings::spawn(async move {
+///         let _tx = tx;
+///         panic!("boom")
+///     });
+///     assert!(gone.await.is_err());
 /// }
 /// ```
 #[proc_macro_attribute]

@@ -77,10 +77,11 @@
 //!
 //! # What fails a run
 //!
-//! A panic, an error, a deadlock, a run without end, an invariant ([`World::always`]), a state that comes
-//! too late or stays too long ([`World::eventually`], [`World::not_hot_for`]), tasks, timers and waits that
-//! are left ([`Sim::settles`]), a channel that loses or doubles a value, and a program that is not a function
-//! of its seed: one that uses threads, the system's clock, or the order of a `HashMap`.
+//! A panic of the program, or one in it that nobody hears of ([`Sim::ignores_panics`]), an error, a deadlock,
+//! a run without end, an invariant ([`World::always`]), a state that comes too late or stays too long
+//! ([`World::eventually`], [`World::not_hot_for`]), tasks, timers and waits that are left ([`Sim::settles`]),
+//! a channel that loses or doubles a value, and a program that is not a function of its seed: one that uses
+//! threads, the system's clock, or the order of a `HashMap`.
 //!
 //! | start here | for |
 //! |---|---|

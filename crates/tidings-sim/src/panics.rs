@@ -52,6 +52,15 @@ pub(crate) fn trouble(payload: &(dyn Any + Send)) -> Trouble {
     Trouble::new(Kind::Panic, message(payload)).at(last.map(|last| last.at))
 }
 
+/// The line of the last panic with this message.
+pub(crate) fn line_of(message: &str) -> Option<String> {
+    CAUGHT.with_borrow(|caught| {
+        let mut caught = caught.as_ref()?.iter().rev();
+        let found = caught.find(|panic| panic.message == message)?;
+        Some(found.at.clone())
+    })
+}
+
 fn note(info: &PanicHookInfo<'_>) -> bool {
     let noted = CAUGHT.try_with(|caught| {
         let Ok(mut caught) = caught.try_borrow_mut() else {

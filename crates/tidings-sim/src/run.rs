@@ -35,6 +35,8 @@ pub(crate) struct Rules {
     pub(crate) interrupts: bool,
     /// Nothing may be left at the end.
     pub(crate) settles: bool,
+    /// Somebody must hear of each panic.
+    pub(crate) panics: bool,
 }
 
 /// How a run went.
@@ -73,6 +75,7 @@ pub(crate) fn run(
                 tasks: Vec::new(),
                 last: (0, 0),
                 steps: 0,
+                unheard: None,
                 diverged: None,
                 drawing: watched.then(Drawing::default),
             };
@@ -92,10 +95,14 @@ pub(crate) fn run(
             let who = run.diverged.take().unwrap_or_else(|| run.who_ran());
             let (steps, drawing) = (run.steps, run.drawing.take());
             let left = [
-                panics::caught(|| drop(run)),
-                panics::caught(|| world.clear()),
+                panics::caught(|| run.end()),
+                panics::caught(|| {
+                    world.clear();
+                    None
+                }),
             ];
-            let trouble = trouble.or_else(|| left.into_iter().find_map(Result::err));
+            let mut left = left.map(|left| left.unwrap_or_else(Some)).into_iter();
+            let trouble = trouble.or_else(|| left.find_map(|trouble| trouble));
             let (decisions, time) = world.end();
             (trouble, steps, who, drawing, decisions, time)
         })
@@ -138,6 +145,19 @@ struct Life {
     at: &'static Location<'static>,
 }
 
+impl Life {
+    /// The first panic in it that nobody has heard of.
+    fn end(self) -> Option<Trouble> {
+        let unheard = self.runtime.end().err()?;
+        let (_, message) = unheard.iter().next()?;
+        let trouble = Trouble::new(Kind::Panic, unheard.to_string()).at(panics::line_of(message));
+        Some(match self.node {
+            0 => trouble,
+            _ => trouble.of_node(&self.name),
+        })
+    }
+}
+
 type Root = JoinHandle<Result<(), String>>;
 /// What is waited for on this thread.
 type Waits = BTreeMap<usize, String>;
@@ -159,6 +179,8 @@ struct Run<'a> {
     /// Who ran last: the place of its life, and its task.
     last: (usize, u32),
     steps: usize,
+    /// The first panic of a life that has ended of which nobody has heard.
+    unheard: Option<Trouble>,
     /// Who ran when it became another run than was expected.
     diverged: Option<String>,
     drawing: Option<Drawing>,
@@ -181,6 +203,9 @@ impl Run<'_> {
             .network(Arc::new(network));
         if self.drawing.is_some() {
             builder = builder.flight_recorder(RECORDED);
+        }
+        if self.rules.panics {
+            builder = builder.watch_panics();
         }
         if self.drawing.is_some() || self.rules.settles {
             builder = builder.watch_deadlocks(Duration::MAX);
@@ -251,6 +276,21 @@ impl Run<'_> {
         Ok(true)
     }
 
+    /// Ends those lives. The first panic that nobody in them has heard of counts.
+    fn end_lives(&mut self, which: impl Fn(&Life) -> bool) {
+        let ended: Vec<Life> = self.lives.extract_if(.., |life| which(life)).collect();
+        for life in ended {
+            let unheard = life.end();
+            self.unheard = self.unheard.take().or(unheard);
+        }
+    }
+
+    /// Ends all that is left.
+    fn end(mut self) -> Option<Trouble> {
+        self.end_lives(|_| true);
+        self.unheard
+    }
+
     /// Does all hold that must?
     fn look(&self, at: Moment) -> Result<(), Trouble> {
         self.world.look(at).map_or(Ok(()), Err)
@@ -273,7 +313,7 @@ impl Run<'_> {
                 }
                 Order::Crash(node) => {
                     drop(engine);
-                    self.lives.retain(|life| life.node != node);
+                    self.end_lives(|life| life.node == node);
                 }
             }
         }
@@ -412,11 +452,13 @@ impl Run<'_> {
     fn sweep(&mut self) -> Result<(), Trouble> {
         while let Some(index) = (1..self.lives.len()).find(|&i| self.lives[i].root.is_finished()) {
             let mut life = self.lives.remove(index);
+            let name = life.name.clone();
             let end = end_of(&mut life.root);
             self.world.lock().nodes.ended(life.node, life.incarnation);
             // Its sockets are closed as a process's are that ends.
-            drop(life.runtime);
-            end.map_err(|trouble| trouble.of_node(&life.name))?;
+            let unheard = life.end();
+            self.unheard = self.unheard.take().or(unheard);
+            end.map_err(|trouble| trouble.of_node(&name))?;
         }
         Ok(())
     }
@@ -440,7 +482,7 @@ impl Run<'_> {
         }
         if self.rules.settles {
             // Servers on other nodes may go on.
-            self.lives.truncate(1);
+            self.end_lives(|life| life.number > 0);
             while self.lives[0].runtime.tasks() > 0 {
                 match self.turn() {
                     Ok(true) => {}

@@ -116,6 +116,7 @@ impl Sim {
                 busy: Duration::ZERO,
                 interrupts: true,
                 settles: false,
+                panics: true,
             },
             twice: true,
             shrinks: 2_000,
@@ -181,6 +182,14 @@ impl Sim {
     /// By default they are cancelled, as at the end of any runtime.
     pub fn settles(mut self) -> Self {
         self.rules.settles = true;
+        self
+    }
+
+    /// Tasks and actors may panic of which nobody hears
+    /// ([`Builder::watch_panics`](tidings::sched::Builder::watch_panics) says who hears of what). By default
+    /// such a panic fails the run, when it has ended: `#[tidings::test(sim, panics = false)]`.
+    pub fn ignores_panics(mut self) -> Self {
+        self.rules.panics = false;
         self
     }
 

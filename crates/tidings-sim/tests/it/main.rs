@@ -10,3 +10,4 @@ mod nodes;
 mod peers;
 mod reports;
 mod supervision;
+mod unheard;

@@ -91,7 +91,7 @@ macro_rules! life_methods {
         /// Why it ended; `None` while it lives.
         #[must_use]
         pub fn exit(&self) -> Option<Exit> {
-            self.kin().life().exit()
+            self.kin().life().tell_exit()
         }
 
         /// A number that no other actor of this process has or had.

@@ -362,6 +362,13 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// A caller hears it.
+    pub(super) fn heard(&self) {
+        if let Self::NotExecuted(exit) | Self::Ended(exit) = self {
+            exit.heard();
+        }
+    }
+
     pub(super) fn unsent<M>(error: &SendError<M>) -> Self {
         match error {
             SendError::Full(_) | SendError::Timeout(_) => Self::Full,

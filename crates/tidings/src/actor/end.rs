@@ -98,6 +98,7 @@ fn over<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
     }));
     match over.guardian {
         Some(guardian) => {
+            exit.heard();
             guardian.is_over(exit);
             life.turned();
         }
@@ -137,7 +138,10 @@ pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>,
         for message in std::iter::once(first).chain(dead) {
             n += 1;
             quietly(|| match &mut hook {
-                Some(hook) => hook(message.message, exit),
+                Some(hook) => {
+                    exit.heard();
+                    hook(message.message, exit);
+                }
                 None => drop(message),
             });
         }

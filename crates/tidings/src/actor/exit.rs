@@ -8,6 +8,7 @@ use std::fmt;
 use super::call::CallError;
 use crate::primitive::thread::panicking;
 use crate::primitive::{Arc, thread_local};
+use crate::sched::panics;
 use crate::task::here;
 
 /// Why an actor ended: OTP's exit reason.
@@ -56,6 +57,13 @@ impl Exit {
 
     pub(super) fn panicked(payload: &(dyn Any + Send)) -> Self {
         Self::Panicked(crate::task::text_of(payload).into())
+    }
+
+    /// Somebody hears of it: a panic that is on record as one that nobody has heard of is so no more.
+    pub(super) fn heard(&self) {
+        if let Self::Panicked(text) = self {
+            panics::heard(text);
+        }
     }
 }
 
@@ -253,12 +261,10 @@ fn current() -> Option<CallError> {
     WHY.try_with(|why| why.borrow().clone()).unwrap_or(None)
 }
 
-/// An actor has panicked: the exit that this is, which its unanswered requests hear too.
-pub(super) fn tell_unanswered(payload: &(dyn Any + Send)) -> Exit {
-    let exit = Exit::panicked(payload);
+/// An actor has panicked: its unanswered requests hear of this exit.
+pub(super) fn tell_unanswered(exit: &Exit) {
     // Not under the borrow: an answer wakes whoever waits for it.
     for reply in UNANSWERED.with(RefCell::take) {
         reply(CallError::Ended(exit.clone()));
     }
-    exit
 }

@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::hint::cold_path;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 
 use super::cycle::Note;
@@ -275,9 +275,20 @@ impl Life {
         })
     }
 
+    /// Where it was started, once its task is known.
+    pub(super) fn started(&self) -> Option<&'static Location<'static>> {
+        self.chan()
+            .locked(|state| state.task.as_ref().map(AbortHandle::location))
+    }
+
     pub(super) fn exit(&self) -> Option<Exit> {
         self.chan()
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.exit.clone()))
+    }
+
+    /// As `exit`, for somebody who hears of it.
+    pub(super) fn tell_exit(&self) -> Option<Exit> {
+        self.exit().inspect(Exit::heard)
     }
 
     /// Counts a message that the overflow policy drops or rejects.
@@ -471,11 +482,19 @@ impl Life {
     /// Tells everyone who waits for the end.
     pub(super) fn announce(&self) {
         self.chan().locked(|state| state.announced = true);
-        self.chan().commit_each(false, |state| {
+        let mut hears = false;
+        let woken = self.chan().commit_quietly(false, |state| {
             let turns = |ties: &mut Ties| ties.turns.claim(|_| Judge::Take);
             let claimed = state.observers.claim();
-            claimed.or_else(|| state.known_ties().and_then(turns))
+            let claimed = claimed.or_else(|| state.known_ties().and_then(turns));
+            hears |= claimed.is_some();
+            claimed
         });
+        if hears {
+            // Also where they do not come to look, because their runtime ends.
+            self.tell_exit();
+        }
+        go_on(woken);
     }
 
     /// The end of this actor, as an event.
@@ -509,7 +528,7 @@ impl Protocol for Down<'_> {
             .then_some(0)
     }
     fn finish(self: Pin<&mut Self>, _: u32) -> Exit {
-        self.life.exit().expect("the actor has ended")
+        self.life.tell_exit().expect("the actor has ended")
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {}
 }

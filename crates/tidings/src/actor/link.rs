@@ -59,6 +59,7 @@ pub(super) fn tell(ended: &AnyRef, exit: &Exit, links: &BTreeMap<u64, AnyRef>) {
 }
 
 fn deliver(ended: &AnyRef, exit: &Exit, to: &AnyRef) {
+    exit.heard();
     if let Some(trap) = to.life().trap() {
         let actor = ended.clone();
         let exit = exit.clone();

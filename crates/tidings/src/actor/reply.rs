@@ -132,6 +132,9 @@ impl<R> Reply<R> {
 
 impl<R> Answer for Sender<R> {
     fn answer(self, why: CallError) {
+        if !self.is_closed() {
+            why.heard();
+        }
         let _ = self.send(Err(Box::new(why)));
     }
 }

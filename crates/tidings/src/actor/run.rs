@@ -14,6 +14,8 @@ use super::exit::{Exit, IntoExit, leaving, tell_unanswered};
 use super::life::Life;
 use super::parcel::Parcel;
 use crate::channel::refs::ReceiverRef;
+use crate::primitive::Arc;
+use crate::sched::{self, panics};
 use crate::task::{JoinHandle, here};
 
 /// The future of an actor's task.
@@ -67,9 +69,35 @@ impl<M: Send + 'static, F> Run<M, F> {
                 }
                 exit => exit,
             },
-            Err(payload) => tell_unanswered(&*payload),
+            Err(payload) => {
+                let exit = self.panicked(&*payload);
+                tell_unanswered(&exit);
+                exit
+            }
         };
         self.end(exit);
+    }
+
+    /// The exit that this panic is. On record until somebody hears of it, if the runtime watches.
+    #[cold]
+    fn panicked(&self, payload: &(dyn Any + Send)) -> Exit {
+        let exit = Exit::panicked(payload);
+        if let Exit::Panicked(text) = &exit {
+            let who = || {
+                let life = self.chan.beside();
+                let who = match life.name() {
+                    Some(name) => format!("the actor {name:?}"),
+                    None => format!("the actor {}", life.id),
+                };
+                // Before it is known it is not polled but here.
+                match life.started().or_else(|| sched::running().started) {
+                    Some(at) => format!("{who} started at {at}"),
+                    None => who,
+                }
+            };
+            panics::note(who, || Arc::clone(text));
+        }
+        exit
     }
 
     fn end(&mut self, exit: Exit) {
@@ -81,7 +109,11 @@ impl<M: Send + 'static, F> Run<M, F> {
         });
         let exit = match dropped {
             Ok(()) => exit,
-            Err(panic) => Exit::panicked(&*panic),
+            Err(panic) => {
+                // It is this one that is told.
+                exit.heard();
+                self.panicked(&*panic)
+            }
         };
         conclude(&self.chan, exit);
     }

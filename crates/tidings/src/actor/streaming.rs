@@ -133,6 +133,9 @@ impl<T> Replies<T> {
 
 impl<T> Answer for Inner<T> {
     fn answer(self, why: CallError) {
+        if !self.sender.is_closed() {
+            why.heard();
+        }
         *lock(&self.end) = End::Failed(why);
     }
 }

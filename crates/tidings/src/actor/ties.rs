@@ -294,7 +294,7 @@ impl Wait for Restarted<'_> {
         false
     }
     fn done(&mut self) -> Self::Output {
-        match self.life.exit() {
+        match self.life.tell_exit() {
             None => Ok(self.life.incarnation()),
             Some(exit) => Err(exit),
         }

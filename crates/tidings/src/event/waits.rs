@@ -14,7 +14,7 @@ use super::Lock;
 use crate::primitive::thread::{self, ThreadId};
 use crate::primitive::{Mutex, lock};
 use crate::sched::Party;
-use crate::task::in_words;
+use crate::task::{AbortHandle, in_words};
 
 /// The lock of the source that signals of the system go through, once anybody has asked for one.
 static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
@@ -69,7 +69,7 @@ enum What {
     /// In words, and the source, if it has one.
     Event(String, Option<usize>),
     /// The end of this task, which was started there. It has a name when it has been polled.
-    End(usize, &'static Location<'static>),
+    End(AbortHandle, &'static Location<'static>),
 }
 
 impl Waits {
@@ -79,7 +79,7 @@ impl Waits {
     }
 
     /// Of the end of a task that was started there.
-    pub(crate) fn end(&mut self, task: usize, started: &'static Location<'static>) {
+    pub(crate) fn end(&mut self, task: AbortHandle, started: &'static Location<'static>) {
         self.what.push(What::End(task, started));
     }
 
@@ -100,6 +100,14 @@ impl Waits {
 }
 
 impl Wait {
+    /// The task whose end it waits for, if nothing else ends it.
+    fn joins(&self) -> Option<&AbortHandle> {
+        match &self.of.what[..] {
+            [What::End(task, _)] if !self.of.timed && !self.of.outside => Some(task),
+            _ => None,
+        }
+    }
+
     /// In words; `has`: what is said of those who have a lock.
     pub(crate) fn words(&self, has: impl Fn(usize) -> Option<String>) -> String {
         let what = self.of.what.iter().map(|what| match what {
@@ -107,7 +115,9 @@ impl Wait {
                 Some(holder) => format!("{what}, which {holder} has"),
                 None => what.clone(),
             },
-            What::End(task, started) => format!("the end of the {}", in_words(*task, started)),
+            What::End(task, started) => {
+                format!("the end of the {}", in_words(task.address(), started))
+            }
         });
         let what = what.collect::<Vec<_>>().join(", or ");
         match self.at {
@@ -303,17 +313,60 @@ pub(crate) fn here() -> Vec<(usize, Wait)> {
 /// As `begin`, for a wait of this line on the end of a task that was started there: the task is the wait.
 #[cold]
 pub(crate) fn begin_join(
-    task: usize,
+    task: AbortHandle,
     waker: &Waker,
     at: Option<&'static Location<'static>>,
     started: &'static Location<'static>,
 ) {
+    let wait = task.address();
     let mut of = Waits {
         wakers: 1,
         ..Waits::default()
     };
     of.end(task, started);
-    begin(task, waker, at, of);
+    begin(wait, waker, at, of);
+}
+
+/// Circles of tasks, each of which waits for the end of the next, and for nothing else. Nobody else can end one of them,
+/// nor wake it: it neither runs nor is queued, no foreign code has had its waker, and of its handles there are those that
+/// its wait has: the join handle, and the record's.
+pub(crate) fn circles() -> Vec<Vec<usize>> {
+    let record = lock(&RECORD);
+    // By who waits; `None`: for something else, too.
+    let mut joins: BTreeMap<usize, Option<&AbortHandle>> = BTreeMap::new();
+    for wait in record.waits.values() {
+        let others = joins.entry(wait.waiter);
+        others
+            .and_modify(|join| *join = None)
+            .or_insert(wait.joins());
+    }
+    let is_foreign = |task| {
+        let foreign = record.foreign.as_ref();
+        foreign.is_some_and(|foreign| foreign.contains(&task))
+    };
+    let is_stuck =
+        |task: &AbortHandle| task.handles() == 2 && task.is_idle() && !is_foreign(task.address());
+    let (mut circles, mut walks) = (Vec::new(), BTreeMap::new());
+    for &start in joins.keys() {
+        let (mut at, mut path) = (start, Vec::new());
+        loop {
+            if let Some(&walk) = walks.get(&at) {
+                if walk == start {
+                    let first = path.iter().position(|&task| task == at);
+                    circles.extend(first.map(|first| path.split_off(first)));
+                }
+                break;
+            }
+            let next = joins.get(&at).copied().flatten();
+            let Some(next) = next.filter(|next| is_stuck(next)) else {
+                break;
+            };
+            walks.insert(at, start);
+            path.push(at);
+            at = next.address();
+        }
+    }
+    circles
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ pub struct Builder {
     pub(super) patience: Option<Duration>,
     pub(super) sockets: Sockets,
     pub(super) recorded: Option<usize>,
+    pub(super) panics: bool,
     pub(super) foreign: Foreign,
 }
 
@@ -42,6 +43,7 @@ impl Default for Builder {
             patience: None,
             sockets: Sockets::default(),
             recorded: None,
+            panics: false,
             foreign: Foreign::default(),
         }
     }
@@ -109,7 +111,8 @@ impl Builder {
     ///
     /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs,
     /// no foreign code has a task's waker, and nobody waits for ctrl-C. Threads outside that hold senders
-    /// or references cannot be known of: `patience` is for them. Every wait of the process goes on record while such a runtime
+    /// or references cannot be known of: `patience` is for them. Tasks that wait for each other's ends by their join
+    /// handles, in a circle and for nothing else, are told of though others run. Every wait of the process goes on record while such a runtime
     /// lives, which costs a lock each; the lines where they began are known in builds with debug
     /// assertions.
     ///

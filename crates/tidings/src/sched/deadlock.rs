@@ -12,6 +12,9 @@
 //! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
+//!
+//! Tasks that wait for each other's ends in a circle stand still though others run. They are looked for as often, and
+//! told of as patiently ([`waits::circles`]); not under a seam.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
@@ -27,6 +30,7 @@ use crate::event::waits::{self, Wait};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, Parker};
 use crate::task;
+use crate::time::{self, Instant};
 
 /// Looks in the time of the patience; all must find the same.
 const LOOKS: u32 = 4;
@@ -46,11 +50,14 @@ pub(super) fn block_on<F: Future>(
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(future);
         let (mut seen, mut looks) = (None, 0);
+        let mut joins = Joins::new(patience / LOOKS);
         loop {
             if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
                 return output;
             }
-            if mine.wait(&parker, shared.budget, Some(patience / LOOKS)) {
+            let woken = mine.wait(&parker, shared.budget, Some(patience / LOOKS));
+            joins.look(shared);
+            if woken {
                 (seen, looks) = (None, 0);
                 continue;
             }
@@ -68,6 +75,45 @@ pub(super) fn block_on<F: Future>(
             }
         }
     })
+}
+
+/// Tasks that wait for each other's ends: while others run the runtime does not stand still, but those do.
+struct Joins {
+    /// A look each.
+    interval: Duration,
+    looked: Instant,
+    seen: Vec<Vec<usize>>,
+    /// So often that was seen.
+    looks: u32,
+}
+
+impl Joins {
+    fn new(interval: Duration) -> Self {
+        Self {
+            interval,
+            looked: time::system(),
+            seen: Vec::new(),
+            looks: 0,
+        }
+    }
+
+    /// Looks if it is time to.
+    fn look(&mut self, shared: &Shared) {
+        let now = time::system();
+        if now.saturating_since(self.looked) < self.interval {
+            return;
+        }
+        self.looked = now;
+        let circles = waits::circles();
+        let same = !circles.is_empty() && circles == self.seen;
+        self.looks = if same { self.looks + 1 } else { 0 };
+        self.seen = circles;
+        if self.looks >= LOOKS
+            && let Some(text) = shared.tell_circles(&self.seen)
+        {
+            panic!("{text}");
+        }
+    }
 }
 
 /// Does the future of `block_on` wait for nothing but what is on record, and not for a time?
@@ -104,6 +150,30 @@ impl Shared {
             && self.local_tasks.stillness().is_some()
             && !self.has_foreign()
             && is_stuck(waker, copies)
+    }
+
+    /// What is said of those that have a task of the runtime among them.
+    fn tell_circles(&self, circles: &[Vec<usize>]) -> Option<String> {
+        let mut mine = HashMap::new();
+        task::each_alive(self, |task| {
+            _ = mine.insert(task.address(), task.location())
+        });
+        self.local_tasks
+            .each_alive(|task| _ = mine.insert(task.address(), task.location()));
+        let is_mine = |circle: &&Vec<usize>| circle.iter().any(|task| mine.contains_key(task));
+        let waits = waits::all();
+        let mut text = String::new();
+        for task in circles.iter().filter(is_mine).flatten() {
+            let started = mine.get(task);
+            let who = started.map_or("a task of another runtime".to_owned(), |at| {
+                format!("the {}", task::in_words(*task, at))
+            });
+            let its = waits.iter().filter(|wait| wait.waiter == *task);
+            text.extend(its.map(|wait| format!("\n  {who} waits for {wait}")));
+        }
+        (!text.is_empty()).then(|| {
+            format!("deadlock: tasks wait for each other's ends, and for nothing else{text}")
+        })
     }
 
     /// No task is queued, and no timer set.

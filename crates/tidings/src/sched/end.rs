@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Runtime, Shared, local_tasks};
+use super::{Runtime, Shared, local_tasks, panics};
 use crate::primitive::atomic::{Ordering, fence};
 use crate::primitive::{relax, thread};
 use crate::task::{self, Task};
@@ -14,6 +14,18 @@ use crate::task::{self, Task};
 impl Shared {
     /// All workers have stopped: ends every task.
     pub(super) fn end(&self) {
+        panics::ending(|| self.end_tasks());
+        self.close_sockets();
+        for remote in &self.remotes {
+            let timers = remote
+                .local
+                .revoke(|local| std::mem::take(&mut local.timers));
+            drop(timers);
+        }
+        self.ended.store(true, Ordering::Release);
+    }
+
+    fn end_tasks(&self) {
         let mut step = 0;
         loop {
             self.end_queued();
@@ -39,14 +51,6 @@ impl Shared {
         }
         // What came in before the inboxes closed.
         self.end_queued();
-        self.close_sockets();
-        for remote in &self.remotes {
-            let timers = remote
-                .local
-                .revoke(|local| std::mem::take(&mut local.timers));
-            drop(timers);
-        }
-        self.ended.store(true, Ordering::Release);
     }
 
     /// Ends what is queued, and what its futures spawn and wake as they are dropped.

@@ -25,11 +25,12 @@ use std::time::Duration;
 
 use super::inbox::Inbox;
 use super::worker::Worker;
-use super::{Handle, Shared, current, deadlock};
+use super::{Handle, Shared, current, deadlock, panics};
 use crate::primitive::atomic::{AtomicU32, Ordering};
 use crate::primitive::thread::{self, ThreadId};
 use crate::primitive::{Arc, Heard, Mutex, Parker, Weak, lock, relax};
 use crate::task::{self, JoinHandle, Task, here};
+use crate::time;
 
 /// Starts a task that stays on this thread, and whose future need not be `Send`.
 ///
@@ -287,8 +288,12 @@ impl Mine {
     }
 
     /// In `block_on`, whose parker this is: runs what is woken until its own future is, or, if given, `timeout` is
-    /// over in which nothing was. Was it?
+    /// over. Was it?
     pub(super) fn wait(&self, parker: &Parker, budget: u32, timeout: Option<Duration>) -> bool {
+        let end = timeout.map(|timeout| (time::system(), timeout));
+        let is_over = || {
+            end.is_some_and(|(start, timeout)| time::system().saturating_since(start) >= timeout)
+        };
         loop {
             let ran = self.run(budget);
             let heard = match ran {
@@ -298,6 +303,7 @@ impl Mine {
             match heard {
                 Heard::Unpark => return true,
                 Heard::Nothing if !ran => return false,
+                Heard::Nudge | Heard::Nothing if is_over() => return false,
                 Heard::Nudge | Heard::Nothing => {}
             }
         }
@@ -382,7 +388,7 @@ impl Mine {
                 tasks.sort_by_key(Task::ran_on);
                 relax(&mut step);
             }
-            tasks.drain(..).for_each(Task::cancel);
+            panics::ending(|| tasks.drain(..).for_each(Task::cancel));
         }
         *self.set.borrow_mut() = None;
         true

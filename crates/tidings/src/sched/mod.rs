@@ -17,6 +17,7 @@
 //! | `deadlock.rs` | who waits for what when nothing can happen any more |
 //! | `long.rs` | polls that take long |
 //! | `record.rs`, `rings.rs` | the flight recorder: the last communications |
+//! | `panics.rs` | panics that nobody has heard of, for tests |
 //! | `books.rs` | how many values went which way, for a simulation |
 //! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
 //! | `runtime.rs`, `end.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
@@ -43,6 +44,7 @@ mod local;
 mod local_tasks;
 mod long;
 mod pace;
+pub(crate) mod panics;
 pub(crate) mod record;
 mod rescue;
 mod rings;
@@ -74,6 +76,7 @@ pub(crate) use inbox::Inbox;
 pub(crate) use local_tasks::LocalTasks;
 pub use local_tasks::spawn_local;
 pub use long::LongPoll;
+pub use panics::UnheardPanics;
 pub use record::{Communication, Happened, Party};
 pub use runtime::{Handle, Runtime};
 pub(crate) use runtime::{Remote, Shared};

@@ -15,6 +15,7 @@ use super::inbox::Inbox;
 use super::local::Local;
 use super::local_tasks::{self, Sets};
 use super::long::LongPolls;
+use super::panics::WatchingPanics;
 use super::rescue::Looks;
 use super::rings::Recorder;
 use super::sockets::Sockets;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(super) heard: AtomicU32,
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
+    /// If it watches for panics that nobody hears of.
+    pub(super) panics: Option<WatchingPanics>,
     pub(super) foreign: Foreign,
     /// There is one worker, under a seam.
     pub(super) has_seam: bool,
@@ -115,6 +118,7 @@ impl Shared {
             recorder: builder
                 .recorded
                 .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),
+            panics: builder.panics.then(WatchingPanics::start),
             foreign: std::mem::take(&mut builder.foreign),
             has_seam: builder.seam.is_some(),
             local_tasks: Sets::default(),

@@ -5,7 +5,8 @@ use std::task::Poll;
 
 use super::{Failure, Scope};
 use crate::event::offer::Judge;
-use crate::task::child::{Parent, resume, text_of};
+use crate::task::child::Parent;
+use crate::task::panic::{heard, resume, text_of};
 use crate::task::{first, go_on, wake_each};
 
 /// A child's end of the scope.
@@ -79,6 +80,8 @@ impl<E> Member<E> {
             Ok(output) => output,
             Err(panic) => {
                 let text = text_of(&*panic);
+                let hears = self.scope.as_ref().is_some_and(Scope::hears);
+                let panic = if hears { heard(panic) } else { panic };
                 self.leave(Some(Failure::Panic(panic)));
                 resume(text)
             }

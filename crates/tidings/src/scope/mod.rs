@@ -278,6 +278,12 @@ impl<E> Scope<E> {
         task
     }
 
+    /// Is its future there, to hear of a failure? The first ends it; those after are as good as heard.
+    fn hears(&self) -> bool {
+        self.source
+            .locked(|state| !state.cancelled || state.failure.is_some())
+    }
+
     /// As `cancel`.
     fn fail(&self, failure: Failure<E>) -> Woken {
         self.cancel(Some(failure))

@@ -9,6 +9,7 @@ use super::ending;
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::name;
+use super::panic;
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
 use super::waker::{discard, quietly, waker};
@@ -190,7 +191,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             Ok(Poll::Ready(output)) => Ok(output),
             Err(panic) => {
                 sched::task_panicked(cell.header.location());
-                Err(JoinError::panic(panic))
+                Err(JoinError::panic(panic::of_task(header, panic)))
             }
         };
         // SAFETY: the caller owns the run right.
@@ -214,11 +215,12 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     /// The caller owns the run right.
     #[inline]
     unsafe fn settle(&self, output: Result<F::Output, JoinError>) -> Polled {
-        // A panic in the future's drop ends here: it has no one left to hear of it but the hook.
+        // A panic in the future's drop ends here: if the task had ended before, no joiner hears of it.
         let dropped = catch_unwind(AssertUnwindSafe(|| {
             // SAFETY: the owner of the run right owns the stage.
-            unsafe { self.stage() }.clear();
+            unsafe { self.stage() }.clear(|_| ());
         }));
+        let dropped = dropped.map_err(|panic| panic::of_task(NonNull::from(&self.header), panic));
         let output = match dropped {
             Ok(()) => output,
             Err(panic) if output.is_ok() => {
@@ -268,7 +270,11 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
         // there is nobody else to tell.
         quietly(|| {
             // SAFETY: the caller owns the stage.
-            unsafe { cell.stage() }.clear();
+            unsafe { cell.stage() }.clear(|error| {
+                if cell.header.state.was_waited() {
+                    error.left();
+                }
+            });
         });
     }
 }

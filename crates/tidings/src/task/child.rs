@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::handle::panic_message;
+use super::panic::of_child;
 use super::waker::quietly;
 
 /// Who is told of a task's end.
@@ -46,7 +46,7 @@ impl<F: Future, P: Parent<F::Output>> Future for Child<F, P> {
         let output = match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
             Ok(Poll::Pending) => return Poll::Pending,
             Ok(Poll::Ready(output)) => Ok(output),
-            Err(panic) => Err(panic),
+            Err(panic) => Err(of_child(panic)),
         };
         // Its drop is user code too: a panic there is the child's.
         let dropped = catch_unwind(AssertUnwindSafe(|| future.set(None)));
@@ -54,22 +54,9 @@ impl<F: Future, P: Parent<F::Output>> Future for Child<F, P> {
             Ok(()) => output,
             Err(panic) => {
                 quietly(|| drop(output));
-                Err(panic)
+                Err(of_child(panic))
             }
         };
         this.parent.ended(output)
     }
-}
-
-/// What a panic says.
-pub(crate) fn text_of(panic: &(dyn Any + Send)) -> String {
-    panic_message(panic)
-        .unwrap_or("a panic that is not text")
-        .to_owned()
-}
-
-/// Ends the task as panicked, for its own handle and the runtime's count, while the panic itself
-/// has gone to the parent. The panic hook has run and does not run again.
-pub(crate) fn resume(text: String) -> ! {
-    std::panic::resume_unwind(Box::new(text));
 }

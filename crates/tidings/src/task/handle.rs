@@ -4,7 +4,6 @@ use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-#[cfg(debug_assertions)]
 use std::panic::Location;
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -13,6 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::cell::{self, Header};
 use super::ending;
 use super::here;
+use super::panic::{self, panic_message};
 use super::state::State;
 use super::waker::{abort, clone_waker};
 use crate::event::{Attempt, Enrol, Locks, Protocol, event, waits};
@@ -143,7 +143,8 @@ impl<T> JoinHandle<T> {
         }
         self.taken = true;
         // SAFETY: complete, we are the handle, and `T` is the type it was made with.
-        Some(unsafe { cell::take_output(self.slot.0) })
+        let output = unsafe { cell::take_output(self.slot.0) };
+        Some(output.map_err(JoinError::heard))
     }
 
     /// Leaves a waker for the completer. `false`: the task has completed meanwhile.
@@ -182,7 +183,7 @@ impl<T> Future for JoinHandle<T> {
                 #[cfg(not(debug_assertions))]
                 let at = None;
                 let started = cell::location(self.slot.0);
-                waits::begin_join(self.slot.address(), cx.waker(), at, started);
+                waits::begin_join(self.slot.abort_handle(), cx.waker(), at, started);
             }
             here::waits();
             return Poll::Pending;
@@ -240,7 +241,7 @@ impl<T> Protocol for Join<'_, T> {
         // With that of the offer.
         waits.wakers += 1;
         let at = cell::location(self.handle.slot.0);
-        waits.end(self.handle.slot.address(), at);
+        waits.end(self.handle.slot.abort_handle(), at);
     }
     fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
@@ -314,6 +315,16 @@ impl AbortHandle {
     pub(crate) fn address(&self) -> usize {
         self.slot.address()
     }
+
+    /// Where the task was started.
+    pub(crate) fn location(&self) -> &'static Location<'static> {
+        cell::location(self.slot.0)
+    }
+
+    /// How many handles the task has.
+    pub(crate) fn handles(&self) -> u64 {
+        self.slot.state().look().handles()
+    }
 }
 
 impl Clone for AbortHandle {
@@ -357,6 +368,22 @@ impl JoinError {
     pub(crate) fn panic(payload: Box<dyn Any + Send>) -> Self {
         Self {
             panic: Some(payload),
+        }
+    }
+
+    /// It is somebody's from here on.
+    #[cold]
+    pub(super) fn heard(self) -> Self {
+        Self {
+            panic: self.panic.map(panic::heard),
+        }
+    }
+
+    /// It is dropped, and who waited for it has not looked.
+    #[cold]
+    pub(super) fn left(&self) {
+        if let Some(panic) = &self.panic {
+            panic::left(&**panic);
         }
     }
 
@@ -413,14 +440,6 @@ impl fmt::Display for JoinError {
 }
 
 impl std::error::Error for JoinError {}
-
-/// What a panic carried, as text, if it was text.
-pub(super) fn panic_message(panic: &(dyn Any + Send)) -> Option<&str> {
-    panic
-        .downcast_ref::<&'static str>()
-        .copied()
-        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-}
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
@@ -479,7 +498,7 @@ mod tests {
             }
             // SAFETY: who makes a task has the right to run it, and its stage.
             let mut stage = unsafe { header.cast::<Of>().as_ref().stage() };
-            stage.clear();
+            stage.clear(|_| ());
             stage.put(Ok(Arc::clone(&there)));
             drop(handle);
             // SAFETY: as above.

@@ -10,6 +10,7 @@
 //! | `waker.rs` | the waker, free to clone and drop |
 //! | `handle.rs` | [`JoinHandle`], [`AbortHandle`], [`JoinError`], [`Join`] |
 //! | `child.rs` | a task that tells its parent when it ends |
+//! | `panic.rs` | what a task has panicked with, until somebody hears of it |
 //! | `set.rs` | [`JoinSet`] |
 //! | `local.rs` | [`task_local!`](crate::task_local), [`LocalKey`] |
 //! | `here.rs` | what every operation asks of its thread: as whom it locks, its budget, what its poll has done |
@@ -35,6 +36,7 @@ pub(crate) mod here;
 mod lean;
 mod local;
 mod name;
+pub(crate) mod panic;
 mod set;
 mod stage;
 mod state;
@@ -43,7 +45,6 @@ mod yield_now;
 
 pub(crate) use alive::{Aborting, each_alive};
 pub(crate) use cell::{Header, Task};
-pub(crate) use child::text_of;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
 pub(crate) use lean::Home;
 #[cfg(all(test, loom))]
@@ -51,6 +52,7 @@ pub(crate) use lean::Lean;
 pub use local::{LocalKey, NoTaskLocal, Scoped};
 pub use name::{Named, named};
 pub(crate) use name::{in_words, name_of, words};
+pub(crate) use panic::text_of;
 pub use set::{JoinNext, JoinSet};
 pub(crate) use state::At;
 #[cfg(all(test, loom))]

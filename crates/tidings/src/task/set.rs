@@ -7,8 +7,9 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::task::Poll;
 
-use super::child::{Child, Parent, resume, text_of};
+use super::child::{Child, Parent};
 use super::handle::{AbortHandle, JoinError};
+use super::panic::{resume, text_of};
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
@@ -83,6 +84,9 @@ impl<T> Member<T> {
             waker.wake();
         }
         // The set has gone: the output's drop is user code, without the lock.
+        if let Some((_, Err(error))) = &output {
+            error.left();
+        }
         drop(output);
     }
 }
@@ -251,7 +255,7 @@ impl<T> JoinSet<T> {
     pub fn try_join_next(&mut self) -> Option<Result<T, JoinError>> {
         let (key, output) = self.shared.locked(|state| state.ended.pop_front())?;
         self.aborts.remove(&key);
-        Some(output)
+        Some(output.map_err(JoinError::heard))
     }
 
     /// Asks every task of the set to end; they are joined as cancelled, or with their output if
@@ -332,6 +336,8 @@ impl<T> Drop for JoinSet<T> {
             state.gone = true;
             std::mem::take(&mut state.ended)
         });
+        let errors = ended.iter().filter_map(|(_, output)| output.as_ref().err());
+        errors.for_each(JoinError::left);
         drop(ended);
     }
 }

@@ -70,6 +70,11 @@ impl Seen {
         self.0 & WAKES == 0
     }
 
+    /// How many there are.
+    pub(super) fn handles(self) -> u64 {
+        (self.0 & HANDLES) / HANDLE
+    }
+
     /// Towards whom the task leans, or 0.
     #[inline(always)]
     pub(crate) fn home(self) -> u8 {
@@ -299,6 +304,11 @@ impl State {
             }
         }
         None
+    }
+
+    /// Has the join handle ever left a waker?
+    pub(super) fn was_waited(&self) -> bool {
+        self.look().0 & WAITED != 0
     }
 
     /// Does the join handle want the output? A hint: it may go at any time.

@@ -67,8 +67,23 @@ pub(crate) fn on_all<F>(body: impl Fn() -> F)
 where
     F: Future<Output = ()> + Send + 'static,
 {
+    on_all_as(|sim| sim, body);
+}
+
+/// As `on_all`, of what lets tasks panic of which nobody hears.
+pub(crate) fn on_all_unheard<F>(body: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
+    on_all_as(Sim::ignores_panics, body);
+}
+
+fn on_all_as<F>(rules: fn(Sim) -> Sim, body: impl Fn() -> F)
+where
+    F: Future<Output = ()> + Send + 'static,
+{
     on_pools(&body);
     let _watchdog = watchdog();
     // Many of them poll by hand, and a poll is to try.
-    Sim::new(0).seeds(SEEDS).cooperative().run(body);
+    rules(Sim::new(0).seeds(SEEDS).cooperative()).run(body);
 }

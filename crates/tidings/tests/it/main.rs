@@ -12,6 +12,7 @@ mod builder;
 mod cancel;
 mod cell;
 mod channel;
+mod circle;
 #[cfg(target_os = "linux")]
 mod confined;
 mod cycle;
@@ -68,6 +69,7 @@ mod threads;
 mod time;
 mod token;
 mod uncertain;
+mod unheard;
 #[cfg(unix)]
 mod waits;
 mod watch;

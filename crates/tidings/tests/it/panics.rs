@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use crate::both::{on_all, pool, run, watchdog};
+use crate::both::{on_all, on_all_unheard, pool, run, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll_with};
 use tidings::{Event, after, oneshot, yield_now};
 
@@ -108,7 +108,7 @@ fn timers_go_on_after_a_waker_that_panics_with_what_panics_again() {
 
 #[test]
 fn a_future_and_an_output_that_both_panic_as_they_are_dropped_harm_no_worker() {
-    on_all(|| async {
+    on_all_unheard(|| async {
         let error = tidings::spawn(BadFuture(BadDrop)).await.err().unwrap();
         assert_eq!(error.panic_message(), Some("a bad drop"));
         drop(tidings::spawn(BadFuture(BadDrop)));
@@ -129,7 +129,7 @@ fn a_scope_hears_of_a_child_whose_drops_all_panic() {
 
 #[test]
 fn what_a_task_panicked_with_may_panic_as_it_is_dropped() {
-    on_all(|| async {
+    on_all_unheard(|| async {
         for _ in 0..3 {
             drop(tidings::spawn(async { panic_any(BadDrop) }));
             let task = tidings::spawn(async { panic_any(BadDrop) });
