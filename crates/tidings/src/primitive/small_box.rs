@@ -2,6 +2,7 @@
 //! larger in a box. A link has one for each call under way, at either end (`remote/`), made of a half of the cell of
 //! its answer.
 
+use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::MaybeUninit;
 use std::ops::{Deref, DerefMut};
@@ -11,7 +12,8 @@ type Place = [MaybeUninit<*mut ()>; 2];
 
 /// See the module.
 pub struct SmallBox<D: ?Sized> {
-    place: Place,
+    /// A cell, as the value may have cells, which change while it is only looked at.
+    place: UnsafeCell<Place>,
     /// The value, by where its place is.
     value: fn(*mut Place) -> *mut D,
 }
@@ -32,11 +34,15 @@ impl<D: ?Sized> SmallBox<D> {
         if size_of::<T>() <= size_of::<Place>() && align_of::<T>() <= align_of::<Place>() {
             // SAFETY: it fits.
             unsafe { place.as_mut_ptr().cast::<T>().write(value) };
-            let value = in_place;
-            return Self { place, value };
+            return Self::at(place, in_place);
         }
         place[0].write(Box::into_raw(Box::new(value)).cast());
-        let value = boxed;
+        Self::at(place, boxed)
+    }
+
+    #[inline(always)]
+    fn at(place: Place, value: fn(*mut Place) -> *mut D) -> Self {
+        let place = UnsafeCell::new(place);
         Self { place, value }
     }
 }
@@ -46,7 +52,7 @@ impl<D: ?Sized> Deref for SmallBox<D> {
     #[inline(always)]
     fn deref(&self) -> &D {
         // SAFETY: the value lives as long as this, and is only looked at.
-        unsafe { &*(self.value)((&raw const self.place).cast_mut()) }
+        unsafe { &*(self.value)(self.place.get()) }
     }
 }
 
@@ -54,14 +60,14 @@ impl<D: ?Sized> DerefMut for SmallBox<D> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut D {
         // SAFETY: the value lives as long as this, which is borrowed for as long as it.
-        unsafe { &mut *(self.value)(&raw mut self.place) }
+        unsafe { &mut *(self.value)(self.place.get()) }
     }
 }
 
 impl<D: ?Sized> Drop for SmallBox<D> {
     #[inline]
     fn drop(&mut self) {
-        let place = &raw mut self.place;
+        let place = self.place.get();
         let value = (self.value)(place);
         if value.addr() == place.addr() {
             // SAFETY: it lies in place, and nobody uses it any more.

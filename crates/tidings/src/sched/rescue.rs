@@ -171,11 +171,18 @@ mod tests {
 
     use super::super::spawn;
     use super::super::worker::tests::on_both;
-    use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, STUCK, Task, Watched};
+    use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched, grace};
     use crate::primitive::Arc;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::thread;
     use crate::{Runtime, yield_now};
+
+    #[test]
+    fn a_neighbour_is_left_its_work_for_longer_the_more_workers_wait_for_a_core() {
+        for (awake, cores, rounds) in [(1, 2, 0), (2, 2, 0), (3, 2, 0), (4, 2, 1), (64, 2, 31)] {
+            assert_eq!(grace(awake, cores), STUCK + SLICE * rounds);
+        }
+    }
 
     #[test]
     fn what_stands_behind_a_long_poll_is_taken_once_and_the_poll_is_noted_when_it_is_long() {
