@@ -2,7 +2,7 @@
 
 use futures::StreamExt;
 
-use crate::both::{on_all, on_pools};
+use crate::both::{on_all, on_all_unheard, on_pools};
 use crate::letter::Ledger;
 use tidings::actor::{self, CallError, Exit, Replies, Reply, Shared, Streaming, streaming};
 use tidings::{Event, always, select, unbounded, yield_now};
@@ -137,7 +137,7 @@ fn a_handler_hears_that_its_caller_has_gone() {
 
 #[test]
 fn a_caller_hears_why_a_stream_breaks_off() {
-    on_all(|| async {
+    on_all_unheard(|| async {
         // A panic of the actor that keeps the other end in its state.
         let feed: FeedRef = actor::start(Topic::default());
         let mut items = feed.subscribe().await.unwrap();

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Waker};
 
-use crate::both::{on_all, pool, run, seeded, watchdog};
+use crate::both::{on_all, on_all_unheard, pool, run, seeded, watchdog};
 use crate::hands::{Bomb, Wakes, poll, poll_with};
 use crate::letter::{Ledger, Letter};
 use tidings::sched::Seeded;
@@ -266,7 +266,7 @@ impl Drop for BadEnd {
 
 #[test]
 fn a_panic_in_the_drop_of_a_future_is_the_tasks_panic() {
-    on_all(|| async {
+    on_all_unheard(|| async {
         let error = tidings::spawn(BadEnd).await.unwrap_err();
         assert_eq!(error.panic_message(), Some("bad end"));
         let waiting = tidings::spawn(async {
