@@ -52,7 +52,7 @@ pub(crate) fn fit(
 /// The systems that can be spared, in the order from the last: ours go before those of others.
 fn spare(candidates: &[Candidate]) -> Vec<&String> {
     let mut entries: Vec<_> = candidates.iter().map(|c| &c.entry).collect();
-    entries.sort_by_key(|entry| entry.folder.is_none());
+    entries.sort_by_key(|entry| entry.id() == "tidings");
     let spare = entries.iter().map(|entry| &entry.manifest.peer.spare);
     spare.flatten().collect()
 }
