@@ -181,7 +181,7 @@ fn a_detached_task_goes_on() {
 
 #[test]
 fn an_output_is_dropped_once_whoever_is_left() {
-    on_all(|| async {
+    on_all_unheard(|| async {
         let ledger = Ledger::default();
         for order in 0..6 {
             let letter = ledger.letter(order);
