@@ -83,7 +83,7 @@ async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
     answers.abort();
 }
 
-#[tidings::test(deadlocks = false)]
+#[tidings::test(deadlocks = false, panics = false)]
 async fn a_page_that_panics_takes_no_place_from_those_who_ask() {
     let engine = Server::new().connect();
     let joined = Cluster::join_on(engine, Options::new("test", "one")).await;
