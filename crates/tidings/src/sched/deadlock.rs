@@ -156,7 +156,7 @@ impl Shared {
     fn tell_circles(&self, circles: &[Vec<usize>]) -> Option<String> {
         let mut mine = HashMap::new();
         task::each_alive(self, |task| {
-            _ = mine.insert(task.address(), task.location())
+            mine.insert(task.address(), task.location());
         });
         self.local_tasks
             .each_alive(|task| _ = mine.insert(task.address(), task.location()));

@@ -163,6 +163,7 @@ fn plain() -> Vec<Row> {
         "sched::Ledger": sched::Ledger => "SYU";
         "sched::Party": sched::Party => "SYU";
         "sched::Seeded": sched::Seeded => "SYU";
+        "sched::UnheardPanics": sched::UnheardPanics => "SYU";
         "net::TcpListener": net::TcpListener => "SYU";
         "net::TcpStream": net::TcpStream => "SYU";
         "net::UnixListener": net::UnixListener => "SYU";
