@@ -132,7 +132,7 @@ fn a_panic_of_a_task_that_was_let_go_is_told_with_its_name_and_line() {
             drop(spawn_blocking(move || {
                 let _guard = guard;
                 boom();
-            }))
+            }));
         })
     });
 }
