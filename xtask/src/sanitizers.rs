@@ -13,26 +13,23 @@ pub(crate) const ADDRESS: &str = "-Zsanitizer=address";
 /// How long each stress test runs here.
 const STRESS: &str = "TIDINGS_STRESS_SECS";
 
-/// The tests of tidings under AddressSanitizer, which also fails on memory that was leaked; with
-/// `full` also those of other libraries' suites, histories and laws, which do the same as the others,
-/// often, and those of links, of simulations and of features.
+/// Tests of tidings under AddressSanitizer, which also fails on memory that was leaked: programs of every primitive, what
+/// is inside of the library, and stress. With `full` all of its tests (those of the public API take as long to build as
+/// all else), those of other libraries' suites, of links, of simulations and of features.
 pub(crate) fn address(full: bool, tally: &mut Tally) -> Result<(), String> {
-    if full {
-        let others = "-p tidings-link -p tidings-sim --lib --test it";
-        address_of(others, "5", tally)?;
-        address_of(
-            "-p tidings --all-features --test features --test tokio",
-            "5",
-            tally,
-        )?;
-        let more = "--test upstream --test linear --test laws";
-        address_of(&format!("{OWN} {more}"), "5", tally)
-    } else {
-        address_of(OWN, "1", tally)
+    if !full {
+        return address_of("-p tidings --lib --test laws --test stress", "1", tally);
     }
+    let others = "-p tidings-link -p tidings-sim --lib --test it";
+    address_of(others, "5", tally)?;
+    address_of(
+        "-p tidings --all-features --test features --test tokio",
+        "5",
+        tally,
+    )?;
+    let own = "-p tidings --lib --test it --test laws --test stress --test upstream --test linear";
+    address_of(own, "5", tally)
 }
-
-const OWN: &str = "-p tidings --lib --test it --test stress";
 
 fn address_of(tests: &str, stress: &str, tally: &mut Tally) -> Result<(), String> {
     run_tests(
