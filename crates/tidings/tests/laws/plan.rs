@@ -1,6 +1,8 @@
 //! Which laws hold for which primitive, and who runs them: read from SEMANTICS.md, where it is
 //! promised, so that the page can say nothing that is not run.
 
+use std::sync::LazyLock;
+
 use crate::laws::{LAWS, Law};
 use crate::programs::{PRIMITIVES, Primitive};
 
@@ -20,7 +22,12 @@ impl Row {
 }
 
 /// The table under "Which laws hold of what".
-pub(crate) fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> &'static [Row] {
+    static ROWS: LazyLock<Vec<Row>> = LazyLock::new(read);
+    &ROWS
+}
+
+fn read() -> Vec<Row> {
     let table = PAGE
         .split("### Which laws hold of what")
         .nth(1)

@@ -47,7 +47,7 @@ fn drive(engine: &str, amount: Amount, mut run: impl FnMut(&'static Row, u64, &C
         Some(seed) => seed..seed + 1,
         None => 0..amount.programs(),
     };
-    for row in Box::leak(rows().into_boxed_slice()) {
+    for row in rows() {
         let primitive = row.primitive.name;
         if !row.is_run_by(engine) || !format!("{engine}/{primitive}").contains(&filter) {
             continue;
