@@ -4,7 +4,8 @@
 //! |---|---|
 //! | `state.rs` | the state word and its transitions |
 //! | `lean.rs` | the run right of a task that one worker runs, without read-modify-writes |
-//! | `cell.rs` | the allocation: header, then future or output; run, complete, free |
+//! | `cell.rs` | the allocation: header, then future or output; what knows the future's type |
+//! | `ending.rs` | complete, and free: what does not |
 //! | `alive.rs` | all tasks that have not ended |
 //! | `stage.rs` | what the allocation holds: future, output or nothing |
 //! | `waker.rs` | the waker, free to clone and drop |
