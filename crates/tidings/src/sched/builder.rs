@@ -131,6 +131,29 @@ impl Builder {
         self
     }
 
+    /// How long a worker that has nothing to do looks at the sockets before it sleeps, where what came last came soon:
+    /// 50 us by default. Zero: it sleeps at once.
+    ///
+    /// To wake a thread takes some tens of microseconds. A runtime that waits for a socket for shorter, again and again,
+    /// is faster for it, but takes more processor time. One worker of a runtime looks at a time; it gives its
+    /// core to whoever wants it between two looks, and stops where it looks in vain. With one core nobody looks. Zero
+    /// is for machines whose time is paid for, or shared with many.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rt = tidings::Runtime::builder().idle_poll(Duration::ZERO).build().unwrap();
+    /// rt.block_on(async {
+    ///     let listener = tidings::net::TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    ///     assert_ne!(listener.local_addr().unwrap().port(), 0);
+    /// });
+    /// ```
+    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    #[must_use]
+    pub fn idle_poll(mut self, time: Duration) -> Self {
+        self.sockets.idle_poll = time;
+        self
+    }
+
     /// Takes the TCP sockets of [`tidings::net`](crate::net) from `network` instead of the
     /// operating system: for simulations.
     #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
@@ -189,6 +212,10 @@ impl Builder {
         } else {
             self.workers.unwrap_or(cores)
         };
+        #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+        if cores == 1 {
+            self.sockets.idle_poll = Duration::ZERO;
+        }
         let shared = Arc::new(Shared::new(&mut self, workers, cores));
         let mut runtime = Runtime {
             shared: Arc::clone(&shared),

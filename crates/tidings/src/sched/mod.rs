@@ -10,6 +10,7 @@
 //! | `inbox.rs` | a worker's public queue |
 //! | `idle.rs` | who sleeps, and how they are woken |
 //! | `appetite.rs` | how eager a worker without work is for that of others |
+//! | `linger.rs` | a worker that waits for sockets looks at them before it sleeps |
 //! | `pace.rs` | how long a worker will have to do with what comes from outside |
 //! | `seam.rs` | the door through which a simulator decides |
 //! | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
@@ -40,6 +41,7 @@ mod end;
 mod foreign;
 mod idle;
 mod inbox;
+mod linger;
 mod local;
 mod local_tasks;
 mod long;

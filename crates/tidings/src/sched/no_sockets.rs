@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Shared;
+use super::search::Found;
 use super::worker::Worker;
 
 /// What a runtime has for its sockets: nothing.
@@ -13,6 +14,10 @@ impl Sockets {
     pub(super) fn looked(&self) -> u32 {
         let Self {} = self;
         0
+    }
+    pub(super) fn are_attended(&self) -> bool {
+        let Self {} = self;
+        false
     }
 }
 
@@ -27,6 +32,10 @@ impl Worker {
     #[inline(always)]
     pub(super) fn look_at_sockets(&self) -> bool {
         false
+    }
+
+    pub(super) fn linger(&self) -> Found {
+        Found::Nothing
     }
 
     pub(super) fn rest(&self, timeout: Option<Duration>) -> bool {

@@ -17,7 +17,7 @@ const WATCH_MAX: Duration = Duration::from_millis(2);
 const LOOK_SPINS: u32 = 16;
 
 /// What a search has found.
-enum Found {
+pub(super) enum Found {
     Nothing,
     /// Sockets were ready: who waited for them was woken, and is likely here now.
     Own,
@@ -42,7 +42,7 @@ impl Slept {
 
 impl Worker {
     /// Looks into every neighbour's inbox, from a random one on.
-    fn steal(&self) -> Option<Task> {
+    pub(super) fn steal(&self) -> Option<Task> {
         let n = self.shared.remotes.len();
         let start = self.choose(Choice::Random, n);
         (0..n).find_map(|offset| self.take_from((start + offset) % n))
@@ -113,8 +113,8 @@ impl Worker {
         heard != self.heard.replace(heard)
     }
 
-    /// Looks around for a while. Not if the runtime waits for what is outside: that takes longer,
-    /// and who is to send it may need the core. Ends a searcher.
+    /// Looks around for a while. If the runtime waits for what is outside, at the sockets, or not at all: who is to
+    /// send it may need the core. Ends a searcher.
     fn search(&self) -> Found {
         for spin in 0..SPINS {
             if let Some(task) = self.steal() {
@@ -123,7 +123,10 @@ impl Worker {
             if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
                 return Found::Own;
             }
-            if self.has_heard() || self.shared.is_closing() {
+            if self.has_heard() {
+                return self.linger();
+            }
+            if self.shared.is_closing() {
                 return Found::Nothing;
             }
             for _ in 0..16 {
@@ -164,7 +167,9 @@ impl Worker {
             if sent || public || self.shared.is_closing() {
                 break;
             }
-            let others_busy = !idle.all(self.shared.remotes.len());
+            // Who lingers at the sockets has them to itself, and may be busy at any moment.
+            let attended = self.shared.sockets.are_attended();
+            let others_busy = attended || !idle.all(self.shared.remotes.len());
             let until_timer = next.map(|next| next.saturating_since(Instant::now()));
             let until_hungry = sated.map(|until| until.saturating_since(time::system()));
             due = until_timer.is_some_and(|left| left.is_zero());
@@ -177,7 +182,8 @@ impl Worker {
             // Who works looks at the sockets, too. While somebody does, and has short turns, what has come there is
             // left to them: two that take it from each other have twice the wake-ups, and each the tasks of the other.
             let before = std::mem::replace(&mut looked, self.shared.sockets.looked());
-            let left = others_busy && looked != before && self.others_have_short_turns();
+            let left = attended
+                || others_busy && looked != before && self.others_have_short_turns();
             heard = if left {
                 self.park(wait);
                 false

@@ -4,7 +4,8 @@
 //! So in a runtime that sleeps one worker waits in the poller, or was about to when it found
 //! another there, who is awake then. A worker at work looks in now and then, and so does one that
 //! searches; a poller that stands empty because its worker is in a long poll is taken by the next
-//! worker that keeps watch (sched/watch.rs).
+//! worker that keeps watch (sched/watch.rs). Who waits where the next message has come soon of late looks on for a
+//! while before it sleeps (sched/linger.rs).
 //!
 //! A runtime has no poller until it has its first socket, and its workers go to their parkers.
 
@@ -13,12 +14,14 @@ use std::io;
 use std::time::Duration;
 
 use super::Shared;
+use super::linger;
+use super::search::Found;
 use super::worker::Worker;
 use crate::net::{Driver, Network};
-use crate::primitive::atomic::{AtomicU32, Ordering};
-use crate::primitive::{Arc, OnceLock};
+use crate::primitive::atomic::{AtomicBool, AtomicU32, Ordering};
+use crate::primitive::{Arc, OnceLock, thread};
 use crate::task::wake_quietly;
-use crate::time;
+use crate::time::{self, Instant};
 
 /// What a runtime has for its sockets.
 pub(super) struct Sockets {
@@ -26,6 +29,10 @@ pub(super) struct Sockets {
     driver: OnceLock<Option<Arc<Driver>>>,
     /// How often somebody has looked at them.
     looked: AtomicU32,
+    /// A worker lingers: they are its own.
+    attended: AtomicBool,
+    /// For so long at most.
+    pub(super) idle_poll: Duration,
     pub(super) network: Option<Arc<dyn Network>>,
 }
 
@@ -34,6 +41,8 @@ impl Default for Sockets {
         Self {
             driver: OnceLock::new(),
             looked: AtomicU32::new(0),
+            attended: AtomicBool::new(false),
+            idle_poll: linger::IDLE_POLL,
             network: None,
         }
     }
@@ -44,6 +53,12 @@ impl Sockets {
     pub(super) fn looked(&self) -> u32 {
         // RELAXED: a hint.
         self.looked.load(Ordering::Relaxed)
+    }
+
+    /// Does a worker look at them again and again, while it has nothing to do?
+    pub(super) fn are_attended(&self) -> bool {
+        // RELAXED: a hint.
+        self.attended.load(Ordering::Relaxed)
     }
 
     fn driver(&self) -> Option<&Arc<Driver>> {
@@ -96,20 +111,78 @@ impl Shared {
 impl Worker {
     /// Wakes whoever's sockets have become ready. `true`: somebody was woken.
     pub(super) fn look_at_sockets(&self) -> bool {
-        match self.shared.sockets.driver() {
-            Some(driver) => {
-                self.note_pace(time::system());
-                self.poll(driver, Some(Duration::ZERO)).unwrap_or(false)
-            }
-            None => false,
+        self.look().unwrap_or(false)
+    }
+
+    /// `None`: somebody else does, or there are none.
+    fn look(&self) -> Option<bool> {
+        let driver = self.shared.sockets.driver()?;
+        self.note_pace(time::system());
+        self.poll(driver, Some(Duration::ZERO))
+    }
+
+    /// Looks at the sockets for a while, if what came last came soon and nobody else does. A searcher: what others push
+    /// meanwhile is left to it, so it looks there, too.
+    pub(super) fn linger(&self) -> Found {
+        let sockets = &self.shared.sockets;
+        let mut linger = self.linger.get();
+        let begins = linger.begins();
+        self.linger.set(linger);
+        // RELAXED: two that linger at once take what comes from each other, and that is all.
+        if !begins || sockets.idle_poll.is_zero() || sockets.attended.swap(true, Ordering::Relaxed)
+        {
+            return Found::Nothing;
         }
+        let found = self.look_on(sockets.idle_poll);
+        sockets.attended.store(false, Ordering::Relaxed);
+        found
+    }
+
+    /// Until something is there, a timer is due, or that time is over.
+    fn look_on(&self, time: Duration) -> Found {
+        let next = self.refresh_timers();
+        if !self.local(|local| local.is_empty()) {
+            return Found::Own;
+        }
+        let mut linger = self.linger.get();
+        let until = time::system().saturating_add(time);
+        let found = loop {
+            match self.look() {
+                None => break Found::Nothing,
+                Some(true) => {
+                    linger.heard();
+                    break Found::Own;
+                }
+                Some(false) => {}
+            }
+            if let Some(task) = self.steal() {
+                break Found::Task(task);
+            }
+            let due = next.is_some_and(|next| next <= Instant::now());
+            if due || self.shared.is_closing() || !self.remote().sent.is_empty() {
+                break Found::Nothing;
+            }
+            if time::system() >= until {
+                linger.missed();
+                break Found::Nothing;
+            }
+            // Who is to send what we wait for may need the core.
+            thread::yield_now();
+        };
+        self.linger.set(linger);
+        found
     }
 
     /// Waits to be unparked, or for sockets, for at most `timeout`. `true`: it has woken somebody.
     pub(super) fn rest(&self, timeout: Option<Duration>) -> bool {
-        let driver = self.shared.sockets.driver();
-        if let Some(woken) = driver.and_then(|driver| self.poll(driver, timeout)) {
-            return woken;
+        if let Some(driver) = self.shared.sockets.driver() {
+            let began = time::system();
+            if let Some(woken) = self.poll(driver, timeout) {
+                let mut linger = self.linger.get();
+                linger.slept(time::system().saturating_since(began), woken);
+                self.linger.set(linger);
+                return woken;
+            }
         }
         self.park(timeout);
         false
@@ -159,6 +232,8 @@ mod tests {
     use std::sync::mpsc;
     use std::task::{Context, Poll, Waker};
 
+    use super::super::linger::Linger;
+    use super::super::worker::tests::on_both;
     use super::{Arc, Duration, Network, io};
     use crate::Runtime;
     use crate::net::{Accept, Connecting, TcpListener};
@@ -197,6 +272,44 @@ mod tests {
         go.send(()).unwrap();
         let bound = crate::sched::block_on(work).unwrap();
         assert_eq!(bound.unwrap_err().kind(), io::ErrorKind::Other);
+    }
+
+    /// Who has something to do outside of the runtime, while one of its workers does nothing but look at the sockets.
+    #[test]
+    fn while_a_worker_lingers_tasks_timers_and_sockets_have_their_turn_and_the_runtime_ends() {
+        let hour = Duration::from_secs(3600);
+        let runtime = Runtime::builder().workers(2).idle_poll(hour).build();
+        let runtime = runtime.unwrap();
+        if runtime.shared.sockets.idle_poll.is_zero() {
+            return; // there is one core
+        }
+        let listener = runtime.block_on(async { TcpListener::bind(HERE).unwrap() });
+        let lingers = || {
+            on_both(&runtime, |worker, both| {
+                let mut linger = Linger::default();
+                linger.slept(Duration::ZERO, true);
+                worker.linger.set(linger);
+                worker.hear();
+                both.wait();
+                None::<()>
+            });
+            while !runtime.shared.sockets.are_attended() {
+                thread::yield_now();
+            }
+        };
+        lingers();
+        let answer = runtime.spawn(async { 6 * 7 });
+        assert_eq!(runtime.block_on(answer).unwrap(), 42);
+        lingers();
+        let timer = runtime.spawn(async { crate::time::sleep(Duration::from_millis(1)).await });
+        runtime.block_on(timer).unwrap();
+        lingers();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap());
+        let accepted = runtime.spawn(async move { listener.accept().await.map(drop) });
+        runtime.block_on(accepted).unwrap().unwrap();
+        drop(client);
+        lingers();
+        drop(runtime);
     }
 
     struct Nothing;

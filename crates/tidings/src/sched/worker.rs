@@ -13,6 +13,7 @@ use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
 use super::local::Local;
 use super::local_tasks::{Mine, Told};
+use super::linger::Linger;
 use super::pace::Pace;
 use super::rescue::Watched;
 use super::seam::{Choice, Seam, Yielded};
@@ -59,6 +60,7 @@ pub(crate) struct Worker {
     random: Cell<u64>,
     turn: Cell<u32>,
     pub(super) pace: Cell<Pace>,
+    pub(super) linger: Cell<Linger>,
     pub(super) appetite: RefCell<Appetite>,
     /// For each neighbour: what was seen of it.
     pub(super) watched: RefCell<Vec<Watched>>,
@@ -110,6 +112,7 @@ impl Worker {
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             pace: Cell::default(),
+            linger: Cell::default(),
             appetite: RefCell::default(),
             watched: RefCell::new(vec![Watched::default(); shared.remotes.len()]),
             due: RefCell::default(),
