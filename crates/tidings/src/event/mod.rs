@@ -16,6 +16,7 @@
 //! | `made.rs` | which line made a source |
 //! | `locks.rs` | locking all sources of a choice |
 //! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
+//! | `unfold.rs` | a stream out of a wait for each of its items |
 //! | `slice.rs` | the elements of a pinned slice, for choice of many |
 //! | `order.rs` | the order in which a choice tries its branches |
 //! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
@@ -38,6 +39,7 @@ pub(crate) mod select;
 mod slice;
 mod sync;
 mod timeout;
+pub(crate) mod unfold;
 pub(crate) mod waits;
 
 use std::pin::Pin;

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::{Instant, at};
 use crate::event::Event;
+use crate::event::unfold::unfold;
 
 /// A tick every `period`, the first at once.
 ///
@@ -63,6 +64,23 @@ impl Interval {
     /// that loses, leaves the tick for the next call.
     pub fn tick(&mut self) -> impl Event<Output = Instant, Lost = ()> + Send + '_ {
         at(self.next).map(|()| self.advance())
+    }
+
+    /// The ticks, as a [`futures_core::Stream`] that does not end.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use futures::StreamExt;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let ticks = tidings::time::interval(Duration::from_millis(1)).into_stream();
+    /// let ticks: Vec<_> = ticks.take(3).collect().await;
+    /// assert!(ticks.is_sorted());
+    /// # });
+    /// ```
+    pub fn into_stream(self) -> impl futures_core::Stream<Item = Instant> + Send + Unpin {
+        unfold(self, async |mut ticks| {
+            Some((ticks.tick().await, ticks))
+        })
     }
 
     /// Sets what is done about missed ticks.

@@ -1,5 +1,7 @@
 //! Channels as streams and sinks.
 
+use std::time::Duration;
+
 use futures::{SinkExt, StreamExt};
 use tidings::{bounded, channel};
 
@@ -55,5 +57,36 @@ fn a_stream_dropped_between_polls_loses_nothing() {
         tx.send(1).await.unwrap();
         drop(stream);
         assert_eq!(rx.recv().await, Ok(1));
+    });
+}
+
+#[test]
+fn streams_of_broadcasts_watches_and_intervals_wait_are_moved_between_polls_and_end() {
+    on_all(|| async {
+        let (tx, rx) = channel::broadcast(4);
+        let mut values = rx.into_stream();
+        assert!(poll(&mut values.next()).is_pending());
+        let mut values = Box::new(values);
+        tx.send(1).unwrap();
+        assert_eq!(values.next().await, Some(Ok(1)));
+        drop(tx);
+        assert_eq!(values.next().await, None);
+        assert_eq!(values.next().await, None);
+
+        let (tx, rx) = channel::watch(1);
+        let mut values = rx.into_stream();
+        assert_eq!(values.next().await.as_deref(), Some(&1));
+        assert!(poll(&mut values.next()).is_pending());
+        let mut values = Box::new(values);
+        tx.send(2).unwrap();
+        assert_eq!(values.next().await.as_deref(), Some(&2));
+        drop(tx);
+        assert_eq!(values.next().await, None);
+        assert_eq!(values.next().await, None);
+
+        let period = Duration::from_millis(1);
+        let mut ticks = tidings::time::interval(period).into_stream();
+        let first = ticks.next().await.unwrap();
+        assert_eq!(ticks.next().await, Some(first + period));
     });
 }

@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use super::super::source::{Side, Source};
 use super::super::wait::{Ticket, Wait, wait_event};
 use super::{RecvError, State, TryRecvError, subscribe};
+use crate::event::unfold::unfold;
 use crate::primitive::Arc;
 
 /// Receives every value of a [`broadcast`](super::broadcast()) channel that is sent after it subscribed.
@@ -60,6 +61,34 @@ impl<T: Clone> Receiver<T> {
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let found = self.source.locked(|state| state.next(&mut self.cursor));
         found.map(Arc::unwrap_or_clone)
+    }
+}
+
+impl<T: Clone + 'static> Receiver<T> {
+    /// The values that come, as a [`futures_core::Stream`], which ends with the channel. Where values were missed
+    /// its item is [`RecvError::Lagged`]; it is never [`RecvError::Closed`].
+    ///
+    /// ```
+    /// use futures::StreamExt;
+    /// use tidings::channel::broadcast::{RecvError, broadcast};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = broadcast(2);
+    /// (1..=3).for_each(|n| assert!(tx.send(n).is_ok()));
+    /// drop(tx);
+    /// let items: Vec<_> = rx.into_stream().collect().await;
+    /// assert_eq!(items, [Err(RecvError::Lagged(1)), Ok(2), Ok(3)]);
+    /// # });
+    /// ```
+    pub fn into_stream(
+        self,
+    ) -> impl futures_core::Stream<Item = Result<T, RecvError>> + Send + Unpin
+    where
+        T: Send + Sync,
+    {
+        unfold(self, async |mut receiver| match receiver.recv().await {
+            Err(RecvError::Closed) => None,
+            item => Some((item, receiver)),
+        })
     }
 }
 

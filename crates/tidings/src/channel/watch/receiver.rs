@@ -7,6 +7,7 @@ use super::super::RecvError;
 use super::super::source::{Side, Source};
 use super::super::wait::{Ticket, Wait, wait_event};
 use super::State;
+use crate::event::unfold::unfold;
 use crate::primitive::Arc;
 
 /// Sees the last value of a [`watch`](super::watch()) cell; a clone has seen what its original has.
@@ -110,6 +111,32 @@ impl<T> Receiver<T> {
             drop(value);
             self.changed().await?;
         }
+    }
+
+    /// The values, as a [`futures_core::Stream`]: the one that is there, then each that it has not seen yet. Who is
+    /// slow misses those between. It ends once no sender is left and the last value was seen.
+    ///
+    /// ```
+    /// use futures::StreamExt;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::channel::watch(1);
+    /// let mut values = rx.into_stream();
+    /// assert_eq!(values.next().await.as_deref(), Some(&1));
+    /// (2..=3).for_each(|n| tx.send(n).unwrap());
+    /// drop(tx);
+    /// assert_eq!(values.next().await.as_deref(), Some(&3));
+    /// assert_eq!(values.next().await, None);
+    /// # });
+    /// ```
+    pub fn into_stream(mut self) -> impl futures_core::Stream<Item = Arc<T>> + Send + Unpin
+    where
+        T: Send + Sync + 'static,
+    {
+        self.mark_changed();
+        unfold(self, async |mut receiver| {
+            receiver.changed().await.ok()?;
+            Some((receiver.get_and_update(), receiver))
+        })
     }
 
     /// Is there a value that this receiver has not seen?
