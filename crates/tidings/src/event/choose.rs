@@ -6,7 +6,7 @@ use std::task::Waker;
 use super::order::Order;
 use super::slice;
 use super::sync::attempt_alone;
-use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, Two, into_future};
 use crate::sched;
 
 /// A choice among so many looks at one after another before it locks them all: to take all locks and let
@@ -121,6 +121,20 @@ impl<E: Event> Protocol for Choose<E> {
     fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
         self.get_mut()
             .in_turn(turn as usize, |event| event.attempt(attempt))
+    }
+
+    fn two(&self) -> Option<Two<'_>> {
+        match &*self.events {
+            [a, b] if (a.waiters(), b.waiters()) == (1, 1) => Some(Two {
+                locks: [a.single()?, b.single()?],
+                biased: false,
+            }),
+            _ => None,
+        }
+    }
+
+    fn attempt_one(self: Pin<&mut Self>, which: usize, attempt: &mut Attempt) -> Option<u32> {
+        self.attempt_turn(which as u32, attempt)
     }
 
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {

@@ -117,6 +117,25 @@ impl Lock {
     pub(crate) fn unlock(&self) {
         self.raw.unlock();
     }
+
+    /// This one held, and no other: takes `other`, too. `false`: this one was let go of meanwhile, since others
+    /// take the two in the other order.
+    #[inline(always)]
+    pub(super) fn and(&self, other: &Self) -> bool {
+        // Who enters waits for nobody, so it needs no order.
+        if ptr::eq(self, other) || (!cfg!(loom) && other.enter()) {
+            return true;
+        }
+        let in_order = self.place() < other.place();
+        if in_order {
+            other.lock_openly();
+        } else {
+            self.unlock();
+            other.lock();
+            self.lock();
+        }
+        in_order
+    }
 }
 
 /// Branches up to this many need no allocation.

@@ -46,6 +46,18 @@ macro_rules! wrapper_methods {
         ) -> Option<u32> {
             self.inner().attempt_turn(turn, attempt)
         }
+        #[inline(always)]
+        fn two(&self) -> Option<$crate::event::Two<'_>> {
+            self.event().two()
+        }
+        #[inline(always)]
+        fn attempt_one(
+            self: Pin<&mut Self>,
+            which: usize,
+            attempt: &mut $crate::event::Attempt,
+        ) -> Option<u32> {
+            self.inner().attempt_one(which, attempt)
+        }
     };
     () => {
         #[inline(always)]

@@ -54,7 +54,7 @@ pub(crate) use locks::{Lock, Locks};
 pub use map::Map;
 pub use nack::{Nack, WithNack, with_nack};
 pub use or::{Biased, Or};
-pub(crate) use protocol::{Attempt, Enrol, Protocol};
+pub(crate) use protocol::{Attempt, Enrol, Protocol, Two};
 pub use sync::Sync;
 pub use timeout::Timeout;
 

@@ -6,7 +6,7 @@ use std::task::Waker;
 use pin_project_lite::pin_project;
 
 use super::order::Order;
-use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, Two, into_future};
 use crate::sched;
 
 pin_project! {
@@ -78,6 +78,17 @@ impl<A: Event, B: Event> Pair<'_, A, B> {
             Some(turn) => {
                 let branch = self.b.as_mut().attempt_turn(turn, attempt);
                 branch.map(|b| b + self.a.leaves())
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn attempt_one(self, which: usize, attempt: &mut Attempt) -> Option<u32> {
+        match which {
+            0 => self.a.attempt(attempt),
+            _ => {
+                let left = self.a.leaves();
+                self.b.attempt(attempt).map(|b| b + left)
             }
         }
     }
@@ -185,6 +196,22 @@ macro_rules! choice_methods {
         fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
             self.pair().attempt_turn(turn, attempt)
         }
+        #[inline(always)]
+        fn two(&self) -> Option<$crate::event::Two<'_>> {
+            let (a, b) = (&self.a, &self.b);
+            // A side that has a turn of its own is tried as a whole.
+            if (a.waiters(), b.waiters()) != (1, 1) || (a.turns(), b.turns()) != (1, 1) {
+                return None;
+            }
+            Some($crate::event::Two {
+                locks: [a.single()?, b.single()?],
+                biased: false,
+            })
+        }
+        #[inline(always)]
+        fn attempt_one(self: Pin<&mut Self>, which: usize, attempt: &mut Attempt) -> Option<u32> {
+            self.pair().attempt_one(which, attempt)
+        }
     };
 }
 pub(super) use choice_methods;
@@ -244,6 +271,18 @@ impl<E: Event> Protocol for Biased<E> {
         let branch = self.inner().attempt(attempt);
         attempt.biased = outer;
         branch
+    }
+    #[inline(always)]
+    fn two(&self) -> Option<Two<'_>> {
+        let two = self.event().two()?;
+        Some(Two {
+            biased: true,
+            ..two
+        })
+    }
+    #[inline(always)]
+    fn attempt_one(self: Pin<&mut Self>, which: usize, attempt: &mut Attempt) -> Option<u32> {
+        self.inner().attempt_one(which, attempt)
     }
     #[inline(always)]
     fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {

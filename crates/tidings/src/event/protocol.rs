@@ -56,6 +56,12 @@ pub(crate) trait Protocol: IntoFuture + Sized {
         None
     }
 
+    /// Its two branches, if it is a choice of two that wait on one source each. Then `attempt_one` is there.
+    #[inline(always)]
+    fn two(&self) -> Option<Two<'_>> {
+        None
+    }
+
     /// Says what it waits for.
     fn waits_for(&self, waits: &mut Waits) {
         waits.event::<Self>(self.single());
@@ -76,6 +82,12 @@ pub(crate) trait Protocol: IntoFuture + Sized {
     /// As `attempt`, of what has this turn only.
     #[inline(always)]
     fn attempt_turn(self: Pin<&mut Self>, _turn: u32, attempt: &mut Attempt) -> Option<u32> {
+        self.attempt(attempt)
+    }
+
+    /// As `attempt`, of this one of `two`, its own lock held, perhaps no other.
+    #[inline(always)]
+    fn attempt_one(self: Pin<&mut Self>, _which: usize, attempt: &mut Attempt) -> Option<u32> {
         self.attempt(attempt)
     }
 
@@ -111,6 +123,14 @@ pub(crate) trait Protocol: IntoFuture + Sized {
     /// This branch has committed, and the wait was dropped before it looked: gives back what
     /// was handed over.
     fn abandon(self: Pin<&mut Self>, branch: u32);
+}
+
+/// The branches of a choice of two.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Two<'a> {
+    pub(super) locks: [&'a Lock; 2],
+    /// The first is tried first; a coin decides, otherwise.
+    pub(super) biased: bool,
 }
 
 /// What an attempt carries: whom to wake once the locks are released, and how to be fair.

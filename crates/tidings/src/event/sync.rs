@@ -1,7 +1,7 @@
 //! Performing an event.
 //!
 //! First poll: prepare, lock every source, try, and if nothing can happen enrol everywhere and
-//! unlock. Later polls look at the offer: a partner commits it, or a deadline is due. Dropping
+//! unlock. (A choice of two locks the second source only if the first has nothing.) Later polls look at the offer: a partner commits it, or a deadline is due. Dropping
 //! the future withdraws; what a partner had already handed over is given back.
 
 use std::fmt;
@@ -212,6 +212,13 @@ impl<E: Event> Sync<E> {
             branch
         } else if let Some(branch) = event(&mut self.event).attempt_apart(&mut attempt) {
             Some(branch)
+        } else if let Some(two) = self.event.two() {
+            let locks = two.locks.map(std::ptr::from_ref);
+            let first = match two.biased {
+                true => 0,
+                false => sched::choose_branch(2),
+            };
+            self.attempt_two(first, locks, &mut attempt, waker, &mut foreign)
         } else {
             let mut locks = Locks::default();
             // SAFETY: the locks belong to the sources, which outlive the event; the event itself
@@ -228,6 +235,43 @@ impl<E: Event> Sync<E> {
         branch
     }
 
+    /// As `attempt_or_enrol`, of a choice of two. The one that is tried first needs its own lock only. If it cannot
+    /// happen, the other's is taken while that one is held, so all in all it is one look at both.
+    #[inline(always)]
+    fn attempt_two(
+        &mut self,
+        first: usize,
+        locks: [*const Lock; 2],
+        attempt: &mut Attempt,
+        waker: Option<&Waker>,
+        foreign: &mut Option<Waker>,
+    ) -> Option<u32> {
+        // SAFETY: the locks belong to the sources, which outlive the event.
+        let [here, there] = [first, 1 - first].map(|which| unsafe { &*locks[which] });
+        let (mut turn, mut both) = (first, false);
+        here.lock();
+        let branch = loop {
+            let branch = event(&mut self.event).attempt_one(turn, attempt);
+            if branch.is_some() {
+                break branch;
+            }
+            if turn != first {
+                self.enrol_with(waker, foreign);
+                break None;
+            }
+            // The first once more, if it was let go of for a moment.
+            if both || here.and(there) {
+                turn = 1 - first;
+            }
+            both = true;
+        };
+        if both && !std::ptr::eq(here, there) {
+            there.unlock();
+        }
+        here.unlock();
+        branch
+    }
+
     #[inline(always)]
     fn attempt_locked(
         &mut self,
@@ -236,12 +280,19 @@ impl<E: Event> Sync<E> {
         foreign: &mut Option<Waker>,
     ) -> Option<u32> {
         let branch = event(&mut self.event).attempt(attempt);
-        if branch.is_some() {
-            return branch;
+        if branch.is_none() {
+            self.enrol_with(waker, foreign);
         }
-        let waker = foreign.take().or_else(|| waker.and_then(task::copy_ours))?;
-        self.enrol(waker);
-        None
+        branch
+    }
+
+    /// As `enrol`, if there is a waker.
+    #[inline(always)]
+    fn enrol_with(&mut self, waker: Option<&Waker>, foreign: &mut Option<Waker>) {
+        let waker = foreign.take().or_else(|| waker.and_then(task::copy_ours));
+        if let Some(waker) = waker {
+            self.enrol(waker);
+        }
     }
 
     /// All locks held: waits from here on.

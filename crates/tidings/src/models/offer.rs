@@ -236,6 +236,35 @@ fn a_close_ends_every_wait() {
     });
 }
 
+#[test]
+fn a_choice_that_lets_go_of_its_first_lock_for_the_order_looks_again() {
+    explore("offer/order", &["at once", "later"], || {
+        let ledger = Ledger::default();
+        // Locks are taken in the order in which these are made.
+        let (low, high) = (unbounded::<Value>(), unbounded());
+        let (tx, value) = (high.0.clone(), ledger.value(4));
+        let sender = fork(move || tx.try_send(value).unwrap());
+        {
+            let choice = high.1.recv().or(low.1.recv()).into_future_biased();
+            let mut choice = pin!(choice);
+            let got = match poll_once(choice.as_mut()) {
+                Some(got) => {
+                    seen("at once");
+                    got
+                }
+                None => {
+                    seen("later");
+                    block_on_pinned(choice)
+                }
+            };
+            assert_eq!(got.unwrap().id(), 4);
+        }
+        sender.join().unwrap();
+        drop((low, high));
+        ledger.balance();
+    });
+}
+
 /// A deadline that a thread of the model lets pass: an event that commits itself.
 #[derive(Clone)]
 struct Bell(Arc<SpinLock<(bool, Option<Waker>)>>);
