@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{Ledger, Value, explore, fork, note, seen};
-use crate::primitive::atomic::{AtomicBool, AtomicU32, Ordering};
-use crate::primitive::{Section, UnsafeCell, relax};
-use crate::task::{Lean, State};
+use crate::primitive::atomic::AtomicU32;
+use crate::primitive::{Section, UnsafeCell};
+use crate::task::{Lean, Out, State};
 
 /// No worker runs these tasks, so they lean towards none.
 fn nobodys<'a>(_: u8) -> &'a Section {
@@ -96,7 +96,7 @@ struct Ending {
     state: State,
     lean: Lean,
     stage: UnsafeCell<Option<Value>>,
-    is_out: AtomicBool,
+    out: Out,
     /// The waker, whose it is by what the state says.
     joiner: UnsafeCell<usize>,
     /// Which was woken last.
@@ -111,12 +111,7 @@ impl Ending {
     }
 
     fn see_out(&self) {
-        if self.state.has_waker() {
-            let mut step = 0;
-            while !self.is_out.load(Ordering::Acquire) {
-                relax(&mut step);
-            }
-        }
+        self.out.see(&self.state);
     }
 
     fn waker(&self) -> usize {
@@ -185,7 +180,7 @@ impl Ending {
         if !completed.handles_own {
             self.give_back("freed by the completer, late");
         } else if let Some(waiting) = waiting {
-            self.is_out.store(true, Ordering::Release);
+            self.out.goes();
             self.woken.store(waiting, Relaxed);
             seen("woken");
         }
@@ -222,7 +217,7 @@ fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
         state: State::new(),
         lean: Lean::new(),
         stage: UnsafeCell::new(None),
-        is_out: AtomicBool::new(false),
+        out: Out::new(),
         joiner: UnsafeCell::new(0),
         woken: AtomicUsize::new(0),
         freed: AtomicUsize::new(0),

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
-use super::ending;
+use super::ending::{self, Out};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::name;
@@ -16,8 +16,8 @@ use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
 use super::waker::{discard, quietly, waker};
 use crate::event::waits;
-use crate::primitive::atomic::{AtomicBool, AtomicPtr, Ordering};
-use crate::primitive::{Section, UnsafeCell, relax, slab};
+use crate::primitive::atomic::{AtomicPtr, Ordering};
+use crate::primitive::{Section, UnsafeCell, slab};
 use crate::sched::{self, Shared};
 
 /// What every task has, whatever its future.
@@ -33,9 +33,8 @@ pub(crate) struct Header {
     vtable: UnsafeCell<&'static Vtable>,
     /// Where it was spawned. Atomic, because reports read it in slots that come and go.
     location: AtomicPtr<Location<'static>>,
-    /// The completer has taken the waker out of `joiner`. Apart from it, so that `ran_on` lies between and the header
-    /// is one cache line.
-    is_out: AtomicBool,
+    /// Of the waker in `joiner`. Apart from it, so that `ran_on` lies between and the header is one cache line.
+    pub(super) out: Out,
     /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
     pub(super) holds: UnsafeCell<Holds>,
     /// With the state: who may run it.
@@ -86,24 +85,10 @@ impl Header {
             .with(|joiner| unsafe { (*joiner).assume_init_read() })
     }
 
-    /// The completer only, when it has taken the waker and touches the slot no more.
-    #[inline(always)]
-    pub(super) fn is_out(&self) {
-        // ORD header.is_out: release; pairs with see_out.
-        self.is_out.store(true, Ordering::Release);
-    }
-
-    /// Waits for the completer, if there was a waker and it has not yet taken it. The task is complete, and the caller
-    /// is one of its handles.
+    /// A handle of a complete task only.
     #[inline(always)]
     pub(super) fn see_out(&self) {
-        if self.state.has_waker() {
-            let mut step = 0;
-            // ORD header.is_out: acquire; pairs with is_out.
-            while !self.is_out.load(Ordering::Acquire) {
-                relax(&mut step);
-            }
-        }
+        self.out.see(&self.state);
     }
 
     /// Nobody has woken it since it last ran; for reports.
@@ -207,7 +192,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
             (*ptr::addr_of!((*cell).header.location))
                 .store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
-            ptr::addr_of_mut!((*cell).header.is_out).write(AtomicBool::new(false));
+            ptr::addr_of_mut!((*cell).header.out).write(Out::new());
             ptr::addr_of_mut!((*cell).header.holds).write(UnsafeCell::new(Holds::Future));
             ptr::addr_of_mut!((*cell).header.lean).write(Lean::new());
             ptr::addr_of_mut!((*cell).header.ran_on).write(UnsafeCell::new(NOWHERE));
@@ -419,7 +404,7 @@ impl Task {
             shared: AtomicPtr::new(ptr::null_mut()),
             vtable: UnsafeCell::new(&STUB),
             location: AtomicPtr::new(ptr::from_ref(Location::caller()).cast_mut()),
-            is_out: AtomicBool::new(false),
+            out: Out::new(),
             joiner: UnsafeCell::new(MaybeUninit::uninit()),
             holds: UnsafeCell::new(Holds::Nothing),
             lean: Lean::new(),

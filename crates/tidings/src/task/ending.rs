@@ -5,8 +5,39 @@ use std::ptr::NonNull;
 
 use super::cell::Header;
 use super::stage::Holds;
+use super::state::State;
 use super::waker::{drop_quietly, quietly, wake_quietly};
-use crate::primitive::slab;
+use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::primitive::{relax, slab};
+
+/// Has the completer taken the joiner's waker? It is asked for where there was one.
+#[derive(Debug)]
+pub(crate) struct Out(AtomicBool);
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// The completer only, when it has taken the waker and touches the slot no more.
+    #[inline(always)]
+    pub(crate) fn goes(&self) {
+        // ORD task.out: release (its look at the waker); pairs with see.
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// A handle of a complete task only: waits for the completer, if there was a waker and it has not yet taken it.
+    #[inline(always)]
+    pub(crate) fn see(&self, state: &State) {
+        if state.has_waker() {
+            let mut step = 0;
+            // ORD task.out: acquire; pairs with goes.
+            while !self.0.load(Ordering::Acquire) {
+                relax(&mut step);
+            }
+        }
+    }
+}
 
 /// Completes a task that is over, and lets its handles know: without any it frees the slot.
 ///
@@ -57,7 +88,7 @@ unsafe fn end_awaited(task: NonNull<Header>, mut put: bool) {
     if completed.handles_own {
         if waiting.is_some() {
             // From here on the slot is the handles'.
-            header.is_out();
+            header.out.goes();
         }
         // A foreign waker may panic: the worker must not end of it.
         wake_quietly(waiting);

@@ -46,6 +46,8 @@ mod yield_now;
 
 pub(crate) use alive::{Aborting, each_alive};
 pub(crate) use cell::{Header, Task};
+#[cfg(all(test, loom))]
+pub(crate) use ending::Out;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
 pub(crate) use lean::Home;
 #[cfg(all(test, loom))]
