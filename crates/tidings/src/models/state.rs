@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{Ledger, Value, explore, fork, note, seen};
 use crate::primitive::atomic::AtomicU32;
-use crate::primitive::{ANYBODY, RawLock, Section, UnsafeCell};
-use crate::task::{Lean, State};
+use crate::primitive::{Section, UnsafeCell};
+use crate::task::{Lean, Out, State};
 
 /// No worker runs these tasks, so they lean towards none.
 fn nobodys<'a>(_: u8) -> &'a Section {
@@ -96,8 +96,8 @@ struct Ending {
     state: State,
     lean: Lean,
     stage: UnsafeCell<Option<Value>>,
-    joiner_lock: RawLock,
-    /// The waker, or 0. The lock guards it while there are handles.
+    out: Out,
+    /// The waker, whose it is by what the state says.
     joiner: UnsafeCell<usize>,
     /// Which was woken last.
     woken: AtomicUsize,
@@ -106,15 +106,22 @@ struct Ending {
 
 impl Ending {
     fn free(&self, by: &'static str) {
-        self.joiner_lock.see_out();
+        self.see_out();
         self.give_back(by);
     }
 
-    /// Under the lock, or as the owner of the slot.
-    fn joiner(&self, waker: usize) -> usize {
+    fn see_out(&self) {
+        self.out.see(&self.state);
+    }
+
+    fn waker(&self) -> usize {
+        // SAFETY: loom fails the model if somebody writes it, or unordered.
+        self.joiner.with(|joiner| unsafe { *joiner })
+    }
+
+    fn leave_waker(&self, waker: usize) {
         // SAFETY: loom fails the model if somebody else is there, or unordered.
-        self.joiner
-            .with_mut(|joiner| unsafe { std::mem::replace(&mut *joiner, waker) })
+        self.joiner.with_mut(|joiner| unsafe { *joiner = waker });
     }
 
     /// As the owner of the stage. Was there one?
@@ -127,7 +134,8 @@ impl Ending {
 
     /// The slot's owner needs no lock.
     fn give_back(&self, by: &'static str) {
-        self.joiner(0);
+        // The next tenant's.
+        self.leave_waker(0);
         self.drop_output();
         self.state.release();
         assert_eq!(self.freed.fetch_add(1, Relaxed), 0, "freed once");
@@ -156,25 +164,23 @@ impl Ending {
             if handles_own {
                 seen("nobody waited");
             } else {
-                self.free("freed by the completer, late");
+                self.give_back("freed by the completer, late");
             }
             return;
         }
-        let (handles_own, waiting) = loop {
-            self.joiner_lock.lock(ANYBODY);
-            let completed = self.state.complete(put);
-            let completed = completed.map(|handles_own| (handles_own, self.joiner(0)));
-            self.joiner_lock.unlock();
-            if let Some(completed) = completed {
+        let completed = loop {
+            if let Some(completed) = self.state.complete(put) {
                 break completed;
             }
             seen("the output was left behind");
             self.drop_output();
             put = false;
         };
-        if !handles_own {
-            self.free("freed by the completer, late");
-        } else if waiting != 0 {
+        let waiting = completed.awaited.then(|| self.waker());
+        if !completed.handles_own {
+            self.give_back("freed by the completer, late");
+        } else if let Some(waiting) = waiting {
+            self.out.goes();
             self.woken.store(waiting, Relaxed);
             seen("woken");
         }
@@ -182,13 +188,14 @@ impl Ending {
 
     /// Polls the join handle: does it wait?
     fn register(&self, waker: usize) -> bool {
-        self.joiner_lock.lock(ANYBODY);
-        self.joiner(waker);
+        if self.state.has_waker() && (self.waker() == waker || !self.state.take_back()) {
+            return !self.state.is_complete();
+        }
+        self.leave_waker(waker);
         let waits = self.state.wait();
         if !waits {
-            self.joiner(0);
+            self.leave_waker(0);
         }
-        self.joiner_lock.unlock();
         waits
     }
 
@@ -197,7 +204,7 @@ impl Ending {
         if self.state.forgo() {
             return;
         }
-        self.joiner_lock.see_out();
+        self.see_out();
         self.drop_output();
         if self.state.leave() {
             self.free("freed by a handle");
@@ -210,7 +217,7 @@ fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
         state: State::new(),
         lean: Lean::new(),
         stage: UnsafeCell::new(None),
-        joiner_lock: RawLock::new(),
+        out: Out::new(),
         joiner: UnsafeCell::new(0),
         woken: AtomicUsize::new(0),
         freed: AtomicUsize::new(0),

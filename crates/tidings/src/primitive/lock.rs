@@ -85,17 +85,6 @@ impl Spin {
         self.holder.load(Ordering::Acquire) != 0
     }
 
-    /// Waits until the last who has it has let go of it. The caller has seen what he did with it, and
-    /// nobody else will come.
-    #[cfg(not(loom))]
-    #[inline(always)]
-    pub(crate) fn see_out(&self) {
-        let mut step = 0;
-        while self.is_held() {
-            super::relax(&mut step);
-        }
-    }
-
     /// What is read here has all happened before, or loom fails the model.
     #[cfg(all(test, loom))]
     pub(crate) fn is_over(&self) -> bool {
@@ -157,11 +146,6 @@ mod blocking {
             self.lock(0);
             self.unlock();
             false
-        }
-
-        pub(crate) fn see_out(&self) {
-            self.lock(0);
-            self.unlock();
         }
 
         pub(crate) fn unlock(&self) {

@@ -36,7 +36,7 @@ pub(crate) use leaning::LeaningLock;
 pub(crate) use leaning::{Me, Met, Seat};
 #[cfg(all(test, loom))]
 pub(crate) use lock::Spin;
-pub(crate) use lock::{ANYBODY, RawLock, SpinGuard, SpinLock};
+pub(crate) use lock::{ANYBODY, RawLock, SpinLock};
 pub(crate) use padded::CachePadded;
 #[cfg(all(test, loom))]
 pub(crate) use parker::Sleeper;

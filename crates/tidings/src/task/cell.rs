@@ -1,11 +1,13 @@
 //! The memory of a task: a header, then the future, then its output in the same place.
 
+use std::any::Any;
 use std::future::Future;
+use std::mem::{self, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
-use super::ending;
+use super::ending::{self, Out};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::name;
@@ -15,7 +17,7 @@ use super::state::{At, Seen, State};
 use super::waker::{discard, quietly, waker};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
-use crate::primitive::{RawLock, Section, SpinGuard, UnsafeCell, slab};
+use crate::primitive::{Section, UnsafeCell, slab};
 use crate::sched::{self, Shared};
 
 /// What every task has, whatever its future.
@@ -31,34 +33,62 @@ pub(crate) struct Header {
     vtable: UnsafeCell<&'static Vtable>,
     /// Where it was spawned. Atomic, because reports read it in slots that come and go.
     location: AtomicPtr<Location<'static>>,
-    /// Guards `joiner`. Apart from it, so that `ran_on` lies between and the header is one cache line.
-    joiner_lock: RawLock,
+    /// Of the waker in `joiner`. Apart from it, so that `ran_on` lies between and the header is one cache line.
+    pub(super) out: Out,
     /// What the stage holds; belongs to it. Here, because beside it it would take 8 bytes.
     pub(super) holds: UnsafeCell<Holds>,
     /// With the state: who may run it.
     pub(super) lean: Lean,
     /// The worker that ran it last. Owned by whoever owns the run right.
     ran_on: UnsafeCell<u32>,
-    /// Who awaits the output.
-    pub(super) joiner: UnsafeCell<Option<Waker>>,
+    /// Who awaits the output, where the state says that one does. Written by the join handle before it says so, and
+    /// when it has taken that back; taken out by the completer.
+    joiner: UnsafeCell<MaybeUninit<Waker>>,
 }
 
 #[cfg(all(not(any(loom, shuttle)), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Header>() == 64);
 
 impl Header {
-    /// Who awaits the output, locked.
+    /// Leaves a waker, of which [`State::wait`] tells.
+    ///
+    /// # Safety
+    /// The caller is the join handle, and the state has no waker.
     #[inline(always)]
-    pub(super) fn joiner(&self) -> SpinGuard<'_, Option<Waker>> {
-        // SAFETY: this is the lock of this field, and nobody else reads or writes it.
-        unsafe { SpinGuard::lock(&self.joiner_lock, &self.joiner) }
+    pub(super) unsafe fn leave_waker(&self, waker: Waker) {
+        // SAFETY: without a waker in the state the place is the join handle's.
+        self.joiner
+            .with_mut(|joiner| unsafe { (*joiner).write(waker) });
     }
 
-    /// Waits for the completer, if it has not yet let go of the joiner's lock. The task is complete, and the caller
-    /// owns the slot, or is its join handle.
+    /// Is this the waker that is there, or that the completer has taken?
+    ///
+    /// # Safety
+    /// The caller is the join handle, and the state has a waker.
+    #[inline(always)]
+    pub(super) unsafe fn has_waker(&self, waker: &Waker) -> bool {
+        // SAFETY: it has been written, and nobody but the caller writes it again. A completer that takes it leaves the
+        // bits, and nothing but the addresses in it is looked at.
+        self.joiner
+            .with(|joiner| unsafe { (*joiner).assume_init_ref() }.will_wake(waker))
+    }
+
+    /// Takes the waker.
+    ///
+    /// # Safety
+    /// There is one, and it is the caller's: the join handle's before its task is told of it, or when that is taken
+    /// back; the completer's afterwards.
+    #[inline(always)]
+    pub(super) unsafe fn take_waker(&self) -> Waker {
+        // SAFETY: the caller's promise.
+        self.joiner
+            .with(|joiner| unsafe { (*joiner).assume_init_read() })
+    }
+
+    /// A handle of a complete task only.
     #[inline(always)]
     pub(super) fn see_out(&self) {
-        self.joiner_lock.see_out();
+        self.out.see(&self.state);
     }
 
     /// Nobody has woken it since it last ran; for reports.
@@ -90,8 +120,8 @@ pub(super) struct Vtable {
     run: unsafe fn(NonNull<Header>) -> Polled,
     /// Drops the future unpolled: it was cancelled.
     cancel: unsafe fn(NonNull<Header>) -> Polled,
-    /// Moves the output to the pointer (a `Result<T, JoinError>`).
-    take: unsafe fn(NonNull<Header>, *mut ()),
+    /// Where the output is, a `Result<T, JoinError>`: so many bytes behind the header's first.
+    output: usize,
     /// Drops what the stage holds.
     pub(super) drop_output: unsafe fn(NonNull<Header>),
     /// Of the slot.
@@ -133,7 +163,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     const VTABLE: Vtable = Vtable {
         run: Self::run,
         cancel: Self::cancel,
-        take: Self::take,
+        output: mem::offset_of!(Self, stage),
         drop_output: Self::drop_output,
         class: Self::CLASS,
     };
@@ -162,8 +192,7 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
             (*ptr::addr_of!((*cell).header.location))
                 .store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
-            ptr::addr_of_mut!((*cell).header.joiner_lock).write(RawLock::new());
-            ptr::addr_of_mut!((*cell).header.joiner).write(UnsafeCell::new(None));
+            ptr::addr_of_mut!((*cell).header.out).write(Out::new());
             ptr::addr_of_mut!((*cell).header.holds).write(UnsafeCell::new(Holds::Future));
             ptr::addr_of_mut!((*cell).header.lean).write(Lean::new());
             ptr::addr_of_mut!((*cell).header.ran_on).write(UnsafeCell::new(NOWHERE));
@@ -186,16 +215,17 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
             // SAFETY: the owner of the run right owns the stage.
             unsafe { cell.stage() }.poll(&mut context)
         }));
-        let output = match polled {
-            Ok(Poll::Pending) => return Polled::Pending,
-            Ok(Poll::Ready(output)) => Ok(output),
+        match polled {
+            Ok(Poll::Pending) => Polled::Pending,
+            // SAFETY: the caller owns the run right.
+            Ok(Poll::Ready(output)) => unsafe { cell.settle(output) },
             Err(panic) => {
                 sched::task_panicked(cell.header.location());
-                Err(JoinError::panic(panic::of_task(header, panic)))
+                let error = JoinError::panic(panic::of_task(header, panic));
+                // SAFETY: as above.
+                unsafe { cell.fail(error) }
             }
-        };
-        // SAFETY: the caller owns the run right.
-        unsafe { cell.settle(output) }
+        }
     }
 
     /// Drops the future unpolled.
@@ -206,56 +236,73 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
         // SAFETY: the caller owns the run right.
-        unsafe { cell.settle(Err(JoinError::cancelled())) }
+        unsafe { cell.fail(JoinError::cancelled()) }
     }
 
-    /// Drops the future, and puts the output in its place or drops it.
+    /// Drops the future, and puts the output in its place or drops it. The output alone, and not with what might be in
+    /// its place: so it is not moved through memory in pieces.
     ///
     /// # Safety
     /// The caller owns the run right.
-    #[inline]
-    unsafe fn settle(&self, output: Result<F::Output, JoinError>) -> Polled {
-        // A panic in the future's drop ends here: if the task had ended before, no joiner hears of it.
-        let dropped = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the owner of the run right owns the stage.
-            unsafe { self.stage() }.clear(|_| ());
-        }));
-        let dropped = dropped.map_err(|panic| panic::of_task(NonNull::from(&self.header), panic));
-        let output = match dropped {
-            Ok(()) => output,
-            Err(panic) if output.is_ok() => {
-                quietly(|| drop(output));
-                Err(JoinError::panic(panic))
-            }
-            Err(panic) => {
-                discard(panic);
-                output
-            }
-        };
+    #[inline(always)]
+    unsafe fn settle(&self, output: F::Output) -> Polled {
+        // SAFETY: the caller's promise.
+        if let Err(panic) = unsafe { self.drop_future() } {
+            quietly(|| drop(output));
+            // SAFETY: as above.
+            return unsafe { self.put_error(JoinError::panic(panic)) };
+        }
         let put = self.header.state.is_joined();
         if put {
             // SAFETY: the owner of the run right owns the stage.
-            unsafe { self.stage() }.put(output);
-        } else if std::mem::needs_drop::<F::Output>() || output.is_err() {
+            unsafe { self.stage() }.put(Ok(output));
+        } else if mem::needs_drop::<F::Output>() {
             // Nobody wants it. The output's drop is user code, and may panic.
             quietly(|| drop(output));
         }
         Polled::Over { put }
     }
 
-    /// Moves the output out.
+    /// Drops the future, and puts an error in the place of the output or drops it.
     ///
     /// # Safety
-    /// The header is of a cell of this type, whose task is complete; the caller owns the stage;
-    /// `to` is a `Result<F::Output, JoinError>` to write to.
-    unsafe fn take(header: NonNull<Header>, to: *mut ()) {
-        // SAFETY: the header is the first field of a cell of this type.
-        let cell = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: the task is complete and the caller is its handle, which owns the stage.
-        let output = unsafe { cell.stage() }.take();
-        let output = output.expect("a join handle is polled once");
-        // SAFETY: the handle's type says that `to` is a `Result<T, JoinError>` to write to.
-        unsafe { to.cast::<Result<F::Output, JoinError>>().write(output) };
+    /// The caller owns the run right.
+    #[cold]
+    unsafe fn fail(&self, error: JoinError) -> Polled {
+        // SAFETY: the caller's promise.
+        if let Err(panic) = unsafe { self.drop_future() } {
+            discard(panic);
+        }
+        // SAFETY: as above.
+        unsafe { self.put_error(error) }
+    }
+
+    /// A panic in the future's drop ends here: if the task had ended before, no joiner hears of it.
+    ///
+    /// # Safety
+    /// The caller owns the run right.
+    #[inline]
+    unsafe fn drop_future(&self) -> Result<(), Box<dyn Any + Send>> {
+        let dropped = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the owner of the run right owns the stage.
+            unsafe { self.stage() }.clear(|_| ());
+        }));
+        dropped.map_err(|panic| panic::of_task(NonNull::from(&self.header), panic))
+    }
+
+    /// # Safety
+    /// The caller owns the run right, and the stage holds nothing.
+    #[cold]
+    unsafe fn put_error(&self, error: JoinError) -> Polled {
+        let put = self.header.state.is_joined();
+        if put {
+            // SAFETY: the owner of the run right owns the stage.
+            unsafe { self.stage() }.put(Err(error));
+        } else {
+            // What it carries may panic as it is dropped.
+            quietly(|| drop(error));
+        }
+        Polled::Over { put }
     }
 
     /// Drops what the stage holds.
@@ -347,7 +394,7 @@ impl Task {
         const STUB: Vtable = Vtable {
             run: |_| unreachable!("a stub is not run"),
             cancel: |_| unreachable!("a stub is not run"),
-            take: |_, _| unreachable!("a stub is not run"),
+            output: 0,
             drop_output: |_| unreachable!("a stub is not run"),
             class: Cell::<std::future::Ready<()>>::CLASS,
         };
@@ -357,8 +404,8 @@ impl Task {
             shared: AtomicPtr::new(ptr::null_mut()),
             vtable: UnsafeCell::new(&STUB),
             location: AtomicPtr::new(ptr::from_ref(Location::caller()).cast_mut()),
-            joiner_lock: RawLock::new(),
-            joiner: UnsafeCell::new(None),
+            out: Out::new(),
+            joiner: UnsafeCell::new(MaybeUninit::uninit()),
             holds: UnsafeCell::new(Holds::Nothing),
             lean: Lean::new(),
             ran_on: UnsafeCell::new(NOWHERE),
@@ -433,7 +480,7 @@ impl Task {
         // SAFETY: the owner of the run right owns the field.
         let before = unsafe { self.0.as_ref() }
             .ran_on
-            .with_mut(|ran_on| unsafe { std::mem::replace(&mut *ran_on, worker) });
+            .with_mut(|ran_on| unsafe { mem::replace(&mut *ran_on, worker) });
         before != worker
     }
 
@@ -486,13 +533,24 @@ impl Task {
 /// # Safety
 /// The task is complete, the caller is its join handle, and `T` is its output.
 pub(super) unsafe fn take_output<T>(header: NonNull<Header>) -> Result<T, JoinError> {
+    assert!(
+        !cfg!(loom),
+        "a cell of loom's does not begin with what it holds"
+    );
     // SAFETY: the handle keeps the slot.
-    unsafe { header.as_ref() }.see_out();
-    let mut output = std::mem::MaybeUninit::<Result<T, JoinError>>::uninit();
-    // SAFETY: the caller's promise; `take` initialises the place.
+    let this = unsafe { header.as_ref() };
+    this.see_out();
+    // SAFETY: the join handle owns the stage of a complete task.
+    let held = this
+        .holds
+        .with_mut(|holds| unsafe { mem::replace(&mut *holds, Holds::Nothing) });
+    assert!(held == Holds::Output, "a join handle is polled once");
+    // SAFETY: it is there, where the table says, of the type that the handle has; and it is not looked at again.
     unsafe {
-        (header.as_ref().vtable().take)(header, output.as_mut_ptr().cast());
-        output.assume_init()
+        header
+            .byte_add(this.vtable().output)
+            .cast::<Result<T, JoinError>>()
+            .read()
     }
 }
 

@@ -5,8 +5,39 @@ use std::ptr::NonNull;
 
 use super::cell::Header;
 use super::stage::Holds;
-use super::waker::{drop_quietly, quietly};
-use crate::primitive::slab;
+use super::state::State;
+use super::waker::{drop_quietly, quietly, wake_quietly};
+use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::primitive::{relax, slab};
+
+/// Has the completer taken the joiner's waker? It is asked for where there was one.
+#[derive(Debug)]
+pub(crate) struct Out(AtomicBool);
+
+impl Out {
+    pub(crate) fn new() -> Self {
+        Self(AtomicBool::new(false))
+    }
+
+    /// The completer only, when it has taken the waker and touches the slot no more.
+    #[inline(always)]
+    pub(crate) fn goes(&self) {
+        // ORD task.out: release (its look at the waker); pairs with see.
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// A handle of a complete task only: waits for the completer, if there was a waker and it has not yet taken it.
+    #[inline(always)]
+    pub(crate) fn see(&self, state: &State) {
+        if state.has_waker() {
+            let mut step = 0;
+            // ORD task.out: acquire; pairs with goes.
+            while !self.0.load(Ordering::Acquire) {
+                relax(&mut step);
+            }
+        }
+    }
+}
 
 /// Completes a task that is over, and lets its handles know: without any it frees the slot.
 ///
@@ -18,10 +49,10 @@ pub(super) unsafe fn end(task: NonNull<Header>, put: bool) {
     let header = unsafe { task.as_ref() };
     if !put && header.state.ends_alone() {
         // A handle that was polled before it went has left its waker.
-        // SAFETY: the handles are gone, so the completer owns the slot.
-        let left = header.joiner.with_mut(|waker| unsafe { (*waker).take() });
-        if left.is_some() {
-            // A foreign waker's drop may panic, like its wake below.
+        if header.state.has_waker() {
+            // SAFETY: the handles are gone, so the completer owns the slot.
+            let left = unsafe { header.take_waker() };
+            // A foreign waker's drop may panic.
             quietly(|| drop(left));
         }
         // SAFETY: the handles are gone, so the completer owns the slot.
@@ -44,22 +75,23 @@ pub(super) unsafe fn end(task: NonNull<Header>, put: bool) {
 unsafe fn end_awaited(task: NonNull<Header>, mut put: bool) {
     // SAFETY: the cell is live.
     let header = unsafe { task.as_ref() };
-    let (handles_own, waiting) = loop {
-        // Under the lock, so that a handle that sees COMPLETE waits until we have let go.
-        let mut joiner = header.joiner();
-        if let Some(handles_own) = header.state.complete(put) {
-            break (handles_own, joiner.take());
+    let completed = loop {
+        if let Some(completed) = header.state.complete(put) {
+            break completed;
         }
-        drop(joiner);
         // It is nobody's. SAFETY: the owner of the run right owns the stage.
         unsafe { (header.vtable().drop_output)(task) };
         put = false;
     };
-    if handles_own {
-        if let Some(waker) = waiting {
-            // A foreign waker may panic: the worker must not end of it.
-            quietly(|| waker.wake());
+    // SAFETY: it is ours, and whoever sees the end sees us out.
+    let waiting = completed.awaited.then(|| unsafe { header.take_waker() });
+    if completed.handles_own {
+        if waiting.is_some() {
+            // From here on the slot is the handles'.
+            header.out.goes();
         }
+        // A foreign waker may panic: the worker must not end of it.
+        wake_quietly(waiting);
     } else {
         // SAFETY: the handles went before we completed, so the slot is ours.
         unsafe { drop_and_free(task) };
@@ -85,9 +117,10 @@ unsafe fn drop_and_free(task: NonNull<Header>) {
 }
 
 /// # Safety
-/// The caller owns the slot and gives it up; what was in the stage has been dropped.
+/// The caller owns the slot and gives it up; what was in the stage has been taken or dropped, and so the completer seen
+/// out.
 #[inline]
-unsafe fn give_back(task: NonNull<Header>) {
+pub(super) unsafe fn give_back(task: NonNull<Header>) {
     // SAFETY: the slot is the caller's.
     let header = unsafe { task.as_ref() };
     let class = header.vtable().class;
@@ -108,7 +141,7 @@ pub(super) unsafe fn drop_output(header: NonNull<Header>) {
 }
 
 /// # Safety
-/// The task is complete and the caller, its last handle, owns the slot and gives it up.
+/// The task is complete and the caller, its last handle, which is no join handle, owns the slot and gives it up.
 pub(super) unsafe fn free(header: NonNull<Header>) {
     // SAFETY: the handle keeps the slot until here.
     unsafe { header.as_ref() }.see_out();

@@ -149,21 +149,40 @@ impl<T> JoinHandle<T> {
 
     /// Leaves a waker for the completer. `false`: the task has completed meanwhile.
     fn register(&self, waker: &Waker) -> bool {
-        let mut joiner = self.slot.header().joiner();
-        let known = joiner.as_ref().is_some_and(|known| known.will_wake(waker));
-        let mut old = (!known).then(|| joiner.replace(clone_waker(waker)));
-        let waits = self.slot.state().wait();
+        let (header, state) = (self.slot.header(), self.slot.state());
+        let mut old = None;
+        let waker = if state.has_waker() {
+            // SAFETY: we are the join handle, and have left one.
+            let known = unsafe { header.has_waker(waker) };
+            if known || state.is_complete() {
+                return !state.is_complete();
+            }
+            let waker = clone_waker(waker);
+            if !state.take_back() {
+                return false;
+            }
+            // SAFETY: it is ours again.
+            old = Some(unsafe { header.take_waker() });
+            waker
+        } else {
+            clone_waker(waker)
+        };
+        // SAFETY: there is none.
+        unsafe { header.leave_waker(waker) };
+        let waits = state.wait();
         if !waits {
-            old = Some(joiner.take());
+            // SAFETY: nobody was told of it.
+            drop(unsafe { header.take_waker() });
         }
-        drop(joiner);
         drop(old);
         waits
     }
 
     fn deregister(&self) {
-        let old = self.slot.header().joiner().take();
-        drop(old);
+        if self.slot.state().take_back() {
+            // SAFETY: it is ours again.
+            drop(unsafe { self.slot.header().take_waker() });
+        }
     }
 }
 
@@ -206,8 +225,8 @@ impl<T> Drop for JoinHandle<T> {
             unsafe { ending::drop_output(self.slot.0) };
         }
         if self.slot.state().leave() {
-            // SAFETY: complete, and we were the last handle.
-            unsafe { ending::free(self.slot.0) };
+            // SAFETY: complete, and we were the last handle; we have taken or dropped the output.
+            unsafe { ending::give_back(self.slot.0) };
         }
     }
 }

@@ -25,7 +25,7 @@
 //! | `state`, `lean` | anybody, by their methods | | |
 //! | `next` | maker | owner of the run right (the queue) | nobody |
 //! | `holds`, `stage` | maker | the running worker | the join handle, or the completer if it is gone |
-//! | `joiner` | `joiner_lock` | | |
+//! | `joiner` | nobody | the join handle; from the end on the completer, if the state has a waker | nobody |
 //! | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |
 
 mod alive;
@@ -46,6 +46,8 @@ mod yield_now;
 
 pub(crate) use alive::{Aborting, each_alive};
 pub(crate) use cell::{Header, Task};
+#[cfg(all(test, loom))]
+pub(crate) use ending::Out;
 pub use handle::{AbortHandle, Join, JoinError, JoinHandle};
 pub(crate) use lean::Home;
 #[cfg(all(test, loom))]

@@ -3,13 +3,13 @@
 use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::ptr;
 use std::task::{Context, Poll};
 
 use super::handle::JoinError;
 use crate::primitive::UnsafeCell;
 
-/// The future, then the output, then nothing: `Header::holds` says which.
+/// The future, then the output, then nothing: `Header::holds` says which. Each begins where it does.
+#[repr(C)]
 pub(super) union Stage<F: Future> {
     future: ManuallyDrop<F>,
     output: ManuallyDrop<Result<F::Output, JoinError>>,
@@ -99,19 +99,5 @@ impl<'a, F: Future> Staged<'a, F> {
         self.stage
             .with_mut(|stage| unsafe { stage.write(Stage { output }) });
         self.set(Holds::Output);
-    }
-
-    /// Moves the output out, if it is there.
-    #[inline(always)]
-    pub(super) fn take(&mut self) -> Option<Result<F::Output, JoinError>> {
-        if self.holds() != Holds::Output {
-            return None;
-        }
-        self.set(Holds::Nothing);
-        // SAFETY: the owner's, it held the output, and it is not looked at again.
-        let output = self
-            .stage
-            .with(|stage| unsafe { ptr::read(&raw const (*stage).output) });
-        Some(ManuallyDrop::into_inner(output))
     }
 }

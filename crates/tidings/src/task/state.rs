@@ -6,6 +6,7 @@
 //! bit 2    JOIN      the join handle exists and wants the output
 //! bit 3    ABORT     the next run drops the future
 //! bit 4    WAITED    the join handle has left a waker, or had one there
+//! bit 5    WAKER     its waker is there: the completer's, once the task is complete
 //! 8..31    handles   join handle and abort handles: the last one out frees a complete task
 //! 32..55   wakes     how often it was woken since it was last idle; 0 = idle
 //! 56..63   home      0, or the worker that the task leans towards (lean.rs), which counts instead
@@ -14,8 +15,8 @@
 //! The right passes with the queue to the worker; it ends in [`State::end`].
 //! 0 is a free slot. A stale waker may add wakes to a complete word: nobody looks.
 //!
-//! A task that nobody waits for yet completes in one step, behind which the completer looks at nothing any more;
-//! else it completes under the lock of the joiner's waker, and who frees the slot sees it out.
+//! A task completes in one step. Where no waker is there, the completer looks at nothing any more behind it; else it
+//! takes the waker out, and who takes the output, or frees the slot, sees it out.
 //!
 //! Cost: a wake is one `compare_exchange`; a run is a load before and one `fetch_sub` after the poll.
 
@@ -27,6 +28,7 @@ const COMPLETE: u64 = 1 << 1;
 const JOIN: u64 = 1 << 2;
 const ABORT: u64 = 1 << 3;
 const WAITED: u64 = 1 << 4;
+const WAKER: u64 = 1 << 5;
 const HANDLE: u64 = 1 << 8;
 const HANDLES: u64 = (WAKE - 1) & !(HANDLE - 1);
 /// So many handles are the end: as many more as there may be threads fit the word, each of which may have made one
@@ -99,6 +101,15 @@ impl Seen {
     pub(super) fn woken(self) -> Self {
         Self(self.0 | WAKE)
     }
+}
+
+/// What who has completed a task is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completed {
+    /// Handles are left, and the last of them owns the slot now; none: the caller frees output and slot.
+    pub(crate) handles_own: bool,
+    /// The join handle's waker is the caller's, who takes it out before a handle may go on.
+    pub(crate) awaited: bool,
 }
 
 /// The home of a live task, as the word has it; of a worker that is nobody's home, what no word has.
@@ -246,13 +257,13 @@ impl State {
     }
 
     /// As [`complete`](Self::complete), where no joiner waits, none has left the output behind, and nobody takes the
-    /// word's home from it. `None`: it is not so, and the task is not complete.
+    /// word's home from it. `None`: it is not so, and the task is not complete. `true`: handles are left.
     #[inline(always)]
     pub(crate) fn complete_unwaited(&self, put: bool) -> Option<bool> {
         let mut seen = self.look();
-        while seen.0 & WAITED == 0 && seen.home() != REVOKED && !seen.is_left(put) {
-            // ORD task.state: release (the output); pairs with is_complete and leave. Nothing to acquire: who has
-            // left no waker has touched nothing but atomics. RELAXED: as it was.
+        while seen.0 & WAKER == 0 && seen.home() != REVOKED && !seen.is_left(put) {
+            // ORD task.state: release (the output); pairs with is_complete and leave. Nothing to acquire: what others
+            // have left in the slot is no waker of theirs. RELAXED: as it was.
             let done = self.0.compare_exchange_weak(
                 seen.0,
                 seen.0 ^ (ALIVE | COMPLETE),
@@ -267,26 +278,66 @@ impl State {
         None
     }
 
-    /// The join handle only, under the lock of its waker, which it has left: `false`: the task has completed, and
-    /// nobody wakes it.
+    /// The join handle only, which has left a waker. `false`: the task has completed, and nobody looks at that.
     #[inline(always)]
     pub(crate) fn wait(&self) -> bool {
-        let seen = self.look();
-        if seen.0 & WAITED != 0 {
-            // It completes under the lock.
-            return seen.0 & COMPLETE == 0;
+        let mut seen = self.look();
+        while seen.0 & COMPLETE == 0 {
+            // ORD task.state: release (the waker); pairs with complete and ends_alone. RELAXED: who hears that it is
+            // late looks with `is_complete`.
+            let done = self.0.compare_exchange_weak(
+                seen.0,
+                seen.0 | WAITED | WAKER,
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            match done {
+                Ok(_) => return true,
+                Err(now) => seen = Seen(now),
+            }
         }
-        // RELAXED: the completer sees the waker by the lock; who hears that it is late looks with `is_complete`.
-        self.0.fetch_or(WAITED, Ordering::Relaxed) & COMPLETE == 0
+        false
     }
 
-    /// Owner of the run right only, under the lock of the joiner's waker; `put`: the output is stored. `true`: handles
-    /// are left, and the last of them owns the slot now; `false`: none, the caller frees output and slot. `None`: the
-    /// task is not complete, since the join handle is gone that would have dropped the output: the caller does.
-    pub(crate) fn complete(&self, put: bool) -> Option<bool> {
+    /// The join handle only: the waker that it has left is its own again. `false`: it has left none, or the task has
+    /// completed, and it is the completer's.
+    pub(crate) fn take_back(&self) -> bool {
+        let mut seen = self.look();
+        while seen.0 & (COMPLETE | WAKER) == WAKER {
+            // RELAXED: it wrote the waker itself, and gives nothing.
+            let done = self.0.compare_exchange_weak(
+                seen.0,
+                seen.0 ^ WAKER,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match done {
+                Ok(_) => return true,
+                Err(now) => seen = Seen(now),
+            }
+        }
+        false
+    }
+
+    /// Is there a waker of the join handle's? For that, and for who owns the slot.
+    #[inline(always)]
+    pub(crate) fn has_waker(&self) -> bool {
+        self.look().0 & WAKER != 0
+    }
+
+    /// Owner of the run right only; `put`: the output is stored. `None`: the task is not complete, since the join
+    /// handle is gone that would have dropped the output: the caller does.
+    pub(crate) fn complete(&self, put: bool) -> Option<Completed> {
         let mut seen = self.look();
         while !seen.is_left(put) {
-            // ORD task.state: release (the output); pairs with is_complete, forgo and leave. RELAXED: as it was.
+            if seen.home() == REVOKED {
+                // Nobody does so anew: who would begins with a live word without a home.
+                self.settle();
+                seen = self.look();
+                continue;
+            }
+            // ORD task.state: release (the output); pairs with is_complete, forgo and leave. Acquire (the waker); pairs
+            // with wait. RELAXED: as it was.
             let done = self.0.compare_exchange_weak(
                 seen.0,
                 seen.0 ^ (ALIVE | COMPLETE),
@@ -295,10 +346,10 @@ impl State {
             );
             match done {
                 Ok(_) => {
-                    if seen.home() == REVOKED {
-                        self.settle();
-                    }
-                    return Some(seen.0 & HANDLES != 0);
+                    return Some(Completed {
+                        handles_own: seen.0 & HANDLES != 0,
+                        awaited: seen.0 & WAKER != 0,
+                    });
                 }
                 Err(now) => seen = Seen(now),
             }
@@ -395,6 +446,12 @@ mod tests {
     use crate::primitive::atomic::AtomicBool;
     use crate::primitive::thread;
 
+    /// With handles, and nobody waits.
+    const COMPLETED: Option<Completed> = Some(Completed {
+        handles_own: true,
+        awaited: false,
+    });
+
     /// Alive, and woken so often.
     fn woken(wakes: u64) -> State {
         State(AtomicU64::new(ALIVE | JOIN | HANDLE | wakes))
@@ -456,7 +513,7 @@ mod tests {
 
     #[test]
     fn who_ends_a_task_waits_until_nobody_takes_its_home() {
-        let complete = |state: &State| state.complete(false) == Some(true);
+        let complete = |state: &State| state.complete(false) == COMPLETED;
         assert!(after_its_home_is_taken(&at_home(1), complete));
         assert!(after_its_home_is_taken(&at_home(0), State::ends_alone));
         let settles = |state: &State| {
@@ -481,9 +538,10 @@ mod tests {
     #[test]
     fn who_completes_a_task_learns_whether_there_are_handles() {
         let state = at_home(0);
-        assert_eq!(state.complete(false), Some(false));
+        let completed = state.complete(false);
+        assert_eq!(completed.map(|done| done.handles_own), Some(false));
         assert!(state.is_complete() && !state.is_alive());
-        assert_eq!(woken(0).complete(true), Some(true));
+        assert_eq!(woken(0).complete(true), COMPLETED);
     }
 
     #[test]
@@ -499,6 +557,23 @@ mod tests {
         assert!(state.is_alive());
         assert_eq!(state.complete_unwaited(false), Some(true));
         assert!(state.leave(), "the last");
+    }
+
+    #[test]
+    fn a_waker_is_the_completers_from_the_end_of_its_task_on() {
+        let state = woken(0);
+        assert!(!state.has_waker() && !state.take_back() && !state.was_waited());
+        assert!(state.wait() && state.has_waker() && state.was_waited());
+        assert!(state.take_back() && !state.has_waker() && state.was_waited());
+        assert!(state.wait());
+        assert_eq!(state.complete_unwaited(true), None);
+        let completed = state.complete(true);
+        assert_eq!(completed.map(|done| done.awaited), Some(true));
+        assert!(!state.take_back(), "it is the completer's");
+        // Who is late leaves no mark: nobody would take it out.
+        let state = woken(0);
+        assert_eq!(state.complete(true), COMPLETED);
+        assert!(!state.wait() && !state.has_waker());
     }
 
     #[test]
