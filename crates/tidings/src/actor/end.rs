@@ -24,15 +24,15 @@ pub(super) type Undelivered<M> = Box<dyn FnMut(M, &Exit) + Send>;
 
 /// The mailbox of an actor that ends, whatever its messages are: what follows is compiled once.
 trait Ending: Send {
-    fn life(&self) -> &Life;
+    fn beside(&self) -> &Life;
     fn any(&self) -> AnyRef;
     fn discard(&self, exit: &Exit);
     fn another(&self) -> Box<dyn Ending>;
 }
 
 impl<M: Send + 'static> Ending for ReceiverRef<Parcel<M>, Life> {
-    fn life(&self) -> &Life {
-        self.beside()
+    fn beside(&self) -> &Life {
+        (**self).beside()
     }
 
     fn any(&self) -> AnyRef {
@@ -54,7 +54,7 @@ pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>
 }
 
 fn over_after_children(mailbox: &dyn Ending, exit: Exit) {
-    let children = mailbox.life().take_children();
+    let children = mailbox.beside().take_children();
     if children.is_empty() {
         return over(mailbox, exit);
     }
@@ -71,7 +71,7 @@ fn await_children(last: Last) {
     if crate::sched::is_inside() {
         let mailbox = last.mailbox.another();
         let task = crate::spawn(last.wait());
-        mailbox.life().runs_as(task.abort_handle());
+        mailbox.beside().runs_as(task.abort_handle());
     }
 }
 
@@ -105,7 +105,7 @@ impl Last {
 impl Drop for Last {
     fn drop(&mut self) {
         let children = std::mem::take(&mut self.children);
-        let doom = || self.mailbox.life().doomed();
+        let doom = || self.mailbox.beside().doomed();
         match (!children.is_empty()).then(doom).flatten() {
             Some(exit) if crate::sched::is_inside() => await_children(Self {
                 mailbox: self.mailbox.another(),
@@ -118,7 +118,7 @@ impl Drop for Last {
 }
 
 fn over(mailbox: &dyn Ending, exit: Exit) {
-    let life = mailbox.life();
+    let life = mailbox.beside();
     let over = life.over(&exit);
     // Whoever hears of it may have a waker that panics, which must not hinder the rest.
     let told = catch_unwind(AssertUnwindSafe(|| {
@@ -145,7 +145,7 @@ pub(super) fn finish<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, 
 /// The exit is recorded. Nobody will take messages any more.
 fn close(mailbox: &dyn Ending, exit: Exit) {
     mailbox.discard(&exit);
-    let life = mailbox.life();
+    let life = mailbox.beside();
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(life.hook())));
     let left = catch_unwind(AssertUnwindSafe(|| life.leave()));
     let announced = catch_unwind(AssertUnwindSafe(|| life.announce()));
