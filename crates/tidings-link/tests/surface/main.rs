@@ -1,5 +1,5 @@
-//! What the types promise: which of them may move between threads, and what the macros say of
-//! interfaces that cannot cross a link, at the user's words.
+//! What the types promise: which of them may move between threads. What cannot cross a link does not compile:
+//! `crates/tidings-macros/tests/ui/remote`.
 
 use tidings_link::{
     Address, AddressError, Arrivals, Bind, Broken, ConnectError, Connector, Driver, End, Exports,
@@ -12,11 +12,6 @@ use probe::{No, Row};
 #[macro_use]
 #[path = "../../../tidings/tests/surface/probe.rs"]
 mod probe;
-
-#[test]
-fn what_cannot_cross_a_link_is_named_at_its_place() {
-    trybuild::TestCases::new().compile_fail("tests/surface/ui/*.rs");
-}
 
 /// All can be kept where users want.
 fn all() -> Vec<Row> {

@@ -2,19 +2,19 @@
 //! ends the actor's future there.
 
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 use crate::task::JoinHandle;
 use crate::{oneshot, sched};
 
-/// Runs `actor` on a thread for blocking work; gives the task that stands for it.
+/// Runs `actor` on a thread for blocking work; gives the task that stands for it. Few actors are run so, and each could
+/// be: with its type here all of this would be compiled for each.
 #[track_caller]
-pub(super) fn spawn<F: Future<Output = ()> + Send + 'static>(actor: F) -> JoinHandle<()> {
+pub(super) fn spawn(mut actor: Pin<Box<dyn Future<Output = ()> + Send>>) -> JoinHandle<()> {
     let (alive, killed) = oneshot::<()>();
     crate::spawn_blocking(move || {
         sched::block_on(async {
-            let mut actor = pin!(actor);
             let mut killed = pin!(killed.into_future());
             poll_fn(|cx| match killed.as_mut().poll(cx) {
                 Poll::Ready(_) => Poll::Ready(()),

@@ -27,6 +27,9 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use rustc_hash::FxBuildHasher;
 
@@ -326,17 +329,17 @@ fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) 
 
 /// Polls an actor inside of the poll of another one, of which nothing is known from then on.
 #[cold]
-pub(super) fn within<R>(poll: impl FnOnce() -> R) -> R {
+pub(super) fn within(actor: Pin<&mut dyn Future<Output = ()>>, cx: &mut Context<'_>) -> Poll<()> {
     let outer = here(|here| {
         here.callee.set(0);
         here.actor.replace(0)
     });
-    let result = poll();
+    let polled = actor.poll(cx);
     here(|here| {
         here.actor.set(outer);
         here.hands.set(FOREIGN);
     });
-    result
+    polled
 }
 
 /// The poll of an actor has left a call waiting. `true`: that has something to do.

@@ -22,14 +22,44 @@ use crate::task::{go_on, quietly};
 /// What an actor has done with its undelivered messages.
 pub(super) type Undelivered<M> = Box<dyn FnMut(M, &Exit) + Send>;
 
+/// The mailbox of an actor that ends, whatever its messages are: what follows is compiled once.
+trait Ending: Send {
+    fn beside(&self) -> &Life;
+    fn any(&self) -> AnyRef;
+    fn discard(&self, exit: &Exit);
+    fn another(&self) -> Box<dyn Ending>;
+}
+
+impl<M: Send + 'static> Ending for ReceiverRef<Parcel<M>, Life> {
+    fn beside(&self) -> &Life {
+        (**self).beside()
+    }
+
+    fn any(&self) -> AnyRef {
+        AnyRef::new(self.downgrade())
+    }
+
+    fn discard(&self, exit: &Exit) {
+        discard(self, exit);
+    }
+
+    fn another(&self) -> Box<dyn Ending> {
+        Box::new(self.clone())
+    }
+}
+
 /// The state of a life is gone. Ends its children first.
 pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
+    over_after_children(mailbox, exit);
+}
+
+fn over_after_children(mailbox: &dyn Ending, exit: Exit) {
     let children = mailbox.beside().take_children();
     if children.is_empty() {
         return over(mailbox, exit);
     }
     await_children(Last {
-        mailbox: mailbox.clone(),
+        mailbox: mailbox.another(),
         exit,
         children,
     });
@@ -37,9 +67,9 @@ pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>
 
 /// In a task of its own: that of the life may be over already. It is the life's from here on, so that
 /// a kill reaches it. Without a runtime the children end with it.
-fn await_children<M: Send + 'static>(last: Last<M>) {
+fn await_children(last: Last) {
     if crate::sched::is_inside() {
-        let mailbox = last.mailbox.clone();
+        let mailbox = last.mailbox.another();
         let task = crate::spawn(last.wait());
         mailbox.beside().runs_as(task.abort_handle());
     }
@@ -47,13 +77,13 @@ fn await_children<M: Send + 'static>(last: Last<M>) {
 
 /// A life that waits for its children. Dropped, it is over; but if it was to be ended meanwhile (a
 /// kill, the deadline of a supervisor), so are they, and it waits for that.
-struct Last<M: Send + 'static> {
-    mailbox: ReceiverRef<Parcel<M>, Life>,
+struct Last {
+    mailbox: Box<dyn Ending>,
     exit: Exit,
     children: BTreeMap<u64, Box<dyn Kin>>,
 }
 
-impl<M: Send + 'static> Last<M> {
+impl Last {
     async fn wait(mut self) {
         let killed = matches!(self.exit, Exit::Killed | Exit::Linked { .. });
         if killed {
@@ -72,28 +102,28 @@ impl<M: Send + 'static> Last<M> {
     }
 }
 
-impl<M: Send + 'static> Drop for Last<M> {
+impl Drop for Last {
     fn drop(&mut self) {
         let children = std::mem::take(&mut self.children);
         let doom = || self.mailbox.beside().doomed();
         match (!children.is_empty()).then(doom).flatten() {
             Some(exit) if crate::sched::is_inside() => await_children(Self {
-                mailbox: self.mailbox.clone(),
+                mailbox: self.mailbox.another(),
                 exit,
                 children,
             }),
-            _ => over(&self.mailbox, self.exit.clone()),
+            _ => over(&*self.mailbox, self.exit.clone()),
         }
     }
 }
 
-fn over<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
+fn over(mailbox: &dyn Ending, exit: Exit) {
     let life = mailbox.beside();
     let over = life.over(&exit);
     // Whoever hears of it may have a waker that panics, which must not hinder the rest.
     let told = catch_unwind(AssertUnwindSafe(|| {
         if let Some(links) = &over.links {
-            link::tell(&AnyRef::new(mailbox.downgrade()), &exit, links);
+            link::tell(&mailbox.any(), &exit, links);
         }
     }));
     match over.guardian {
@@ -113,10 +143,10 @@ pub(super) fn finish<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, 
 }
 
 /// The exit is recorded. Nobody will take messages any more.
-fn close<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: Exit) {
-    discard(mailbox, &exit);
+fn close(mailbox: &dyn Ending, exit: Exit) {
+    mailbox.discard(&exit);
     let life = mailbox.beside();
-    let dropped = catch_unwind(AssertUnwindSafe(|| drop(life.undelivered::<M>())));
+    let dropped = catch_unwind(AssertUnwindSafe(|| drop(life.hook())));
     let left = catch_unwind(AssertUnwindSafe(|| life.leave()));
     let announced = catch_unwind(AssertUnwindSafe(|| life.announce()));
     life.leave_parent();
@@ -163,10 +193,14 @@ impl Life {
     }
 
     fn undelivered<M: Send + 'static>(&self) -> Option<Undelivered<M>> {
-        let hook = self
-            .chan()
-            .locked(|state| state.known_ties().and_then(|ties| ties.undelivered.take()));
-        hook.and_then(|hook| hook.downcast().ok()).map(|hook| *hook)
+        let hook = self.hook()?.downcast().ok()?;
+        Some(*hook)
+    }
+
+    /// An `Undelivered<M>`.
+    fn hook(&self) -> Option<Box<dyn Any + Send>> {
+        self.chan()
+            .locked(|state| state.known_ties().and_then(|ties| ties.undelivered.take()))
     }
 }
 

@@ -234,15 +234,24 @@ fn keep(reply: Box<dyn FnOnce(CallError) + '_>) {
 
 /// Runs `f`, which drops what an actor leaves behind: whoever waits for a reply of it hears `why`.
 pub(super) fn leaving<R>(why: CallError, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<CallError>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            // It may hold a user's error, whose drop may ask why, too: not while it is borrowed.
-            drop(WHY.with(|why| why.replace(self.0.take())));
-        }
-    }
-    let _restore = Restore(WHY.with(|known| known.borrow_mut().replace(why)));
+    let _restore = Restore::after(why);
     f()
+}
+
+/// What was known before a `leaving`.
+struct Restore(Option<CallError>);
+
+impl Restore {
+    fn after(why: CallError) -> Self {
+        Self(WHY.with(|known| known.borrow_mut().replace(why)))
+    }
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        // It may hold a user's error, whose drop may ask why, too: not while it is borrowed.
+        drop(WHY.with(|why| why.replace(self.0.take())));
+    }
 }
 
 /// Runs `f`: whoever waits for a reply that it drops hears that it was dropped, also where somebody else's

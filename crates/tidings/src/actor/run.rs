@@ -53,79 +53,82 @@ impl<M: Send + 'static, F> Run<M, F> {
         F: Future<Output: IntoExit> + Send + 'static,
     {
         if blocking {
-            blocking::spawn(self)
+            blocking::spawn(Box::pin(self))
         } else {
             crate::spawn(self)
         }
     }
 
-    /// Its function has returned, or panicked.
     #[cold]
-    fn returned(&mut self, returned: Result<impl IntoExit, Box<dyn Any + Send>>) {
-        let exit = match returned {
-            Ok(output) => match output.into_exit() {
-                Exit::Normal if self.chan.beside().was_stopped() => {
-                    self.chan.beside().take_verdict()
-                }
-                exit => exit,
-            },
-            Err(payload) => {
-                let exit = self.panicked(&*payload);
-                tell_unanswered(&exit);
-                exit
-            }
-        };
-        self.end(exit);
-    }
-
-    /// The exit that this panic is. On record until somebody hears of it, if the runtime watches.
-    #[cold]
-    fn panicked(&self, payload: &(dyn Any + Send)) -> Exit {
-        let exit = Exit::panicked(payload);
-        if let Exit::Panicked(text) = &exit {
-            let who = || {
-                let life = self.chan.beside();
-                let who = match life.name() {
-                    Some(name) => format!("the actor {name:?}"),
-                    None => format!("the actor {}", life.id),
-                };
-                // Before it is known it is not polled but here.
-                match life.started().or_else(|| sched::running().started) {
-                    Some(at) => format!("{who} started at {at}"),
-                    None => who,
-                }
-            };
-            panics::note(who, || Arc::clone(text));
-        }
-        exit
-    }
-
     fn end(&mut self, exit: Exit) {
-        cycle::life_over(self.chan.beside());
         let future = &mut self.future;
-        // Its drop is user code: a panic there is the actor's.
-        let dropped = leaving(CallError::Ended(exit.clone()), || {
-            catch_unwind(AssertUnwindSafe(|| *future = None))
-        });
-        let exit = match dropped {
-            Ok(()) => exit,
-            Err(panic) => {
-                // It is this one that is told.
-                exit.heard();
-                self.panicked(&*panic)
+        let exit = drop_state(self.chan.beside(), exit, &mut || *future = None);
+        conclude(&self.chan, exit);
+    }
+}
+
+/// The function of an actor has returned, or panicked.
+#[cold]
+fn returned(life: &Life, returned: Result<Exit, Box<dyn Any + Send>>) -> Exit {
+    match returned {
+        Ok(Exit::Normal) if life.was_stopped() => life.take_verdict(),
+        Ok(exit) => exit,
+        Err(payload) => {
+            let exit = panicked(life, &*payload);
+            tell_unanswered(&exit);
+            exit
+        }
+    }
+}
+
+/// The exit that this panic is. On record until somebody hears of it, if the runtime watches.
+#[cold]
+fn panicked(life: &Life, payload: &(dyn Any + Send)) -> Exit {
+    let exit = Exit::panicked(payload);
+    if let Exit::Panicked(text) = &exit {
+        let who = || {
+            let who = match life.name() {
+                Some(name) => format!("the actor {name:?}"),
+                None => format!("the actor {}", life.id),
+            };
+            // Before it is known it is not polled but here.
+            match life.started().or_else(|| sched::running().started) {
+                Some(at) => format!("{who} started at {at}"),
+                None => who,
             }
         };
-        conclude(&self.chan, exit);
+        panics::note(who, || Arc::clone(text));
+    }
+    exit
+}
+
+/// A life is over: drops the state of its function, and gives the exit.
+#[cold]
+fn drop_state(life: &Life, exit: Exit, drops: &mut dyn FnMut()) -> Exit {
+    cycle::life_over(life);
+    // Its drop is user code: a panic there is the actor's.
+    let dropped = leaving(CallError::Ended(exit.clone()), || {
+        catch_unwind(AssertUnwindSafe(drops))
+    });
+    match dropped {
+        Ok(()) => exit,
+        Err(panic) => {
+            // It is this one that is told.
+            exit.heard();
+            panicked(life, &*panic)
+        }
     }
 }
 
 impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
     type Output = ();
 
-    #[inline]
+    // In the task's own poll, too, though there is another for who has it as any future (`within`, `blocking.rs`): with
+    // a call between them each poll takes 22 instructions more.
+    #[inline(always)]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if here::actor() != 0 {
-            return cycle::within(|| self.poll(cx));
+            return cycle::within(self, cx);
         }
         // SAFETY: the future stays pinned until it is dropped in place; nothing else is pinned.
         let this = unsafe { self.get_unchecked_mut() };
@@ -152,10 +155,11 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
                 }
                 return Poll::Pending;
             }
-            Ok(Poll::Ready(output)) => Ok(output),
+            Ok(Poll::Ready(output)) => Ok(output.into_exit()),
             Err(payload) => Err(payload),
         };
-        this.returned(returned);
+        let exit = self::returned(this.chan.beside(), returned);
+        this.end(exit);
         Poll::Ready(())
     }
 }

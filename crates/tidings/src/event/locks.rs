@@ -203,6 +203,12 @@ impl<'a> Locks<'a> {
         self.each(Lock::unlock);
     }
 
+    /// As `unlock_all`, not in place.
+    #[cold]
+    pub(crate) fn leave_all(self) {
+        self.unlock_all();
+    }
+
     #[inline]
     fn each(&self, f: impl Fn(&Lock)) {
         self.inline[..self.len]

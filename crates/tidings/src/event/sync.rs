@@ -326,13 +326,21 @@ impl<E: Event> Sync<E> {
 
     /// Runs `f` with all locks held, if the offer still waits; `None` if a partner was faster.
     fn locked<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        let mut locks = Locks::default();
         // SAFETY: as in `attempt_or_enrol`.
-        unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
-        locks.lock_all();
+        let locks = Self::lock_all(unsafe { &*std::ptr::from_ref(&self.event) });
         let result = (self.offer.look() == Outcome::Waiting).then(|| f(self));
-        locks.unlock_all();
+        locks.leave_all();
         result
+    }
+
+    /// Not in place: it is longer than what is done under the locks, and that is done in three places for each event.
+    #[cold]
+    #[inline(never)]
+    fn lock_all(event: &E) -> Locks<'_> {
+        let mut locks = Locks::default();
+        event.lock(&mut locks);
+        locks.lock_all();
+        locks
     }
 
     /// Asks the branches that no partner commits.

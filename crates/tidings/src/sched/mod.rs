@@ -111,12 +111,27 @@ where
 {
     let at = Location::caller();
     here::note(here::GAVE);
-    let Some(worker) = current::worker() else {
-        return Shared::spawn(&here("spawn"), future, at);
-    };
-    let (task, handle) = Task::new(future, worker.shared_ptr(), at);
-    worker.push_spawned(task);
+    let worker = current::worker();
+    let shared = worker.map_or_else(outside, worker::Worker::shared_ptr);
+    let (task, handle) = Task::new(future, shared, at);
+    match worker {
+        Some(worker) => worker.push_spawned(task),
+        None => push_outside(task),
+    }
     handle
+}
+
+/// The runtime of this thread, which is no worker, but in a `block_on`, which keeps the runtime.
+#[cold]
+#[track_caller]
+fn outside() -> *const Shared {
+    Arc::as_ptr(&here("spawn"))
+}
+
+/// Queues a task that was made for the runtime that `outside` has given.
+#[cold]
+fn push_outside(task: Task) {
+    here("spawn").inject(task);
 }
 
 /// Runs a closure that blocks on a thread made for that.

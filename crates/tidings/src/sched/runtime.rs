@@ -214,11 +214,16 @@ impl Shared {
     {
         here::note(here::GAVE);
         let (task, handle) = Task::new(future, Arc::as_ptr(shared), at);
-        match current::worker() {
-            Some(worker) if worker.runs_for(Arc::as_ptr(shared)) => worker.push_spawned(task),
-            _ => shared.inject(task),
-        }
+        shared.push_spawned(task);
         handle
+    }
+
+    /// Queues a new task, from any thread.
+    fn push_spawned(&self, task: Task) {
+        match current::worker() {
+            Some(worker) if worker.runs_for(self) => worker.push_spawned(task),
+            _ => self.inject(task),
+        }
     }
 
     pub(super) fn spawn_blocking<F, T>(

@@ -1,6 +1,5 @@
 //! The memory of a task: a header, then the future, then its output in the same place.
 
-use std::any::Any;
 use std::future::Future;
 use std::mem::{self, MaybeUninit};
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -11,10 +10,9 @@ use super::ending::{self, Out};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::name;
-use super::panic;
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
-use super::waker::{discard, quietly, waker};
+use super::waker::waker;
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
 use crate::primitive::{Section, UnsafeCell, slab};
@@ -114,23 +112,24 @@ impl Header {
 /// No worker has run the task yet.
 const NOWHERE: u32 = u32::MAX;
 
-/// The functions that know the future's type.
+/// The functions that know the future's type. What can do without is in `ending.rs`: there it is compiled once, and here
+/// once for every future of a program.
 pub(super) struct Vtable {
     /// Polls once.
     run: unsafe fn(NonNull<Header>) -> Polled,
-    /// Drops the future unpolled: it was cancelled.
-    cancel: unsafe fn(NonNull<Header>) -> Polled,
     /// Where the output is, a `Result<T, JoinError>`: so many bytes behind the header's first.
     output: usize,
-    /// Drops what the stage holds.
-    pub(super) drop_output: unsafe fn(NonNull<Header>),
+    /// Drops what the stage holds, which may panic.
+    pub(super) clear: unsafe fn(NonNull<Header>),
+    /// Puts an error in the place of the output.
+    pub(super) put_error: unsafe fn(NonNull<Header>, JoinError),
     /// Of the slot.
     pub(super) class: slab::Class,
 }
 
 /// What has become of the future.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Polled {
+pub(super) enum Polled {
     Pending,
     /// It is gone. Its output was put away for the join handle, or dropped, as nobody wants it.
     Over {
@@ -162,9 +161,9 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
 
     const VTABLE: Vtable = Vtable {
         run: Self::run,
-        cancel: Self::cancel,
         output: mem::offset_of!(Self, stage),
-        drop_output: Self::drop_output,
+        clear: Self::clear,
+        put_error: Self::put_error,
         class: Self::CLASS,
     };
 
@@ -177,25 +176,9 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
         let slot = slab::alloc(Self::CLASS).cast::<Self>();
         let cell = slot.as_ptr();
         // SAFETY: the slot is ours, large enough and aligned. Word 0 is written last, as an
-        // atomic (slab I1: stale wakes may read it meanwhile); the other fields are not read
-        // before somebody gets the pointer from us.
+        // atomic (slab I1: stale wakes may read it meanwhile).
         unsafe {
-            // Its atomics are more than their bits, and its slots are not reused.
-            #[cfg(shuttle)]
-            {
-                ptr::addr_of_mut!((*cell).header.state).write(State::new());
-                ptr::addr_of_mut!((*cell).header.shared).write(AtomicPtr::default());
-                ptr::addr_of_mut!((*cell).header.location).write(AtomicPtr::default());
-            }
-            ptr::addr_of_mut!((*cell).header.parent).write(UnsafeCell::new(ptr::null_mut()));
-            (*ptr::addr_of!((*cell).header.shared)).store(shared.cast_mut(), Ordering::Relaxed);
-            ptr::addr_of_mut!((*cell).header.vtable).write(UnsafeCell::new(&Self::VTABLE));
-            (*ptr::addr_of!((*cell).header.location))
-                .store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
-            ptr::addr_of_mut!((*cell).header.out).write(Out::new());
-            ptr::addr_of_mut!((*cell).header.holds).write(UnsafeCell::new(Holds::Future));
-            ptr::addr_of_mut!((*cell).header.lean).write(Lean::new());
-            ptr::addr_of_mut!((*cell).header.ran_on).write(UnsafeCell::new(NOWHERE));
+            Header::write(slot.cast(), shared, at, &Self::VTABLE);
             ptr::addr_of_mut!((*cell).stage).write(UnsafeCell::new(Stage::new(future)));
             (*ptr::addr_of!((*cell).header.state)).reset();
         }
@@ -209,120 +192,63 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     unsafe fn run(header: NonNull<Header>) -> Polled {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: the owner of the run right owns the stage.
+        let mut stage = unsafe { cell.stage() };
         let waker = waker(header);
         let mut context = Context::from_waker(&waker);
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the owner of the run right owns the stage.
-            unsafe { cell.stage() }.poll(&mut context)
+        let mut polled = Poll::Pending;
+        // One net for both, so that it is spread once. A panic in the future's drop is caught before the task ends: a
+        // joiner hears of it.
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            polled = stage.poll(&mut context);
+            if polled.is_ready() {
+                stage.drop_future();
+            }
         }));
-        match polled {
-            Ok(Poll::Pending) => Polled::Pending,
-            // SAFETY: the caller owns the run right.
-            Ok(Poll::Ready(output)) => unsafe { cell.settle(output) },
-            Err(panic) => {
-                sched::task_panicked(cell.header.location());
-                let error = JoinError::panic(panic::of_task(header, panic));
-                // SAFETY: as above.
-                unsafe { cell.fail(error) }
+        if let Poll::Ready(output) = polled {
+            let put = cell.header.state.is_joined();
+            if put || caught.is_err() || mem::needs_drop::<F::Output>() {
+                stage.put(Ok(output));
+            }
+            if caught.is_ok() {
+                if !put && mem::needs_drop::<F::Output>() {
+                    // Nobody wants it. SAFETY: the owner of the run right owns the stage.
+                    unsafe { ending::clear(header) };
+                }
+                return Polled::Over { put };
             }
         }
-    }
-
-    /// Drops the future unpolled.
-    ///
-    /// # Safety
-    /// As for `run`.
-    unsafe fn cancel(header: NonNull<Header>) -> Polled {
-        // SAFETY: the header is the first field of a live cell of this type.
-        let cell = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: the caller owns the run right.
-        unsafe { cell.fail(JoinError::cancelled()) }
-    }
-
-    /// Drops the future, and puts the output in its place or drops it. The output alone, and not with what might be in
-    /// its place: so it is not moved through memory in pieces.
-    ///
-    /// # Safety
-    /// The caller owns the run right.
-    #[inline(always)]
-    unsafe fn settle(&self, output: F::Output) -> Polled {
-        // SAFETY: the caller's promise.
-        if let Err(panic) = unsafe { self.drop_future() } {
-            quietly(|| drop(output));
-            // SAFETY: as above.
-            return unsafe { self.put_error(JoinError::panic(panic)) };
+        match caught {
+            Ok(()) => Polled::Pending,
+            // SAFETY: the caller owns the run right.
+            Err(panic) => unsafe { ending::panicked(header, panic) },
         }
-        let put = self.header.state.is_joined();
-        if put {
-            // SAFETY: the owner of the run right owns the stage.
-            unsafe { self.stage() }.put(Ok(output));
-        } else if mem::needs_drop::<F::Output>() {
-            // Nobody wants it. The output's drop is user code, and may panic.
-            quietly(|| drop(output));
-        }
-        Polled::Over { put }
-    }
-
-    /// Drops the future, and puts an error in the place of the output or drops it.
-    ///
-    /// # Safety
-    /// The caller owns the run right.
-    #[cold]
-    unsafe fn fail(&self, error: JoinError) -> Polled {
-        // SAFETY: the caller's promise.
-        if let Err(panic) = unsafe { self.drop_future() } {
-            discard(panic);
-        }
-        // SAFETY: as above.
-        unsafe { self.put_error(error) }
-    }
-
-    /// A panic in the future's drop ends here: if the task had ended before, no joiner hears of it.
-    ///
-    /// # Safety
-    /// The caller owns the run right.
-    #[inline]
-    unsafe fn drop_future(&self) -> Result<(), Box<dyn Any + Send>> {
-        let dropped = catch_unwind(AssertUnwindSafe(|| {
-            // SAFETY: the owner of the run right owns the stage.
-            unsafe { self.stage() }.clear(|_| ());
-        }));
-        dropped.map_err(|panic| panic::of_task(NonNull::from(&self.header), panic))
-    }
-
-    /// # Safety
-    /// The caller owns the run right, and the stage holds nothing.
-    #[cold]
-    unsafe fn put_error(&self, error: JoinError) -> Polled {
-        let put = self.header.state.is_joined();
-        if put {
-            // SAFETY: the owner of the run right owns the stage.
-            unsafe { self.stage() }.put(Err(error));
-        } else {
-            // What it carries may panic as it is dropped.
-            quietly(|| drop(error));
-        }
-        Polled::Over { put }
     }
 
     /// Drops what the stage holds.
     ///
     /// # Safety
     /// The header is of a cell of this type, and the caller owns the stage.
-    #[inline]
-    unsafe fn drop_output(header: NonNull<Header>) {
+    unsafe fn clear(header: NonNull<Header>) {
         // SAFETY: the header is the first field of a cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        // The output's drop is user code, and may panic: the panic hook has reported it, and
-        // there is nobody else to tell.
-        quietly(|| {
-            // SAFETY: the caller owns the stage.
-            unsafe { cell.stage() }.clear(|error| {
-                if cell.header.state.was_waited() {
-                    error.left();
-                }
-            });
+        // SAFETY: the caller owns the stage.
+        unsafe { cell.stage() }.clear(&|error| {
+            if cell.header.state.was_waited() {
+                error.left();
+            }
         });
+    }
+
+    /// Puts an error into the stage.
+    ///
+    /// # Safety
+    /// As for `clear`; the stage holds nothing.
+    unsafe fn put_error(header: NonNull<Header>, error: JoinError) {
+        // SAFETY: the header is the first field of a cell of this type.
+        let cell = unsafe { header.cast::<Self>().as_ref() };
+        // SAFETY: the caller owns the stage.
+        unsafe { cell.stage() }.put(Err(error));
     }
 }
 
@@ -342,7 +268,40 @@ impl Header {
         self.vtable.with(|vtable| unsafe { *vtable })
     }
 
-    fn location(&self) -> &'static Location<'static> {
+    /// Writes all of it but word 0, which makes it a task.
+    ///
+    /// # Safety
+    /// The place is the caller's, for a header. Nobody reads it but stale wakes, what is atomic in it.
+    #[inline]
+    unsafe fn write(
+        place: NonNull<Self>,
+        shared: *const Shared,
+        at: &'static Location<'static>,
+        of: &'static Vtable,
+    ) {
+        let header = place.as_ptr();
+        // SAFETY: the caller's promise.
+        unsafe {
+            // Its atomics are more than their bits, and its slots are not reused.
+            #[cfg(shuttle)]
+            {
+                ptr::addr_of_mut!((*header).state).write(State::new());
+                ptr::addr_of_mut!((*header).shared).write(AtomicPtr::default());
+                ptr::addr_of_mut!((*header).location).write(AtomicPtr::default());
+            }
+            ptr::addr_of_mut!((*header).parent).write(UnsafeCell::new(ptr::null_mut()));
+            (*ptr::addr_of!((*header).shared)).store(shared.cast_mut(), Ordering::Relaxed);
+            ptr::addr_of_mut!((*header).vtable).write(UnsafeCell::new(of));
+            (*ptr::addr_of!((*header).location))
+                .store(ptr::from_ref(at).cast_mut(), Ordering::Relaxed);
+            ptr::addr_of_mut!((*header).out).write(Out::new());
+            ptr::addr_of_mut!((*header).holds).write(UnsafeCell::new(Holds::Future));
+            ptr::addr_of_mut!((*header).lean).write(Lean::new());
+            ptr::addr_of_mut!((*header).ran_on).write(UnsafeCell::new(NOWHERE));
+        }
+    }
+
+    pub(super) fn location(&self) -> &'static Location<'static> {
         // RELAXED: whoever gets there finds what the maker wrote, or, in a report, what a later one
         // did. SAFETY: only such references are ever written.
         unsafe { &*self.location.load(Ordering::Relaxed) }
@@ -393,9 +352,9 @@ impl Task {
     pub(crate) fn stub() -> Self {
         const STUB: Vtable = Vtable {
             run: |_| unreachable!("a stub is not run"),
-            cancel: |_| unreachable!("a stub is not run"),
             output: 0,
-            drop_output: |_| unreachable!("a stub is not run"),
+            clear: |_| unreachable!("a stub is not run"),
+            put_error: |_, _| unreachable!("a stub is not run"),
             class: Cell::<std::future::Ready<()>>::CLASS,
         };
         let stub = Self(NonNull::from(Box::leak(Box::new(Header {
@@ -433,7 +392,7 @@ impl Task {
         // SAFETY: as above.
         let polled = unsafe {
             match seen.is_aborted() {
-                true => (header.vtable().cancel)(self.0),
+                true => ending::cancelled(self.0),
                 false => (header.vtable().run)(self.0),
             }
         };
@@ -453,7 +412,7 @@ impl Task {
         let header = unsafe { self.0.as_ref() };
         header.begin(None, true);
         // SAFETY: as above.
-        if let Polled::Over { put } = unsafe { (header.vtable().cancel)(self.0) } {
+        if let Polled::Over { put } = unsafe { ending::cancelled(self.0) } {
             // SAFETY: as above; the run right ends here.
             unsafe { ending::end(self.0, put) };
         }

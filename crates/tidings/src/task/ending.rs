@@ -1,14 +1,19 @@
-//! How a task ends: its handles hear of it, and the last that goes frees the slot. None of it knows the future's type,
-//! so it is compiled once.
+//! How a task ends: it panics or is cancelled, its handles hear of it, and the last that goes frees the slot. None of it
+//! knows the future's type, so it is compiled once.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
-use super::cell::Header;
+use super::cell::{Header, Polled};
+use super::handle::JoinError;
+use super::panic;
 use super::stage::Holds;
 use super::state::State;
-use super::waker::{drop_quietly, quietly, wake_quietly};
+use super::waker::{discard, drop_quietly, quietly, wake_quietly};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{relax, slab};
+use crate::sched;
 
 /// Has the completer taken the joiner's waker? It is asked for where there was one.
 #[derive(Debug)]
@@ -37,6 +42,72 @@ impl Out {
             }
         }
     }
+}
+
+/// The poll of a task has panicked, or then the drop of its future, whose output is in the stage.
+///
+/// # Safety
+/// The caller owns the run right.
+#[cold]
+pub(super) unsafe fn panicked(task: NonNull<Header>, payload: Box<dyn Any + Send>) -> Polled {
+    // SAFETY: the cell is live.
+    let header = unsafe { task.as_ref() };
+    // SAFETY: the owner of the run right owns the stage.
+    let in_poll = header.holds.with(|holds| unsafe { *holds }) == Holds::Future;
+    if in_poll {
+        sched::task_panicked(header.location());
+    }
+    let panic = panic::of_task(task, payload);
+    if !in_poll {
+        // SAFETY: as above.
+        unsafe { clear(task) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { fail(task, JoinError::panic(panic)) }
+}
+
+/// A task is not polled any more: it was aborted, or its runtime ends.
+///
+/// # Safety
+/// The caller owns the run right.
+pub(super) unsafe fn cancelled(task: NonNull<Header>) -> Polled {
+    // SAFETY: the caller's promise.
+    unsafe { fail(task, JoinError::cancelled()) }
+}
+
+/// Drops the future, if it is there, and puts the error in its place or drops it.
+///
+/// # Safety
+/// The caller owns the run right.
+unsafe fn fail(task: NonNull<Header>, error: JoinError) -> Polled {
+    // SAFETY: the cell is live.
+    let header = unsafe { task.as_ref() };
+    // SAFETY: the owner of the run right owns the stage.
+    let drops = || unsafe { (header.vtable().clear)(task) };
+    // A panic in the future's drop ends here: if the task had ended before, no joiner hears of it.
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(drops)) {
+        // The error came first.
+        discard(panic::of_task(task, panic));
+    }
+    let put = header.state.is_joined();
+    if put {
+        // SAFETY: as above; it holds nothing by now.
+        unsafe { (header.vtable().put_error)(task, error) };
+    } else {
+        // Nobody wants it. What somebody has panicked with may panic as it is dropped.
+        quietly(|| drop(error));
+    }
+    Polled::Over { put }
+}
+
+/// Drops what the stage holds. An output's drop is user code, and may panic: the panic hook has reported it, and there
+/// is nobody else to tell.
+///
+/// # Safety
+/// The caller owns the stage.
+pub(super) unsafe fn clear(task: NonNull<Header>) {
+    // SAFETY: the caller's promise.
+    quietly(|| unsafe { (task.as_ref().vtable().clear)(task) });
 }
 
 /// Completes a task that is over, and lets its handles know: without any it frees the slot.
@@ -80,7 +151,7 @@ unsafe fn end_awaited(task: NonNull<Header>, mut put: bool) {
             break completed;
         }
         // It is nobody's. SAFETY: the owner of the run right owns the stage.
-        unsafe { (header.vtable().drop_output)(task) };
+        unsafe { clear(task) };
         put = false;
     };
     // SAFETY: it is ours, and whoever sees the end sees us out.
@@ -110,7 +181,7 @@ unsafe fn drop_and_free(task: NonNull<Header>) {
     // SAFETY: as above.
     if header.holds.with(|holds| unsafe { *holds }) != Holds::Nothing {
         // SAFETY: as above.
-        unsafe { (header.vtable().drop_output)(task) };
+        unsafe { clear(task) };
     }
     // SAFETY: as above.
     unsafe { give_back(task) };
@@ -137,7 +208,7 @@ pub(super) unsafe fn drop_output(header: NonNull<Header>) {
     // SAFETY: the handle keeps the slot.
     unsafe { header.as_ref() }.see_out();
     // SAFETY: the join handle owns the stage of a complete task.
-    unsafe { (header.as_ref().vtable().drop_output)(header) };
+    unsafe { clear(header) };
 }
 
 /// # Safety

@@ -71,8 +71,18 @@ impl<'a, F: Future> Staged<'a, F> {
         })
     }
 
+    /// Drops the future, which is there. Whether that panics or not, there is nothing afterwards.
+    #[inline(always)]
+    pub(super) fn drop_future(&mut self) {
+        debug_assert!(self.holds() == Holds::Future);
+        self.set(Holds::Nothing);
+        // SAFETY: the owner's, it held a future, and it is not looked at again.
+        self.stage
+            .with_mut(|stage| unsafe { ManuallyDrop::drop(&mut (*stage).future) });
+    }
+
     /// Drops what is there; an error after `left` has seen it. Whether that panics or not, there is nothing afterwards.
-    pub(super) fn clear(&mut self, left: impl FnOnce(&JoinError)) {
+    pub(super) fn clear(&mut self, left: &dyn Fn(&JoinError)) {
         let holds = self.holds();
         self.set(Holds::Nothing);
         self.stage.with_mut(|stage| match holds {

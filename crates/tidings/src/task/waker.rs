@@ -108,17 +108,18 @@ pub(crate) fn wake_partner<T>(partner: Waker, taken: T, give_back: impl FnOnce(T
 
 #[inline(never)]
 fn wake_foreign_partner<T>(partner: Waker, taken: T, give_back: impl FnOnce(T)) -> T {
-    match catch_unwind(AssertUnwindSafe(|| partner.wake())) {
+    match wake_caught(partner) {
         Ok(()) => taken,
         Err(panic) => {
             // That wakes, too.
-            let given_back = catch_unwind(AssertUnwindSafe(|| give_back(taken)));
-            if let Err(later) = given_back {
-                discard(later);
-            }
+            quietly(|| give_back(taken));
             resume_unwind(panic)
         }
     }
+}
+
+fn wake_caught(waker: Waker) -> Woken {
+    catch_unwind(AssertUnwindSafe(|| waker.wake()))
 }
 
 /// What wakers did: the panic of the first that panicked.
