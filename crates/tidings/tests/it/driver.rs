@@ -15,7 +15,7 @@ use crate::both::{pool, run, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll, poll_with};
 use crate::letter::{Ledger, Letter};
 use tidings::actor::{self, ActorRef, Builder, CallError, Driver, Exit, Mailbox, Reply, Streaming};
-use tidings::{Event, unbounded};
+use tidings::{Event, oneshot, unbounded};
 
 /// Polls a driver on another thread each time.
 struct Hops {
@@ -124,6 +124,7 @@ impl Counter for Tally {
             for n in (0..n).rev() {
                 replies.send(n).wait().unwrap();
             }
+            replies.finish();
         });
         stream
     }
@@ -224,18 +225,20 @@ fn a_kill_ends_it_whatever_it_waits_for_and_drops_what_it_has() {
             assert_eq!(ledger.alive(), 0);
         }
         // In a handler that waits.
-        let busy = holds(builder, ledger.letter(9));
-        let first = ledger.letter(1);
-        busy.call(|reply| (first, reply)).await.unwrap();
-        let (held, queued) = (ledger.letter(0), ledger.letter(1));
-        let mut held = pinned(busy.call(|reply| (held, reply)));
+        let (tell, begun) = oneshot();
+        let state = ledger.letter(9);
+        let busy = builder.spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
+            let _state = state;
+            let _request = mailbox.recv().await;
+            tell.send(()).unwrap();
+            pending::<()>().await;
+            drop(mailbox);
+        });
+        let mut held = pinned(busy.call(|reply| reply));
         assert!(futures::poll!(held.as_mut()).is_pending());
-        let mut queued = pinned(busy.call(|reply| (queued, reply)));
+        begun.await.unwrap();
+        let mut queued = pinned(busy.call(|reply| reply));
         assert!(futures::poll!(queued.as_mut()).is_pending());
-        while busy.queued() != 1 {
-            thread::yield_now();
-            tokio::task::yield_now().await;
-        }
         busy.kill();
         let held = held.await.unwrap_err();
         assert!(matches!(held, CallError::Ended(Exit::Killed)), "{held:?}");

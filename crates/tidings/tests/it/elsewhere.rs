@@ -10,7 +10,7 @@ use futures::executor::block_on;
 
 use crate::both::{on_all, pool, run, watchdog};
 use crate::driver::{
-    Counter, CounterRef, Tally, crash, everywhere, holds, hops, on, on_threads, to_a_hand, tokio,
+    CounterRef, Tally, crash, everywhere, holds, hops, on, on_threads, to_a_hand, tokio,
 };
 use crate::hands::{pinned, poll};
 use crate::letter::Ledger;
@@ -275,12 +275,13 @@ fn it_lets_others_of_its_executor_run_while_it_has_messages_all_the_time() {
 fn its_code_may_block_a_thread_of_its_own_for_as_many_operations_as_it_likes() {
     let _watchdog = watchdog();
     let (tx, rx) = unbounded::<u64>();
+    let tokio = tokio(1);
     let sums = on_threads().spawn(|mut mailbox: Mailbox<Reply<u64>>| async move {
         while let Ok(reply) = mailbox.recv().await {
-            // In one poll, and by two ways.
+            // In one poll, by our way and by another.
             let waited: u64 = (0..1000).map(|_| rx.recv().wait().unwrap()).sum();
             let blocked: u64 = (0..1000)
-                .map(|_| block_on(rx.recv().into_future()).unwrap())
+                .map(|_| tokio.block_on(rx.recv().into_future()).unwrap())
                 .sum();
             reply.send(waited + blocked).unwrap();
         }
