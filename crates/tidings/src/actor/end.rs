@@ -88,7 +88,7 @@ impl<M: Send + 'static> Drop for Last<M> {
                     mailbox: self.mailbox.clone(),
                     exit,
                     children,
-                })
+                });
             }
             _ => over(&self.mailbox, self.exit.clone()),
         }
