@@ -62,9 +62,12 @@
 //! thread ([`wait`](tidings::Event::wait)). No thread of a scheduler is started; what waits for a time has
 //! a small one. Over TLS it is `Tls::connect` that takes the stream.
 //!
-//! Not there without a runtime: actors of one's own, so that one hears by streaming answers
-//! ([`Streaming`](tidings::actor::Streaming)) and not as an observer; [`Connector`] and [`Listener`], whose
-//! sockets are the runtime's.
+//! Actors of one's own are run by the same executor, or by a thread
+//! ([`Builder::executor`](tidings::actor::Builder::executor)): they are exported ([`Options::exports`]), and
+//! lent to the server, which notifies them: observers. What comes as the answer of one call comes as well by
+//! [`Streaming`](tidings::actor::Streaming), without an actor.
+//!
+//! Not there without a runtime: [`Connector`] and [`Listener`], whose sockets are the runtime's.
 //!
 //! Under tokio, with the `compat` of `tokio-util`:
 //!
@@ -113,8 +116,71 @@
 //! }
 //! ```
 //!
+//! An observer: an actor on tokio, lent to the server.
+//!
+//! ```
+//! use tidings::actor::Builder;
+//! use tidings_link::{Options, link};
+//! use tokio::net::TcpStream;
+//! use tokio_util::compat::TokioAsyncReadCompatExt;
+//! # use tidings_link::{Exports, Listener};
+//!
+//! #[tidings::interface(remote)]
+//! trait Reader {
+//!     async fn news(&mut self, line: String); // one-way
+//! }
+//!
+//! #[tidings::interface(remote)]
+//! trait Paper {
+//!     async fn subscribe(&mut self, reader: ReaderRef);
+//! }
+//!
+//! struct Printer(tidings::Sender<String>);
+//! impl Reader for Printer {
+//!     async fn news(&mut self, line: String) {
+//!         let _ = self.0.send(line).await;
+//!     }
+//! }
+//! # struct Daily;
+//! # impl Paper for Daily {
+//! #     async fn subscribe(&mut self, reader: ReaderRef) {
+//! #         let _ = reader.news("extra".to_owned()).await;
+//! #     }
+//! # }
+//! # fn server() -> String {
+//! #     let (to, address) = std::sync::mpsc::channel();
+//! #     std::thread::spawn(move || {
+//! #         tidings::Runtime::new().unwrap().block_on(async {
+//! #             let paper: PaperRef = tidings::actor::start(Daily);
+//! #             let options = Options::new("server").exports(Exports::new().add("paper", &paper));
+//! #             let server = Listener::bind("tcp://127.0.0.1:0", options).await.unwrap().serve();
+//! #             to.send(server.address().to_string()["tcp://".len()..].to_owned()).unwrap();
+//! #             std::future::pending::<()>().await;
+//! #         })
+//! #     });
+//! #     address.recv().unwrap()
+//! # }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     # let address = server();
+//!     let stream = TcpStream::connect(address).await?;
+//!     let (link, driver) = link(stream.compat(), Options::new("client"));
+//!     tokio::spawn(driver);
+//!
+//!     let on_tokio = Builder::new().executor(|life| drop(tokio::spawn(life)));
+//!     let (to, lines) = tidings::unbounded();
+//!     let reader: ReaderRef = on_tokio.start(Printer(to));
+//!     let paper: PaperRef = link.get("paper").await?;
+//!     paper.subscribe(reader).await?;
+//!     assert_eq!(lines.recv().await?, "extra");
+//!     Ok(())
+//! }
+//! ```
+//!
 //! On plain threads, with a stream of `async-io`; one of std's that blocks cannot be read and written at
-//! once:
+//! once. An actor has a thread there, too
+//! (`Builder::new().executor(|life| drop(thread::spawn(|| block_on(life))))`):
 //!
 //! ```
 //! use async_io::{Async, block_on};

@@ -1,4 +1,5 @@
-//! Clients without our scheduler over real connections, plain and over TLS: under tokio, and on plain threads.
+//! Clients without our scheduler over real connections, plain and over TLS: under tokio, and on plain threads. They
+//! have actors of their own, which they lend and export.
 //!
 //! The server is this program again, told by its environment to be that: so this process has no runtime of
 //! ours, which is looked at.
@@ -13,9 +14,9 @@ use async_io::Async;
 use futures::executor::block_on;
 use futures::future::join_all;
 use futures::{AsyncRead, AsyncWrite};
-use tidings::actor::{self, Reply, Streaming};
-use tidings::{Event, Runtime};
-use tidings_link::{Broken, Driver, Exports, Link, Listener, Options, Tls, link};
+use tidings::actor::{self, Builder, Exit, Reply, Streaming};
+use tidings::{Event, Receiver, Runtime, Sender, unbounded};
+use tidings_link::{Broken, Driver, Exports, Link, Listener, Options, Server, Tls, link};
 use tokio_util::compat::TokioAsyncReadCompatExt;
 
 use authority::Authority;
@@ -36,6 +37,23 @@ trait Board {
     async fn never(&mut self, reply: Reply<()>);
     /// It answers one that it keeps.
     async fn answer(&mut self) -> bool;
+    /// The reader hears of what is posted from here on.
+    async fn lend(&mut self, reader: ReaderRef);
+    /// How the reader that was lent last has ended; waits for that.
+    async fn last_end(&mut self) -> String;
+}
+
+/// A client's, lent: an observer.
+#[tidings::interface(remote)]
+trait Reader {
+    async fn posted(&mut self, text: String);
+}
+
+/// A client's, exported.
+#[tidings::interface(remote)]
+trait Desk {
+    async fn twice(&self, n: u64) -> u64;
+    async fn result(&mut self, n: u64);
 }
 
 #[derive(Default)]
@@ -43,6 +61,7 @@ struct Wall {
     posts: u64,
     watchers: Vec<actor::Replies<String>>,
     kept: Vec<Reply<()>>,
+    readers: Vec<ReaderRef>,
 }
 
 impl Board for Wall {
@@ -50,6 +69,9 @@ impl Board for Wall {
         self.posts += 1;
         for watcher in &self.watchers {
             let _ = watcher.send(text.clone()).await;
+        }
+        for reader in &self.readers {
+            let _ = reader.posted(text.clone()).await;
         }
     }
     async fn posts(&self) -> u64 {
@@ -66,6 +88,46 @@ impl Board for Wall {
     async fn answer(&mut self) -> bool {
         let kept = self.kept.pop();
         kept.is_some_and(|reply| reply.send(()).is_ok())
+    }
+    async fn lend(&mut self, reader: ReaderRef) {
+        self.readers.push(reader);
+    }
+    async fn last_end(&mut self) -> String {
+        let last = self.readers.pop().expect("one was lent");
+        last.any().down().await.to_string()
+    }
+}
+
+struct Ear(Sender<String>);
+
+impl Reader for Ear {
+    async fn posted(&mut self, text: String) {
+        self.0.send(text).await.unwrap();
+    }
+}
+
+struct Sums(Sender<u64>);
+
+impl Desk for Sums {
+    async fn twice(&self, n: u64) -> u64 {
+        2 * n
+    }
+    async fn result(&mut self, n: u64) {
+        self.0.send(n).await.unwrap();
+    }
+}
+
+/// What the server does with each link: it has the client's desk at work, if there is one.
+async fn greet(server: Server) {
+    loop {
+        let link = server.next().await;
+        drop(tidings::spawn(async move {
+            if let Ok(desk) = link.get::<DeskRef>("desk").await
+                && let Ok(n) = desk.twice(21).await
+            {
+                let _ = desk.result(n).await;
+            }
+        }));
     }
 }
 
@@ -86,9 +148,7 @@ fn the_child_serves_until_it_is_killed() {
         let secured = Listener::bind("tls://127.0.0.1:0", options()).await;
         let (plain, secured) = (plain.unwrap().serve(), secured.unwrap().tls(tls).serve());
         println!("at {} {}", plain.address(), secured.address());
-        loop {
-            drop(secured.next().await);
-        }
+        futures::join!(greet(plain), greet(secured));
     });
 }
 
@@ -141,11 +201,10 @@ impl Node {
     }
 
     /// A link over a stream to one of its addresses.
-    async fn link<S>(&self, stream: S, secured: bool) -> (Link, Driver)
+    async fn link<S>(&self, stream: S, secured: bool, options: Options) -> (Link, Driver)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let options = Options::new("client");
         match secured {
             true => self.tls.connect(stream, "server", options).await.unwrap(),
             false => link(stream, options),
@@ -206,35 +265,95 @@ async fn speaks(board: &BoardRef) {
     assert!(!board.answer().await.unwrap());
 }
 
-/// A call that is under way when the server is killed ends, and so does all that came over the link.
-async fn is_cut_off(link: &Link, board: &BoardRef, node: &mut Node) {
+/// What a client is, and that it exports its desk, which tells what it has heard.
+fn exports(on: &Builder) -> (Options, actor::AnyRef, Receiver<u64>) {
+    let (tell, told) = unbounded();
+    let desk: DeskRef = on.clone().name("desk").start(Sums(tell));
+    let options = Options::new("client").exports(Exports::new().add("desk", &desk));
+    (options, desk.any(), told)
+}
+
+/// Lends readers, whose ends the server notices.
+async fn lends(board: &BoardRef, on: &Builder) {
+    let lend = async || {
+        let (tell, posts) = unbounded();
+        let reader: ReaderRef = on.clone().start(Ear(tell));
+        board.lend(reader.clone()).await.unwrap();
+        board.post("first".to_owned()).await.unwrap();
+        assert_eq!(posts.recv().await.unwrap(), "first");
+        (reader, posts)
+    };
+    let (reader, posts) = lend().await;
+    let texts = || (0..100).map(|n| format!("post {n}"));
+    let send = async {
+        for text in texts() {
+            board.post(text).await.unwrap();
+        }
+    };
+    let hear = async {
+        for text in texts() {
+            assert_eq!(posts.recv().await.unwrap(), text);
+        }
+    };
+    futures::join!(send, hear);
+    reader.any().stop();
+    assert_eq!(board.last_end().await.unwrap(), "was stopped");
+    // One that waits for messages, and that is killed.
+    let (reader, _posts) = lend().await;
+    reader.any().kill();
+    assert_eq!(board.last_end().await.unwrap(), "was killed");
+    // One that panics: nobody takes what it tells.
+    let (_reader, posts) = lend().await;
+    drop(posts);
+    board.post("last".to_owned()).await.unwrap();
+    let end = board.last_end().await.unwrap();
+    assert!(end.starts_with("panicked"), "{end}");
+}
+
+/// A call that is under way when the server is killed ends, and so does all that came over the link; and what was lent
+/// to the server and nobody else has.
+async fn is_cut_off(link: &Link, board: &BoardRef, on: &Builder, node: &mut Node) {
+    let (tell, posts) = unbounded();
+    let reader: ReaderRef = on.clone().start(Ear(tell));
+    let lent = reader.any();
+    board.lend(reader).await.unwrap();
+    board.post("to all".to_owned()).await.unwrap();
+    assert_eq!(posts.recv().await.unwrap(), "to all");
+    assert!(lent.exit().is_none());
     let (call, ()) = futures::join!(async { board.never().await }, async { node.kill() });
     assert!(call.is_err());
     let why = link.down().await;
     assert!(matches!(why, Broken::Closed | Broken::Io(..)), "{why}");
     board.any().down().await;
     assert!(board.posts().await.is_err());
+    assert!(matches!(lent.down().await, Exit::Normal));
+    assert!(posts.recv().await.is_err());
 }
 
 fn under_tokio(runtime: &tokio::runtime::Runtime) {
     for secured in [false, true] {
         let mut node = Node::start();
+        let on = Builder::new().executor(|life| drop(tokio::spawn(life)));
         runtime.block_on(async {
             let connect = || tokio::net::TcpStream::connect(node.at(secured));
             // One that nobody uses any more ends in order;
             let stream = connect().await.unwrap().compat();
-            let (link, driver) = node.link(stream, secured).await;
+            let (options, desk, told) = exports(&on);
+            let (link, driver) = node.link(stream, secured, options).await;
             let driver = tokio::spawn(driver);
             let board: BoardRef = link.get("board").await.unwrap();
             speaks(&board).await;
+            assert_eq!(told.recv().await, Ok(42));
             drop((link, board));
             assert_eq!(driver.await.unwrap(), Broken::Drained);
+            assert!(matches!(desk.down().await, Exit::Normal));
             // another with its server.
             let stream = connect().await.unwrap().compat();
-            let (link, driver) = node.link(stream, secured).await;
+            let (link, driver) = node.link(stream, secured, Options::new("client")).await;
             let driver = tokio::spawn(driver);
             let board: BoardRef = link.get("board").await.unwrap();
-            is_cut_off(&link, &board, &mut node).await;
+            lends(&board, &on).await;
+            is_cut_off(&link, &board, &on, &mut node).await;
             assert_eq!(Some(driver.await.unwrap()), link.exit());
         });
         nothing_of_a_runtime_is_here();
@@ -257,13 +376,15 @@ fn a_client_lives_under_tokio_on_one_thread() {
 fn a_client_lives_on_plain_threads() {
     for secured in [false, true] {
         let mut node = Node::start();
-        let connect = |node: &Node| {
+        let on = Builder::new().executor(|life| drop(thread::spawn(|| block_on(life))));
+        let connect = |node: &Node, options| {
             let stream = Async::<TcpStream>::connect(node.at(secured));
             let stream = block_on(stream).unwrap();
-            let (link, driver) = block_on(node.link(stream, secured));
+            let (link, driver) = block_on(node.link(stream, secured, options));
             (link, thread::spawn(move || block_on(driver)))
         };
-        let (link, driver) = connect(&node);
+        let (options, desk, told) = exports(&on);
+        let (link, driver) = connect(&node, options);
         let board: BoardRef = block_on(link.get("board")).unwrap();
         block_on(speaks(&board));
         // Without a word of async.
@@ -280,11 +401,14 @@ fn a_client_lives_on_plain_threads() {
         });
         let posts = callers.map(|caller| caller.join().unwrap());
         assert_eq!(posts.into_iter().max(), Some(107));
+        assert_eq!(told.recv().wait(), Ok(42));
         drop((link, board));
         assert_eq!(driver.join().unwrap(), Broken::Drained);
-        let (link, driver) = connect(&node);
+        assert!(matches!(desk.down().wait(), Exit::Normal));
+        let (link, driver) = connect(&node, Options::new("client"));
         let board: BoardRef = block_on(link.get("board")).unwrap();
-        block_on(is_cut_off(&link, &board, &mut node));
+        block_on(lends(&board, &on));
+        block_on(is_cut_off(&link, &board, &on, &mut node));
         assert_eq!(Some(driver.join().unwrap()), link.exit());
         nothing_of_a_runtime_is_here();
     }

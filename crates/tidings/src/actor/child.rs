@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::Builder;
 use super::actor_ref::ActorRef;
 use super::any::{AnyRef, Kin};
+use super::driver::Place;
 use super::end::finish;
 use super::exit::{Exit, IntoExit};
 use super::interface::{Dispatch, Reference, serve};
@@ -112,8 +113,8 @@ struct Seat<M: Send + 'static, F> {
     sender: SenderRef<Parcel<M>, Life>,
     receiver: ReceiverRef<Parcel<M>, Life>,
     body: Arc<F>,
-    /// On a thread of its own.
-    blocking: bool,
+    /// Where each life runs.
+    place: Place,
 }
 
 impl<M, F, Fut> Lives for Seat<M, F>
@@ -132,8 +133,7 @@ where
         // In the child's task: a panic of the function is the child's.
         let future = async move { body(mailbox).await.into_exit() };
         let run = Run::new(future, self.receiver.clone());
-        let task = run.start(self.blocking);
-        life.runs_as(task.abort_handle());
+        run.start(self.place.clone(), life);
     }
 
     fn kin(&self) -> &dyn Kin {
@@ -276,7 +276,7 @@ impl Builder {
         F: Fn(Mailbox<M>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
-        let blocking = self.blocking;
+        let place = self.place.clone();
         let (sender, receiver) = self.mailbox();
         sender.beside().unborn();
         let actor = ActorRef::new(sender.clone());
@@ -285,7 +285,7 @@ impl Builder {
             sender,
             receiver,
             body,
-            blocking,
+            place,
         });
         Child {
             actor,

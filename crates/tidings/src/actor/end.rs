@@ -10,8 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::any::{AnyRef, Kin};
 use super::call::CallError;
+use super::driver;
 use super::exit::{Exit, leaving};
-use super::life::{Life, Signal, Stop};
+use super::life::{Hand, Life, Signal, Stop};
 use super::link;
 use super::parcel::Parcel;
 use crate::channel::refs::ReceiverRef;
@@ -65,13 +66,17 @@ fn over_after_children(mailbox: &dyn Ending, exit: Exit) {
     });
 }
 
-/// In a task of its own: that of the life may be over already. It is the life's from here on, so that
-/// a kill reaches it. Without a runtime the children end with it.
+/// In a task of its own, or by another driver: that of the life may be over already. It is the life's
+/// from here on, so that a kill reaches it. Without a runtime and an executor the children end with it.
 fn await_children(last: Last) {
-    if crate::sched::is_inside() {
-        let mailbox = last.mailbox.another();
+    let mailbox = last.mailbox.another();
+    let life = mailbox.beside();
+    if let Some(executor) = life.executor() {
+        // It is a user's: there is nobody to be told of its panic.
+        quietly(|| driver::start(executor, last.wait(), life));
+    } else if crate::sched::is_inside() {
         let task = crate::spawn(last.wait());
-        mailbox.beside().runs_as(task.abort_handle());
+        life.runs_as(Hand::Task(task.abort_handle()));
     }
 }
 
@@ -105,13 +110,16 @@ impl Last {
 impl Drop for Last {
     fn drop(&mut self) {
         let children = std::mem::take(&mut self.children);
-        let doom = || self.mailbox.beside().doomed();
-        match (!children.is_empty()).then(doom).flatten() {
-            Some(exit) if crate::sched::is_inside() => await_children(Self {
-                mailbox: self.mailbox.another(),
-                exit,
-                children,
-            }),
+        let life = self.mailbox.beside();
+        let waits = !children.is_empty();
+        match waits.then(|| life.doomed()).flatten() {
+            Some(exit) if crate::sched::is_inside() || life.executor().is_some() => {
+                await_children(Self {
+                    mailbox: self.mailbox.another(),
+                    exit,
+                    children,
+                });
+            }
             _ => over(&*self.mailbox, self.exit.clone()),
         }
     }

@@ -209,7 +209,7 @@ impl<I: Send + 'static> Reference for Recipient<I> {
 /// actor has a thread of its own: [`Builder::blocking`].
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside of a runtime; there [`Builder::executor`] says who runs it.
 ///
 /// ```
 /// use std::time::Duration;

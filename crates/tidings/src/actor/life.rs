@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, Location, catch_unwind};
 use std::pin::Pin;
 
 use super::cycle::Note;
+use super::driver::Switch;
 use super::exit::Exit;
 use super::roll::{self, Place};
 use super::ties::Ties;
@@ -58,6 +59,21 @@ pub(super) enum Signal {
     EndLife,
 }
 
+/// What runs a life, for those who end it.
+pub(super) enum Hand {
+    Task(AbortHandle),
+    Driver(Arc<Switch>),
+}
+
+impl Hand {
+    fn abort(&self) {
+        match self {
+            Self::Task(task) => task.abort(),
+            Self::Driver(switch) => switch.kill(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(super) id: u64,
@@ -90,7 +106,8 @@ pub(crate) struct State {
     left: bool,
     /// It has ended, and all that it held has been dropped.
     pub(super) announced: bool,
-    /// The task of the present life, once it is known.
+    /// The task of the present life, once it is known; but for one that another executor runs
+    /// (`Ties::switch`).
     pub(super) task: Option<AbortHandle>,
     /// What most actors have none of while they live.
     pub(super) rare: Option<Box<Rare>>,
@@ -141,6 +158,11 @@ impl State {
     /// Its ties, if it has any.
     pub(super) fn known_ties(&mut self) -> Option<&mut Ties> {
         self.rare.as_mut()?.ties.as_deref_mut()
+    }
+
+    /// The driver of the present life, if that has one.
+    pub(super) fn switch(&mut self) -> Option<&Arc<Switch>> {
+        self.known_ties()?.switch.as_ref()
     }
 
     /// Is a life being lived?
@@ -241,17 +263,21 @@ impl Life {
         &self.source
     }
 
-    /// The task of the present life; aborted at once if it was doomed before it was known.
-    pub(super) fn runs_as(&self, task: AbortHandle) {
-        let doomed = self.chan().locked(|state| {
-            if state.is_alive() {
-                state.task = Some(task.clone());
+    /// What runs the present life; aborted at once if it was doomed before that was known.
+    pub(super) fn runs_as(&self, hand: Hand) {
+        let (doomed, before) = self.chan().locked(|state| {
+            let mut before = None;
+            match &hand {
+                _ if !state.is_alive() => {}
+                Hand::Task(task) => state.task = Some(task.clone()),
+                Hand::Driver(switch) => before = state.ties().switch.replace(Arc::clone(switch)),
             }
             let rare = state.rare.as_ref();
-            rare.is_some_and(|rare| rare.doom.is_some())
+            (rare.is_some_and(|rare| rare.doom.is_some()), before)
         });
+        drop(before);
         if doomed {
-            task.abort();
+            hand.abort();
         }
     }
 
@@ -269,16 +295,18 @@ impl Life {
     /// Its task, as waits know it, and whether it neither runs nor is queued; `None` before it has
     /// one.
     pub(super) fn task(&self) -> Option<(usize, bool)> {
-        self.chan().locked(|state| {
-            let task = state.task.as_ref()?;
-            Some((task.address(), task.is_idle()))
+        self.chan().locked(|state| match &state.task {
+            Some(task) => Some((task.address(), task.is_idle())),
+            None => state.switch()?.waits(),
         })
     }
 
     /// Where it was started, once its task is known.
     pub(super) fn started(&self) -> Option<&'static Location<'static>> {
-        self.chan()
-            .locked(|state| state.task.as_ref().map(AbortHandle::location))
+        self.chan().locked(|state| match &state.task {
+            Some(task) => Some(task.location()),
+            None => state.switch().map(|switch| switch.started),
+        })
     }
 
     pub(super) fn exit(&self) -> Option<Exit> {
@@ -338,7 +366,7 @@ impl Life {
     pub(super) fn doom(&self, exit: Exit) {
         // What is not stored is dropped without the lock: it may hold a user's error.
         let mut exit = Some(exit);
-        let task = self.chan().locked(|state| {
+        let hand = self.chan().locked(|state| {
             if !state.is_alive() {
                 return None;
             }
@@ -346,11 +374,14 @@ impl Life {
             if doom.is_none() {
                 *doom = exit.take();
             }
-            state.task.clone()
+            match &state.task {
+                Some(task) => Some(Hand::Task(task.clone())),
+                None => state.switch().cloned().map(Hand::Driver),
+            }
         });
         // Not under the lock: it wakes the task. One that is not known yet is aborted when it is.
-        if let Some(task) = task {
-            task.abort();
+        if let Some(hand) = hand {
+            hand.abort();
         }
     }
 

@@ -20,6 +20,7 @@
 //! | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
 //! | `timers.rs` | messages to oneself, later |
 //! | `blocking.rs` | an actor on a thread of its own |
+//! | `driver.rs` | an actor that another executor runs |
 //! | `life.rs` | id, name, control lane, end, monitors |
 //! | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
 //! | `child.rs` | actors that can be started anew |
@@ -70,6 +71,7 @@ mod call;
 mod child;
 pub(crate) mod crowd;
 mod cycle;
+mod driver;
 mod end;
 mod exit;
 mod flow;
@@ -106,6 +108,9 @@ pub use any::AnyRef;
 pub use call::{Call, CallError};
 pub use child::{Child, Restart, Shutdown};
 pub use cycle::Cycle;
+pub use driver::Driver;
+#[cfg(all(test, loom))]
+pub(crate) use driver::driver;
 pub use exit::{Exit, IntoExit, refuse};
 pub use group::{Changes, Group};
 pub(crate) use inspect::{names_of_tasks, views};
@@ -129,6 +134,7 @@ pub use timers::Timers;
 use crate::channel::chan::Chan;
 use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
+use driver::Place;
 use life::Life;
 use parcel::Parcel;
 #[cfg(feature = "remote")]
@@ -217,7 +223,7 @@ pub(crate) fn has_link(one: &AnyRef, other: &AnyRef) -> bool {
 /// It ends when `f`'s future is ready, panics, or is killed; [`ActorRef::down`] tells why.
 ///
 /// # Panics
-/// Outside of a runtime.
+/// Outside of a runtime; there [`Builder::executor`] says who runs it.
 ///
 /// ```
 /// use tidings::{actor, actor::Reply};
@@ -252,7 +258,7 @@ where
     Builder::new().spawn(f)
 }
 
-/// How an actor is started: its name and its mailbox.
+/// How an actor is started: its name, its mailbox, and where it runs.
 ///
 /// ```
 /// use tidings::actor::{Builder, Overflow};
@@ -276,7 +282,7 @@ pub struct Builder {
     capacity: usize,
     overflow: Overflow,
     parent: Option<AnyRef>,
-    blocking: bool,
+    place: Place,
 }
 
 impl Default for Builder {
@@ -293,7 +299,7 @@ impl Builder {
             capacity: CAPACITY,
             overflow: Overflow::Wait,
             parent: None,
-            blocking: false,
+            place: Place::Task,
         }
     }
 
@@ -371,7 +377,8 @@ impl Builder {
         self
     }
 
-    /// Runs the actor on a thread of its own, of those for blocking work: its code may block.
+    /// Runs the actor on a thread of its own, of those for blocking work of the runtime: its code may
+    /// block. (Without a runtime: [`executor`](Self::executor).)
     ///
     /// It waits for a thread if all are busy. A kill, and the end of its runtime, wait until its code
     /// comes to an await; the runtime's end waits for it.
@@ -389,14 +396,14 @@ impl Builder {
     /// # });
     /// ```
     pub fn blocking(mut self) -> Self {
-        self.blocking = true;
+        self.place = Place::Thread;
         self
     }
 
     /// As [`start`].
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside of a runtime, but for one with an [`executor`](Self::executor).
     #[track_caller]
     pub fn start<A, R>(self, actor: A) -> R
     where
@@ -412,7 +419,7 @@ impl Builder {
     /// As [`start_with`].
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside of a runtime, but for one with an [`executor`](Self::executor).
     #[track_caller]
     pub fn start_with<A, R>(self, make: impl FnOnce(&Shared<A>) -> A + Send + 'static) -> R
     where
@@ -427,7 +434,7 @@ impl Builder {
     /// As [`spawn`].
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside of a runtime, but for one with an [`executor`](Self::executor).
     #[track_caller]
     pub fn spawn<M, F, Fut>(self, f: F) -> ActorRef<M>
     where
@@ -435,7 +442,7 @@ impl Builder {
         F: FnOnce(Mailbox<M>) -> Fut,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
-        let (parent, blocking) = (self.parent.clone(), self.blocking);
+        let (parent, place) = (self.parent.clone(), self.place.clone());
         let (sender, receiver) = self.mailbox();
         let mailbox = Mailbox::new(receiver.clone());
         let future = match catch_unwind(AssertUnwindSafe(|| f(mailbox))) {
@@ -446,8 +453,7 @@ impl Builder {
                 resume_unwind(panic);
             }
         };
-        let task = Run::new(future, receiver).start(blocking);
-        sender.beside().runs_as(task.abort_handle());
+        Run::new(future, receiver).start(place, sender.beside());
         if let Some(parent) = parent {
             any::join_family(&sender, parent);
         }

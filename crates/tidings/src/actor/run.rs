@@ -6,17 +6,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::blocking;
 use super::call::CallError;
 use super::cycle;
+use super::driver::Place;
 use super::end::{conclude, discard};
 use super::exit::{Exit, IntoExit, leaving, tell_unanswered};
-use super::life::Life;
+use super::life::{Hand, Life};
 use super::parcel::Parcel;
+use super::{blocking, driver};
 use crate::channel::refs::ReceiverRef;
 use crate::primitive::Arc;
 use crate::sched::{self, panics};
-use crate::task::{JoinHandle, here};
+use crate::task::here;
 
 /// The future of an actor's task.
 ///
@@ -46,17 +47,18 @@ impl<M: Send + 'static, F> Run<M, F> {
         }
     }
 
-    /// Starts the task, on a thread of its own if the actor blocks.
+    /// Starts what runs it. `life`: its own, by another reference.
     #[track_caller]
-    pub(super) fn start(self, blocking: bool) -> JoinHandle<()>
+    pub(super) fn start(self, place: Place, life: &Life)
     where
         F: Future<Output: IntoExit> + Send + 'static,
     {
-        if blocking {
-            blocking::spawn(Box::pin(self))
-        } else {
-            crate::spawn(self)
-        }
+        let task = match place {
+            Place::Task => crate::spawn(self),
+            Place::Thread => blocking::spawn(Box::pin(self)),
+            Place::Executor(executor) => return driver::start(executor, self, life),
+        };
+        life.runs_as(Hand::Task(task.abort_handle()));
     }
 
     #[cold]

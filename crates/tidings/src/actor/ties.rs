@@ -11,6 +11,7 @@ use std::fmt;
 
 use super::any::{AnyRef, Kin};
 use super::child::Guardian;
+use super::driver::Switch;
 use super::exit::Exit;
 use super::life::{Life, State};
 use super::link::LinkExit;
@@ -18,6 +19,7 @@ use crate::Sender;
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::Judge;
+use crate::primitive::Arc;
 use crate::task::{here, quietly};
 
 pub(crate) struct Ties {
@@ -39,6 +41,8 @@ pub(crate) struct Ties {
     parent: Option<AnyRef>,
     /// What is done with messages that nobody is left to take: an `end::Undelivered<M>`.
     pub(super) undelivered: Option<Box<dyn Any + Send>>,
+    /// Who runs the present life, if that is another executor.
+    pub(super) switch: Option<Arc<Switch>>,
 }
 
 impl Default for Ties {
@@ -53,6 +57,7 @@ impl Default for Ties {
             children: BTreeMap::new(),
             parent: None,
             undelivered: None,
+            switch: None,
         }
     }
 }
@@ -121,13 +126,14 @@ impl Life {
                 links: None,
                 guardian: None,
             };
-            let (mut trap, mut last) = (None, None);
+            let (mut trap, mut last, mut switch) = (None, None, None);
             if let Some(ties) = &mut rare.ties {
                 if !ties.links.is_empty() {
                     over.links = Some(std::mem::take(&mut ties.links));
                 }
                 over.guardian.clone_from(&ties.guardian);
                 trap = ties.trap.take();
+                switch = ties.switch.take();
                 last = ties.last.replace(exit.clone());
                 if over.guardian.is_some() {
                     ties.turn += 1;
@@ -136,7 +142,7 @@ impl Life {
             if over.guardian.is_none() {
                 rare.exit = Some(exit.clone());
             }
-            (over, (task, doom, trap, last))
+            (over, (task, doom, trap, last, switch))
         });
         // There may be users' errors among them, whose panic must not hinder what comes next.
         quietly(|| drop(old));

@@ -14,6 +14,7 @@ mod cell;
 mod chan;
 mod crowd;
 mod cycle;
+mod driver;
 mod idle;
 mod inbox;
 mod ivar;

@@ -14,7 +14,7 @@ use crate::primitive::atomic::Ordering;
 use crate::primitive::{Arc, Mutex, Parker, thread};
 
 /// Operations per poll, before a task must let others run.
-const BUDGET: u32 = 128;
+pub(super) const BUDGET: u32 = 128;
 
 /// Configures a [`Runtime`].
 pub struct Builder {

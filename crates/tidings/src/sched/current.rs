@@ -134,18 +134,34 @@ pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() 
     poll()
 }
 
+/// Runs `poll` as a poll by somebody else's executor, to which it gives the thread back after so many operations.
+/// Inside of another poll it is a part of that.
+pub(super) fn poll_as_guest<R>(budget: u32, poll: impl FnOnce() -> R) -> R {
+    match worker().is_none() && is_endless() {
+        true => poll_local(ptr::null_mut(), budget, poll),
+        false => poll(),
+    }
+}
+
+/// Is what runs on this thread, which is no worker, no poll to which there is an end?
+pub(super) fn is_endless() -> bool {
+    let now = POLLED.with(Cell::get);
+    now.task.is_null() && now.budget == u32::MAX
+}
+
 /// The local task that is polled here, or null.
 pub(super) fn polled() -> *mut Header {
     POLLED.with(Cell::get).task
 }
 
 /// The budget is spent, and this thread is no worker. `false`: a local task runs; others of its poll have what
-/// [`here::beside`] says from here on, as those of a worker's task.
+/// [`here::beside`] says from here on, as those of a worker's task. Or a guest does: only this operation is refused, for
+/// it may be waited for by a thread.
 pub(super) fn goes_on() -> bool {
     let now = POLLED.with(Cell::get);
     if now.task.is_null() {
         here::refill(now.budget);
-        return true;
+        return now.budget == u32::MAX;
     }
     here::refill(here::beside(now.budget, now.refused));
     let refused = now.refused + 1;

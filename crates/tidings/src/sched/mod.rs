@@ -221,6 +221,12 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
+/// Runs `poll` as one by an executor that is not ours, which has its thread back after as many operations as
+/// a worker has.
+pub(crate) fn as_guest<R>(poll: impl FnOnce() -> R) -> R {
+    current::poll_as_guest(builder::BUDGET, poll)
+}
+
 /// Who runs on this thread.
 pub(crate) fn running() -> Party {
     let worker = current::worker();
@@ -247,7 +253,7 @@ fn goes_on() -> bool {
 pub(crate) fn spend_quickly() -> bool {
     here::spend() || {
         here::unspend();
-        current::worker().is_none() && current::polled().is_null()
+        current::worker().is_none() && current::is_endless()
     }
 }
 

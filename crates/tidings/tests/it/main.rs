@@ -17,6 +17,8 @@ mod circle;
 mod confined;
 mod cycle;
 mod deadlock;
+mod driver;
+mod elsewhere;
 mod endings;
 mod event;
 mod fair;

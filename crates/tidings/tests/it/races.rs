@@ -13,6 +13,9 @@ use tidings::actor::{
 };
 use tidings::{Event, unbounded, yield_now};
 
+#[path = "races/driver.rs"]
+mod driver;
+
 /// Lets the others run a little, more or less, by round.
 async fn pause(round: u64) {
     for _ in 0..round % 7 {

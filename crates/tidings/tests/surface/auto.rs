@@ -142,6 +142,7 @@ fn plain() -> Vec<Row> {
         "sched::TaskView": sched::TaskView => "SYU";
         "actor::Builder": actor::Builder => "SYU";
         "actor::CallError": actor::CallError => "SYU";
+        "actor::Driver": actor::Driver => "S-U";
         "actor::Down": actor::Down<'static> => "S--";
         "actor::Ended": actor::Ended => "SYU";
         "actor::Exit": actor::Exit => "SYU";
