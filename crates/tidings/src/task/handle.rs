@@ -517,7 +517,7 @@ mod tests {
             }
             // SAFETY: who makes a task has the right to run it, and its stage.
             let mut stage = unsafe { header.cast::<Of>().as_ref().stage() };
-            stage.clear(|_| ());
+            stage.clear(&|_| ());
             stage.put(Ok(Arc::clone(&there)));
             drop(handle);
             // SAFETY: as above.
