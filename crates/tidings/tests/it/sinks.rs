@@ -1,5 +1,6 @@
 //! Channels as streams and sinks.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
@@ -65,7 +66,7 @@ fn streams_of_broadcasts_watches_and_intervals_wait_are_moved_between_polls_and_
     on_all(|| async {
         let (tx, rx) = channel::broadcast(4);
         let mut values = rx.into_stream();
-        assert!(poll(&mut values.next()).is_pending());
+        assert!(poll(pin!(values.next())).is_pending());
         let mut values = Box::new(values);
         tx.send(1).unwrap();
         assert_eq!(values.next().await, Some(Ok(1)));
@@ -76,7 +77,7 @@ fn streams_of_broadcasts_watches_and_intervals_wait_are_moved_between_polls_and_
         let (tx, rx) = channel::watch(1);
         let mut values = rx.into_stream();
         assert_eq!(values.next().await.as_deref(), Some(&1));
-        assert!(poll(&mut values.next()).is_pending());
+        assert!(poll(pin!(values.next())).is_pending());
         let mut values = Box::new(values);
         tx.send(2).unwrap();
         assert_eq!(values.next().await.as_deref(), Some(&2));
