@@ -27,9 +27,6 @@
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 
 use rustc_hash::FxBuildHasher;
 
@@ -329,17 +326,17 @@ fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) 
 
 /// Polls an actor inside of the poll of another one, of which nothing is known from then on.
 #[cold]
-pub(super) fn within(actor: Pin<&mut dyn Future<Output = ()>>, cx: &mut Context<'_>) -> Poll<()> {
+pub(super) fn within<R>(poll: impl FnOnce() -> R) -> R {
     let outer = here(|here| {
         here.callee.set(0);
         here.actor.replace(0)
     });
-    let polled = actor.poll(cx);
+    let result = poll();
     here(|here| {
         here.actor.set(outer);
         here.hands.set(FOREIGN);
     });
-    polled
+    result
 }
 
 /// The poll of an actor has left a call waiting. `true`: that has something to do.

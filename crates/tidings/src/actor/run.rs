@@ -125,12 +125,10 @@ fn drop_state(life: &Life, exit: Exit, drops: &mut dyn FnMut()) -> Exit {
 impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
     type Output = ();
 
-    // In the task's own poll, too, though there is another for who has it as any future (`within`, `blocking.rs`): with
-    // a call between them each poll takes 22 instructions more.
-    #[inline(always)]
+    #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         if here::actor() != 0 {
-            return cycle::within(self, cx);
+            return cycle::within(|| self.poll(cx));
         }
         // SAFETY: the future stays pinned until it is dropped in place; nothing else is pinned.
         let this = unsafe { self.get_unchecked_mut() };

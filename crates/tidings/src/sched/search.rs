@@ -182,8 +182,8 @@ impl Worker {
             // Who works looks at the sockets, too. While somebody does, and has short turns, what has come there is
             // left to them: two that take it from each other have twice the wake-ups, and each the tasks of the other.
             let before = std::mem::replace(&mut looked, self.shared.sockets.looked());
-            let left = attended
-                || others_busy && looked != before && self.others_have_short_turns();
+            let left =
+                attended || others_busy && looked != before && self.others_have_short_turns();
             heard = if left {
                 self.park(wait);
                 false

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
+use super::linger::Linger;
 use super::local::Local;
 use super::local_tasks::{Mine, Told};
-use super::linger::Linger;
 use super::pace::Pace;
 use super::rescue::Watched;
 use super::seam::{Choice, Seam, Yielded};

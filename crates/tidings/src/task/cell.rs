@@ -192,37 +192,46 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
     unsafe fn run(header: NonNull<Header>) -> Polled {
         // SAFETY: the header is the first field of a live cell of this type.
         let cell = unsafe { header.cast::<Self>().as_ref() };
-        // SAFETY: the owner of the run right owns the stage.
-        let mut stage = unsafe { cell.stage() };
         let waker = waker(header);
         let mut context = Context::from_waker(&waker);
-        let mut polled = Poll::Pending;
-        // One net for both, so that it is spread once. A panic in the future's drop is caught before the task ends: a
-        // joiner hears of it.
-        let caught = catch_unwind(AssertUnwindSafe(|| {
-            polled = stage.poll(&mut context);
-            if polled.is_ready() {
-                stage.drop_future();
-            }
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            // SAFETY: the owner of the run right owns the stage.
+            unsafe { cell.stage() }.poll(&mut context)
         }));
-        if let Poll::Ready(output) = polled {
-            let put = cell.header.state.is_joined();
-            if put || caught.is_err() || mem::needs_drop::<F::Output>() {
-                stage.put(Ok(output));
-            }
-            if caught.is_ok() {
-                if !put && mem::needs_drop::<F::Output>() {
-                    // Nobody wants it. SAFETY: the owner of the run right owns the stage.
-                    unsafe { ending::clear(header) };
-                }
-                return Polled::Over { put };
-            }
-        }
-        match caught {
-            Ok(()) => Polled::Pending,
+        match polled {
+            Ok(Poll::Pending) => Polled::Pending,
             // SAFETY: the caller owns the run right.
+            Ok(Poll::Ready(output)) => unsafe { cell.settle(header, output) },
+            // SAFETY: as above.
             Err(panic) => unsafe { ending::panicked(header, panic) },
         }
+    }
+
+    /// Drops the future, and puts the output in its place or drops it. The output alone, and not with what might be in
+    /// its place: so it is not moved through memory in pieces.
+    ///
+    /// # Safety
+    /// The caller owns the run right; the header is this cell's.
+    #[inline(always)]
+    unsafe fn settle(&self, header: NonNull<Header>, output: F::Output) -> Polled {
+        // SAFETY: the owner of the run right owns the stage.
+        let mut stage = unsafe { self.stage() };
+        // A panic in the future's drop is caught before the task ends: a joiner hears of it.
+        let dropped = catch_unwind(AssertUnwindSafe(|| stage.drop_future()));
+        if let Err(panic) = dropped {
+            stage.put(Ok(output));
+            // SAFETY: the caller's promise.
+            return unsafe { ending::panicked(header, panic) };
+        }
+        let put = self.header.state.is_joined();
+        if put || mem::needs_drop::<F::Output>() {
+            stage.put(Ok(output));
+        }
+        if !put && mem::needs_drop::<F::Output>() {
+            // Nobody wants it. SAFETY: the owner of the run right owns the stage.
+            unsafe { ending::clear(header) };
+        }
+        Polled::Over { put }
     }
 
     /// Drops what the stage holds.

@@ -88,7 +88,9 @@ pub(crate) fn clone_waker(waker: &Waker) -> Waker {
 pub(crate) fn wake_now(waker: Waker) {
     if is_ours(&waker) {
         let waker = ManuallyDrop::new(waker);
-        wake_raw(waker.data());
+        // Not `wake_raw`, which the compiler keeps apart: a message that wakes its receiver takes 20 instructions more.
+        // SAFETY: the data of ours came from a `NonNull<Header>`.
+        wake(unsafe { NonNull::new_unchecked(waker.data().cast_mut().cast()) });
     } else {
         waker.wake();
     }

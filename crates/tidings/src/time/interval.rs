@@ -78,9 +78,7 @@ impl Interval {
     /// # });
     /// ```
     pub fn into_stream(self) -> impl futures_core::Stream<Item = Instant> + Send + Unpin {
-        unfold(self, async |mut ticks| {
-            Some((ticks.tick().await, ticks))
-        })
+        unfold(self, async |mut ticks| Some((ticks.tick().await, ticks)))
     }
 
     /// Sets what is done about missed ticks.
