@@ -62,9 +62,12 @@ impl Linger {
         }
     }
 
-    /// It has slept in the poller for so long, until something came or something else woke it.
+    /// It has slept in the poller for so long, until something came or something else woke it: of a short sleep that
+    /// says nothing.
     pub(super) fn slept(&mut self, time: Duration, heard: bool) {
-        self.soon = heard && time < SOON;
+        if heard || time >= SOON {
+            self.soon = time < SOON;
+        }
     }
 }
 
@@ -98,7 +101,9 @@ mod tests {
         assert!(!linger.begins());
         linger.slept(Duration::ZERO, true);
         linger.slept(SOON / 2, false);
-        assert!(!linger.begins(), "it was a task of another worker's");
+        assert!(linger.begins(), "it was a task of another worker's");
+        linger.slept(SOON, false);
+        assert!(!linger.begins());
     }
 
     #[test]
