@@ -199,6 +199,14 @@ impl Ending {
         waits
     }
 
+    /// A wait for the join handle is dropped.
+    fn deregister(&self) {
+        if self.state.take_back() {
+            assert_eq!(self.waker(), 1);
+            self.leave_waker(0);
+        }
+    }
+
     /// Drops the join handle.
     fn leave(&self) {
         if self.state.forgo() {
@@ -241,6 +249,30 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
         let runner = Arc::clone(&task);
         let runner = fork(move || runner.run(output));
         task.register(1);
+        task.leave();
+        runner.join().unwrap();
+        assert_eq!(task.freed.load(Relaxed), 1);
+        ledger.balance();
+    });
+}
+
+#[test]
+fn a_join_handle_whose_wait_is_dropped_and_that_goes_and_a_completer_free_the_slot_once() {
+    const OUTCOMES: &[&str] = &[
+        "freed by the completer",
+        "freed by the completer, late",
+        "freed by a handle",
+        "nobody wants the output",
+        "nobody waited",
+        "woken",
+    ];
+    explore("state/withdraw", OUTCOMES, || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        let runner = Arc::clone(&task);
+        let runner = fork(move || runner.run(output));
+        task.register(1);
+        task.deregister();
         task.leave();
         runner.join().unwrap();
         assert_eq!(task.freed.load(Relaxed), 1);

@@ -256,14 +256,14 @@ impl State {
         word & HANDLES == 0
     }
 
-    /// As [`complete`](Self::complete), where no joiner waits, none has left the output behind, and nobody takes the
+    /// As [`complete`](Self::complete), where no joiner has waited, none has left the output behind, and nobody takes the
     /// word's home from it. `None`: it is not so, and the task is not complete. `true`: handles are left.
     #[inline(always)]
     pub(crate) fn complete_unwaited(&self, put: bool) -> Option<bool> {
         let mut seen = self.look();
-        while seen.0 & WAKER == 0 && seen.home() != REVOKED && !seen.is_left(put) {
-            // ORD task.state: release (the output); pairs with is_complete and leave. Nothing to acquire: what others
-            // have left in the slot is no waker of theirs. RELAXED: as it was.
+        while seen.0 & WAITED == 0 && seen.home() != REVOKED && !seen.is_left(put) {
+            // ORD task.state: release (the output); pairs with is_complete and leave. Nothing to acquire: who has
+            // never left a waker, nor taken one back, has touched nothing but atomics. RELAXED: as it was.
             let done = self.0.compare_exchange_weak(
                 seen.0,
                 seen.0 ^ (ALIVE | COMPLETE),
