@@ -71,7 +71,7 @@ impl Linger {
     }
 }
 
-#[cfg(all(test, not(any(loom, shuttle))))]
+#[cfg(test)]
 mod tests {
     use super::{Duration, Linger, MISSES, PAUSE, PAUSE_MAX, SOON};
 

@@ -41,6 +41,7 @@ mod end;
 mod foreign;
 mod idle;
 mod inbox;
+#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 mod linger;
 mod local;
 mod local_tasks;
