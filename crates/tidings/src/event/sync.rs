@@ -1,8 +1,9 @@
 //! Performing an event.
 //!
 //! First poll: prepare, lock every source, try, and if nothing can happen enrol everywhere and
-//! unlock. (A choice of two locks the second source only if the first has nothing.) Later polls look at the offer: a partner commits it, or a deadline is due. Dropping
-//! the future withdraws; what a partner had already handed over is given back.
+//! unlock. (A choice of two locks the second source only if the first has nothing.) Later polls look at
+//! the offer: a partner commits it, or a deadline is due. Dropping the future withdraws; what a partner
+//! had already handed over is given back.
 
 use std::fmt;
 use std::future::Future;

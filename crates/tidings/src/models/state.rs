@@ -233,8 +233,8 @@ fn ending(ledger: &Ledger) -> (Arc<Ending>, Value) {
     (Arc::new(task), ledger.value(1))
 }
 
-#[test]
-fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
+/// Whoever waits goes at once, and drops the wait before that or not.
+fn leaves(name: &'static str, drops: bool) {
     const OUTCOMES: &[&str] = &[
         "freed by the completer",
         "freed by the completer, late",
@@ -243,12 +243,15 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
         "nobody waited",
         "woken",
     ];
-    explore("state/leave", OUTCOMES, || {
+    explore(name, OUTCOMES, move || {
         let ledger = Ledger::default();
         let (task, output) = ending(&ledger);
         let runner = Arc::clone(&task);
         let runner = fork(move || runner.run(output));
         task.register(1);
+        if drops {
+            task.deregister();
+        }
         task.leave();
         runner.join().unwrap();
         assert_eq!(task.freed.load(Relaxed), 1);
@@ -257,27 +260,13 @@ fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
 }
 
 #[test]
+fn a_join_handle_that_leaves_and_a_completer_free_the_slot_once() {
+    leaves("state/leave", false);
+}
+
+#[test]
 fn a_join_handle_whose_wait_is_dropped_and_that_goes_and_a_completer_free_the_slot_once() {
-    const OUTCOMES: &[&str] = &[
-        "freed by the completer",
-        "freed by the completer, late",
-        "freed by a handle",
-        "nobody wants the output",
-        "nobody waited",
-        "woken",
-    ];
-    explore("state/withdraw", OUTCOMES, || {
-        let ledger = Ledger::default();
-        let (task, output) = ending(&ledger);
-        let runner = Arc::clone(&task);
-        let runner = fork(move || runner.run(output));
-        task.register(1);
-        task.deregister();
-        task.leave();
-        runner.join().unwrap();
-        assert_eq!(task.freed.load(Relaxed), 1);
-        ledger.balance();
-    });
+    leaves("state/withdraw", true);
 }
 
 /// Another handle is kept, and whoever waits has been polled before, or not.

@@ -212,10 +212,6 @@ impl Builder {
         } else {
             self.workers.unwrap_or(cores)
         };
-        #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
-        if cores == 1 {
-            self.sockets.idle_poll = Duration::ZERO;
-        }
         let shared = Arc::new(Shared::new(&mut self, workers, cores));
         let mut runtime = Runtime {
             shared: Arc::clone(&shared),

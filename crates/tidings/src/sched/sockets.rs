@@ -125,12 +125,15 @@ impl Worker {
     /// meanwhile is left to it, so it looks there, too.
     pub(super) fn linger(&self) -> Found {
         let sockets = &self.shared.sockets;
+        // Who is to send it needs the one core that there is.
+        if sockets.idle_poll.is_zero() || self.shared.cores == 1 {
+            return Found::Nothing;
+        }
         let mut linger = self.linger.get();
         let begins = linger.begins();
         self.linger.set(linger);
         // RELAXED: two that linger at once take what comes from each other, and that is all.
-        if !begins || sockets.idle_poll.is_zero() || sockets.attended.swap(true, Ordering::Relaxed)
-        {
+        if !begins || sockets.attended.swap(true, Ordering::Relaxed) {
             return Found::Nothing;
         }
         let found = self.look_on(sockets.idle_poll);
@@ -280,8 +283,8 @@ mod tests {
         let hour = Duration::from_secs(3600);
         let runtime = Runtime::builder().workers(2).idle_poll(hour).build();
         let runtime = runtime.unwrap();
-        if runtime.shared.sockets.idle_poll.is_zero() {
-            return; // there is one core
+        if runtime.shared.cores == 1 {
+            return; // there nobody lingers
         }
         let listener = runtime.block_on(async { TcpListener::bind(HERE).unwrap() });
         // One that is sated, or slept for long before, does not linger: then they are asked again.

@@ -83,21 +83,21 @@ impl<'a, F: Future> Staged<'a, F> {
 
     /// Drops what is there; an error after `left` has seen it. Whether that panics or not, there is nothing afterwards.
     pub(super) fn clear(&mut self, left: &dyn Fn(&JoinError)) {
-        let holds = self.holds();
-        self.set(Holds::Nothing);
-        self.stage.with_mut(|stage| match holds {
-            // SAFETY: the owner's, and it holds a future, which is not looked at again.
-            Holds::Future => unsafe { ManuallyDrop::drop(&mut (*stage).future) },
-            // SAFETY: the same with the output.
-            Holds::Output => unsafe {
-                let output = &mut (*stage).output;
-                if let Err(error) = &**output {
-                    left(error);
-                }
-                ManuallyDrop::drop(output);
-            },
+        match self.holds() {
+            Holds::Future => self.drop_future(),
+            Holds::Output => {
+                self.set(Holds::Nothing);
+                // SAFETY: the owner's, it held the output, and it is not looked at again.
+                self.stage.with_mut(|stage| unsafe {
+                    let output = &mut (*stage).output;
+                    if let Err(error) = &**output {
+                        left(error);
+                    }
+                    ManuallyDrop::drop(output);
+                });
+            }
             Holds::Nothing => {}
-        });
+        }
     }
 
     /// Puts the output into a stage that holds nothing.
