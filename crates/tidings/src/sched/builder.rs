@@ -143,7 +143,7 @@ impl Builder {
     /// # use std::time::Duration;
     /// let rt = tidings::Runtime::builder().idle_poll(Duration::ZERO).build().unwrap();
     /// rt.block_on(async {
-    ///     let listener = tidings::net::TcpListener::bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    ///     let listener = tidings::net::TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
     ///     assert_ne!(listener.local_addr().unwrap().port(), 0);
     /// });
     /// ```
