@@ -166,7 +166,7 @@ pub(crate) fn finish(
         ))?;
     }
     let failed = |c: &CellRecord| match c.state {
-        State::Missing | State::Blocked | State::Skipped => c.requested,
+        State::Missing | State::Blocked | State::Limited | State::Skipped => c.requested,
         // The manifest promised the cell and the peer refused it; a limit of the manifest is no failure.
         State::Unsupported => c.threads > 0,
         state => state.is_failure(),

@@ -115,7 +115,8 @@ impl Speaker {
         match self.line(to, timeout, beside)? {
             Line::Err(refusal) => {
                 let state = match refusal.kind {
-                    RefusalKind::Unsupported | RefusalKind::Limit => State::Unsupported,
+                    RefusalKind::Unsupported => State::Unsupported,
+                    RefusalKind::Limit => State::Limited,
                     RefusalKind::Oom => State::Oom,
                     RefusalKind::Bug => State::Error,
                 };

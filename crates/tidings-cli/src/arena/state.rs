@@ -34,6 +34,8 @@ pub(crate) enum State {
     Error,
     /// The peer says that it cannot run this cell, or the manifest limits it.
     Unsupported,
+    /// The peer says that a limit of this machine is in the way.
+    Limited,
     /// It cannot run yet, by design.
     Blocked,
     /// The peer's toolchain is missing or it is not built.
@@ -82,6 +84,7 @@ impl State {
             Self::Crash => "crash",
             Self::Error => "error",
             Self::Unsupported => "unsupported",
+            Self::Limited => "limited",
             Self::Blocked => "blocked",
             Self::Missing => "missing",
             Self::Skipped => "skipped",

@@ -118,6 +118,26 @@ fn a_blocked_system_is_a_row_of_the_list_and_of_the_record() {
 }
 
 #[test]
+fn a_limit_of_the_machine_fails_only_a_cell_that_was_asked_for_by_name() {
+    crate::steady(|| {
+        let stage = Stage::new("limited");
+        stage
+            .peer("honest", "exact", &["pingpong/tell"])
+            .peer("refuse", "refuse", &["pingpong/tell"]);
+        for (systems, code) in [("@honest,ref*", 0), ("@honest,refuse", 3)] {
+            let run = ["run", systems, "--vs", "honest", "--json"];
+            let quick = ["--size", "pingpong=1000", "--max-rounds", "1"];
+            let called = stage.call(&[&run[..], &quick[..]].concat());
+            assert_eq!(called.code, code, "{}", called.stderr);
+            let run = called.json();
+            let cell = find(&run["cells"], "refuse", "tell");
+            assert_eq!(cell["state"], "limited");
+            assert!(called.stderr.contains("not on a Friday"));
+        }
+    });
+}
+
+#[test]
 fn the_systems_of_the_seeds_that_need_dotnet_are_listed() {
     let stage = Stage::new("dotnet");
     let list = Called::from(

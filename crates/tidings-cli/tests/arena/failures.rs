@@ -22,7 +22,7 @@ const MODES: &[(&str, &str, &str)] = &[
     ("long-line", "protocol", "64 KiB"),
     ("impostor", "protocol", "somebody"),
     ("hog", "oom", "above the cap"),
-    ("refuse", "unsupported", "not on a Friday"),
+    ("refuse", "limited", "not on a Friday"),
 ];
 
 #[test]
