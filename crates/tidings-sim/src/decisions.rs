@@ -3,7 +3,7 @@
 //!
 //! A decision is one of `n` alternatives. Its place in the trace is as many bytes as `n` needs, and
 //! whatever stands there is a valid answer (modulo `n`), and so is nothing: beyond the end of a
-//! trace the answer is 0. So a trace can be cut and changed anywhere and still says a run, as the
+//! trace all bytes are 0. So a trace can be cut and changed anywhere and still says a run, as the
 //! bytes of Hypothesis do (MacIver, Donaldson 2020), which is what `shrink.rs` lives on. What has
 //! one alternative is no decision.
 
@@ -178,8 +178,7 @@ impl Decisions {
         let width = width(n);
         let answer = if self.read < self.given.len() {
             let end = (self.read + width).min(self.given.len());
-            let bytes = self.given[self.read..end].iter();
-            let number = bytes.fold(0, |number, &byte| number << 8 | usize::from(byte));
+            let number = number(&self.given[self.read..end]) << (8 * (self.read + width - end));
             self.read = end;
             number % n
         } else {
@@ -205,6 +204,13 @@ impl Decisions {
         }
         (self.trace, self.asked, self.diverged)
     }
+}
+
+/// The number that bytes of a trace say.
+fn number(bytes: &[u8]) -> usize {
+    bytes
+        .iter()
+        .fold(0, |number, &byte| number << 8 | usize::from(byte))
 }
 
 /// The bytes of a decision among `n`.
@@ -237,10 +243,7 @@ pub(crate) fn next_within(trace: &[u8], asked: &[Asked], delays: usize) -> Optio
         .filter(|&n| n > 1)
     {
         let end = at + width(n);
-        let bytes = &trace[at..end];
-        let value = bytes
-            .iter()
-            .fold(0, |number, &byte| number << 8 | usize::from(byte));
+        let value = number(&trace[at..end]);
         if value + 1 < n && before < delays {
             next = Some((at, end, value + 1));
         }
@@ -276,6 +279,19 @@ mod tests {
             assert_eq!(answers, again);
             assert_eq!(decisions.end().2, None);
             assert_eq!(run(Decisions::new(trimmed(trace), None)).0, answers);
+        }
+    }
+
+    #[test]
+    fn a_trace_without_the_zeros_at_its_end_says_the_same() {
+        for n in [300, 70_000, 1 << 24, 1 << 32, usize::MAX] {
+            for answer in [1, 255, 256, 0x1_0000, 0x100_0000, 0xff00].map(|answer| answer % n) {
+                let bytes = (answer as u64).to_be_bytes();
+                let trace = trimmed(bytes[8 - super::width(n)..].to_vec());
+                let mut decisions = Decisions::new(trace, None);
+                assert_eq!(decisions.choose(About::Random, n), answer, "of {n}");
+                assert_eq!(decisions.choose(About::Random, n), 0);
+            }
         }
     }
 

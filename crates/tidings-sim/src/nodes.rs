@@ -259,7 +259,8 @@ impl Node {
         self.world.lock().nodes.all[self.node].up
     }
 
-    /// Pulls its plug: its tasks are gone, its connections are reset, nobody listens at its ports.
+    /// Pulls its plug: its tasks are gone, its connections are reset, nobody listens at its ports. What it had sent
+    /// arrives; of what a cut link holds it is decided whether that does, too, when it is healed.
     ///
     /// # Panics
     /// If it is the program itself.

@@ -127,6 +127,7 @@ impl<F: FnMut(&[u8]) -> Option<Vec<u8>>> Shrink<F> {
 #[cfg(test)]
 mod tests {
     use super::shrink;
+    use crate::decisions::{About, Decisions};
 
     #[test]
     fn what_does_not_matter_goes() {
@@ -154,6 +155,22 @@ mod tests {
         let (trace, _) = shrink(vec![200, 100, 50, 255], 10_000, fails);
         let sum: u32 = trace.iter().map(|&byte| u32::from(byte)).sum();
         assert_eq!((trace.len(), sum), (2, 300), "{trace:?}");
+    }
+
+    #[test]
+    fn what_is_made_short_still_fails() {
+        // Of two bytes and more: what a trace leaves out at its end are low ones.
+        for (n, least) in [(1_000, 256), (1_000, 300), (1 << 32, 1 << 20)] {
+            let fails = |trace: &[u8]| {
+                let mut decisions = Decisions::new(trace.to_vec(), None);
+                let drawn = decisions.choose(About::Random, n);
+                (drawn >= least).then(|| decisions.end().0)
+            };
+            for last in 0..=255 {
+                let (trace, _) = shrink(vec![3, last, 2, 1], 10_000, fails);
+                assert!(fails(&trace).is_some(), "{trace:?} of {n}");
+            }
+        }
     }
 
     #[test]

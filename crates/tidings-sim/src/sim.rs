@@ -17,7 +17,7 @@ use crate::strategy::{Chooser, Strategy};
 /// The program is tidings code as it is: whatever it does with tasks, channels, actors, time
 /// ([`tidings::time`]) and chance ([`tidings::sched::random`]) is decided by the seed. It must not use
 /// threads, the system's clock or other sources of chance (a `HashMap`'s order is one). Each seed is
-/// run twice and the two runs compared, so a program that does is told so.
+/// run twice, and the two runs must ask for the same decisions and end alike: where they do not, the program is told so.
 ///
 /// ```
 /// use tidings_sim::Sim;

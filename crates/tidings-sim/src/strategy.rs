@@ -4,15 +4,17 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Strategy {
-    /// By seed in turn: `Random` with more or less of a tendency to let a task go on, and `Pct` with
-    /// 1 to 4 changes.
+    /// By seed in turn: `Random` with more or less of a tendency to let a task go on, and `Pct` of a depth of
+    /// 1 to 4.
     #[default]
     Mixed,
     /// Any task that can run is as likely as any other.
     Random,
     /// Probabilistic concurrency testing (Burckhardt, Kothari, Musuvathi, Nagarakatte 2010): tasks have
     /// random priorities, the highest runs, and at `depth - 1` random moments the one that runs becomes
-    /// the lowest. Finds a bug that needs `depth` orderings with a known probability.
+    /// the lowest. Meant for a bug that needs `depth` orderings. The paper's probability of finding it is for runs of a
+    /// known length; here the length is guessed, a task that runs a hundred times in a row becomes the lowest, too, and
+    /// after 5,000 polls any task is as likely as any other.
     Pct {
         /// How many orderings a bug may need: 1 to 4 find most.
         depth: usize,

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
 
-use super::{Context, Happening, Net};
+use super::{Asked, Context, Happening, Net};
+use crate::decisions::About;
 
 impl Net {
     /// A node is no more: what it listened at and all its connections are gone with it.
@@ -19,15 +20,33 @@ impl Net {
         for at in gone {
             self.listeners.remove(&at);
         }
+        self.lose_what_is_held(node, context);
         for id in 0..self.connections.len() {
             for end in 0..2 {
                 let this = &mut self.connections[id].ends[end];
                 if this.node == node && !this.dropped {
                     this.dropped = true;
                     this.failed.get_or_insert(ErrorKind::ConnectionAborted);
+                    if end == 0 && self.connections[id].state == Asked::Waiting {
+                        self.settle(id, Asked::Failed(ErrorKind::ConnectionAborted), context);
+                        continue;
+                    }
                     let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
                     self.send(id, end, reset, context);
                 }
+            }
+        }
+    }
+
+    /// What a node has sent into a link that is cut: a machine that is off sends it no more, the system of one that is
+    /// on does, though the program was killed.
+    fn lose_what_is_held(&mut self, node: usize, context: &mut Context<'_>) {
+        let of_node = self.links.iter_mut().filter(|((from, _), _)| *from == node);
+        for (_, link) in of_node {
+            if link.held.iter().any(Happening::is_data)
+                && context.decisions.choose(About::Network, 2) == 1
+            {
+                link.held.retain(|held| !held.is_data());
             }
         }
     }

@@ -110,6 +110,8 @@ impl Happening {
 struct Connection {
     ends: [End; 2],
     state: Asked,
+    /// Is its other end at the listener, or taken from there?
+    heard: bool,
     /// When it is given up, as it stands in the agenda.
     until: (Duration, u64),
 }
@@ -261,10 +263,13 @@ impl Net {
             }
         }
         match happening {
+            // Who has given up sends it no more.
+            Happening::Request(id) if self.connections[id].state != Asked::Waiting => {}
             Happening::Request(id) => {
                 let at = self.connections[id].ends[1].address;
                 let listener = self.listeners.get_mut(&at);
                 let heard = listener.is_some();
+                self.connections[id].heard = heard;
                 if let Some(listener) = listener {
                     listener.backlog.push_back(id);
                     context.wakers.extend(listener.waker.take());
@@ -302,7 +307,7 @@ impl Net {
         }
     }
 
-    /// An attempt to connect has ended.
+    /// An attempt to connect has ended. If it failed, who has heard of it hears of that.
     fn settle(&mut self, id: usize, state: Asked, context: &mut Context<'_>) {
         let connection = &mut self.connections[id];
         if connection.state != Asked::Waiting {
@@ -311,7 +316,7 @@ impl Net {
         connection.state = state;
         self.agenda.remove(&connection.until);
         context.wakers.extend(connection.ends[0].reader.take());
-        if state == Asked::Made && connection.ends[0].dropped {
+        if state != Asked::Made && connection.heard {
             let reset = Happening::Reset(id, 1, ErrorKind::ConnectionReset);
             self.send(id, 0, reset, context);
         }
@@ -356,7 +361,12 @@ impl Net {
             return;
         };
         for id in listener.backlog {
-            self.drop_end(id, 1, context);
+            let waits = &mut self.connections[id].ends[1];
+            waits.dropped = true;
+            if waits.failed.is_none() {
+                let reset = Happening::Reset(id, 0, ErrorKind::ConnectionReset);
+                self.send(id, 1, reset, context);
+            }
         }
     }
 
@@ -385,6 +395,7 @@ impl Net {
         self.connections.push(Connection {
             ends: [End::new(node, own), End::new(there, to)],
             state: Asked::Waiting,
+            heard: false,
             until,
         });
         self.send(id, 0, Happening::Request(id), context);
@@ -502,10 +513,15 @@ impl Net {
 
     /// Nobody has this end any more.
     pub(crate) fn drop_end(&mut self, id: usize, end: usize, context: &mut Context<'_>) {
-        let failed = matches!(self.connections[id].state, Asked::Failed(_));
+        let state = self.connections[id].state;
         let [here, there] = [end, 1 - end].map(|end| self.connections[id].ends[end].node);
         let this = &mut self.connections[id].ends[end];
-        if std::mem::replace(&mut this.dropped, true) || this.failed.is_some() || failed {
+        let failed = this.failed.is_some() || matches!(state, Asked::Failed(_));
+        if std::mem::replace(&mut this.dropped, true) || failed {
+            return;
+        }
+        if end == 0 && state == Asked::Waiting {
+            self.settle(id, Asked::Failed(ErrorKind::ConnectionAborted), context);
             return;
         }
         if this.inbound.is_empty() && !this.gives_up {

@@ -212,6 +212,92 @@ fn what_is_sent_across_a_partition_arrives_when_it_is_healed() {
 }
 
 #[test]
+fn who_gives_up_connecting_leaves_no_connection_behind() {
+    for one_way in [false, true] {
+        for waits in [Duration::from_millis(5), Duration::from_secs(60)] {
+            Sim::new(0).seeds(20).run(move || async move {
+                let (accepted, open) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+                let counts = (Arc::clone(&accepted), Arc::clone(&open));
+                let node = world().node("reads", move || reads(counts.0.clone(), counts.1.clone()));
+                sleep(Duration::from_millis(1)).await;
+                let here = world().program();
+                if one_way {
+                    node.cut_to(&here);
+                } else {
+                    here.partition(&node);
+                }
+                let to = node.address(PORT);
+                let tried = tidings::time::timeout(waits, TcpStream::connect(to)).await;
+                assert!(tried.is_err() || tried.is_ok_and(|connected| connected.is_err()));
+                here.heal(&node);
+                sleep(Duration::from_secs(1)).await;
+                assert_eq!(open.load(Ordering::SeqCst), 0);
+                assert_eq!(accepted.load(Ordering::SeqCst), u32::from(one_way));
+            });
+        }
+    }
+}
+
+/// Reads from everybody and never writes; how many have come, and how many are there.
+async fn reads(accepted: Arc<AtomicU32>, open: Arc<AtomicU32>) -> io::Result<()> {
+    let listener = TcpListener::bind(([0, 0, 0, 0], PORT))?;
+    loop {
+        let (mut stream, _) = listener.accept().await?;
+        accepted.fetch_add(1, Ordering::SeqCst);
+        open.fetch_add(1, Ordering::SeqCst);
+        let open = Arc::clone(&open);
+        drop(tidings::spawn(async move {
+            let _ = stream.read(&mut [0]).await;
+            open.fetch_sub(1, Ordering::SeqCst);
+        }));
+    }
+}
+
+#[test]
+fn what_a_node_sent_into_a_cut_link_before_it_crashed_arrives_or_is_lost() {
+    let seen = Arc::new(Mutex::new([0; 2]));
+    let counts = Arc::clone(&seen);
+    Sim::new(0).seeds(40).run(move || {
+        let counts = Arc::clone(&counts);
+        async move {
+            let listener = TcpListener::bind(([0, 0, 0, 0], PORT)).unwrap();
+            let here = world().program();
+            let to = here.address(PORT);
+            let node = world().node("writes", move || async move {
+                let mut stream = TcpStream::connect(to).await?;
+                sleep(Duration::from_millis(10)).await;
+                stream.write_all(b"last words").await?;
+                std::future::pending::<io::Result<()>>().await
+            });
+            let (mut stream, _) = listener.accept().await.unwrap();
+            node.cut_to(&here);
+            sleep(Duration::from_millis(100)).await;
+            node.crash();
+            here.heal(&node);
+            let mut got = Vec::new();
+            let error = stream.read_to_end(&mut got).await.unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+            assert!(got.is_empty() || got == b"last words");
+            counts.lock().unwrap()[usize::from(got.is_empty())] += 1;
+        }
+    });
+    let seen = *seen.lock().unwrap();
+    assert!(seen.iter().all(|&times| times > 0), "{seen:?}");
+}
+
+#[test]
+fn who_waits_to_be_accepted_is_reset_when_nobody_listens_any_more() {
+    Sim::new(0).seeds(5).run(|| async {
+        let listener = TcpListener::bind(([0, 0, 0, 0], 9)).unwrap();
+        let to = world().program().address(9);
+        let mut stream = TcpStream::connect(to).await.unwrap();
+        drop(listener);
+        let error = stream.read(&mut [0]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
 fn a_severed_connection_fails_at_both_ends_and_another_can_be_made() {
     Sim::new(0).seeds(5).run(|| async {
         let (node, here) = (echoing().await, world().program());
