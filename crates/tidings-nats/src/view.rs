@@ -305,6 +305,8 @@ impl View {
     ) {
         if node == self.me.node {
             match (record.incarnation == self.me.incarnation, record.down) {
+                // A server that lags behind tells of the life before ours.
+                (false, None) if revision < written => return,
                 (false, None) => return effects.push(Effect::Ended(Ended::Replaced)),
                 (true, Some(Down::Left)) => return effects.push(Effect::Ended(Ended::Left)),
                 (true, Some(_)) => return effects.push(Effect::Ended(Ended::Expired)),
@@ -324,6 +326,11 @@ impl View {
                     }
                 }
             }
+        }
+        let known = self.members.get(node);
+        if known.is_some_and(|known| revision < known.revision) {
+            // A server that lags behind tells what was.
+            return;
         }
         let life = (node.to_owned(), record.incarnation);
         if let Some(down) = record.down {
@@ -565,6 +572,28 @@ mod tests {
         assert!(view.is_blind(now));
         view.apply(&entry(6), 5, now);
         assert!(!view.is_blind(now));
+    }
+
+    #[test]
+    fn a_server_that_lags_behind_does_not_bring_a_life_before_back() {
+        let (me, record) = ourselves();
+        let life = |incarnation| Record {
+            incarnation,
+            ..record.clone()
+        };
+        let mut view = View::new(me, Duration::from_secs(3));
+        let now = Instant::now();
+        // Ours is written, and the server does not know it yet.
+        assert_eq!(view.apply(&of_node("me", 4, &life(0)), 5, now), []);
+        view.apply(&of_node("me", 5, &record), 5, now);
+        let effects = view.apply(&of_node("me", 9, &life(2)), 5, now);
+        assert_eq!(effects, [Effect::Ended(Ended::Replaced)]);
+
+        view.apply(&of_node("other", 7, &life(2)), 5, now);
+        assert_eq!(view.apply(&of_node("other", 6, &life(1)), 5, now), []);
+        assert_eq!(view.member("other").unwrap().incarnation, 2);
+        view.apply(&of_node("other", 8, &life(3)), 5, now);
+        assert_eq!(view.member("other").unwrap().incarnation, 3);
     }
 
     #[test]

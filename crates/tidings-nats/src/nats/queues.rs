@@ -45,7 +45,8 @@ async fn consumer(
     hold: Duration,
 ) -> Result<PullConsumer, EngineError> {
     let config = stream::Config {
-        name: format!("{}-{queue}", bucket.name),
+        // Neither part has a `=`, and either may have a `-`.
+        name: format!("{}={queue}", bucket.name),
         subjects: vec![subject(bucket, queue)],
         retention: RetentionPolicy::WorkQueue,
         storage: StorageType::File,
