@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
 use std::task::{Context, Poll};
@@ -10,6 +11,7 @@ use super::error::SendError;
 use super::receiver::{Receiver, Recv};
 use super::sender::{Send as SendEvent, Sender};
 use crate::event::Sync;
+use crate::task::go_on;
 
 /// A handle with the wait that borrows it, kept between polls.
 ///
@@ -56,9 +58,11 @@ impl<H, F: Future> Parked<H, F> {
 
 impl<H, F> Drop for Parked<H, F> {
     fn drop(&mut self) {
-        self.wait.set(None);
+        // It may wake somebody whose waker panics.
+        let ended = catch_unwind(AssertUnwindSafe(|| self.wait.set(None)));
         // SAFETY: the wait is gone, so nothing else refers to the handle.
         drop(unsafe { Box::from_raw(self.handle.as_ptr()) });
+        go_on(ended);
     }
 }
 

@@ -105,7 +105,7 @@ impl<E: Event> Sync<E> {
     #[cold]
     fn abandon(&mut self, branch: u32) {
         self.stage = Stage::Done;
-        event(&mut self.event).withdraw(Some(branch), false);
+        withdraw_losers(&mut self.event, branch);
         event(&mut self.event).abandon(branch);
     }
 
@@ -321,7 +321,7 @@ impl<E: Event> Sync<E> {
     #[inline(always)]
     fn done(&mut self, branch: u32) -> E::Output {
         self.stage = Stage::Done;
-        event(&mut self.event).withdraw(Some(branch), false);
+        withdraw_losers(&mut self.event, branch);
         event(&mut self.event).finish(branch)
     }
 
@@ -375,13 +375,29 @@ impl<E: Event> Sync<E> {
         let mut waker = Some(task::clone_waker(cx.waker()));
         match self.locked(|this| waker.take().map(|waker| this.offer.rewake(waker))) {
             Some(old) => {
-                drop(old);
                 event(&mut self.event).rewake(cx.waker());
+                drop(old);
                 None
             }
             None => Some(self.committed()),
         }
     }
+}
+
+/// `branch` has happened: the others are withdrawn, which may wake who waits behind them. If a waker panics, what has
+/// happened is given back or counted as dead before the panic goes on.
+#[inline(always)]
+fn withdraw_losers<E: Event>(e: &mut E, branch: u32) {
+    struct Unwinds<'a, E: Event>(&'a mut E, u32);
+    impl<E: Event> Drop for Unwinds<'_, E> {
+        #[cold]
+        fn drop(&mut self) {
+            task::quietly(|| event(self.0).abandon(self.1));
+        }
+    }
+    let unwinds = Unwinds(e, branch);
+    event(&mut *unwinds.0).withdraw(Some(branch), false);
+    std::mem::forget(unwinds);
 }
 
 /// As `Event::attempt`, of an event with one lock, which is taken here.
@@ -478,8 +494,9 @@ impl<E: Event> Sync<E> {
         });
         if let Some(waker) = waker {
             self.stage = Stage::Done;
-            drop(waker);
+            // Who waits behind it hears of that first: the waker's drop is foreign code.
             event(&mut self.event).withdraw(None, false);
+            drop(waker);
             return;
         }
         self.abandon(self.committed());
@@ -503,7 +520,7 @@ pub(super) fn try_now<E: Event>(e: E) -> Result<E::Output, E::Lost> {
     this.stage = Stage::Done;
     match this.attempt_or_enrol(None) {
         Some(branch) => {
-            event(&mut this.event).withdraw(Some(branch), false);
+            withdraw_losers(&mut this.event, branch);
             Ok(event(&mut this.event).finish(branch))
         }
         None => {

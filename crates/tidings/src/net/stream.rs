@@ -14,9 +14,10 @@ use crate::sched;
 /// A stream of bytes whose calls do not wait: they say `WouldBlock`.
 pub(super) trait Bytes {
     fn readiness(&self) -> &Readiness;
-    /// Is it the system's? Then a call that gives or takes less than it was asked for has come to the end of what is
-    /// there, and an edge tells of more. A [`Socket`](super::Socket) of a network has promised neither.
-    fn is_systems(&self) -> bool;
+    /// Has a call that gives or takes less than it was asked for come to the end of what is there, so that an edge tells
+    /// of more? A [`Socket`](super::Socket) of a network has promised neither. A read of a Unix socket also ends where
+    /// descriptors or another's credentials lie among the bytes (unix(7)).
+    fn short_is_last(&self, direction: Direction) -> bool;
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize>;
     fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize>;
     /// What the system has taken waits for nobody.
@@ -63,7 +64,7 @@ pub(super) trait Bytes {
     /// After a call that was asked for so many bytes: how many it gave or took.
     #[inline]
     fn note(&self, direction: Direction, asked: usize, (n, edge): (usize, Edge)) -> usize {
-        if is_last(n, asked) && self.is_systems() {
+        if is_last(n, asked) && self.short_is_last(direction) {
             self.readiness().drained(direction, edge);
         }
         n

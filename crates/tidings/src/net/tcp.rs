@@ -208,7 +208,7 @@ impl Bytes for TcpStream {
             Stream::Installed(socket) => socket.readiness(),
         }
     }
-    fn is_systems(&self) -> bool {
+    fn short_is_last(&self, _: Direction) -> bool {
         matches!(self.0, Stream::System(_))
     }
     #[inline]

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 
 use super::accept::{Accepting, Listen};
 use super::io::Io;
-use super::readiness::Readiness;
+use super::readiness::{Direction, Readiness};
 use super::ready::Ready;
 use super::stream::{Bytes, async_bytes};
 use super::system;
@@ -110,8 +110,8 @@ impl Bytes for UnixStream {
     fn readiness(&self) -> &Readiness {
         self.0.readiness()
     }
-    fn is_systems(&self) -> bool {
-        true
+    fn short_is_last(&self, direction: Direction) -> bool {
+        direction == Direction::Write
     }
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {

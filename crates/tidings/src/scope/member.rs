@@ -23,18 +23,21 @@ impl<E> Member<E> {
         };
         // A panic goes on when the scope has heard of the end: else it waits for ever.
         let failed = failure.map_or(Ok(()), |failure| scope.fail(failure));
-        let (abort, waker) = scope.source.locked(|state| {
+        let (over, waker) = scope.source.locked(|state| {
             state.live -= 1;
-            let abort = state.aborts.remove(&self.key);
+            // Two for one, so that there are never more than of tasks that are not over.
+            let over = [state.over(), state.over()];
+            let own = state.aborts.remove(&self.key).flatten();
+            state.parting.extend(own);
             if state.live > 0 {
-                return (abort, None);
+                return (over, None);
             }
             let claimed = state.ended.claim(|_| Judge::Take);
             // The scope ends here and now: nobody starts another child before it looks.
             state.cancelled |= claimed.is_some();
-            (abort, claimed.map(|claimed| claimed.commit(false)))
+            (over, claimed.map(|claimed| claimed.commit(false)))
         });
-        drop(abort);
+        drop(over);
         go_on(first(failed, wake_each(waker)));
     }
 }

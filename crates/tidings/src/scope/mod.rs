@@ -10,7 +10,8 @@ use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
-use std::task::Poll;
+use std::task::{Poll, ready};
+use std::time::Duration;
 
 use member::{Fallible, Member, Plain};
 
@@ -19,7 +20,8 @@ use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::{Arc, Mutex};
 use crate::task::child::{Child, Parent};
-use crate::task::{AbortHandle, JoinHandle, Woken, go_on, quietly};
+use crate::task::{AbortHandle, JoinHandle, Woken, first, go_on, quietly, yield_now};
+use crate::time::after;
 
 /// Runs `body` and waits for every task it starts in its [`Scope`], and for those that they
 /// start there; gives what `body` gives.
@@ -107,9 +109,10 @@ where
     // Owned by this future, so that it is `Send` only if errors are.
     let guard = CancelOnDrop(Scope::new());
     let scope = &guard.0;
+    let mut woken = Ok(());
     let output = {
         let scope_of_body = scope.clone();
-        let mut body = pin!(async move { body(scope_of_body).await });
+        let mut body = pin!(Some(async move { body(scope_of_body).await }));
         let mut failed = pin!(
             Failed {
                 scope,
@@ -118,27 +121,62 @@ where
             .into_future()
         );
         poll_fn(|cx| {
-            match catch_unwind(AssertUnwindSafe(|| body.as_mut().poll(cx))) {
-                Ok(Poll::Pending) => return failed.as_mut().poll(cx).map(|()| None),
-                Ok(Poll::Ready(Ok(output))) => return Poll::Ready(Some(output)),
-                Ok(Poll::Ready(Err(error))) => go_on(scope.fail(Failure::Error(error))),
-                Err(panic) => go_on(scope.fail(Failure::Panic(panic))),
+            let running = body.as_mut().as_pin_mut().expect("it is polled to its end");
+            let ended = match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
+                Ok(Poll::Pending) => {
+                    ready!(failed.as_mut().poll(cx));
+                    Ok(None)
+                }
+                Ok(Poll::Ready(Ok(output))) => Ok(Some(output)),
+                Ok(Poll::Ready(Err(error))) => Err(Failure::Error(error)),
+                Err(panic) => Err(Failure::Panic(panic)),
+            };
+            // Dropped before its children are waited for. Its drop is user code, too.
+            let dropped = catch_unwind(AssertUnwindSafe(|| body.set(None)));
+            let (output, failures) = match ended {
+                Ok(output) => (output, [None, dropped.err().map(Failure::Panic)]),
+                Err(failure) => (None, [Some(failure), dropped.err().map(Failure::Panic)]),
+            };
+            for failure in failures.into_iter().flatten() {
+                // A panic of who is woken goes on when the children are gone.
+                let then = scope.fail(failure);
+                woken = first(std::mem::replace(&mut woken, Ok(())), then);
             }
-            Poll::Ready(None)
+            Poll::Ready(output)
         })
         .await
-        // Here the body is dropped, before its children are waited for.
     };
     Ended {
         scope,
         slot: Ticket::new(None),
     }
     .await;
+    see_out(scope).await;
+    go_on(woken);
     match scope.source.locked(|state| state.failure.take()) {
         Some(failure) => Err(failure),
         None => Ok(output.expect("a scope without an output has failed")),
     }
 }
+
+/// Waits until the tasks of children that have ended are over, which they mostly are.
+async fn see_out<E>(scope: &Scope<E>) {
+    while let Some(child) = scope.source.locked(|state| state.parting.pop()) {
+        let mut looks = 0;
+        while !child.is_finished() {
+            // What a child gave may take its time to be dropped.
+            match looks < SEES {
+                true => yield_now().await,
+                false => after(SEES_AGAIN).await,
+            }
+            looks += 1;
+        }
+    }
+}
+
+/// So often a child that has ended is looked at again at once, and then every so long.
+const SEES: u32 = 64;
+const SEES_AGAIN: Duration = Duration::from_micros(100);
 
 /// Aborts the children of a scope that is dropped; those of one that has ended are gone.
 struct CancelOnDrop<E>(Scope<E>);
@@ -159,9 +197,11 @@ pub struct Scope<E = Infallible> {
 pub(crate) struct State<E> {
     /// Children that have not ended.
     live: usize,
-    /// How to abort them, by key; `None` while one is being started. Gone once the scope is
-    /// cancelled: whoever is starting one then aborts it.
+    /// How to abort them, by key; `None` while one is being started: once the scope is cancelled, whoever starts it
+    /// aborts it.
     aborts: BTreeMap<u64, Option<AbortHandle>>,
+    /// Children that have ended, and whose tasks may not be over: what they gave may still be dropped.
+    parting: Vec<AbortHandle>,
     next: u64,
     /// Failed, dropped or ended: no more children.
     cancelled: bool,
@@ -170,6 +210,14 @@ pub(crate) struct State<E> {
     failed: Queue,
     /// The scope's future, after its body.
     ended: Queue,
+}
+
+impl<E> State<E> {
+    /// One of those that have ended, if the oldest is over.
+    fn over(&mut self) -> Option<AbortHandle> {
+        let over = self.parting.first()?.is_finished();
+        over.then(|| self.parting.swap_remove(0))
+    }
 }
 
 impl<E> Lists for State<E> {
@@ -187,6 +235,7 @@ impl<E> Scope<E> {
         let state = State {
             live: 0,
             aborts: BTreeMap::new(),
+            parting: Vec::new(),
             next: 0,
             cancelled: false,
             failure: None,
@@ -264,11 +313,14 @@ impl<E> Scope<E> {
             key: key.unwrap_or(0),
         };
         let task = crate::spawn(Child::new(future, parent(member)));
-        let mut abort = Some(task.abort_handle());
+        let abort = task.abort_handle();
         let cancelled = self.source.locked(|state| {
-            // It may have ended already, and its place be gone.
-            if let Some(place) = key.and_then(|key| state.aborts.get_mut(&key)) {
-                *place = abort.take();
+            if let Some(key) = key {
+                match state.aborts.get_mut(&key) {
+                    Some(place) => *place = Some(abort),
+                    // It has ended already.
+                    None => state.parting.push(abort),
+                }
             }
             state.cancelled
         });
@@ -297,9 +349,10 @@ impl<E> Scope<E> {
             if state.failure.is_none() {
                 state.failure = failure.take();
             }
-            std::mem::take(&mut state.aborts)
+            let aborts = state.aborts.values().flatten();
+            aborts.cloned().collect::<Vec<_>>()
         });
-        aborts.values().flatten().for_each(AbortHandle::abort);
+        aborts.iter().for_each(AbortHandle::abort);
         let woken = self
             .source
             .commit_quietly(false, |state| state.failed.claim(|_| Judge::Take));

@@ -201,7 +201,7 @@ impl Semaphore {
     /// Adds permits, which did not exist before.
     ///
     /// # Panics
-    /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then.
+    /// If there are more than [`MAX_PERMITS`](Self::MAX_PERMITS) then that nobody holds.
     ///
     /// ```
     /// let semaphore = tidings::sync::Semaphore::new(0);
@@ -221,7 +221,8 @@ impl Semaphore {
     /// Puts permits back and hands them on.
     pub(super) fn release(&self, mut n: usize) {
         self.source.commit_each(false, |state| {
-            state.permits += std::mem::take(&mut n);
+            // Permits that were added while others were held may be too many.
+            state.permits = state.permits.saturating_add(std::mem::take(&mut n));
             state.grant()
         });
     }

@@ -1,6 +1,6 @@
 //! Panics where nobody is left to be told: in the drops of wakers, of outputs, of what was panicked with.
 
-use std::panic::panic_any;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -46,6 +46,36 @@ impl Wake for BadWake {
 
 fn bad_wake() -> Waker {
     Waker::from(Arc::new(BadWake))
+}
+
+#[test]
+fn a_waker_behind_a_branch_that_lost_does_not_cost_the_one_that_won() {
+    on_all_unheard(|| async {
+        let bomb = Waker::from(Arc::new(Bomb));
+        for awaited in [true, false] {
+            let semaphore = tidings::sync::Semaphore::new(1);
+            let mutex = tidings::sync::Mutex::new(());
+            let held = mutex.lock().await;
+            let won = mutex.lock().map(|_guard| ());
+            let lost = semaphore.acquire(2).map(drop);
+            let mut choice = pinned(won.or(lost));
+            assert!(poll_with(choice.as_mut(), Waker::noop()).is_pending());
+            let mut behind = pinned(semaphore.acquire(1));
+            assert!(poll_with(behind.as_mut(), &bomb).is_pending());
+            drop(held);
+            // The loser is withdrawn, and who waits behind it is woken.
+            let unwound = catch_unwind(AssertUnwindSafe(|| {
+                if awaited {
+                    let _ = poll_with(choice.as_mut(), Waker::noop());
+                }
+                drop(choice);
+            }));
+            assert!(unwound.is_err());
+            drop(behind);
+            assert!(mutex.try_lock().is_some());
+            assert_eq!(semaphore.available_permits(), 1);
+        }
+    });
 }
 
 /// Ready at once, with an output that is as bad as itself.

@@ -184,6 +184,53 @@ fn a_waker_that_panics_does_not_keep_a_scope_whose_child_fails() {
     });
 }
 
+/// Takes its time to be dropped.
+struct SlowDrop(Arc<AtomicBool>);
+
+impl Drop for SlowDrop {
+    fn drop(&mut self) {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+#[test]
+fn what_a_child_gave_that_nobody_wants_is_dropped_before_the_scope_ends() {
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        for _ in 0..50 {
+            let dropped = Arc::new(AtomicBool::new(false));
+            let slow = SlowDrop(Arc::clone(&dropped));
+            scope(|s| async move { drop(s.spawn(async { slow })) }).await;
+            assert!(dropped.load(Ordering::SeqCst));
+            let child = scope(|s| async move { s.spawn(async { 1 }) }).await;
+            assert!(child.is_finished());
+        }
+    });
+}
+
+#[test]
+fn a_body_that_panics_as_it_is_dropped_does_not_leave_its_children() {
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        let alive = Arc::new(AtomicUsize::new(0));
+        let (busy, (started, go)) = (Alive::new(&alive), tidings::oneshot());
+        let end = caught(try_scope(|s| async move {
+            let _bad = BadDrop;
+            drop(s.spawn(async move {
+                let _busy = busy;
+                started.send(()).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }));
+            go.await.unwrap();
+            drop(s.try_spawn(async { Err::<(), _>(7) }));
+            std::future::pending::<Result<(), _>>().await
+        }));
+        assert_eq!(end.await, Ok(Err(7)));
+        assert_eq!(alive.load(Ordering::SeqCst), 0);
+    });
+}
+
 #[test]
 fn the_first_error_counts() {
     rt().block_on(async {

@@ -33,6 +33,37 @@ async fn pair() -> (TcpStream, TcpStream) {
     (a, connecting.await.unwrap().unwrap())
 }
 
+#[test]
+fn a_read_of_a_unix_socket_that_ends_at_a_descriptor_is_not_the_last() {
+    use std::os::fd::AsRawFd;
+    let _watchdog = watchdog();
+    run(&pool(1), async {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let mut stream = UnixStream::from_std(ours).unwrap();
+        // struct cmsghdr of 64 bits: its length, SOL_SOCKET, SCM_RIGHTS, a descriptor.
+        let mut control = [0; 24];
+        control[..8].copy_from_slice(&20_usize.to_ne_bytes());
+        control[8..12].copy_from_slice(&1_i32.to_ne_bytes());
+        control[12..16].copy_from_slice(&1_i32.to_ne_bytes());
+        control[16..20].copy_from_slice(&theirs.as_raw_fd().to_ne_bytes());
+        let bytes = [IoSlice::new(b"x")];
+        let message = socket2::MsgHdr::new()
+            .with_buffers(&bytes)
+            .with_control(&control);
+        let theirs = socket2::SockRef::from(&theirs);
+        assert_eq!(theirs.sendmsg(&message, 0).unwrap(), 1);
+        assert_eq!(theirs.send(b"hello").unwrap(), 5);
+        settle().await;
+        let mut buffer = [0; 64];
+        let mut got = Vec::new();
+        while got.len() < 6 {
+            let n = soon(stream.read(&mut buffer)).await.unwrap();
+            got.extend_from_slice(&buffer[..n]);
+        }
+        assert_eq!(got, b"xhello");
+    });
+}
+
 /// As many turns as a worker takes at most before it looks at its sockets: what is to be told of them it is told.
 async fn settle() {
     for _ in 0..200 {
