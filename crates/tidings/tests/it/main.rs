@@ -24,6 +24,7 @@ mod event;
 mod fair;
 mod flow;
 mod foreign;
+mod gallery;
 mod handler;
 mod hands;
 mod help;
