@@ -65,10 +65,7 @@ pub(crate) async fn squares(enough: usize) -> Result<Vec<u64>, &'static str> {
 #[tidings::main]
 async fn main() -> Result<(), &'static str> {
     let squares = squares(1000).await?;
-    println!(
-        "{} squares, the last of {:?}",
-        squares.len(),
-        squares.last()
-    );
+    let last = squares.last().unwrap_or(&0);
+    println!("{} squares, the last of them {last}", squares.len());
     Ok(())
 }
