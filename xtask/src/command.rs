@@ -19,6 +19,13 @@ pub(crate) struct Tally {
     quoting: usize,
 }
 
+/// The date, as `2026-11-26`: figures are of a day.
+pub(crate) fn today() -> String {
+    let output = Command::new("date").args(["-u", "+%F"]).output();
+    let date = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    date.unwrap_or_else(|_| "an unknown day".to_owned())
+}
+
 /// Lines that are kept of a failed test's output.
 const QUOTED: usize = 30;
 

@@ -1,6 +1,6 @@
 //! The engines that look at the tests in another way, with their flags in one place (what watches
-//! memory: `sanitizers.rs`). A new one
-//! (shuttle, Miri) is a function here, a verb in `main.rs` and a stage in `ci.rs`.
+//! memory: `sanitizers.rs`; the laws: `laws.rs`). A new one is a function here, a verb in `main.rs` and a
+//! stage in `ci.rs`.
 
 use crate::command::{Tally, run_at_root, target};
 use crate::tools;

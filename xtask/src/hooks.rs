@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::command::{root, target};
+use crate::command::{root, target, today};
 
 const PAGE: &str = "docs/trust/hooks.md";
 const PROGRAMS: [&str; 2] = ["counter", "pingpong"];
@@ -18,12 +18,14 @@ const MESSAGES: [u64; 2] = [20_000, 120_000];
 pub(crate) fn run() -> Result<(), String> {
     let with = build("hooks-with", "")?;
     let without = build("hooks-without", "--cfg tidings_bare")?;
-    let mut page = "# What the hooks cost\n\n\
+    let mut page = format!(
+        "# What the hooks cost\n\n\
          Instructions of one message on one worker, by callgrind: in a library without the hooks of the \
          simulator and\nof the flight recorder (`--cfg tidings_bare`), in the library as it is, and with \
-         the recorder on. Written by\n`cargo x hooks`; the programs are in `crates/tidings/benches/hooks.rs`.\n\n\
-         | program | without hooks | with | recorder on |\n|---|--:|--:|--:|\n"
-        .to_owned();
+         the recorder on. Written by\n`cargo x hooks` on {}; the programs are in `crates/tidings/benches/hooks.rs`.\n\n\
+         | program | without hooks | with | recorder on |\n|---|--:|--:|--:|\n",
+        today()
+    );
     for program in PROGRAMS {
         let counts = [
             instructions(&without, program, "")?,

@@ -37,7 +37,8 @@ cargo x <verb>
   laws [--full] [--seed N] [FILTER]
                            programs of every primitive under loom, shuttle, real threads and in a
                            simulation; FILTER is a part of `engine/primitive`
-  asan                     the tests of tidings under AddressSanitizer (nightly)
+  asan                     programs of every primitive, the library's inside and the stress tests
+                           under AddressSanitizer (nightly)
   tsan                     the stress tests under ThreadSanitizer (nightly)
   memcheck                 some tests under valgrind
   fuzz [--secs N] [TARGET] random programs, N seconds for each target (60) (nightly)

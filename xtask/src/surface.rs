@@ -23,7 +23,16 @@ fn api_of(library: &str, update: bool) -> Result<(), String> {
     let tool = tools::PUBLIC_API.get()?;
     let built = target("api");
     let toolchain = NIGHTLY.trim_start_matches('+');
-    let arguments = ["public-api", "-p", library, "-sss", "--color", "never"];
+    // With all features: what stands behind one is public, too.
+    let arguments = [
+        "public-api",
+        "-p",
+        library,
+        "--all-features",
+        "-sss",
+        "--color",
+        "never",
+    ];
     println!(
         "$ RUSTUP_TOOLCHAIN={toolchain} {tool} {}",
         arguments.join(" ")

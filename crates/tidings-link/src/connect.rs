@@ -52,7 +52,7 @@ impl Connector {
     /// To this address, such as `tcp://127.0.0.1:7000`.
     ///
     /// # Errors
-    /// If it is none.
+    /// If it is not a valid address.
     pub fn new(address: &str) -> Result<Self, AddressError> {
         Ok(Self {
             address: address.parse()?,
@@ -73,8 +73,8 @@ impl Connector {
         self
     }
 
-    /// By this identity, for `tls://`; another address is then refused, but an
-    /// [`insecure`](Self::insecure) one.
+    /// Connects with this identity, to `tls://` only: any other address is an error
+    /// ([`ConnectError::NotTls`]), unless [`insecure`](Self::insecure) is set.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn tls(mut self, tls: Tls) -> Self {

@@ -369,7 +369,7 @@ impl Server {
     }
 
     /// Lets nobody in any more, and ends the links in order ([`Link::drain`]); those that have not
-    /// ended after this time, at once.
+    /// ended after this time, or when the wait is dropped, at once.
     pub async fn drain(self, limit: Duration) {
         self.task.abort();
         let links = self.served.end();

@@ -62,19 +62,19 @@
 //! | NATS chooses a leader for its keys, or does not take the writes of some nodes | who answers the others' messages is not declared down, however long that takes; names cannot be claimed meanwhile |
 //! | NATS lost its keys | they are written anew within a lease or two |
 //! | a process joins under the name of another | the one before has [`Ended`]: so a restarted node need not wait for its lease |
-//!
-//! | file | what |
-//! |---|---|
-//! | `engine.rs` | what is asked of an engine |
-//! | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
-//! | `record.rs`, `view.rs` | what stands under its keys; what a node sees of its cluster |
-//! | `options.rs`, `join.rs` | how a node joins; how it reaches NATS |
-//! | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
-//! | `pool.rs` | pools: who calls chooses among the members of a group |
-//! | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |
-//! | `links.rs`, `route.rs` | links to other nodes; links through the engine |
-//! | `health.rs` | for operators: health over HTTP, leaving by a signal |
-//! | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
+
+// | file | what |
+// |---|---|
+// | `engine.rs` | what is asked of an engine |
+// | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
+// | `record.rs`, `view.rs` | what stands under its keys; what a node sees of its cluster |
+// | `options.rs`, `join.rs` | how a node joins; how it reaches NATS |
+// | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
+// | `pool.rs` | pools: who calls chooses among the members of a group |
+// | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |
+// | `links.rs`, `route.rs` | links to other nodes; links through the engine |
+// | `health.rs` | for operators: health over HTTP, leaving by a signal |
+// | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
 
 #![forbid(unsafe_code)]
 

@@ -179,7 +179,8 @@ impl Options {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// The name of the cluster or the node is none.
+    /// This name, of the cluster or the node, is not valid: it is empty, or has other characters than
+    /// letters, digits, `-` and `_`.
     Name(String),
     /// The engine could not be reached in time, or refused.
     Engine(EngineError),

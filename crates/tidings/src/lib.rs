@@ -30,10 +30,25 @@
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, reader-writer lock, semaphore, notify, once-cell, barrier |
 //! | `trace` (feature `tracing`) | the trace context of messages |
+//! | `remote` (feature `remote`) | messages that can cross a link |
 //! | [`channel`](mod@channel), [`time`], [`task`], [`sched`], [`event`] | everything else |
 //!
-//! Names known from tokio, Go, Erlang or Hopac: [`coming_from`]. What is promised, and the tests that hold it:
-//! `SEMANTICS.md`.
+//! Names known from tokio, Go, Erlang, Akka or Hopac: [`coming_from`]. What is promised, and the tests that hold it:
+//! `SEMANTICS.md`. Whole programs: `examples/`.
+//!
+//! | feature | gives |
+//! |---|---|
+//! | `net` (on by default) | `net`: sockets, polled by the workers; Unix only |
+//! | `tokio` | `Builder::tokio_handle`: what needs tokio works in tasks |
+//! | `remote` | `remote`, `#[tidings::interface(remote)]`, `#[derive(Schema, Remote)]` |
+//! | `tracing` | `trace`, and spans for actors and messages |
+//! | `serde` | what [`inspect`](fn@inspect) finds can be serialised |
+//!
+//! | crate | is for |
+//! |---|---|
+//! | `tidings-link` | references to actors on other machines: links over TCP, TLS and Unix sockets |
+//! | `tidings-nats` | clusters on NATS: names, membership, pools, durable queues |
+//! | `tidings-sim` | tests in a simulation, whose seeds decide schedule, time, network and faults |
 
 pub mod actor;
 mod cancel;
@@ -72,30 +87,31 @@ pub use scope::{Scope, scope, try_scope};
 #[cfg(not(any(loom, shuttle)))]
 pub use signal::ctrl_c;
 pub use task::{AbortHandle, JoinError, JoinHandle, JoinSet, yield_now};
-/// [`remote::Remote`], derived: messages that cross links by themselves.
+/// Derives [`remote::Remote`]: messages of this type can cross a link to an actor that has no interface.
 ///
 #[cfg(feature = "remote")]
 pub use tidings_macros::Remote;
-/// [`remote::Schema`], derived: what both sides of a link agree on.
+/// Derives [`remote::Schema`]: the shape of the type, on which both sides of a link agree.
 ///
 #[cfg(feature = "remote")]
 pub use tidings_macros::Schema;
-/// An actor of several [`interface`]s, whose reference is an [`ActorRef`](actor::ActorRef): each
-/// interface is one that it [`Carries`](actor::Carries).
+/// Makes an actor of several [`interface`]s: one type of messages that [`Carries`](actor::Carries) those of each,
+/// and one reference, from which a reference to each interface can be made.
 ///
 pub use tidings_macros::actor;
 /// What an [`actor`](mod@actor) can be asked, as a trait.
 ///
-/// [`actor::start`] makes an actor of who implements it. Of its reference's methods, one-way ones are
-/// [`Tell`](actor::Tell)s and others [`Call`](actor::Call)s; they may take a [`Reply`](actor::Reply), give
-/// a [`Streaming`](actor::Streaming), and run beside others, with a [`Shared`](actor::Shared).
+/// A type that implements the trait is the state of an actor, which [`actor::start`] starts. The reference has the same
+/// methods: a one-way one is a [`Tell`](actor::Tell), any other a [`Call`](actor::Call). A method may take a
+/// [`Reply`](actor::Reply) to answer later, give a [`Streaming`](actor::Streaming) answer, or run beside others,
+/// with a [`Shared`](actor::Shared).
 ///
 pub use tidings_macros::interface;
-/// The `main` of a program, around which stands [`Runtime::block_on`].
+/// Runs the `async fn main` of a program in [`Runtime::block_on`].
 ///
 pub use tidings_macros::main;
-/// A test around which stands [`Runtime::block_on`], with
-/// [`watch_deadlocks`](sched::Builder::watch_deadlocks), or a simulation.
+/// Runs an `async fn` as a test in [`Runtime::block_on`], with
+/// [`watch_deadlocks`](sched::Builder::watch_deadlocks), or in a simulation.
 ///
 pub use tidings_macros::test;
 pub use time::{after, at, interval};

@@ -34,7 +34,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// The trace of this number, the span in it of that one, and flags.
+    /// The trace and the span with these numbers, and the flags of the header.
     #[must_use]
     pub const fn new(id: u128, parent: u64, flags: u8) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl Trace {
         u64::from_be_bytes(self.parent)
     }
 
-    /// Who asks may have written it down.
+    /// Whether the flag "sampled" is set: who asks may have recorded the trace.
     #[must_use]
     pub const fn is_sampled(self) -> bool {
         self.flags & 1 != 0
@@ -68,7 +68,7 @@ impl Trace {
         Self::new(self.id(), parent, self.flags)
     }
 
-    /// Numbers that are 0 stand for none.
+    /// `false` if one of its numbers is 0, which stands for none.
     #[must_use]
     pub const fn is_valid(self) -> bool {
         self.id() != 0 && self.parent() != 0

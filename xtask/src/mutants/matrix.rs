@@ -11,6 +11,7 @@ use super::engine::{ENGINES, Program};
 use super::entry::{Entry, SWITCH};
 use super::reach::{self, Reach};
 use super::{PARALLEL, Session, in_parallel, table};
+use crate::command::today;
 
 const PAGE: &str = "docs/trust/engines.md";
 
@@ -64,7 +65,7 @@ pub(super) fn alone(
                 let cells = rows.entry(entries[n].name.clone());
                 let cells = cells.or_insert_with(|| vec![NOT_ASKED.to_owned(); ENGINES.len()]);
                 cell.clone_into(&mut cells[column]);
-                table::write(PAGE, &page(entries, &rows))?;
+                table::write(PAGE, &page(entries, &rows, &today()))?;
             }
             Ok(())
         })?;
@@ -76,7 +77,7 @@ pub(super) fn alone(
     }
     // Also if nothing was missing.
     let rows = rows.into_inner().map_err(|error| error.to_string())?;
-    table::write(PAGE, &page(entries, &rows))?;
+    table::write(PAGE, &page(entries, &rows, &today()))?;
     match &idle[..] {
         [] => Ok(ExitCode::SUCCESS),
         idle => Err(format!("mutants: {} kills nothing", idle.join(", "))),
@@ -121,16 +122,17 @@ fn known(entries: &[Entry]) -> Rows {
     rows
 }
 
-fn page(entries: &[Entry], rows: &Rows) -> String {
-    let mut text = "# What each engine kills by itself\n\n\
+fn page(entries: &[Entry], rows: &Rows, date: &str) -> String {
+    let mut text = format!(
+        "# What each engine kills by itself\n\n\
          `cargo x mutants` stops at the first engine that kills a mutant, the cheap ones first. Here each \
          is asked by\nitself, by `cargo x mutants --engine NAME [FILTER]` (`all`: each of them), which \
-         writes this page. Of an engine those\ntests are run that come to the code in question, which is \
+         writes this page (last on {date}; a mutant that has come or changed since is not on it). Of an engine those\ntests are run that come to the code in question, which is \
          looked at in one run of each.\n`-`: they pass; `.`: there are none; `?`: not asked. Engines that \
          work with real threads may kill by chance, or not:\n`stress` runs each of its tests for one second.\n\n\
          | engine | asked | come there | kills | in actors and links | none else asked does |\n\
          |---|--:|--:|--:|--:|--:|\n"
-        .to_owned();
+    );
     let second: BTreeSet<&str> = entries
         .iter()
         .filter(|entry| entry.is_of_actors_or_links())
@@ -193,7 +195,7 @@ mod tests {
             (second.name.clone(), row(&[NEVER_THERE, KILLED])),
         ]
         .into();
-        let text = page(&entries, &rows);
+        let text = page(&entries, &rows, "some day");
         let counts = [
             "3 | 2 | 2 | 0 of 1 | 1",
             "3 | 3 | 2 | 1 of 1 | 1",

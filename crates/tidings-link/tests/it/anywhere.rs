@@ -8,7 +8,7 @@ use futures::task::SpawnExt;
 use tidings::{Event, actor};
 use tidings_link::{Broken, Exports, Link, Options, link, memory};
 
-use crate::help::{CounterRef, Tally};
+use crate::nodes::{CounterRef, Tally};
 
 /// A server on a runtime of its own, until the sender is dropped; and the other end of its stream.
 fn server() -> (memory::Pipe, mpsc::Sender<()>, thread::JoinHandle<()>) {

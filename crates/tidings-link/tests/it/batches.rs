@@ -11,7 +11,7 @@ use tidings_link::{Exports, Failure, Incoming, Limits, Link, Options, link, memo
 use crate::by_hand::Peer;
 use crate::faults::run;
 use crate::formats::Json;
-use crate::help::{LONG, linked};
+use crate::nodes::{LONG, linked};
 
 /// Not every one can be written.
 #[derive(Debug, PartialEq, Deserialize, Schema)]

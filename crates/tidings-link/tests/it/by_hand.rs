@@ -7,7 +7,7 @@ use tidings::time::Instant;
 use tidings_link::memory::Pipe;
 use tidings_link::{Bind, Incoming, Limits, Session};
 
-use crate::help::peer;
+use crate::nodes::peer;
 
 /// A peer by hand: what it says goes at once.
 pub(crate) struct Peer<S = Pipe> {

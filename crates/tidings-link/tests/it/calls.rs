@@ -6,7 +6,7 @@ use tidings::actor::{self, Builder, CallError, Exit, Mailbox, Overflow, SendErro
 use tidings::{Event, JoinSet, select};
 use tidings_link::{Broken, Exports, GetError, Limits, Options, Unbound};
 
-use crate::help::{CounterMessage, CounterRef, LONG, Tally, counter, linked, pair};
+use crate::nodes::{CounterMessage, CounterRef, LONG, Tally, counter, linked, pair};
 
 #[tidings::test]
 async fn an_actor_elsewhere_is_called_by_the_same_reference() {

@@ -15,7 +15,7 @@ use tidings::actor::{self, CallError, Exit};
 use tidings::{Event, JoinSet, Remote, Runtime, Schema};
 use tidings_link::{Broken, Connector, Exports, Limits, Link, Listener, Options, Server};
 
-use crate::help::LONG;
+use crate::nodes::LONG;
 
 /// Where the child is to listen, and where it writes what it has executed.
 const ADDRESS: &str = "TIDINGS_TEST_CHILD_ADDRESS";

@@ -7,7 +7,7 @@ use tidings::actor;
 use tidings_link::{Exports, Grant, Limits, Link};
 
 use crate::faults::run;
-use crate::help::{CounterMessage, CounterRef, LONG, Tally, pair_with};
+use crate::nodes::{CounterMessage, CounterRef, LONG, Tally, pair_with};
 
 const ACTORS: usize = 8;
 

@@ -3,7 +3,7 @@
 use tidings::{JoinSet, actor};
 use tidings_link::{Broken, Exports, Limits, Options, link, memory};
 
-use crate::help::{CounterRef, LONG, Tally};
+use crate::nodes::{CounterRef, LONG, Tally};
 
 const LINKS: i64 = 10_000;
 

@@ -13,7 +13,7 @@ use tidings_link::{
 
 use crate::authority::Authority;
 use crate::by_hand::Peer;
-use crate::help::{CounterRef, LONG, Tally};
+use crate::nodes::{CounterRef, LONG, Tally};
 use crate::sockets::{before, in_handshake};
 
 fn exports() -> Exports {

@@ -15,7 +15,7 @@ use tidings::{Event, JoinSet};
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Broken, Exports, Limits, Link, Options, link};
 
-use crate::help::{self, CounterMessage, CounterRef, LONG, Tally};
+use crate::nodes::{self, CounterMessage, CounterRef, LONG, Tally};
 
 /// What a stream does to its bytes.
 #[derive(Debug, Default)]
@@ -284,7 +284,7 @@ fn a_slow_actor_stops_those_who_send_to_it_and_nobody_else() {
         let exports = Exports::new()
             .add("deaf", &CounterRef::from(&deaf))
             .add("counter", &counter);
-        let (_server, client) = help::pair(exports);
+        let (_server, client) = nodes::pair(exports);
         let slow: CounterRef = client.get("deaf").await.unwrap();
         let there: CounterRef = client.get("counter").await.unwrap();
         let mut sent = 0;
@@ -333,7 +333,7 @@ fn what_waits_for_a_place_in_a_mailbox_keeps_its_order_and_its_messages() {
             },
         );
         let exports = Exports::new().add("log", &LogRef::from(&late));
-        let (server, client) = help::pair(exports);
+        let (server, client) = nodes::pair(exports);
         let there: LogRef = client.get("log").await.unwrap();
         for n in 0..100 {
             there.note(n).await.unwrap();
@@ -418,7 +418,7 @@ fn a_request_that_comes_too_late_is_not_given_to_its_actor() {
             },
         );
         let exports = Exports::new().add("late", &CounterRef::from(&late));
-        let (server, client) = help::pair(exports);
+        let (server, client) = nodes::pair(exports);
         let there: CounterRef = client.get("late").await.unwrap();
         // One in its mailbox, one that waits for a place, and one behind that.
         for _ in 0..3 {
@@ -442,7 +442,7 @@ fn a_request_whose_time_passes_in_the_mailbox_never_reaches_its_handler() {
         });
         let here = CounterRef::from(&late);
         let exports = Exports::new().add("late", &here);
-        let (_server, client) = help::pair(exports);
+        let (_server, client) = nodes::pair(exports);
         let there: CounterRef = client.get("late").await.unwrap();
         // From either side: its handler would be the actor's end.
         for counter in [&there, &here] {

@@ -8,7 +8,7 @@ use tidings::actor::{self, CallError, Reply};
 use tidings::remote::{Codec, Format, Limits, Malformed, Slot, Value};
 use tidings_link::{Broken, Exports, Options, Refusal};
 
-use crate::help::linked;
+use crate::nodes::linked;
 
 pub(crate) struct Json;
 

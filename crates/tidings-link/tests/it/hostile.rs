@@ -12,7 +12,7 @@ use tidings::actor::{self, Mailbox, Reply, Streaming};
 use tidings::time::Instant;
 use tidings_link::{Broken, Exports, Identity, Incoming, Limits, Options, Session, link, memory};
 
-use crate::help::pair_with;
+use crate::nodes::pair_with;
 
 /// The published frames.
 fn frames() -> Vec<Vec<u8>> {

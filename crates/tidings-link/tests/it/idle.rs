@@ -12,7 +12,7 @@ use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Broken, Exports, Limits, Link, Options};
 
-use crate::help::CounterRef;
+use crate::nodes::CounterRef;
 use crate::turns::{Moved, Peer, calls, poll, up_over};
 
 type Act = Box<dyn FnOnce() + Send>;

@@ -20,7 +20,7 @@ use tidings_link::{Link, Listener, Options, Request, Tls, link, memory};
 use crate::authority::Authority;
 use crate::by_hand::Peer;
 use crate::faults::run;
-use crate::help::{LONG, linked};
+use crate::nodes::{LONG, linked};
 
 #[tidings::interface(remote)]
 pub(crate) trait Desk {

@@ -8,8 +8,8 @@ use tidings::actor::{self, Builder, CallError, Mailbox};
 use tidings_link::{Broken, Exports, Limits, Options};
 
 use crate::faults::run;
-use crate::help::linked;
 use crate::intercept::{DeskMessage, DeskRef, Drawer, Stage, refusal};
+use crate::nodes::linked;
 
 #[test]
 fn what_an_interceptor_gives_is_kept_until_the_call_is_answered_or_left_or_the_link_ends() {

@@ -4,7 +4,7 @@ use tidings::actor::{self, CallError, Exit, Reply};
 use tidings::{Event, Sender};
 use tidings_link::Exports;
 
-use crate::help::{LONG, pair};
+use crate::nodes::{LONG, pair};
 
 #[tidings::interface(remote)]
 trait Desk {

@@ -8,7 +8,7 @@ use tidings::{Event, actor};
 use tidings_link::{Address, Connector, Exports, Listener, Options, Server};
 
 use crate::authority::Authority;
-use crate::help::{CounterRef, LONG, Tally};
+use crate::nodes::{CounterRef, LONG, Tally};
 
 /// Stands between one client and a server, and keeps what the client says.
 struct Proxy {

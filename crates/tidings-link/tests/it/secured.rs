@@ -8,8 +8,8 @@ use tidings_link::{
 };
 
 use crate::authority::Authority;
-use crate::help::{CounterRef, LONG, Tally};
 use crate::intercept::identity;
+use crate::nodes::{CounterRef, LONG, Tally};
 
 type Made = Result<(Link, Driver), ConnectError>;
 

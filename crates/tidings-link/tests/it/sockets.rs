@@ -16,7 +16,7 @@ use tidings_link::{
 };
 
 use crate::authority::Authority;
-use crate::help::{CounterRef, LONG, Tally};
+use crate::nodes::{CounterRef, LONG, Tally};
 
 fn options(node: &str) -> Options {
     let counter: CounterRef = actor::start(Tally::default());

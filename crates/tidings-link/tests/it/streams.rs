@@ -9,7 +9,7 @@ use tidings_link::{Broken, Exports, GetError, Grant, Limits, Link, Options, Unbo
 
 use crate::faults::run;
 use crate::formats::Json;
-use crate::help::{LONG, linked};
+use crate::nodes::{LONG, linked};
 
 #[tidings::interface(remote)]
 trait Feed {

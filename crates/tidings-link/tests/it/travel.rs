@@ -8,7 +8,7 @@ use tidings::actor::{self, ActorRef, CallError, Exit, Mailbox, Recipient, Reply}
 use tidings::{Event, JoinSet, Remote, Schema};
 use tidings_link::Exports;
 
-use crate::help::{LONG, pair};
+use crate::nodes::{LONG, pair};
 
 #[tidings::interface(remote)]
 trait Listener {

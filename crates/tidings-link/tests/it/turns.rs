@@ -13,7 +13,7 @@ use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Broken, Driver, Incoming, Limits, Link, Options, Session, link};
 
-use crate::help::{CounterRef, peer};
+use crate::nodes::{CounterRef, peer};
 
 /// The other end.
 pub(crate) struct Peer {

@@ -6,7 +6,7 @@ use tidings::{Event, actor};
 use tidings_link::{Broken, Exports, Incoming, Limits, Link, Options, link, memory};
 
 use crate::by_hand::Peer;
-use crate::help::{CounterMessage, CounterRef, LONG, Tally};
+use crate::nodes::{CounterMessage, CounterRef, LONG, Tally};
 
 /// A link that allows two calls at a time, and a peer of which that with the number 0 is under way.
 struct Stage {

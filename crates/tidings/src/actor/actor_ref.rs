@@ -43,6 +43,24 @@ macro_rules! reference_methods {
         /// The unsent message comes back as the event's `Lost` if the send loses by
         /// [`either`](crate::Event::either), times out, or cannot happen at once; if it loses by
         /// another choice, or its wait is dropped, so is the message.
+        ///
+        /// # Errors
+        /// Gives the message back: [`SendError::Ended`] once the actor has ended or was asked to
+        /// stop, [`SendError::Full`] if the mailbox is full and its policy is to
+        /// [reject](super::Overflow::Reject).
+        ///
+        /// ```
+        /// use tidings::actor::{self, Mailbox, SendError};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let adder = actor::spawn(|mut mailbox: Mailbox<u32>| async move {
+        ///     while mailbox.recv().await.is_ok() {}
+        /// });
+        /// adder.send(1).await.unwrap();
+        /// adder.kill();
+        /// adder.down().await;
+        /// assert!(matches!(adder.send(2).await, Err(SendError::Ended(2, _))));
+        /// # });
+        /// ```
         #[inline(always)]
         pub fn send(&self, message: $message) -> Tell<'_, $message> {
             Tell::new(self.inlet(), message)
@@ -51,7 +69,20 @@ macro_rules! reference_methods {
         /// Sends a message if that needs no waiting.
         ///
         /// # Errors
-        /// Gives the message back if the mailbox is full, or the actor has ended.
+        /// Gives the message back if the mailbox is full (a policy that drops makes room, or drops
+        /// this one), or as [`send`](Self::send).
+        ///
+        /// ```
+        /// use tidings::actor::{Builder, Mailbox, SendError};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let busy = Builder::new().capacity(1).spawn(|mailbox: Mailbox<u32>| async move {
+        ///     std::future::pending::<()>().await;
+        ///     drop(mailbox);
+        /// });
+        /// assert!(busy.try_send(1).is_ok());
+        /// assert!(matches!(busy.try_send(2), Err(SendError::Full(2))));
+        /// # });
+        /// ```
         #[inline]
         pub fn try_send(&self, message: $message) -> Result<(), SendError<$message>> {
             try_tell(self.inlet(), message)
@@ -63,7 +94,24 @@ macro_rules! reference_methods {
         /// or is dropped, the handler can know ([`Reply::closed`]).
         ///
         /// # Errors
-        /// At once, with the cause, when the actor ends or panics, or drops the reply.
+        /// A [`CallError`], at once and with the cause, when the actor ends or panics, or drops the
+        /// reply.
+        ///
+        /// ```
+        /// use tidings::actor::{self, CallError, Mailbox, Reply};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let halver = actor::spawn(|mut mailbox: Mailbox<(u32, Reply<u32>)>| async move {
+        ///     while let Ok((n, reply)) = mailbox.recv().await {
+        ///         if n % 2 == 0 {
+        ///             let _ = reply.send(n / 2);
+        ///         }
+        ///     }
+        /// });
+        /// assert_eq!(halver.call(|reply| (42, reply)).await.unwrap(), 21);
+        /// let error = halver.call(|reply| (1, reply)).await.unwrap_err();
+        /// assert!(matches!(error, CallError::NoReply));
+        /// # });
+        /// ```
         #[inline]
         pub fn call<R: 'static>(
             &self,

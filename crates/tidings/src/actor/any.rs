@@ -46,12 +46,48 @@ impl<I: Send + 'static, const SIDE: u8> Kin for Address<I, SIDE> {
 macro_rules! life_methods {
     () => {
         /// Asks the actor to end after the messages that are in its mailbox. Later sends fail.
+        ///
+        /// It is heard at the actor's next receive. A second `stop` changes nothing;
+        /// [`stop_now`](Self::stop_now) or [`kill`](Self::kill) after it do not wait for the messages
+        /// that are left.
+        ///
+        /// ```
+        /// use tidings::actor::{self, Mailbox};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let (done, seen) = tidings::unbounded();
+        /// let actor = actor::spawn(|mut mailbox: Mailbox<u32>| async move {
+        ///     while let Ok(n) = mailbox.recv().await {
+        ///         done.send(n).await.unwrap();
+        ///     }
+        /// });
+        /// actor.send(1).await.unwrap();
+        /// actor.stop();
+        /// assert!(actor.down().await.is_orderly());
+        /// assert_eq!(seen.recv().await, Ok(1));
+        /// # });
+        /// ```
         pub fn stop(&self) {
             self.kin().signal(Signal::Stop(Stop::Drain));
         }
 
         /// Asks the actor to end after the message that it handles; the others are dropped, and
         /// their callers hear of it.
+        ///
+        /// ```
+        /// use tidings::actor::{self, Mailbox};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let (goes_on, waits) = tidings::oneshot::<()>();
+        /// let actor = actor::spawn(|mut mailbox: Mailbox<u32>| async move {
+        ///     let _ = waits.await;
+        ///     while mailbox.recv().await.is_ok() {}
+        /// });
+        /// actor.send(1).await.unwrap();
+        /// actor.stop_now();
+        /// goes_on.send(()).unwrap();
+        /// assert!(actor.down().await.is_orderly());
+        /// assert_eq!(actor.dead_letters(), 1);
+        /// # });
+        /// ```
         pub fn stop_now(&self) {
             self.kin().signal(Signal::Stop(Stop::Now));
         }
@@ -77,6 +113,15 @@ macro_rules! life_methods {
         /// children are killed, also if it only waits for their ends.
         ///
         /// Of a supervised actor that ends one life; between lives there is nothing to kill.
+        ///
+        /// ```
+        /// use tidings::actor::{self, Exit, Mailbox};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let stuck = actor::spawn(|_: Mailbox<()>| std::future::pending::<()>());
+        /// stuck.kill();
+        /// assert!(matches!(stuck.down().await, Exit::Killed));
+        /// # });
+        /// ```
         pub fn kill(&self) {
             self.kin().life().doom(Exit::Killed);
         }
@@ -84,6 +129,19 @@ macro_rules! life_methods {
         /// The actor's end: an event (OTP's monitor). At once if it has ended.
         ///
         /// A life of a supervised actor that is followed by another is not its end.
+        ///
+        /// ```
+        /// use std::time::Duration;
+        /// use tidings::actor::{self, Mailbox};
+        /// use tidings::{after, select};
+        /// # tidings::Runtime::new().unwrap().block_on(async {
+        /// let writer = actor::spawn(|_: Mailbox<()>| async { Err::<(), _>("no disk") });
+        /// select! {
+        ///     exit = writer.down() => assert_eq!(exit.to_string(), "failed: no disk"),
+        ///     () = after(Duration::from_secs(60)) => unreachable!("it ends at once"),
+        /// }
+        /// # });
+        /// ```
         pub fn down(&self) -> super::Down<'_> {
             self.kin().life().down()
         }

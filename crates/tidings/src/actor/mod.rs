@@ -1,35 +1,10 @@
 //! Actors: state behind a mailbox, reached through a typed reference.
 //!
-//! An actor is a task with a mailbox. [`spawn`] runs a function on it, a loop over
+//! An actor is a task with a mailbox. Most are made of an [`interface`](macro@crate::interface), whose methods are
+//! what the actor can be asked: [`start`]. [`spawn`] is below that: it runs a function on the mailbox, a loop over
 //! [`Mailbox::recv`] usually (as F#'s MailboxProcessor or Kotlin's `actor`); others send it
 //! messages one-way ([`ActorRef::send`]) or call it ([`ActorRef::call`]). All of these are
 //! [events](crate::Event).
-//!
-//! | file | what |
-//! |---|---|
-//! | `actor_ref.rs` | references: strong, weak, narrowed |
-//! | `address.rs` | the counted pointer behind a narrowed reference |
-//! | `mailbox.rs`, `flow.rs` | receiving: messages and the control lane |
-//! | `selective.rs` | selective receive and the stash |
-//! | `parcel.rs` | a message as it lies in a mailbox |
-//! | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
-//! | `streaming.rs` | answers of many parts |
-//! | `interface.rs` | actors whose messages are the methods of a trait |
-//! | `cycle.rs` | calls that would wait for each other for ever |
-//! | `any.rs` | references to actors of any messages |
-//! | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
-//! | `timers.rs` | messages to oneself, later |
-//! | `blocking.rs` | an actor on a thread of its own |
-//! | `driver.rs` | an actor that another executor runs |
-//! | `life.rs` | id, name, control lane, end, monitors |
-//! | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
-//! | `child.rs` | actors that can be started anew |
-//! | `supervisor/` | who starts them anew |
-//! | `exit.rs` | why an actor ended, and who is told |
-//! | `registry.rs`, `group.rs`, `pool.rs`, `members.rs` | names, groups, pools with routing; the list of members that the last two are made of |
-//! | `remote.rs` | what links need of actors |
-//! | `roll.rs`, `inspect.rs` | all live actors, and how they look from outside |
-//! | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
 //!
 //! What other systems have methods for is plain Rust in a loop. To *become* another is to go on to
 //! another loop, or, for an interface, to hand messages to another state ([`Dispatch::dispatch`]). To
@@ -62,6 +37,37 @@
 //!
 //! Mailboxes are bounded: [`CAPACITY`] messages if nobody says otherwise; what happens beyond is the
 //! [`Overflow`] policy. Replies go directly to their caller and wait behind nothing.
+//!
+//! An actor ends when its function does, when it is asked to stop, or when its last reference is dropped;
+//! [`ActorRef::down`] tells why ([`Exit`]). A [`Supervisor`] starts those anew that fail, [`Builder::parent`] and
+//! [`ActorRef::link`] tie ends together. Actors are found by name in a [`Registry`], reached together as a [`Group`], and
+//! share work as a [`Pool`].
+
+// | file | what |
+// |---|---|
+// | `actor_ref.rs` | references: strong, weak, narrowed |
+// | `address.rs` | the counted pointer behind a narrowed reference |
+// | `mailbox.rs`, `flow.rs` | receiving: messages and the control lane |
+// | `selective.rs` | selective receive and the stash |
+// | `parcel.rs` | a message as it lies in a mailbox |
+// | `tell.rs`, `call.rs`, `reply.rs` | sending one-way; calling; answering |
+// | `streaming.rs` | answers of many parts |
+// | `interface.rs` | actors whose messages are the methods of a trait |
+// | `cycle.rs` | calls that would wait for each other for ever |
+// | `any.rs` | references to actors of any messages |
+// | `shared.rs`, `crowd.rs` | handlers that run beside each other; interceptors |
+// | `timers.rs` | messages to oneself, later |
+// | `blocking.rs` | an actor on a thread of its own |
+// | `driver.rs` | an actor that another executor runs |
+// | `life.rs` | id, name, control lane, end, monitors |
+// | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
+// | `child.rs` | actors that can be started anew |
+// | `supervisor/` | who starts them anew |
+// | `exit.rs` | why an actor ended, and who is told |
+// | `registry.rs`, `group.rs`, `pool.rs`, `members.rs` | names, groups, pools with routing; the list of members that the last two are made of |
+// | `remote.rs` | what links need of actors |
+// | `roll.rs`, `inspect.rs` | all live actors, and how they look from outside |
+// | `run.rs`, `end.rs` | the task of an actor's life, and what it leaves behind |
 
 mod actor_ref;
 mod address;

@@ -61,6 +61,12 @@ impl<T> IVar<T> {
     ///
     /// # Errors
     /// Gives the value back if the cell is full.
+    ///
+    /// ```
+    /// let cell = tidings::IVar::new();
+    /// assert_eq!(cell.fill(1), Ok(()));
+    /// assert_eq!(cell.fill(2), Err(2));
+    /// ```
     pub fn fill(&self, value: T) -> Result<(), T> {
         here::gave::<T>();
         let mut value = Some(value);
@@ -78,6 +84,17 @@ impl<T> IVar<T> {
     }
 
     /// Waits until the cell is full: an event that gives a reference to the value.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::{Event, IVar};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let cell = IVar::new();
+    /// assert!(cell.read().timeout(Duration::from_millis(2)).await.is_err());
+    /// cell.fill("ready").unwrap();
+    /// assert_eq!(*cell.read().await, "ready");
+    /// # });
+    /// ```
     pub fn read(&self) -> Read<'_, T> {
         Read {
             cell: self,

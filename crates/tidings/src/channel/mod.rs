@@ -18,6 +18,20 @@
 //!
 //! Order: values sent through one handle are received in the order sent (SEMANTICS.md S-03).
 
+// | file | what |
+// |---|---|
+// | `chan.rs`, `queue.rs` | the core of `channel`, `bounded`, `unbounded` and mailboxes; its queue |
+// | `sender.rs`, `receiver.rs`, `permit.rs`, `stream.rs`, `closed.rs` | the handles, and their events |
+// | `refs.rs`, `counts.rs` | the counts of handles; what a channel has carried |
+// | `source.rs` | what every channel and cell is made of: a lock, lists of waiters, slots |
+// | `wait.rs` | what cells and locks have in common: waits for a state that moves on |
+// | `quick.rs` | a send or a receive that concerns nobody else |
+// | `bell.rs` | what a link hangs into a reply cell |
+// | `notes.rs` | what the flight recorder and the books hear of a channel |
+// | `oneshot.rs`, `ivar.rs`, `mvar.rs` | cells |
+// | `broadcast/`, `watch/` | channels whose receivers all see what is sent |
+// | `error.rs` | every error |
+
 pub(crate) mod bell;
 pub mod broadcast;
 pub(crate) mod chan;

@@ -184,6 +184,12 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     /// Gives the value back if the receiver is gone.
+    ///
+    /// ```
+    /// let (tx, rx) = tidings::oneshot();
+    /// drop(rx);
+    /// assert_eq!(tx.send("unheard"), Err("unheard"));
+    /// ```
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn send(self, value: T) -> Result<(), T> {
         here::gave::<T>();

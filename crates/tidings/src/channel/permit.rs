@@ -69,6 +69,16 @@ impl<T> Permit<'_, T> {
     ///
     /// # Errors
     /// Gives the value back if the channel was closed meanwhile.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::bounded(1);
+    /// // Made only when there is a place for it.
+    /// let permit = tx.reserve().await.unwrap();
+    /// permit.send("made").unwrap();
+    /// assert_eq!(rx.recv().await, Ok("made"));
+    /// # });
+    /// ```
     pub fn send(mut self, value: T) -> Result<(), SendError<T>> {
         self.used = true;
         match self.end(Some(value)) {

@@ -38,9 +38,9 @@ impl<T> Receiver<T> {
 
     /// Receives a value: an event.
     ///
-    /// Waits until one is there. Fails once nothing is left and no sender is left. A wait that
-    /// is dropped, or loses a choice, leaves the values where they are; one that had been
-    /// handed to it goes back to the front.
+    /// Waits until one is there. Fails once nothing is left and none will come: no sender is left, or
+    /// the channel was [closed](Self::close). A wait that is dropped, or loses a choice, leaves the
+    /// values where they are; one that had been handed to it goes back to the front.
     ///
     /// ```
     /// # tidings::Runtime::new().unwrap().block_on(async {
@@ -86,7 +86,7 @@ impl<T> Receiver<T> {
     /// As [`recv`](Self::recv), for at most `duration`.
     ///
     /// # Errors
-    /// When the time is over, or nothing will come.
+    /// When the time is over, or as [`recv`](Self::recv).
     pub async fn recv_timeout(&self, duration: Duration) -> Result<T, RecvTimeoutError> {
         match self.recv().timeout(duration).await {
             Ok(Ok(value)) => Ok(value),
@@ -98,7 +98,7 @@ impl<T> Receiver<T> {
     /// As [`recv`](Self::recv), on a plain thread, which waits.
     ///
     /// # Errors
-    /// Once nothing is left and no sender is left.
+    /// As [`recv`](Self::recv).
     ///
     /// # Panics
     /// On a worker of a tidings runtime.
@@ -107,7 +107,7 @@ impl<T> Receiver<T> {
     }
 
     /// Waits for a first value, then takes up to `limit` that are there, in order, into `into`;
-    /// gives how many: 0 once nothing is left and no sender is left, or if `limit` is 0.
+    /// gives how many: 0 once nothing is left and none will come, or if `limit` is 0.
     ///
     /// An event. It takes the channel's lock two or three times, however many there are, and once more
     /// for each eight senders that wait for their places: the fast way to empty a queue. A wait that is

@@ -98,8 +98,8 @@ impl<T> Sender<T> {
     /// `send`. The queue of posted values is not bounded.
     ///
     /// # Errors
-    /// Gives the value back once no receiver is left, or if a [`bounded`](super::bounded)
-    /// channel is full: its bound holds.
+    /// Gives the value back once no receiver is left or the channel is closed, or if a
+    /// [`bounded`](super::bounded) channel is full: its bound holds.
     ///
     /// ```
     /// let (tx, rx) = tidings::channel();
@@ -124,6 +124,13 @@ impl<T> Sender<T> {
     /// # Errors
     /// Gives the value back if the channel is full or closed, or, a rendezvous channel, if no
     /// receiver waits.
+    ///
+    /// ```
+    /// use tidings::TrySendError;
+    /// let (tx, _rx) = tidings::bounded(1);
+    /// assert_eq!(tx.try_send(1), Ok(()));
+    /// assert_eq!(tx.try_send(2), Err(TrySendError::Full(2)));
+    /// ```
     #[inline]
     #[cfg_attr(debug_assertions, track_caller)]
     pub fn try_send(&self, value: T) -> Result<(), TrySendError<T>> {
@@ -186,7 +193,7 @@ impl<T> Sender<T> {
     /// As [`send`](Self::send), on a plain thread, which waits.
     ///
     /// # Errors
-    /// Gives the value back once no receiver is left.
+    /// Gives the value back once no receiver is left or the channel is closed.
     ///
     /// # Panics
     /// On a worker of a tidings runtime.
@@ -214,6 +221,15 @@ impl<T> Sender<T> {
 
     /// Closes the channel: sends fail from now on, receivers take what is left. `false` if it
     /// was closed before.
+    ///
+    /// ```
+    /// let (tx, rx) = tidings::unbounded();
+    /// tx.try_send(1).unwrap();
+    /// assert!(tx.close());
+    /// assert!(tx.try_send(2).is_err());
+    /// assert_eq!(rx.try_recv(), Ok(1));
+    /// assert_eq!(rx.try_recv(), Err(tidings::TryRecvError::Closed));
+    /// ```
     pub fn close(&self) -> bool {
         self.chan().close()
     }
@@ -301,6 +317,14 @@ pub struct WeakSender<T> {
 
 impl<T> WeakSender<T> {
     /// A sender, if one is left.
+    ///
+    /// ```
+    /// let (tx, _rx) = tidings::unbounded::<u32>();
+    /// let weak = tx.downgrade();
+    /// assert!(weak.upgrade().is_some());
+    /// drop(tx);
+    /// assert!(weak.upgrade().is_none());
+    /// ```
     #[must_use]
     pub fn upgrade(&self) -> Option<Sender<T>> {
         self.chan.upgrade().map(Sender::new)

@@ -4,22 +4,36 @@
 //! [`wait`](Event::wait) does it on a plain thread. Until then nothing has happened, so events
 //! can be stored, returned and combined: [`or`](Event::or) and [`choose`] make one event of
 //! several, which commits to exactly one of them, atomically, also when the partner chooses
-//! too. The branches that lose had no effect.
+//! too. The branches that lose had no effect (the request of a [call](crate::actor::Call) goes out when it is awaited;
+//! where the call loses, its handler can know).
 //!
-//! | file | what |
+//! Receives, sends, locks, timers, the ends of tasks and actors, calls and accepts are events. These waits are futures
+//! and no events, so they cannot stand in a choice; a task may run them, whose [`join`](crate::JoinHandle::join) can:
+//!
+//! | future | its event |
 //! |---|---|
-//! | `mod.rs` | the trait |
-//! | `protocol.rs` | what a source of events must do |
-//! | `offer.rs` | the commit protocol |
-//! | `sync.rs` | performing an event: the future |
-//! | `waits.rs` | who waits for what, for reports of deadlocks |
-//! | `made.rs` | which line made a source |
-//! | `locks.rs` | locking all sources of a choice |
-//! | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
-//! | `unfold.rs` | a stream out of a wait for each of its items |
-//! | `slice.rs` | the elements of a pinned slice, for choice of many |
-//! | `order.rs` | the order in which a choice tries its branches |
-//! | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
+//! | a [`JoinHandle`](crate::JoinHandle) | [`join`](crate::JoinHandle::join) |
+//! | reads and writes of sockets | `readable`, `writable`, then `try_read`, `try_write` |
+//! | [`Sender::send_timeout`](crate::Sender::send_timeout), [`Receiver::recv_timeout`](crate::Receiver::recv_timeout) | [`timeout`](Event::timeout) of the send or receive |
+//! | [`watch::Receiver::wait_for`](crate::channel::watch::Receiver::wait_for) | [`changed`](crate::channel::watch::Receiver::changed), in a loop |
+//! | [`Mailbox::scan`](crate::actor::Mailbox::scan) | [`recv`](crate::actor::Mailbox::recv), with a [`stash`](crate::actor::Mailbox::stash) |
+//! | [`JoinSet::shutdown`](crate::JoinSet::shutdown) | [`join_next`](crate::JoinSet::join_next), after `abort_all` |
+//! | [`Barrier::wait`](crate::sync::Barrier::wait), [`OnceCell::get_or_init`](crate::sync::OnceCell::get_or_init), [`yield_now`](crate::yield_now), [`scope`](crate::scope()), `broadcast` of a [`Group`](crate::actor::Group) or a [`Pool`](crate::actor::Pool), [`time::timeout`](crate::time::timeout) of a future, `TcpStream::connect`, `lookup_host` | none |
+
+// | file | what |
+// |---|---|
+// | `mod.rs` | the trait |
+// | `protocol.rs` | what a source of events must do |
+// | `offer.rs` | the commit protocol |
+// | `sync.rs` | performing an event: the future |
+// | `waits.rs` | who waits for what, for reports of deadlocks |
+// | `made.rs` | which line made a source |
+// | `locks.rs` | locking all sources of a choice |
+// | `or.rs`, `choose.rs`, `select.rs` | choice: of two, of many, as a macro |
+// | `unfold.rs` | a stream out of a wait for each of its items |
+// | `slice.rs` | the elements of a pinned slice, for choice of many |
+// | `order.rs` | the order in which a choice tries its branches |
+// | `map.rs`, `timeout.rs`, `either.rs`, `guard.rs`, `nack.rs`, `basic.rs`, `boxed.rs` | the rest of the algebra |
 
 mod basic;
 mod boxed;

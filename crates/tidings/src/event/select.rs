@@ -32,6 +32,25 @@ use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 /// assert_eq!(got, 1);
 /// # });
 /// ```
+///
+/// An arm that is there only under a condition, and one that happens if no other can at once:
+///
+/// ```
+/// use tidings::{Event, always, never, select, unbounded};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let (_work, jobs) = unbounded::<u32>();
+/// let (tx, news) = unbounded::<u32>();
+/// tx.send(1).await.unwrap();
+/// let curious = false;
+/// let got = select! {
+///     biased; // the order written, so the last arm is the last resort
+///     job = jobs.recv() => job.unwrap(),
+///     heard = if curious { news.recv().boxed() } else { never().boxed() } => heard.unwrap(),
+///     () = always(()) => 0,
+/// };
+/// assert_eq!(got, 0);
+/// # });
+/// ```
 #[macro_export]
 macro_rules! select {
     (biased; $($arms:tt)+) => { $crate::__select!([biased] [] $($arms)+) };

@@ -350,6 +350,22 @@ impl TcpListener {
     /// # Errors
     /// As std's. That of a connection which broke off before it was accepted says nothing of the
     /// next one; too many open descriptors are an error until some are closed.
+    ///
+    /// ```
+    /// use tidings::net::{TcpListener, TcpStream};
+    /// use tidings::{CancellationToken, select};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+    /// let at = listener.local_addr().unwrap();
+    /// let stop = CancellationToken::new();
+    /// let client = tidings::spawn(TcpStream::connect(at));
+    /// let peer = select! {
+    ///     accepted = listener.accept() => accepted.unwrap().1,
+    ///     () = stop.cancelled() => return,
+    /// };
+    /// assert_eq!(client.await.unwrap().unwrap().local_addr().unwrap(), peer);
+    /// # });
+    /// ```
     pub fn accept(&self) -> Accepting<'_, (TcpStream, SocketAddr)> {
         Accepting::new(self)
     }

@@ -4,6 +4,18 @@
 //! Nothing else in the crate names `std::sync::atomic`, `std::thread` or `UnsafeCell`, so a model
 //! explores the code that ships; but for a few statics that count and order nothing, which an atomic
 //! of loom cannot be (`cargo x tidy` checks it, and lists them).
+//!
+//! | file | what |
+//! |---|---|
+//! | `lock.rs` | the byte lock |
+//! | `leaning.rs`, `biased.rs` | locks that cost nothing, or little, to the worker that uses them most |
+//! | `barrier.rs`, `section.rs` | what those are made of: a pair of barriers; where a thread is |
+//! | `parker.rs`, `alarm.rs` | stopping a thread; a timer of the system's |
+//! | `slab.rs`, `chunk.rs` | memory for tasks and channels: slots by size class |
+//! | `small_box.rs` | a trait object that lies in place if it is small |
+//! | `cell.rs` | `UnsafeCell`, as loom sees it |
+//! | `padded.rs`, `prefetch.rs` | where values lie, and when they are asked for |
+//! | `tsan.rs` | std's locks, as ThreadSanitizer sees them |
 
 mod alarm;
 mod barrier;

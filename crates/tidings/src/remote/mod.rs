@@ -7,17 +7,6 @@
 //! of arguments and answers: serde meets them while a link encodes or decodes a message, and the link
 //! (the [`Port`] of that moment) exports the actor, or makes a proxy of it.
 //!
-//! | file | what |
-//! |---|---|
-//! | `schema.rs` | the shapes of types, and the numbers of methods made of them |
-//! | `format.rs` | the format of bodies: postcard, or a [`Codec`] of the user's |
-//! | `codec.rs`, `bounded.rs`, `limits.rs` | postcard, and any other, read with limits |
-//! | `port.rs` | the link that encodes or decodes on this thread |
-//! | `reference.rs` | references and replies as serde sees them |
-//! | `proxy.rs` | messages on their way out |
-//! | `export.rs` | messages on their way in |
-//! | `streaming.rs` | answers of many parts |
-//!
 //! ```
 //! use tidings::remote::{Remote, interface};
 //!
@@ -30,6 +19,17 @@
 //! assert_eq!(counter.name(), "Counter");
 //! assert_eq!(counter.methods()[1].shape(), "Counter.get_and_reset()->i64");
 //! ```
+
+// | file | what |
+// |---|---|
+// | `schema.rs` | the shapes of types, and the numbers of methods made of them |
+// | `format.rs` | the format of bodies: postcard, or a `Codec` of the user's |
+// | `codec.rs`, `bounded.rs`, `limits.rs` | postcard, and any other, read with limits |
+// | `port.rs` | the link that encodes or decodes on this thread |
+// | `reference.rs` | references and replies as serde sees them |
+// | `proxy.rs` | messages on their way out |
+// | `export.rs` | messages on their way in |
+// | `streaming.rs` | answers of many parts |
 
 mod bounded;
 mod codec;

@@ -106,8 +106,8 @@ impl Builder {
 
     /// Watches for deadlocks: if nothing can happen any more for as long as `patience`,
     /// [`Runtime::block_on`] panics and says who waits for what. `#[tidings::test]` watches, and
-    /// `#[tidings::main(deadlocks = true)]`. Who only wants to ask a program what its tasks wait for
-    /// ([`Handle::who_waits`](super::Handle::who_waits)) watches with [`Duration::MAX`].
+    /// `#[tidings::main(deadlocks = true)]`. To use only
+    /// [`Handle::who_waits`](super::Handle::who_waits), without reports, pass [`Duration::MAX`].
     ///
     /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs,
     /// no foreign code has a task's waker, and nobody waits for ctrl-C. Threads outside that hold senders
@@ -195,6 +195,16 @@ impl Builder {
 
     /// Lets `seam` make every choice of the scheduler; tasks then run on the thread inside
     /// [`Runtime::block_on`], one at a time.
+    ///
+    /// ```
+    /// use tidings::sched::{Runtime, Seeded, random};
+    /// // The same seed is the same run.
+    /// let run = |seed| {
+    ///     let rt = Runtime::builder().seam(Seeded::new(seed)).build().unwrap();
+    ///     rt.block_on(async { random(1 << 20) })
+    /// };
+    /// assert_eq!(run(1), run(1));
+    /// ```
     #[must_use]
     pub fn seam(mut self, seam: impl Seam + 'static) -> Self {
         self.seam = Some(Box::new(seam));

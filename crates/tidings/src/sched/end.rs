@@ -87,6 +87,14 @@ impl Runtime {
     /// Each task's future is dropped where it waits, and its handle hears that it was
     /// cancelled; blocking work that runs is waited for. A task in a poll that does not return
     /// is what the timeout is for, or in a drop: its thread is left behind.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// let rt = tidings::Runtime::new().unwrap();
+    /// let waits = rt.spawn(std::future::pending::<()>());
+    /// rt.shutdown_timeout(Duration::from_secs(10));
+    /// assert!(waits.is_finished());
+    /// ```
     pub fn shutdown_timeout(mut self, timeout: Duration) {
         if self.solo.is_some() {
             // Nothing runs outside of `block_on`, blocking work neither: there is nobody to wait for.

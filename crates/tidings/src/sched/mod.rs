@@ -1,35 +1,56 @@
-//! The work-stealing scheduler: who runs next.
+//! Runtimes: how one is made, what it runs, and how it ends.
 //!
-//! | file | what |
-//! |---|---|
-//! | `solo.rs` | one thread under a seam: the reference, read this first |
-//! | `worker.rs` | the loop of a worker: run, share |
-//! | `search.rs` | a worker without work: search, sleep |
-//! | `local.rs` | a worker's private queues |
-//! | `local_tasks.rs` | [`spawn_local`]: tasks that stay on the thread of a `block_on` |
-//! | `inbox.rs` | a worker's public queue |
-//! | `idle.rs` | who sleeps, and how they are woken |
-//! | `appetite.rs` | how eager a worker without work is for that of others |
-//! | `linger.rs` | a worker that waits for sockets looks at them before it sleeps |
-//! | `pace.rs` | how long a worker will have to do with what comes from outside |
-//! | `seam.rs` | the door through which a simulator decides |
-//! | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
-//! | `watch.rs` | the alarm that keeps somebody awake while a worker works |
-//! | `deadlock.rs` | who waits for what when nothing can happen any more |
-//! | `long.rs` | polls that take long |
-//! | `record.rs`, `rings.rs` | the flight recorder: the last communications |
-//! | `panics.rs` | panics that nobody has heard of, for tests |
-//! | `books.rs` | how many values went which way, for a simulation |
-//! | `builder.rs` | [`Builder`]: the settings of a runtime, and its start |
-//! | `runtime.rs`, `end.rs` | [`Runtime`], [`Handle`]: what its threads share, and its end |
-//! | `blocking.rs` | threads for work that blocks |
-//! | `foreign.rs` | the runtime of tokio's that they are all inside of, if asked for |
-//! | `sockets.rs` | workers wait in the poller of sockets; `no_sockets.rs` where there is none |
-//! | `current.rs` | which worker this thread is |
+//! A [`Runtime`] has a worker thread for each core, or as many as its [`Builder`] says;
+//! [`block_on`](Runtime::block_on) runs a future on the thread that calls it. `#[tidings::main]` stands for the two.
+//! A [`Handle`] starts tasks from any thread.
 //!
-//! A task moves: spawned or woken on a worker it enters that worker's private queues; from
-//! anywhere else it enters an inbox. Workers run their private queues, then their inbox, then
-//! take half of a neighbour's inbox. A wake costs no lock on a worker, one elsewhere.
+//! - **Who runs next.** A task that is spawned or woken on a worker runs there soon; a worker that has nothing to do
+//!   takes from others. In which order tasks run is not promised. What waits behind a poll that takes long
+//!   is taken by another worker ([`LongPoll`] says who held one up).
+//! - **The end.** Dropping a runtime drops all its tasks, and waits for blocking work that has begun;
+//!   [`shutdown_timeout`](Runtime::shutdown_timeout) waits no longer than it is told.
+//! - **What goes wrong.** [`Builder::watch_deadlocks`] reports who waits for what when nothing can happen any more,
+//!   [`Builder::watch_panics`] the panics that nobody hears of; [`Builder::flight_recorder`] keeps the last
+//!   communications. [`inspect`](fn@crate::inspect) and [`Handle::who_waits`] look at a program that runs.
+//! - **Replay.** A [`Seam`] makes every choice of the scheduler, and has its clock: the crate `tidings-sim` is one.
+//!
+//! ```
+//! use tidings::sched::Runtime;
+//! let rt = Runtime::builder().workers(2).name("mine").build().unwrap();
+//! let answer = rt.block_on(async { tidings::spawn(async { 42 }).await.unwrap() });
+//! assert_eq!(answer, 42);
+//! ```
+
+// | file | what |
+// |---|---|
+// | `solo.rs` | one thread under a seam: the reference, read this first |
+// | `worker.rs` | the loop of a worker: run, share |
+// | `search.rs` | a worker without work: search, sleep |
+// | `local.rs` | a worker's private queues |
+// | `local_tasks.rs` | `spawn_local`: tasks that stay on the thread of a `block_on` |
+// | `inbox.rs` | a worker's public queue |
+// | `idle.rs` | who sleeps, and how they are woken |
+// | `appetite.rs` | how eager a worker without work is for that of others |
+// | `linger.rs` | a worker that waits for sockets looks at them before it sleeps |
+// | `pace.rs` | how long a worker will have to do with what comes from outside |
+// | `seam.rs` | the door through which a simulator decides |
+// | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
+// | `watch.rs` | the alarm that keeps somebody awake while a worker works |
+// | `deadlock.rs` | who waits for what when nothing can happen any more |
+// | `long.rs` | polls that take long |
+// | `record.rs`, `rings.rs` | the flight recorder: the last communications |
+// | `panics.rs` | panics that nobody has heard of, for tests |
+// | `books.rs` | how many values went which way, for a simulation |
+// | `builder.rs` | `Builder`: the settings of a runtime, and its start |
+// | `runtime.rs`, `end.rs` | `Runtime`, `Handle`: what its threads share, and its end |
+// | `blocking.rs` | threads for work that blocks |
+// | `foreign.rs` | the runtime of tokio's that they are all inside of, if asked for |
+// | `sockets.rs` | workers wait in the poller of sockets; `no_sockets.rs` where there is none |
+// | `current.rs` | which worker this thread is |
+//
+// A task moves: spawned or woken on a worker it enters that worker's private queues; from anywhere else it enters an
+// inbox. Workers run their private queues, then their inbox, then take half of a neighbour's inbox. A wake costs no
+// lock on a worker, one elsewhere.
 
 mod appetite;
 mod blocking;

@@ -127,6 +127,13 @@ impl super::Builder {
     /// aborted, or because the runtime ends. Who still waits to hear of one when the runtime ends counts as one who has.
     ///
     /// Only a panic costs something: a lock, and so does hearing of it.
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::builder().watch_panics().build().unwrap();
+    /// let task = rt.spawn(async { panic!("boom") });
+    /// assert!(rt.block_on(task).unwrap_err().is_panic());
+    /// assert!(rt.end().is_ok(), "who awaited the task has heard of it");
+    /// ```
     #[must_use]
     pub fn watch_panics(mut self) -> Self {
         self.panics = true;

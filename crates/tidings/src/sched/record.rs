@@ -366,6 +366,18 @@ impl super::Builder {
     ///
     /// # Panics
     /// If `n` is 0.
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::builder().flight_recorder(1000).build().unwrap();
+    /// rt.block_on(async {
+    ///     let (tx, rx) = tidings::unbounded();
+    ///     tx.send(1).await.unwrap();
+    ///     rx.recv().await.unwrap();
+    /// });
+    /// for communication in rt.flight_record() {
+    ///     println!("{communication}");
+    /// }
+    /// ```
     #[must_use]
     pub fn flight_recorder(mut self, n: usize) -> Self {
         assert!(n > 0, "a flight recorder keeps at least one communication");

@@ -302,8 +302,23 @@ impl Runtime {
     /// Runs a future on the calling thread, which waits; tasks it spawns run on the workers, or
     /// [here](crate::spawn_local).
     ///
+    /// When it returns, tasks on the workers go on; local tasks that are left are dropped. It may be
+    /// called again, and by several threads at once (but under a [seam](Builder::seam), where tasks run
+    /// only while a `block_on` does).
+    ///
     /// # Panics
-    /// On a worker of a tidings runtime, which must not wait. If the future panics.
+    /// On a worker of a tidings runtime, which must not wait. If the future panics. If it
+    /// [watches for deadlocks](Builder::watch_deadlocks) and there is one.
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::new().unwrap();
+    /// let (tx, rx) = tidings::bounded(1);
+    /// rt.block_on(async {
+    ///     tidings::spawn(async move { tx.send(7).await });
+    /// });
+    /// // The task goes on.
+    /// assert_eq!(rt.block_on(async { rx.recv().await }), Ok(7));
+    /// ```
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();

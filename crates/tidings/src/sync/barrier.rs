@@ -1,8 +1,4 @@
 //! A meeting of `n`.
-//!
-//! Why its wait is a future and not an event: a barrier commits `n` parties at once, and the
-//! commit protocol has two. A party that is also in a choice could be counted here and commit
-//! elsewhere at the same moment. Alone, a party that is in the list can be counted on.
 
 use std::fmt;
 use std::future::Future;
@@ -72,9 +68,10 @@ impl Barrier {
 
     /// Waits until `n` have come. The last to come is the leader.
     ///
-    /// A future, which may stand in any `select!` of futures but not in a choice of events (the
-    /// head of the file says why). Dropped before the meeting, it has not come: the others wait
-    /// for somebody else. Once `n` have come, the meeting has taken place for all of them.
+    /// A future, which may stand in any `select!` of futures but not in a choice of events: events
+    /// commit two parties at a time, and a party of `n` that is also in a choice could be counted here
+    /// and commit elsewhere at the same moment. Dropped before the meeting, it has not come: the others
+    /// wait for somebody else. Once `n` have come, the meeting has taken place for all of them.
     ///
     /// ```
     /// let barrier = tidings::sync::Barrier::new(2);

@@ -1,32 +1,62 @@
-//! One spawned future: its memory, its state, its waker, its handle.
+//! Tasks: what runs beside other things, and how its end is heard of.
 //!
-//! | file | what |
-//! |---|---|
-//! | `state.rs` | the state word and its transitions |
-//! | `lean.rs` | the run right of a task that one worker runs, without read-modify-writes |
-//! | `cell.rs` | the allocation: header, then future or output; what knows the future's type |
-//! | `ending.rs` | complete, and free: what does not |
-//! | `alive.rs` | all tasks that have not ended |
-//! | `stage.rs` | what the allocation holds: future, output or nothing |
-//! | `waker.rs` | the waker, free to clone and drop |
-//! | `handle.rs` | [`JoinHandle`], [`AbortHandle`], [`JoinError`], [`Join`] |
-//! | `child.rs` | a task that tells its parent when it ends |
-//! | `panic.rs` | what a task has panicked with, until somebody hears of it |
-//! | `set.rs` | [`JoinSet`] |
-//! | `local.rs` | [`task_local!`](crate::task_local), [`LocalKey`] |
-//! | `here.rs` | what every operation asks of its thread: as whom it locks, its budget, what its poll has done |
-//! | `yield_now.rs` | [`yield_now`] |
-//! | `name.rs` | [`named`]: a future by whose name its task goes in reports |
+//! A task is a future that the workers of a runtime poll, whether or not anybody waits for it.
 //!
-//! Who may touch what in a cell:
+//! - **Spawn.** [`spawn`](crate::spawn) starts one, [`spawn_local`](crate::spawn_local) one whose future is
+//!   not `Send`, on the thread of a `block_on`. The [`JoinHandle`] gives its output; a handle that is dropped lets the
+//!   task go on. [`JoinSet`] and [`scope`](crate::scope()) are for several; a scope ends when its tasks have.
+//! - **Budget.** A task runs until it waits. After 128 operations of channels, timers and sockets in one poll
+//!   ([`Builder::budget`](crate::sched::Builder::budget)) the next one lets others run first. Code that computes for
+//!   long without any awaits [`yield_now`] now and then.
+//! - **Abort.** [`abort`](JoinHandle::abort) drops the future at the task's next turn; who joins it hears
+//!   [`is_cancelled`](JoinError::is_cancelled). Asking a task to end, rather than dropping it where it waits, is
+//!   what a [`CancellationToken`](crate::CancellationToken) is for.
+//! - **Panic.** It ends its task and nothing else; who joins it gets the panic as a [`JoinError`]. Of one that nobody
+//!   joins, [`Builder::watch_panics`](crate::sched::Builder::watch_panics) tells; it is on in tests.
+//! - **Blocking.** A future that blocks its thread holds a worker; what waits behind it is taken by another worker,
+//!   if there is one. [`spawn_blocking`](crate::spawn_blocking) runs a closure on a thread that is made for it.
 //!
-//! | field | before the spawn | while alive | once complete |
-//! |---|---|---|---|
-//! | `state`, `lean` | anybody, by their methods | | |
-//! | `next` | maker | owner of the run right (the queue) | nobody |
-//! | `holds`, `stage` | maker | the running worker | the join handle, or the completer if it is gone |
-//! | `joiner` | nobody | the join handle; from the end on the completer, if the state has a waker | nobody |
-//! | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |
+//! ```
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! let sum = tidings::spawn(async { 1 + 2 });
+//! assert_eq!(sum.await.unwrap(), 3);
+//!
+//! let waits = tidings::spawn(std::future::pending::<()>());
+//! waits.abort();
+//! assert!(waits.await.unwrap_err().is_cancelled());
+//!
+//! let panics = tidings::spawn(async { panic!("boom") });
+//! assert_eq!(panics.await.unwrap_err().panic_message(), Some("boom"));
+//! # });
+//! ```
+
+// | file | what |
+// |---|---|
+// | `state.rs` | the state word and its transitions |
+// | `lean.rs` | the run right of a task that one worker runs, without read-modify-writes |
+// | `cell.rs` | the allocation: header, then future or output; what knows the future's type |
+// | `ending.rs` | complete, and free: what does not |
+// | `alive.rs` | all tasks that have not ended |
+// | `stage.rs` | what the allocation holds: future, output or nothing |
+// | `waker.rs` | the waker, free to clone and drop |
+// | `handle.rs` | `JoinHandle`, `AbortHandle`, `JoinError`, `Join` |
+// | `child.rs` | a task that tells its parent when it ends |
+// | `panic.rs` | what a task has panicked with, until somebody hears of it |
+// | `set.rs` | `JoinSet` |
+// | `local.rs` | `task_local!`, `LocalKey` |
+// | `here.rs` | what every operation asks of its thread: as whom it locks, its budget, what its poll has done |
+// | `yield_now.rs` | `yield_now` |
+// | `name.rs` | `named`: a future by whose name its task goes in reports |
+//
+// Who may touch what in a cell:
+//
+// | field | before the spawn | while alive | once complete |
+// |---|---|---|---|
+// | `state`, `lean` | anybody, by their methods | | |
+// | `next` | maker | owner of the run right (the queue) | nobody |
+// | `holds`, `stage` | maker | the running worker | the join handle, or the completer if it is gone |
+// | `joiner` | nobody | the join handle; from the end on the completer, if the state has a waker | nobody |
+// | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |
 
 mod alive;
 mod cell;

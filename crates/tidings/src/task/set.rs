@@ -275,7 +275,8 @@ impl<T> JoinSet<T> {
         self.aborts.values().for_each(AbortHandle::abort);
     }
 
-    /// Aborts every task and waits until all have ended; outputs are dropped.
+    /// Aborts every task and waits until all have ended; outputs are dropped. If the wait is dropped, the
+    /// tasks are aborted all the same, and those that have not ended yet stay in the set.
     ///
     /// ```
     /// # tidings::Runtime::new().unwrap().block_on(async {

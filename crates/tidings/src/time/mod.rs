@@ -4,6 +4,13 @@
 //! executor, a plain thread) by one small thread of ours. Deadlines are never early. They are
 //! late by up to 16 us of granularity, and by however long the thread that keeps them is busy.
 
+// | file | what |
+// |---|---|
+// | `timers.rs`, `wheel.rs` | a worker's timers: the list, and the timing wheel under it |
+// | `outside.rs` | the thread that keeps deadlines where there is no worker |
+// | `interval.rs` | ticks |
+// | `clock.rs` | the only reader of the system's clock |
+
 mod clock;
 mod interval;
 mod outside;

@@ -5,9 +5,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::both::watchdog;
+use crate::by_hand::Chance;
 use crate::channel::rx_waiting;
 use crate::hands::{Wakes, pinned, poll, poll_with};
-use crate::help::Chance;
 use tidings::event::Boxed;
 use tidings::{
     Either, Event, Receiver, RecvError, Sender, after, always, choose, guard, never, unbounded,

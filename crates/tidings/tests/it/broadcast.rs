@@ -1,6 +1,6 @@
 //! Broadcast: everybody sees everything, or is told how much was missed.
 
-use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
+use crate::by_hand::{Chance, on_tokio, poll, poll_and_drop, rt};
 use std::pin::pin;
 use std::task::Poll;
 use tidings::Event;

@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools};
+use crate::by_hand::Chance;
 use crate::hands::pinned;
-use crate::help::Chance;
 use tidings::actor::{self, ActorRef, Builder, CallError, Mailbox, Reply};
 use tidings::{Activity, ActorView, after, inspect, oneshot, select, unbounded, yield_now};
 

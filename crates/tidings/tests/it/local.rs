@@ -1,7 +1,7 @@
 //! Task-local values: there inside their scope, on every thread and executor, and nowhere else.
 
 use crate::both::on_all;
-use crate::help::{on_tokio, poll};
+use crate::by_hand::{on_tokio, poll};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use tidings::yield_now;

@@ -1,6 +1,6 @@
 //! A value that is made once.
 
-use crate::help::{poll, rt};
+use crate::by_hand::{poll, rt};
 use std::sync::Arc;
 use std::task::Poll;
 use tidings::sync::{Notify, OnceCell};

@@ -1,8 +1,8 @@
 //! Scopes: children end before the scope does, and fail together.
 
 use crate::both::{pool, run, watchdog};
+use crate::by_hand::{poll, rt};
 use crate::hands::{Bomb, pinned, poll_with};
-use crate::help::{poll, rt};
 use crate::panics::BadDrop;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;

@@ -1,6 +1,6 @@
 //! Join sets: every task is joined once, in the order of the ends.
 
-use crate::help::{Chance, poll, poll_and_drop, rt};
+use crate::by_hand::{Chance, poll, poll_and_drop, rt};
 use std::pin::pin;
 use std::task::Poll;
 use tidings::{Event, JoinSet, oneshot};

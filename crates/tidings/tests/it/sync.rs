@@ -1,7 +1,7 @@
 //! Locks and signals: what was handed over and not looked at passes on.
 
+use crate::by_hand::{Chance, on_tokio, poll, poll_and_drop, rt};
 use crate::hands::{pinned, poll_with};
-use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};

@@ -1,6 +1,6 @@
 //! Cancellation tokens: everybody below hears, nobody above.
 
-use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
+use crate::by_hand::{Chance, on_tokio, poll, poll_and_drop, rt};
 use std::pin::pin;
 use tidings::{CancellationToken, Event, always};
 

@@ -1,6 +1,6 @@
 //! Watch: the last value is seen by everybody.
 
-use crate::help::{Chance, on_tokio, poll, poll_and_drop, rt};
+use crate::by_hand::{Chance, on_tokio, poll, poll_and_drop, rt};
 use std::pin::pin;
 use std::task::Poll;
 use tidings::channel::watch::{Receiver, watch};

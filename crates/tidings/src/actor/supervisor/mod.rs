@@ -148,13 +148,43 @@ impl Supervisor {
         self
     }
 
-    /// Waits before restarts.
+    /// Waits before restarts; without this a child is started anew at once.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::actor::{Backoff, Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = Child::new(|mut mailbox: Mailbox<()>| async move { mailbox.recv().await.unwrap() });
+    /// let it = worker.actor_ref();
+    /// let _supervisor = Supervisor::new(Strategy::OneForOne)
+    ///     .backoff(Backoff::new(Duration::from_millis(2), Duration::from_secs(10)))
+    ///     .child(worker)
+    ///     .start();
+    /// it.send(()).await.unwrap();
+    /// assert_eq!(it.restarted(1).await.unwrap(), 2);
+    /// # });
+    /// ```
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.rules.backoff = backoff;
         self
     }
 
     /// Ends when its significant children have.
+    ///
+    /// ```
+    /// use tidings::actor::{AutoShutdown, Child, Mailbox, Restart, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let job = Child::new(|mut mailbox: Mailbox<()>| async move { mailbox.recv().await.unwrap() });
+    /// let job = job.restart(Restart::Transient).significant();
+    /// let it = job.actor_ref();
+    /// let supervisor = Supervisor::new(Strategy::OneForOne)
+    ///     .auto_shutdown(AutoShutdown::AnySignificant)
+    ///     .child(job)
+    ///     .start();
+    /// it.send(()).await.unwrap();
+    /// assert!(supervisor.down().await.is_orderly());
+    /// # });
+    /// ```
     pub fn auto_shutdown(mut self, when: AutoShutdown) -> Self {
         self.rules.auto_shutdown = when;
         self
@@ -268,6 +298,20 @@ impl SupervisorRef {
     ///
     /// # Errors
     /// As a call's.
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let supervisor = Supervisor::new(Strategy::Dynamic).start();
+    /// let session = Child::new(|mut mailbox: Mailbox<u32>| async move {
+    ///     while mailbox.recv().await.is_ok() {}
+    /// });
+    /// let it = session.actor_ref();
+    /// supervisor.start_child(session).await.unwrap().unwrap();
+    /// it.send(1).await.unwrap();
+    /// assert_eq!(supervisor.count_children().await.unwrap().active, 1);
+    /// # });
+    /// ```
     pub fn start_child<M: Send + 'static>(
         &self,
         child: Child<M>,
@@ -281,6 +325,20 @@ impl SupervisorRef {
     ///
     /// # Errors
     /// As a call's.
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = Child::new(|mut mailbox: Mailbox<()>| async move {
+    ///     while mailbox.recv().await.is_ok() {}
+    /// });
+    /// let it = worker.actor_ref();
+    /// let supervisor = Supervisor::new(Strategy::OneForOne).child(worker).start();
+    /// assert!(supervisor.terminate_child(it.id()).await.unwrap());
+    /// assert!(it.exit().is_some());
+    /// assert!(!supervisor.terminate_child(it.id()).await.unwrap());
+    /// # });
+    /// ```
     pub fn terminate_child(&self, id: u64) -> Call<'_, SupervisorMessage, bool> {
         self.ask(|reply| Command::Terminate(id, reply))
     }
@@ -291,6 +349,20 @@ impl SupervisorRef {
     ///
     /// # Errors
     /// As a call's.
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = Child::new(|mut mailbox: Mailbox<()>| async move {
+    ///     while mailbox.recv().await.is_ok() {}
+    /// });
+    /// let it = worker.actor_ref();
+    /// let supervisor = Supervisor::new(Strategy::OneForOne).child(worker).start();
+    /// supervisor.started().await.unwrap().unwrap();
+    /// assert!(supervisor.restart_child(it.id()).await.unwrap());
+    /// assert_eq!(it.restarted(1).await.unwrap(), 2);
+    /// # });
+    /// ```
     pub fn restart_child(&self, id: u64) -> Call<'_, SupervisorMessage, bool> {
         self.ask(|reply| Command::Restart(id, reply))
     }
