@@ -58,6 +58,7 @@ class Hostile(unittest.TestCase):
             (frames.frame(frames.REST, frames.TELL, b"x"), True, "protocol", {}),
             (frames.frame(frames.CREDIT, (0, (1, 1))), True, "protocol", {}),
             (frames.frame(frames.RELEASE, (7, 1)), True, "protocol", {}),
+            (bind + frames.frame(frames.RELEASE, (0, 0)), True, "protocol", {}),
             (frames.frame(frames.BOUND, (7, t.Ok(1))), True, "protocol", {}),
             (big, True, "message-too-large", {"message": 90_000}),
             (tell * 9, True, "credit", {"window": (8, 1000), "link_window": (8, 1000)}),
@@ -223,6 +224,82 @@ class Hostile(unittest.TestCase):
         found = [type(getattr(a.header[1], "error", None)) for a in answers]
         nothing = type(None)
         self.assertEqual(found, [errors.NotExecuted, errors.NoSuchMethod, errors.RefusedCall, nothing])
+
+    def test_a_reference_that_comes_home_is_of_the_interface_that_is_expected(self):
+        link = self.victim()
+        join, get = g.Counter.METHODS["join"].number, g.Counter.METHODS["get"].number
+        self.theirs.sendall(self.greet())
+        self.theirs.sendall(frames.frame(frames.BIND, (1, "counter", b"", "Counter", [])))
+        # A counter, where a listener is due.
+        self.theirs.sendall(frames.frame(frames.CALL, (1, 0, join, 0, [frames.Yours(0)]), b"\0"))
+        self.theirs.sendall(frames.frame(frames.CALL, (2, 0, get, 0, [])))
+        answers = {frame.header[0]: frame.header[1] for frame in self.frames_of(4)[2:]}
+        self.assertIsInstance(answers[1].error, errors.Malformed)
+        self.assertIsInstance(answers[2], t.Ok)
+        self.assertEqual(link.stats()["Malformed"], 1)
+
+    def test_a_number_is_not_used_again_while_word_of_its_last_caller_may_be_overtaken(self):
+        session = Session("victim", "", t.Limits(), 0.0)
+        session.receive(self.greet(), 0.0)
+        number = session.calls.take()
+        session.call(number, 0, b"xxxx", None, [], bytearray())
+        session.output()
+        session.nack(number)
+        answer = frames.frame(frames.ANSWER, (number, t.Ok([])))
+        session.receive(answer, 0.0)
+        self.assertNotEqual(session.calls.take(), number)
+        with self.assertRaises(t.LinkDown):
+            session.receive(answer, 0.0)
+        session.output()
+        self.assertEqual(session.calls.take(), number)
+
+    def test_who_gives_no_credit_back_for_one_actor_after_the_other_is_sent_nothing_more(self):
+        session = Session("victim", "", t.Limits(exports=5), 0.0)
+        session.receive(self.greet(), 0.0)
+        for target in range(10):
+            self.assertTrue(session.may_send(target))
+            session.tell(target, b"xxxx", [], bytearray())
+        self.assertFalse(session.may_send(10))
+        session.receive(frames.frame(frames.CREDIT, (3, (1, 0))), 0.0)
+        self.assertTrue(session.may_send(10))
+
+    def test_a_peer_that_does_not_read_is_not_read_and_when_it_reads_it_has_all(self):
+        link = self.victim(control=1 << 30, outgoing=1, silence=10 * LONG, stall=10 * LONG)
+        self.theirs.sendall(self.greet())
+        link.up()
+        pings = 10_000 * [frames.frame(frames.PING, 7)]
+        said, enough = [], threading.Event()
+
+        def says():
+            while not enough.is_set():
+                self.theirs.sendall(b"".join(pings))
+                said.append(len(pings))
+
+        talker = threading.Thread(target=says)
+        talker.start()
+        self.assertTrue(eventually(link._session.is_full))
+        enough.set()
+        data, pongs = bytearray(), 0
+        while talker.is_alive() or pongs < sum(said):
+            data += self.theirs.recv(1 << 16)
+            while parsed := frames.parse(data, frames.LONGEST):
+                del data[: parsed[0]]
+                pongs += parsed[1].kind == frames.PONG and parsed[1].header[0] == 7
+        self.assertEqual(pongs, sum(said))
+        self.assertIsNone(link.exit)
+
+    def test_it_is_no_silence_of_the_peers_that_it_is_not_read(self):
+        session = Session("victim", "", t.Limits(control=1 << 30), 0.0)
+        session.receive(self.greet(), 0.0)
+        while not session.is_full():
+            session.receive(1_000 * frames.frame(frames.PING, 7), 0.0)
+        session.tick(60.0)
+        while session.output():
+            pass
+        self.assertFalse(session.is_full())
+        session.tick(74.0)
+        with self.assertRaises(t.LinkDown):
+            session.tick(75.0)
 
     def test_silence_and_a_handshake_that_does_not_come_end_the_link(self):
         link = self.victim(handshake=0.05)

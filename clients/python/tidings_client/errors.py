@@ -6,7 +6,7 @@ The classes are the variants of PROTOCOL.md's enums too: the codec writes and re
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Union, get_args
 
 # A string of an error is at most so long.
@@ -86,6 +86,11 @@ class Disconnected(_Said):
 
 
 End = Union[Normal, Stopped, Killed, Panicked, Failed, Linked, NoSuchActor, Disconnected]
+
+
+def brief(end: End) -> End:
+    """The same end in few words: what is kept of it for references that come when it is known."""
+    return replace(end, **{field.name: getattr(end, field.name)[:64] for field in fields(end)})
 
 
 class TidingsError(Exception):

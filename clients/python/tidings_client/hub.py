@@ -329,7 +329,9 @@ class Hub:
                     raise errors.Malformed(f"no class for {cls}")
                 return cls(target)
             case frames.Yours(number) if number in self.exports:
-                return self.exports[number].reference
+                reference = self.exports[number].reference
+                if reference.NAME == (cls if isinstance(cls, str) else cls.NAME):
+                    return reference
             case frames.Gone():
                 return cls(RemoteTarget(self, -1, errors.NoSuchActor()))
         raise errors.Malformed("no such reference")
@@ -391,7 +393,7 @@ class Hub:
 
     def given_back(self, number: int, count: int) -> None:
         known = self.exports.get(number)
-        if known is None or known.sent < count:
+        if known is None or not 0 < count <= known.sent:
             raise errors.LinkDown("protocol", "a reference is given up that was not sent")
         known.sent -= count
         if known.sent == 0:

@@ -26,7 +26,7 @@ class Inward(Hub):
                 self.tell_later.append(lambda: self.up.settle(peer))
             case frames.CALL | frames.TELL | frames.NACK | frames.RELEASE | frames.BYE:
                 # In their order: a request that waits needs what those behind it give up.
-                self.session.held.append(frame)
+                self.hold(frame)
                 self.go_on()
             case frames.PONG:
                 self.go_on()
@@ -41,10 +41,17 @@ class Inward(Hub):
         # Credit, a number of a call, or the end of an actor.
         self.room.notify_all()
 
-    def go_on(self) -> None:
-        """Handles what waited until it is known that the peer still does."""
-        session = self.session
-        while session.held and session.clock.is_awaited(time.monotonic()):
+    def hold(self, frame: frames.Frame) -> None:
+        held, limits = self.session.held, self.session.limits
+        # Requests have credit; of what goes with them there is no more than calls and references.
+        if len(held) >= limits.link_window[0] + limits.calls + limits.exports:
+            raise errors.LinkDown("flood")
+        held.append(frame)
+
+    def go_on(self) -> bool:
+        """Handles what waited for room, or until it is known that the peer still waits. Was there any?"""
+        session, before = self.session, len(self.session.held)
+        while session.held and not session.is_congested() and session.clock.is_awaited(time.monotonic()):
             frame = session.held.popleft()
             match frame.kind:
                 case frames.NACK:
@@ -55,6 +62,7 @@ class Inward(Hub):
                     session.drain()
                 case _:
                     self.requested(frame)
+        return len(session.held) < before
 
     def requested(self, frame: frames.Frame) -> None:
         session, target, size = self.session, target_of(frame), len(frame.body)
@@ -152,7 +160,7 @@ class Inward(Hub):
             return
         if len(self.ended) >= self.session.limits.exports:
             raise errors.LinkDown("protocol", "too many actors end")
-        self.ended[number] = end
+        self.ended[number] = errors.brief(end)
         known = self.imports.get(number)
         target = known.target() if known is not None else None
         if target is not None:

@@ -135,13 +135,16 @@ class Link:
                 while True:
                     due = self._turn()
                     self._tell()
-                    wish = selectors.EVENT_READ
-                    if self._writing and self._can_write:
+                    writes = bool(self._writing) and self._can_write
+                    # Who does not read what it has brought about is not read.
+                    reads = not (writes and self._session.is_full())
+                    wish = selectors.EVENT_READ if reads else 0
+                    if writes:
                         wish |= selectors.EVENT_WRITE
                     if wish != wishes:
                         wishes = wish
                         selector.modify(self._stream, wishes)
-                    more = self._stream.has_more()
+                    more = reads and self._stream.has_more()
                     ready = selector.select(0 if more else max(0.0, due - time.monotonic()))
                     for key, events in ready:
                         if key.fileobj is self._ear:
@@ -183,6 +186,8 @@ class Link:
             if self._hub.deadlines:
                 due = min(due, self._hub.deadlines[0][0])
             self._write(now)
+            while self._hub.go_on():
+                self._write(now)
             if self._session.stalled is not None:
                 due = min(due, self._session.stalled + self._session.limits.stall)
             if self._session.is_drained() and not self._writing:

@@ -21,6 +21,11 @@ INCARNATION = secrets.randbits(64)
 # So much is written at a time: what is urgent waits for no more.
 CHUNK = 64 << 10
 
+# Frames that the peer brings about by what it says, and that are no messages; and how many bytes of
+# them may wait, however little else may.
+WORDS = frozenset([frames.CREDIT, frames.RELEASE, frames.BOUND, frames.PONG])
+FEW_WORDS = 256 << 10
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -35,7 +40,8 @@ class Limits:
     # Messages and bytes that the peer may send to one actor before it has taken them, and to all.
     window: Grant = (1 << 10, 256 << 10)
     link_window: Grant = (1 << 14, 4 << 20)
-    # Bytes that may wait to be written before requests wait for room.
+    # Bytes that may wait to be written before requests wait for room; and bytes of what the peer brings
+    # about without them before nothing more of it is read.
     outgoing: int = 4 << 20
     # Control frames a second, beyond one for each request and answer.
     control: int = 10_000
@@ -62,21 +68,35 @@ class Numbers:
         self.limit = limit
         self.used: set[int] = set()
         self.free: list[int] = []
+        # Those of which something speaks that waits to be written; and of them, those that are not in use
+        # any more, nor free.
+        self.spoken: set[int] = set()
+        self.over: set[int] = set()
 
     def take(self) -> int:
-        number = self.free.pop() if self.free else len(self.used)
+        number = self.free.pop() if self.free else len(self.used) + len(self.over)
         self.used.add(number)
         return number
 
     def is_full(self) -> bool:
-        return len(self.used) >= self.limit
+        return len(self.used) + len(self.over) >= self.limit
 
     def give_back(self, number: int) -> bool:
         if number not in self.used:
             return False
         self.used.remove(number)
-        self.free.append(number)
+        if number in self.spoken:
+            self.over.add(number)
+        else:
+            self.free.append(number)
         return True
+
+    def written(self, number: int) -> None:
+        """What spoke of it is written."""
+        self.spoken.remove(number)
+        if number in self.over:
+            self.over.remove(number)
+            self.free.append(number)
 
 
 class Clock:
@@ -123,14 +143,16 @@ class Clock:
 class Purse:
     """What we may send: a window for each target, and one for the link."""
 
-    def __init__(self, window: Grant, link: Grant) -> None:
+    def __init__(self, window: Grant, link: Grant, most: int) -> None:
         self.window = window
         self.link = list(link)
-        # Those that are not whole.
+        # Those that are not whole; and how many of them there may be before all wait.
         self.targets: dict[int, list[int]] = {}
+        self.most = most
 
     def may_send(self, target: int) -> bool:
-        return min(self.link) > 0 and min(self.targets.get(target, self.window)) > 0
+        is_open = min(self.link) > 0 and len(self.targets) < self.most
+        return is_open and min(self.targets.get(target, self.window)) > 0
 
     def spend(self, target: int, size: int) -> None:
         for left in (self.link, self.targets.setdefault(target, list(self.window))):
@@ -212,8 +234,10 @@ def _is_due(owed: list[int], window: Grant) -> bool:
 class Queued:
     """A frame that waits to be written; it can be asked whether it still does."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, words: int) -> None:
         self.data = data
+        # How much of it are words.
+        self.words = words
         self.begun = False
 
 
@@ -246,11 +270,14 @@ class Session:
         self.stalled: float | None = None
         # Control, answers, requests: what is urgent first.
         self.queues: tuple[deque[Queued], ...] = (deque(), deque(), deque())
+        # How many bytes wait, and how many of them are words.
         self.waiting = 0
+        self.words = 0
+        self._nacks: deque[tuple[int, Queued]] = deque()
         self._input = bytearray()
         self._parts: dict[int, tuple[Frame, bytearray]] = {}
         self._control = (now, 0)
-        self._purse = Purse((0, 0), (0, 0))
+        self._purse = Purse((0, 0), (0, 0), 0)
         self._ledger = Ledger(limits.window, limits.link_window)
         self._send(
             frames.HELLO,
@@ -272,9 +299,11 @@ class Session:
     # What goes.
 
     def _send(self, kind: int, header: Any, body: bytes | bytearray = b"", queue: int = 0) -> Queued:
-        queued = Queued(frames.frame(kind, header, body))
+        data = frames.frame(kind, header, body)
+        queued = Queued(data, len(data) if kind in WORDS else 0)
         self.queues[queue].append(queued)
-        self.waiting += len(queued.data)
+        self.waiting += len(data)
+        self.words += queued.words
         return queued
 
     def output(self) -> bytes:
@@ -288,15 +317,27 @@ class Session:
                 queued = queue.popleft()
                 queued.begun = True
                 chunk += queued.data
+                self.words -= queued.words
         self.waiting -= len(chunk)
+        # What is put in from here on comes behind it, whatever its class.
+        while self._nacks and self._nacks[0][1].begun:
+            self.calls.written(self._nacks.popleft()[0])
         return bytes(chunk)
+
+    def is_congested(self) -> bool:
+        """Does so much wait to be written that requests are to wait?"""
+        return self.waiting >= self.limits.outgoing
+
+    def is_full(self) -> bool:
+        """Is nothing of the peer to be read, because so much that it has brought about waits?"""
+        return self.words >= max(self.limits.outgoing, FEW_WORDS)
 
     def may_send(self, target: int) -> bool:
         """May a request be sent to this actor?"""
         return (
             self.peer is not None
             and not self.calls.is_full()
-            and self.waiting < self.limits.outgoing
+            and not self.is_congested()
             and self._purse.may_send(target)
         )
 
@@ -328,7 +369,8 @@ class Session:
     def nack(self, call: int) -> None:
         self.stats["nacks_out"] += 1
         # Behind its request: before it, nobody would know what it is about.
-        self._send(frames.NACK, call, queue=2)
+        self._nacks.append((call, self._send(frames.NACK, call, queue=2)))
+        self.calls.spoken.add(call)
 
     def down(self, target: int, end: errors.End) -> None:
         """An actor of ours has ended: behind all answers, and behind all requests."""
@@ -414,7 +456,8 @@ class Session:
         if why is not None:
             self._send(frames.REFUSED, why)
             raise errors.LinkDown("refused", str(why), why)
-        self._purse = Purse(window, link)
+        # As many as there may be references, and as many that the peer has not forgotten yet.
+        self._purse = Purse(window, link, 2 * self.limits.exports)
         self.calls = Numbers(min(calls, 1 << 20))
         self.peer = Peer(node, incarnation, message, calls)
         self.clock.patience = patience
@@ -521,6 +564,9 @@ class Session:
             if now >= due:
                 raise errors.LinkDown("handshake")
             return due
+        if self.is_full():
+            # It is this side that does not read.
+            self.heard = now
         if now >= self.heard + limits.silence:
             raise errors.LinkDown("silent")
         due = self.heard + limits.silence

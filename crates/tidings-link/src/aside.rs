@@ -57,10 +57,15 @@ impl Aside {
     pub(crate) fn put(&mut self, carried: &[Carried]) -> bool {
         let taken = Taken::of(carried);
         for thing in taken.things {
-            self.things.entry(thing).or_default().0 += 1;
+            self.add(thing);
         }
         self.carried += taken.carried;
         self.carried <= MOST
+    }
+
+    /// One that is put aside is for it, or carries it.
+    pub(crate) fn add(&mut self, thing: Thing) {
+        self.things.entry(thing).or_default().0 += 1;
     }
 
     pub(crate) fn carries(&self, thing: Thing) -> bool {
@@ -91,13 +96,18 @@ impl Hub {
     pub(crate) fn decoded(&mut self, taken: Taken) {
         self.aside.carried -= taken.carried;
         for thing in taken.things {
-            match (thing, self.aside.less(thing)) {
-                (_, None) => {}
-                (Thing::Yours(target), Some(_)) => self.forget(target),
-                (Thing::Mine(target), Some(true)) => drop(self.ended.remove(target)),
-                (Thing::Reply(call), Some(true)) => self.nacked(call),
-                (Thing::Mine(_) | Thing::Reply(_), Some(false)) => {}
-            }
+            self.aside_no_more(thing);
+        }
+    }
+
+    /// One request less that was put aside is for it, or carries it.
+    pub(crate) fn aside_no_more(&mut self, thing: Thing) {
+        match (thing, self.aside.less(thing)) {
+            (_, None) => {}
+            (Thing::Yours(target), Some(_)) => self.forget(target),
+            (Thing::Mine(target), Some(true)) => drop(self.ended.remove(target)),
+            (Thing::Reply(call), Some(true)) => self.nacked(call),
+            (Thing::Mine(_) | Thing::Reply(_), Some(false)) => {}
         }
     }
 }

@@ -44,6 +44,9 @@ pub(crate) struct Purse {
     link: Left,
     /// Those that are not whole.
     targets: ByNumber<Left>,
+    /// How many of them there may be before all wait: a peer that never gives credit back for actors that
+    /// are given up is sent nothing more.
+    most: usize,
 }
 
 /// May a request go out?
@@ -57,17 +60,23 @@ pub(crate) enum May {
 }
 
 impl Purse {
-    pub(crate) fn new(window: Grant, link: Grant) -> Self {
+    pub(crate) fn new(window: Grant, link: Grant, most: usize) -> Self {
         Self {
             window,
             link: Left::of(link),
             targets: ByNumber::default(),
+            most,
         }
+    }
+
+    /// May a request be sent, as far as its target allows?
+    pub(crate) fn is_open(&self) -> bool {
+        self.link.is_open() && self.targets.len() < self.most
     }
 
     pub(crate) fn may_send(&self, target: u32) -> May {
         let open = |left: &Left| left.is_open();
-        if !self.link.is_open() {
+        if !self.is_open() {
             May::WaitForLink
         } else if !self.targets.get(target).is_none_or(open) {
             May::WaitForTarget
@@ -223,7 +232,7 @@ mod tests {
         ) {
             let window = Grant { messages: windows.0, bytes: windows.1 };
             let link = Grant { messages: windows.2, bytes: windows.3 };
-            let (mut purse, mut ledger) = (Purse::new(window, link), Ledger::new(window, link));
+            let (mut purse, mut ledger) = (Purse::new(window, link, 100), Ledger::new(window, link));
             let mut under_way = std::collections::VecDeque::new();
             for (target, size) in sizes {
                 while purse.may_send(target) != May::Send {
@@ -249,7 +258,7 @@ mod tests {
             messages: 2,
             bytes: 10,
         };
-        let mut purse = Purse::new(window, window);
+        let mut purse = Purse::new(window, window, 100);
         assert!(purse.add(1, window).is_err());
         purse.spend(1, 3);
         assert!(
@@ -263,5 +272,28 @@ mod tests {
                 )
                 .is_err()
         );
+    }
+
+    #[test]
+    fn who_gives_no_credit_back_for_one_actor_after_the_other_is_sent_nothing_more() {
+        let window = Grant {
+            messages: 1 << 30,
+            bytes: 1 << 30,
+        };
+        let mut purse = Purse::new(window, window, 10);
+        let mut targets = 0..;
+        while let Some(target) = targets.next()
+            && purse.may_send(target) == May::Send
+        {
+            assert!(target < 10);
+            purse.spend(target, 7);
+        }
+        assert_eq!(purse.may_send(3), May::WaitForLink);
+        let grant = Grant {
+            messages: 1,
+            bytes: 7,
+        };
+        purse.add(3, grant).unwrap();
+        assert_eq!(purse.may_send(10), May::Send);
     }
 }

@@ -58,6 +58,8 @@ struct Mover<S> {
     filled: (usize, usize),
     /// There may be whole messages in it.
     more: bool,
+    /// Nothing is read: the peer is to read first.
+    deaf: bool,
     flushed: bool,
     /// When it is due, and what wakes `waker` then.
     timer: Option<(Instant, Timer)>,
@@ -156,6 +158,7 @@ where
         input: Vec::new(),
         filled: (0, 0),
         more: false,
+        deaf: false,
         flushed: true,
         timer: None,
         armed: false,
@@ -210,7 +213,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             if self.flushed && self.hub().is_drained() {
                 return Err(Broken::Drained);
             }
-            if !read {
+            // What was not read is if there is room by now; if not, the stream says when there is.
+            if !read && (!self.deaf || self.hub().session.is_full()) {
                 return Ok(false);
             }
             if self.more {
@@ -286,8 +290,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         handled.map(|()| true)
     }
 
-    /// Reads once. `false`: there was nothing.
+    /// Reads once. `false`: there was nothing, or too much is to be written that comes of it.
     fn fill(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
+        self.deaf = self.hub().session.is_full();
+        if self.deaf {
+            return Ok(false);
+        }
         let (start, end) = self.filled;
         if end == self.input.len() {
             self.input.copy_within(start..end, 0);
@@ -344,9 +352,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
                 self.with_hub(|hub| hub.handle(incoming))?;
             }
         }
-        match self.hub().due.is_empty() {
-            true => Ok(()),
-            false => self.with_hub(Hub::poll_due),
+        match self.hub().is_due() {
+            true => self.with_hub(Hub::poll_due),
+            false => Ok(()),
         }
     }
 
@@ -445,8 +453,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
     fn at_once(&mut self, note: Note) -> bool {
         self.broken = self.this(note).err();
         let hub = self.hub();
+        let waits = hub.is_held_up() || hub.session.is_draining() || hub.is_idle();
         // The driver reads on, begins what was held, and ends the link.
-        !(hub.is_held_up() || hub.session.is_draining() || hub.is_idle() || self.broken.is_some())
+        !(waits || self.deaf || self.broken.is_some())
     }
 
     fn is_crowded(&self) -> bool {

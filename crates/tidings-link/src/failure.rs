@@ -5,13 +5,32 @@ use tidings::remote::refused;
 
 use crate::frame::{End, Failure, TEXT};
 
+/// So much of an actor's end is kept for references that come when it is known.
+const BRIEF: usize = 64;
+
 /// As much of it as goes over the wire.
 pub(crate) fn text(of: impl ToString) -> String {
-    let mut text = of.to_string();
-    if text.len() > TEXT {
-        text.truncate(text.floor_char_boundary(TEXT));
+    cut(of.to_string(), TEXT)
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        text.truncate(text.floor_char_boundary(most));
+        text.shrink_to_fit();
     }
     text
+}
+
+/// The same end in few words: who says that very many actors have ended fills no memory by it.
+pub(crate) fn brief(end: &End) -> End {
+    let brief = |text: &String| cut(text.clone(), BRIEF);
+    match end {
+        End::Panicked(message) => End::Panicked(brief(message)),
+        End::Failed(error) => End::Failed(brief(error)),
+        End::Linked(actor, exit) => End::Linked(brief(actor), brief(exit)),
+        End::Disconnected(why) => End::Disconnected(brief(why)),
+        End::Normal | End::Stopped | End::Killed | End::NoSuchActor => end.clone(),
+    }
 }
 
 impl From<&Exit> for End {

@@ -12,16 +12,18 @@ use std::task::Waker;
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Call as Caller, Carried, Door, Export, Format, Gone, Identity, Imported};
 use tidings::remote::{Malformed, Pending, Port, Request, Served, SmallBox, Wait, Wanted};
-use tidings::remote::{prefetch, prefetch_first, refused};
+use tidings::remote::{prefetch_first, refused};
 use tidings::time::Instant;
 
 use crate::aside::{Aside, Thing};
 use crate::credit::May;
 use crate::exports::Exports;
 use crate::frame::{CARRIED, Failure};
+use crate::imports::{Blocked, In, Proxy};
 use crate::intercept::Intercepts;
+use crate::inward::Asked;
 use crate::limits::Broken;
-use crate::numbers::ByNumber;
+use crate::numbers::{ByNumber, LowFirst};
 use crate::session::{Bind, Session};
 use crate::shared::{self, Bell, Due, Shared};
 
@@ -38,16 +40,6 @@ pub(crate) enum Command {
 /// What is done when a name has been answered.
 pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, crate::GetError>) + Send>;
 
-/// A request that waits for its turn at an actor.
-#[derive(Debug)]
-pub(crate) struct Queued {
-    pub(crate) call: Option<u32>,
-    pub(crate) method: u32,
-    pub(crate) until: u64,
-    pub(crate) carried: Vec<Carried>,
-    pub(crate) body: Vec<u8>,
-}
-
 /// An actor of ours.
 pub(crate) struct Out {
     pub(crate) export: Arc<dyn Export>,
@@ -60,45 +52,23 @@ pub(crate) struct Out {
     /// credit to give.
     pub(crate) waits: Option<(Option<usize>, Wait)>,
     /// Those behind that.
-    pub(crate) queue: VecDeque<Queued>,
+    pub(crate) queue: VecDeque<Asked<'static>>,
     /// The peer knows that it has ended.
     pub(crate) down: bool,
     pub(crate) waker: Waker,
-}
-
-/// A proxy of an actor of the peer's.
-pub(crate) struct Proxy {
-    /// Not there while it is polled.
-    pub(crate) imported: Option<Imported>,
-    /// The type of its references.
-    pub(crate) kind: TypeId,
-    pub(crate) turn: u64,
-    /// How often the reference has come.
-    pub(crate) received: u32,
-    /// Not there while it is polled, either.
-    pub(crate) waker: Option<Waker>,
-}
-
-/// An actor of the peer's: its proxies. There is one for each type of reference, and more while the
-/// last messages of one are sent that nobody refers to any more; the next of its type waits.
-#[derive(Default)]
-pub(crate) struct In {
-    pub(crate) proxies: VecDeque<Proxy>,
-    /// It waits for credit.
-    pub(crate) blocked: bool,
 }
 
 /// A call of ours under way.
 pub(crate) struct Waiting {
     /// `None`: its caller has gone.
     pub(crate) pending: Option<SmallBox<dyn Pending>>,
-    /// Where its request stands among all requests.
-    pub(crate) at: u64,
+    /// Where its request stands among all requests. `None`: it is a reply that went with an answer, which
+    /// may have been written.
+    pub(crate) at: Option<u64>,
 }
 
 /// A call of the peer's under way.
 pub(crate) enum Call {
-    None,
     /// It waits to be decoded.
     Queued,
     /// As above, and its caller has gone.
@@ -123,7 +93,7 @@ pub(crate) struct Hub {
     pub(crate) ended: ByNumber<Exit>,
     next_turn: u64,
     pub(crate) pending: Vec<Option<Waiting>>,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: LowFirst<Call>,
     pub(crate) binds: BTreeMap<u32, Bound>,
     next_bind: u32,
     /// What the message carries that is encoded, and that is decoded.
@@ -134,11 +104,11 @@ pub(crate) struct Hub {
     pub(crate) due: VecDeque<Due>,
     /// Requests of the peer's that wait until there is room for their answers, or until it is known
     /// that it still waits for those.
-    pub(crate) held: VecDeque<(u32, Queued)>,
+    pub(crate) held: VecDeque<(u32, Asked<'static>)>,
     /// What those carry, and those that wait for their actors.
     pub(crate) aside: Aside,
     /// Proxies that wait for the link as a whole.
-    pub(crate) blocked: VecDeque<Due>,
+    pub(crate) blocked: Blocked,
     /// The peer has broken a rule in the middle of something.
     pub(crate) broken: Option<Broken>,
     pub(crate) now: Instant,
@@ -169,7 +139,7 @@ impl Hub {
             ended: ByNumber::default(),
             next_turn: 0,
             pending: Vec::new(),
-            calls: Vec::new(),
+            calls: LowFirst::default(),
             binds: BTreeMap::new(),
             next_bind: 0,
             carries: Vec::new(),
@@ -178,7 +148,7 @@ impl Hub {
             due: VecDeque::new(),
             held: VecDeque::new(),
             aside: Aside::default(),
-            blocked: VecDeque::new(),
+            blocked: Blocked::default(),
             broken: None,
             now,
         }
@@ -193,15 +163,13 @@ impl Hub {
         {
             pending.prefetch();
         }
-        prefetch_first(&self.calls);
+        self.calls.prefetch();
         prefetch_first(&self.room);
         if let Some(out) = self.exports.first() {
             out.export.prefetch();
         }
-        if let Some(known) = self.imports.first()
-            && let Some(proxy) = known.proxies.front()
-        {
-            prefetch(proxy);
+        if let Some(known) = self.imports.first() {
+            known.prefetch();
         }
     }
 
@@ -247,7 +215,7 @@ impl Hub {
         }
         self.pending[index] = Some(Waiting {
             pending: Some(pending),
-            at: self.session.position(),
+            at: Some(self.session.position()),
         });
         Some((call, deadline))
     }
@@ -264,7 +232,8 @@ impl Hub {
     /// The peer has given up references to an actor of ours.
     pub(crate) fn given_up(&mut self, target: u32, count: u32) -> Result<(), Broken> {
         let too_many = Broken::Protocol("a reference is given up that was not sent");
-        let out = self.exports.get_mut(target).ok_or(too_many.clone())?;
+        let out = self.exports.get_mut(target).filter(|_| count > 0);
+        let out = out.ok_or(too_many.clone())?;
         out.sent = out.sent.checked_sub(count).ok_or(too_many)?;
         self.forget(target);
         Ok(())
@@ -273,12 +242,9 @@ impl Hub {
     /// Forgets an actor of ours that the peer does not refer to, once it has its messages.
     pub(crate) fn forget(&mut self, target: u32) {
         let done = |out: &Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
-        let held = |(of, _): &(u32, Queued)| *of == target;
+        // A request that was put aside carries it home, or is for it.
         let comes_home = self.aside.carries(Thing::Yours(target));
         if comes_home || !self.exports.get(target).is_some_and(done) {
-            return;
-        }
-        if self.held.iter().any(held) {
             return;
         }
         self.session.settle(target);
@@ -290,18 +256,11 @@ impl Hub {
     /// A proxy has ended.
     pub(crate) fn proxy_ended(&mut self, target: u32, proxy: &Proxy) {
         self.proxies -= 1;
+        self.blocked.remove(proxy.turn);
         if let Some(imported) = &proxy.imported {
             self.by_actor.remove(&imported.actor());
         }
         self.session.release(target, proxy.received);
-    }
-
-    fn served(&mut self, call: u32) -> &mut Call {
-        let index = call as usize;
-        if index >= self.calls.len() {
-            self.calls.resize_with(index + 1, || Call::None);
-        }
-        &mut self.calls[index]
     }
 
     /// The peer's call is under way.
@@ -311,7 +270,7 @@ impl Hub {
     pub(crate) fn begin_served(&mut self, call: u32) -> Result<bool, Broken> {
         let begun = self.session.serve(call)?;
         if begun {
-            *self.served(call) = Call::Queued;
+            self.calls.insert(call, Call::Queued);
         }
         Ok(begun)
     }
@@ -324,13 +283,13 @@ impl Hub {
 
     /// The peer's call has been given to an actor.
     pub(crate) fn await_answer(&mut self, call: u32, served: SmallBox<dyn Served>) {
-        *self.served(call) = Call::Served(served);
+        self.calls.insert(call, Call::Served(served));
     }
 
     /// The peer's call ends without having been given to an actor.
     pub(crate) fn fail(&mut self, call: Option<u32>, why: Failure) {
         if let Some(call) = call {
-            *self.served(call) = Call::None;
+            self.calls.remove(call);
             self.session.answer(call, Err(why), &[]);
         }
     }
@@ -408,12 +367,7 @@ impl Port for Hub {
         make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
     ) -> Result<Box<dyn Any>, Malformed> {
         let known = self.imports.get_mut(target);
-        let last =
-            known.and_then(|known| known.proxies.iter_mut().rfind(|proxy| proxy.kind == kind));
-        if let Some(proxy) = last
-            && let Some(again) = proxy.imported.as_ref().and_then(Imported::again)
-        {
-            proxy.received += 1;
+        if let Some(again) = known.and_then(|known| known.again(kind)) {
             return Ok(again);
         }
         if self.proxies >= self.session.limits().exports {
@@ -431,16 +385,16 @@ impl Port for Hub {
         self.by_actor.insert(imported.actor(), (target, kind));
         self.proxies += 1;
         let due = Due::Proxy(target, turn);
-        let waker = Some(self.waker(due));
-        self.due.push_back(due);
-        let known = self.imports.get_or_insert_with(target, In::default);
-        known.proxies.push_back(Proxy {
+        let proxy = Proxy {
             imported: Some(imported),
-            kind,
             turn,
             received: 1,
-            waker,
-        });
+            waker: Some(self.waker(due)),
+        };
+        let known = self.imports.get_or_insert_with(target, In::default);
+        if known.put(kind, proxy) {
+            self.due.push_back(due);
+        }
         Ok(reference)
     }
 
@@ -476,7 +430,7 @@ impl Port for Hub {
             May::WaitForLink => {
                 let congested = self.session.is_congested();
                 self.session.stats_mut().congested += u64::from(congested);
-                self.blocked.push_back(Due::Proxy(target, turn));
+                self.blocked.put(target, turn);
             }
         }
         false

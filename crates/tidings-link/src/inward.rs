@@ -1,18 +1,17 @@
 //! What a hub does with what comes: requests go to actors, answers to callers.
 
 use std::borrow::Cow;
-use std::collections::VecDeque;
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
-use tidings::remote::{Carried, Incoming as Parts, Wanted, enter, refused};
+use tidings::remote::{Carried, Incoming as Parts, Port as _, Wanted, enter, refused};
 use tidings::time::Instant;
 
 use crate::GetError;
 use crate::aside::{Taken, Thing};
-use crate::failure::text;
+use crate::failure::{brief, text};
 use crate::frame::{End, Failure, Unbound};
-use crate::hub::{Call, Hub, In, Out, Queued};
+use crate::hub::{Call, Hub, Out};
 use crate::intercept::Asks;
 use crate::limits::Broken;
 use crate::session::{Bind, Incoming};
@@ -35,8 +34,9 @@ impl Hub {
             } => {
                 return self.requested(
                     target,
-                    Request {
+                    Asked {
                         call,
+                        begun: true,
                         method,
                         until,
                         carried,
@@ -54,7 +54,6 @@ impl Hub {
                 let now = Instant::now();
                 self.session.pong(0, now);
                 self.session.ping(now);
-                self.unblock();
                 Ok(())
             }
             Incoming::Ping(at) => {
@@ -70,7 +69,6 @@ impl Hub {
                 if let Some(known) = self.imports.get_mut(target) {
                     known.unblock(target, &mut self.due);
                 }
-                self.unblock();
                 Ok(())
             }
             Incoming::Down(target, end) => self.peer_down(target, end),
@@ -85,25 +83,14 @@ impl Hub {
         (self, result)
     }
 
-    /// Proxies that wait for the link as a whole may go on.
-    pub(crate) fn unblock(&mut self) {
-        self.due.append(&mut self.blocked);
-    }
-
     fn requested(
         mut self: Box<Self>,
         target: u32,
-        request: Request<'_>,
+        mut request: Asked<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
         if let Some(call) = request.call {
             match self.begin_served(call) {
-                Ok(true) => {}
-                Ok(false) => {
-                    self.session.answer(call, Err(Failure::Overloaded), &[]);
-                    self.not_decoded(request.carried);
-                    self.session.taken(target, request.body.len());
-                    return self.checked();
-                }
+                Ok(begun) => request.begun = begun,
                 Err(broken) => return (self, Err(broken)),
             }
         }
@@ -121,15 +108,16 @@ impl Hub {
     fn hold(
         mut self: Box<Self>,
         target: u32,
-        request: Request<'_>,
+        request: Asked<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
+        self.aside.add(Thing::Yours(target));
         let put = self.put_aside(&request);
         self.held.push_back((target, request.queued()));
         (self, put)
     }
 
     /// The request is decoded later.
-    fn put_aside(&mut self, request: &Request<'_>) -> Result<(), Broken> {
+    fn put_aside(&mut self, request: &Asked<'_>) -> Result<(), Broken> {
         let too_much = Broken::Protocol("messages that wait carry too much");
         self.aside
             .put(&request.carried)
@@ -147,22 +135,19 @@ impl Hub {
         if self.session.is_congested() {
             return (self, Ok(()));
         }
-        if !self.blocked.is_empty() {
-            self.unblock();
-        }
         while !self.session.is_congested()
             && self.session.is_awaited(self.now)
             && let Some((target, queued)) = self.held.pop_front()
         {
             let taken = Taken::of(&queued.carried);
             let result;
-            (self, result) = self.admit(target, queued.into());
+            (self, result) = self.admit(target, queued);
             if result.is_err() {
                 return (self, result);
             }
             self.decoded(taken);
             // Its reference may have been given up behind it.
-            self.forget(target);
+            self.aside_no_more(Thing::Yours(target));
         }
         self.poll_due()
     }
@@ -171,8 +156,14 @@ impl Hub {
     fn admit(
         mut self: Box<Self>,
         target: u32,
-        request: Request<'_>,
+        request: Asked<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
+        if let (Some(call), false) = (request.call, request.begun) {
+            self.session.answer(call, Err(Failure::Overloaded), &[]);
+            self.not_decoded(request.carried);
+            self.session.taken(target, request.body.len());
+            return self.checked();
+        }
         let busy = |out: &Out| out.waits.is_some();
         if !self.exports.get(target).is_some_and(busy) {
             return self.deliver(target, request);
@@ -188,10 +179,11 @@ impl Hub {
     fn deliver(
         mut self: Box<Self>,
         target: u32,
-        request: Request<'_>,
+        request: Asked<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
-        let Request {
+        let Asked {
             call,
+            begun: _,
             method,
             until,
             carried,
@@ -315,7 +307,7 @@ impl Hub {
 
     /// Has the caller of a call gone that waits to be decoded?
     fn has_left(&self, call: Option<u32>) -> bool {
-        let call = call.and_then(|call| self.calls.get(call as usize));
+        let call = call.and_then(|call| self.calls.get(call));
         matches!(call, Some(Call::Left))
     }
 
@@ -379,7 +371,7 @@ impl Hub {
             };
             let taken = Taken::of(&next.carried);
             let result;
-            (self, result) = self.deliver(target, next.into());
+            (self, result) = self.deliver(target, next);
             if result.is_err() {
                 return (self, result);
             }
@@ -393,9 +385,6 @@ impl Hub {
         outcome: Result<Vec<Carried>, Failure>,
         body: &[u8],
     ) -> (Box<Self>, Result<(), Broken>) {
-        if !self.blocked.is_empty() {
-            self.unblock();
-        }
         let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
         let pending = waiting.and_then(|waiting| waiting.pending);
         match (outcome, pending) {
@@ -419,14 +408,12 @@ impl Hub {
     }
 
     pub(crate) fn nacked(&mut self, call: u32) {
-        let none = &mut Call::None;
-        let known = self.calls.get_mut(call as usize).unwrap_or(none);
-        match std::mem::replace(known, Call::None) {
+        match self.calls.remove(call) {
             // It was answered meanwhile; or its reply is in a message that is aside.
-            Call::None => drop(self.aside.last(Thing::Reply(call))),
-            Call::Queued | Call::Left => *known = Call::Left,
+            None => drop(self.aside.last(Thing::Reply(call))),
+            Some(Call::Queued | Call::Left) => self.calls.insert(call, Call::Left),
             // Its handler can know.
-            Call::Served(served) => {
+            Some(Call::Served(served)) => {
                 drop(served);
                 self.session.answer(call, Err(Failure::NoReply), &[]);
             }
@@ -444,9 +431,10 @@ impl Hub {
         if self.ended.len() >= self.session.limits().exports as usize {
             return Err(Broken::Protocol("too many actors end"));
         }
+        self.ended.insert(target, brief(&end).into());
         let exit = Exit::from(end);
-        self.ended.insert(target, exit.clone());
-        for mut proxy in self.imports.remove(target).unwrap_or_default().proxies {
+        let known = self.imports.remove(target).unwrap_or_default();
+        for mut proxy in known.into_proxies() {
             self.proxy_ended(target, &proxy);
             if let Some(imported) = proxy.imported.take() {
                 imported.end(exit.clone());
@@ -457,7 +445,7 @@ impl Hub {
 
     fn asked(&mut self, bind: &Bind) {
         let outcome = self.names.find(bind).and_then(|give| {
-            self.carries.clear();
+            self.begin();
             match give(self) {
                 Ok(_) => Ok(()),
                 Err(_) => Err(Unbound::TooMany),
@@ -483,49 +471,26 @@ impl Hub {
 }
 
 /// A request, not decoded.
-struct Request<'a> {
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
     call: Option<u32>,
+    /// Not: it is a call, and there are too many.
+    begun: bool,
     method: u32,
     until: u64,
     carried: Vec<Carried>,
     body: Cow<'a, [u8]>,
 }
 
-impl Request<'_> {
-    fn queued(self) -> Queued {
-        Queued {
+impl Asked<'_> {
+    fn queued(self) -> Asked<'static> {
+        Asked {
             call: self.call,
+            begun: self.begun,
             method: self.method,
             until: self.until,
             carried: self.carried,
-            body: self.body.into_owned(),
+            body: self.body.into_owned().into(),
         }
-    }
-}
-
-impl From<Queued> for Request<'_> {
-    fn from(queued: Queued) -> Self {
-        Self {
-            call: queued.call,
-            method: queued.method,
-            until: queued.until,
-            carried: queued.carried,
-            body: queued.body.into(),
-        }
-    }
-}
-
-impl In {
-    /// There is credit: the proxies that wait for it go on.
-    fn unblock(&mut self, target: u32, due: &mut VecDeque<Due>) {
-        if std::mem::take(&mut self.blocked) {
-            self.all_due(target, due);
-        }
-    }
-
-    /// Each looks whether it is its turn.
-    pub(crate) fn all_due(&self, target: u32, due: &mut VecDeque<Due>) {
-        let proxies = self.proxies.iter();
-        due.extend(proxies.map(|proxy| Due::Proxy(target, proxy.turn)));
     }
 }

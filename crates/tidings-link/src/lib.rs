@@ -251,6 +251,7 @@ mod exports;
 mod failure;
 mod frame;
 mod hub;
+mod imports;
 mod intercept;
 mod inward;
 mod limits;

@@ -49,7 +49,11 @@ pub struct Limits {
     pub window: Grant,
     /// The same, for all actors together; 16,384 messages and 4 MiB by default.
     pub link_window: Grant,
-    /// How many bytes may wait to be written before requests wait in their mailboxes; 4 MiB by default.
+    /// How many bytes may wait to be written before requests wait: ours in their mailboxes, the peer's
+    /// undecoded; 4 MiB by default. While as many wait of what a peer brings about without requests (answers
+    /// to its questions for names and for a word, credit, references given up; 256 KiB at least), nothing of
+    /// it is read. Answers to its calls are written whatever waits: of what they take at once `calls` is the
+    /// limit.
     pub outgoing: usize,
     /// Control frames a second, beyond one for each request and answer; 10,000 by default. More end the
     /// link.

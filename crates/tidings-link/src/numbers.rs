@@ -1,11 +1,14 @@
 //! Numbers that are in use: the lowest free ones are given out, so that tables stay short. And tables
 //! by numbers.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::OnceLock;
 
 use tidings::remote::prefetch_first;
+
+/// How many entries an empty table keeps room for.
+const KEPT: usize = 1 << 10;
 
 /// A table by numbers, which the peer may have chosen.
 ///
@@ -84,7 +87,13 @@ impl<T> ByNumber<T> {
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         let first = self.first.take_if(|(known, _)| *known == number);
         let first = first.map(|(_, value)| value);
-        first.or_else(|| self.more.remove(&number))
+        first.or_else(|| {
+            let value = self.more.remove(&number);
+            if self.more.is_empty() {
+                self.more.shrink_to(KEPT);
+            }
+            value
+        })
     }
 
     /// Empties it, in the order of the numbers: the table's own differs from run to run, and what is
@@ -134,10 +143,74 @@ impl Hasher for Product {
     }
 }
 
+/// A table by the numbers of the peer's calls. It is to choose low ones: those lie in a row. One that is
+/// not low costs no more room than itself.
+#[derive(Debug)]
+pub(crate) struct LowFirst<T> {
+    low: Vec<Option<T>>,
+    high: BTreeMap<u32, T>,
+}
+
+/// Numbers below this are low.
+const LOW: usize = 1 << 12;
+
+impl<T> Default for LowFirst<T> {
+    fn default() -> Self {
+        Self {
+            low: Vec::new(),
+            high: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> LowFirst<T> {
+    /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    pub(crate) fn prefetch(&self) {
+        prefetch_first(&self.low);
+    }
+
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        match number as usize {
+            low if low < LOW => self.low.get(low)?.as_ref(),
+            _ => self.high.get(&number),
+        }
+    }
+
+    pub(crate) fn insert(&mut self, number: u32, value: T) {
+        let low = number as usize;
+        if low >= LOW {
+            self.high.insert(number, value);
+            return;
+        }
+        if low >= self.low.len() {
+            self.low.resize_with(low + 1, || None);
+        }
+        self.low[low] = Some(value);
+    }
+
+    pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
+        match number as usize {
+            low if low < LOW => self.low.get_mut(low)?.take(),
+            _ => self.high.remove(&number),
+        }
+    }
+}
+
+/// How a number is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    No,
+    Yes,
+    /// As above; something waits to be written that speaks of it.
+    Spoken,
+    /// No more. What waits to be written is of what it was.
+    Over,
+}
+
 /// A set of numbers below a limit.
 #[derive(Debug)]
 pub(crate) struct Numbers {
-    used: Vec<bool>,
+    used: Vec<Use>,
     /// Below the length of `used`, and not in use; there may be more.
     free: Vec<u32>,
     count: u32,
@@ -178,54 +251,108 @@ impl Numbers {
             return None;
         }
         let number = self.free.pop().unwrap_or_else(|| {
-            self.used.push(false);
+            self.used.push(Use::No);
             u32::try_from(self.used.len() - 1).expect("below the limit")
         });
-        self.used[number as usize] = true;
+        self.used[number as usize] = Use::Yes;
         self.count += 1;
         Some(number)
     }
 
     pub(crate) fn contains(&self, number: u32) -> bool {
-        self.used.get(number as usize).is_some_and(|&used| used)
+        let known = self.used.get(number as usize);
+        matches!(known, Some(Use::Yes | Use::Spoken))
     }
 
     /// This number is in use from here on, and was not.
     pub(crate) fn insert(&mut self, number: u32) {
         let index = number as usize;
         if index >= self.used.len() {
-            self.used.resize(index + 1, false);
+            self.used.resize(index + 1, Use::No);
         }
-        self.used[index] = true;
+        self.used[index] = Use::Yes;
         self.count += 1;
     }
 
     /// `false`: it was not in use.
     pub(crate) fn remove(&mut self, number: u32) -> bool {
-        let Some(used) = self.used.get_mut(number as usize) else {
+        let Some(used @ (Use::Yes | Use::Spoken)) = self.used.get_mut(number as usize) else {
             return false;
         };
-        let was = std::mem::replace(used, false);
-        self.count -= u32::from(was);
-        was
+        *used = Use::No;
+        self.count -= 1;
+        true
     }
 
-    /// As `remove`; `next` may give it out again.
+    /// As `remove`; `next` may give it out again, once nothing waits that speaks of it.
     pub(crate) fn give_back(&mut self, number: u32) -> bool {
+        if let Some(used @ Use::Spoken) = self.used.get_mut(number as usize) {
+            *used = Use::Over;
+            return true;
+        }
         let was = self.remove(number);
         if was {
             self.free.push(number);
         }
         was
     }
+
+    /// What waits to be written speaks of this number, which is in use.
+    pub(crate) fn speak(&mut self, number: u32) {
+        if let Some(used @ Use::Yes) = self.used.get_mut(number as usize) {
+            *used = Use::Spoken;
+        }
+    }
+
+    /// That is written.
+    pub(crate) fn spoken(&mut self, number: u32) {
+        match self.used.get_mut(number as usize) {
+            Some(used @ Use::Spoken) => *used = Use::Yes,
+            Some(used @ Use::Over) => {
+                *used = Use::No;
+                self.count -= 1;
+                self.free.push(number);
+            }
+            _ => {}
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
-
-    use super::ByNumber;
+    use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_number_is_not_given_out_while_something_waits_that_speaks_of_what_it_was() {
+        let mut numbers = Numbers::new(2);
+        assert_eq!((numbers.next(), numbers.next()), (Some(0), Some(1)));
+        numbers.speak(1);
+        assert!(numbers.give_back(1) && !numbers.give_back(1) && !numbers.contains(1));
+        assert!(numbers.is_full() && numbers.next().is_none());
+        numbers.spoken(1);
+        assert_eq!(numbers.next(), Some(1));
+        // It is written before the end of what it speaks of.
+        numbers.speak(0);
+        numbers.spoken(0);
+        assert!(numbers.contains(0) && numbers.give_back(0));
+        assert_eq!(numbers.next(), Some(0));
+    }
+
+    #[test]
+    fn one_high_number_costs_no_room_for_those_below() {
+        let mut table = LowFirst::default();
+        for number in [0, 7, 4_095, 4_096, u32::MAX] {
+            table.insert(number, number);
+            assert_eq!(table.get(number), Some(&number));
+        }
+        assert!(table.low.len() <= LOW && table.high.len() == 2);
+        for number in [0, 7, 4_095, 4_096, u32::MAX] {
+            assert_eq!(table.remove(number), Some(number));
+            assert_eq!(table.get(number), None);
+            assert_eq!(table.remove(number), None);
+        }
+    }
 
     proptest! {
         #[test]

@@ -1,7 +1,10 @@
 //! What waits to be written, in three classes: control, answers, requests. What is urgent goes
 //! first, frame by frame, so that no answer ever waits behind requests.
 
+use serde::Serialize;
 use tidings::remote::prefetch_first;
+
+use crate::frame::{self, kind};
 
 /// How much is put together for one write.
 const CHUNK: usize = 64 << 10;
@@ -17,12 +20,30 @@ pub(crate) struct Queue {
     taken: usize,
     /// How much has ever been taken.
     passed: u64,
+    /// How much of what waits are words.
+    words: usize,
+}
+
+/// Is a frame of this kind a word: one that the peer brings about by what it says, and no message?
+fn is_word(kind: u8) -> bool {
+    matches!(
+        kind,
+        kind::CREDIT | kind::RELEASE | kind::BOUND | kind::PONG
+    )
 }
 
 impl Queue {
     /// Where to append a frame.
     pub(crate) fn end(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
+    }
+
+    /// Appends a word.
+    pub(crate) fn word<H: Serialize>(&mut self, kind: u8, header: &H) {
+        debug_assert!(is_word(kind));
+        let before = self.bytes.len();
+        frame::write(&mut self.bytes, kind, header);
+        self.words += self.bytes.len() - before;
     }
 
     fn len(&self) -> usize {
@@ -47,6 +68,7 @@ impl Queue {
         }
         if to.is_empty() && waiting.len() <= CHUNK && self.taken == 0 {
             self.passed += waiting.len() as u64;
+            self.words = 0;
             return std::mem::swap(to, &mut self.bytes);
         }
         let room = CHUNK.saturating_sub(to.len());
@@ -55,10 +77,14 @@ impl Queue {
             // At least one, if there is any room.
             length = 0;
             while length < room
-                && let Some(header) = waiting[length..].first_chunk::<4>()
+                && let Some([header @ .., kind]) = waiting[length..].first_chunk::<5>()
             {
-                length += 4 + u32::from_le_bytes(*header) as usize;
+                let frame = 4 + u32::from_le_bytes(*header) as usize;
+                length += frame;
+                self.words -= if is_word(*kind) { frame } else { 0 };
             }
+        } else {
+            self.words = 0;
         }
         to.extend_from_slice(&waiting[..length]);
         self.taken += length;
@@ -137,6 +163,11 @@ impl Outbox {
         prefetch_first(&self.answers.bytes);
     }
 
+    /// How much of what waits are words, in bytes.
+    pub(crate) fn words(&self) -> usize {
+        self.control.words + self.requests.words
+    }
+
     /// How much waits, in bytes.
     pub(crate) fn len(&self) -> usize {
         let queued = self.control.len() + self.answers.len() + self.requests.len();
@@ -147,7 +178,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frame::{TellHead, kind, write, write_message};
+    use crate::frame::{PongHead, ReleaseHead, TellHead, write, write_message};
 
     #[test]
     fn what_is_urgent_waits_for_a_chunk_at_most_and_frames_stay_whole() {
@@ -176,11 +207,60 @@ mod tests {
         }
         let mut frames = 0;
         let mut rest = &all[..];
-        while let Some((length, _)) = crate::frame::parse(rest, crate::frame::LONGEST).unwrap() {
+        while let Some((length, _)) = frame::parse(rest, frame::LONGEST).unwrap() {
             rest = &rest[length..];
             frames += 1;
         }
         assert!(rest.is_empty());
         assert_eq!(frames, 101);
+    }
+
+    #[test]
+    fn words_count_until_they_are_taken_and_nothing_else_does() {
+        let mut out = Outbox::default();
+        let (tell, body) = (
+            TellHead {
+                target: 0,
+                method: [0; 4],
+                carried: vec![],
+            },
+            [7; 1_000],
+        );
+        let mut words = 0;
+        for at in 0..300 {
+            write_message(out.requests.end(), kind::TELL, &tell, &body);
+            let release = ReleaseHead {
+                target: 7,
+                count: 1,
+            };
+            out.requests.word(kind::RELEASE, &release);
+            out.control.word(kind::PONG, &PongHead { at, clock: 0 });
+            write(out.control.end(), kind::PING, &at);
+            words += 2;
+        }
+        // By hand, of all that still waits.
+        let count = |out: &Outbox| {
+            let count = |queue: &Queue| {
+                let (mut rest, mut words) = (&queue.bytes[queue.taken..], 0);
+                while let Some((length, frame)) = frame::parse(rest, frame::LONGEST).unwrap() {
+                    words += if is_word(frame.kind) { length } else { 0 };
+                    rest = &rest[length..];
+                }
+                words
+            };
+            count(&out.control) + count(&out.requests)
+        };
+        assert!(out.words() > 7 * words);
+        let mut chunks = 0;
+        loop {
+            assert_eq!(out.words(), count(&out));
+            let length = out.next().len();
+            if length == 0 {
+                break;
+            }
+            chunks += 1;
+            out.written(length);
+        }
+        assert!(chunks > 3 && out.words() == 0);
     }
 }

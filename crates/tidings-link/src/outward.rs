@@ -4,13 +4,14 @@
 use std::task::{Context, Poll};
 
 use tidings::actor::{CallError, Exit};
-use tidings::remote::{Port, enter};
+use tidings::remote::{Carried, Port, enter};
 
 use crate::GetError;
 use crate::failure::text;
 use crate::frame::Failure;
 use crate::hub::{Call, Command, Hub, Out};
 use crate::limits::Broken;
+use crate::numbers::LowFirst;
 use crate::shared::{Due, Left, Note};
 
 impl Hub {
@@ -51,7 +52,7 @@ impl Hub {
     /// Polls what is due, until nothing is.
     #[inline]
     pub(crate) fn poll_due(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
-        while let Some(due) = self.due.pop_front() {
+        while let Some(due) = self.next_due() {
             let result;
             (self, result) = self.poll_one(due);
             if result.is_err() {
@@ -59,6 +60,20 @@ impl Hub {
             }
         }
         (self, Ok(()))
+    }
+
+    /// What is polled next. What waits for the link as a whole is while that has something for it.
+    fn next_due(&mut self) -> Option<Due> {
+        let due = self.due.pop_front();
+        due.or_else(|| match self.is_due() {
+            true => self.blocked.pop(),
+            false => None,
+        })
+    }
+
+    /// Is there anything to be polled?
+    pub(crate) fn is_due(&self) -> bool {
+        !self.due.is_empty() || !self.blocked.is_empty() && self.session.is_open()
     }
 
     fn poll_one(self: Box<Self>, due: Due) -> (Box<Self>, Result<(), Broken>) {
@@ -71,46 +86,42 @@ impl Hub {
     /// Sends what a proxy has.
     fn poll_proxy(mut self: Box<Self>, target: u32, turn: u64) -> Box<Self> {
         let find = |hub: &mut Self| {
-            let proxies = &mut hub.imports.get_mut(target)?.proxies;
-            let place = proxies.iter().position(|proxy| proxy.turn == turn)?;
-            // One of a type after the other: their messages keep their order.
-            let kind = proxies[place].kind;
-            if proxies.iter().take(place).any(|before| before.kind == kind) {
-                return None;
-            }
-            let proxy = &mut proxies[place];
-            let imported = proxy.imported.take()?;
-            Some((place, imported, proxy.waker.take()?))
+            let proxy = hub.imports.get_mut(target)?.first(turn)?;
+            Some((proxy.imported.take()?, proxy.waker.take()?))
         };
-        let Some((place, mut imported, waker)) = find(&mut self) else {
+        let Some((mut imported, waker)) = find(&mut self) else {
             return self;
         };
         let mut cx = Context::from_waker(&waker);
         self.begin();
         let (mut hub, polled) = enter(self, || imported.poll(&mut cx));
-        let Some(known) = hub.imports.get_mut(target) else {
+        let known = hub.imports.get_mut(target);
+        let Some(proxy) = known.and_then(|known| known.first(turn)) else {
             return hub;
         };
-        let proxy = &mut known.proxies[place];
         (proxy.imported, proxy.waker) = (Some(imported), Some(waker));
         // A panic there was the proxy's end.
         if matches!(polled, Ok(Poll::Pending)) {
             return hub;
         }
-        let proxy = known.proxies.remove(place).expect("it is there");
-        known.all_due(target, &mut hub.due);
-        if known.proxies.is_empty() {
+        let known = hub.imports.get_mut(target).expect("it is there");
+        let (proxy, next) = known.end(turn).expect("it is there");
+        if known.is_empty() {
             hub.imports.remove(target);
         }
+        hub.due.extend(next.map(|turn| Due::Proxy(target, turn)));
         hub.proxy_ended(target, &proxy);
+        // What it was about to send when it panicked.
+        hub.begin();
         hub
     }
 
     /// There may be an answer for the peer.
     fn answer(mut self: Box<Self>, call: u32) -> Box<Self> {
-        let slot = self.calls.get_mut(call as usize);
-        let Some(Call::Served(mut served)) = slot.map(|slot| std::mem::replace(slot, Call::None))
-        else {
+        if !matches!(self.calls.get(call), Some(Call::Served(_))) {
+            return self;
+        }
+        let Some(Call::Served(mut served)) = self.calls.remove(call) else {
             return self;
         };
         let (mut body, format) = (self.room(), self.format.clone());
@@ -119,14 +130,14 @@ impl Hub {
         let outcome = match answer {
             // Another call has this number now.
             Ok(None) => {
-                hub.calls[call as usize] = Call::Served(served);
+                hub.calls.insert(call, Call::Served(served));
                 None
             }
             Ok(Some(Ok(()))) if hub.session.is_too_large(body.len()) => {
                 hub.undo();
                 Some(Err(Failure::Refused("the answer is too large".to_owned())))
             }
-            Ok(Some(Ok(()))) => Some(Ok(std::mem::take(&mut hub.carries))),
+            Ok(Some(Ok(()))) => Some(Ok(hub.goes_with_an_answer())),
             Ok(Some(Err(why))) => Some(Err(Failure::from(&why))),
             Err(panic) => {
                 hub.undo();
@@ -142,6 +153,18 @@ impl Hub {
         }
         hub.keep(body);
         hub
+    }
+
+    /// What the message carries that is encoded, which is an answer.
+    fn goes_with_an_answer(&mut self) -> Vec<Carried> {
+        for carried in &self.carries {
+            if let Carried::Reply(call, _) = carried
+                && let Some(Some(waiting)) = self.pending.get_mut(*call as usize)
+            {
+                waiting.at = None;
+            }
+        }
+        std::mem::take(&mut self.carries)
     }
 
     /// The caller of a call of ours may have gone.
@@ -219,17 +242,116 @@ impl Hub {
                 continue;
             };
             // What has not begun to be written cannot have been executed.
-            let _ = pending.answer(Err(match waiting.at >= passed {
+            let _ = pending.answer(Err(match waiting.at.is_some_and(|at| at >= passed) {
                 true => CallError::NotExecuted(exit.clone()),
                 false => CallError::Ended(exit.clone()),
             }));
         }
         for (_, known) in self.imports.take_in_order() {
-            for imported in known.proxies.into_iter().filter_map(|proxy| proxy.imported) {
+            for imported in known.into_proxies().filter_map(|proxy| proxy.imported) {
                 imported.end(exit.clone());
             }
         }
-        self.calls.clear();
+        self.calls = LowFirst::default();
         drop(self.exports.take_in_order());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tidings::remote::{Format, import};
+    use tidings::time::Instant;
+
+    use super::*;
+    use crate::limits::{Grant, Limits};
+    use crate::session::{Identity, Incoming, Session};
+    use crate::{Exports, shared::Shared};
+
+    #[tidings::interface(remote)]
+    trait Desk {
+        async fn note(&mut self, n: u32);
+    }
+
+    fn session(limits: Limits) -> Session {
+        let identity = Identity {
+            node: "one".to_owned(),
+            incarnation: 1,
+            cluster: String::new(),
+            codec: "postcard".to_owned(),
+        };
+        Session::new(&identity, limits, Instant::now())
+    }
+
+    /// A hub, and its peer, from which it has so much credit for the link.
+    fn hub(messages: u32) -> (Box<Hub>, Session) {
+        let now = Instant::now();
+        let link_window = Grant { messages, bytes: 1 };
+        let mut peer = session(Limits {
+            link_window,
+            ..Limits::default()
+        });
+        let mut ours = session(Limits::default());
+        let greeting = peer.output().to_vec();
+        peer.written(greeting.len());
+        assert!(ours.receive(&greeting, now).unwrap().is_some());
+        let greeting = ours.output().to_vec();
+        ours.written(greeting.len());
+        assert!(peer.receive(&greeting, now).unwrap().is_some());
+        let (shared, format) = (Shared::default().into(), Format::default());
+        let hub = Hub::new(ours, shared, Exports::new(), None, format, now);
+        (Box::new(hub), peer)
+    }
+
+    /// A reference to an actor of the peer's has come.
+    fn comes(hub: &mut Hub, target: u32) -> DeskRef {
+        import(hub, target).unwrap()
+    }
+
+    #[test]
+    fn of_many_proxies_of_one_actor_that_end_each_makes_the_next_due_and_no_other() {
+        let (mut hub, mut peer) = hub(1);
+        // The only message that the link has credit for.
+        hub.session.tell(9, 0, vec![], &[]);
+        for _ in 0..100 {
+            drop(comes(&mut hub, 5));
+            hub = hub.poll_due().0;
+            assert!(hub.due.is_empty());
+        }
+        // It is taken, and there is credit.
+        let told = hub.session.output().to_vec();
+        hub.session.written(told.len());
+        assert!(peer.receive(&told, Instant::now()).unwrap().is_some());
+        peer.taken(9, 0);
+        let credit = peer.output().to_vec();
+        let came = hub.session.receive(&credit, Instant::now()).unwrap();
+        hub = hub.handle(came.unwrap().1.unwrap()).0;
+        let mut polled = 0;
+        while let Some(due) = hub.next_due() {
+            hub = hub.poll_one(due).0;
+            assert!(hub.due.len() <= 1, "{}", hub.due.len());
+            polled += 1;
+        }
+        assert!(hub.imports.is_empty());
+        assert_eq!(polled, 100);
+    }
+
+    #[test]
+    fn who_waits_for_the_link_is_polled_when_there_is_something_for_it_and_not_when_something_comes()
+     {
+        let (mut hub, _peer) = hub(0);
+        let kept: Vec<_> = (0..100).map(|target| comes(&mut hub, target)).collect();
+        hub = hub.poll_due().0;
+        for _ in 0..10 {
+            hub = hub.handle(Incoming::Pong).0;
+            hub = hub.handle(Incoming::Credit(7)).0;
+            assert!(!hub.is_due() && hub.next_due().is_none());
+        }
+        assert!(!hub.blocked.is_empty());
+        // One that ends waits no more.
+        for target in 0..100 {
+            hub = hub.handle(Incoming::Down(target, crate::End::Normal)).0;
+        }
+        assert!(hub.blocked.is_empty());
+        drop(kept);
     }
 }

@@ -3,12 +3,15 @@
 //!
 //! It knows frames, the handshake, credit, the numbers of calls, limits and heartbeats, and nothing of
 //! types: bodies are bytes, actors are numbers. `driver.rs` moves its bytes, `hub.rs` knows what they
-//! mean; the fuzzer and the vectors of PROTOCOL.md use it by itself. What comes is in `receive.rs`.
+//! mean; the fuzzer and the vectors of PROTOCOL.md use it by itself. What comes is in `receive.rs`, what
+//! the time brings in `time.rs`.
 
 mod clock;
 mod receive;
+mod time;
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use tidings::remote::Carried;
@@ -16,13 +19,17 @@ use tidings::time::Instant;
 
 use crate::credit::{Ledger, May, Purse};
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, End};
-use crate::frame::{Failure, Hello, PongHead, ReleaseHead, TellHead, Unbound, kind};
+use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Broken, Grant, Limits, Refusal, Stats};
 use crate::numbers::Numbers;
-use crate::outbox::Outbox;
+use crate::outbox::{Outbox, Queue};
 use crate::peers::Seat;
 use clock::{Clock, micros};
 use receive::Parts;
+
+/// So many bytes of words may wait, however little else may: two that are honest never have as many for
+/// each other at once.
+const WORDS: usize = 256 << 10;
 
 /// Who we are, for the peer.
 #[derive(Clone, Debug)]
@@ -128,6 +135,8 @@ pub struct Session {
     ledger: Ledger,
     /// Calls of ours.
     calls: Numbers,
+    /// Those whose callers have gone and of which that is to be written, and where it stands.
+    nacks: VecDeque<(u64, u32)>,
     /// Calls of the peer's.
     served: Numbers,
     parts: [Option<Box<Parts>>; 2],
@@ -192,9 +201,10 @@ impl Session {
             clock: Clock::new(now),
             peer: None,
             out,
-            purse: Purse::new(limits.window, limits.link_window),
+            purse: Purse::new(limits.window, limits.link_window, 0),
             ledger: Ledger::new(limits.window, limits.link_window),
             calls: Numbers::new(u32::MAX),
+            nacks: VecDeque::new(),
             served: Numbers::new(limits.calls),
             parts: [None, None],
             told: false,
@@ -316,55 +326,24 @@ impl Session {
         self.told || self.calls.len() + self.served.len() > 1
     }
 
+    /// Does so much wait to be written of what the peer brings about, and needs no credit for, that
+    /// nothing of it is to be read?
+    pub(crate) fn is_full(&self) -> bool {
+        self.out.words() >= self.limits.outgoing.max(WORDS)
+    }
+
+    /// May a request be sent, as far as its target allows?
+    pub(crate) fn is_open(&self) -> bool {
+        let waits = self.peer.is_none() || self.calls.is_full() || self.is_congested();
+        !waits && self.purse.is_open()
+    }
+
     /// May a request be sent to this actor?
     pub(crate) fn may_send(&self, target: u32) -> May {
-        if self.peer.is_none() || self.calls.is_full() || self.is_congested() {
-            return May::WaitForLink;
+        match self.is_open() {
+            true => self.purse.may_send(target),
+            false => May::WaitForLink,
         }
-        self.purse.may_send(target)
-    }
-
-    /// By when the caller of a request that has come wants its answer, if that can be in time; what is
-    /// given to an actor later could not be answered before the caller has given it up.
-    #[must_use]
-    pub fn deadline(&self, until: u64) -> Option<Instant> {
-        self.clock.deadline(until)
-    }
-
-    /// The same of ours, for the peer.
-    pub(crate) fn until(&self, deadline: Option<Instant>) -> u64 {
-        // 0 is for ever.
-        deadline.map_or(0, |deadline| self.clock.micros(deadline).max(1))
-    }
-
-    /// Does the peer still wait for what it has asked? If we have not heard of it for as long as it
-    /// waits for us, it may have given up the link, and all that lies in it: no request of its is
-    /// to be begun before it has said a word to what it is asked now.
-    #[must_use]
-    pub fn is_awaited(&self, now: Instant) -> bool {
-        self.clock.is_awaited(now)
-    }
-
-    /// A request waits, because it is not known whether the peer still does.
-    pub(crate) fn doubt(&mut self, now: Instant) {
-        if !self.is_awaited(now) {
-            self.doubted.get_or_insert(now);
-        }
-    }
-
-    /// Asks the peer for a word.
-    pub fn ping(&mut self, now: Instant) {
-        self.ask = now + self.asks;
-        self.stats.pings += 1;
-        let at = self.clock.micros(now);
-        frame::write(self.out.control.end(), kind::PING, &at);
-    }
-
-    /// Answers a ping of that time, or the peer's greeting, which is one of time 0. It is not `now`
-    /// before the ping has come.
-    pub fn pong(&mut self, at: u64, now: Instant) {
-        let clock = self.clock.micros(now);
-        frame::write(self.out.control.end(), kind::PONG, &PongHead { at, clock });
     }
 
     /// A number for a call of ours; `None`: as many as the peer serves are under way.
@@ -426,19 +405,21 @@ impl Session {
     /// would know what it is about.
     pub fn nack(&mut self, call: u32) {
         self.stats.nacks_out += 1;
+        self.calls.speak(call);
+        self.nacks.push_back((self.position(), call));
         frame::write(self.out.requests.end(), kind::NACK, &call);
     }
 
     /// A message for an actor was taken: the peer is given credit for it.
     pub fn taken(&mut self, target: u32, body: usize) {
-        let control = self.out.control.end();
+        let control = &mut self.out.control;
         self.ledger
             .taken(target, body, |target, grant| give(control, target, grant));
     }
 
     /// Nothing for this actor is under way: credit that is owed for it is given.
     pub fn settle(&mut self, target: u32) {
-        let control = self.out.control.end();
+        let control = &mut self.out.control;
         self.ledger
             .settle(target, |target, grant| give(control, target, grant));
     }
@@ -455,7 +436,7 @@ impl Session {
     /// References to an actor of the peer's are given up. It goes behind all requests.
     pub fn release(&mut self, target: u32, count: u32) {
         let head = ReleaseHead { target, count };
-        frame::write(self.out.requests.end(), kind::RELEASE, &head);
+        self.out.requests.word(kind::RELEASE, &head);
     }
 
     /// Asks for a name.
@@ -478,11 +459,8 @@ impl Session {
         if outcome.is_err() {
             self.stats.refused_names += 1;
         }
-        frame::write(
-            self.out.control.end(),
-            kind::BOUND,
-            &BoundHead { id, outcome },
-        );
+        let head = BoundHead { id, outcome };
+        self.out.control.word(kind::BOUND, &head);
     }
 
     /// Begins no more calls; the link ends when the last has its answer.
@@ -519,56 +497,15 @@ impl Session {
         self.stats.writes += 1;
         self.stalled = None;
         self.out.written(bytes);
-    }
-
-    /// The stream took nothing.
-    pub fn stalled(&mut self, now: Instant) {
-        self.stalled.get_or_insert(now);
-    }
-
-    /// Looks at the time. Gives when it is to be looked at again.
-    ///
-    /// # Errors
-    /// If the peer has been slow, or silent, for too long.
-    pub fn tick(&mut self, now: Instant) -> Result<Instant, Broken> {
-        let limits = &self.limits;
-        if self.peer.is_none() {
-            let due = self.clock.begun() + limits.handshake;
-            return if now >= due {
-                Err(Broken::Handshake)
-            } else {
-                Ok(due)
-            };
+        // What is put in from here on comes behind it, whatever its class.
+        let passed = self.passed();
+        while let Some((_, call)) = self.nacks.front().filter(|(at, _)| *at < passed) {
+            self.calls.spoken(*call);
+            self.nacks.pop_front();
         }
-        let dead = self.heard + limits.silence;
-        if now >= dead {
-            return Err(Broken::Silent);
-        }
-        let mut next = dead;
-        if let Some(since) = self.doubted {
-            // Its words come, and too late.
-            if now >= since + limits.silence {
-                return Err(Broken::Silent);
-            }
-            next = next.min(since + limits.silence);
-        }
-        if let Some(since) = self.stalled {
-            if now >= since + limits.stall {
-                return Err(Broken::SlowPeer);
-            }
-            next = next.min(since + limits.stall);
-        }
-        if now >= self.ask {
-            if now >= self.heard + limits.idle {
-                self.out.trim();
-            }
-            self.ping(now);
-        }
-        next = next.min(self.ask);
-        Ok(next)
     }
 }
 
-fn give(to: &mut Vec<u8>, target: u32, grant: Grant) {
-    frame::write(to, kind::CREDIT, &CreditHead { target, grant });
+fn give(to: &mut Queue, target: u32, grant: Grant) {
+    to.word(kind::CREDIT, &CreditHead { target, grant });
 }

@@ -97,7 +97,9 @@ impl Session {
         // Often enough that one that is lost in a gap is not missed.
         let often = Duration::from_micros(hello.patience) / 3;
         self.asks = self.limits.idle.min(often).max(LEAST);
-        self.purse = Purse::new(hello.window, hello.link_window);
+        // As many as there may be references here, and as many that the peer has not forgotten yet.
+        let most = 2 * self.limits.exports as usize;
+        self.purse = Purse::new(hello.window, hello.link_window, most);
         self.calls = Numbers::new(hello.calls.min(1 << 20));
         self.peer = Some(Peer {
             node: hello.node,

@@ -133,6 +133,23 @@ fn the_end_of_an_actor_is_known_whose_reference_was_put_aside() {
 }
 
 #[test]
+fn what_is_kept_of_an_end_for_references_that_are_on_their_way_is_short() {
+    run(12, || async {
+        let mut stage = Stage::new(<_>::default()).await;
+        let why = "x".repeat(1024);
+        stage.calls("lend", Carried::Mine(5), &[0]);
+        stage.peer.session.down(5, End::Linked(why.clone(), why));
+        stage.begins().await;
+        assert_eq!(stage.answer().await, Ok(()));
+        let lent = stage.here.lent().await.unwrap().unwrap();
+        let Exit::Linked { actor, exit } = lent.down().await else {
+            panic!("it ended with another");
+        };
+        assert!(actor.len() == 64 && exit.to_string().len() < 100);
+    });
+}
+
+#[test]
 fn a_reply_that_was_put_aside_and_whose_caller_has_gone_is_given_up() {
     run(9, || async {
         let mut stage = Stage::new(<_>::default()).await;

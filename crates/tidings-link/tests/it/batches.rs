@@ -2,7 +2,7 @@
 
 use serde::ser::Error as _;
 use serde::{Deserialize, Serialize, Serializer};
-use tidings::actor::{self, CallError, Exit, Reply, Streaming, streaming};
+use tidings::actor::{self, CallError, Exit, Mailbox, Reply, Streaming, streaming};
 use tidings::remote::Carried;
 use tidings::time::Instant;
 use tidings::{Event, Schema};
@@ -36,6 +36,12 @@ struct Job {
     reply: Reply<u32>,
 }
 
+#[derive(Serialize, Deserialize, Schema)]
+struct Order {
+    reply: Reply<u32>,
+    item: Item,
+}
+
 #[tidings::interface(remote)]
 trait Shop {
     /// So many rows of so many references each.
@@ -44,6 +50,7 @@ trait Shop {
     async fn sized(&self, sizes: Vec<u32>) -> Streaming<Vec<u8>>;
     async fn items(&self, numbers: Vec<u32>) -> Streaming<Item>;
     async fn take(&mut self, item: Item) -> u32;
+    async fn order(&mut self, order: Order);
     /// Somebody is to do it: whoever takes `jobs`.
     async fn ask(&mut self, size: u32, reply: Reply<u32>);
     async fn jobs(&mut self) -> Streaming<Job>;
@@ -75,6 +82,9 @@ impl Shop for Desk {
     }
     async fn take(&mut self, item: Item) -> u32 {
         item.0
+    }
+    async fn order(&mut self, order: Order) {
+        let _ = order.reply.send(order.item.0);
     }
     async fn ask(&mut self, size: u32, reply: Reply<u32>) {
         let load = vec![7; size as usize];
@@ -274,5 +284,36 @@ fn a_message_that_panics_as_it_is_written_ends_its_reference_and_its_caller_hear
         assert_eq!(&*text, "it cannot be written");
         let late = there.take(Item(7)).await.unwrap_err();
         assert!(matches!(late, CallError::NotExecuted(_)), "{late}");
+    });
+}
+
+#[test]
+fn what_a_message_carries_whose_writing_panics_is_taken_back() {
+    run(21, || async {
+        let (_here, there, _server, _client) = there(plain).await;
+        let orders = actor::spawn(|mut mailbox: Mailbox<Reply<u32>>| async move {
+            while let Ok(reply) = mailbox.recv().await {
+                let item = Item(PANICS);
+                there.order(Order { reply, item }).await.unwrap();
+            }
+        });
+        let why = orders.call(|reply| reply).timeout(LONG).await.unwrap_err();
+        assert!(matches!(why, CallError::Refused(_)), "{why}");
+    });
+}
+
+#[test]
+fn of_a_reply_that_went_with_an_answer_it_is_not_known_what_became_when_the_link_ends() {
+    run(22, || async {
+        let (here, there, server, _client) = there(plain).await;
+        let asked = tidings::spawn(async move { here.ask(7).await });
+        let mut jobs = there.jobs().await.unwrap();
+        let job = jobs.recv().timeout(LONG).await.unwrap();
+        let kept = job.expect("there is one").unwrap();
+        server.close();
+        let why = asked.await.unwrap().unwrap_err();
+        let unknown = matches!(why, CallError::Ended(Exit::Disconnected(_)));
+        assert!(unknown, "{why}");
+        drop(kept);
     });
 }

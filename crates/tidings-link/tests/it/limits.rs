@@ -275,6 +275,27 @@ fn a_nack_comes_behind_the_call_that_it_is_about() {
 }
 
 #[test]
+fn a_number_is_not_used_again_while_word_of_its_last_caller_may_be_overtaken() {
+    let (mut one, mut other) = pair(Limits::default());
+    let now = Instant::now();
+    let call = one.begin_call().unwrap();
+    one.call(call, 1, 1, None, vec![], &[]);
+    let bytes = output(&mut one);
+    feed(&mut other, &bytes, now).unwrap();
+    other.answer(call, Ok(vec![]), &[]);
+    // Its caller goes before the answer has come.
+    one.nack(call);
+    let bytes = output(&mut other);
+    feed(&mut one, &bytes, now).unwrap();
+    // A reply of that number in an answer would come before the nack, and be given up by it.
+    let next = one.begin_call().unwrap();
+    assert_ne!(next, call);
+    let bytes = output(&mut one);
+    assert_eq!(feed(&mut other, &bytes, now).unwrap(), ["Nack(0)"]);
+    assert_eq!(one.begin_call(), Some(call));
+}
+
+#[test]
 fn an_answer_overtakes_a_request_of_which_half_is_written() {
     let (mut one, mut other) = pair(Limits::default());
     let now = Instant::now();

@@ -3,6 +3,7 @@
 mod anywhere;
 mod aside;
 mod authority;
+mod backlog;
 mod batches;
 mod by_hand;
 mod calls;
