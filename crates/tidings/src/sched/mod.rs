@@ -113,7 +113,11 @@ where
     let at = Location::caller();
     here::note(here::GAVE);
     let worker = current::worker();
-    let shared = worker.map_or_else(outside, worker::Worker::shared_ptr);
+    // Not by `map_or_else`: its own line would be that of the panic.
+    let shared = match worker {
+        Some(worker) => worker.shared_ptr(),
+        None => outside(),
+    };
     let (task, handle) = Task::new(future, shared, at);
     match worker {
         Some(worker) => worker.push_spawned(task),
@@ -161,9 +165,13 @@ where
 
 #[track_caller]
 fn here(what: &str) -> Arc<Shared> {
-    current::shared().unwrap_or_else(|| {
-        panic!("tidings::{what} needs a runtime: call it in a task, or inside Runtime::block_on")
-    })
+    // Not in a closure, whose panic would be here, and not where this is called.
+    match current::shared() {
+        Some(shared) => shared,
+        None => panic!(
+            "tidings::{what} needs a runtime: call it in a task, or inside Runtime::block_on"
+        ),
+    }
 }
 
 /// Has a task of `shared` woken, by `wake`, which knows as whom; queues it if it was idle.
