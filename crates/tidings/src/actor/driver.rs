@@ -228,11 +228,12 @@ impl Builder {
     /// actor whose future is dropped is killed. If `run` panics, so is the actor, and the panic goes
     /// to who starts it.
     ///
-    /// In one poll the actor does as much as a task of ours ([`budget`](crate::sched::Builder::budget)),
-    /// and then lets others of its executor run. Its code may do what code may do there: on a thread
-    /// of its own it may block; outside of a runtime it can neither [`spawn`](crate::spawn) tasks nor
-    /// start actors without an executor. A call of it that closes a cycle is not refused
-    /// ([`CallError::Cycle`](super::CallError::Cycle)), and waits: give such calls a timeout.
+    /// In one poll the actor does as much as a task of ours for which nothing else is set
+    /// ([`budget`](crate::sched::Builder::budget)), and then lets others of its executor run. Its code
+    /// may do what code may do there: on a thread of its own it may block; outside of a runtime it can
+    /// neither [`spawn`](crate::spawn) tasks nor start actors without an executor. A call of it that
+    /// closes a cycle is refused ([`CallError::Cycle`](super::CallError::Cycle)) only where a task of
+    /// ours polls it, and waits elsewhere: give such calls a timeout.
     ///
     /// It takes the place of [`blocking`](Self::blocking), and that of this: the last that is said
     /// counts.
