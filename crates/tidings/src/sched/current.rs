@@ -124,6 +124,13 @@ pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
     last.and_then(|(shared, mine)| Some((shared, mine?)))
 }
 
+/// Is this thread, which is no worker, in a `block_on` of a runtime? Not in its last destructors.
+pub(super) fn is_in_block_on() -> bool {
+    ENTERED
+        .try_with(|entered| matches!(entered.borrow().last(), Some((_, Some(_)))))
+        .unwrap_or(false)
+}
+
 /// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations.
 pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() -> R) -> R {
     struct Leave(Polled, u32);

@@ -214,10 +214,14 @@ fn assert_may_wait() {
 /// Runs a future on this thread, which waits; timers and channels of ours work in it.
 ///
 /// # Panics
-/// On a worker, which must not wait.
+/// On a worker, which must not wait, and inside of a runtime's `block_on`, whose local tasks would.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     assert_may_wait();
+    assert!(
+        !current::is_in_block_on(),
+        "inside of a block_on its local tasks must not wait for the thread's sake: await instead"
+    );
     let parker = Arc::new(Parker::current());
     let waker = Waker::from(Arc::clone(&parker));
     let mut context = Context::from_waker(&waker);
