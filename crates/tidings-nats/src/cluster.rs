@@ -243,8 +243,17 @@ impl Cluster {
     /// Leaves: gives all names back, feeds no actor any more, ends the links in order, and tells the others.
     /// Messages of queues have half of this time to end, and calls that are under way what is left. After
     /// it, the others are told: that is tried three times.
+    ///
+    /// Dropped before it is ready, it ends our membership at once; the others hear when the lease is over.
     pub async fn leave(&self, limit: Duration) {
+        struct Leaves<'a>(&'a Inner);
+        impl Drop for Leaves<'_> {
+            fn drop(&mut self) {
+                self.0.end(Ended::Left);
+            }
+        }
         let inner = &self.inner;
+        let leaves = Leaves(inner);
         let held: Vec<String> = {
             let mut state = inner.lock();
             state.leaving = true;
@@ -272,7 +281,7 @@ impl Cluster {
                 break;
             }
         }
-        inner.end(Ended::Left);
+        drop(leaves);
     }
 }
 

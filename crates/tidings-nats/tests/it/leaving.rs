@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use tidings::actor;
 use tidings::time::{Instant, sleep};
-use tidings_nats::FeedOptions;
+use tidings::{Event, actor};
+use tidings_nats::{Ended, FeedOptions};
 
 use crate::cluster::{LEASE, node, server};
 use crate::counter::{CounterRef, Tally};
@@ -58,4 +58,37 @@ async fn who_leaves_an_engine_out_of_reach_has_left_in_time_however_many_names_i
     // The limit, and what is written three times at the end.
     assert!(since.elapsed() < Duration::from_secs(8));
     assert!(names.iter().all(|name| !name.is_held()));
+}
+
+#[tidings::test(sim, seeds = 10)]
+async fn a_leave_that_is_dropped_has_ended_the_membership() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let name = two.join_group("workers", &counter).await.unwrap();
+    let jobs = two.queue::<u32>("jobs").await.unwrap();
+    jobs.put("long", &1).await.unwrap();
+    let feed = jobs.feed(
+        &counter,
+        FeedOptions::new(),
+        async |_: CounterRef, _: u32| {
+            std::future::pending::<()>().await;
+            Ok::<(), String>(())
+        },
+    );
+    while feed.stats().in_flight == 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let leaver = two.clone();
+    let leaving = tidings::spawn(async move { leaver.leave(20 * LEASE).await });
+    sleep(LEASE).await;
+    assert!(!leaving.is_finished() && two.members().len() == 2);
+    leaving.abort();
+    let ended = two.ended().timeout(LEASE).await;
+    assert_eq!(ended, Ok(Ended::Left));
+    assert!(!name.is_held());
+    // Nobody has told the other, but that the lease is over.
+    sleep(3 * LEASE).await;
+    assert_eq!(one.members().len(), 1);
 }

@@ -179,9 +179,8 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
             let signalled = self.beside().is_signalled();
             signalled.then(|| state.nudge()).flatten()
         });
-        if let Some(waker) = waker {
-            crate::task::wake_now(waker);
-        }
+        // Whatever it does: who signals has others to see to.
+        crate::task::wake_quietly(waker);
     }
 
     fn retain(&self, side: Side) {

@@ -16,7 +16,7 @@ use super::life::{Hand, Life};
 use crate::primitive::Arc;
 use crate::primitive::explored::{Mutex, lock};
 use crate::sched;
-use crate::task::{clone_waker, wake_now};
+use crate::task::{clone_waker, wake_quietly};
 
 /// What a life is given to.
 pub(super) type Executor = Arc<dyn Fn(Driver) + Send + Sync>;
@@ -67,20 +67,18 @@ impl Switch {
         }
     }
 
-    /// Has the driver polled, which ends.
+    /// Has the driver polled, which ends. Whatever its waker does: who kills has others to see to.
     pub(super) fn kill(&self) {
         let waker = {
             let mut state = lock(&self.state);
             state.killed = true;
             state.waker.take()
         };
-        if let Some(waker) = waker {
-            wake_now(waker);
-        }
+        wake_quietly(waker);
     }
 
-    /// The driver as waits know it, by its waker, and whether it waits; `None` before its first wait, and while it is
-    /// polled.
+    /// The driver as waits know it, by its waker, and that it waits, though its executor may have queued it meanwhile,
+    /// which nobody else knows; `None` before its first wait, and while it is polled.
     pub(super) fn waits(&self) -> Option<(usize, bool)> {
         let state = lock(&self.state);
         let waker = state.waker.as_ref()?;
@@ -230,11 +228,12 @@ impl Builder {
     /// actor whose future is dropped is killed. If `run` panics, so is the actor, and the panic goes
     /// to who starts it.
     ///
-    /// In one poll the actor does as much as a task of ours ([`budget`](crate::sched::Builder::budget)),
-    /// and then lets others of its executor run. Its code may do what code may do there: on a thread
-    /// of its own it may block; outside of a runtime it can neither [`spawn`](crate::spawn) tasks nor
-    /// start actors without an executor. A call of it that closes a cycle is not refused
-    /// ([`CallError::Cycle`](super::CallError::Cycle)), and waits: give such calls a timeout.
+    /// In one poll the actor does as much as a task of ours for which nothing else is set
+    /// ([`budget`](crate::sched::Builder::budget)), and then lets others of its executor run. Its code
+    /// may do what code may do there: on a thread of its own it may block; outside of a runtime it can
+    /// neither [`spawn`](crate::spawn) tasks nor start actors without an executor. A call of it that
+    /// closes a cycle is refused ([`CallError::Cycle`](super::CallError::Cycle)) only where a task of
+    /// ours polls it, and waits elsewhere: give such calls a timeout.
     ///
     /// It takes the place of [`blocking`](Self::blocking), and that of this: the last that is said
     /// counts.

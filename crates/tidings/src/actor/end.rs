@@ -128,12 +128,8 @@ impl Drop for Last {
 fn over(mailbox: &dyn Ending, exit: Exit) {
     let life = mailbox.beside();
     let over = life.over(&exit);
-    // Whoever hears of it may have a waker that panics, which must not hinder the rest.
-    let told = catch_unwind(AssertUnwindSafe(|| {
-        if let Some(links) = &over.links {
-            link::tell(&mailbox.any(), &exit, links);
-        }
-    }));
+    let links = over.links.as_ref();
+    let told = links.map_or(Ok(()), |links| link::tell(&mailbox.any(), &exit, links));
     match over.guardian {
         Some(guardian) => {
             exit.heard();

@@ -40,7 +40,7 @@ pub enum Overflow {
 
 /// How an actor is asked to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stop {
+pub(super) enum Stop {
     /// After the messages that are in the mailbox.
     Drain,
     /// After the message it handles; the others are dropped, and whoever waits for their replies hears of it.
@@ -292,8 +292,8 @@ impl Life {
             .unwrap_or_else(|| format!("actor {}", self.id).into())
     }
 
-    /// Its task, as waits know it, and whether it neither runs nor is queued; `None` before it has
-    /// one.
+    /// Its task, as waits know it, and whether it neither runs nor is queued, which of another executor's
+    /// only that knows ([`Switch::waits`]); `None` before it has one.
     pub(super) fn task(&self) -> Option<(usize, bool)> {
         self.chan().locked(|state| match &state.task {
             Some(task) => Some((task.address(), task.is_idle())),

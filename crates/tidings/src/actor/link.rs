@@ -6,11 +6,13 @@
 //! end, which the one who makes it finds out by looking again.
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::any::AnyRef;
 use super::exit::Exit;
 use super::life::Life;
 use crate::primitive::Arc;
+use crate::task::{Woken, first};
 
 /// The end of a linked actor, as one that traps exits gets it
 /// ([`Mailbox::trap_exits`](super::Mailbox::trap_exits)).
@@ -50,12 +52,16 @@ pub(super) fn unlink(one: &AnyRef, other: &AnyRef) {
 }
 
 /// A life of `ended` is over, in whose list these were.
-pub(super) fn tell(ended: &AnyRef, exit: &Exit, links: &BTreeMap<u64, AnyRef>) {
+pub(super) fn tell(ended: &AnyRef, exit: &Exit, links: &BTreeMap<u64, AnyRef>) -> Woken {
+    let mut told = Ok(());
     for other in links.values() {
         if other.life().remove_link(ended) {
-            deliver(ended, exit, other);
+            // Who traps exits may have a waker that panics, which must not hinder the rest.
+            let heard = catch_unwind(AssertUnwindSafe(|| deliver(ended, exit, other)));
+            told = first(told, heard);
         }
     }
+    told
 }
 
 fn deliver(ended: &AnyRef, exit: &Exit, to: &AnyRef) {

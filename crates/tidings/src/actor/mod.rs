@@ -121,7 +121,7 @@ pub use exit::{Exit, IntoExit, refuse};
 pub use group::{Changes, Group};
 pub(crate) use inspect::{names_of_tasks, views};
 pub use interface::{Answering, Dispatch, OneOf, Reference, Way, serve, start, start_with};
-pub use life::{Down, Overflow, Stop};
+pub use life::{Down, Overflow};
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
 pub use pool::{Pool, Routing};

@@ -198,7 +198,7 @@ pub trait Event: Protocol + IntoFuture<IntoFuture = Sync<Self>> {
     /// Performs the event on a plain thread, which waits.
     ///
     /// # Panics
-    /// On a worker of a tidings runtime, which must not wait: await the event there.
+    /// On a worker of a tidings runtime, or inside of its `block_on`, which must not wait: await the event there.
     ///
     /// ```
     /// use tidings::{Event, unbounded};

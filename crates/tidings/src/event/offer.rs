@@ -10,8 +10,9 @@
 //!                    |  withdraw (owner, all locks held): -> IDLE
 //!                    |  a branch of our own is due (owner, all locks held): -> COMMITTED(branch)
 //! ```
-//! 1. A wait enrols with all its locks held (taken in address order), so nothing of it is
-//!    visible while it looks for partners itself. Hence no claim ever has to be taken back, and
+//! 1. A wait enrols with all its locks held (taken in address order; of a choice of two the one
+//!    that is tried first, and then the other, if it is free), so nothing of it is visible while it
+//!    looks for partners itself. Hence no claim ever has to be taken back, and
 //!    two choices that face each other cannot wait for each other.
 //! 2. Partners claim under the lock of the source they found the waiter in.
 //! 3. A wait with one waiter is *exclusive*: the lock alone decides, and the claim is free.

@@ -129,7 +129,7 @@ pub(crate) trait Protocol: IntoFuture + Sized {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Two<'a> {
     pub(super) locks: [&'a Lock; 2],
-    /// The first is tried first; a coin decides, otherwise.
+    /// In the order written, and what is within them, too; a coin decides which is tried first, otherwise.
     pub(super) biased: bool,
 }
 

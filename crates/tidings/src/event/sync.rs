@@ -215,6 +215,8 @@ impl<E: Event> Sync<E> {
             Some(branch)
         } else if let Some(two) = self.event.two() {
             let locks = two.locks.map(std::ptr::from_ref);
+            // Also of the choices within its branches.
+            attempt.biased = two.biased;
             let first = match two.biased {
                 true => 0,
                 false => sched::choose_branch(2),

@@ -14,6 +14,10 @@ use crate::task::{Header, here};
 /// A runtime that was entered, and the local tasks of that `block_on`.
 type Entered = (Arc<Shared>, Option<Rc<Mine>>);
 
+/// In one poll of a guest so many times its budget are refused before it has that once more, all but the first of these
+/// in a row.
+const GUEST_REFUSED: u32 = 4;
+
 /// A poll of a local task, or, with null, of none.
 #[derive(Clone, Copy)]
 struct Polled {
@@ -120,6 +124,13 @@ pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
     last.and_then(|(shared, mine)| Some((shared, mine?)))
 }
 
+/// Is this thread, which is no worker, in a `block_on` of a runtime? Not in its last destructors.
+pub(super) fn is_in_block_on() -> bool {
+    ENTERED
+        .try_with(|entered| matches!(entered.borrow().last(), Some((_, Some(_)))))
+        .unwrap_or(false)
+}
+
 /// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations.
 pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() -> R) -> R {
     struct Leave(Polled, u32);
@@ -154,17 +165,23 @@ pub(super) fn polled() -> *mut Header {
     POLLED.with(Cell::get).task
 }
 
-/// The budget is spent, and this thread is no worker. `false`: a local task runs; others of its poll have what
-/// [`here::beside`] says from here on, as those of a worker's task. Or a guest does: only this operation is refused, for
-/// it may be waited for by a thread.
+/// The budget is spent, and this thread is no worker. `false`: a local task or a guest runs; others of its poll have
+/// what [`here::beside`] says from here on, as those of a worker's task.
+///
+/// In a guest's poll a thread may wait for what is refused, by a `block_on` that is not ours and asks again and again:
+/// after so many in a row that no loop around a `select!` has as many branches, it has its budget once more.
 pub(super) fn goes_on() -> bool {
     let now = POLLED.with(Cell::get);
-    if now.task.is_null() {
+    let guest = now.task.is_null();
+    if guest && now.budget == u32::MAX {
         here::refill(now.budget);
-        return now.budget == u32::MAX;
+        return true;
     }
-    here::refill(here::beside(now.budget, now.refused));
-    let refused = now.refused + 1;
+    let (left, refused) = match guest && now.refused == now.budget * GUEST_REFUSED {
+        true => (now.budget, 0),
+        false => (here::beside(now.budget, now.refused), now.refused + 1),
+    };
+    here::refill(left);
     POLLED.with(|polled| polled.set(Polled { refused, ..now }));
     false
 }

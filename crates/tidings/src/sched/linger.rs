@@ -7,16 +7,22 @@
 //! Manasse, Owicki: Empirical Studies of Competitive Spinning, SOSP 1991; the same is KVM's `halt_poll_ns`, Seastar's
 //! `--idle-poll-time-us` and Erlang's `+sbwt`).
 //!
-//! One worker of a runtime does so. Meanwhile the sockets are its own: others that have nothing to do keep away from the
-//! poller, or they would take what comes to another core, by turns ([07](../../../../docs/decisions/07-who-polls-the-sockets.md)).
+//! One worker of a runtime does so. Meanwhile others that have nothing to do keep away from the poller, or they would
+//! take what comes to another core, by turns ([07](../../../../docs/decisions/07-who-polls-the-sockets.md)).
+//! What others push is left to it meanwhile, and it takes what stands behind a long poll (`rescue.rs`). Who gets its
+//! core at a yield and has much to do keeps it from that for a slice of milliseconds: then it sleeps.
 //! Here is when; `sockets.rs` does it.
 
 use std::time::Duration;
+
+use crate::time::Instant;
 
 /// How long, if nothing else is set: two wake-ups of a halted core (`floor/park`).
 pub(super) const IDLE_POLL: Duration = Duration::from_micros(50);
 /// What came within so long came soon, though the worker slept meanwhile: that is what makes it long.
 const SOON: Duration = Duration::from_micros(200);
+/// A look and a yield that took so long have given the core to somebody with much to do.
+const AWAY: Duration = Duration::from_micros(100);
 /// So often in a row in vain, and the next waits begin with a sleep. Not fewer: while two processes take turns on one
 /// core both look in vain, until the system moves one of them.
 const MISSES: u32 = 32;
@@ -53,13 +59,22 @@ impl Linger {
     }
 
     /// Nothing came: it sleeps now.
-    pub(super) fn missed(&mut self) {
+    fn missed(&mut self) {
         self.misses += 1;
         if self.misses == MISSES {
             self.misses = 0;
             self.pause = (self.pause * 2).clamp(PAUSE, PAUSE_MAX);
             self.left = self.pause;
         }
+    }
+
+    /// Nothing has come until `now`, by a look and a yield that began at `last`: is that enough?
+    pub(super) fn gives_up(&mut self, last: Instant, now: Instant, until: Instant) -> bool {
+        let over = now >= until || now.saturating_since(last) >= AWAY;
+        if over {
+            self.missed();
+        }
+        over
     }
 
     /// It has slept in the poller for so long, until something came or something else woke it: of a short sleep that
@@ -73,7 +88,7 @@ impl Linger {
 
 #[cfg(test)]
 mod tests {
-    use super::{Duration, Linger, MISSES, PAUSE, PAUSE_MAX, SOON};
+    use super::{AWAY, Duration, Instant, Linger, MISSES, PAUSE, PAUSE_MAX, SOON};
 
     /// One for which something came soon.
     fn hopeful() -> Linger {
@@ -127,6 +142,24 @@ mod tests {
         linger.heard();
         miss(&mut linger);
         assert_eq!(pause(&mut linger), PAUSE);
+    }
+
+    #[test]
+    fn it_gives_up_in_vain_when_its_time_is_over_or_its_core_was_away() {
+        let last = Instant::from_nanos(1_000_000);
+        let until = last.saturating_add(100 * AWAY);
+        let moment = Duration::from_nanos(1);
+        let mut linger = hopeful();
+        assert!(!linger.gives_up(last, last.saturating_add(AWAY - moment), until));
+        assert!(!linger.gives_up(
+            until,
+            until.saturating_add(AWAY - moment),
+            until.saturating_add(AWAY)
+        ));
+        assert_eq!(linger.misses, 0);
+        assert!(linger.gives_up(last, last.saturating_add(AWAY), until));
+        assert!(linger.gives_up(until, until, until));
+        assert_eq!(linger.misses, 2);
     }
 
     #[test]

@@ -134,7 +134,11 @@ where
     let at = Location::caller();
     here::note(here::GAVE);
     let worker = current::worker();
-    let shared = worker.map_or_else(outside, worker::Worker::shared_ptr);
+    // Not by `map_or_else`: its own line would be that of the panic.
+    let shared = match worker {
+        Some(worker) => worker.shared_ptr(),
+        None => outside(),
+    };
     let (task, handle) = Task::new(future, shared, at);
     match worker {
         Some(worker) => worker.push_spawned(task),
@@ -182,9 +186,13 @@ where
 
 #[track_caller]
 fn here(what: &str) -> Arc<Shared> {
-    current::shared().unwrap_or_else(|| {
-        panic!("tidings::{what} needs a runtime: call it in a task, or inside Runtime::block_on")
-    })
+    // Not in a closure, whose panic would be here, and not where this is called.
+    match current::shared() {
+        Some(shared) => shared,
+        None => panic!(
+            "tidings::{what} needs a runtime: call it in a task, or inside Runtime::block_on"
+        ),
+    }
 }
 
 /// Has a task of `shared` woken, by `wake`, which knows as whom; queues it if it was idle.
@@ -227,10 +235,14 @@ fn assert_may_wait() {
 /// Runs a future on this thread, which waits; timers and channels of ours work in it.
 ///
 /// # Panics
-/// On a worker, which must not wait.
+/// On a worker, which must not wait, and inside of a runtime's `block_on`, whose local tasks would.
 #[track_caller]
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     assert_may_wait();
+    assert!(
+        !current::is_in_block_on(),
+        "inside of a block_on its local tasks must not wait for the thread's sake: await instead"
+    );
     let parker = Arc::new(Parker::current());
     let waker = Waker::from(Arc::clone(&parker));
     let mut context = Context::from_waker(&waker);

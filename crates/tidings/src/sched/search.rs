@@ -115,12 +115,15 @@ impl Worker {
 
     /// Looks around for a while. If the runtime waits for what is outside, at the sockets, or not at all: who is to
     /// send it may need the core. Ends a searcher.
-    fn search(&self) -> Found {
+    pub(super) fn search(&self) -> Found {
         for spin in 0..SPINS {
             if let Some(task) = self.steal() {
                 return Found::Task(task);
             }
-            if spin.is_multiple_of(LOOK_SPINS) && self.look_at_sockets() {
+            if spin.is_multiple_of(LOOK_SPINS)
+                && !self.shared.sockets.are_attended()
+                && self.look_at_sockets()
+            {
                 return Found::Own;
             }
             if self.has_heard() {

@@ -3,9 +3,9 @@
 //! A worker with nothing to do waits in the poller, if nobody does, and at its parker otherwise.
 //! So in a runtime that sleeps one worker waits in the poller, or was about to when it found
 //! another there, who is awake then. A worker at work looks in now and then, and so does one that
-//! searches; a poller that stands empty because its worker is in a long poll is taken by the next
-//! worker that keeps watch (sched/watch.rs). Who waits where the next message has come soon of late looks on for a
-//! while before it sleeps (sched/linger.rs).
+//! searches, unless somebody lingers; a poller that stands empty because its worker is in a long
+//! poll is taken by the next worker that keeps watch (sched/watch.rs). Who waits where the next
+//! message has come soon of late looks on for a while before it sleeps (sched/linger.rs).
 //!
 //! A runtime has no poller until it has its first socket, and its workers go to their parkers.
 
@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use super::Shared;
 use super::linger;
+use super::rescue::STUCK;
 use super::search::Found;
 use super::worker::Worker;
 use crate::net::{Driver, Network};
@@ -29,7 +30,7 @@ pub(super) struct Sockets {
     driver: OnceLock<Option<Arc<Driver>>>,
     /// How often somebody has looked at them.
     looked: AtomicU32,
-    /// A worker lingers: they are its own.
+    /// A worker lingers: who searches or sleeps leaves them to it.
     attended: AtomicBool,
     /// For so long at most.
     pub(super) idle_poll: Duration,
@@ -122,7 +123,8 @@ impl Worker {
     }
 
     /// Looks at the sockets for a while, if what came last came soon and nobody else does. A searcher: what others push
-    /// meanwhile is left to it, so it looks there, too.
+    /// meanwhile is left to it, so it looks there, too; and at what stands behind a long poll, as nobody else may keep
+    /// watch.
     pub(super) fn linger(&self) -> Found {
         let sockets = &self.shared.sockets;
         // Who is to send it needs the one core that there is.
@@ -132,7 +134,7 @@ impl Worker {
         let mut linger = self.linger.get();
         let begins = linger.begins();
         self.linger.set(linger);
-        // RELAXED: two that linger at once take what comes from each other, and that is all.
+        // RELAXED: of a swap, so one alone begins, and what it does orders nothing.
         if !begins || sockets.attended.swap(true, Ordering::Relaxed) {
             return Found::Nothing;
         }
@@ -148,7 +150,9 @@ impl Worker {
             return Found::Own;
         }
         let mut linger = self.linger.get();
-        let until = time::system().saturating_add(time);
+        let mut last = time::system();
+        let until = last.saturating_add(time);
+        let mut watch = last.saturating_add(STUCK);
         let found = loop {
             match self.look() {
                 None => break Found::Nothing,
@@ -165,9 +169,16 @@ impl Worker {
             if due || self.shared.is_closing() || !self.remote().sent.is_empty() {
                 break Found::Nothing;
             }
-            if time::system() >= until {
-                linger.missed();
+            let now = time::system();
+            if linger.gives_up(last, now, until) {
                 break Found::Nothing;
+            }
+            last = now;
+            if now >= watch {
+                watch = now.saturating_add(STUCK);
+                if self.rescue() {
+                    break Found::Own;
+                }
             }
             // Who is to send what we wait for may need the core.
             thread::yield_now();
@@ -237,7 +248,7 @@ mod tests {
 
     use super::super::linger::Linger;
     use super::super::worker::tests::on_both;
-    use super::{Arc, Duration, Network, io};
+    use super::{Arc, Duration, Found, Network, Ordering, io};
     use crate::Runtime;
     use crate::net::{Accept, Connecting, TcpListener};
     use crate::primitive::thread;
@@ -317,6 +328,61 @@ mod tests {
         drop(client);
         lingers();
         drop(runtime);
+    }
+
+    #[test]
+    fn who_lingers_takes_what_waits_behind_a_long_poll() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let _listener = runtime.block_on(async { TcpListener::bind(HERE).unwrap() });
+        let found = on_both(&runtime, |worker, both| {
+            if worker.index() == 0 {
+                drop(crate::spawn(async {}));
+                both.wait();
+                // In this poll until the other has looked on.
+                both.wait();
+                return None;
+            }
+            both.wait();
+            let found = match worker.look_on(Duration::from_secs(10)) {
+                Found::Task(task) => {
+                    task.cancel();
+                    true
+                }
+                Found::Own => true,
+                Found::Nothing => false,
+            };
+            both.wait();
+            Some(found)
+        });
+        assert_eq!(found, Some(true));
+    }
+
+    #[test]
+    fn who_searches_keeps_away_from_sockets_that_are_attended() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let found = on_both(&runtime, |worker, both| {
+            if worker.index() == 0 {
+                both.wait();
+                return None;
+            }
+            let listener = TcpListener::bind(HERE).unwrap();
+            let mut accept = pin!(listener.accept().into_future());
+            let mut context = Context::from_waker(Waker::noop());
+            assert!(accept.as_mut().poll(&mut context).is_pending());
+            // What was heard before this ends the search, too.
+            let mut found = [(); 3].map(|()| false);
+            let sockets = &worker.shared().sockets;
+            worker.search();
+            let client = std::net::TcpStream::connect(listener.local_addr().unwrap());
+            for (found, attended) in found.iter_mut().zip([true, false, false]) {
+                sockets.attended.store(attended, Ordering::Relaxed);
+                *found = matches!(worker.search(), Found::Own);
+            }
+            drop(client);
+            both.wait();
+            Some(found)
+        });
+        assert_eq!(found, Some([false, true, false]));
     }
 
     struct Nothing;

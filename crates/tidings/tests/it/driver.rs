@@ -11,11 +11,14 @@ use std::thread;
 
 use futures::executor::block_on;
 
-use crate::both::{pool, run, watchdog};
+use crate::both::{pool, run, seeded, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll, poll_with};
 use crate::letter::{Ledger, Letter};
-use tidings::actor::{self, ActorRef, Builder, CallError, Driver, Exit, Mailbox, Reply, Streaming};
-use tidings::{Event, oneshot, unbounded};
+use tidings::actor::{
+    self, ActorRef, Builder, CallError, Driver, Exit, Mailbox, Reply, Strategy, Streaming,
+    Supervisor,
+};
+use tidings::{Event, oneshot, unbounded, yield_now};
 
 /// Polls a driver on another thread each time.
 struct Hops {
@@ -301,13 +304,135 @@ fn a_kill_before_the_first_poll_ends_it_at_that() {
 fn a_waker_that_panics_at_a_kill_keeps_nobody_from_ending() {
     let _watchdog = watchdog();
     let (builder, lives) = to_a_hand();
-    let actor = holds(builder, Ledger::default().letter(9));
+    let actor = holds(builder.clone(), Ledger::default().letter(9));
     let mut life = lives.recv().unwrap();
     let bomb = Waker::from(Arc::new(Bomb));
     assert!(poll_with(Pin::new(&mut life), &bomb).is_pending());
-    assert!(catch_unwind(AssertUnwindSafe(|| actor.kill())).is_err());
+    // Nobody hears of the panic, of a stop neither.
+    actor.stop();
+    assert!(poll_with(Pin::new(&mut life), &bomb).is_ready());
+    assert!(matches!(actor.exit(), Some(Exit::Stopped)));
+    let actor = holds(builder, Ledger::default().letter(9));
+    let mut life = lives.recv().unwrap();
+    assert!(poll_with(Pin::new(&mut life), &bomb).is_pending());
+    actor.kill();
     assert!(poll(Pin::new(&mut life)).is_ready());
     assert!(matches!(actor.exit(), Some(Exit::Killed)));
+}
+
+/// An actor that waits, and was polled with this waker.
+fn waits(
+    (builder, lives): &(Builder, mpsc::Receiver<Driver>),
+    waker: &Waker,
+) -> (ActorRef<(Letter, Reply<()>)>, Driver) {
+    let actor = holds(builder.clone(), Ledger::default().letter(9));
+    let mut life = lives.recv().unwrap();
+    assert!(poll_with(Pin::new(&mut life), waker).is_pending());
+    (actor, life)
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_sibling_from_ending_nor_the_parent_from_waiting_for_them() {
+    let _watchdog = watchdog();
+    for killed in [true, false] {
+        let mut hand = to_a_hand();
+        let (parent, mut life) = waits(&hand, Waker::noop());
+        hand.0 = hand.0.parent(&parent.any());
+        let (wakes, waker) = Wakes::new();
+        let bomb = Waker::from(Arc::new(Bomb));
+        let mut children = [&waker, &bomb, &waker].map(|waker| waits(&hand, waker));
+        match killed {
+            true => parent.kill(),
+            false => parent.stop(),
+        }
+        assert!(poll(Pin::new(&mut life)).is_ready());
+        let mut end = hand.1.recv().unwrap();
+        // The last is asked to stop first, and waited for.
+        for (child, life) in children.iter_mut().rev() {
+            assert!(poll(Pin::new(&mut end)).is_pending());
+            assert!(child.exit().is_none() && parent.exit().is_none());
+            assert!(poll(Pin::new(life)).is_ready());
+            let exit = child.exit().unwrap();
+            assert_eq!(matches!(exit, Exit::Killed), killed, "{exit:?}");
+        }
+        assert_eq!(wakes.count(), 2);
+        assert!(poll(Pin::new(&mut end)).is_ready());
+        assert_eq!(matches!(parent.exit().unwrap(), Exit::Killed), killed);
+    }
+}
+
+#[test]
+fn a_waker_that_panics_keeps_no_linked_actor_from_hearing() {
+    let _watchdog = watchdog();
+    let hand = to_a_hand();
+    let (ends, mut life) = waits(&hand, Waker::noop());
+    let (wakes, waker) = Wakes::new();
+    let bomb = Waker::from(Arc::new(Bomb));
+    let mut linked = [&waker, &bomb, &waker].map(|waker| waits(&hand, waker));
+    // One that traps exits hears by a channel: the panic goes on when the others have heard.
+    let traps = hand.0.clone().spawn(|mut mailbox: Mailbox<()>| async move {
+        let exits = mailbox.trap_exits();
+        exits.recv().await.map(drop)
+    });
+    let mut trap = hand.1.recv().unwrap();
+    assert!(poll_with(Pin::new(&mut trap), &bomb).is_pending());
+    let (last, mut last_life) = waits(&hand, &waker);
+    traps.link(&ends.any());
+    for (actor, _) in &linked {
+        actor.link(&ends.any());
+    }
+    last.link(&ends.any());
+    ends.kill();
+    let ended = catch_unwind(AssertUnwindSafe(|| poll(Pin::new(&mut life)).is_ready()));
+    assert!(ended.is_err(), "by the trap's waker");
+    assert!(matches!(ends.exit(), Some(Exit::Killed)));
+    assert_eq!(wakes.count(), 3);
+    for (actor, life) in &mut linked {
+        assert!(poll(Pin::new(life)).is_ready());
+        assert!(matches!(actor.exit(), Some(Exit::Linked { .. })));
+    }
+    assert!(poll(Pin::new(&mut last_life)).is_ready());
+    assert!(poll(Pin::new(&mut trap)).is_ready());
+    assert!(matches!(traps.exit(), Some(Exit::Normal)));
+}
+
+#[test]
+fn a_waker_that_panics_keeps_a_killed_supervisor_from_no_child() {
+    let _watchdog = watchdog();
+    seeded(1).block_on(async {
+        let (builder, lives) = to_a_hand();
+        let (wakes, waker) = Wakes::new();
+        let bomb = Waker::from(Arc::new(Bomb));
+        let wait = |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} };
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .child(builder.clone().child(wait))
+            .child(builder.clone().child(wait))
+            .child(builder.child(wait))
+            .start();
+        let mut begun = Vec::new();
+        for waker in [&bomb, &waker, &waker] {
+            let mut life = loop {
+                match lives.try_recv() {
+                    Ok(life) => break life,
+                    Err(_) => yield_now().await,
+                }
+            };
+            assert!(poll_with(Pin::new(&mut life), waker).is_pending());
+            begun.push(life);
+        }
+        supervisor.kill();
+        while wakes.count() < 2 {
+            yield_now().await;
+        }
+        for mut life in begun {
+            for _ in 0..10 {
+                yield_now().await;
+            }
+            assert!(supervisor.exit().is_none(), "it is over when they are");
+            assert!(poll(Pin::new(&mut life)).is_ready());
+        }
+        assert!(matches!(supervisor.down().await, Exit::Killed));
+    });
 }
 
 #[test]

@@ -20,6 +20,9 @@ use tidings::actor::{
 };
 use tidings::{Activity, Event, oneshot, select, unbounded};
 
+/// More than a poll takes.
+const MANY: usize = 10_000;
+
 #[tidings::interface]
 trait Watch {
     async fn start(this: Shared<Self>);
@@ -272,6 +275,56 @@ fn it_lets_others_of_its_executor_run_while_it_has_messages_all_the_time() {
         busy.stop_now();
         assert!(matches!(busy.down().await, Exit::Stopped));
     });
+}
+
+#[test]
+fn in_one_poll_it_does_its_share_whatever_else_is_always_ready_and_all_in_it_have_some() {
+    let _watchdog = watchdog();
+    let (builder, lives) = to_a_hand();
+    let channels = [(); 2].map(|()| unbounded::<()>());
+    for (tx, _) in &channels {
+        (0..MANY).for_each(|_| tx.try_send(()).unwrap());
+    }
+    let [(_tx, from_one), (_other_tx, from_other)] = channels;
+    let (tell, told) = unbounded();
+    let actor = builder
+        .unbounded()
+        .spawn(move |mut mailbox: Mailbox<()>| async move {
+            let say = |what: &str| tell.try_send(what.to_owned()).unwrap();
+            loop {
+                ::tokio::select! {
+                    message = mailbox.recv() => match message {
+                        Ok(()) => say("message"),
+                        Err(_) => break,
+                    },
+                    value = from_one.recv().into_future() => {
+                        value.unwrap();
+                        say("value");
+                    }
+                }
+            }
+            let takes = async |what| {
+                while from_other.recv().await.is_ok() {
+                    say(what);
+                }
+            };
+            futures::join!(takes("one"), takes("other"));
+        });
+    (0..MANY).for_each(|_| drop(actor.try_send(())));
+    let mut life = lives.recv().unwrap();
+    // What a poll has done.
+    let mut does = || {
+        let ended = poll(Pin::new(&mut life)).is_ready();
+        let done: Vec<String> = std::iter::from_fn(|| told.try_recv().ok()).collect();
+        assert!(done.len() < 1000, "{} in one poll", done.len());
+        (ended, done)
+    };
+    assert!(does().1.len() >= 100);
+    actor.stop();
+    while !does().1.iter().any(|done| done == "other") {}
+    let (_, done) = does();
+    let count = |what| done.iter().filter(|done| *done == what).count();
+    assert!(count("one") > 10 && count("other") > 10, "{done:?}");
 }
 
 #[test]

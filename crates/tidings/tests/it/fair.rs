@@ -7,7 +7,7 @@ use crate::both::{seeded, watchdog};
 use crate::hands::poll;
 use tidings::event::Boxed;
 use tidings::{
-    Either, Event, Receiver, Sender, choose, guard, never, select, unbounded, with_nack,
+    Either, Event, Receiver, Sender, always, choose, guard, never, select, unbounded, with_nack,
 };
 
 const ROUNDS: usize = 3_000;
@@ -181,4 +181,42 @@ fn branches_in_the_order_written_have_the_chance_of_one() {
     let taken = taken(&all, &[1, 2, 3, 4], round);
     assert_eq!(taken[1..3], [0, 0]);
     halves(&[taken[0], taken[3]], "the first of those written");
+}
+
+#[test]
+fn what_is_biased_takes_the_order_written_within_its_branches_too() {
+    let all = channels(2);
+    // Each waits on one source, so that two of them are tried as two.
+    let or_none = |n| leaf(&all, n).map(Some).or(always(None));
+    let in_time = |n| or_none(n).timeout(HOUR);
+    let forms: [(&str, &dyn Fn() -> Option<usize>); 6] = [
+        ("a choice of two", &|| {
+            now(choose([or_none(0), or_none(1)]).biased())
+        }),
+        ("mapped", &|| {
+            let two = choose([or_none(0), or_none(1)]);
+            now(two.map(|n| n).biased().map(|n| n))
+        }),
+        ("made when it is awaited", &|| {
+            now(guard(|| choose([or_none(0), or_none(1)])).biased())
+        }),
+        ("or", &|| now(in_time(0).or(in_time(1)).biased()).unwrap()),
+        (
+            "either",
+            &|| match now(in_time(0).either(in_time(1)).biased()) {
+                Either::Left(n, _) | Either::Right(n, _) => n.unwrap(),
+            },
+        ),
+        ("arms", &|| {
+            awaited(async {
+                select! { biased; n = in_time(0) => n.unwrap(), n = in_time(1) => n.unwrap() }
+            })
+        }),
+    ];
+    for (name, form) in forms {
+        for _ in 0..100 {
+            all[0].0.try_send(0).unwrap();
+            assert_eq!(form(), Some(0), "{name}");
+        }
+    }
 }

@@ -518,3 +518,17 @@ fn many_threads_have_local_tasks_that_wake_each_other() {
         }
     });
 }
+
+#[test]
+fn inside_of_a_block_on_nobody_waits_for_an_event_for_the_threads_sake() {
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    let waits = || catch_unwind(|| tidings::always(1).wait()).is_err();
+    assert!(rt.block_on(async { waits() }), "its future");
+    assert!(rt.block_on(async { spawn_local(async move { waits() }).await.unwrap() }));
+    assert!(rt.handle().block_on(async { waits() }));
+    // Blocking work may, and so may the thread afterwards.
+    let work = rt.spawn_blocking(|| tidings::always(1).wait());
+    assert_eq!(rt.block_on(work).unwrap(), 1);
+    assert_eq!(tidings::always(1).wait(), 1);
+}

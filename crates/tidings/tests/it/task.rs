@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Waker};
 use crate::both::{on_all, on_all_unheard, pool, run, seeded, watchdog};
 use crate::hands::{Bomb, Wakes, poll, poll_with};
 use crate::letter::{Ledger, Letter};
+use crate::process::child;
 use tidings::sched::Seeded;
 use tidings::{Event, Runtime, oneshot, unbounded, yield_now};
 
@@ -505,4 +506,18 @@ fn a_spawn_beside_a_trim_finds_memory() {
     });
     over.store(true, Ordering::Relaxed);
     trims.join().unwrap();
+}
+
+#[test]
+fn a_spawn_outside_of_a_runtime_panics_where_it_is_written() {
+    let Some(mut child) = child() else {
+        drop(tidings::spawn(async {}));
+        return;
+    };
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        said.contains(&format!("panicked at {}:", file!())),
+        "{said}"
+    );
 }

@@ -147,7 +147,6 @@ fn plain() -> Vec<Row> {
         "actor::Ended": actor::Ended => "SYU";
         "actor::Exit": actor::Exit => "SYU";
         "actor::Overflow": actor::Overflow => "SYU";
-        "actor::Stop": actor::Stop => "SYU";
         "channel::ChannelCounts": channel::ChannelCounts => "SYU";
         "channel::RecvError": channel::RecvError => "SYU";
         "channel::TryRecvError": channel::TryRecvError => "SYU";
