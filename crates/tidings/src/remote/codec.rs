@@ -11,7 +11,7 @@ use postcard::ser_flavors::Flavor;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
 use serde::{Serialize, ser};
 
-use super::limits::{Budget, Limits, Malformed};
+use super::limits::{Budget, HANDLE, Limits, Malformed};
 
 /// Where postcard writes to.
 struct Grows<'a>(&'a mut Vec<u8>);
@@ -60,7 +60,7 @@ pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), 
 /// ```
 #[inline]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8], limits: Limits) -> Result<T, Malformed> {
-    let mut reader = Reader::new(bytes, limits);
+    let mut reader = Reader::new::<T>(bytes, limits);
     let value = T::deserialize(&mut reader)?;
     match reader.rest.is_empty() {
         true => Ok(value),
@@ -75,7 +75,7 @@ pub fn decode_part<'b, T: serde::Deserialize<'b>>(
     bytes: &'b [u8],
     limits: Limits,
 ) -> Result<(T, &'b [u8]), Malformed> {
-    let mut reader = Reader::new(bytes, limits);
+    let mut reader = Reader::new::<T>(bytes, limits);
     let value = T::deserialize(&mut reader)?;
     Ok((value, reader.rest))
 }
@@ -87,10 +87,10 @@ struct Reader<'b> {
 
 impl<'b> Reader<'b> {
     #[inline]
-    fn new(bytes: &'b [u8], limits: Limits) -> Self {
+    fn new<T>(bytes: &'b [u8], limits: Limits) -> Self {
         Self {
             rest: bytes,
-            budget: Budget::new(bytes.len(), limits),
+            budget: Budget::new::<T>(bytes.len(), limits),
         }
     }
 
@@ -156,12 +156,19 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed::new("a string is not UTF-8"))
     }
 
-    /// One level down.
+    /// What this visitor makes is read. If it is no larger than `least` it is paid for by what is in it.
+    #[inline(always)]
+    fn part<V: Visitor<'b>>(&mut self, least: usize) -> Result<(), Malformed> {
+        self.budget.part::<V::Value>(self.budget.room.max(least))
+    }
+
+    /// One level down, in what this visitor makes.
     #[inline]
-    fn within<T>(
+    fn within<V: Visitor<'b>, T>(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, Malformed>,
     ) -> Result<T, Malformed> {
+        self.part::<V>(0)?;
         self.budget.down()?;
         let value = f(self);
         self.budget.up();
@@ -186,6 +193,9 @@ macro_rules! numbers {
         #[inline]
         fn $method<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
             let read: fn(&mut Reader<'b>) -> Result<$type, Malformed> = $read;
+            if size_of::<V::Value>() > HANDLE {
+                self.part::<V>(HANDLE)?;
+            }
             visitor.$visit(read(self)?)
         }
     )*};
@@ -238,8 +248,11 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
     }
     fn deserialize_option<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         match self.byte()? {
-            0 => visitor.visit_none(),
-            1 => self.within(|reader| visitor.visit_some(reader)),
+            0 => {
+                self.part::<V>(0)?;
+                visitor.visit_none()
+            }
+            1 => self.within::<V, _>(|reader| visitor.visit_some(reader)),
             _ => Err(Malformed::new("an option is 0 or 1")),
         }
     }
@@ -258,17 +271,12 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         _: &'static str,
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| visitor.visit_newtype_struct(reader))
+        self.within::<V, _>(|reader| visitor.visit_newtype_struct(reader))
     }
     fn deserialize_seq<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         let left = self.length()?;
-        self.within(|reader| {
-            visitor.visit_seq(Elements {
-                reader,
-                left,
-                counted: true,
-            })
-        })
+        self.budget.room = self.budget.room.max(HANDLE);
+        self.within::<V, _>(|reader| visitor.visit_seq(Elements::counted(reader, left)))
     }
     #[inline]
     fn deserialize_tuple<V: Visitor<'b>>(
@@ -276,11 +284,12 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         left: usize,
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| {
+        self.within::<V, _>(|reader| {
             visitor.visit_seq(Elements {
                 reader,
                 left,
                 counted: false,
+                whole: size_of::<V::Value>(),
             })
         })
     }
@@ -294,13 +303,7 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
     }
     fn deserialize_map<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         let left = self.length()?;
-        self.within(|reader| {
-            visitor.visit_map(Elements {
-                reader,
-                left,
-                counted: true,
-            })
-        })
+        self.within::<V, _>(|reader| visitor.visit_map(Elements::counted(reader, left)))
     }
     #[inline]
     fn deserialize_struct<V: Visitor<'b>>(
@@ -317,7 +320,7 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| visitor.visit_enum(reader))
+        self.within::<V, _>(|reader| visitor.visit_enum(reader))
     }
     fn deserialize_any<V: Visitor<'b>>(self, _: V) -> Result<V::Value, Malformed> {
         Err(Malformed::new("the format does not say what a value is"))
@@ -339,9 +342,21 @@ struct Elements<'r, 'b> {
     left: usize,
     /// As many as the body says, not the type; and they have not been paid for.
     counted: bool,
+    /// How large the tuple is of which they are parts; of no tuple they have been paid for.
+    whole: usize,
 }
 
-impl<'b> Elements<'_, 'b> {
+impl<'r, 'b> Elements<'r, 'b> {
+    #[inline]
+    fn counted(reader: &'r mut Reader<'b>, left: usize) -> Self {
+        Self {
+            reader,
+            left,
+            counted: true,
+            whole: usize::MAX,
+        }
+    }
+
     /// The next element, or the next key of a map.
     #[inline]
     fn next_seeded<S: DeserializeSeed<'b>>(
@@ -358,6 +373,7 @@ impl<'b> Elements<'_, 'b> {
                 .elements(self.left, size_of::<S::Value>())?;
         }
         self.left -= 1;
+        self.reader.budget.part::<S::Value>(self.whole)?;
         seed.deserialize(&mut *self.reader).map(Some)
     }
 
@@ -392,7 +408,7 @@ impl<'b> de::MapAccess<'b> for Elements<'_, 'b> {
         self.next_seeded(seed)
     }
     fn next_value_seed<S: DeserializeSeed<'b>>(&mut self, seed: S) -> Result<S::Value, Malformed> {
-        self.reader.budget.costs(size_of::<S::Value>())?;
+        self.reader.budget.part::<S::Value>(0)?;
         seed.deserialize(&mut *self.reader)
     }
     fn size_hint(&self) -> Option<usize> {
@@ -418,6 +434,7 @@ impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
         Ok(())
     }
     fn newtype_variant_seed<S: DeserializeSeed<'b>>(self, seed: S) -> Result<S::Value, Malformed> {
+        self.budget.part::<S::Value>(self.budget.room)?;
         seed.deserialize(self)
     }
     fn tuple_variant<V: Visitor<'b>>(self, left: usize, visitor: V) -> Result<V::Value, Malformed> {
