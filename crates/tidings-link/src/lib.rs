@@ -237,12 +237,14 @@
 //! | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 //! | `memory.rs` | streams in memory |
 //! | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
+//! | `arriving.rs` | who has come and has no link yet |
 //! | `peers.rs` | one link for each peer |
 //! | `vectors.rs` | what PROTOCOL.md's vectors hold (tests) |
 
 #![forbid(unsafe_code)]
 
 mod address;
+mod arriving;
 mod aside;
 mod connect;
 mod credit;
