@@ -21,6 +21,9 @@ INCARNATION = secrets.randbits(64)
 # So much is written at a time: what is urgent waits for no more.
 CHUNK = 64 << 10
 
+# A peer is asked for a word no oftener, in seconds.
+LEAST = 0.1
+
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
@@ -389,7 +392,6 @@ class Session:
 
     def receive(self, data: bytes, now: float) -> list[Frame]:
         """Takes bytes; gives the messages that are whole, the peer's greeting first."""
-        self.heard = now
         self._input += data
         found: list[Frame] = []
         while True:
@@ -397,6 +399,8 @@ class Session:
             parsed = frames.parse(self._input, longest)
             if parsed is None:
                 return found
+            # Not a byte now and then of a frame that never comes whole.
+            self.heard = now
             length, frame = parsed
             del self._input[:length]
             message = self._greeting(frame, now) if self.peer is None else self._frame(frame, now)
@@ -418,7 +422,7 @@ class Session:
         self.calls = Numbers(min(calls, 1 << 20))
         self.peer = Peer(node, incarnation, message, calls)
         self.clock.patience = patience
-        self._asks = min(self.limits.idle, max(0.01, patience / 3e6))
+        self._asks = min(self.limits.idle, max(LEAST, patience / 3e6))
         # Before all requests: the peer begins none before it knows this.
         self.pong(0, now)
         self.ping(now)
@@ -474,6 +478,8 @@ class Session:
         since, count = self._control
         self._control = (since, max(0, count - 1))
         if frame.kind != frames.ANSWER:
+            if self.peer_drains:
+                raise errors.LinkDown("protocol", "a request behind a goodbye")
             self._ledger.check(target_of(frame))
         self._check_size(len(frame.body))
         if not frame.more:
