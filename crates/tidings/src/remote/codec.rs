@@ -5,11 +5,9 @@
 //! follows a megabyte of nesting until the stack ends, which no one can catch, and makes two thousand
 //! million `()` of five bytes.
 
-use std::fmt;
-
 use postcard::ser_flavors::Flavor;
+use serde::Serialize;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
-use serde::{Serialize, ser};
 
 use super::limits::{Budget, HANDLE, Limits, Malformed};
 
@@ -449,51 +447,6 @@ impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
     }
 }
 
-/// Bytes, written and read at once. On the wire, and as a shape, they are a `Vec<u8>`, which serde
-/// takes one by one.
-///
-/// ```
-/// use tidings::remote::{Bytes, Limits, decode, encode};
-/// let mut body = Vec::new();
-/// encode(&Bytes(vec![1, 2, 3]), &mut body).unwrap();
-/// assert_eq!(decode::<Vec<u8>>(&body, Limits::default()).unwrap(), [1, 2, 3]);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Bytes(pub Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> de::Deserialize<'de> for Bytes {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Owned;
-        impl<'de> Visitor<'de> for Owned {
-            type Value = Bytes;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
-            }
-            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
-                Ok(Bytes(bytes))
-            }
-            /// A format without bytes of its own, as JSON, writes numbers.
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut numbers: A) -> Result<Bytes, A::Error> {
-                let mut bytes = Vec::new();
-                while let Some(byte) = numbers.next_element()? {
-                    bytes.push(byte);
-                }
-                Ok(Bytes(bytes))
-            }
-        }
-        deserializer.deserialize_byte_buf(Owned)
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::fmt;
@@ -503,7 +456,8 @@ mod tests {
     use serde::Serialize;
     use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 
-    use super::{Bytes, Limits, decode, encode};
+    use super::super::Bytes;
+    use super::{Limits, decode, encode};
 
     fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
         decode(bytes, Limits::default()).ok()

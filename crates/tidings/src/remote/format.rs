@@ -186,7 +186,7 @@ mod tests {
     use serde::de::{DeserializeOwned, Deserializer, Visitor};
     use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 
-    use super::super::codec::Bytes;
+    use super::super::Bytes;
     use super::{Codec, Format, Limits, Malformed, Slot, Value};
 
     struct Json;
