@@ -41,6 +41,7 @@ class Hostile(unittest.TestCase):
         def frame(kind, rest):
             return (1 + len(rest)).to_bytes(4, "little") + bytes([kind]) + rest
 
+        traces = [frames.Traced(t.Trace(bytes(16), bytes(8), 0))] * 2
         big = frames.frame(frames.TELL, (0, b"xxxx", []), bytes(100_000))
         tell = frames.frame(frames.TELL, (0, b"xxxx", []), b"")
         first = big[: 4 + int.from_bytes(big[:4], "little")]
@@ -59,6 +60,8 @@ class Hostile(unittest.TestCase):
             (frames.frame(frames.CREDIT, (0, (1, 1))), True, "protocol", {}),
             (frames.frame(frames.RELEASE, (7, 1)), True, "protocol", {}),
             (bind + frames.frame(frames.RELEASE, (0, 0)), True, "protocol", {}),
+            (frames.frame(frames.BYE, None) + tell, True, "protocol", {}),
+            (frames.frame(frames.TELL, (0, b"xxxx", traces), b""), True, "protocol", {}),
             (frames.frame(frames.BOUND, (7, t.Ok(1))), True, "protocol", {}),
             (big, True, "message-too-large", {"message": 90_000}),
             (tell * 9, True, "credit", {"window": (8, 1000), "link_window": (8, 1000)}),

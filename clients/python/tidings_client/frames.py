@@ -178,7 +178,9 @@ def parse(data: bytearray, longest: int) -> tuple[int, Frame] | None:
         reader.longest_text = errors.LONGEST_TEXT
     try:
         header = codec.read(reader)
-        if len(_carried(kind, header)) > CARRIED + 1:
+        carried = _carried(kind, header)
+        traces = sum(isinstance(item, Traced) for item in carried)
+        if traces > 1 or len(carried) - traces > CARRIED:
             raise errors.Malformed("it carries too much")
     except errors.Malformed as why:
         raise errors.LinkDown("protocol", f"a header is malformed: {why}") from None

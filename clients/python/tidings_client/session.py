@@ -25,6 +25,8 @@ CHUNK = 64 << 10
 # them may wait, however little else may.
 WORDS = frozenset([frames.CREDIT, frames.RELEASE, frames.BOUND, frames.PONG])
 FEW_WORDS = 256 << 10
+# A peer is asked for a word no oftener, in seconds.
+LEAST = 0.1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -431,7 +433,6 @@ class Session:
 
     def receive(self, data: bytes, now: float) -> list[Frame]:
         """Takes bytes; gives the messages that are whole, the peer's greeting first."""
-        self.heard = now
         self._input += data
         found: list[Frame] = []
         while True:
@@ -439,6 +440,8 @@ class Session:
             parsed = frames.parse(self._input, longest)
             if parsed is None:
                 return found
+            # Not a byte now and then of a frame that never comes whole.
+            self.heard = now
             length, frame = parsed
             del self._input[:length]
             message = self._greeting(frame, now) if self.peer is None else self._frame(frame, now)
@@ -461,7 +464,7 @@ class Session:
         self.calls = Numbers(min(calls, 1 << 20))
         self.peer = Peer(node, incarnation, message, calls)
         self.clock.patience = patience
-        self._asks = min(self.limits.idle, max(0.01, patience / 3e6))
+        self._asks = min(self.limits.idle, max(LEAST, patience / 3e6))
         # Before all requests: the peer begins none before it knows this.
         self.pong(0, now)
         self.ping(now)
@@ -517,6 +520,8 @@ class Session:
         since, count = self._control
         self._control = (since, max(0, count - 1))
         if frame.kind != frames.ANSWER:
+            if self.peer_drains:
+                raise errors.LinkDown("protocol", "a request behind a goodbye")
             self._ledger.check(target_of(frame))
         self._check_size(len(frame.body))
         if not frame.more:

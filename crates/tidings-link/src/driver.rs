@@ -318,9 +318,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             // Room grows with what comes.
             self.input.resize(2 * end, 0);
         }
-        let hub = self.hub();
-        let now = hub.now;
-        hub.session.heard(n, now);
+        self.hub().session.heard(n);
         Ok(true)
     }
 

@@ -97,12 +97,22 @@ pub(crate) struct AnswerHead {
     pub(crate) outcome: Result<Vec<Carried>, Failure>,
 }
 
-/// A text that is not too long.
-fn text<'de, D: serde::Deserializer<'de>>(from: D) -> Result<String, D::Error> {
-    let text = String::deserialize(from)?;
-    match text.len() > TEXT {
-        true => Err(serde::de::Error::custom("a text is too long")),
-        false => Ok(text),
+pub(crate) mod text {
+    //! A text of an error: a long one is cut where it is written, and refused where it is read.
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::TEXT;
+
+    pub(crate) fn serialize<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&text[..text.floor_char_boundary(TEXT)])
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+        let text = String::deserialize(from)?;
+        match text.len() > TEXT {
+            true => Err(serde::de::Error::custom("a text is too long")),
+            false => Ok(text),
+        }
     }
 }
 
@@ -118,9 +128,9 @@ pub enum Failure {
     /// The handler dropped the reply.
     NoReply,
     /// It was refused, for this reason.
-    Refused(#[serde(deserialize_with = "text")] String),
+    Refused(#[serde(with = "text")] String),
     /// It closes a cycle of calls, which is described.
-    Cycle(#[serde(deserialize_with = "text")] String),
+    Cycle(#[serde(with = "text")] String),
     /// Its deadline had passed. Not executed.
     Timeout,
     /// Too many calls are under way. Not executed.
@@ -128,7 +138,7 @@ pub enum Failure {
     /// The actor has no such method, or one of another shape. Not executed.
     NoSuchMethod,
     /// The arguments could not be decoded. Not executed.
-    Malformed(#[serde(deserialize_with = "text")] String),
+    Malformed(#[serde(with = "text")] String),
 }
 
 /// Why an actor has ended.
@@ -141,18 +151,18 @@ pub enum End {
     /// It was killed.
     Killed,
     /// It panicked, with this message.
-    Panicked(#[serde(deserialize_with = "text")] String),
+    Panicked(#[serde(with = "text")] String),
     /// It failed, with this error.
-    Failed(#[serde(deserialize_with = "text")] String),
+    Failed(#[serde(with = "text")] String),
     /// It was linked to this actor, which ended for this reason.
     Linked(
-        #[serde(deserialize_with = "text")] String,
-        #[serde(deserialize_with = "text")] String,
+        #[serde(with = "text")] String,
+        #[serde(with = "text")] String,
     ),
     /// There is no such actor.
     NoSuchActor,
     /// It lives elsewhere, and cannot be reached, for this reason.
-    Disconnected(#[serde(deserialize_with = "text")] String),
+    Disconnected(#[serde(with = "text")] String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,9 +213,9 @@ pub enum Unbound {
     /// Nothing of this name is exported to this peer, or not with this token.
     NoSuchName,
     /// It is another interface, of this name.
-    OtherInterface(String),
+    OtherInterface(#[serde(with = "text")] String),
     /// This method has another shape there.
-    Schema(String),
+    Schema(#[serde(with = "text")] String),
     /// Too many actors are exported to this peer.
     TooMany,
 }
@@ -369,8 +379,9 @@ fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
         Some((0, rest)) => Ok((Vec::new(), rest)),
         _ => {
             let (carried, rest): (Vec<Carried>, _) = header(rest)?;
-            // A trace besides.
-            match carried.len() > CARRIED + 1 {
+            let traces = carried.iter().filter(|c| matches!(c, Carried::Trace(_)));
+            let traces = traces.count();
+            match traces > 1 || carried.len() - traces > CARRIED {
                 true => Err(MALFORMED),
                 false => Ok((carried, rest)),
             }
@@ -471,6 +482,7 @@ pub(crate) fn write_refusal(to: &mut Vec<u8>, refusal: &Refusal) {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use tidings::trace::Trace;
 
     fn agrees<H: Head + Serialize + PartialEq + std::fmt::Debug>(head: &H) {
         let (mut by_hand, mut by_serde) = (Vec::new(), Vec::new());
@@ -485,6 +497,48 @@ mod tests {
         for end in 0..header {
             assert!(H::read(&frame.rest[..end]).is_err());
         }
+    }
+
+    #[test]
+    fn a_message_carries_so_much_and_one_trace() {
+        let trace = Trace::new(1, 1, 1);
+        let read = |gone: usize, traces: usize| {
+            let mut carried = vec![Carried::Gone; gone];
+            carried.resize(gone + traces, Carried::Trace(trace));
+            let (target, method) = (1, [0; 4]);
+            let mut bytes = Vec::new();
+            TellHead {
+                target,
+                method,
+                carried,
+            }
+            .write(&mut bytes);
+            TellHead::read(&bytes).is_ok()
+        };
+        assert!(read(CARRIED, 0) && read(CARRIED, 1) && read(0, 1));
+        assert!(!read(CARRIED + 1, 0) && !read(0, 2) && !read(1, 2));
+    }
+
+    #[test]
+    fn a_text_of_an_error_is_cut_where_it_is_written_and_refused_where_it_is_longer() {
+        fn check<E: Serialize + for<'de> Deserialize<'de> + PartialEq>(make: fn(String) -> E) {
+            let mut bytes = Vec::new();
+            put(&make("\u{e9}".repeat(TEXT)), &mut bytes);
+            let (back, _): (E, _) = header(&bytes).unwrap();
+            assert!(back == make("\u{e9}".repeat(TEXT / 2)));
+            // One letter more.
+            let text = bytes.iter().position(|byte| *byte == 0xc3).unwrap();
+            let mut longer = bytes[..text - 2].to_vec();
+            put(&"x".repeat(TEXT + 1), &mut longer);
+            assert!(header::<E>(&longer).is_err());
+        }
+        check(Refusal::Cluster);
+        check(Refusal::Codec);
+        check(Refusal::Node);
+        check(Unbound::OtherInterface);
+        check(Unbound::Schema);
+        check(Failure::Refused);
+        check(End::Failed);
     }
 
     fn number() -> impl Strategy<Value = u32> {

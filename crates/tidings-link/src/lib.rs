@@ -231,18 +231,20 @@
 // |---|---|
 // | `frame.rs`, `outbox.rs`, `credit.rs`, `numbers.rs` | frames; classes; flow control; numbers of calls |
 // | `session/`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
-// | `hub.rs`, `inward.rs`, `aside.rs`, `outward.rs` | actors and calls behind the numbers |
+// | `hub.rs`, `inward.rs`, `aside.rs`, `outward.rs`, `imports.rs` | actors and calls behind the numbers |
 // | `intercept.rs` | what sees requests before they are delivered |
 // | `driver.rs`, `shared.rs` | the future that moves a link, and what wakes it |
 // | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 // | `memory.rs` | streams in memory |
 // | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
+// | `arriving.rs` | who has come and has no link yet |
 // | `peers.rs` | one link for each peer |
 // | `vectors.rs` | what PROTOCOL.md's vectors hold (tests) |
 
 #![forbid(unsafe_code)]
 
 mod address;
+mod arriving;
 mod aside;
 mod connect;
 mod credit;

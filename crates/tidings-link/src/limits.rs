@@ -44,8 +44,10 @@ pub struct Limits {
     /// Actors that are exported to the peer, and, counted by themselves, references to the peer's that are
     /// held here; 65,536 each by default. A message that would need one more is not sent, or not read.
     pub exports: u32,
-    /// What the peer may send to one actor before that has taken it; 1,024 messages and 256 KiB of bodies
-    /// by default. Then those who send to that actor wait.
+    /// What the peer may send to one actor before its mailbox has taken it; 1,024 messages and 256 KiB of
+    /// bodies by default. Then those who send to that actor wait. What lies in the mailbox is bounded by
+    /// its capacity alone: 256 messages, if nobody has said otherwise, of [`message`](Self::message) bytes
+    /// and what [`decode`](Self::decode) lets them grow by.
     pub window: Grant,
     /// The same, for all actors together; 16,384 messages and 4 MiB by default.
     pub link_window: Grant,
@@ -64,9 +66,9 @@ pub struct Limits {
     /// for what that is of.
     pub handshake: Duration,
     /// So often the peer is asked for a word, 5 s by default; three times in the peer's patience, if that
-    /// is oftener; every 10 ms at most.
+    /// is oftener; every 100 ms at most.
     pub idle: Duration,
-    /// After so long without a word from the peer the link ends, 15 s by default; also if its words come so
+    /// After so long without a word from the peer (a frame, whole) the link ends, 15 s by default; also if its words come so
     /// late that a request of its cannot be begun for so long.
     pub silence: Duration,
     /// After so long without progress in writing the link ends, 10 s by default. The lesser of this and
@@ -273,11 +275,11 @@ pub enum Refusal {
     /// No version of the protocol is common: it speaks these, from and to.
     Version(u16, u16),
     /// It belongs to another cluster, of this name.
-    Cluster(String),
+    Cluster(#[serde(with = "crate::frame::text")] String),
     /// It writes bodies in another format, of this name.
-    Codec(String),
+    Codec(#[serde(with = "crate::frame::text")] String),
     /// Its certificate is not for the node that it says it is.
-    Node(String),
+    Node(#[serde(with = "crate::frame::text")] String),
     /// It has as many links as it takes.
     Overloaded,
     /// There is a link between the two, or one is about to be.

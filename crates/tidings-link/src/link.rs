@@ -443,10 +443,10 @@ impl fmt::Display for GetError {
         match self {
             Self::Refused(Unbound::NoSuchName) => f.write_str("nothing is exported by this name"),
             Self::Refused(Unbound::OtherInterface(name)) => {
-                write!(f, "it is exported as another interface, {name}")
+                write!(f, "it is exported as another interface, {name:?}")
             }
             Self::Refused(Unbound::Schema(method)) => {
-                write!(f, "method {method} has another shape there")
+                write!(f, "method {method:?} has another shape there")
             }
             Self::Refused(Unbound::TooMany) => f.write_str("the peer exports too many actors"),
             Self::Down(why) => why.fmt(f),

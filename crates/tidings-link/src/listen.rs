@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 
 use tidings::net::{TcpListener, UnixListener, UnixStream};
@@ -49,6 +50,7 @@ pub struct Listener {
     pub(crate) options: Options,
     pub(crate) links: usize,
     pub(crate) rate: u32,
+    pub(crate) share: usize,
     pub(crate) peers: Option<Peers>,
     insecure: bool,
     #[cfg(feature = "tls")]
@@ -111,6 +113,7 @@ impl Listener {
             options,
             links: 1024,
             rate: u32::MAX,
+            share: 16,
             peers: None,
             insecure,
             #[cfg(feature = "tls")]
@@ -142,6 +145,18 @@ impl Listener {
         self
     }
 
+    /// How many of the 64 that are in their handshakes at a time may have come from one address (of IPv6, one
+    /// network of 64 bits): 16 if nobody says otherwise, so that who connects and says nothing keeps nobody
+    /// else out. Three times as many wait for those, and more are closed at once
+    /// ([`Arrivals::crowded`](crate::Arrivals::crowded)). Those who come from this machine are not counted.
+    ///
+    /// Behind a proxy all come from its address: say 64 there.
+    #[must_use]
+    pub fn share(mut self, handshakes: usize) -> Self {
+        self.share = handshakes;
+        self
+    }
+
     /// There may be one link to each node, and it has its place in this table.
     #[must_use]
     pub fn peers(mut self, peers: &Peers) -> Self {
@@ -155,15 +170,16 @@ impl Listener {
         &self.address
     }
 
-    /// The next stream that comes, before any handshake.
-    pub(crate) async fn accept(&self) -> io::Result<Stream> {
+    /// The next stream that comes, before any handshake, and where it comes from, if it is not from here.
+    pub(crate) async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
         match &self.socket {
             Socket::Tcp(socket) => {
-                let (stream, _) = socket.accept().await?;
+                let (stream, from) = socket.accept().await?;
                 stream.set_nodelay(true)?;
-                Ok(Stream::Tcp(stream))
+                let elsewhere = (!is_here(from)).then(|| from.ip());
+                Ok((Stream::Tcp(stream), elsewhere))
             }
-            Socket::Unix(socket) => Ok(Stream::Unix(socket.accept().await?.0)),
+            Socket::Unix(socket) => Ok((Stream::Unix(socket.accept().await?.0), None)),
         }
     }
 

@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::{IntoFuture, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
 use tidings::CancellationToken;
-use tidings::sync::{Notify, Semaphore};
+use tidings::sync::Notify;
 use tidings::time::Instant;
 
 use crate::address::Address;
+use crate::arriving::Arriving;
 use crate::connect::before;
 use crate::driver::{Driver, link_to};
 use crate::frame::write_refusal;
@@ -22,12 +24,9 @@ use crate::link::{Link, Options};
 use crate::listen::Listener;
 use crate::stream::Stream;
 
-/// Handshakes at a time.
-const HANDSHAKES: usize = 64;
-
 struct Served {
     listener: Listener,
-    handshakes: Semaphore,
+    arriving: Arriving,
     state: Mutex<State>,
     /// Whoever waits for the next link is woken.
     comes: Notify,
@@ -91,14 +90,13 @@ impl Served {
                 continue;
             }
             // Whoever comes waits in the system's queue while there are too many handshakes.
-            let Ok(permit) = self.handshakes.acquire(1).await else {
-                return;
-            };
-            drop(permit);
+            self.arriving.is_free().await;
             match self.listener.accept().await {
-                Ok(stream) => {
+                Ok((stream, from)) => {
                     let this = Arc::clone(&self);
-                    drop(tidings::spawn(async move { this.arrive(stream).await }));
+                    drop(tidings::spawn(
+                        async move { this.arrive(stream, from).await },
+                    ));
                 }
                 // It broke off before; or there are no descriptors: others will be closed.
                 Err(_) => tidings::after(Duration::from_millis(10)).await,
@@ -106,10 +104,12 @@ impl Served {
         }
     }
 
-    async fn arrive(self: Arc<Self>, stream: Stream) {
-        let Ok(_permit) = self.handshakes.acquire(1).await else {
+    async fn arrive(self: Arc<Self>, stream: Stream, from: Option<IpAddr>) {
+        let Some(arrival) = self.arriving.comes(from) else {
+            self.lock().counts.crowded += 1;
             return;
         };
+        let _place = arrival.place().await;
         let options = &self.listener.options;
         let limit = options.limits.handshake;
         let secured = {
@@ -201,6 +201,9 @@ pub struct Arrivals {
     pub linked: u64,
     /// There were too many links ([`Listener::links`]); they were told so.
     pub overloaded: u64,
+    /// Too many who came from their address were in their handshakes, or waited for them
+    /// ([`Listener::share`]); they were not heard.
+    pub crowded: u64,
     /// They had no good certificate, or did not speak TLS where it is asked for, or took too long to.
     pub unsecured: u64,
     /// They spoke another protocol, or were refused by what they said they are, or took too long: why is
@@ -265,8 +268,8 @@ impl Server {
     pub(crate) fn of(listener: Listener) -> Self {
         let address = listener.address.clone();
         let served = Arc::new(Served {
+            arriving: Arriving::new(listener.share),
             listener,
-            handshakes: Semaphore::new(HANDSHAKES),
             state: Mutex::default(),
             comes: Notify::new(),
             ended: CancellationToken::new(),

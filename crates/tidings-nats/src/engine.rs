@@ -112,12 +112,21 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
     /// until the engine has heard it.
     fn settle<'a>(&'a self, delivery: &'a Delivery, settle: Settle) -> Answer<'a, ()>;
 
+    /// How many bytes the largest message has that it takes, with its id and what the engine puts around
+    /// them; 1 MiB if nothing else is known. A larger one is [`Refused`](EngineError::Refused).
+    fn largest(&self) -> usize {
+        LARGEST
+    }
+
     /// How often messages were lost because a subscription of this connection did not keep up; 0 if
     /// that is not known.
     fn lost(&self) -> u64 {
         0
     }
 }
+
+/// What NATS takes, if nobody has set it otherwise.
+pub(crate) const LARGEST: usize = 1 << 20;
 
 /// So long a queue knows the ids of what was put.
 pub const DUPLICATES: Duration = Duration::from_secs(120);

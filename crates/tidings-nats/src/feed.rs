@@ -13,10 +13,11 @@ use tidings::channel::ivar::IVar;
 use tidings::sync::{Permit, Semaphore};
 use tidings::{CancellationToken, Event};
 
+use crate::aside::{set_aside, unpacked};
 use crate::cluster::Inner;
 use crate::engine::{Delivery, EngineError, Settle};
 use crate::links::within;
-use crate::queue::{Aside, Queue, set_aside};
+use crate::queue::Queue;
 
 /// So long one fetch waits.
 const WAIT: Duration = Duration::from_secs(5);
@@ -424,13 +425,7 @@ impl Work {
             }
             Handled::Failed(reason) | Handled::Poison(reason) => {
                 self.count(|stats| stats.failed += 1);
-                let aside = Aside {
-                    id: delivery.id.clone(),
-                    reason,
-                    tries: delivery.tries,
-                    body: (&*delivery.payload).into(),
-                };
-                let set = set_aside(&self.inner, &self.queue, delivery.number, &aside);
+                let set = set_aside(&self.inner, &self.queue, delivery, reason);
                 if self.holding(delivery, set).await.is_ok() {
                     self.count(|stats| stats.aside += 1);
                     self.settle(delivery, Settle::Done).await;
@@ -466,7 +461,7 @@ impl Work {
         let (handle, actor) = (Arc::clone(handle), actor.clone());
         let payload = delivery.payload.clone();
         let handled = tidings::spawn(async move {
-            match serde_json::from_slice(&payload) {
+            match serde_json::from_slice(&unpacked(&payload)) {
                 Ok(message) => handle(actor, message).await.into(),
                 Err(error) => Handled::Poison(format!("it cannot be decoded: {error}")),
             }

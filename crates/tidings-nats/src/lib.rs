@@ -71,7 +71,7 @@
 // | `options.rs`, `join.rs` | how a node joins; how it reaches NATS |
 // | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
 // | `pool.rs` | pools: who calls chooses among the members of a group |
-// | `queue.rs`, `feed.rs` | durable queues, and actors that are fed from them |
+// | `queue.rs`, `feed.rs`, `aside.rs` | durable queues, actors that are fed from them, and what is set aside |
 // | `links.rs`, `route.rs` | links to other nodes; links through the engine |
 // | `health.rs` | for operators: health over HTTP, leaving by a signal |
 // | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
@@ -83,6 +83,7 @@
 #[doc = include_str!("../../../docs/deploy.md")]
 struct Deployed;
 
+mod aside;
 mod cluster;
 mod engine;
 mod feed;
@@ -110,6 +111,7 @@ mod shown;
 mod stats;
 mod view;
 
+pub use aside::{Aside, Body};
 pub use cluster::Cluster;
 pub use engine::{
     Answer, Arrivals, DUPLICATES, Delivery, Engine, EngineError, Entry, Expect, Message, Settle,
@@ -121,6 +123,6 @@ pub use health::Health;
 pub use names::{LookupError, Name, NameError};
 pub use options::{JoinError, Options};
 pub use pool::{Picked, Pool, PoolError};
-pub use queue::{Aside, Body, Queue};
+pub use queue::Queue;
 pub use stats::Stats;
 pub use view::{Change, Down, Ended, Member};

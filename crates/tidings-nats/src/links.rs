@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
-use tidings::{JoinHandle, sync};
+use tidings::JoinHandle;
+use tidings::sync::{self, Semaphore};
 use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Server, Stats, link};
 
 use crate::engine::Engine;
@@ -15,6 +16,11 @@ use crate::options::{JoinError, Options};
 use crate::record::Owner;
 use crate::route;
 use crate::view::{Down, Member};
+
+/// As many as a listener has, if nobody has said otherwise: links that others have made, and such as are
+/// being made through the engine.
+const INWARD: usize = 1 << 10;
+const HANDSHAKES: usize = 64;
 
 /// All links of a node.
 #[derive(Debug)]
@@ -25,6 +31,8 @@ pub(crate) struct Links {
     me: tidings_link::Options,
     outward: Mutex<BTreeMap<(String, u64), Arc<Outward>>>,
     inward: Mutex<Vec<Inward>>,
+    /// Those who ask for a link through the engine, until it is up or has failed.
+    handshakes: Semaphore,
     /// What moves the bytes of links through the engine.
     streams: Mutex<Vec<JoinHandle<()>>>,
     counted: Arc<Mutex<Counted>>,
@@ -133,6 +141,7 @@ impl Links {
             me,
             outward: Mutex::default(),
             inward: Mutex::default(),
+            handshakes: Semaphore::new(HANDSHAKES),
             streams: Mutex::default(),
             counted: Arc::default(),
         }
@@ -231,12 +240,20 @@ impl Links {
         up.map(|_| made).map_err(LookupError::Link)
     }
 
-    /// A node asks for a link through the engine.
+    /// A node asks for a link through the engine. While there are too many it hears nothing, and asks again
+    /// later.
     pub(crate) async fn asked(
         &self,
         message: &crate::engine::Message,
         is_dead: impl Fn(&Owner) -> bool,
     ) {
+        let Ok(_place) = self.handshakes.try_acquire(1) else {
+            return;
+        };
+        let living = |inward: &&Inward| inward.link.exit().is_none();
+        if lock(&self.inward).iter().filter(living).count() >= INWARD {
+            return;
+        }
         if let Ok(stream) = route::accept(&self.engine, message, self.options.lease).await {
             self.arrived(self.over(stream, self.me.clone()), is_dead)
                 .await;

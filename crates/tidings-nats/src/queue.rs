@@ -1,20 +1,17 @@
 //! Durable queues: what is put there is kept until somebody has done it. How actors are fed from them
-//! is in `feed.rs`.
+//! is in `feed.rs`; what is set aside, in `aside.rs`.
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tidings::time::Instant;
 
+use crate::aside::{self, Aside};
 use crate::cluster::{Cluster, Inner};
 use crate::engine::EngineError;
-use crate::record::json;
-
-/// What follows the name of a queue in that of the messages set aside.
-const ASIDE: &str = "=aside";
 
 /// A queue of messages that are kept by the engine until they are done: [`Cluster::queue`]. Clones are
 /// the same queue.
@@ -91,39 +88,6 @@ pub struct Queue<T> {
     of: PhantomData<fn(T) -> T>,
 }
 
-/// A message that was set aside: [`Queue::aside`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
-pub struct Aside {
-    /// Its id.
-    pub id: String,
-    /// Why it was set aside.
-    pub reason: String,
-    /// How often it was given out.
-    pub tries: u64,
-    /// What it says: JSON, if it was put by a [`Queue`].
-    pub body: Body,
-}
-
-/// What a message says, byte for byte.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Body {
-    /// It is text.
-    Text(String),
-    /// It is none.
-    Bytes(Vec<u8>),
-}
-
-impl From<&[u8]> for Body {
-    fn from(bytes: &[u8]) -> Self {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => Self::Text(text.to_owned()),
-            Err(_) => Self::Bytes(bytes.to_vec()),
-        }
-    }
-}
-
 impl Cluster {
     /// Opens a queue of this name, of letters, digits, `-` and `_`, which is made if it is not there.
     ///
@@ -185,12 +149,12 @@ impl<T> Queue<T> {
     /// # Errors
     /// As for [`Cluster::queue`].
     pub async fn aside(&self) -> Result<Queue<Aside>, EngineError> {
-        Queue::open(Arc::clone(&self.inner), &format!("{}{ASIDE}", self.name)).await
+        Queue::open(Arc::clone(&self.inner), &aside::queue(&self.name)).await
     }
 }
 
 /// Puts a message that is kept for sure when this succeeds.
-async fn put(
+pub(crate) async fn put(
     inner: &Inner,
     queue: &str,
     id: &str,
@@ -214,18 +178,6 @@ async fn put(
         tidings::after(pause).await;
         pause *= 2;
     }
-}
-
-/// Sets a message aside.
-pub(crate) async fn set_aside(
-    inner: &Inner,
-    queue: &str,
-    number: u64,
-    aside: &Aside,
-) -> Result<(), EngineError> {
-    // Of one queue no two messages have a number and an id; one that is set aside again is the same.
-    let id = format!("{number}.{}", aside.id);
-    put(inner, &format!("{queue}{ASIDE}"), &id, json(aside)).await
 }
 
 impl<T> Clone for Queue<T> {

@@ -142,6 +142,7 @@ pub struct Session {
     parts: [Option<Box<Parts>>; 2],
     /// One-way messages were sent in this turn of the driver.
     told: bool,
+    /// When the last frame has come whole.
     heard: Instant,
     /// When the peer is asked for a word.
     ask: Instant,

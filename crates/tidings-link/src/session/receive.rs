@@ -15,7 +15,7 @@ use crate::limits::{Broken, Refusal};
 use crate::numbers::Numbers;
 
 /// A peer is not asked for a word more often, however little patience it says it has, or we have.
-const LEAST: Duration = Duration::from_millis(10);
+const LEAST: Duration = Duration::from_millis(100);
 
 /// A message that is coming in several frames.
 #[derive(Debug)]
@@ -57,6 +57,8 @@ impl Session {
         let Some((length, frame)) = frame::parse(bytes, longest)? else {
             return Ok(None);
         };
+        // Not a byte now and then of a frame that never comes whole.
+        self.heard = now;
         let incoming = match self.peer {
             None => Some(self.greeting(&frame)?),
             Some(_) => self.frame(&frame, now)?,
@@ -65,10 +67,9 @@ impl Session {
     }
 
     /// Bytes have come, so many.
-    pub fn heard(&mut self, bytes: usize, now: Instant) {
+    pub fn heard(&mut self, bytes: usize) {
         self.stats.bytes_in += bytes as u64;
         self.stats.reads += 1;
-        self.heard = now;
     }
 
     #[inline(never)]
@@ -239,6 +240,9 @@ impl Session {
             }
         };
         if let Head::Request { target, .. } = &head {
+            if self.peer_drains {
+                return Err(Broken::Protocol("a request behind a goodbye"));
+            }
             self.ledger.check(*target)?;
         }
         self.check_size(body.len())?;

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use tidings::remote::Carried;
 use tidings::time::Instant;
-use tidings_link::{
-    Bind, Broken, End, Failure, Grant, Identity, Incoming, Limits, Refusal, Session, Stats,
-};
+use tidings_link::{Bind, Broken, End, Grant, Identity, Incoming, Limits, Refusal, Session, Stats};
 
 fn identity(node: &str) -> Identity {
     Identity {
@@ -37,7 +35,7 @@ fn output(session: &mut Session) -> Vec<u8> {
 /// Feeds it; gives how many messages came, or why it ended.
 fn feed(session: &mut Session, mut bytes: &[u8], now: Instant) -> Result<Vec<String>, Broken> {
     let mut seen = Vec::new();
-    session.heard(bytes.len(), now);
+    session.heard(bytes.len());
     while let Some((taken, incoming)) = session.receive(bytes, now)? {
         bytes = &bytes[taken..];
         match incoming {
@@ -311,7 +309,7 @@ fn an_answer_overtakes_a_request_of_which_half_is_written() {
     one.written(bytes.len());
     one.answer(call, Ok(vec![]), &[9; 100_000]);
     bytes.extend(output(&mut one));
-    other.heard(bytes.len(), now);
+    other.heard(bytes.len());
     let mut bodies = Vec::new();
     let mut rest = &bytes[..];
     while let Some((taken, incoming)) = other.receive(rest, now).unwrap() {
@@ -364,7 +362,7 @@ fn a_peer_that_is_silent_is_asked_and_then_given_up() {
 
 /// A call of one's, as it comes to the other at that time: is it to be begun?
 fn is_begun(other: &mut Session, bytes: &[u8], now: Instant) -> bool {
-    other.heard(bytes.len(), now);
+    other.heard(bytes.len());
     match other.receive(bytes, now).unwrap() {
         Some((_, Some(Incoming::Request { until, .. }))) => {
             let deadline = other.deadline(until);
@@ -528,18 +526,23 @@ proptest::proptest! {
 #[test]
 fn what_a_message_carries_and_what_an_end_says_is_no_longer_than_it_may_be() {
     let now = Instant::now();
-    let says: [fn(&mut Session); 4] = [
-        |one| one.tell(7, 0, vec![Carried::Gone; 2000], &[]),
-        |one| one.down(7, End::Panicked("x".repeat(1025))),
-        |one| one.down(7, End::Linked("x".to_owned(), "x".repeat(1025))),
-        |one| one.answer(0, Err(Failure::Refused("x".repeat(1025))), &[]),
+    let long = [&[0x81, 8][..], &[b'x'; 1025]].concat();
+    let mut carries = session("one", Limits::default());
+    output(&mut carries);
+    carries.tell(7, 0, vec![Carried::Gone; 1025], &[]);
+    let says = [
+        output(&mut carries),
+        // The ends `Panicked` and `Linked`, and an answer that is `Refused`.
+        frame(9, &[&[7, 3][..], &long].concat()),
+        frame(9, &[&[7, 5, 1, b'x'][..], &long].concat()),
+        frame(5, &[&[0, 1, 4][..], &long].concat()),
+        // What is asked for by a name is another interface.
+        frame(12, &[&[0, 1, 1][..], &long].concat()),
     ];
-    for say in says {
-        let (mut one, mut other) = pair(Limits::default());
-        say(&mut one);
-        let heard = feed(&mut other, &output(&mut one), now);
+    for said in says {
+        let (_, mut other) = pair(Limits::default());
         let malformed = Broken::Protocol("a header is malformed");
-        assert_eq!(heard.unwrap_err(), malformed);
+        assert_eq!(feed(&mut other, &said, now).unwrap_err(), malformed);
     }
     let (mut one, mut other) = pair(Limits::default());
     one.tell(7, 0, vec![Carried::Gone; 1024], &[]);
@@ -556,4 +559,63 @@ fn a_peer_is_asked_for_a_word_no_oftener_than_a_link_can_do_something_else() {
     let now = Instant::now();
     one.tick(now).unwrap();
     assert!(one.tick(now).unwrap() > now);
+}
+
+#[test]
+fn who_sends_a_byte_now_and_then_of_a_frame_that_never_comes_whole_is_silent() {
+    let (mut one, _) = pair(Limits::default());
+    let start = Instant::now();
+    let ping = frame(13, &[0]);
+    feed(&mut one, &ping, start).unwrap();
+    for n in 1..ping.len() {
+        let now = start + Duration::from_secs(n as u64 * 2);
+        assert!(feed(&mut one, &ping[..n], now).unwrap().is_empty());
+        one.tick(now).unwrap();
+    }
+    let silent = one.tick(start + Duration::from_secs(15));
+    assert_eq!(silent, Err(Broken::Silent));
+}
+
+#[test]
+fn a_peer_without_patience_is_not_asked_more_than_ten_times_a_second() {
+    let impatient = Limits {
+        silence: Duration::ZERO,
+        ..Limits::default()
+    };
+    let mut one = session("one", Limits::default());
+    let mut other = session("other", impatient);
+    let start = Instant::now();
+    feed(&mut one, &output(&mut other), start).unwrap();
+    let mut now = start;
+    while now < start + Duration::from_secs(1) {
+        now = one.tick(now).unwrap();
+    }
+    assert!(one.stats().pings <= 11, "{}", one.stats().pings);
+}
+
+#[test]
+fn behind_a_goodbye_no_request_is_served_and_what_was_said_before_is() {
+    let now = Instant::now();
+    let (mut one, mut other) = pair(Limits::default());
+    let call = other.begin_call().unwrap();
+    other.call(call, 1, 1, None, vec![], &[0; 100_000]);
+    other.drain();
+    // What no call is may still come: its caller goes, and gives up what it has.
+    other.nack(call);
+    other.release(1, 1);
+    let seen = feed(&mut one, &output(&mut other), now).unwrap();
+    assert_eq!(seen, ["call 0: true", "Bye", "Nack(0)", "Release(1, 1)"]);
+    for request in [true, false] {
+        let (mut one, mut other) = pair(Limits::default());
+        other.drain();
+        match request {
+            true => other.tell(1, 1, vec![], &[]),
+            false => {
+                let call = other.begin_call().unwrap();
+                other.call(call, 1, 1, None, vec![], &[]);
+            }
+        }
+        let error = feed(&mut one, &output(&mut other), now).unwrap_err();
+        assert_eq!(error, Broken::Protocol("a request behind a goodbye"));
+    }
 }

@@ -26,6 +26,7 @@ mod queues;
 
 pub use faults::Faults;
 use faults::one_in;
+use queues::fits;
 
 /// So long an operation waits for a server that it cannot reach.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -441,6 +442,7 @@ fn next_change(state: &mut State, id: u64) -> Result<Entry, Option<Instant>> {
 impl Engine for Memory {
     fn publish<'a>(&'a self, subject: &'a str, payload: Bytes) -> Answer<'a, ()> {
         Box::pin(async move {
+            fits("", &payload)?;
             // What cannot be sent is gone, and nobody hears of it.
             if self.travel().await.is_ok() {
                 let message = Message {
@@ -463,6 +465,7 @@ impl Engine for Memory {
     ) -> Answer<'a, Bytes> {
         Box::pin(async move {
             let asked = async {
+                fits("", &payload)?;
                 self.travel().await?;
                 let inbox = self.server.with(|state, bells| {
                     let reply = format!("_INBOX.{}", state.number());
@@ -523,7 +526,10 @@ impl Engine for Memory {
         expect: Expect,
         ttl: Option<Duration>,
     ) -> Answer<'a, u64> {
-        Box::pin(self.at_keys(move |state, bells| state.write(key, value, expect, ttl, bells)))
+        Box::pin(self.at_keys(move |state, bells| {
+            fits("", &value)?;
+            state.write(key, value, expect, ttl, bells)
+        }))
     }
 
     fn remove<'a>(&'a self, key: &'a str, revision: u64) -> Answer<'a, ()> {

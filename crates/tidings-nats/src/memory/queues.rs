@@ -8,7 +8,7 @@ use tidings::time::Instant;
 use tidings::{Event, at};
 
 use super::{Memory, State, one_in};
-use crate::engine::{DUPLICATES, Delivery, EngineError, Settle};
+use crate::engine::{DUPLICATES, Delivery, EngineError, LARGEST, Settle};
 
 /// A queue.
 pub(super) struct Kept {
@@ -26,6 +26,18 @@ struct Waiting {
     tries: u64,
     /// It is not given out before.
     due: Instant,
+}
+
+/// As NATS counts: with the header in which the id stands, if it has one.
+pub(super) fn fits(id: &str, payload: &Bytes) -> Result<(), EngineError> {
+    let header = match id {
+        "" => 0,
+        id => "NATS/1.0\r\nNats-Msg-Id: \r\n\r\n".len() + id.len(),
+    };
+    match header + payload.len() > LARGEST {
+        true => Err(EngineError::Refused("it is too large".to_owned())),
+        false => Ok(()),
+    }
 }
 
 impl State {
@@ -46,6 +58,7 @@ impl State {
         id: &str,
         payload: Bytes,
     ) -> Result<bool, EngineError> {
+        fits(id, &payload)?;
         let now = Instant::now();
         let queue = self.queues.get_mut(queue);
         let queue = queue.ok_or(EngineError::NoResponders)?;

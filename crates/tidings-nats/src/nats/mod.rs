@@ -498,6 +498,10 @@ impl Engine for Nats {
         Box::pin(self.say(delivery, settle))
     }
 
+    fn largest(&self) -> usize {
+        self.inner.client.max_payload()
+    }
+
     fn lost(&self) -> u64 {
         self.inner.lost.load(Ordering::Relaxed)
     }

@@ -570,3 +570,28 @@ async fn who_gives_up_asking_what_was_counted_forgets_no_link() {
         assert_eq!((stats.links, stats.link.calls_out), (1, calls));
     }
 }
+
+#[tidings::test(sim, seeds = 5)]
+async fn no_more_links_are_begun_through_the_engine_at_a_time_than_a_listener_begins() {
+    let server = server();
+    let (engine, cluster) = node(&server, "one").await;
+    let me = cluster.members().remove(0);
+    let inbox = format!("tidings.test.node.one.{:x}", me.incarnation());
+    // They ask, and say nothing on the streams that they are given.
+    let ask = async |n: usize| {
+        let opening = format!(r#"{{"to":"back.{n}","from":"forth.{n}"}}"#);
+        let asked = engine.request(&inbox, opening.into(), Duration::from_secs(1));
+        asked.await.is_ok()
+    };
+    let asked = futures_util::future::join_all((0..200).map(ask)).await;
+    assert_eq!(asked.into_iter().filter(|given| *given).count(), 64);
+    assert!(
+        engine
+            .request(&inbox, Vec::new().into(), LEASE)
+            .await
+            .is_ok()
+    );
+    // A handshake takes 5 s at most.
+    sleep(Duration::from_secs(6)).await;
+    assert!(ask(200).await);
+}

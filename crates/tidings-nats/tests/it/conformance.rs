@@ -80,6 +80,7 @@ conformance!(
     a_message_of_which_nothing_is_heard_is_given_out_again_and_one_that_is_worked_on_is_not,
     a_fetch_that_is_dropped_takes_nothing_with_it,
     a_queue_that_is_not_there_is_told_of,
+    what_is_larger_than_the_engine_takes_is_refused,
 );
 
 async fn messages_come_in_the_order_of_their_publisher(Two { one, other }: Two) {
@@ -417,4 +418,29 @@ async fn a_queue_that_is_not_there_is_told_of(Two { one, .. }: Two) {
     assert_eq!(put, Err(EngineError::NoResponders));
     let fetched = one.fetch("nowhere", 1, SHORT).await;
     assert_eq!(fetched, Err(EngineError::NoResponders));
+}
+
+async fn what_is_larger_than_the_engine_takes_is_refused(Two { one, other }: Two) {
+    let largest = one.largest();
+    assert_eq!(largest, 1 << 20);
+    one.open("jobs", LONG).await.unwrap();
+    let most = Bytes::from(vec![0; largest - 64]);
+    assert_eq!(one.enqueue("jobs", "a", most.clone()).await, Ok(true));
+    let mut fetched = one.fetch("jobs", 1, LONG).await.unwrap();
+    assert_eq!(fetched.remove(0).payload, most);
+    let _heard = other.subscribe("here", None).await.unwrap();
+    let more = Bytes::from(vec![0; largest + 1]);
+    let refused = [
+        // With its id it is larger.
+        one.enqueue("jobs", "b", more.slice(1..)).await.map(drop),
+        one.publish("here", more.clone()).await,
+        one.request("here", more.clone(), LONG).await.map(drop),
+        one.write("key", more, Expect::Absent, None).await.map(drop),
+    ];
+    for refused in refused {
+        assert!(
+            matches!(refused, Err(EngineError::Refused(_))),
+            "{refused:?}"
+        );
+    }
 }

@@ -212,6 +212,45 @@ async fn what_fails_is_tried_again_after_pauses_that_grow_and_then_set_aside_wit
     drop((undertaker, cluster));
 }
 
+#[tidings::test(sim, seeds = 1)]
+async fn a_message_is_set_aside_however_large_it_is() {
+    let server = server();
+    let (engine, _cluster, orders) = node(&server, "one").await;
+    let clerk = clerk(&Book::default());
+    let feed = serve(&orders, &clerk, FeedOptions::new(), 1);
+    let largest = engine.largest() - 100;
+    let bodies = [
+        // As JSON they are 1.2 MB, 1.8 MB and more.
+        vec![0xff; 300_000],
+        vec![1; 300_000],
+        vec![0; largest],
+    ];
+    for (n, body) in bodies.iter().enumerate() {
+        let id = n.to_string();
+        let put = engine.enqueue("orders", &id, body.clone().into());
+        put.await.unwrap();
+    }
+    let till = Instant::now() + Duration::from_secs(600);
+    until(|| feed.stats().aside == 3 || Instant::now() > till).await;
+    assert_eq!(feed.stats().aside, 3);
+    let aside = orders.aside().await.unwrap();
+    let found = Arc::new(Mutex::new(BTreeMap::new()));
+    let _undertaker = cluster_of_asides(&aside, &clerk, Arc::clone(&found));
+    until(|| found.lock().unwrap().len() == 3).await;
+    let found = found.lock().unwrap();
+    for (n, body) in bodies.iter().enumerate() {
+        let (reason, tries, found) = &found[&n.to_string()];
+        assert!(reason.starts_with("it cannot be decoded"), "{reason}");
+        // Of the largest the end is missing.
+        let kept = body.len().min(largest - 200);
+        let found = match found {
+            Body::Text(text) => text.as_bytes(),
+            Body::Bytes(bytes) => bytes,
+        };
+        assert!(*tries == 1 && found.len() >= kept && body.starts_with(found));
+    }
+}
+
 type Asides = Arc<Mutex<BTreeMap<String, (String, u64, Body)>>>;
 
 /// A feed that writes down what was set aside.

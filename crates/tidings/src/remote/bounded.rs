@@ -7,14 +7,15 @@ use serde::de::{
     DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 
-use super::limits::Budget;
+use super::limits::{Budget, HANDLE};
 
 /// What reads, or is read, within a budget.
 pub(super) struct Bounded<'l, T> {
     inner: T,
     budget: &'l mut Budget,
-    /// How many elements there are the body says, not the type.
-    counted: bool,
+    /// How large what it is a part of is; `None` of elements, which have not been paid for: how many there
+    /// are the body says, not the type.
+    whole: Option<usize>,
 }
 
 impl<'l, T> Bounded<'l, T> {
@@ -22,64 +23,76 @@ impl<'l, T> Bounded<'l, T> {
         Self {
             inner,
             budget,
-            counted: true,
+            whole: None,
         }
     }
 
     /// As above, of what has as many parts as its type says: they are no elements.
-    fn fixed(inner: T, budget: &'l mut Budget) -> Self {
+    fn fixed(inner: T, budget: &'l mut Budget, whole: usize) -> Self {
         Self {
             inner,
             budget,
-            counted: false,
+            whole: Some(whole),
         }
     }
 }
 
+/// What a visitor makes that is no larger than what stands first is paid for by what is in it. Behind it
+/// stands whether it has as many parts as its type says.
 macro_rules! deserialize {
-    ($($method:ident ($($name:ident: $type:ty),*) $counted:literal;)*) => {$(
+    ($($least:ident $fixed:literal: $($method:ident ($($name:ident: $type:ty),*))*;)*) => {$($(
         fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
             let Self { inner, budget, .. } = self;
-            inner.$method($($name,)* Bounded { inner: visitor, budget, counted: $counted })
+            let room = budget.room.max($least);
+            budget.part::<V::Value>(room).map_err(D::Error::custom)?;
+            inner.$method($($name,)* Bounded { inner: visitor, budget, whole: $fixed.then_some(size_of::<V::Value>()) })
         }
-    )*};
+    )*)*};
 }
+
+/// A value that is not known to be anything is so large in serde before it is what it is to be.
+const ANY: usize = 32;
+const NONE: usize = 0;
 
 impl<'de, D: Deserializer<'de>> Deserializer<'de> for Bounded<'_, D> {
     type Error = D::Error;
 
     deserialize! {
-        deserialize_any () true;
-        deserialize_ignored_any () true;
-        deserialize_bool () true;
-        deserialize_i8 () true;
-        deserialize_i16 () true;
-        deserialize_i32 () true;
-        deserialize_i64 () true;
-        deserialize_i128 () true;
-        deserialize_u8 () true;
-        deserialize_u16 () true;
-        deserialize_u32 () true;
-        deserialize_u64 () true;
-        deserialize_u128 () true;
-        deserialize_f32 () true;
-        deserialize_f64 () true;
-        deserialize_char () true;
-        deserialize_str () true;
-        deserialize_string () true;
-        deserialize_bytes () true;
-        deserialize_byte_buf () true;
-        deserialize_option () true;
-        deserialize_unit () true;
-        deserialize_identifier () true;
-        deserialize_seq () true;
-        deserialize_map () true;
-        deserialize_unit_struct (name: &'static str) false;
-        deserialize_newtype_struct (name: &'static str) false;
-        deserialize_tuple (length: usize) false;
-        deserialize_tuple_struct (name: &'static str, length: usize) false;
-        deserialize_struct (name: &'static str, fields: &'static [&'static str]) false;
-        deserialize_enum (name: &'static str, variants: &'static [&'static str]) false;
+        ANY false:
+            deserialize_any ()
+            deserialize_ignored_any ();
+        HANDLE false:
+            deserialize_bool ()
+            deserialize_i8 ()
+            deserialize_i16 ()
+            deserialize_i32 ()
+            deserialize_i64 ()
+            deserialize_i128 ()
+            deserialize_u8 ()
+            deserialize_u16 ()
+            deserialize_u32 ()
+            deserialize_u64 ()
+            deserialize_u128 ()
+            deserialize_f32 ()
+            deserialize_f64 ()
+            deserialize_char ()
+            deserialize_str ()
+            deserialize_string ()
+            deserialize_bytes ()
+            deserialize_byte_buf ()
+            deserialize_unit ()
+            deserialize_identifier ()
+            deserialize_seq ();
+        NONE false:
+            deserialize_option ()
+            deserialize_map ();
+        NONE true:
+            deserialize_unit_struct (name: &'static str)
+            deserialize_newtype_struct (name: &'static str)
+            deserialize_tuple (length: usize)
+            deserialize_tuple_struct (name: &'static str, length: usize)
+            deserialize_struct (name: &'static str, fields: &'static [&'static str])
+            deserialize_enum (name: &'static str, variants: &'static [&'static str]);
     }
 
     fn is_human_readable(&self) -> bool {
@@ -109,9 +122,9 @@ macro_rules! visit_long {
 macro_rules! visit_within {
     ($($method:ident $bound:ident;)*) => {$(
         fn $method<A: $bound<'de>>(self, parts: A) -> Result<V::Value, A::Error> {
-            let Self { inner, budget, counted } = self;
+            let Self { inner, budget, whole } = self;
             budget.down().map_err(A::Error::custom)?;
-            let value = inner.$method(Bounded { inner: parts, budget: &mut *budget, counted });
+            let value = inner.$method(Bounded { inner: parts, budget: &mut *budget, whole });
             budget.up();
             value
         }
@@ -174,13 +187,14 @@ impl<'de, S: DeserializeSeed<'de>> DeserializeSeed<'de> for Bounded<'_, S> {
         let Self {
             inner,
             budget,
-            counted,
+            whole,
         } = self;
-        if counted {
+        let paid = match whole {
+            Some(whole) => budget.part::<S::Value>(whole),
             // An element, which is there.
-            let paid = budget.elements(1, size_of::<S::Value>());
-            paid.map_err(D::Error::custom)?;
-        }
+            None => budget.element::<S::Value>(),
+        };
+        paid.map_err(D::Error::custom)?;
         inner.deserialize(Bounded::new(from, budget))
     }
 }
@@ -191,7 +205,7 @@ impl<T> Bounded<'_, T> {
         let element = Bounded {
             inner: seed,
             budget: &mut *self.budget,
-            counted: self.counted,
+            whole: self.whole,
         };
         (element, &mut self.inner)
     }
@@ -221,12 +235,10 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Bounded<'_, A> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, A::Error> {
-        if self.counted {
-            let size = size_of::<S::Value>();
-            self.budget.costs(size).map_err(A::Error::custom)?;
-        }
+        // That of an element is none itself, and has not been paid for.
+        let whole = self.whole.unwrap_or(0);
         let Self { inner, budget, .. } = self;
-        inner.next_value_seed(Bounded::fixed(seed, budget))
+        inner.next_value_seed(Bounded::fixed(seed, budget, whole))
     }
 }
 
@@ -238,10 +250,24 @@ impl<'l, 'de, A: EnumAccess<'de>> EnumAccess<'de> for Bounded<'l, A> {
         self,
         seed: S,
     ) -> Result<(S::Value, Self::Variant), A::Error> {
+        let whole = self.whole.unwrap_or(0);
         let Self { inner, budget, .. } = self;
-        let (value, variant) = inner.variant_seed(Bounded::fixed(seed, &mut *budget))?;
-        Ok((value, Bounded::new(variant, budget)))
+        let seed = Bounded::fixed(seed, &mut *budget, HANDLE);
+        let (value, variant) = inner.variant_seed(seed)?;
+        Ok((value, Bounded::fixed(variant, budget, whole)))
     }
+}
+
+macro_rules! visit_variant {
+    ($($method:ident ($($name:ident: $type:ty),*);)*) => {$(
+        fn $method<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, A::Error> {
+            let whole = self.whole.unwrap_or(0);
+            let Self { inner, budget, .. } = self;
+            budget.part::<V::Value>(whole).map_err(A::Error::custom)?;
+            let visitor = Bounded::fixed(visitor, budget, size_of::<V::Value>());
+            inner.$method($($name,)* visitor)
+        }
+    )*};
 }
 
 impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bounded<'_, A> {
@@ -251,23 +277,13 @@ impl<'de, A: VariantAccess<'de>> VariantAccess<'de> for Bounded<'_, A> {
         self.inner.unit_variant()
     }
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, A::Error> {
+        let whole = self.whole.unwrap_or(0);
         let Self { inner, budget, .. } = self;
-        inner.newtype_variant_seed(Bounded::fixed(seed, budget))
+        inner.newtype_variant_seed(Bounded::fixed(seed, budget, whole))
     }
-    fn tuple_variant<V: Visitor<'de>>(
-        self,
-        length: usize,
-        visitor: V,
-    ) -> Result<V::Value, A::Error> {
-        let Self { inner, budget, .. } = self;
-        inner.tuple_variant(length, Bounded::fixed(visitor, budget))
-    }
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, A::Error> {
-        let Self { inner, budget, .. } = self;
-        inner.struct_variant(fields, Bounded::fixed(visitor, budget))
+
+    visit_variant! {
+        tuple_variant (length: usize);
+        struct_variant (fields: &'static [&'static str]);
     }
 }

@@ -5,13 +5,11 @@
 //! follows a megabyte of nesting until the stack ends, which no one can catch, and makes two thousand
 //! million `()` of five bytes.
 
-use std::fmt;
-
 use postcard::ser_flavors::Flavor;
+use serde::Serialize;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, IntoDeserializer, Visitor};
-use serde::{Serialize, ser};
 
-use super::limits::{Budget, Limits, Malformed};
+use super::limits::{Budget, HANDLE, Limits, Malformed};
 
 /// Where postcard writes to.
 struct Grows<'a>(&'a mut Vec<u8>);
@@ -60,7 +58,7 @@ pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), 
 /// ```
 #[inline]
 pub fn decode<T: DeserializeOwned>(bytes: &[u8], limits: Limits) -> Result<T, Malformed> {
-    let mut reader = Reader::new(bytes, limits);
+    let mut reader = Reader::new::<T>(bytes, limits);
     let value = T::deserialize(&mut reader)?;
     match reader.rest.is_empty() {
         true => Ok(value),
@@ -75,7 +73,7 @@ pub fn decode_part<'b, T: serde::Deserialize<'b>>(
     bytes: &'b [u8],
     limits: Limits,
 ) -> Result<(T, &'b [u8]), Malformed> {
-    let mut reader = Reader::new(bytes, limits);
+    let mut reader = Reader::new::<T>(bytes, limits);
     let value = T::deserialize(&mut reader)?;
     Ok((value, reader.rest))
 }
@@ -87,10 +85,10 @@ struct Reader<'b> {
 
 impl<'b> Reader<'b> {
     #[inline]
-    fn new(bytes: &'b [u8], limits: Limits) -> Self {
+    fn new<T>(bytes: &'b [u8], limits: Limits) -> Self {
         Self {
             rest: bytes,
-            budget: Budget::new(bytes.len(), limits),
+            budget: Budget::new::<T>(bytes.len(), limits),
         }
     }
 
@@ -156,12 +154,19 @@ impl<'b> Reader<'b> {
         std::str::from_utf8(self.bytes()?).map_err(|_| Malformed::new("a string is not UTF-8"))
     }
 
-    /// One level down.
+    /// What this visitor makes is read. If it is no larger than `least` it is paid for by what is in it.
+    #[inline(always)]
+    fn part<V: Visitor<'b>>(&mut self, least: usize) -> Result<(), Malformed> {
+        self.budget.part::<V::Value>(self.budget.room.max(least))
+    }
+
+    /// One level down, in what this visitor makes.
     #[inline]
-    fn within<T>(
+    fn within<V: Visitor<'b>, T>(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, Malformed>,
     ) -> Result<T, Malformed> {
+        self.part::<V>(0)?;
         self.budget.down()?;
         let value = f(self);
         self.budget.up();
@@ -186,6 +191,9 @@ macro_rules! numbers {
         #[inline]
         fn $method<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
             let read: fn(&mut Reader<'b>) -> Result<$type, Malformed> = $read;
+            if size_of::<V::Value>() > HANDLE {
+                self.part::<V>(HANDLE)?;
+            }
             visitor.$visit(read(self)?)
         }
     )*};
@@ -238,8 +246,11 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
     }
     fn deserialize_option<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         match self.byte()? {
-            0 => visitor.visit_none(),
-            1 => self.within(|reader| visitor.visit_some(reader)),
+            0 => {
+                self.part::<V>(0)?;
+                visitor.visit_none()
+            }
+            1 => self.within::<V, _>(|reader| visitor.visit_some(reader)),
             _ => Err(Malformed::new("an option is 0 or 1")),
         }
     }
@@ -258,17 +269,12 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         _: &'static str,
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| visitor.visit_newtype_struct(reader))
+        self.within::<V, _>(|reader| visitor.visit_newtype_struct(reader))
     }
     fn deserialize_seq<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         let left = self.length()?;
-        self.within(|reader| {
-            visitor.visit_seq(Elements {
-                reader,
-                left,
-                counted: true,
-            })
-        })
+        self.budget.room = self.budget.room.max(HANDLE);
+        self.within::<V, _>(|reader| visitor.visit_seq(Elements::counted(reader, left)))
     }
     #[inline]
     fn deserialize_tuple<V: Visitor<'b>>(
@@ -276,11 +282,12 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         left: usize,
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| {
+        self.within::<V, _>(|reader| {
             visitor.visit_seq(Elements {
                 reader,
                 left,
                 counted: false,
+                whole: size_of::<V::Value>(),
             })
         })
     }
@@ -294,13 +301,7 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
     }
     fn deserialize_map<V: Visitor<'b>>(self, visitor: V) -> Result<V::Value, Malformed> {
         let left = self.length()?;
-        self.within(|reader| {
-            visitor.visit_map(Elements {
-                reader,
-                left,
-                counted: true,
-            })
-        })
+        self.within::<V, _>(|reader| visitor.visit_map(Elements::counted(reader, left)))
     }
     #[inline]
     fn deserialize_struct<V: Visitor<'b>>(
@@ -317,7 +318,7 @@ impl<'b> de::Deserializer<'b> for &mut Reader<'b> {
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Malformed> {
-        self.within(|reader| visitor.visit_enum(reader))
+        self.within::<V, _>(|reader| visitor.visit_enum(reader))
     }
     fn deserialize_any<V: Visitor<'b>>(self, _: V) -> Result<V::Value, Malformed> {
         Err(Malformed::new("the format does not say what a value is"))
@@ -339,9 +340,21 @@ struct Elements<'r, 'b> {
     left: usize,
     /// As many as the body says, not the type; and they have not been paid for.
     counted: bool,
+    /// How large the tuple is of which they are parts; of no tuple they have been paid for.
+    whole: usize,
 }
 
-impl<'b> Elements<'_, 'b> {
+impl<'r, 'b> Elements<'r, 'b> {
+    #[inline]
+    fn counted(reader: &'r mut Reader<'b>, left: usize) -> Self {
+        Self {
+            reader,
+            left,
+            counted: true,
+            whole: usize::MAX,
+        }
+    }
+
     /// The next element, or the next key of a map.
     #[inline]
     fn next_seeded<S: DeserializeSeed<'b>>(
@@ -358,6 +371,7 @@ impl<'b> Elements<'_, 'b> {
                 .elements(self.left, size_of::<S::Value>())?;
         }
         self.left -= 1;
+        self.reader.budget.part::<S::Value>(self.whole)?;
         seed.deserialize(&mut *self.reader).map(Some)
     }
 
@@ -392,7 +406,7 @@ impl<'b> de::MapAccess<'b> for Elements<'_, 'b> {
         self.next_seeded(seed)
     }
     fn next_value_seed<S: DeserializeSeed<'b>>(&mut self, seed: S) -> Result<S::Value, Malformed> {
-        self.reader.budget.costs(size_of::<S::Value>())?;
+        self.reader.budget.part::<S::Value>(0)?;
         seed.deserialize(&mut *self.reader)
     }
     fn size_hint(&self) -> Option<usize> {
@@ -418,6 +432,7 @@ impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
         Ok(())
     }
     fn newtype_variant_seed<S: DeserializeSeed<'b>>(self, seed: S) -> Result<S::Value, Malformed> {
+        self.budget.part::<S::Value>(self.budget.room)?;
         seed.deserialize(self)
     }
     fn tuple_variant<V: Visitor<'b>>(self, left: usize, visitor: V) -> Result<V::Value, Malformed> {
@@ -432,51 +447,6 @@ impl<'b> de::VariantAccess<'b> for &mut Reader<'b> {
     }
 }
 
-/// Bytes, written and read at once. On the wire, and as a shape, they are a `Vec<u8>`, which serde
-/// takes one by one.
-///
-/// ```
-/// use tidings::remote::{Bytes, Limits, decode, encode};
-/// let mut body = Vec::new();
-/// encode(&Bytes(vec![1, 2, 3]), &mut body).unwrap();
-/// assert_eq!(decode::<Vec<u8>>(&body, Limits::default()).unwrap(), [1, 2, 3]);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Bytes(pub Vec<u8>);
-
-impl Serialize for Bytes {
-    fn serialize<S: ser::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(&self.0)
-    }
-}
-
-impl<'de> de::Deserialize<'de> for Bytes {
-    fn deserialize<D: de::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Owned;
-        impl<'de> Visitor<'de> for Owned {
-            type Value = Bytes;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("bytes")
-            }
-            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes(bytes.to_vec()))
-            }
-            fn visit_byte_buf<E>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
-                Ok(Bytes(bytes))
-            }
-            /// A format without bytes of its own, as JSON, writes numbers.
-            fn visit_seq<A: de::SeqAccess<'de>>(self, mut numbers: A) -> Result<Bytes, A::Error> {
-                let mut bytes = Vec::new();
-                while let Some(byte) = numbers.next_element()? {
-                    bytes.push(byte);
-                }
-                Ok(Bytes(bytes))
-            }
-        }
-        deserializer.deserialize_byte_buf(Owned)
-    }
-}
-
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::fmt;
@@ -486,7 +456,8 @@ mod tests {
     use serde::Serialize;
     use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, SeqAccess, Visitor};
 
-    use super::{Bytes, Limits, decode, encode};
+    use super::super::Bytes;
+    use super::{Limits, decode, encode};
 
     fn read<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
         decode(bytes, Limits::default()).ok()

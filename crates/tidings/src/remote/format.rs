@@ -157,7 +157,7 @@ impl Format {
         codec: &dyn Codec,
         bytes: &[u8],
     ) -> Result<T, Malformed> {
-        let mut budget = Budget::new(bytes.len(), self.limits);
+        let mut budget = Budget::new::<T>(bytes.len(), self.limits);
         let mut value = None;
         let mut fill = |from: &mut dyn erased_serde::Deserializer<'_>| {
             value = Some(T::deserialize(Bounded::new(from, &mut budget))?);
@@ -186,7 +186,7 @@ mod tests {
     use serde::de::{DeserializeOwned, Deserializer, Visitor};
     use serde::{Deserialize, Serialize, forward_to_deserialize_any};
 
-    use super::super::codec::Bytes;
+    use super::super::Bytes;
     use super::{Codec, Format, Limits, Malformed, Slot, Value};
 
     struct Json;
@@ -306,6 +306,76 @@ mod tests {
             Bytes(vec![1, 2])
         );
         assert!(by(Owned).decode::<()>(&[1, 2]).is_err());
+    }
+
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    struct Sparse {
+        words: Option<[[u64; 32]; 8]>,
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    enum Rare {
+        Often,
+        Boxed(Box<Sparse>),
+        Named { sparse: Box<Sparse> },
+        Several(u8, Box<Sparse>),
+    }
+
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    enum Tree {
+        Leaf,
+        Node(Box<Tree>, Box<Tree>),
+    }
+
+    impl Tree {
+        fn of(depth: u32) -> Self {
+            match depth {
+                0 => Self::Leaf,
+                _ => Self::Node(Self::of(depth - 1).into(), Self::of(depth - 1).into()),
+            }
+        }
+    }
+
+    fn costs_too_much<T: Serialize + DeserializeOwned + Clone>(one: T) {
+        let most = vec![one; 4000];
+        for format in [Format::default(), by(Json), by(Packed)] {
+            let mut body = Vec::new();
+            format.encode(&most, &mut body).unwrap();
+            assert!(format.decode::<Vec<T>>(&body).is_err(), "{format:?}");
+        }
+    }
+
+    #[test]
+    fn what_lies_in_a_box_is_paid_for() {
+        let sparse = Box::new(Sparse::default());
+        costs_too_much(sparse.clone());
+        costs_too_much((sparse.clone(), ()));
+        costs_too_much(Some(sparse.clone()));
+        costs_too_much(Box::new(None::<[[u64; 32]; 8]>));
+        costs_too_much(Box::new((None::<[[u64; 32]; 8]>,)));
+        costs_too_much(Rare::Boxed(sparse.clone()));
+        costs_too_much(Rare::Named {
+            sparse: sparse.clone(),
+        });
+        costs_too_much(Rare::Several(0, sparse.clone()));
+        costs_too_much(BTreeMap::from([(1, sparse)]));
+        let mut body = Vec::new();
+        Format::default().encode(&Tree::of(14), &mut body).unwrap();
+        assert!(Format::default().decode::<Tree>(&body).is_err());
+    }
+
+    #[test]
+    fn what_is_paid_for_is_paid_for_once() {
+        let words = Some([[u64::MAX; 32]; 8]);
+        comes_back(&vec![Sparse { words }; 100]);
+        comes_back(&vec![Box::new(Sparse { words }); 100]);
+        comes_back(&vec![Rare::Often; 4000]);
+        let boxed = Rare::Boxed(Box::new(Sparse { words }));
+        comes_back(&vec![boxed; 100]);
+        comes_back(&vec![Some(Box::<str>::from("short")); 10_000]);
+        comes_back(&vec![Box::new((1_u32, 2_u32)); 10_000]);
+        comes_back(&vec![[[7_u32; 4]; 4]; 10_000]);
+        comes_back(&Tree::of(10));
     }
 
     #[test]

@@ -7,9 +7,15 @@ use serde::{de, ser};
 
 /// What a body may cost that is read. The error of one that costs more names the limit.
 ///
-/// Lists whose elements are mostly empty need a larger [`growth`](Self::growth): a `None` is one byte in
-/// a body, and as large as what it could hold in memory. Of a link it is a part of its limits
-/// (`Limits::decode`).
+/// Lists whose elements are mostly empty, and trees of boxes, need a larger [`growth`](Self::growth): a
+/// `None` is one byte in a body, and as large as what it could hold in memory. Of a link it is a part of
+/// its limits (`Limits::decode`).
+///
+/// What is read is counted as large as its types say. What serde does not tell is not counted, and comes on
+/// top: what collections and allocators keep in reserve (a list up to as much again; an ordered map or set
+/// of one entry has room for eleven), boxes of what is not larger than 24 bytes and no struct, tuple, enum,
+/// option or map (an allocation of 16 to 32 bytes each), and what a type makes of what it has read
+/// (`#[serde(from)]`).
 ///
 /// ```
 /// use tidings::remote::{Limits, decode, encode};
@@ -33,7 +39,8 @@ pub struct Limits {
     /// take no byte. 1,024 by default.
     pub elements: usize,
     /// How many bytes of memory what is read may take for each byte of the body, beyond 64 KiB: texts,
-    /// bytes, and the elements of sequences and maps, each as large as its type. 8 by default.
+    /// bytes, the elements of sequences and maps, and what lies in boxes, each as large as its type. 8 by
+    /// default.
     pub growth: usize,
 }
 
@@ -91,16 +98,35 @@ pub(super) struct Budget {
     depth: u32,
     elements: usize,
     memory: usize,
+    /// So large is what the next value lies in, which has been paid for.
+    pub(super) room: usize,
 }
 
+/// Texts, bytes and sequences are paid for by what is in them; as they are read they are this large,
+/// whatever they become (`Box<str>`).
+pub(super) const HANDLE: usize = size_of::<Vec<u8>>();
+
 impl Budget {
+    /// To read a `T` of so many bytes.
     #[inline]
-    pub(super) fn new(bytes: usize, limits: Limits) -> Self {
+    pub(super) fn new<T>(bytes: usize, limits: Limits) -> Self {
         Self {
             depth: limits.depth,
             elements: bytes.saturating_add(limits.elements),
             memory: bytes.saturating_mul(limits.growth).saturating_add(1 << 16),
+            room: size_of::<T>(),
         }
+    }
+
+    /// A `T` is read, which is a part of something of this size that has been paid for; or, if it is larger
+    /// than that, lies in a box, and is paid for here.
+    #[inline(always)]
+    pub(super) fn part<T>(&mut self, whole: usize) -> Result<(), Malformed> {
+        if size_of::<T>() > whole {
+            self.costs(size_of::<T>())?;
+        }
+        self.room = size_of::<T>();
+        Ok(())
     }
 
     /// It takes so many bytes of memory.
@@ -118,6 +144,12 @@ impl Budget {
         self.elements = elements
             .ok_or_else(|| Malformed::new("it has too many elements (the limit is `elements`)"))?;
         self.costs(count.saturating_mul(size))
+    }
+
+    /// It has another element.
+    pub(super) fn element<T>(&mut self) -> Result<(), Malformed> {
+        self.room = size_of::<T>();
+        self.elements(1, size_of::<T>())
     }
 
     /// One level down, until `up`.

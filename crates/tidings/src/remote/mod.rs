@@ -25,6 +25,7 @@
 // | `schema.rs` | the shapes of types, and the numbers of methods made of them |
 // | `format.rs` | the format of bodies: postcard, or a `Codec` of the user's |
 // | `codec.rs`, `bounded.rs`, `limits.rs` | postcard, and any other, read with limits |
+// | `bytes.rs` | bytes as a value |
 // | `port.rs` | the link that encodes or decodes on this thread |
 // | `reference.rs` | references and replies as serde sees them |
 // | `proxy.rs` | messages on their way out |
@@ -32,6 +33,7 @@
 // | `streaming.rs` | answers of many parts |
 
 mod bounded;
+mod bytes;
 mod codec;
 mod export;
 mod format;
@@ -49,9 +51,10 @@ use std::fmt;
 #[doc(hidden)]
 pub use serde;
 
+pub use bytes::Bytes;
 #[doc(hidden)]
 pub use codec::decode_part;
-pub use codec::{Bytes, decode, encode};
+pub use codec::{decode, encode};
 pub use export::Incoming;
 #[doc(hidden)]
 pub use export::{Export, Served, Wait};

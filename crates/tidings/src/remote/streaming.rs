@@ -129,7 +129,7 @@ struct Source<T>(Arc<Mutex<State<T>>>);
 struct State<T> {
     /// Not there while the next item is waited for, nor when it has broken off.
     items: Option<Streaming<T>>,
-    /// Items that have been taken, and not been sent.
+    /// Items that have been taken, and not been sent: those that did not go into the last answer.
     taken: Vec<T>,
 }
 
@@ -146,12 +146,13 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
         let batch = Batch {
             answer,
             state: Arc::clone(&self.0),
+            most: most.clamp(1, MOST) as usize,
             _held: held,
         };
         incoming.serve(batch);
         let state = Arc::clone(&self.0);
         Ok(Some(Box::pin(async move {
-            take(&state, most.clamp(1, MOST) as usize, ready).await;
+            wait(&state, ready).await;
             // The next is asked for when these have been written.
             let _ = written.await;
         })))
@@ -170,37 +171,28 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
     }
 }
 
-/// Waits for an item, takes those behind it that are there, and says that it has.
-async fn take<T: Send>(
-    state: &Mutex<State<T>>,
-    most: usize,
-    ready: oneshot::Sender<Result<(), CallError>>,
-) {
-    let (items, mut taken) = {
+/// Waits until there is an item, and says so.
+async fn wait<T: Send>(state: &Mutex<State<T>>, ready: oneshot::Sender<Result<(), CallError>>) {
+    let items = {
         let mut state = lock(state);
-        (state.items.take(), std::mem::take(&mut state.taken))
+        let waits = state.taken.is_empty();
+        waits.then(|| state.items.take()).flatten()
     };
     let Some(mut items) = items else {
         let _ = ready.send(Ok(()));
         return;
     };
-    let mut outcome = Ok(());
-    if taken.is_empty() {
-        match items.recv().either(ready.closed()).biased().await {
-            Either::Left(Some(Ok(item)), ()) => taken.push(item),
-            Either::Left(Some(Err(why)), ()) => outcome = Err(why),
-            // It is complete, or nobody wants it any more.
-            Either::Left(None, ()) | Either::Right(_, ()) => {}
-        }
-    }
-    while (1..most).contains(&taken.len())
-        && let Some(item) = items.try_recv()
-    {
-        taken.push(item);
+    let (mut first, mut outcome) = (None, Ok(()));
+    match items.recv().either(ready.closed()).biased().await {
+        Either::Left(Some(Ok(item)), ()) => first = Some(item),
+        Either::Left(Some(Err(why)), ()) => outcome = Err(why),
+        // It is complete, or nobody wants it any more.
+        Either::Left(None, ()) | Either::Right(_, ()) => {}
     }
     {
         let mut state = lock(state);
-        (state.items, state.taken) = (Some(items), taken);
+        state.items = Some(items);
+        state.taken.extend(first);
     }
     let _ = ready.send(outcome);
 }
@@ -209,6 +201,8 @@ async fn take<T: Send>(
 struct Batch<T> {
     answer: oneshot::Receiver<Result<(), CallError>>,
     state: Arc<Mutex<State<T>>>,
+    /// So many are asked for.
+    most: usize,
     /// Dropped when the items have been written.
     _held: oneshot::Sender<()>,
 }
@@ -228,38 +222,85 @@ impl<T: Serialize> Batch<T> {
     /// As many as make an answer that can be sent and is not large, or one. If that cannot be sent
     /// either the stream breaks off: it is complete when it is asked again.
     fn write(&self, format: &Format, to: &mut Vec<u8>) -> Result<(), Malformed> {
-        let most = with(|port| port.largest())?;
-        let mut items = std::mem::take(&mut lock(&self.state).taken);
-        let mut count = items.len();
-        loop {
-            with(|port| port.begin())?;
-            let most = if count > 1 { most.min(LARGE) } else { most };
-            let malformed = match encode(format, &items[..count], to) {
-                Ok(()) if to.len() <= most => break,
-                Ok(()) => Malformed::new("the answer is too large"),
-                Err(malformed) => malformed,
-            };
-            if count <= 1 {
-                let rest = lock(&self.state).items.take();
-                drop(rest);
-                with(|port| port.undo())?;
-                return Err(malformed);
+        let (mut items, mut taken) = {
+            let mut state = lock(&self.state);
+            (state.items.take(), std::mem::take(&mut state.taken))
+        };
+        match self.fill(format, to, items.as_mut(), &mut taken) {
+            Ok(count) => {
+                taken.drain(..count);
+                *lock(&self.state) = State { items, taken };
+                Ok(())
             }
-            to.clear();
-            count /= 2;
+            Err(malformed) => {
+                drop((items, taken));
+                with(|port| port.undo())?;
+                Err(malformed)
+            }
         }
-        items.drain(..count);
-        lock(&self.state).taken = items;
-        Ok(())
+    }
+
+    /// Writes the first of those that are taken, and of those that are there behind them; says how many.
+    ///
+    /// Each is written by itself, until one does not go with those before it, and only then is the next one
+    /// taken; and those that go together a second time, together. So what a taker costs is in proportion to
+    /// what is sent to him.
+    fn fill(
+        &self,
+        format: &Format,
+        to: &mut Vec<u8>,
+        mut items: Option<&mut Streaming<T>>,
+        taken: &mut Vec<T>,
+    ) -> Result<usize, Malformed> {
+        let largest = with(|port| port.largest())?;
+        let (mut count, mut length) = (0, 0);
+        while count < self.most {
+            if count == taken.len() {
+                match items.as_mut().and_then(|items| items.try_recv()) {
+                    Some(item) => taken.push(item),
+                    // The only one has been written.
+                    None if count == 1 => return Ok(1),
+                    None => break,
+                }
+            }
+            match encode(format, &taken[count..=count], to, largest) {
+                Ok(()) if length + to.len() <= LARGE => {}
+                Ok(()) if count == 0 => return Ok(1),
+                Err(malformed) if count == 0 => return Err(malformed),
+                _ => break,
+            }
+            length += to.len();
+            count += 1;
+        }
+        loop {
+            match encode(format, &taken[..count], to, largest) {
+                Ok(()) => return Ok(count),
+                Err(malformed) if count <= 1 => return Err(malformed),
+                // They carry too much together.
+                Err(_) => count /= 2,
+            }
+        }
     }
 }
 
-/// An item that panics as it is written keeps those before it from nobody.
-fn encode<T: Serialize>(format: &Format, items: &[T], to: &mut Vec<u8>) -> Result<(), Malformed> {
+/// Writes a message of these items, if it is one that can be sent. An item that panics as it is written
+/// keeps those before it from nobody.
+fn encode<T: Serialize>(
+    format: &Format,
+    items: &[T],
+    to: &mut Vec<u8>,
+    largest: usize,
+) -> Result<(), Malformed> {
+    with(|port| port.begin())?;
+    to.clear();
     // What it can leave half done is the answer, which is not sent.
     let encoded = catch_unwind(AssertUnwindSafe(|| format.encode(&items, to)));
-    encoded.unwrap_or_else(|panic| {
+    let encoded = encoded.unwrap_or_else(|panic| {
         let why = format!("the answer panicked: {}", text_of(&*panic));
         Err(Malformed::new(why))
-    })
+    });
+    match encoded {
+        Ok(()) if to.len() > largest => Err(Malformed::new("the answer is too large")),
+        encoded => encoded,
+    }
 }
