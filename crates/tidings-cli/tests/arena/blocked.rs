@@ -121,9 +121,11 @@ fn a_blocked_system_is_a_row_of_the_list_and_of_the_record() {
 fn a_limit_of_the_machine_fails_only_a_cell_that_was_asked_for_by_name() {
     crate::steady(|| {
         let stage = Stage::new("limited");
-        stage
-            .peer("honest", "exact", &["pingpong/tell"])
-            .peer("refuse", "refuse", &["pingpong/tell"]);
+        stage.peer("honest", "exact", &["pingpong/tell"]).peer(
+            "refuse",
+            "refuse",
+            &["pingpong/tell"],
+        );
         for (systems, code) in [("@honest,ref*", 0), ("@honest,refuse", 3)] {
             let run = ["run", systems, "--vs", "honest", "--json"];
             let quick = ["--size", "pingpong=1000", "--max-rounds", "1"];
