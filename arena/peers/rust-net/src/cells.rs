@@ -7,14 +7,20 @@ use peer_protocol::net::{Paced, Transport};
 pub(crate) use peer_protocol::{Counts, Fault, within};
 use tokio::runtime::Runtime;
 
-use crate::drive::Clients;
+use crate::drive::{Clients, Pacing};
 use crate::{bare, codec, mux, remoc_link, tarpc_link, tonic_link};
 
 /// Clients that are connected, whatever they are connected by.
 pub(crate) trait Driver {
     fn ready(&self) -> Duration;
     fn run(&mut self, runtime: &Runtime, inner: i64) -> Result<(Duration, Counts), Fault>;
-    fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault>;
+    fn paced(
+        &mut self,
+        runtime: &Runtime,
+        rate: i64,
+        secs: i64,
+        pacing: Pacing,
+    ) -> Result<Paced, Fault>;
 }
 
 /// Makes a server; inside the runtime.
@@ -50,8 +56,9 @@ fn cell<T: Transport>(name: &'static str, shape: Shape) -> Cell {
 }
 
 /// The systems of this pack.
-pub(crate) const SYSTEMS: [&str; 6] = [
+pub(crate) const SYSTEMS: [&str; 7] = [
     "tokio-echo",
+    "tokio-timers",
     "tokio-codec",
     "tokio-1t",
     "tonic",
@@ -74,6 +81,7 @@ pub(crate) fn cells(system: &str) -> Vec<Cell> {
     }
     match system {
         "tokio-echo" => of::<bare::Bare, mux::Mux<bare::BareParcels>>(true),
+        "tokio-timers" => vec![cell::<bare::Bare>("net/paced", Shape::TwoProcesses)],
         "tokio-codec" => of::<codec::Codec, mux::Mux<codec::CodecParcels>>(true),
         "tokio-1t" => of::<codec::Codec, mux::Mux<codec::CodecParcels>>(false),
         "tonic" => of::<tonic_link::Each, tonic_link::Shared>(false),

@@ -1,12 +1,15 @@
 //! The clients of a cell: all start together, each asks when it is answered, or when its request is due.
 
+use std::iter::StepBy;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use peer_protocol::net::{End, Latencies, Paced, Transport, due_at, pair, verified};
 use tokio::runtime::Runtime;
 use tokio::sync::{Barrier, mpsc};
+use tokio::time::sleep_until;
 
 use crate::cells::{Counts, Driver, Fault, within};
 use crate::tcp::at_once;
@@ -66,29 +69,45 @@ impl<E: End> Clients<E> {
     }
 
     /// Requests 0 .. `rate * secs`, request k by client k mod N and due at k / rate.
-    async fn scheduled(ends: Vec<E>, rate: i64, secs: i64) -> Result<(Paced, Vec<E>), Fault> {
-        let (mut queues, mut tasks) = (Vec::new(), Vec::new());
+    async fn scheduled(
+        ends: Vec<E>,
+        rate: i64,
+        secs: i64,
+        pacing: Pacing,
+    ) -> Result<(Paced, Vec<E>), Fault> {
         let requests = rate * secs;
-        let each = requests as usize / ends.len() + 1;
+        let (clients, each) = (ends.len(), requests as usize / ends.len() + 1);
         let start = Instant::now() + Duration::from_millis(1);
-        for mut end in ends {
-            let (queue, mut due_now) = mpsc::unbounded_channel::<i64>();
-            queues.push(queue);
-            tasks.push(tokio::spawn(async move {
+        let (dues, pacer) = match pacing {
+            Pacing::Timers => {
+                let own = |first| Dues::Own((first..requests).step_by(clients));
+                ((0..).map(own).take(clients).collect(), None)
+            }
+            Pacing::Thread => {
+                let (queues, dues): (Vec<_>, Vec<_>) = (0..clients)
+                    .map(|_| mpsc::unbounded_channel())
+                    .map(|(queue, handed)| (queue, Dues::Handed(handed)))
+                    .unzip();
+                let pace = move || hand_out(start, rate, requests, &queues);
+                (dues, Some(std::thread::spawn(pace)))
+            }
+        };
+        let client = |(mut end, mut dues): (E, Dues)| {
+            tokio::spawn(async move {
                 let mut seen = Vec::with_capacity(each);
                 let mut counts = pair();
-                while let Some(k) = due_now.recv().await {
-                    let due = start + due_at(k, rate);
+                while let Some(k) = dues.next(start, rate).await {
                     let sent = Instant::now();
                     counts.check += verified(&mut end, k).await?;
                     let now = Instant::now();
                     counts.msgs += 2;
+                    let due = start + due_at(k, rate);
                     seen.push((now.saturating_duration_since(due), now - sent));
                 }
                 Ok::<_, Fault>((counts, seen, end))
-            }));
-        }
-        let pacer = std::thread::spawn(move || hand_out(start, rate, requests, &queues));
+            })
+        };
+        let tasks: Vec<_> = ends.into_iter().zip(dues).map(client).collect();
         let (mut counts, mut ends, mut all_seen) = (Counts::default(), Vec::new(), Vec::new());
         for task in tasks {
             let (one, seen, end) = task.await??;
@@ -97,9 +116,11 @@ impl<E: End> Clients<E> {
             all_seen.push(seen);
         }
         let time = start.elapsed();
-        pacer
-            .join()
-            .map_err(|_| Fault::Bug("the pacer panicked".into()))?;
+        if let Some(pacer) = pacer {
+            pacer
+                .join()
+                .map_err(|_| Fault::Bug("the pacer panicked".into()))?;
+        }
         let mut latencies = Latencies::default();
         for (due, sent) in all_seen.into_iter().flatten() {
             latencies.due.add(due);
@@ -114,7 +135,38 @@ impl<E: End> Clients<E> {
     }
 }
 
-/// Gives each client its requests as they fall due. A thread of its own: tokio's timers have a resolution of 1 ms.
+/// Who wakes a client when its request is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pacing {
+    /// A thread beside the runtime, exact and a third one on the CPUs.
+    Thread,
+    /// tokio's timers, which round up to a millisecond.
+    Timers,
+}
+
+/// The requests of a client, each when it is due.
+enum Dues {
+    Handed(mpsc::UnboundedReceiver<i64>),
+    Own(StepBy<Range<i64>>),
+}
+
+impl Dues {
+    async fn next(&mut self, start: Instant, rate: i64) -> Option<i64> {
+        match self {
+            Self::Handed(due_now) => due_now.recv().await,
+            Self::Own(numbers) => {
+                let k = numbers.next()?;
+                let due = start + due_at(k, rate);
+                if due > Instant::now() {
+                    sleep_until(due.into()).await;
+                }
+                Some(k)
+            }
+        }
+    }
+}
+
+/// Gives each client its requests as they fall due.
 fn hand_out(start: Instant, rate: i64, requests: i64, queues: &[mpsc::UnboundedSender<i64>]) {
     let mut k = 0;
     while k < requests {
@@ -148,9 +200,15 @@ impl<E: End> Driver for Clients<E> {
         Ok((time, total))
     }
 
-    fn paced(&mut self, runtime: &Runtime, rate: i64, secs: i64) -> Result<Paced, Fault> {
+    fn paced(
+        &mut self,
+        runtime: &Runtime,
+        rate: i64,
+        secs: i64,
+        pacing: Pacing,
+    ) -> Result<Paced, Fault> {
         within(&[("rate", rate, 100_000_000), ("secs", secs, 10_000)])?;
-        let scheduled = Self::scheduled(std::mem::take(&mut self.ends), rate, secs);
+        let scheduled = Self::scheduled(std::mem::take(&mut self.ends), rate, secs, pacing);
         let (paced, ends) = runtime.block_on(async { tokio::spawn(scheduled).await? })?;
         self.ends = ends;
         Ok(paced)

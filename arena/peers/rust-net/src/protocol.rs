@@ -9,6 +9,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::cells::{Cell, Driver, Fault, SYSTEMS, Shape, cells, within};
+use crate::drive::Pacing;
 
 const LOCK: &str = include_str!("../Cargo.lock");
 
@@ -23,11 +24,15 @@ pub(crate) fn main() -> ExitCode {
     let names: Vec<&str> = cells.iter().map(|cell| cell.name).collect();
     let mut peer = Peer {
         alone: system == "tokio-1t",
+        pacing: match &*system {
+            "tokio-timers" => Pacing::Timers,
+            _ => Pacing::Thread,
+        },
         cells,
         prepared: None,
     };
     let package = match &*system {
-        "tokio-echo" | "tokio-1t" => "tokio",
+        "tokio-echo" | "tokio-timers" | "tokio-1t" => "tokio",
         "tokio-codec" => "tokio-util",
         other => other,
     };
@@ -63,6 +68,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 struct Peer {
     /// Always on one thread.
     alone: bool,
+    pacing: Pacing,
     cells: Vec<Cell>,
     prepared: Option<Prepared>,
 }
@@ -139,7 +145,7 @@ impl peer_protocol::Peer for Peer {
         };
         if words.number("hist", 0)? == 1 {
             let (rate, secs) = (words.number("rate", 0)?, words.number("secs", 0)?);
-            return Ok(clients.paced(runtime, rate, secs)?.into());
+            return Ok(clients.paced(runtime, rate, secs, self.pacing)?.into());
         }
         let inner = words.inner()?;
         let (time, counts) = clients.run(runtime, inner)?;

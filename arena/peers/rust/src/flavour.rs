@@ -121,12 +121,14 @@ flavour!(FlumeUnbounded, flume::Sender<T>, flume::Receiver<T>,
     channel(_) flume::unbounded(),
     send(tx, value) tx.send(value),
     recv(rx) rx.recv_async().await.ok(),
-    try_recv(rx) rx.try_recv().ok());
+    try_recv(rx) rx.try_recv().ok(),
+    recv_many(rx, buffer) flume_many(rx, buffer).await);
 flavour!(FlumeBounded, flume::Sender<T>, flume::Receiver<T>,
     channel(room) flume::bounded(room),
     send(tx, value) tx.send_async(value).await,
     recv(rx) rx.recv_async().await.ok(),
-    try_recv(rx) rx.try_recv().ok());
+    try_recv(rx) rx.try_recv().ok(),
+    recv_many(rx, buffer) flume_many(rx, buffer).await);
 flavour!(KanalUnbounded, kanal::AsyncSender<T>, kanal::AsyncReceiver<T>,
     channel(_) kanal::unbounded_async(),
     send(tx, value) tx.send(value).await,
@@ -141,6 +143,15 @@ flavour!(KanalBounded, kanal::AsyncSender<T>, kanal::AsyncReceiver<T>,
     recv_many(rx, buffer) kanal_many(rx, buffer).await);
 
 /// One message, then all others under one lock.
+#[inline]
+async fn flume_many<T: Msg>(rx: &flume::Receiver<T>, buffer: &mut Vec<T>) {
+    if let Ok(first) = rx.recv_async().await {
+        buffer.push(first);
+        buffer.extend(rx.drain());
+    }
+}
+
+/// The same.
 #[inline]
 async fn kanal_many<T: Msg>(rx: &kanal::AsyncReceiver<T>, buffer: &mut Vec<T>) {
     if let Ok(first) = rx.recv().await {

@@ -26,7 +26,8 @@ pub(super) const SETTLE: Duration = Duration::from_millis(20);
 const FIRST_LOOK: usize = 3;
 /// Rounds that are made even when the budget is used.
 const LEAST_ROUNDS: u32 = 3;
-/// Noisy samples are repeated so often, at the end of their round.
+/// Noisy samples are repeated so often, at the end of their round. The last one counts, whatever its value, and the
+/// reference's of that round stays its partner: to repeat that, too, would take it away from all the others.
 const REPEATS: usize = 2;
 
 /// How a group is measured.

@@ -17,10 +17,10 @@ const TELLING: Duration = Duration::from_millis(5);
 const ATTEMPTS: (usize, usize) = (3, 6);
 /// A repetition longer than this is disturbed little, and repeating it costs too much.
 const LONG: Duration = Duration::from_secs(1);
-/// Steps between the sizes of the second look, and how long its larger one may take, by and large.
-const FAR_STEPS: u32 = 5;
-const FAR_TIME: Duration = Duration::from_secs(1);
-/// How often the size is stepped up to get there.
+/// The second look compares sizes whose work differs by such a factor, and takes none that takes longer, by and large.
+const FAR: f64 = 32.0;
+const FAR_TIME: Duration = Duration::from_secs(2);
+/// How often a size is stepped up to get to one that tells.
 const STEPS: u32 = 14;
 
 /// Raises `inner` until a sample lasts as long as `target`.
@@ -154,7 +154,11 @@ pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -
         track.remark = Some(remark);
         return Some(());
     }
-    if is_far_apart(track, group, journal, &big, &small, time)? {
+    let seen = Seen(vec![
+        (work(group, &small), best_small),
+        (work(group, &big), best_big),
+    ]);
+    if grows_in_the_end(track, group, journal, seen, big, small)? {
         return Some(());
     }
     let reason = format!("{told}, must be at least {low:.1} ({larger} against {smaller})");
@@ -162,36 +166,66 @@ pub(crate) fn elision(track: &mut Track, group: &Group, journal: &mut Journal) -
     None
 }
 
-/// A second look at a cell whose times grow too little: runtimes with two speeds (a lock that is contended or not) pass
-/// when those of sizes far apart differ at least by a quarter of their work. Elided work does not.
-fn is_far_apart(
+/// Sizes whose times were taken: their work, and how long it took.
+#[derive(Debug)]
+struct Seen(Vec<(f64, Duration)>);
+
+impl Seen {
+    /// Whether the time of so much work is at least a quarter of what that of one far smaller lets expect.
+    fn grow_to(&self, work: f64, time: Duration) -> bool {
+        let is_told_by = |(less, shorter): &(f64, Duration)| {
+            work >= FAR * less && grows(*less, *shorter, work, time)
+        };
+        self.0.iter().any(is_told_by)
+    }
+}
+
+fn grows(less: f64, shorter: Duration, work: f64, time: Duration) -> bool {
+    time.as_secs_f64() / shorter.as_secs_f64() >= work / less / 4.0
+}
+
+/// A second look at a cell whose times grow too little. Two kinds are honest: runtimes with two speeds (a lock that is
+/// contended or not), and repetitions with a cost that is always the same, such as the start of a system, in which the
+/// work of small sizes is lost. So the size is raised until the times of two that are far apart differ at least by a
+/// quarter of their work. Those of elided work never do.
+fn grows_in_the_end(
     track: &mut Track,
     group: &Group,
     journal: &mut Journal,
-    big: &Params,
-    small: &Params,
-    time: Duration,
+    mut seen: Seen,
+    mut high: Params,
+    mut low: Params,
 ) -> Option<bool> {
-    let (mut high, mut low, mut guess) = (big.clone(), small.clone(), time);
-    for _step in 0..FAR_STEPS {
-        let larger = size::scaled(&group.id, &high, true)
-            .filter(|params| may_be_asked(track, group, params))
-            .map(|params| {
-                let factor = work(group, &params) / work(group, &high);
-                (params, guess.mul_f64(factor))
-            })
-            .filter(|(_, guess)| *guess < FAR_TIME);
-        if let Some(larger) = larger {
-            (high, guess) = larger;
-        } else if let Some(smaller) = size::scaled(&group.id, &low, false) {
-            low = smaller;
+    let mut most = work(group, &high);
+    let mut longest = seen.0.last().map_or(Duration::ZERO, |(_, time)| *time);
+    for _step in 0..STEPS {
+        let larger = size::scaled(&group.id, &high, true);
+        let Some(larger) = larger.filter(|larger| may_be_asked(track, group, larger)) else {
+            break;
+        };
+        let more = work(group, &larger);
+        if longest.mul_f64(more / most) > FAR_TIME {
+            break;
         }
+        longest = time_at(track, group, journal, &larger, 1)?;
+        (high, most) = (larger, more);
+        if seen.grow_to(most, longest) {
+            // Not by a disturbance, which makes a time longer.
+            longest = longest.min(time_at(track, group, journal, &high, 1)?);
+            if seen.grow_to(most, longest) {
+                return Some(true);
+            }
+        }
+        seen.0.push((most, longest));
     }
-    let factor = work(group, &high) / work(group, &low);
-    let seconds = |time: Duration| time.as_secs_f64();
-    let ratio = seconds(time_at(track, group, journal, &high, 1)?)
-        / seconds(time_at(track, group, journal, &low, 2)?);
-    Some(ratio >= factor / 4.0)
+    while most < FAR * work(group, &low) {
+        let Some(smaller) = size::scaled(&group.id, &low, false) else {
+            break;
+        };
+        low = smaller;
+    }
+    let shortest = time_at(track, group, journal, &low, 2)?;
+    Some(grows(work(group, &low), shortest, most, longest))
 }
 
 /// Operations of one repetition.
@@ -243,4 +277,44 @@ fn time_at(
     })?;
     let (checked, _) = track.sample(&at, journal, Phase::Elision, 0, inner)?;
     Some(Duration::from_nanos(checked.sample.ns / inner))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether sizes doubled from 1 on, as often as the second look may, show that time grows; `time` in ms.
+    fn is_seen(time: impl Fn(f64) -> f64) -> bool {
+        let at = |work: f64| Duration::from_secs_f64(time(work) / 1e3);
+        let mut seen = Seen(vec![(1.0, at(1.0))]);
+        (1..=STEPS).any(|step| {
+            let work = 2_f64.powi(i32::try_from(step).expect("few"));
+            let grows = seen.grow_to(work, at(work));
+            seen.0.push((work, at(work)));
+            grows
+        })
+    }
+
+    #[test]
+    fn a_fixed_cost_hides_the_work_of_small_sizes_only() {
+        assert!(is_seen(|work| work));
+        for fixed in [1.0, 30.0, 200.0] {
+            assert!(is_seen(|work| fixed + work / 4.0), "{fixed}");
+        }
+        // Two speeds: that of the smallest size is the slow one.
+        assert!(is_seen(|work| if work < 2.0 { 9.0 * work } else { work }));
+    }
+
+    #[test]
+    fn elided_work_is_not_taken_for_a_fixed_cost() {
+        assert!(!is_seen(|_| 30.0));
+        assert!(!is_seen(|work| 30.0 + work.log2()));
+        assert!(!is_seen(|work| 10.0 * work.sqrt()));
+        // Disturbed now and then by as much as it takes.
+        assert!(!is_seen(|work| if work.log2() % 3.0 == 0.0 {
+            60.0
+        } else {
+            30.0
+        }));
+    }
 }

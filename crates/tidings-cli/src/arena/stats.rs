@@ -1,6 +1,7 @@
 //! The statistics of samples: median, bootstrap intervals, outlier classes, trend.
 //!
-//! Nothing is ever removed from a series: the pauses are part of the result.
+//! Nothing is removed from a series for its value: the pauses are part of the result. What enters one: `measure.rs`, where
+//! a sample that others disturbed gives way to its repetition.
 
 use super::random::Random;
 

@@ -306,3 +306,31 @@ fn what_a_peer_says_is_shown_and_not_obeyed() {
         }
     });
 }
+
+#[test]
+fn a_cost_that_is_the_same_at_every_size_is_no_elided_work() {
+    crate::steady(|| {
+        let stage = Stage::new("starter");
+        stage.peer("starter", "starter", &["pingpong/tell"]);
+        let called = stage.call(&[
+            "run",
+            "@starter",
+            "--vs",
+            "starter",
+            "--profile",
+            "smoke",
+            "--size",
+            "pingpong=1000",
+            "--size",
+            "pingpong.p=2",
+            "--threads",
+            "2",
+            "--json",
+        ]);
+        assert_eq!(called.code, 0, "{}", called.stderr);
+        let run = called.json();
+        let cell = cell(&run, "starter");
+        assert!(!cell["ns_per_op"].is_null(), "{cell}");
+        assert_eq!(cell["elision_tested"], true, "{cell}");
+    });
+}

@@ -310,6 +310,7 @@ impl Fake {
         }
         match self.mode.as_str() {
             "elider" => ns = 30e6 * inner as f64,
+            "starter" => ns += 10e6 * inner as f64,
             "slow" => ns = 400e6,
             "steep" => ns *= msgs as f64 / 4000.0,
             "warm" => ns *= 1.0 + 9.0 * (-samples / 4.0).exp(),

@@ -16,6 +16,7 @@ import java.util.function.Supplier;
 /** Many producers, one counter that owns the sum. */
 final class Counter {
     private static final long STEP = 100;
+    private static final int ROOM = 1024;
 
     private sealed interface Message {}
 
@@ -26,16 +27,22 @@ final class Counter {
     /** Ends the counter, not counted. */
     private record Stop() implements Message {}
 
+    private interface Receiver {
+        void run(BlockingQueue<Message> inbox) throws InterruptedException;
+    }
+
     private interface Producers {
         Counts run(long producers, long n, BlockingQueue<Message> inbox) throws InterruptedException;
     }
 
     static void addTo(Map<String, Cell> cells) {
-        cells.put("counter/send", cell(LinkedTransferQueue::new, Counter::onceAtTheEnd));
-        cells.put("counter/give", cell(SynchronousQueue::new, Counter::onceAtTheEnd));
-        cells.put("counter/bounded-1024", cell(() -> new ArrayBlockingQueue<>(1024), Counter::onceAtTheEnd));
-        cells.put("counter/ask-each", cell(LinkedTransferQueue::new, Counter::askEach));
-        cells.put("counter/threads", cell(LinkedTransferQueue::new, Counter::platformThreads));
+        cells.put("counter/send", cell(LinkedTransferQueue::new, Counter::oneByOne, Counter::onceAtTheEnd));
+        cells.put("counter/give", cell(SynchronousQueue::new, Counter::oneByOne, Counter::onceAtTheEnd));
+        cells.put(
+                "counter/bounded-1024",
+                cell(() -> new ArrayBlockingQueue<>(ROOM), Counter::allAtOnce, Counter::onceAtTheEnd));
+        cells.put("counter/ask-each", cell(LinkedTransferQueue::new, Counter::oneByOne, Counter::askEach));
+        cells.put("counter/threads", cell(LinkedTransferQueue::new, Counter::oneByOne, Counter::platformThreads));
         cells.put("counter/mutex", sizes -> {
             long producers = sizes.size("P", 1_000_000);
             long n = sizes.size("n", 1L << 31);
@@ -43,13 +50,13 @@ final class Counter {
         });
     }
 
-    private static Cell cell(Supplier<BlockingQueue<Message>> mailbox, Producers scenario) {
+    private static Cell cell(Supplier<BlockingQueue<Message>> mailbox, Receiver receiver, Producers scenario) {
         return sizes -> {
             long producers = sizes.size("P", 1_000_000);
             long n = sizes.size("n", 1L << 31);
             return Protocol.repeat(() -> {
                 BlockingQueue<Message> inbox = mailbox.get();
-                Virtual.start(() -> actor(inbox));
+                Virtual.start(() -> receiver.run(inbox));
                 Counts counts = scenario.run(producers, n, inbox);
                 inbox.put(new Stop());
                 return counts.plus(new Counts(0, 1, 0));
@@ -57,18 +64,43 @@ final class Counter {
         };
     }
 
-    private static void actor(BlockingQueue<Message> inbox) throws InterruptedException {
-        long sum = 0;
-        for (;;) {
-            Message message = inbox.take();
+    /** What the counter owns. */
+    private static final class Sum {
+        private long value;
+
+        /** Takes a message; false for the last one. */
+        boolean take(Message message) {
             if (message instanceof Add add) {
-                sum += add.amount();
+                value += add.amount();
             } else if (message instanceof GetAndReset get) {
-                get.reply().complete(sum);
-                sum = 0;
+                get.reply().complete(value);
+                value = 0;
             } else {
-                return;
+                return false;
             }
+            return true;
+        }
+    }
+
+    private static void oneByOne(BlockingQueue<Message> inbox) throws InterruptedException {
+        Sum sum = new Sum();
+        while (sum.take(inbox.take())) {
+        }
+    }
+
+    /** Takes all that is there under one lock. */
+    private static void allAtOnce(BlockingQueue<Message> inbox) throws InterruptedException {
+        Sum sum = new Sum();
+        List<Message> batch = new ArrayList<>(ROOM);
+        for (;;) {
+            batch.add(inbox.take());
+            inbox.drainTo(batch);
+            for (Message message : batch) {
+                if (!sum.take(message)) {
+                    return;
+                }
+            }
+            batch.clear();
         }
     }
 

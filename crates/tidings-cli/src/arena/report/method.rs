@@ -26,7 +26,8 @@ fn measurement(data: &Data) -> Markup {
         p { "Cells of one group are interleaved: in each round every system takes one sample, in random order, so that drift of the machine meets all alike. "
             "Before that, the size of a sample is found (pilot) and the process is warmed up. Processes that are not in turn are frozen." }
         p { "Around each sample the harness looks at what else used the CPUs. A sample in which others took more than 3 % and three ticks of the kernel's clock, "
-            "which is that coarse, is noisy and is repeated, twice at most; above " (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples the whole run is called noisy and verdicts need twice the margin." }
+            "which is that coarse, is noisy and is repeated at the end of its round, twice at most. The last one counts, whatever its value, for the ratio too, "
+            "whose other side is not repeated. Above " (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples the whole run is called noisy and verdicts need twice the margin." }
         p { "A cell stops when the 95 % interval of its median is within ±" (format!("{:.0} %", 100.0 * data.run.plan.target_ci))
             ", looked at after fixed rounds only, in each launch by itself, and never because of who leads; or when rounds or budget are used up." }
     }
