@@ -138,17 +138,17 @@ fn methods_have_any_names_and_take_functions_that_borrow() {
 }
 
 #[tidings::interface]
-trait Copied<T: Clone>: Sync
+trait Copied<T>: Sync
 where
     Self: Clone,
     Vec<Self>: Clone,
-    T: PartialEq,
+    T: Clone + PartialEq,
 {
     async fn copy(&self, value: T) -> (T, usize) {
-        #![allow(unused_variables)]
+        #![expect(unused_variables, reason = "to see that this is heeded")]
         let unused = 1;
-        let copies = vec![self.clone(), self.clone()];
-        (value.clone(), copies.len())
+        let copies = vec![self.clone()];
+        (value.clone(), [copies.clone(), copies].concat().len())
     }
 }
 
@@ -159,7 +159,7 @@ impl Copied<u8> for Twin {}
 
 #[tidings::test]
 async fn bounds_of_the_actor_attributes_in_bodies_and_the_place_of_the_crate_are_heeded() {
-    #![allow(unused_variables)]
+    #![expect(unused_variables, reason = "to see that this is heeded")]
     let unused = 1;
     let twin: TwinRef = actor::start(Twin);
     let copied = CopiedRef::<u8>::from(&twin).copy(7).await.unwrap();
