@@ -38,24 +38,21 @@ fn who_called_hears_of_a_reply_that_a_caught_panic_dropped() {
 fn who_called_hears_of_a_reply_that_the_panic_of_a_scope_dropped_before_its_tasks_have_ended() {
     let _watchdog = watchdog();
     let (release, held) = mpsc::channel::<()>();
-    let mut held = Some(held);
     run(&pool(2), async move {
         let scopes = actor::spawn(move |mut mailbox: Mailbox<Reply<u32>>| async move {
-            while let Ok(reply) = mailbox.recv().await {
-                let (begin, begun) = oneshot();
-                let held = held.take().unwrap();
-                tidings::scope(|scope| async move {
-                    let _reply = reply;
-                    scope.spawn(async move {
-                        begin.send(()).unwrap();
-                        // It does not end before it is told to.
-                        let _ = held.recv();
-                    });
-                    begun.await.unwrap();
-                    crash("of the scope")
-                })
-                .await;
-            }
+            let reply = mailbox.recv().await.unwrap();
+            let (begin, begun) = oneshot();
+            let () = tidings::scope(|scope| async move {
+                let _reply = reply;
+                scope.spawn(async move {
+                    begin.send(()).unwrap();
+                    // It does not end before it is told to.
+                    let _ = held.recv();
+                });
+                begun.await.unwrap();
+                crash("of the scope")
+            })
+            .await;
         });
         let heard = scopes.call(|reply| reply).await;
         assert!(matches!(heard, Err(CallError::NoReply)), "{heard:?}");
