@@ -2,9 +2,10 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
-use syn::{Error, GenericParam, Ident, Path, Result, parse_quote};
+use syn::{Error, GenericParam, Ident, Path, Result};
 
 use crate::interface::{Unused, travelling};
+use crate::options::PathsAndCrate;
 use crate::ways::one_of;
 
 pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -18,9 +19,10 @@ pub(crate) fn expand(options: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
-    use syn::parse::Parser;
-    let interfaces =
-        syn::punctuated::Punctuated::<Path, syn::Token![,]>::parse_terminated.parse2(options)?;
+    let PathsAndCrate {
+        paths: interfaces,
+        tidings,
+    } = syn::parse2(options)?;
     if interfaces.is_empty() {
         return Err(Error::new(
             Span::call_site(),
@@ -72,7 +74,6 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
         GenericParam::Lifetime(_) => unreachable!("refused above"),
     });
     let (arguments, declared) = (quote!(#(#arguments),*), quote!(#(#declared),*));
-    let tidings: Path = parse_quote!(::tidings);
     let message = format_ident!("{ident}Message");
     let reference = format_ident!("{ident}Ref");
     let variants = interfaces.iter().enumerate().map(|(place, interface)| {

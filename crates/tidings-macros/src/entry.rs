@@ -9,7 +9,7 @@ use quote::{ToTokens, quote};
 use syn::parse::Parser;
 use syn::{Error, Expr, ExprLit, ItemFn, Lit, Path, Result, parse_quote};
 
-use crate::options::{Assignment, Assignments, crate_path, set};
+use crate::options::{Assignment, Assignments, crate_path, outer_and_inner, set};
 
 /// How long it stands still before that is a deadlock: threads outside may be slow.
 const DEADLOCK_SECS: u64 = 5;
@@ -231,6 +231,14 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
         sig,
         block,
     } = function;
+    let (attrs, inner) = outer_and_inner(attrs);
+    // With the attributes that stand in its body.
+    let body = ItemFn {
+        attrs: inner,
+        vis: syn::Visibility::Inherited,
+        sig: sig.clone(),
+        block,
+    };
     let name = &sig.ident;
     let mut outer = sig.clone();
     outer.asyncness = None;
@@ -246,7 +254,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
             #[::core::prelude::v1::test]
             #(#attrs)*
             #vis #outer {
-                #sig #block
+                #body
                 let with: fn(::tidings_sim::Sim) -> ::tidings_sim::Sim = #with;
                 let path = ::core::concat!(::core::module_path!(), "::", ::core::stringify!(#name));
                 let sim = ::tidings_sim::Sim::of_test(path, ::core::env!("CARGO_PKG_NAME"));
@@ -289,7 +297,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
         #test
         #(#attrs)*
         #vis #outer {
-            #sig #block
+            #body
             #run
         }
     }

@@ -4,14 +4,14 @@
 //! Every name that the expansion adds begins with the trait's, or is a path into `tidings`, so that
 //! nothing of the user's is captured; errors point at what the user wrote.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Generics, Ident, ItemTrait, Path, Result, Type, WherePredicate, parse_quote};
 
 use crate::method::{Method, methods};
-use crate::options::flag_and_crate_path;
+use crate::options::{flag_and_crate_path, outer_and_inner};
 use crate::remote;
 use crate::ways::ways;
 
@@ -49,11 +49,13 @@ fn declaration(item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let generics = travelling(&item.generics);
     let condition = &generics.where_clause;
     let declared = methods.iter().map(|method| &method.declared);
+    let (outer, inner) = outer_and_inner(attrs.clone());
     quote! {
-        #(#attrs)*
+        #(#outer)*
         #vis #unsafety trait #ident #generics:
             ::core::marker::Sized + ::core::marker::Send + 'static + #supertraits #condition
         {
+            #(#inner)*
             #(#declared)*
         }
     }
@@ -87,6 +89,60 @@ pub(crate) fn travelling(generics: &Generics) -> Generics {
     generics
 }
 
+/// The generics of the trait's messages and of its reference: what it asks of `Self` it asks of the actor.
+pub(crate) fn of_messages(item: &ItemTrait) -> Generics {
+    let mut generics = travelling(&item.generics);
+    if let Some(condition) = &mut generics.where_clause {
+        let predicates = std::mem::take(&mut condition.predicates);
+        let of_any = |predicate: &WherePredicate| !names_self(predicate.to_token_stream());
+        condition.predicates = predicates.into_iter().filter(of_any).collect();
+    }
+    generics
+}
+
+fn names_self(tokens: TokenStream) -> bool {
+    tokens.into_iter().any(|token| match token {
+        TokenTree::Ident(name) => name == "Self",
+        TokenTree::Group(group) => names_self(group.stream()),
+        _ => false,
+    })
+}
+
+/// What is asked of `Self`, asked of `TidingsActor`. Bounds of `Self` alone need not be said: they are the trait's.
+fn asked_of_the_actor(item: &ItemTrait) -> impl Iterator<Item = WherePredicate> {
+    let predicates = item.generics.where_clause.iter();
+    let predicates = predicates.flat_map(|condition| &condition.predicates);
+    predicates.filter_map(|predicate| {
+        let tokens = predicate.to_token_stream();
+        let alone = match predicate {
+            WherePredicate::Type(of) => {
+                matches!(&of.bounded_ty, Type::Path(path) if path.path.is_ident("Self"))
+            }
+            _ => false,
+        };
+        let said = !alone && names_self(tokens.clone());
+        said.then(|| {
+            let tokens = of_the_actor(tokens);
+            parse_quote!(#tokens)
+        })
+    })
+}
+
+fn of_the_actor(tokens: TokenStream) -> TokenStream {
+    let replaced = tokens.into_iter().map(|token| match token {
+        TokenTree::Ident(name) if name == "Self" => {
+            TokenTree::Ident(Ident::new("TidingsActor", name.span()))
+        }
+        TokenTree::Group(group) => {
+            let mut of = Group::new(group.delimiter(), of_the_actor(group.stream()));
+            of.set_span(group.span());
+            TokenTree::Group(of)
+        }
+        other => other,
+    });
+    replaced.collect()
+}
+
 pub(crate) fn message_name(item: &ItemTrait) -> Ident {
     format_ident!("{}Message", item.ident)
 }
@@ -94,7 +150,7 @@ pub(crate) fn message_name(item: &ItemTrait) -> Ident {
 fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -> TokenStream {
     let ItemTrait { vis, ident, .. } = item;
     let name = message_name(item);
-    let generics = travelling(&item.generics);
+    let generics = of_messages(item);
     let (parameters, types, condition) = generics.split_for_impl();
     let doc = format!("The messages that stand for the methods of [`{ident}`].");
     let variants = methods.iter().map(|method| {
@@ -164,6 +220,8 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
     dispatch
         .params
         .push(parse_quote!(TidingsActor: #ident #item_types));
+    let asked = asked_of_the_actor(item);
+    dispatch.make_where_clause().predicates.extend(asked);
     let (dispatch_parameters, _, dispatch_condition) = dispatch.split_for_impl();
     let travels = travels(tidings, remote, &generics, methods);
     quote! {
@@ -299,7 +357,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
     let ItemTrait { vis, ident, .. } = item;
     let name = format_ident!("{ident}Ref");
     let message = message_name(item);
-    let generics = travelling(&item.generics);
+    let generics = of_messages(item);
     let (parameters, types, condition) = generics.split_for_impl();
     let doc =
         format!("A reference to an actor that implements [`{ident}`]. Clones are the same actor.");

@@ -149,7 +149,7 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 /// - The trait may be generic, and its methods may have bodies; one with a body and `&self` needs
 ///   `trait Name: Sync`. As of any function, what its arguments hold is dropped when it ends.
 /// - `#[cfg(..)]` may stand on methods, also on two of one name.
-/// - No method is called `downgrade`: references have one.
+/// - No method is called `downgrade` or `from`: references have those.
 /// - A handler that is to be refused, logged or timed from outside: `tidings::actor::serve_with`.
 ///
 /// Options:
@@ -167,7 +167,8 @@ pub fn interface(options: TokenStream, item: TokenStream) -> TokenStream {
 /// For `struct Tally` it gives `TallyMessage`, one type for the messages of all interfaces, and
 /// `TallyRef`; a reference to one interface is made from it: `CounterRef::from(&tally)`. The type may
 /// be generic; bounds that its interfaces need stand on the type itself. One interface may be there with
-/// several types, as `Store<u8>` and `Store<u16>`.
+/// several types, as `Store<u8>` and `Store<u16>`. `crate = path` among them says where `tidings` is, if
+/// it is renamed or re-exported.
 ///
 /// ```
 /// use tidings::actor;

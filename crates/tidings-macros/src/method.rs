@@ -10,6 +10,7 @@ use syn::{
 };
 
 use crate::argument::{argument, is_shared_self, owned, reply_of};
+use crate::options::outer_and_inner;
 
 /// One method: its variant, its arguments, and what it answers.
 pub(crate) struct Method {
@@ -110,10 +111,12 @@ fn method(function: &TraitItemFn) -> Result<Method> {
             "anybody can send a message: a method is not `unsafe`, nor `extern`",
         ));
     }
-    if signature.ident == "downgrade" {
+    // Of the latter a method would hide the conversions: `CounterRef::from(&actor)`.
+    if signature.ident == "downgrade" || signature.ident == "from" {
+        let name = &signature.ident;
         return Err(Error::new(
-            signature.ident.span(),
-            "every reference has a method `downgrade`: give this one another name",
+            name.span(),
+            format!("every reference has a `{name}`: give this method another name"),
         ));
     }
     if let Some(parameter) = signature.generics.params.first() {
@@ -164,9 +167,9 @@ fn method(function: &TraitItemFn) -> Result<Method> {
         arguments.pop();
     }
     let name = signature.ident.clone();
+    let (outer, inner) = outer_and_inner(function.attrs.clone());
     Ok(Method {
-        attributes: function
-            .attrs
+        attributes: outer
             .iter()
             .filter(|attribute| {
                 ["doc", "cfg", "deprecated"]
@@ -179,7 +182,7 @@ fn method(function: &TraitItemFn) -> Result<Method> {
         reply,
         answers: answers.is_some(),
         reentrant,
-        declared: declared(function, &names),
+        declared: declared(function, &outer, &inner, &names),
         arguments,
         name,
     })
@@ -205,14 +208,18 @@ fn variant(name: &Ident) -> Ident {
 }
 
 /// `async fn f(..) -> R` as a method of the trait: it gives a future that may be sent.
-fn declared(function: &TraitItemFn, arguments: &[Ident]) -> TokenStream {
+fn declared(
+    function: &TraitItemFn,
+    attributes: &[Attribute],
+    inner: &[Attribute],
+    arguments: &[Ident],
+) -> TokenStream {
     let Signature {
         ident,
         inputs,
         output,
         ..
     } = &function.sig;
-    let attributes = &function.attrs;
     let output = match output {
         ReturnType::Default => quote!(()),
         ReturnType::Type(_, output) => output.to_token_stream(),
@@ -229,7 +236,7 @@ fn declared(function: &TraitItemFn, arguments: &[Ident]) -> TokenStream {
         quote!(let _ = (#(&#arguments,)*);).to_tokens(body);
         body.extend(stmts.iter().map(ToTokens::to_token_stream));
     });
-    quote!(#(#attributes)* #signature { async move #body })
+    quote!(#(#attributes)* #signature { #(#inner)* async move #body })
 }
 
 #[cfg(test)]

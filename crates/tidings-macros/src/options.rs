@@ -4,7 +4,9 @@ use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::{Attribute, Error, Expr, ExprLit, Ident, Lit, Path, Result, Token, parse_quote};
+use syn::{
+    AttrStyle, Attribute, Error, Expr, ExprLit, Ident, Lit, Path, Result, Token, parse_quote,
+};
 
 /// `name = value`; `crate` is a name too, although it is a keyword. `sim` is one without a value.
 pub(crate) struct Assignment {
@@ -33,6 +35,12 @@ impl Parse for Assignment {
 }
 
 pub(crate) type Assignments = Punctuated<Assignment, Token![,]>;
+
+/// Those that stand before an item, and those that stand in its body.
+pub(crate) fn outer_and_inner(attributes: Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
+    let is_outer = |attribute: &Attribute| matches!(attribute.style, AttrStyle::Outer);
+    attributes.into_iter().partition(is_outer)
+}
 
 /// Each option is given once.
 pub(crate) fn set<T>(option: &mut Option<T>, name: &Ident, value: Result<T>) -> Result<()> {
@@ -94,6 +102,31 @@ fn only_crate_path(name: &str, assignments: Assignments) -> Result<Path> {
         set(&mut tidings, &option, crate_path(value))?;
     }
     Ok(tidings.unwrap_or_else(|| parse_quote!(::tidings)))
+}
+
+/// Paths, and where `tidings` is.
+pub(crate) struct PathsAndCrate {
+    pub(crate) paths: Vec<Path>,
+    pub(crate) tidings: Path,
+}
+
+impl Parse for PathsAndCrate {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let (mut paths, mut tidings) = (Vec::new(), None);
+        while !input.is_empty() {
+            if input.peek(Token![crate]) && input.peek2(Token![=]) {
+                let Assignment { name, value } = input.parse()?;
+                set(&mut tidings, &name, crate_path(value))?;
+            } else {
+                paths.push(input.parse()?);
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        let tidings = tidings.unwrap_or_else(|| parse_quote!(::tidings));
+        Ok(Self { paths, tidings })
+    }
 }
 
 pub(crate) fn crate_path(value: Expr) -> Result<Path> {

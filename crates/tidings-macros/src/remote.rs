@@ -6,7 +6,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::{DeriveInput, Error, ItemTrait, Path, Result};
 
-use crate::interface::{Unused, message_name, travelling};
+use crate::interface::{Unused, message_name, of_messages, travelling};
 use crate::method::Method;
 use crate::options::derived;
 
@@ -24,7 +24,7 @@ pub(crate) fn interface(
     }
     let name = item.ident.unraw().to_string();
     let (message, reference) = (message_name(item), format_ident!("{}Ref", item.ident));
-    let generics = travelling(&item.generics);
+    let generics = of_messages(item);
     let (parameters, types, condition) = generics.split_for_impl();
     let remote = quote!(#tidings::remote);
     let described = methods.iter().map(|method| {

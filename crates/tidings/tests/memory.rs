@@ -336,6 +336,30 @@ fn names_and_groups_that_were_left_leave_nothing_behind() {
 }
 
 #[test]
+fn names_and_groups_that_are_dropped_leave_nothing_in_actors_that_live() {
+    /// Bytes of so many registries and groups that are gone, of an actor that lives.
+    async fn dropped(n: usize) -> i64 {
+        let actor = actor::spawn(count);
+        let before = ALLOCATED.get().bytes;
+        for _ in 0..n {
+            let (names, group) = (Registry::new(), Group::new());
+            names.register("a", &actor).unwrap();
+            assert!(group.join(&actor));
+        }
+        let left = ALLOCATED.get().bytes - before;
+        actor.stop();
+        actor.down().await;
+        left
+    }
+    alone(async {
+        // What the first one makes stays.
+        dropped(1).await;
+        let (many, one) = (dropped(1000).await, dropped(1).await);
+        assert!(many < one + 1000, "{many} and {one} bytes");
+    });
+}
+
+#[test]
 fn callers_that_have_ended_leave_nothing_behind() {
     /// Bytes of so many actors that have waited for an answer, and have ended.
     async fn called(n: usize) -> i64 {

@@ -12,6 +12,7 @@ pub trait Clashes {
     async fn one(&self, n: u8);
     async fn borrows(&self, f: Box<dyn Fn(&str) -> &str + Send>, text: &str);
     async fn lends(&self, f: Vec<fn(&str) -> &str>) -> &'static [&u8];
+    async fn from(&self) -> u8;
 }
 
 #[tidings_macros::actor(Store<u8>, Admin, Store<u8>)]

@@ -7,6 +7,7 @@ use std::hash::{Hash, Hasher};
 use super::address::{Address, Inlet};
 use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
+use super::next_id;
 use super::parcel::Parcel;
 use crate::channel::refs::{Ref, SenderRef};
 use crate::primitive::Arc;
@@ -211,8 +212,8 @@ macro_rules! life_methods {
             super::link::link(&self.any(), other);
         }
 
-        /// Unties two actors. When it has returned, no end of one reaches the other that has not
-        /// before.
+        /// Unties two actors. When it has returned, no later end of one reaches the other. One that came
+        /// before, or at the same time, may be on its way to the other still.
         pub fn unlink(&self, other: &super::AnyRef) {
             super::link::unlink(&self.any(), other);
         }
@@ -272,6 +273,36 @@ impl fmt::Debug for AnyRef {
             .field("name", &life.name())
             .field("exit", &life.exit())
             .finish()
+    }
+}
+
+/// Word of an actor's end, until this is dropped: what `Life::at_end` has done by its key.
+pub(crate) struct AtEnd {
+    actor: AnyRef,
+    key: u64,
+}
+
+impl AtEnd {
+    pub(super) fn of(actor: &AnyRef) -> Self {
+        Self {
+            actor: actor.clone(),
+            key: next_id(),
+        }
+    }
+
+    pub(super) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// The actor's number.
+    pub(super) fn id(&self) -> u64 {
+        self.actor.life().id
+    }
+}
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.actor.life().not_at_end(self.key);
     }
 }
 

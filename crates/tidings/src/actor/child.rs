@@ -22,6 +22,7 @@ use super::run::Run;
 use crate::Sender;
 use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
+use crate::task::quietly;
 
 /// Which ends of a child its supervisor answers with a new life (OTP's restart type).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +113,8 @@ pub(super) trait Lives: Send {
 struct Seat<M: Send + 'static, F> {
     sender: SenderRef<Parcel<M>, Life>,
     receiver: ReceiverRef<Parcel<M>, Life>,
-    body: Arc<F>,
+    /// `None` when it is dropped.
+    body: Option<Arc<F>>,
     /// Where each life runs.
     place: Place,
 }
@@ -129,7 +131,7 @@ where
         self.receiver.reopen();
         life.begin(guardian);
         let mailbox = Mailbox::of_child(self.receiver.clone());
-        let body = Arc::clone(&self.body);
+        let body = self.body.clone().expect("it is not dropped");
         // In the child's task: a panic of the function is the child's.
         let future = async move { body(mailbox).await.into_exit() };
         let run = Run::new(future, self.receiver.clone());
@@ -151,9 +153,15 @@ where
 
 impl<M: Send + 'static, F> Drop for Seat<M, F> {
     fn drop(&mut self) {
-        if let Some(exit) = self.receiver.beside().abandon() {
-            finish(&self.receiver, &exit);
-        }
+        // A supervisor's mostly, whose other children these panics are no concern of: of what is done
+        // with messages, of what the function holds, of foreign wakers.
+        quietly(|| {
+            if let Some(exit) = self.receiver.beside().abandon() {
+                finish(&self.receiver, &exit);
+            }
+        });
+        let body = self.body.take();
+        quietly(|| drop(body));
     }
 }
 
@@ -270,17 +278,25 @@ impl<M> fmt::Debug for Child<M> {
 
 impl Builder {
     /// As [`Child::new`].
+    ///
+    /// # Panics
+    /// If a [`parent`](Self::parent) was given: a child's lives are its supervisor's.
+    #[track_caller]
     pub fn child<M, F, Fut>(self, f: F) -> Child<M>
     where
         M: Send + 'static,
         F: Fn(Mailbox<M>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
+        assert!(
+            self.parent.is_none(),
+            "the parent of a child is its supervisor"
+        );
         let place = self.place.clone();
         let (sender, receiver) = self.mailbox();
         sender.beside().unborn();
         let actor = ActorRef::new(sender.clone());
-        let body = Arc::new(f);
+        let body = Some(Arc::new(f));
         let lives = Box::new(Seat {
             sender,
             receiver,
@@ -295,6 +311,10 @@ impl Builder {
     }
 
     /// As [`Child::interface`].
+    ///
+    /// # Panics
+    /// As [`child`](Self::child).
+    #[track_caller]
     pub fn interface_child<A, M>(self, make: impl Fn() -> A + Send + Sync + 'static) -> Child<M>
     where
         A: Send + 'static,

@@ -31,6 +31,7 @@ use std::fmt;
 use rustc_hash::FxBuildHasher;
 
 use super::life::{Life, Overflow};
+use super::parcel::Parcel;
 use super::roll::{Entry, Peer};
 use crate::channel::refs::ReceiverRef;
 use crate::primitive::explored::{Mutex, MutexGuard, lock};
@@ -299,7 +300,7 @@ pub(super) fn begin(life: &Life) {
 /// After a poll of the actor. `true`: it is pending, and is to be polled again at once, because the
 /// call that it waits for has something to do.
 #[inline(always)]
-pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) -> bool {
+pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<Parcel<M>, Life>, pending: bool) -> bool {
     let life = actor.beside();
     let waits_for = here(|here| {
         here.actor.set(0);
@@ -318,7 +319,7 @@ pub(super) fn end<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool
 
 /// As `end`, of a poll in which a call began to wait.
 #[inline(never)]
-fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<M, Life>, pending: bool) -> bool {
+fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<Parcel<M>, Life>, pending: bool) -> bool {
     let again = pending && look(&**actor, &|| Entry::new(actor.downgrade()));
     here(|here| here.callee.set(0));
     again

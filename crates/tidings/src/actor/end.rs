@@ -15,6 +15,7 @@ use super::exit::{Exit, leaving};
 use super::life::{Hand, Life, Signal, Stop};
 use super::link;
 use super::parcel::Parcel;
+use crate::channel::chan::Chan;
 use crate::channel::refs::ReceiverRef;
 #[cfg(all(test, not(any(loom, shuttle))))]
 use crate::channel::refs::SenderRef;
@@ -67,7 +68,7 @@ fn over_after_children(mailbox: &dyn Ending, exit: Exit) {
 }
 
 /// In a task of its own, or by another driver: that of the life may be over already. It is the life's
-/// from here on, so that a kill reaches it. Without a runtime and an executor the children end with it.
+/// from here on, so that a kill reaches it. Without a runtime and an executor the children are killed.
 fn await_children(last: Last) {
     let mailbox = last.mailbox.another();
     let life = mailbox.beside();
@@ -80,8 +81,8 @@ fn await_children(last: Last) {
     }
 }
 
-/// A life that waits for its children. Dropped, it is over; but if it was to be ended meanwhile (a
-/// kill, the deadline of a supervisor), so are they, and it waits for that.
+/// A life that waits for its children. Dropped, it is over, and they are killed; if it was to be ended
+/// meanwhile (a kill, the deadline of a supervisor), it waits for that.
 struct Last {
     mailbox: Box<dyn Ending>,
     exit: Exit,
@@ -120,7 +121,13 @@ impl Drop for Last {
                     children,
                 });
             }
-            _ => over(&*self.mailbox, self.exit.clone()),
+            _ => {
+                // Nobody waits for them.
+                for child in children.values() {
+                    quietly(|| child.life().doom(Exit::Killed));
+                }
+                over(&*self.mailbox, self.exit.clone());
+            }
         }
     }
 }
@@ -157,8 +164,18 @@ fn close(mailbox: &dyn Ending, exit: Exit) {
     go_on(dropped.and(left).and(announced));
 }
 
+/// A mailbox was dropped, and the life goes on: nobody takes what is in it, but where another life follows.
+#[cold]
+pub(super) fn forsake<M: Send + 'static>(mailbox: &Chan<Parcel<M>, Life>) {
+    // Told to stop for good it has closed the mailbox.
+    let another = mailbox.beside().was_stopped() && mailbox.locked(|state| !state.is_closed());
+    if !another {
+        discard(mailbox, &Exit::Normal);
+    }
+}
+
 /// Closes and empties a mailbox.
-pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>, exit: &Exit) {
+pub(super) fn discard<M: Send + 'static>(mailbox: &Chan<Parcel<M>, Life>, exit: &Exit) {
     let mut dead = mailbox.empty();
     let Some(first) = dead.next() else {
         return;
@@ -183,6 +200,10 @@ pub(super) fn discard<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>,
     life.bury(n);
     if let Some(hook) = hook {
         life.set_undelivered(hook);
+        if life.exit().is_some() {
+            // The actor has ended meanwhile, and may not have found it.
+            quietly(|| drop(life.hook()));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::call::CallError;
 use crate::primitive::thread::panicking;
 use crate::primitive::{Arc, thread_local};
 use crate::sched::panics;
-use crate::task::here;
+use crate::task::{here, quietly};
 
 /// Why an actor ended: OTP's exit reason.
 #[derive(Clone, Debug)]
@@ -155,7 +155,8 @@ pub fn refuse<M>(message: M, why: impl Into<Box<dyn Error + Send + Sync>>) {
 thread_local! {
     /// What to tell the callers whose requests this thread drops at this moment.
     static WHY: RefCell<Option<CallError>> = const { RefCell::new(None) };
-    /// Replies that its panic dropped. They are answered once the panic is known.
+    /// Replies that a panic in the poll of its actor dropped. They are answered once the panic is known, or has not
+    /// come out of the poll.
     static UNANSWERED: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -229,7 +230,8 @@ fn unanswered<A: Answer>(reply: A) {
 fn keep(reply: Box<dyn FnOnce(CallError) + '_>) {
     // SAFETY: it is made of the reply of an `Unanswered`, which `new` makes of `'static` types only.
     let reply = unsafe { std::mem::transmute::<Box<dyn FnOnce(CallError) + '_>, Kept>(reply) };
-    let _ = UNANSWERED.try_with(|kept| kept.borrow_mut().push(reply));
+    let kept = UNANSWERED.try_with(|kept| kept.borrow_mut().push(reply));
+    here::here(|here| here.kept.set(kept.is_ok()));
 }
 
 /// Runs `f`, which drops what an actor leaves behind: whoever waits for a reply of it hears `why`.
@@ -272,8 +274,24 @@ fn current() -> Option<CallError> {
 
 /// An actor has panicked: its unanswered requests hear of this exit.
 pub(super) fn tell_unanswered(exit: &Exit) {
+    answer_kept(&CallError::Ended(exit.clone()));
+}
+
+/// A poll of an actor has ended, and not by a panic: what a panic in it has dropped, which was caught on the
+/// way, has no answer.
+#[inline(always)]
+pub(super) fn tell_dropped() {
+    if here::here(|here| here.kept.get()) {
+        answer_kept(&CallError::NoReply);
+    }
+}
+
+#[cold]
+fn answer_kept(why: &CallError) {
+    here::here(|here| here.kept.set(false));
     // Not under the borrow: an answer wakes whoever waits for it.
     for reply in UNANSWERED.with(RefCell::take) {
-        reply(CallError::Ended(exit.clone()));
+        // A waker that panics must not hinder the rest.
+        quietly(|| reply(why.clone()));
     }
 }

@@ -4,8 +4,10 @@ use std::fmt;
 
 use super::actor_ref::Recipient;
 use super::interface::Reference;
+use super::life::Overflow;
 use super::members::{Listed, Members};
-use super::tell::SendError;
+use super::tell::unsent;
+use crate::channel::chan::Sent;
 use crate::channel::watch;
 use crate::event::Event;
 use crate::primitive::Arc;
@@ -19,10 +21,18 @@ pub(super) async fn broadcast<I: Clone + Send + 'static>(
     let mut full = Vec::new();
     // Nobody waits behind a mailbox that is full.
     for recipient in to {
-        match recipient.try_send(message.clone()) {
-            Ok(()) => sent += 1,
-            Err(SendError::Full(copy)) => full.push((recipient, copy)),
-            Err(_) => {}
+        let policy = recipient.life().overflow;
+        let mut copy = Some(message.clone());
+        let put = recipient.inlet().put_now(&mut copy);
+        let Some(copy) = copy else {
+            sent += 1;
+            continue;
+        };
+        if put == Sent::Full && policy == Overflow::Wait {
+            full.push((recipient, copy));
+        } else {
+            let came = unsent(recipient.inlet(), put, copy).is_ok();
+            sent += usize::from(came && policy != Overflow::DropNewest);
         }
     }
     for (recipient, copy) in full {
@@ -90,7 +100,7 @@ impl<R: Reference> Group<R> {
     }
 
     /// Puts a copy of the message into the mailbox of every member, and waits for those that are
-    /// full. Gives how many got one: not those that have ended, or whose policy refused it.
+    /// full. Gives how many got one: not those that have ended, or whose policy refused or dropped it.
     ///
     /// Those that come meanwhile get none. Dropping the wait leaves the copies that are sent.
     pub async fn broadcast(&self, message: R::Message) -> usize

@@ -5,7 +5,7 @@
 //! signals stores the signal first and nudges the mailbox afterwards, under the mailbox's lock; the
 //! actor looks for a signal under that lock before it waits. So none is missed.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::hint::cold_path;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
@@ -22,7 +22,7 @@ use crate::event::waits::Waits;
 use crate::event::{Attempt, Protocol, event};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use crate::task::{AbortHandle, first, go_on, here};
+use crate::task::{AbortHandle, first, go_on, here, quietly};
 
 /// What to do when a mailbox is full.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,7 @@ pub(crate) struct Life {
     signalled: AtomicBool,
     /// It was asked to stop. The actor's own.
     stopped: AtomicBool,
-    /// The mailbox was dropped. The actor's own.
+    /// The mailbox was dropped, or the life is over.
     deaf: AtomicBool,
     /// The mailbox is received from by another task than the actor's. For ever.
     away: AtomicBool,
@@ -127,7 +127,7 @@ pub(crate) struct Rare {
     /// Messages that the overflow policy dropped or rejected.
     dropped: u64,
     /// What is to be done at its end, by the keys of those who want it.
-    leaving: Vec<(u64, Leave)>,
+    leaving: BTreeMap<u64, Leave>,
     pub(super) ties: Option<Box<Ties>>,
     note: Note,
 }
@@ -339,9 +339,9 @@ impl Life {
         self.stopped.load(Ordering::Relaxed)
     }
 
-    /// The mailbox has been dropped.
+    /// The mailbox has been dropped, or is no concern of the life any more, which is over.
     pub(super) fn deafen(&self) {
-        // RELAXED: as above.
+        // RELAXED: who has the mailbox, or ends the life, writes it; who reads it closes a mailbox that nobody has.
         self.deaf.store(true, Ordering::Relaxed);
     }
 
@@ -467,7 +467,8 @@ impl Life {
             }
             old
         });
-        drop(old);
+        // There may be users' errors among them.
+        quietly(|| drop(old));
     }
 
     /// Has `f` done when the actor has ended, before anybody who waits for the end hears of it.
@@ -475,10 +476,8 @@ impl Life {
     pub(super) fn at_end(&self, key: u64, f: impl FnOnce() + Send + 'static) -> bool {
         let mut f: Option<Leave> = Some(Box::new(f));
         self.chan().locked(|state| {
-            if !state.left
-                && let Some(f) = f.take()
-            {
-                state.rare().leaving.push((key, f));
+            if !state.left {
+                state.rare().leaving.extend(f.take().map(|f| (key, f)));
             }
         });
         f.is_none()
@@ -486,11 +485,9 @@ impl Life {
 
     /// Takes back what `key` wanted to be done.
     pub(super) fn not_at_end(&self, key: u64) {
-        let forgotten = self.chan().locked(|state| {
-            let leaving = &mut state.rare.as_mut()?.leaving;
-            let index = leaving.iter().position(|&(of, _)| of == key)?;
-            Some(leaving.swap_remove(index))
-        });
+        let forgotten = self
+            .chan()
+            .locked(|state| state.rare.as_mut()?.leaving.remove(&key));
         drop(forgotten);
     }
 

@@ -12,12 +12,13 @@ use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
 use super::link::LinkExit;
 use super::parcel::{Parcel, Part};
+use super::roll;
 use crate::channel::chan::{Chan, Received, State};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, Protocol, event};
-use crate::task::here;
+use crate::task::{here, quietly};
 
 /// Room for so many messages that `scan` passed over is kept when none is there.
 const PASSED_KEPT: usize = 4;
@@ -213,7 +214,8 @@ impl<M> Mailbox<M> {
 
     /// From here on `f` is given each message that is in the mailbox when nobody is left to take it,
     /// with the reason of the end: a dead letter. Callers have heard, or hear when `f` drops the
-    /// message. It runs when the actor's state is gone; a panic in it is nobody's.
+    /// message. It runs when the actor's state is gone, or when the mailbox is; a panic in it is
+    /// nobody's. At the last end of a supervised actor its supervisor runs it, and waits if it blocks.
     ///
     /// ```
     /// use tidings::actor::{self, Mailbox};
@@ -462,15 +464,21 @@ impl<M> fmt::Debug for Mailbox<M> {
 
 impl<M> Drop for Mailbox<M> {
     fn drop(&mut self) {
-        // What is left is dropped by `Run`, which knows why.
+        // What is left is dropped by `Run`, which knows why, if this is the actor's own poll, or its end.
         if let Some(passed) = self.passed.take() {
             for message in passed.into_iter().rev() {
                 self.chan().give_back(message);
             }
         }
+        let life = self.chan.beside();
         // One that outlives its life says nothing of the next.
-        if self.life == 0 || self.life == self.present_life() {
-            self.chan.beside().deafen();
+        if life.is_deaf() || (self.life != 0 && self.life != self.present_life()) {
+            return;
+        }
+        life.deafen();
+        if here::actor() != life.id {
+            // The actor lives on, and may never be polled again.
+            quietly(|| roll::find(life).iter().for_each(|it| it.peer().forsake()));
         }
     }
 }

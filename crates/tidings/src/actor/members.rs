@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::any::AtEnd;
 use super::interface::Reference;
-use super::next_id;
 use crate::channel::watch::{self, watch};
 use crate::primitive::{Arc, Mutex, lock};
 
@@ -15,27 +15,26 @@ pub(super) type Listed<T> = Vec<(u64, T)>;
 
 /// The list of members: `T` is what it keeps of each.
 ///
-/// One that ends leaves by itself, before those who wait for its end hear of it.
+/// One that ends leaves by itself, before those who wait for its end hear of it. Of a list that is dropped its members
+/// keep nothing.
 pub(super) struct Members<T> {
     state: Mutex<State<T>>,
     /// How often the list has changed: told after the change.
     changes: watch::Sender<u64>,
-    /// By which the ends of the members know it.
-    key: u64,
 }
 
 struct State<T> {
     /// By their turns.
     members: BTreeMap<u64, (u64, T)>,
     /// The turn at which each came, by its id.
-    turns: BTreeMap<u64, u64>,
+    turns: BTreeMap<u64, (u64, AtEnd)>,
     next_turn: u64,
     /// Since the last change.
     snapshot: Option<Arc<Listed<T>>>,
 }
 
 /// What goes out of the list, to be dropped without the lock: the drop of a reference may end an actor.
-type Gone<T> = (Option<T>, Option<Arc<Listed<T>>>);
+type Gone<T> = (Option<(T, AtEnd)>, Option<Arc<Listed<T>>>);
 
 impl<T: Clone + Send + Sync + 'static> Members<T> {
     pub(super) fn new() -> Arc<Self> {
@@ -46,11 +45,9 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
             snapshot: None,
         };
         let (changes, _) = watch(0);
-        let key = next_id();
         Arc::new(Self {
             state: Mutex::new(state),
             changes,
-            key,
         })
     }
 
@@ -84,14 +81,15 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
     /// already, or ended.
     pub(super) fn join<R: Reference>(self: &Arc<Self>, actor: &R, member: T, most: usize) -> bool {
         let recipient = actor.recipient();
-        let id = recipient.id();
-        let added = lock(&self.state).add(id, member, most);
+        let end = AtEnd::of(&recipient.any());
+        let (id, key) = (end.id(), end.key());
+        let added = lock(&self.state).add(end, member, most);
         if added.is_err() {
             return false;
         }
         self.changed();
         let members = Arc::downgrade(self);
-        let lives = recipient.life().at_end(self.key, move || {
+        let lives = recipient.life().at_end(key, move || {
             if let Some(members) = members.upgrade() {
                 members.remove(id);
             }
@@ -104,9 +102,7 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
 
     /// Takes a member out, whose end is no concern of the list any more.
     pub(super) fn leave<R: Reference>(&self, actor: &R) -> bool {
-        let recipient = actor.recipient();
-        recipient.life().not_at_end(self.key);
-        self.remove(recipient.id())
+        self.remove(actor.recipient().id())
     }
 
     fn remove(&self, id: u64) -> bool {
@@ -125,24 +121,23 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
 
 impl<T> State<T> {
     /// An error if it is not taken in.
-    fn add(&mut self, id: u64, member: T, most: usize) -> Result<Gone<T>, T> {
+    fn add(&mut self, end: AtEnd, member: T, most: usize) -> Result<Gone<T>, (T, AtEnd)> {
+        let id = end.id();
         if self.members.len() >= most || self.turns.contains_key(&id) {
-            return Err(member);
+            return Err((member, end));
         }
         self.next_turn += 1;
-        self.turns.insert(id, self.next_turn);
+        self.turns.insert(id, (self.next_turn, end));
         self.members.insert(self.next_turn, (id, member));
         Ok((None, self.snapshot.take()))
     }
 
     fn remove(&mut self, id: u64) -> Gone<T> {
-        let member = self
-            .turns
-            .remove(&id)
-            .and_then(|turn| self.members.remove(&turn));
-        match member {
-            Some((_, member)) => (Some(member), self.snapshot.take()),
-            None => (None, None),
-        }
+        let Some((turn, end)) = self.turns.remove(&id) else {
+            return (None, None);
+        };
+        let member = self.members.remove(&turn);
+        let gone = member.map(|(_, member)| (member, end));
+        (gone, self.snapshot.take())
     }
 }

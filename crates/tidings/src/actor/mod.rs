@@ -449,16 +449,17 @@ impl Builder {
         Fut: Future<Output: IntoExit> + Send + 'static,
     {
         let (parent, place) = (self.parent.clone(), self.place.clone());
-        let (sender, receiver) = self.mailbox();
+        let (sender, receiver) = self.unlisted();
         let mailbox = Mailbox::new(receiver.clone());
         let future = match catch_unwind(AssertUnwindSafe(|| f(mailbox))) {
             Ok(future) => future,
             Err(panic) => {
-                // The caller's; but the actor, of which others may know by now, has ended.
-                end::finish(&receiver, &Exit::panicked(&*panic));
+                // The caller's; but the actor, of which others may know by now, ends, and its children before.
+                end::conclude(&receiver, Exit::panicked(&*panic));
                 resume_unwind(panic);
             }
         };
+        roll::enter(sender.downgrade());
         Run::new(future, receiver).start(place, sender.beside());
         if let Some(parent) = parent {
             any::join_family(&sender, parent);
@@ -466,13 +467,20 @@ impl Builder {
         ActorRef::new(sender)
     }
 
-    /// The mailbox of a new actor, which is known from here on: `end.rs` must end it.
+    /// The mailbox of a new actor, which is on the roll from here on: `end.rs` must end it.
     fn mailbox<M: Send + 'static>(
         self,
     ) -> (SenderRef<Parcel<M>, Life>, ReceiverRef<Parcel<M>, Life>) {
-        let life = Life::new(self.overflow, self.name);
-        let (sender, receiver) = Chan::alloc(self.capacity, life);
+        let (sender, receiver) = self.unlisted();
         roll::enter(sender.downgrade());
         (sender, receiver)
+    }
+
+    /// The mailbox of an actor that is not on the roll yet.
+    fn unlisted<M: Send + 'static>(
+        self,
+    ) -> (SenderRef<Parcel<M>, Life>, ReceiverRef<Parcel<M>, Life>) {
+        let life = Life::new(self.overflow, self.name);
+        Chan::alloc(self.capacity, life)
     }
 }

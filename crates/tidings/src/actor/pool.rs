@@ -161,7 +161,7 @@ impl<R: Reference> Pool<R> {
     }
 
     /// Puts a copy of the message into the mailbox of every worker, and waits for those that are
-    /// full. Gives how many got one: not those that have ended, or whose policy refused it.
+    /// full. Gives how many got one: not those that have ended, or whose policy refused or dropped it.
     ///
     /// Those that come meanwhile get none. Dropping the wait leaves the copies that are sent.
     pub async fn broadcast(&self, message: R::Message) -> usize

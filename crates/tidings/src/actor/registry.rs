@@ -12,8 +12,8 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 
+use super::any::AtEnd;
 use super::interface::Reference;
-use super::next_id;
 use crate::channel::oneshot;
 use crate::event::{Event, guard};
 use crate::primitive::{Arc, Mutex, OnceLock, Weak, lock};
@@ -49,35 +49,19 @@ struct Shard {
 }
 
 struct Entry {
-    /// The actor's.
-    id: u64,
-    /// This registration's, by which the actor's end knows it.
-    key: u64,
+    /// By its key the actor's end knows this registration.
+    end: AtEnd,
     /// The weak form of the reference it was registered with: a [`Named`].
-    named: Box<dyn Claim>,
+    named: Box<dyn Any + Send + Sync>,
 }
 
 /// A weak reference to an actor that has a name.
 struct Named<R: Reference>(R::Weak);
 
-trait Claim: Any + Send + Sync {
-    /// The actor's end is no concern of this registration any more.
-    fn give_up(&self, key: u64);
-}
-
-impl<R: Reference> Claim for Named<R> {
-    fn give_up(&self, key: u64) {
-        if let Some(actor) = R::strong(&self.0) {
-            actor.recipient().life().not_at_end(key);
-        }
-    }
-}
-
 impl Entry {
     /// The weak reference, if it is of this type.
     fn weak<R: Reference>(&self) -> Option<&R::Weak> {
-        let named: &dyn Any = &*self.named;
-        named.downcast_ref::<Named<R>>().map(|named| &named.0)
+        self.named.downcast_ref::<Named<R>>().map(|named| &named.0)
     }
 }
 
@@ -132,17 +116,17 @@ impl Registry {
     ) -> Result<(), RegisterError> {
         let name: Arc<str> = name.into();
         let recipient = actor.recipient();
-        let key = next_id();
+        let end = AtEnd::of(&recipient.any());
+        let key = end.key();
         // Boxed without the lock.
         let entry = Entry {
-            id: recipient.id(),
-            key,
+            end,
             named: Box::new(Named::<R>(actor.weak())),
         };
         {
             let mut shard = lock(self.shard(&name));
             if let Some(claimed) = shard.names.get(&name) {
-                let by = claimed.id;
+                let by = claimed.end.id();
                 drop(shard);
                 return Err(RegisterError::Taken { name, by });
             }
@@ -151,11 +135,11 @@ impl Registry {
         let (shards, of) = (Arc::downgrade(&self.shards), Arc::clone(&name));
         let alive = recipient.life().at_end(key, move || {
             if let Some(registry) = Self::upgrade(&shards) {
-                registry.remove(&of, |entry| entry.key == key);
+                registry.remove(&of, |entry| entry.end.key() == key);
             }
         });
         if !alive {
-            self.remove(&name, |entry| entry.key == key);
+            self.remove(&name, |entry| entry.end.key() == key);
             return Err(RegisterError::Ended);
         }
         for waiting in self.take_waiting::<R>(&name) {
@@ -209,11 +193,7 @@ impl Registry {
     /// # });
     /// ```
     pub fn unregister(&self, name: &str) -> bool {
-        let removed = self.remove(name, |_| true);
-        if let Some(entry) = &removed {
-            entry.named.give_up(entry.key);
-        }
-        removed.is_some()
+        self.remove(name, |_| true).is_some()
     }
 
     /// The actor of this name, if it has one that was registered with this type of reference and

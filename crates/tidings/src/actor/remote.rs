@@ -5,8 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+use super::Builder;
 use super::actor_ref::{ActorRef, Recipient};
 use super::any::AnyRef;
+pub(crate) use super::any::AtEnd;
 use super::call::CallError;
 pub(crate) use super::exit::apart;
 use super::exit::{Exit, IntoExit, leaving};
@@ -14,7 +16,6 @@ use super::mailbox::Mailbox;
 use super::reply::Reply;
 use super::run::Run;
 use super::tell::SendError;
-use super::{Builder, next_id};
 use crate::channel::bell::{Door, Rings};
 use crate::channel::oneshot::{self, Gone, Wanted};
 use crate::primitive::Arc;
@@ -112,28 +113,16 @@ impl Proxy {
     }
 }
 
-/// Word of an actor's end, until it is dropped.
-pub(crate) struct AtEnd {
-    actor: AnyRef,
-    key: u64,
-}
-
 impl AtEnd {
     /// Has `f` done at the actor's end; at once if it has ended.
     pub(crate) fn new(actor: AnyRef, f: impl Fn() + Send + Sync + 'static) -> Self {
-        let key = next_id();
+        let (this, life) = (Self::of(&actor), actor.life());
         let f = Arc::new(f);
         let later = Arc::clone(&f);
-        if !actor.life().at_end(key, move || later()) {
+        if !life.at_end(this.key(), move || later()) {
             f();
         }
-        Self { actor, key }
-    }
-}
-
-impl Drop for AtEnd {
-    fn drop(&mut self) {
-        self.actor.life().not_at_end(self.key);
+        this
     }
 }
 

@@ -6,9 +6,12 @@
 //! the shard's lock.
 
 use std::fmt;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
+use super::end;
 use super::life::Life;
+use super::parcel::Parcel;
 use crate::channel::chan::Chan;
 use crate::channel::refs::{Ref, WeakRef};
 use crate::channel::source::Side;
@@ -20,6 +23,8 @@ const SHARDS: usize = 64;
 pub(super) trait Peer: Send + Sync {
     fn life(&self) -> &Life;
     fn counts(&self) -> Counts;
+    /// As `end::forsake`.
+    fn forsake(&self);
     fn retain(&self);
     /// What gives up an entry's reference: apart, because it may end what a `&self` borrows.
     fn release(&self) -> unsafe fn(NonNull<()>);
@@ -36,7 +41,7 @@ pub(super) struct Counts {
     pub(super) awaited: bool,
 }
 
-impl<M: Send + 'static> Peer for Chan<M, Life> {
+impl<M: Send + 'static> Peer for Chan<Parcel<M>, Life> {
     fn life(&self) -> &Life {
         self.beside()
     }
@@ -48,6 +53,10 @@ impl<M: Send + 'static> Peer for Chan<M, Life> {
             left: state.left(),
             awaited: state.is_awaited(),
         })
+    }
+
+    fn forsake(&self) {
+        end::forsake(self);
     }
 
     fn retain(&self) {
@@ -69,7 +78,7 @@ pub(super) struct Entry(NonNull<dyn Peer>);
 unsafe impl Send for Entry {}
 
 impl Entry {
-    pub(super) fn new<M: Send + 'static>(actor: WeakRef<M, Life>) -> Self {
+    pub(super) fn new<M: Send + 'static>(actor: WeakRef<Parcel<M>, Life>) -> Self {
         Self(Ref::into_raw(actor))
     }
 
@@ -149,14 +158,14 @@ fn shard(id: u64) -> &'static Mutex<First> {
 /// The entry of an actor in the roll, whose reference the list has.
 ///
 /// # Safety
-/// It is the life of a `Chan<M, Life>`, by a pointer that may go back to it.
+/// It is the life of a `Chan<Parcel<M>, Life>`, by a pointer that may go back to it.
 unsafe fn entry_of<M: Send + 'static>(life: NonNull<Life>) -> Entry {
     // SAFETY: the caller's promise.
-    Entry(unsafe { Chan::<M, Life>::around(life) })
+    Entry(unsafe { Chan::<Parcel<M>, Life>::around(life) })
 }
 
 /// Enters an actor.
-pub(super) fn enter<M: Send + 'static>(actor: WeakRef<M, Life>) {
+pub(super) fn enter<M: Send + 'static>(actor: WeakRef<Parcel<M>, Life>) {
     let id = actor.beside().id;
     let life = Chan::beside_of(Ref::into_raw(actor));
     let mut first = lock(shard(id));
@@ -205,6 +214,22 @@ pub(super) fn leave(life: &Life) {
     drop(entry);
 }
 
+/// The actor with this life, whatever its messages are, unless it has ended.
+pub(super) fn find(life: &Life) -> Option<Entry> {
+    let first = lock(shard(life.id));
+    // SAFETY: the lock is held, and its list keeps those next to it and this one; the entry of the list is another.
+    unsafe {
+        let Links { before, entry, .. } = *life.roll.links();
+        let entry = entry?;
+        let this = match before.as_ref() {
+            None => first.0,
+            Some(before) => before.roll.links().after,
+        };
+        let of_the_list = ManuallyDrop::new(entry(NonNull::new_unchecked(this.cast_mut())));
+        Some(Entry::clone(&of_the_list))
+    }
+}
+
 /// Looks at every actor, a shard at a time. `f` runs under a lock: it looks, and no more.
 pub(super) fn each(mut f: impl FnMut(&dyn Peer)) {
     for shard in &ROLL {
@@ -215,7 +240,7 @@ pub(super) fn each(mut f: impl FnMut(&dyn Peer)) {
             unsafe {
                 let Links { after, entry, .. } = *life.as_ref().roll.links();
                 if let Some(entry) = entry {
-                    f(std::mem::ManuallyDrop::new(entry(life)).peer());
+                    f(ManuallyDrop::new(entry(life)).peer());
                 }
                 next = NonNull::new(after.cast_mut());
             }

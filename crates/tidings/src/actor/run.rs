@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 use super::call::CallError;
 use super::cycle;
 use super::driver::Place;
-use super::end::{conclude, discard};
-use super::exit::{Exit, IntoExit, leaving, tell_unanswered};
+use super::end::{conclude, forsake};
+use super::exit::{Exit, IntoExit, leaving, tell_dropped, tell_unanswered};
 use super::life::{Hand, Life};
 use super::parcel::Parcel;
 use super::{blocking, driver};
@@ -63,6 +63,8 @@ impl<M: Send + 'static, F> Run<M, F> {
 
     #[cold]
     fn end(&mut self, exit: Exit) {
+        // What is left in the mailbox is not that of the life that is over.
+        self.chan.beside().deafen();
         let future = &mut self.future;
         let exit = drop_state(self.chan.beside(), exit, &mut || *future = None);
         conclude(&self.chan, exit);
@@ -148,10 +150,13 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
                 break polled;
             }
         };
+        if polled.is_ok() {
+            tell_dropped();
+        }
         let returned = match polled {
             Ok(Poll::Pending) => {
                 if this.chan.beside().is_deaf() {
-                    discard(&this.chan, &Exit::Normal);
+                    forsake(&this.chan);
                 }
                 return Poll::Pending;
             }

@@ -105,7 +105,8 @@ impl<M> Mailbox<M> {
     }
 
     /// Keeps a message for later: no receive gives it until [`unstash`](Self::unstash). It stays in
-    /// the mailbox: if the actor ends first, its caller hears that it was not executed.
+    /// the mailbox: if the actor ends first, its caller hears that it was not executed. A message that
+    /// the actor has made itself can be stashed, too, and is then as one that has come.
     ///
     /// # Errors
     /// Gives the message back if as many are kept as the mailbox holds.
@@ -145,6 +146,8 @@ impl<M> Mailbox<M> {
         let parcel = self.again(message);
         self.passed_over().insert(at, parcel);
         self.stashed += 1;
+        let kept = self.passed_over().len();
+        self.chan().locked(|state| state.is_kept(kept));
         Ok(())
     }
 

@@ -89,9 +89,26 @@ struct Inner<A> {
 }
 
 struct Timers {
-    /// The members that will fire.
-    keys: BTreeMap<Cow<'static, str>, u64>,
+    /// Those that will fire.
+    named: BTreeMap<Cow<'static, str>, Timer>,
+    /// How many there have been.
+    number: u64,
     limit: usize,
+}
+
+struct Timer {
+    /// No other timer of the actor has it.
+    number: u64,
+    /// The member of the crowd, once it is one.
+    member: Option<u64>,
+}
+
+impl Timers {
+    /// The timer of this name, if it is the one with this number and not another that has replaced it.
+    fn named(&mut self, name: &str, number: u64) -> Option<&mut Timer> {
+        let timer = self.named.get_mut(name);
+        timer.filter(|timer| timer.number == number)
+    }
 }
 
 impl<A: Send + 'static> Shared<A> {
@@ -106,7 +123,8 @@ impl<A: Send + 'static> Shared<A> {
             }
         };
         let timers = Timers {
-            keys: BTreeMap::new(),
+            named: BTreeMap::new(),
+            number: 0,
             limit: LIMIT,
         };
         Self {
@@ -222,14 +240,18 @@ impl<A: Send + 'static> Shared<A> {
         duration: Duration,
         f: impl FnOnce(&mut A) + Send + 'static,
     ) {
-        let name = name.into();
         let this = self.clone();
-        let fires = name.clone();
-        self.set(name, async move {
+        self.set(name.into(), async move |name, number| {
             sleep(duration).await;
             // It is no timer any more, and may be set anew.
-            lock(&this.inner.timers).keys.remove(&fires);
-            this.with(f);
+            let fires = {
+                let mut timers = lock(&this.inner.timers);
+                let fires = timers.named(&name, number).is_some();
+                fires.then(|| timers.named.remove(&name))
+            };
+            if fires.is_some() {
+                this.with(f);
+            }
         });
     }
 
@@ -248,9 +270,12 @@ impl<A: Send + 'static> Shared<A> {
         let start = crate::time::Instant::now() + period;
         let mut ticks = interval_at(start, period).missed_ticks(MissedTicks::Skip);
         let this = self.clone();
-        self.set(name.into(), async move {
+        self.set(name.into(), async move |name, number| {
             loop {
                 ticks.tick().await;
+                if lock(&this.inner.timers).named(&name, number).is_none() {
+                    return;
+                }
                 this.with(&mut f);
                 // Who has cancelled or replaced it is heard before the next tick, which may be due.
                 yield_now().await;
@@ -258,11 +283,36 @@ impl<A: Send + 'static> Shared<A> {
         });
     }
 
-    fn set(&self, name: Cow<'static, str>, timer: impl Future<Output = ()> + Send + 'static) {
-        let key = self.inner.crowd.add(Box::pin(timer), false);
-        let old = lock(&self.inner.timers).keys.insert(name, key);
-        if let Some(old) = old {
+    /// Starts a timer, which is given its name and its number. It is known by them before it can fire, and the
+    /// one that it replaces is not from then on: tasks may set timers while the actor runs.
+    fn set<F>(&self, name: Cow<'static, str>, timer: impl FnOnce(Cow<'static, str>, u64) -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (number, old) = {
+            let mut timers = lock(&self.inner.timers);
+            timers.number += 1;
+            let number = timers.number;
+            let timer = Timer {
+                number,
+                member: None,
+            };
+            (number, timers.named.insert(name.clone(), timer))
+        };
+        if let Some(old) = old.and_then(|old| old.member) {
             self.inner.crowd.remove(old);
+        }
+        let member = self
+            .inner
+            .crowd
+            .add(Box::pin(timer(name.clone(), number)), false);
+        let known = match lock(&self.inner.timers).named(&name, number) {
+            Some(timer) => timer.member.replace(member).is_none(),
+            None => false,
+        };
+        if !known {
+            // Cancelled or replaced meanwhile, or it has fired.
+            self.inner.crowd.remove(member);
         }
     }
 
@@ -294,8 +344,9 @@ impl<A: Send + 'static> Shared<A> {
     /// # });
     /// ```
     pub fn cancel(&self, name: &str) -> bool {
-        let key = lock(&self.inner.timers).keys.remove(name);
-        key.is_some_and(|key| self.inner.crowd.remove(key))
+        let timer = lock(&self.inner.timers).named.remove(name);
+        let crowd = &self.inner.crowd;
+        timer.is_some_and(|timer| timer.member.is_none_or(|member| crowd.remove(member)))
     }
 
     /// At most `n` reentrant handlers run at once; all messages after them wait in the mailbox. 256 if

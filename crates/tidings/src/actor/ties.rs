@@ -113,7 +113,8 @@ impl Life {
             (task, ties.guardian.replace(guardian))
         });
         drop(old);
-        self.turned();
+        // A foreign waker may panic, which must not hinder the life.
+        quietly(|| self.turned());
     }
 
     /// The present life is over; if no other follows, so is the actor, and this is why.

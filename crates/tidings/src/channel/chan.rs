@@ -424,6 +424,11 @@ impl<T> State<T> {
         }
     }
 
+    /// The receiver keeps so many values, which it may give back: those that it has made itself count as received.
+    pub(crate) fn is_kept(&mut self, kept: usize) {
+        self.left = self.left.max(kept as u64);
+    }
+
     /// Receives up to `limit` values that are there into `into`. `true`: there may be more, but
     /// there is no place for another sender to wake.
     pub(super) fn take_many(

@@ -131,17 +131,23 @@ pub(super) fn is_in_block_on() -> bool {
         .unwrap_or(false)
 }
 
-/// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations.
+/// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations. What a local
+/// task does an actor does not that polls it.
 pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() -> R) -> R {
-    struct Leave(Polled, u32);
+    struct Leave(Polled, u32, u64);
     impl Drop for Leave {
         fn drop(&mut self) {
             POLLED.with(|polled| polled.set(self.0));
             here::refill(self.1);
+            here::here(|here| here.actor.set(self.2));
         }
     }
     let before = POLLED.with(|polled| polled.replace(Polled::new(task, budget)));
-    let _leave = Leave(before, here::refill(budget));
+    let actor = here::actor();
+    let _leave = Leave(before, here::refill(budget), actor);
+    if !task.is_null() {
+        here::here(|here| here.actor.set(0));
+    }
     poll()
 }
 

@@ -39,6 +39,8 @@ pub(crate) struct Here {
     pub(crate) held_back: Cell<bool>,
     /// What the call that was held back, or is stuck, is to do.
     pub(crate) verdict: Cell<Verdict>,
+    /// A panic in an actor's poll has dropped replies, which are kept until it is known whose it is (actor/exit.rs).
+    pub(crate) kept: Cell<bool>,
 }
 
 /// What a call is to do that waits at the end of a poll.
@@ -63,6 +65,7 @@ thread_local! {
             ticket: Cell::new(0),
             held_back: Cell::new(false),
             verdict: Cell::new(Verdict::Wait),
+            kept: Cell::new(false),
         }
     };
 }

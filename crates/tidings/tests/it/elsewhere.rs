@@ -182,7 +182,7 @@ fn a_kill_reaches_a_parent_that_waits_for_its_children_and_them() {
     assert!(matches!(child.exit(), Some(Exit::Killed)));
     assert!(matches!(parent.exit(), Some(Exit::Killed)));
 
-    // Where nobody waits for them it ends without.
+    // Where nobody waits for them they are killed, and it ends without.
     let panics = Builder::new().executor({
         let lives = Mutex::new(0);
         move |life| {
@@ -202,7 +202,7 @@ fn a_kill_reaches_a_parent_that_waits_for_its_children_and_them() {
     let child = child.spawn(|_mailbox: Mailbox<()>| pending::<()>());
     parent.stop();
     assert!(matches!(parent.down().wait(), Exit::Stopped));
-    child.kill();
+    assert!(matches!(child.down().wait(), Exit::Killed));
 }
 
 #[test]

@@ -2,17 +2,21 @@
 //! a kill, and users' values that ask or panic as they are dropped.
 
 use std::fmt;
-use std::future::pending;
+use std::future::{Ready, pending};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Poll, Wake, Waker};
 use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor::{
-    self, AnyRef, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown, Strategy,
-    Supervisor, SupervisorRef,
+    self, AnyRef, Backoff, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown,
+    Strategy, Supervisor, SupervisorRef,
 };
 
-use crate::both::{on_all, on_pools};
+use crate::both::{on_all, on_pools, pool, run, watchdog};
+use crate::driver::crash;
+use crate::hands::{Bomb, pinned, poll, poll_with};
 use crate::lifecycle::one_for_one;
 use crate::panics::BadDrop;
 
@@ -217,5 +221,165 @@ fn the_state_goes_though_something_beside_it_panics_as_it_is_dropped() {
         keeper.kill();
         assert!(matches!(keeper.down().await, Exit::Panicked(_)));
         assert_eq!(Arc::strong_count(&told), 1);
+    });
+}
+
+#[test]
+fn what_a_child_leaves_behind_may_panic_as_it_is_dropped_and_its_siblings_live() {
+    on_all(|| async {
+        let held = BadDrop;
+        let quits = Child::new(move |mut mailbox: Mailbox<()>| {
+            let _ = &held;
+            async move {
+                let held = BadDrop;
+                mailbox.on_undelivered(move |(), _| _ = &held);
+                let _ = mailbox.recv().await;
+            }
+        });
+        let quits = quits.restart(Restart::Temporary);
+        let quitter = quits.actor_ref();
+        let sibling = Child::new(|mut mailbox: Mailbox<Reply<u64>>| async move {
+            while let Ok(reply) = mailbox.recv().await {
+                reply.send(mailbox.incarnation()).unwrap();
+            }
+        });
+        let lives = sibling.actor_ref();
+        let supervisor = one_for_one().child(quits).child(sibling).start();
+        quitter.send(()).await.unwrap();
+        assert!(quitter.down().await.is_orderly());
+        assert_eq!(supervisor.count_children().await.unwrap().specs, 1);
+        assert_eq!(lives.call(|reply| reply).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_waker_that_panics_at_a_restart_hinders_no_life() {
+    on_all(|| async {
+        let child = Child::new(first_life_hangs);
+        let actor = child.actor_ref();
+        let supervisor = one_for_one().child(child).start();
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 1);
+        let mut waits = pinned(actor.restarted(1));
+        assert!(poll_with(waits.as_mut(), &Waker::from(Arc::new(Bomb))).is_pending());
+        actor.kill();
+        assert_eq!(actor.restarted(1).await.unwrap(), 2);
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 2);
+        assert!(supervisor.exit().is_none());
+    });
+}
+
+/// Tells, when it is woken, whether the actor has ended.
+struct Looks(AnyRef, Mutex<mpsc::Sender<bool>>);
+
+impl Wake for Looks {
+    fn wake(self: Arc<Self>) {
+        let _ = self.1.lock().unwrap().send(self.0.exit().is_some());
+    }
+}
+
+/// Waits for this, by hand: has the actor ended when the word comes?
+fn ended_by_then<E: IntoFuture>(event: E, actor: &AnyRef) -> bool {
+    let (tell, told) = mpsc::channel();
+    let looks = Waker::from(Arc::new(Looks(actor.clone(), Mutex::new(tell))));
+    match poll_with(pinned(event).as_mut(), &looks) {
+        Poll::Ready(_) => actor.exit().is_some(),
+        Poll::Pending => told.recv().unwrap(),
+    }
+}
+
+#[test]
+fn who_hears_of_a_childs_end_from_its_supervisor_finds_that_it_has_ended() {
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    for strategy in [Strategy::OneForAll, Strategy::Dynamic] {
+        let supervisor = run(&rt, async move {
+            let late = Backoff::new(LONG, LONG);
+            Supervisor::new(strategy).backoff(late).start()
+        });
+        let idle = || {
+            Child::new(|mut mailbox: Mailbox<()>| async move {
+                while mailbox.recv().await.is_ok() {}
+                Err::<(), _>("no more")
+            })
+        };
+        for waits_for_a_restart in [false, true] {
+            let child = idle();
+            let actor = child.actor_ref().any();
+            supervisor.start_child(child).wait().unwrap().unwrap();
+            if waits_for_a_restart {
+                actor.kill();
+                while supervisor.count_children().wait().unwrap().active > 0 {}
+            }
+            let terminated = supervisor.terminate_child(actor.id());
+            assert!(ended_by_then(terminated, &actor), "{strategy:?}");
+        }
+        let broken = Child::new(|_: Mailbox<()>| async { Err::<(), _>("no disk") });
+        let actor = broken.actor_ref().any();
+        assert!(
+            ended_by_then(supervisor.start_child(broken), &actor),
+            "{strategy:?}"
+        );
+    }
+}
+
+#[test]
+fn who_panics_as_it_is_started_ends_after_its_children() {
+    on_all(|| async {
+        let (give, given) = tidings::unbounded();
+        let tell = give.clone();
+        let started = catch_unwind(AssertUnwindSafe(move || {
+            actor::spawn(move |mailbox: Mailbox<()>| -> Ready<()> {
+                let parent = mailbox.this().any();
+                let child = Builder::new().parent(&parent);
+                let child = child.spawn(|mut mailbox: Mailbox<()>| async move {
+                    while mailbox.recv().await.is_ok() {}
+                });
+                tell.try_send((parent, child)).unwrap();
+                crash("no disk")
+            })
+        }));
+        assert!(started.is_err());
+        let (parent, child) = given.recv().await.unwrap();
+        let ended = parent.down().timeout(LONG).await.unwrap();
+        assert!(matches!(ended, Exit::Panicked(_)), "{ended:?}");
+        assert!(matches!(child.exit(), Some(Exit::Stopped)));
+    });
+}
+
+#[test]
+fn what_is_in_a_mailbox_that_is_dropped_at_the_end_of_a_life_is_the_next_ones() {
+    on_all(|| async {
+        for elsewhere in [false, true] {
+            let (go, gate) = tidings::unbounded();
+            let child = Child::new(move |mut mailbox: Mailbox<Reply<u64>>| {
+                let gate = gate.clone();
+                async move {
+                    while let Ok(reply) = mailbox.recv().await {
+                        reply.send(mailbox.incarnation()).unwrap();
+                        if mailbox.incarnation() == 1 {
+                            let () = gate.recv().await.unwrap();
+                        }
+                    }
+                    match elsewhere {
+                        true => tidings::spawn(async move { drop(mailbox) }).await.unwrap(),
+                        false => drop(mailbox),
+                    }
+                    tidings::yield_now().await;
+                }
+            });
+            let actor = child.actor_ref();
+            let supervisor = one_for_one().child(child).start();
+            assert_eq!(actor.call(|reply| reply).await.unwrap(), 1);
+            let mut queued = pinned(actor.call(|reply| reply));
+            assert!(poll(queued.as_mut()).is_pending());
+            let mut restarts = pinned(supervisor.restart_child(actor.id()));
+            assert!(poll(restarts.as_mut()).is_pending());
+            // It has asked the child to end.
+            supervisor.count_children().await.unwrap();
+            go.send(()).await.unwrap();
+            assert!(restarts.await.unwrap());
+            assert_eq!(queued.await.unwrap(), 2);
+            assert_eq!(actor.dead_letters(), 0);
+        }
     });
 }

@@ -71,6 +71,7 @@ mod task;
 mod threads;
 mod time;
 mod token;
+mod unanswered;
 mod uncertain;
 mod unheard;
 #[cfg(unix)]

@@ -136,3 +136,32 @@ fn methods_have_any_names_and_take_functions_that_borrow() {
         assert_eq!(odd.either().await.unwrap(), 5);
     });
 }
+
+#[tidings::interface]
+trait Copied<T>: Sync
+where
+    Self: Clone,
+    Vec<Self>: Clone,
+    T: Clone + PartialEq,
+{
+    async fn copy(&self, value: T) -> (T, usize) {
+        #![expect(unused_variables, reason = "to see that this is heeded")]
+        let unused = 1;
+        let copies = vec![self.clone()];
+        (value.clone(), [copies.clone(), copies].concat().len())
+    }
+}
+
+#[derive(Clone)]
+#[tidings::actor(Copied<u8>, crate = tidings)]
+struct Twin;
+impl Copied<u8> for Twin {}
+
+#[tidings::test]
+async fn bounds_of_the_actor_attributes_in_bodies_and_the_place_of_the_crate_are_heeded() {
+    #![expect(unused_variables, reason = "to see that this is heeded")]
+    let unused = 1;
+    let twin: TwinRef = actor::start(Twin);
+    let copied = CopiedRef::<u8>::from(&twin).copy(7).await.unwrap();
+    assert_eq!(copied, (7, 2));
+}

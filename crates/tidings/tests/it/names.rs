@@ -1,13 +1,14 @@
 //! Finding actors without having been given a reference: names, groups, pools.
 
 use std::collections::{HashMap, HashSet};
+use std::future::pending;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::both::{on_all, on_pools};
 use crate::hands::{pinned, poll};
 use tidings::actor::{
-    self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Pool, Recipient,
+    self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Overflow, Pool, Recipient,
     RegisterError, Registry, Reply, Routing, Strategy, Supervisor, SupervisorRef,
 };
 use tidings::{Event, always, oneshot};
@@ -333,7 +334,7 @@ fn the_least_loaded_worker_is_picked() {
     on_all(|| async {
         let pool = Pool::start(Routing::LeastLoaded, 3, || {
             Builder::new().spawn(|mailbox: Mailbox<u32>| async move {
-                std::future::pending::<()>().await;
+                pending::<()>().await;
                 drop(mailbox);
             })
         });
@@ -475,5 +476,26 @@ fn a_broadcast_reaches_every_worker_also_those_that_are_full() {
             sum += heard.recv().await.unwrap();
         }
         assert_eq!(sum, 3 * 45);
+    });
+}
+
+#[test]
+fn a_broadcast_counts_who_got_a_copy_and_a_full_mailbox_counts_it_once() {
+    on_all(|| async {
+        for overflow in [Overflow::Reject, Overflow::DropNewest, Overflow::DropOldest] {
+            let full = Builder::new().capacity(1).overflow(overflow);
+            let full = full.spawn(|mailbox: Mailbox<u32>| async move {
+                pending::<()>().await;
+                drop(mailbox);
+            });
+            full.send(1).await.unwrap();
+            let group = Group::new();
+            assert!(group.join(&full));
+            let came = usize::from(overflow == Overflow::DropOldest);
+            assert_eq!(group.broadcast(2).await, came, "{overflow:?}");
+            assert_eq!(full.overflowed(), 1, "{overflow:?}");
+            full.kill();
+            full.down().await;
+        }
     });
 }

@@ -125,3 +125,27 @@ fn a_scan_that_panics_leaves_the_others_in_order() {
         &[1, 2, 4, 5, 6],
     );
 }
+
+#[test]
+fn a_message_that_was_not_received_may_be_stashed_and_dies_as_one_that_was() {
+    on_all(|| async {
+        let (done, seen) = unbounded();
+        let actor = Builder::new().spawn(move |mut mailbox: Mailbox<u32>| async move {
+            for n in 1..=3 {
+                mailbox.stash(n).unwrap();
+            }
+            mailbox.unstash();
+            done.send(mailbox.recv().await).await.unwrap();
+            done.send(mailbox.recv().await).await.unwrap();
+            // One of its own that it has received, and one that is new.
+            mailbox.stash(2).unwrap();
+            mailbox.stash(4).unwrap();
+            let _ = mailbox.scan(|n| if n == 9 { Ok(n) } else { Err(n) }).await;
+        });
+        assert_eq!(seen.recv().await, Ok(Ok(1)));
+        assert_eq!(seen.recv().await, Ok(Ok(2)));
+        actor.send(9).await.unwrap();
+        assert!(actor.down().await.is_orderly());
+        assert_eq!(actor.dead_letters(), 3);
+    });
+}

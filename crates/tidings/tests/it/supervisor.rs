@@ -2,6 +2,7 @@
 //! What OTP's own suite says of supervisors is in `tests/upstream`.
 
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Wake, Waker};
@@ -9,8 +10,8 @@ use std::time::Duration;
 
 use crate::both::{on_all, run, seeded, watchdog};
 use tidings::actor::{
-    ActorRef, Backoff, Child, ChildCount, Exit, Mailbox, SendError, Shutdown, Strategy, Supervisor,
-    SupervisorRef,
+    ActorRef, Backoff, Builder, Child, ChildCount, Exit, Mailbox, SendError, Shutdown, Strategy,
+    Supervisor, SupervisorRef,
 };
 use tidings::time::Instant;
 use tidings::{after, unbounded, yield_now};
@@ -322,5 +323,22 @@ fn messages_survive_when_the_supervisor_of_their_actor_is_ended_to_come_back() {
             let top = Supervisor::new(Strategy::OneForAll);
             (supervisor, top.child(one).child(inner).start())
         })
+    });
+}
+
+#[test]
+fn a_child_has_no_parent_but_its_supervisor() {
+    on_all(|| async {
+        let (parent, _child) = worker();
+        let parent = parent.any();
+        let refused = |f: &dyn Fn()| catch_unwind(AssertUnwindSafe(f)).is_err();
+        assert!(refused(&|| {
+            let builder = Builder::new().parent(&parent);
+            drop(builder.child(|_: Mailbox<()>| async {}));
+        }));
+        assert!(refused(&|| {
+            let supervisor = Supervisor::new(Strategy::Dynamic).parent(&parent);
+            drop(supervisor.into_child());
+        }));
     });
 }

@@ -136,7 +136,7 @@ impl Supervisor {
         self
     }
 
-    /// As [`Builder::parent`].
+    /// As [`Builder::parent`]: of one that is [started](Self::start), and is nobody's child.
     pub fn parent(mut self, parent: &AnyRef) -> Self {
         self.builder = self.builder.parent(parent);
         self
@@ -217,6 +217,9 @@ impl Supervisor {
     /// and their references when it is started anew; those of
     /// [`start_child`](SupervisorRef::start_child) it does not start again.
     ///
+    /// # Panics
+    /// If a [`parent`](Self::parent) was given: that is the other supervisor.
+    ///
     /// ```
     /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor, SupervisorRef};
     /// # tidings::Runtime::new().unwrap().block_on(async {
@@ -230,6 +233,7 @@ impl Supervisor {
     /// assert_eq!(top.count_children().await.unwrap().supervisors, 1);
     /// # });
     /// ```
+    #[track_caller]
     pub fn into_child(self) -> Child<SupervisorMessage> {
         let (rules, slot) = (Arc::new(self.rules), Arc::new(Slot::new(self.children)));
         let mut child = self.builder.child(move |mailbox| {

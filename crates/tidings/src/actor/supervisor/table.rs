@@ -192,22 +192,28 @@ impl Table {
         #[cfg(feature = "tracing")]
         entry.tell_end(exit);
         entry.phase = Phase::Off(None);
-        for reply in entry.enders.drain(..) {
-            let _ = reply.send(true);
-        }
+        let enders = std::mem::take(&mut entry.enders);
+        let mut starter = None;
         if asked {
-            match (entry.goal, entry.starter.take()) {
-                (Goal::RunAgain, starter) => (entry.goal, entry.starter) = (Goal::Run, starter),
-                (_, Some(starter)) => drop(starter.send(Err(exit.clone()))),
-                (_, None) => {}
+            match entry.goal {
+                Goal::RunAgain => entry.goal = Goal::Run,
+                _ => starter = entry.starter.take(),
             }
         } else if entry.fresh && failed {
+            starter = entry.starter.take();
             self.has_not_started(key, exit);
         } else {
             self.started(key);
             self.judge(key, exit);
         }
         self.settle(key);
+        // Who hears of its end finds that it has ended.
+        for reply in enders {
+            let _ = reply.send(true);
+        }
+        if let Some(reply) = starter {
+            let _ = reply.send(Err(exit.clone()));
+        }
     }
 
     fn has_not_started(&mut self, key: u64, exit: &Exit) {
@@ -215,9 +221,6 @@ impl Table {
             return;
         };
         entry.goal = Goal::End;
-        if let Some(reply) = entry.starter.take() {
-            let _ = reply.send(Err(exit.clone()));
-        }
         if entry.awaited {
             let child = entry.spec.lives.kin().life().label();
             let exit = exit.clone();
@@ -342,15 +345,15 @@ impl Table {
         }
         if entry.is_alive() {
             entry.enders.push(reply);
-        } else {
-            // A restart need not wait any longer.
-            entry.phase = Phase::Off(None);
-            if entry.goal == Goal::RunAgain {
-                entry.goal = Goal::Run;
-            }
-            let _ = reply.send(true);
+            return self.settle(key);
+        }
+        // A restart need not wait any longer.
+        entry.phase = Phase::Off(None);
+        if entry.goal == Goal::RunAgain {
+            entry.goal = Goal::Run;
         }
         self.settle(key);
+        let _ = reply.send(true);
     }
 
     /// Tells those who wait for the supervisor's start.
