@@ -18,12 +18,13 @@ use tidings_link::{Exports, Server};
 use crate::engine::{Engine, EngineError, Subscription};
 use crate::feed::Work;
 use crate::links::{Links, number, serve, within};
+use crate::member::{Change, Down, Ended, Member};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
 use crate::record::{Owner, Record, node_key};
 use crate::route;
 use crate::stats::Stats;
-use crate::view::{Change, Condemned, Down, Effect, Ended, Member, View};
+use crate::view::{Condemned, Effect, View};
 
 /// A node's place in a cluster: one life of it. Clones are the same membership.
 ///

@@ -13,7 +13,7 @@ use tidings::{Event, JoinHandle};
 
 use crate::cluster::{Cluster, Inner};
 use crate::links::within;
-use crate::view::Ended;
+use crate::member::Ended;
 
 /// So many ask at a time; others wait.
 const ASKING: usize = 16;

@@ -11,10 +11,11 @@ use tidings::time::Instant;
 use crate::cluster::Inner;
 use crate::engine::{EngineError, Expect};
 use crate::links::within;
+use crate::member::{Down, Ended};
 use crate::options::JoinError;
 use crate::record::{CLUSTER, Record, json, node_key};
 use crate::route;
-use crate::view::{Condemned, Down, Ended};
+use crate::view::Condemned;
 
 impl Inner {
     /// Is this engine our cluster's? It is whose it says, and ours if it says nothing.

@@ -67,7 +67,7 @@
 // |---|---|
 // | `engine.rs` | what is asked of an engine |
 // | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
-// | `record.rs`, `view.rs` | what stands under its keys; what a node sees of its cluster |
+// | `record.rs`, `view.rs`, `member.rs` | what stands under its keys; what a node sees of its cluster; its members |
 // | `options.rs`, `join.rs` | how a node joins; how it reaches NATS |
 // | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
 // | `pool.rs` | pools: who calls chooses among the members of a group |
@@ -93,6 +93,7 @@ mod health;
 mod join;
 mod lease;
 mod links;
+mod member;
 pub mod memory;
 #[cfg(feature = "metrics")]
 pub mod metrics;
@@ -120,9 +121,9 @@ pub use engine::{
 pub use feed::{Feed, FeedEnd, FeedOptions, FeedStats, Handled};
 #[cfg(unix)]
 pub use health::Health;
+pub use member::{Change, Down, Ended, Member};
 pub use names::{LookupError, Name, NameError};
 pub use options::{JoinError, Options};
 pub use pool::{Picked, Pool, PoolError};
 pub use queue::Queue;
 pub use stats::Stats;
-pub use view::{Change, Down, Ended, Member};

@@ -11,11 +11,11 @@ use tidings::sync::{self, Semaphore};
 use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Server, Stats, link};
 
 use crate::engine::Engine;
+use crate::member::{Down, Member};
 use crate::names::LookupError;
 use crate::options::{JoinError, Options};
 use crate::record::Owner;
 use crate::route;
-use crate::view::{Down, Member};
 
 /// As many as a listener has, if nobody has said otherwise: links that others have made, and such as are
 /// being made through the engine.

@@ -14,8 +14,8 @@ use tidings_link::{ConnectError, GetError};
 
 use crate::cluster::{Cluster, Inner};
 use crate::engine::{EngineError, Entry, Expect};
+use crate::member::{Down, Ended};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
-use crate::view::{Down, Ended};
 
 /// What is under a name of ours.
 pub(crate) struct Held {

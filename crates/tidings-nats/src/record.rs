@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use tidings::remote::Interface;
 
-use crate::view::Down;
+use crate::member::Down;
 
 /// A node's record, under `node.` and its name: JSON, for the eyes of operators.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,7 +11,7 @@ use tidings::{Event, JoinHandle};
 
 use crate::cluster::{Cluster, Inner};
 use crate::feed::FeedStats;
-use crate::view::{Change, Down};
+use crate::member::{Change, Down};
 
 /// What a node sees and has counted since it joined: [`Cluster::stats`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -207,7 +207,8 @@ fn it_is_no_silence_of_the_peers_that_it_is_not_read() {
 fn who_gives_up_no_reference_breaks_the_rules() {
     run(2, || async {
         let (ours, theirs) = memory::pipe();
-        let counter: crate::nodes::CounterRef = tidings::actor::start(crate::nodes::Tally::default());
+        let counter: crate::nodes::CounterRef =
+            tidings::actor::start(crate::nodes::Tally::default());
         let exports = tidings_link::Exports::new().add("counter", &counter);
         let (server, driver) = link(ours, Options::new("server").exports(exports));
         drop(tidings::spawn(driver));

@@ -15,12 +15,12 @@ fn identity(node: &str) -> Identity {
     }
 }
 
-fn session(node: &str, limits: Limits) -> Session {
+pub(crate) fn session(node: &str, limits: Limits) -> Session {
     Session::new(&identity(node), limits, Instant::now())
 }
 
 /// All that a session has to write.
-fn output(session: &mut Session) -> Vec<u8> {
+pub(crate) fn output(session: &mut Session) -> Vec<u8> {
     let mut all = Vec::new();
     loop {
         let next = session.output().to_vec();
@@ -33,7 +33,11 @@ fn output(session: &mut Session) -> Vec<u8> {
 }
 
 /// Feeds it; gives how many messages came, or why it ended.
-fn feed(session: &mut Session, mut bytes: &[u8], now: Instant) -> Result<Vec<String>, Broken> {
+pub(crate) fn feed(
+    session: &mut Session,
+    mut bytes: &[u8],
+    now: Instant,
+) -> Result<Vec<String>, Broken> {
     let mut seen = Vec::new();
     session.heard(bytes.len());
     while let Some((taken, incoming)) = session.receive(bytes, now)? {
@@ -61,7 +65,7 @@ fn feed(session: &mut Session, mut bytes: &[u8], now: Instant) -> Result<Vec<Str
 }
 
 /// Two that have greeted each other.
-fn pair(limits: Limits) -> (Session, Session) {
+pub(crate) fn pair(limits: Limits) -> (Session, Session) {
     let (mut one, mut other) = (session("one", limits), session("other", limits));
     let now = Instant::now();
     let greeting = output(&mut one);
@@ -80,7 +84,7 @@ fn pair(limits: Limits) -> (Session, Session) {
     (one, other)
 }
 
-fn frame(kind: u8, rest: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: u8, rest: &[u8]) -> Vec<u8> {
     let mut bytes = u32::try_from(1 + rest.len())
         .unwrap()
         .to_le_bytes()
@@ -327,115 +331,6 @@ fn an_answer_overtakes_a_request_of_which_half_is_written() {
 }
 
 #[test]
-fn a_peer_that_is_silent_is_asked_and_then_given_up() {
-    let limits = Limits::default();
-    let (mut one, mut other) = (session("one", limits), session("other", limits));
-    let start = Instant::now();
-    let secs = Duration::from_secs;
-    feed(&mut one, &output(&mut other), start).unwrap();
-    feed(&mut other, &output(&mut one), start).unwrap();
-    assert_eq!(one.stats().pings, 1);
-    // By the peer's patience, which is 10 s, it is asked three times at least.
-    let third = secs(10) / 3;
-    assert_eq!(one.tick(start).unwrap(), start + third);
-    assert!(output(&mut one).is_empty());
-    assert_eq!(one.tick(start + third).unwrap(), start + 2 * third);
-    assert_eq!(one.stats().pings, 2);
-    let ping = output(&mut one);
-    // Its time: 3.3 s, in microseconds.
-    assert!(
-        ping.starts_with(&[5, 0, 0, 0, 13]) && ping.len() == 9,
-        "{ping:?}"
-    );
-    one.tick(start + secs(4)).unwrap();
-    assert!(output(&mut one).is_empty());
-    output(&mut other);
-    feed(&mut other, &ping, start).unwrap();
-    let pong = output(&mut other);
-    assert_eq!(pong[4], 14);
-    assert_eq!(pong[5..9], ping[5..]);
-    feed(&mut one, &pong, start + secs(7)).unwrap();
-    one.tick(start + secs(7)).unwrap();
-    assert_eq!(one.tick(start + secs(21)).unwrap(), start + secs(22));
-    assert_eq!(one.tick(start + secs(22)).unwrap_err(), Broken::Silent);
-}
-
-/// A call of one's, as it comes to the other at that time: is it to be begun?
-fn is_begun(other: &mut Session, bytes: &[u8], now: Instant) -> bool {
-    other.heard(bytes.len());
-    match other.receive(bytes, now).unwrap() {
-        Some((_, Some(Incoming::Request { until, .. }))) => {
-            let deadline = other.deadline(until);
-            other.is_awaited(now) && deadline.is_none_or(|deadline| now < deadline)
-        }
-        came => panic!("{came:?}"),
-    }
-}
-
-#[test]
-fn a_request_is_begun_before_its_caller_has_given_it_up_wherever_it_was_held_up() {
-    let secs = Duration::from_secs;
-    // Held up by whom it may be: it comes so much later.
-    for (late, waits, begun) in [
-        (secs(0), Some(secs(2)), true),
-        (secs(1), Some(secs(2)), true),
-        (secs(2), Some(secs(2)), false),
-        (secs(7), Some(secs(2)), false),
-        (secs(7), None, true),
-        // As long as a peer waits for one that says nothing, or takes nothing.
-        (secs(9), None, true),
-        (secs(10), None, false),
-        (secs(3600), Some(secs(7200)), false),
-    ] {
-        let (mut one, mut other) = pair(Limits::default());
-        let now = Instant::now();
-        let call = one.begin_call().unwrap();
-        one.call(call, 1, 1, waits.map(|waits| now + waits), vec![], &[]);
-        let bytes = output(&mut one);
-        let case = format!("{late:?} late, {waits:?}");
-        assert_eq!(is_begun(&mut other, &bytes, now + late), begun, "{case}");
-    }
-}
-
-#[test]
-fn a_peer_that_still_waits_says_so_to_who_asks_it_and_one_that_does_not_has_nothing_begun() {
-    let secs = Duration::from_secs;
-    let (mut one, mut other) = pair(Limits::default());
-    let late = Instant::now() + secs(12);
-    assert!(!other.is_awaited(late));
-    other.tick(late).unwrap();
-    let ping = output(&mut other);
-    feed(&mut one, &ping, late).unwrap();
-    let pong = output(&mut one);
-    feed(&mut other, &pong, late + secs(1)).unwrap();
-    assert!(other.is_awaited(late + secs(1)));
-    // Since it was asked, not since it said so.
-    assert!(!other.is_awaited(late + secs(10)));
-}
-
-#[test]
-fn a_handshake_and_a_write_take_so_long_and_no_longer() {
-    let start = Instant::now();
-    let secs = Duration::from_secs;
-    let mut fresh = session("fresh", Limits::default());
-    fresh.tick(start + secs(4)).unwrap();
-    assert_eq!(fresh.tick(start + secs(6)).unwrap_err(), Broken::Handshake);
-
-    let (mut one, _) = pair(Limits::default());
-    one.stalled(start);
-    one.stalled(start + secs(5));
-    feed(&mut one, &frame(14, &[0, 0]), start + secs(9)).unwrap();
-    one.tick(start + secs(9)).unwrap();
-    assert_eq!(one.tick(start + secs(10)).unwrap_err(), Broken::SlowPeer);
-    // Any progress counts.
-    let (mut one, _) = pair(Limits::default());
-    one.stalled(start);
-    one.written(0);
-    feed(&mut one, &frame(14, &[0, 0]), start + secs(9)).unwrap();
-    one.tick(start + secs(10)).unwrap();
-}
-
-#[test]
 fn who_is_not_to_be_spoken_with_hears_why() {
     let now = Instant::now();
     let refusal = |mut identity: Identity, change: fn(&mut Vec<u8>), set: fn(&mut Identity)| {
@@ -548,49 +443,6 @@ fn what_a_message_carries_and_what_an_end_says_is_no_longer_than_it_may_be() {
     one.tell(7, 0, vec![Carried::Gone; 1024], &[]);
     one.down(7, End::Panicked("x".repeat(1024)));
     assert!(feed(&mut other, &output(&mut one), now).is_ok());
-}
-
-#[test]
-fn a_peer_is_asked_for_a_word_no_oftener_than_a_link_can_do_something_else() {
-    let (mut one, _other) = pair(Limits {
-        idle: Duration::ZERO,
-        ..Limits::default()
-    });
-    let now = Instant::now();
-    one.tick(now).unwrap();
-    assert!(one.tick(now).unwrap() > now);
-}
-
-#[test]
-fn who_sends_a_byte_now_and_then_of_a_frame_that_never_comes_whole_is_silent() {
-    let (mut one, _) = pair(Limits::default());
-    let start = Instant::now();
-    let ping = frame(13, &[0]);
-    feed(&mut one, &ping, start).unwrap();
-    for n in 1..ping.len() {
-        let now = start + Duration::from_secs(n as u64 * 2);
-        assert!(feed(&mut one, &ping[..n], now).unwrap().is_empty());
-        one.tick(now).unwrap();
-    }
-    let silent = one.tick(start + Duration::from_secs(15));
-    assert_eq!(silent, Err(Broken::Silent));
-}
-
-#[test]
-fn a_peer_without_patience_is_not_asked_more_than_ten_times_a_second() {
-    let impatient = Limits {
-        silence: Duration::ZERO,
-        ..Limits::default()
-    };
-    let mut one = session("one", Limits::default());
-    let mut other = session("other", impatient);
-    let start = Instant::now();
-    feed(&mut one, &output(&mut other), start).unwrap();
-    let mut now = start;
-    while now < start + Duration::from_secs(1) {
-        now = one.tick(now).unwrap();
-    }
-    assert!(one.stats().pings <= 11, "{}", one.stats().pings);
 }
 
 #[test]

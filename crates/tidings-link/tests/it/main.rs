@@ -27,6 +27,7 @@ mod nodes;
 mod python;
 mod replay;
 mod secured;
+mod silence;
 mod sockets;
 mod streams;
 mod travel;

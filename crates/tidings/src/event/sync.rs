@@ -390,16 +390,18 @@ impl<E: Event> Sync<E> {
 /// happened is given back or counted as dead before the panic goes on.
 #[inline(always)]
 fn withdraw_losers<E: Event>(e: &mut E, branch: u32) {
-    struct Unwinds<'a, E: Event>(&'a mut E, u32);
+    struct Unwinds<'a, E: Event>(&'a mut E, Option<u32>);
     impl<E: Event> Drop for Unwinds<'_, E> {
-        #[cold]
+        #[inline(always)]
         fn drop(&mut self) {
-            task::quietly(|| event(self.0).abandon(self.1));
+            if let Some(branch) = self.1 {
+                task::quietly(|| event(self.0).abandon(branch));
+            }
         }
     }
-    let unwinds = Unwinds(e, branch);
+    let mut unwinds = Unwinds(e, Some(branch));
     event(&mut *unwinds.0).withdraw(Some(branch), false);
-    std::mem::forget(unwinds);
+    unwinds.1 = None;
 }
 
 /// As `Event::attempt`, of an event with one lock, which is taken here.
