@@ -324,7 +324,7 @@ mod tests {
     #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
     enum Tree {
         Leaf,
-        Node(Box<Tree>, Box<Tree>),
+        Node(Box<Self>, Box<Self>),
     }
 
     impl Tree {

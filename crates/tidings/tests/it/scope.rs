@@ -203,8 +203,8 @@ fn what_a_child_gave_that_nobody_wants_is_dropped_before_the_scope_ends() {
             let slow = SlowDrop(Arc::clone(&dropped));
             scope(|s| async move { drop(s.spawn(async { slow })) }).await;
             assert!(dropped.load(Ordering::SeqCst));
-            let child = scope(|s| async move { s.spawn(async { 1 }) }).await;
-            assert!(child.is_finished());
+            let child = scope(|s| async move { [s.spawn(async { 1 })] }).await;
+            assert!(child[0].is_finished());
         }
     });
 }
