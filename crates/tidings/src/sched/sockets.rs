@@ -170,16 +170,16 @@ impl Worker {
                 break Found::Nothing;
             }
             let now = time::system();
-            if linger.gives_up(last, now, until) {
-                break Found::Nothing;
-            }
-            last = now;
             if now >= watch {
                 watch = now.saturating_add(STUCK);
                 if self.rescue() {
                     break Found::Own;
                 }
             }
+            if linger.gives_up(last, now, until) {
+                break Found::Nothing;
+            }
+            last = now;
             // Who is to send what we wait for may need the core.
             thread::yield_now();
         };
@@ -343,13 +343,19 @@ mod tests {
                 return None;
             }
             both.wait();
-            let found = match worker.look_on(Duration::from_secs(10)) {
-                Found::Task(task) => {
-                    task.cancel();
-                    true
+            let long = Duration::from_secs(10);
+            let until = time::system().saturating_add(long);
+            let found = loop {
+                match worker.look_on(long) {
+                    Found::Task(task) => {
+                        task.cancel();
+                        break true;
+                    }
+                    Found::Own => break true,
+                    // Its core was away for long.
+                    Found::Nothing if time::system() < until => {}
+                    Found::Nothing => break false,
                 }
-                Found::Own => true,
-                Found::Nothing => false,
             };
             both.wait();
             Some(found)
