@@ -344,7 +344,7 @@ mod tests {
             }
             both.wait();
             let long = Duration::from_secs(10);
-            let until = time::system().saturating_add(long);
+            let until = crate::time::system().saturating_add(long);
             let found = loop {
                 match worker.look_on(long) {
                     Found::Task(task) => {
@@ -353,7 +353,7 @@ mod tests {
                     }
                     Found::Own => break true,
                     // Its core was away for long.
-                    Found::Nothing if time::system() < until => {}
+                    Found::Nothing if crate::time::system() < until => {}
                     Found::Nothing => break false,
                 }
             };
