@@ -144,7 +144,8 @@ impl<T> Queue<T> {
     }
 
     /// The messages of this queue that were set aside, in a queue of their own, from which an actor
-    /// can be fed as from any. Who wants one done after all puts it into this queue again.
+    /// can be fed as from any. Who wants one done after all puts it into this queue again, under another
+    /// id: the one before counts as put for [`DUPLICATES`](crate::DUPLICATES).
     ///
     /// # Errors
     /// As for [`Cluster::queue`].
