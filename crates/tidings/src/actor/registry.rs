@@ -135,6 +135,7 @@ impl Registry {
         let (shards, of) = (Arc::downgrade(&self.shards), Arc::clone(&name));
         let alive = recipient.life().at_end(key, move || {
             if let Some(registry) = Self::upgrade(&shards) {
+                // Another may have the name by now: where it is given back as its actor ends.
                 registry.remove(&of, |entry| entry.end.key() == key);
             }
         });
