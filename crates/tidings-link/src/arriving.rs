@@ -47,21 +47,21 @@ impl Arriving {
 
     /// Somebody has come from there. `None`: too many have.
     pub(crate) fn comes(&self, from: Option<IpAddr>) -> Option<Arrival<'_>> {
-        let from = from.map(network).map(|from| {
-            let mut shares = self.shares();
-            let share = shares.entry(from);
-            let share = share.or_insert_with(|| Arc::new(Semaphore::new(self.share)));
-            // Besides the table, each who is here has it.
-            let crowded = Arc::strong_count(share) > self.share * WAITING;
-            (!crowded).then(|| (from, Arc::clone(share)))
-        });
-        match from {
-            Some(None) => None,
-            from => Some(Arrival {
-                arriving: self,
-                from: from.flatten(),
-            }),
-        }
+        let from = match from.map(network) {
+            None => None,
+            Some(from) => {
+                let mut shares = self.shares();
+                let share = shares.entry(from);
+                let share = share.or_insert_with(|| Arc::new(Semaphore::new(self.share)));
+                // Besides the table, each who is here has it.
+                if Arc::strong_count(share) > self.share * WAITING {
+                    return None;
+                }
+                Some((from, Arc::clone(share)))
+            }
+        };
+        let arriving = self;
+        Some(Arrival { arriving, from })
     }
 }
 

@@ -3,27 +3,14 @@
 use tidings::actor::{CallError, Exit};
 use tidings::remote::refused;
 
-use crate::frame::{End, Failure, TEXT};
+use crate::frame::{End, Failure};
 
 /// So much of an actor's end is kept for references that come when it is known.
 const BRIEF: usize = 64;
 
-/// As much of it as goes over the wire.
-pub(crate) fn text(of: impl ToString) -> String {
-    cut(of.to_string(), TEXT)
-}
-
-fn cut(mut text: String, most: usize) -> String {
-    if text.len() > most {
-        text.truncate(text.floor_char_boundary(most));
-        text.shrink_to_fit();
-    }
-    text
-}
-
 /// The same end in few words: who says that very many actors have ended fills no memory by it.
 pub(crate) fn brief(end: &End) -> End {
-    let brief = |text: &String| cut(text.clone(), BRIEF);
+    let brief = |text: &String| text[..text.floor_char_boundary(BRIEF)].to_owned();
     match end {
         End::Panicked(message) => End::Panicked(brief(message)),
         End::Failed(error) => End::Failed(brief(error)),
@@ -39,12 +26,12 @@ impl From<&Exit> for End {
             Exit::Normal => Self::Normal,
             Exit::Stopped => Self::Stopped,
             Exit::Killed => Self::Killed,
-            Exit::Panicked(message) => Self::Panicked(text(message)),
-            Exit::Failed(error) => Self::Failed(text(error)),
-            Exit::Linked { actor, exit } => Self::Linked(text(actor), text(exit)),
+            Exit::Panicked(message) => Self::Panicked(message.to_string()),
+            Exit::Failed(error) => Self::Failed(error.to_string()),
+            Exit::Linked { actor, exit } => Self::Linked(actor.to_string(), exit.to_string()),
             Exit::NoSuchActor => Self::NoSuchActor,
-            Exit::Disconnected(why) => Self::Disconnected(text(why)),
-            other => Self::Failed(text(other)),
+            Exit::Disconnected(why) => Self::Disconnected(why.to_string()),
+            other => Self::Failed(other.to_string()),
         }
     }
 }
@@ -78,10 +65,10 @@ impl From<&CallError> for Failure {
             CallError::NotExecuted(exit) => Self::NotExecuted(exit.into()),
             CallError::Ended(exit) => Self::Ended(exit.into()),
             CallError::NoReply => Self::NoReply,
-            CallError::Refused(why) => Self::Refused(text(why)),
-            CallError::Cycle(cycle) => Self::Cycle(text(cycle)),
+            CallError::Refused(why) => Self::Refused(why.to_string()),
+            CallError::Cycle(cycle) => Self::Cycle(cycle.to_string()),
             CallError::Timeout => Self::Timeout,
-            other => Self::Refused(text(other)),
+            other => Self::Refused(other.to_string()),
         }
     }
 }

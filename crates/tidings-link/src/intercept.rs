@@ -13,7 +13,6 @@ use tidings::remote::{Format, Interface, Outcome, Served, SmallBox, Wait};
 use tidings::time::Instant;
 use tidings::trace::Trace;
 
-use crate::failure::text;
 use crate::frame::Failure;
 use crate::hub::Hub;
 use crate::session::Peer;
@@ -266,7 +265,9 @@ impl Hub {
             asks,
         };
         // What it can leave half done is its own. The text is the user's, too.
-        let seen = catch_unwind(AssertUnwindSafe(|| see(&request).map_err(text)));
+        let seen = catch_unwind(AssertUnwindSafe(|| {
+            see(&request).map_err(|why| why.to_string())
+        }));
         // What the panic said is not for the peer.
         let panicked = |_| Err("the interceptor panicked".to_owned());
         seen.unwrap_or_else(panicked).map_err(|why| {

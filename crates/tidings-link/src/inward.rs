@@ -9,7 +9,7 @@ use tidings::time::Instant;
 
 use crate::GetError;
 use crate::aside::{Taken, Thing};
-use crate::failure::{brief, text};
+use crate::failure::brief;
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, Out};
 use crate::intercept::Asks;
@@ -256,7 +256,10 @@ impl Hub {
             };
             hub.await_answer(call, served);
         }
-        let mut waits = match delivered.map_err(refused).map(|done| done.map_err(text)) {
+        let mut waits = match delivered
+            .map_err(refused)
+            .map(|done| done.map_err(|why| why.to_string()))
+        {
             Ok(Ok(waits)) => {
                 // The message was called, and has no answer.
                 if unanswered.is_some() {

@@ -7,7 +7,6 @@ use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Port, enter};
 
 use crate::GetError;
-use crate::failure::text;
 use crate::frame::Failure;
 use crate::hub::{Call, Command, Hub, Out};
 use crate::limits::Broken;
@@ -141,7 +140,7 @@ impl Hub {
             Ok(Some(Err(why))) => Some(Err(Failure::from(&why))),
             Err(panic) => {
                 hub.undo();
-                let why = text(format_args!("the answer panicked: {panic}"));
+                let why = format!("the answer panicked: {panic}");
                 Some(Err(Failure::Refused(why)))
             }
         };

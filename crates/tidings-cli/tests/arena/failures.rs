@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::stage::{Stage, cell};
+use serde_json::Value;
+
+use crate::stage::{Called, Stage, cell};
 
 /// Mode of the fake peer, the state it must get, and a word of the reason.
 const MODES: &[(&str, &str, &str)] = &[
@@ -165,31 +167,37 @@ fn smoke_names_the_cell_and_shows_the_log() {
     });
 }
 
+/// A run of a peer in this mode alone, whose cell has a figure; and the cell.
+fn tested_for_elision(mode: &str) -> (Called, Value) {
+    let stage = Stage::new(mode);
+    stage.peer(mode, mode, &["pingpong/tell"]);
+    let filter = format!("@{mode}");
+    let called = stage.call(&[
+        "run",
+        &filter,
+        "--vs",
+        mode,
+        "--profile",
+        "smoke",
+        "--size",
+        "pingpong=1000",
+        "--size",
+        "pingpong.p=2",
+        "--threads",
+        "2",
+        "--json",
+    ]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let cell = cell(&called.json(), mode).clone();
+    assert!(!cell["ns_per_op"].is_null(), "{cell}");
+    assert_eq!(cell["elision_tested"], true, "{cell}");
+    (called, cell)
+}
+
 #[test]
 fn a_cell_whose_time_grows_faster_than_its_work_is_shown_with_a_remark() {
     crate::steady(|| {
-        let stage = Stage::new("steep");
-        stage.peer("steep", "steep", &["pingpong/tell"]);
-        let called = stage.call(&[
-            "run",
-            "@steep",
-            "--vs",
-            "steep",
-            "--profile",
-            "smoke",
-            "--size",
-            "pingpong=1000",
-            "--size",
-            "pingpong.p=2",
-            "--threads",
-            "2",
-            "--json",
-        ]);
-        assert_eq!(called.code, 0, "{}", called.stderr);
-        let run = called.json();
-        let cell = cell(&run, "steep");
-        assert!(!cell["ns_per_op"].is_null(), "{cell}");
-        assert_eq!(cell["elision_tested"], true, "{cell}");
+        let (called, cell) = tested_for_elision("steep");
         assert_ne!(cell["state"], "ok");
         let remark = "its time grows faster than the work: 2.0 times the work took ";
         let told = cell["reason"].as_str().expect("a remark");
@@ -215,7 +223,7 @@ fn a_system_that_hung_twice_is_not_tried_again() {
         let called = stage.call(&[&head[..], &rest].concat());
         assert_eq!(called.code, 3, "{}", called.stderr);
         let run = called.json();
-        let of = |system: &str| -> Vec<serde_json::Value> {
+        let of = |system: &str| -> Vec<Value> {
             let cells = run["cells"].as_array().expect("cells").iter();
             cells.filter(|c| c["system"] == system).cloned().collect()
         };
@@ -279,7 +287,7 @@ fn what_a_peer_says_is_shown_and_not_obeyed() {
         let head = ["peer", "test", "--system", "mine", "--no-timing", fake];
         let mode = ["--mode", "painter", "--cells", "counter/send"];
         let mut test = stage.command(&[&head[..], &mode].concat());
-        let called = crate::stage::Called::from(test.output().expect("started"));
+        let called = Called::from(test.output().expect("started"));
         assert_eq!(called.code, 3, "{}", called.stdout);
         assert_eq!(obeyed(&called.stdout), None, "{:?}", called.stdout);
         // What is stored says the same, and so does the page.
@@ -288,7 +296,7 @@ fn what_a_peer_says_is_shown_and_not_obeyed() {
         assert!(!saved.contains(r"\u00"), "{saved}");
         let call = |args: &[&str]| {
             let output = stage.command(args).output().expect("started");
-            crate::stage::Called::from(output)
+            Called::from(output)
         };
         assert_eq!(call(&["report"]).code, 0);
         let page = fs::read_to_string(stage.saved().join("report.html")).expect("written");
@@ -310,27 +318,6 @@ fn what_a_peer_says_is_shown_and_not_obeyed() {
 #[test]
 fn a_cost_that_is_the_same_at_every_size_is_no_elided_work() {
     crate::steady(|| {
-        let stage = Stage::new("starter");
-        stage.peer("starter", "starter", &["pingpong/tell"]);
-        let called = stage.call(&[
-            "run",
-            "@starter",
-            "--vs",
-            "starter",
-            "--profile",
-            "smoke",
-            "--size",
-            "pingpong=1000",
-            "--size",
-            "pingpong.p=2",
-            "--threads",
-            "2",
-            "--json",
-        ]);
-        assert_eq!(called.code, 0, "{}", called.stderr);
-        let run = called.json();
-        let cell = cell(&run, "starter");
-        assert!(!cell["ns_per_op"].is_null(), "{cell}");
-        assert_eq!(cell["elision_tested"], true, "{cell}");
+        tested_for_elision("starter");
     });
 }

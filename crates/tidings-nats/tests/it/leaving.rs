@@ -4,10 +4,28 @@ use std::time::Duration;
 
 use tidings::time::{Instant, sleep};
 use tidings::{Event, actor};
-use tidings_nats::{Ended, FeedOptions};
+use tidings_nats::{Cluster, Ended, Feed, FeedOptions};
 
 use crate::cluster::{LEASE, node, server};
 use crate::counter::{CounterRef, Tally};
+
+/// A feed with a message in flight, which takes so long.
+async fn busy(node: &Cluster, counter: &CounterRef, long: Duration) -> Feed {
+    let jobs = node.queue::<u32>("jobs").await.unwrap();
+    jobs.put("long", &1).await.unwrap();
+    let feed = jobs.feed(
+        counter,
+        FeedOptions::new(),
+        move |_: CounterRef, _: u32| async move {
+            sleep(long).await;
+            Ok::<(), String>(())
+        },
+    );
+    while feed.stats().in_flight == 0 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    feed
+}
 
 #[tidings::test(sim, seeds = 20)]
 async fn who_leaves_claims_no_name_anew_while_its_feeds_end() {
@@ -16,19 +34,7 @@ async fn who_leaves_claims_no_name_anew_while_its_feeds_end() {
     let (_, two) = node(&server, "two").await;
     let counter: CounterRef = actor::start(Tally::default());
     let given_back = two.register("counter", &counter).await.unwrap();
-    let jobs = two.queue::<u32>("jobs").await.unwrap();
-    jobs.put("long", &1).await.unwrap();
-    let feed = jobs.feed(
-        &counter,
-        FeedOptions::new(),
-        async |_: CounterRef, _: u32| {
-            sleep(4 * LEASE).await;
-            Ok::<(), String>(())
-        },
-    );
-    while feed.stats().in_flight == 0 {
-        sleep(Duration::from_millis(1)).await;
-    }
+    let feed = busy(&two, &counter, 4 * LEASE).await;
     let leaver = two.clone();
     let leaving = tidings::spawn(async move { leaver.leave(20 * LEASE).await });
     sleep(LEASE).await;
@@ -67,19 +73,7 @@ async fn a_leave_that_is_dropped_has_ended_the_membership() {
     let (_, two) = node(&server, "two").await;
     let counter: CounterRef = actor::start(Tally::default());
     let name = two.join_group("workers", &counter).await.unwrap();
-    let jobs = two.queue::<u32>("jobs").await.unwrap();
-    jobs.put("long", &1).await.unwrap();
-    let feed = jobs.feed(
-        &counter,
-        FeedOptions::new(),
-        async |_: CounterRef, _: u32| {
-            std::future::pending::<()>().await;
-            Ok::<(), String>(())
-        },
-    );
-    while feed.stats().in_flight == 0 {
-        sleep(Duration::from_millis(1)).await;
-    }
+    let _feed = busy(&two, &counter, Duration::MAX).await;
     let leaver = two.clone();
     let leaving = tidings::spawn(async move { leaver.leave(20 * LEASE).await });
     sleep(LEASE).await;

@@ -31,8 +31,7 @@ impl Net {
                         self.settle(id, Asked::Failed(ErrorKind::ConnectionAborted), context);
                         continue;
                     }
-                    let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
-                    self.send(id, end, reset, context);
+                    self.reset(id, end, context);
                 }
             }
         }

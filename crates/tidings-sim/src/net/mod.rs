@@ -241,6 +241,12 @@ impl Net {
         self.plan_behind(context.now + latency, happening);
     }
 
+    /// This end is gone: the other hears of it, behind all that was sent.
+    fn reset(&mut self, id: usize, end: usize, context: &mut Context<'_>) {
+        let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
+        self.send(id, end, reset, context);
+    }
+
     /// The link that something passes at the moment it would arrive.
     fn passes(&self, happening: &Happening) -> Option<(usize, usize)> {
         let (id, from) = happening.sender()?;
@@ -289,8 +295,7 @@ impl Net {
             Happening::Bytes(id, to, bytes) => {
                 let end = &mut self.connections[id].ends[to];
                 if end.dropped {
-                    let reset = Happening::Reset(id, 1 - to, ErrorKind::ConnectionReset);
-                    self.send(id, to, reset, context);
+                    self.reset(id, to, context);
                     return;
                 }
                 end.inbound.extend(bytes);
@@ -317,8 +322,7 @@ impl Net {
         self.agenda.remove(&connection.until);
         context.wakers.extend(connection.ends[0].reader.take());
         if state != Asked::Made && connection.heard {
-            let reset = Happening::Reset(id, 1, ErrorKind::ConnectionReset);
-            self.send(id, 0, reset, context);
+            self.reset(id, 0, context);
         }
     }
 
@@ -364,8 +368,7 @@ impl Net {
             let waits = &mut self.connections[id].ends[1];
             waits.dropped = true;
             if waits.failed.is_none() {
-                let reset = Happening::Reset(id, 0, ErrorKind::ConnectionReset);
-                self.send(id, 1, reset, context);
+                self.reset(id, 1, context);
             }
         }
     }
@@ -535,8 +538,7 @@ impl Net {
             let own = Some((id, end));
             link.held.retain(|it| it.sender() != own || !it.is_data());
         }
-        let reset = Happening::Reset(id, 1 - end, ErrorKind::ConnectionReset);
-        self.send(id, end, reset, context);
+        self.reset(id, end, context);
     }
 
     /// It happens then, or when all has that was sent before it.

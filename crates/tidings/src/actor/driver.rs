@@ -225,8 +225,8 @@ impl Builder {
     ///
     /// `run` passes the future on, and does not poll it itself. It is called once for each life; and
     /// where one ends that has [children](Self::parent), once more for the wait for their ends: if that
-    /// is dropped, they are killed. An actor whose future is dropped is killed. If `run` panics, so is the actor, and the panic goes
-    /// to who starts it.
+    /// is dropped, they are killed. An actor whose future is dropped is killed. If `run` panics, so is
+    /// the actor, and the panic goes to who starts it.
     ///
     /// In one poll the actor does as much as a task of ours for which nothing else is set
     /// ([`budget`](crate::sched::Builder::budget)), and then lets others of its executor run. Its code

@@ -122,26 +122,22 @@ where
         );
         poll_fn(|cx| {
             let running = body.as_mut().as_pin_mut().expect("it is polled to its end");
-            let ended = match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
+            let (output, failure) = match catch_unwind(AssertUnwindSafe(|| running.poll(cx))) {
                 Ok(Poll::Pending) => {
                     ready!(failed.as_mut().poll(cx));
-                    Ok(None)
+                    (None, None)
                 }
-                Ok(Poll::Ready(Ok(output))) => Ok(Some(output)),
-                Ok(Poll::Ready(Err(error))) => Err(Failure::Error(error)),
-                Err(panic) => Err(Failure::Panic(panic)),
+                Ok(Poll::Ready(Ok(output))) => (Some(output), None),
+                Ok(Poll::Ready(Err(error))) => (None, Some(Failure::Error(error))),
+                Err(panic) => (None, Some(Failure::Panic(panic))),
             };
             // Dropped before its children are waited for. Its drop is user code, too.
             let dropped = catch_unwind(AssertUnwindSafe(|| body.set(None)));
-            let (output, failures) = match ended {
-                Ok(output) => (output, [None, dropped.err().map(Failure::Panic)]),
-                Err(failure) => (None, [Some(failure), dropped.err().map(Failure::Panic)]),
-            };
-            for failure in failures.into_iter().flatten() {
-                // A panic of who is woken goes on when the children are gone.
-                let then = scope.fail(failure);
-                woken = first(std::mem::replace(&mut woken, Ok(())), then);
-            }
+            let dropped = dropped.err().map(Failure::Panic);
+            // A panic of who is woken goes on when the children are gone.
+            let failures = failure.into_iter().chain(dropped);
+            let told = failures.map(|failure| scope.fail(failure));
+            woken = told.reduce(first).unwrap_or(Ok(()));
             Poll::Ready(output)
         })
         .await
@@ -213,7 +209,7 @@ pub(crate) struct State<E> {
 }
 
 impl<E> State<E> {
-    /// One of those that have ended, if the oldest is over.
+    /// The first of those that have ended, if it is over.
     fn over(&mut self) -> Option<AbortHandle> {
         let over = self.parting.first()?.is_finished();
         over.then(|| self.parting.swap_remove(0))
