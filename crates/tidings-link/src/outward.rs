@@ -117,11 +117,14 @@ impl Hub {
 
     /// There may be an answer for the peer.
     fn answer(mut self: Box<Self>, call: u32) -> Box<Self> {
-        if !matches!(self.calls.get(call), Some(Call::Served(_))) {
-            return self;
-        }
-        let Some(Call::Served(mut served)) = self.calls.remove(call) else {
-            return self;
+        let mut served = match self.calls.remove(call) {
+            Some(Call::Served(served)) => served,
+            other => {
+                if let Some(other) = other {
+                    self.calls.insert(call, other);
+                }
+                return self;
+            }
         };
         let (mut body, format) = (self.room(), self.format.clone());
         self.begin();

@@ -127,14 +127,17 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
         let mut place = Some(message);
         let mut attempt = Attempt::default();
         let (sent, oldest) = self.locked(|state| {
-            let sent = state.try_send_as(&mut place, Parcel::wrap, &mut attempt);
-            // A mailbox that is full of permits has nothing to drop.
-            match (sent == Sent::Full).then(|| state.pop_oldest()).flatten() {
-                None => (sent, None),
-                oldest => (
-                    state.try_send_as(&mut place, Parcel::wrap, &mut attempt),
-                    oldest,
-                ),
+            let mut oldest = None;
+            loop {
+                let sent = state.try_send_as(&mut place, Parcel::wrap, &mut attempt);
+                if sent != Sent::Full || oldest.is_some() {
+                    return (sent, oldest);
+                }
+                oldest = state.pop_oldest();
+                // A mailbox that is full of permits has nothing to drop.
+                if oldest.is_none() {
+                    return (sent, None);
+                }
             }
         });
         if let Some(waker) = attempt.waker {

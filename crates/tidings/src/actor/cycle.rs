@@ -36,7 +36,7 @@ use super::roll::{Entry, Peer};
 use crate::channel::refs::ReceiverRef;
 use crate::primitive::explored::{Mutex, MutexGuard, lock};
 use crate::primitive::{Arc, thread_local};
-use crate::task::here::{FOREIGN, GAVE, HELD, PASSED, TOOK, Verdict, here};
+use crate::task::here::{self, FOREIGN, GAVE, HELD, PASSED, TOOK, Verdict, here};
 
 /// Whom an actor waits for, from the end of one poll to the beginning of the next. It lies in the
 /// actor's `Life`, under its lock.
@@ -325,19 +325,39 @@ fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<Parcel<M>, Life>, pending
     again
 }
 
-/// Polls an actor inside of the poll of another one, of which nothing is known from then on.
+/// An actor is polled. Inside of the poll of another one nothing is known of that from then on; gives its number, for
+/// [`returns`]. Two looks, and not the poll as a closure, which would be compiled twice for each type of actor.
+#[inline(always)]
+pub(super) fn nests() -> u64 {
+    let outer = here::actor();
+    if outer != 0 {
+        leave();
+    }
+    outer
+}
+
+/// That poll has ended.
+#[inline(always)]
+pub(super) fn returns(outer: u64) {
+    if outer != 0 {
+        come_back(outer);
+    }
+}
+
 #[cold]
-pub(super) fn within<R>(poll: impl FnOnce() -> R) -> R {
-    let outer = here(|here| {
+fn leave() {
+    here(|here| {
         here.callee.set(0);
-        here.actor.replace(0)
+        here.actor.set(0);
     });
-    let result = poll();
+}
+
+#[cold]
+fn come_back(outer: u64) {
     here(|here| {
         here.actor.set(outer);
         here.hands.set(FOREIGN);
     });
-    result
 }
 
 /// The poll of an actor has left a call waiting. `true`: that has something to do.

@@ -17,7 +17,6 @@ use super::{blocking, driver};
 use crate::channel::refs::ReceiverRef;
 use crate::primitive::Arc;
 use crate::sched::{self, panics};
-use crate::task::here;
 
 /// The future of an actor's task.
 ///
@@ -59,6 +58,48 @@ impl<M: Send + 'static, F> Run<M, F> {
             Place::Executor(executor) => return driver::start(executor, self, life),
         };
         life.runs_as(Hand::Task(task.abort_handle()));
+    }
+
+    /// The only caller is `poll`.
+    #[inline(always)]
+    fn turn(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()>
+    where
+        F: Future<Output: IntoExit>,
+    {
+        // SAFETY: the future stays pinned until it is dropped in place; nothing else is pinned.
+        let this = unsafe { self.get_unchecked_mut() };
+        // SAFETY: as above.
+        let future = unsafe { Pin::new_unchecked(&mut this.future) };
+        let Some(mut future) = future.as_pin_mut() else {
+            return Poll::Ready(());
+        };
+        #[cfg(feature = "tracing")]
+        let span = this.span.clone();
+        #[cfg(feature = "tracing")]
+        let _entered = span.enter();
+        let polled = loop {
+            cycle::begin(this.chan.beside());
+            let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
+            if !cycle::end(&this.chan, matches!(polled, Ok(Poll::Pending))) {
+                break polled;
+            }
+        };
+        if polled.is_ok() {
+            tell_dropped();
+        }
+        let returned = match polled {
+            Ok(Poll::Pending) => {
+                if this.chan.beside().is_deaf() {
+                    forsake(&this.chan);
+                }
+                return Poll::Pending;
+            }
+            Ok(Poll::Ready(output)) => Ok(output.into_exit()),
+            Err(payload) => Err(payload),
+        };
+        let exit = self::returned(this.chan.beside(), returned);
+        this.end(exit);
+        Poll::Ready(())
     }
 
     #[cold]
@@ -129,43 +170,10 @@ impl<M: Send + 'static, F: Future<Output: IntoExit>> Future for Run<M, F> {
 
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
-        if here::actor() != 0 {
-            return cycle::within(|| self.poll(cx));
-        }
-        // SAFETY: the future stays pinned until it is dropped in place; nothing else is pinned.
-        let this = unsafe { self.get_unchecked_mut() };
-        // SAFETY: as above.
-        let future = unsafe { Pin::new_unchecked(&mut this.future) };
-        let Some(mut future) = future.as_pin_mut() else {
-            return Poll::Ready(());
-        };
-        #[cfg(feature = "tracing")]
-        let span = this.span.clone();
-        #[cfg(feature = "tracing")]
-        let _entered = span.enter();
-        let polled = loop {
-            cycle::begin(this.chan.beside());
-            let polled = catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx)));
-            if !cycle::end(&this.chan, matches!(polled, Ok(Poll::Pending))) {
-                break polled;
-            }
-        };
-        if polled.is_ok() {
-            tell_dropped();
-        }
-        let returned = match polled {
-            Ok(Poll::Pending) => {
-                if this.chan.beside().is_deaf() {
-                    forsake(&this.chan);
-                }
-                return Poll::Pending;
-            }
-            Ok(Poll::Ready(output)) => Ok(output.into_exit()),
-            Err(payload) => Err(payload),
-        };
-        let exit = self::returned(this.chan.beside(), returned);
-        this.end(exit);
-        Poll::Ready(())
+        let outer = cycle::nests();
+        let polled = self.turn(cx);
+        cycle::returns(outer);
+        polled
     }
 }
 

@@ -34,6 +34,7 @@ mod otp_supervisor;
 mod std_mpsc;
 mod tokio_cells;
 mod tokio_local;
+mod tokio_locks;
 mod tokio_mpsc;
 mod tokio_sync;
 mod tokio_tasks;
