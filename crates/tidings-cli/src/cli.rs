@@ -147,6 +147,9 @@ pub(crate) struct SmokeArgs {
 pub(crate) struct ShowArgs {
     /// A run's name, the beginning of it, or its folder [default: the last]
     pub(crate) run: Option<String>,
+    /// A line for each cell, in Markdown: beside the best other system, and beside `floor/*` where the run has it
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) best: bool,
     /// The saved document on standard output
     #[arg(long)]
     pub(crate) json: bool,

@@ -6,6 +6,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -231,6 +232,42 @@ fn an_idle_actor_takes_at_most_512_bytes() {
             println!("{form}: {bytes} bytes");
             assert!(bytes <= 512, "{form} takes {bytes} bytes");
         }
+    });
+}
+
+/// Tasks that wait for a message of one channel: the task, its future and its place in the channel's list.
+#[test]
+fn a_task_that_waits_takes_at_most_256_bytes() {
+    static WAITING: AtomicUsize = AtomicUsize::new(0);
+    async fn waiting(n: usize) -> usize {
+        // On one worker: who has counted itself waits.
+        let until = async |n| {
+            while WAITING.load(Relaxed) != n {
+                tidings::yield_now().await;
+            }
+        };
+        task::trim();
+        let before = ALLOCATED.get().bytes;
+        let (tx, rx) = tidings::unbounded::<u64>();
+        for _ in 0..n {
+            let rx = rx.clone();
+            tidings::spawn(async move {
+                WAITING.fetch_add(1, Relaxed);
+                let _ = rx.recv().await;
+                WAITING.fetch_sub(1, Relaxed);
+            });
+        }
+        until(n).await;
+        let allocated = ALLOCATED.get().bytes - before;
+        drop(tx);
+        until(0).await;
+        let slots = task::trim();
+        (slots + usize::try_from(allocated).unwrap()) / n
+    }
+    alone(async {
+        let bytes = waiting(ACTORS).await;
+        println!("a task that waits: {bytes} bytes");
+        assert!((192..=256).contains(&bytes), "{bytes} bytes");
     });
 }
 

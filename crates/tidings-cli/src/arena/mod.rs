@@ -6,6 +6,7 @@
 
 mod apt;
 mod baseline;
+mod best;
 mod build;
 mod bundle;
 mod catalog;

@@ -2,13 +2,17 @@
 
 use super::exit::{Exit, Stop};
 use super::terminal::{self, Style};
-use super::{paths, record, table};
+use super::{best, paths, record, table};
 use crate::cli::ShowArgs;
 
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Stop> {
     let (folder, run) = record::load(&paths::runs()?, args.run.as_deref())?;
     if args.json {
         terminal::print(&record::json(&run)?)?;
+        return Ok(Exit::Ok);
+    }
+    if args.best {
+        terminal::print(&best::markdown(&run))?;
         return Ok(Exit::Ok);
     }
     let style = Style::choose(args.no_color, terminal::stdout_is_terminal());

@@ -230,7 +230,8 @@ fn growth(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
         ),
         "branches" => (&[2, 10, 100, 1000], 1, 1000, 20_000),
         "payload" => (&[8, 64, 512, 4096], 1, 30_000, 300_000),
-        _ => (&TIMES[..4], 1, 100_000, 1_000_000),
+        // Most are armed while k others are.
+        _ => (&TIMES[..4], 10, 100_000, 1_000_000),
     };
     let (looked, n) = match profile {
         Profile::Smoke => (&ladder[..2], 997),
@@ -387,6 +388,7 @@ mod tests {
         for (id, k, n) in [
             ("growth/tasks", 10_000_000, 10_000_000),
             ("growth/waiters", 1_000_000, 20_000_000),
+            ("growth/timers", 1_000_000, 10_000_000),
         ] {
             let rows = sizes(&cell(id), Profile::Standard, 2, &[]);
             assert_eq!(rows.last().unwrap(), &[("k", k), ("n", n)]);

@@ -40,7 +40,7 @@ pub(crate) fn report(run: &Run, width: u16, style: Style) -> String {
 }
 
 /// Cells that ran or tried to, by group, in the order of the document.
-fn groups(run: &Run) -> Vec<Vec<&CellRecord>> {
+pub(crate) fn groups(run: &Run) -> Vec<Vec<&CellRecord>> {
     let mut groups: Vec<Vec<&CellRecord>> = Vec::new();
     for cell in run.cells.iter().filter(|c| c.threads > 0) {
         match groups.iter_mut().find(|g| g[0].group() == cell.group()) {
@@ -56,7 +56,7 @@ fn id(cell: &CellRecord) -> Option<CellId> {
 }
 
 /// `pingpong/tell · p=2 n=100000 w=1 · 2 threads`.
-fn title(cell: &CellRecord) -> String {
+pub(crate) fn title(cell: &CellRecord) -> String {
     let sizes = id(cell).map_or(String::new(), |id| size::show(&id, &cell.params));
     let threads = if cell.threads == 1 {
         "thread"

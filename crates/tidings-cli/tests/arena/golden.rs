@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::invented;
 use crate::stage::{Called, Stage};
 
 fn golden(name: &str) -> PathBuf {
@@ -84,6 +85,29 @@ fn the_keys_of_run_json() {
         }
         let text: String = found.iter().map(|key| format!("{key}\n")).collect();
         assert_golden("keys.txt", &text);
+    });
+}
+
+#[test]
+fn a_line_for_each_cell_beside_the_best_peer_and_the_floor() {
+    crate::steady(|| {
+        let stage = Stage::new("best");
+        let mut run = invented::run();
+        let cells = run["cells"].as_array_mut().expect("cells");
+        for (variant, ns) in [("atomic", 2.5), ("syscall", 200.0)] {
+            let mut floor = cells[0].clone();
+            floor["workload"] = "floor".into();
+            floor["variant"] = variant.into();
+            floor["params"] = serde_json::json!({ "n": 1000 });
+            floor["ranked"] = false.into();
+            floor["ns_per_op"]["median"] = ns.into();
+            cells.push(floor);
+        }
+        let folder = invented::write(&stage.root.join("run"), &run);
+        let mut command = stage.command(&["show", "--best", &folder]);
+        let called = Called::from(command.output().expect("started"));
+        assert_eq!(called.code, 0, "{}", called.stderr);
+        assert_golden("best.md", &called.stdout);
     });
 }
 

@@ -34,11 +34,18 @@ impl<E> Timeout<E> {
 pair!(impl[E: Event] Timeout<E>: E, After);
 
 impl<E: Event> Protocol for Timeout<E> {
+    const SHORT: bool = E::SHORT;
+
     pair_methods!();
 
     #[inline(always)]
     fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
         self.pair().a.at_once().map(Ok)
+    }
+
+    #[inline(always)]
+    fn quick(self: Pin<&mut Self>) -> Option<Self::Output> {
+        self.pair().a.quick().map(Ok)
     }
 
     /// An event that can happen in time does: its deadline is tried last.
