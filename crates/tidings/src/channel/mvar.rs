@@ -6,7 +6,8 @@ use std::fmt;
 use super::{Receiver, Recv, RecvError, SendError, Sender, bounded};
 use crate::event::{Event, Map};
 
-/// A cell that holds one value or none; clones are the same cell.
+/// A cell that holds one value or none; clones are the same cell. Only a value that is given back, as the take that it
+/// was handed to is dropped, can be there beside another, which was put meanwhile: it is taken first.
 ///
 /// [`take`](Self::take) waits until it is full, [`put`](Self::put) until it is empty. One value
 /// that many take and put back is a lock around it, fair, held by whoever has taken it.

@@ -183,6 +183,9 @@ impl Driver {
         let token = sources.insert(Arc::clone(readiness));
         drop(sources);
         let both = Interest::READABLE | Interest::WRITABLE;
+        // That a byte is urgent: a read ends before it, though more has come.
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        let both = both | Interest::PRIORITY;
         let registered = self
             .registry
             .register(&mut SourceFd(&descriptor), token, both);
@@ -224,8 +227,10 @@ impl Driver {
 fn note(event: &Event, readiness: &Readiness, wakers: &mut Vec<Waker>) {
     let failed = event.is_error();
     let (closed, deaf) = (event.is_read_closed(), event.is_write_closed());
-    if event.is_readable() || closed || failed {
-        readiness.set(Direction::Read, closed, wakers);
+    // As if the peer were done: from here on a short read does not say that there is no more.
+    let over = closed || event.is_priority();
+    if event.is_readable() || over || failed {
+        readiness.set(Direction::Read, over, wakers);
     }
     if event.is_writable() || deaf || failed {
         readiness.set(Direction::Write, deaf, wakers);

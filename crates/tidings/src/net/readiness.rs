@@ -38,7 +38,8 @@ pub(crate) struct Readiness {
 struct Side {
     /// No call has found that it would wait, since the last edge.
     ready: bool,
-    /// The peer is done, or the socket broken: there may be no further edge.
+    /// The peer is done, or the socket broken, and there may be no further edge; or a byte was urgent, and a read ends
+    /// before it: that one gave less than it was asked for says nothing.
     closed: bool,
     /// Nobody polls any more.
     orphan: bool,
@@ -201,7 +202,7 @@ impl Readiness {
     }
 
     /// A call that began after `edge` got less than it asked for: another would wait. Only if the
-    /// peer is done it would not, and no edge may tell.
+    /// peer is done, or a byte was urgent, it would not, and no edge may tell.
     pub(super) fn drained(&self, direction: Direction, edge: Edge) {
         let mut side = self.side(direction).lock();
         if side.edge == edge.0 && !side.closed {

@@ -52,7 +52,7 @@ pub(super) fn block_on<F: Future>(
         let (mut seen, mut looks) = (None, 0);
         let mut joins = Joins::new(patience / LOOKS);
         loop {
-            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            if let Poll::Ready(output) = local_tasks::poll(shared, future.as_mut(), &mut context) {
                 return output;
             }
             let woken = mine.wait(&parker, shared.budget, Some(patience / LOOKS));

@@ -18,7 +18,8 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -446,12 +447,22 @@ pub(super) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output 
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(future);
         loop {
-            if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            if let Poll::Ready(output) = poll(shared, future.as_mut(), &mut context) {
                 return output;
             }
             mine.wait(&parker, shared.budget, None);
         }
     })
+}
+
+/// A poll of the future of a `block_on`, which has its budget as a task has: its timers and local tasks have their turn,
+/// however much it finds ready.
+pub(super) fn poll<F: Future>(
+    shared: &Shared,
+    future: Pin<&mut F>,
+    context: &mut Context<'_>,
+) -> Poll<F::Output> {
+    current::poll_local(ptr::null_mut(), shared.budget, || future.poll(context))
 }
 
 impl Handle {
@@ -495,7 +506,7 @@ mod tests {
     use crate::Runtime;
 
     #[test]
-    fn a_local_task_has_its_budget_and_is_who_runs_and_the_future_of_block_on_has_no_end_of_it() {
+    fn a_local_task_has_its_budget_and_is_who_runs_and_the_future_of_block_on_has_its_own() {
         let runtime = Runtime::builder().workers(1).budget(5).build().unwrap();
         let count = || (0..20).take_while(|_| spend_budget()).count();
         runtime.block_on(async {
@@ -503,14 +514,14 @@ mod tests {
                 // In a block_on inside of it, too.
                 let inside =
                     Handle::current().block_on(async move { (count(), running().started) });
-                assert_eq!(inside, (20, None));
+                assert_eq!(inside, (5, None));
                 let quickly = || (0..20).take_while(|_| spend_quickly()).count();
                 ([count(), count(), quickly()], running().started)
             });
             let (counts, started) = local.await.unwrap();
             assert_eq!(counts, [5, 2, 1]);
             assert_eq!(started.unwrap().file(), file!());
-            assert_eq!((count(), running().started), (20, None));
+            assert_eq!((count(), running().started), (5, None));
         });
     }
 

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::mutex::Mutex;
 use crate::primitive::OnceLock;
+use crate::{Either, Event, IVar};
 
 /// A value that is made when it is first asked for, by a future, and shared from then on.
 ///
@@ -25,8 +26,14 @@ use crate::primitive::OnceLock;
 /// ```
 pub struct OnceCell<T> {
     value: OnceLock<T>,
+    making: OnceLock<Making>,
+}
+
+struct Making {
     /// Held by who makes the value.
-    making: OnceLock<Mutex<()>>,
+    turn: Mutex<()>,
+    /// The value is there: those who wait for their turn need it no more, and keep it from nobody.
+    made: IVar<()>,
 }
 
 impl<T> OnceCell<T> {
@@ -66,7 +73,16 @@ impl<T> OnceCell<T> {
     /// assert_eq!(cell.get(), Some(&1));
     /// ```
     pub fn set(&self, value: T) -> Result<(), T> {
-        self.value.set(value)
+        self.value.set(value)?;
+        self.tell();
+        Ok(())
+    }
+
+    /// The value is there.
+    fn tell(&self) {
+        if let Some(making) = self.making.get() {
+            let _ = making.made.fill(());
+        }
     }
 
     /// The value; if there is none, makes it, or waits while somebody else does.
@@ -108,13 +124,22 @@ impl<T> OnceCell<T> {
         if let Some(value) = self.get() {
             return Ok(value);
         }
-        let making = self.making.get_or_init(|| Mutex::new(()));
-        let _made = making.lock().await;
+        let Making { turn, made } = self.making.get_or_init(|| Making {
+            turn: Mutex::new(()),
+            made: IVar::new(),
+        });
+        let turn = match turn.lock().either(made.read()).await {
+            Either::Left(turn, _) => Some(turn),
+            Either::Right(_, _) => None,
+        };
         if let Some(value) = self.get() {
             return Ok(value);
         }
         let value = init().await?;
-        Ok(self.value.get_or_init(|| value))
+        let value = self.value.get_or_init(|| value);
+        self.tell();
+        drop(turn);
+        Ok(value)
     }
 }
 

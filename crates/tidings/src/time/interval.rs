@@ -45,11 +45,15 @@ pub enum MissedTicks {
     /// All of them come, as fast as they are awaited, until the schedule is met again.
     #[default]
     Burst,
-    /// The next one comes a period after the late one.
+    /// The next one comes a period after the late one. Less than 5 ms, or than a period if that is less, is not late:
+    /// each tick is by a little, and the schedule would slip.
     Delay,
     /// They are left out; the next one comes at the next multiple of the period.
     Skip,
 }
+
+/// A tick that is taken so much later than it was due was missed.
+const LATE: Duration = Duration::from_millis(5);
 
 /// See [`interval`].
 #[derive(Debug)]
@@ -104,6 +108,7 @@ impl Interval {
         let due = self.next;
         self.next = match self.missed {
             MissedTicks::Burst => due + self.period,
+            MissedTicks::Delay if due.elapsed() < LATE.min(self.period) => due + self.period,
             MissedTicks::Delay => Instant::now() + self.period,
             MissedTicks::Skip => {
                 let late = due.elapsed().as_nanos();

@@ -231,6 +231,30 @@ fn a_local_task_and_the_future_of_block_on_starve_nobody() {
 }
 
 #[test]
+fn the_future_of_block_on_that_always_finds_something_lets_local_tasks_and_its_time_run() {
+    everywhere(|| async {
+        let stop = Rc::new(Cell::new(false));
+        let stops = Rc::clone(&stop);
+        let task = spawn_local(async move { stops.set(true) });
+        let (tx, rx) = unbounded();
+        while !stop.get() {
+            tx.send(1).await.unwrap();
+            rx.recv().await.unwrap();
+        }
+        task.await.unwrap();
+        let busy = async {
+            loop {
+                tx.send(1).await.unwrap();
+                rx.recv().await.unwrap();
+            }
+        };
+        let time = Duration::from_millis(1);
+        let over: Result<(), _> = tidings::time::timeout(time, busy).await;
+        assert!(over.is_err());
+    });
+}
+
+#[test]
 fn a_local_task_whose_channel_is_always_ready_lets_others_run() {
     everywhere(|| async {
         let stop = Rc::new(Cell::new(false));
@@ -251,35 +275,33 @@ fn a_local_task_whose_channel_is_always_ready_lets_others_run() {
 
 #[test]
 fn what_runs_in_a_local_task_leaves_the_budget_of_who_waits_for_it_alone() {
-    // The future of block_on has no end of operations, whatever ran in between, or inside.
     let (runtime, inner) = (pool(1), pool(1));
     let _watchdog = watchdog();
-    runtime.block_on(async {
-        let polls = Cell::new(0);
-        let many = async {
+    // How many polls that many operations take.
+    async fn polls() -> u32 {
+        let mut polls = 0;
+        let mut many = Box::pin(async {
             for _ in 0..1_000 {
                 tidings::always(()).await;
             }
-        };
-        let local = spawn_local(async move {
-            inner.block_on(async {
-                let mut many = Box::pin(async {
-                    for _ in 0..1_000 {
-                        tidings::always(()).await;
-                    }
-                });
-                assert!(futures::poll!(many.as_mut()).is_ready());
-            });
-            yield_now().await;
         });
-        local.await.unwrap();
-        let mut many = Box::pin(many);
         poll_fn(|cx| {
-            polls.set(polls.get() + 1);
+            polls += 1;
             many.as_mut().poll(cx)
         })
         .await;
-        assert_eq!(polls.get(), 1);
+        polls
+    }
+    let alone = runtime.block_on(polls());
+    runtime.block_on(async {
+        let local = spawn_local(async move {
+            assert_eq!(inner.block_on(polls()), alone, "inside of a local task");
+            yield_now().await;
+        });
+        local.await.unwrap();
+        // So that the poll begins with it, as above.
+        yield_now().await;
+        assert_eq!(polls().await, alone);
     });
 }
 

@@ -36,6 +36,38 @@ fn a_value_is_made_by_one_at_a_time_until_one_succeeds() {
 }
 
 #[test]
+fn who_waits_for_a_value_has_it_once_it_is_there_whoever_else_waits() {
+    let (cell, gate) = (OnceCell::new(), Notify::new());
+    let make = |value| {
+        let gate = &gate;
+        cell.get_or_init(move || async move {
+            gate.notified().await;
+            value
+        })
+    };
+    let mut waits = [1, 2, 3].map(|value| Box::pin(make(value)));
+    for wait in &mut waits {
+        assert!(poll(wait.as_mut()).is_pending());
+    }
+    let [first, _kept, third] = &mut waits;
+    gate.notify_one();
+    assert_eq!(poll(first.as_mut()), Poll::Ready(&1));
+    // Not behind one who is not polled.
+    assert_eq!(poll(third.as_mut()), Poll::Ready(&1));
+
+    let cell = OnceCell::new();
+    let mut makes = Box::pin(cell.get_or_init(std::future::pending::<u8>));
+    let mut waits = Box::pin(cell.get_or_init(|| async { 2 }));
+    assert!(poll(makes.as_mut()).is_pending() && poll(waits.as_mut()).is_pending());
+    cell.set(3).unwrap();
+    assert_eq!(
+        poll(waits.as_mut()),
+        Poll::Ready(&3),
+        "though one makes it still"
+    );
+}
+
+#[test]
 fn what_is_set_while_another_is_made_is_the_value() {
     rt().block_on(async {
         let cell = Arc::new(OnceCell::new());

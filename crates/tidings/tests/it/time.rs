@@ -119,6 +119,22 @@ fn an_interval_does_about_missed_ticks_what_it_was_told() {
 }
 
 #[test]
+fn a_tick_that_is_late_by_a_little_shifts_no_schedule() {
+    // Where time is exact.
+    run(&seeded(1), async {
+        let (start, late) = (Instant::now(), Duration::from_millis(1));
+        let mut ticks = interval_at(start, MS * 10).missed_ticks(MissedTicks::Delay);
+        for n in 0..5 {
+            at(start + MS * 10 * n + late).await;
+            assert_eq!(ticks.tick().await, start + MS * 10 * n);
+        }
+        at(start + MS * 50 + MS * 5).await;
+        assert_eq!(ticks.tick().await, start + MS * 50);
+        assert_eq!(ticks.tick().await, start + MS * 65, "that was late");
+    });
+}
+
+#[test]
 fn a_tick_that_loses_is_kept_for_the_next_wait() {
     on_all(|| async {
         // Long enough that no machine stands still for it.

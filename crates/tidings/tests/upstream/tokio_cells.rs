@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 
-use crate::both::{on_all, on_pools};
+use crate::both::{on_all, on_pools, pool, run, watchdog};
 use crate::dice::Dice;
 use crate::hands::{Wakes, pinned, poll, poll_with};
 use crate::letter::Ledger;
@@ -344,23 +344,56 @@ fn one_of_many_fills_a_cell_and_all_read_it() {
 }
 
 /// `receiver_recv_is_cooperative`, `{receiver_changed,receiver_wait_for,sender_closed}_is_cooperative`:
-/// a wait that always happens at once lets its neighbour in the same task run.
+/// a wait that always happens at once lets its neighbour on the same worker run.
 #[test]
 fn a_wait_that_always_happens_lets_its_neighbours_run() {
-    on_all(|| async {
-        let (tx, mut seen) = watch(0);
-        drop(tx.subscribe());
+    fn beside<F: Future<Output = ()> + Send>(
+        make: impl FnOnce() -> Box<dyn FnMut() -> F + Send> + Send + 'static,
+    ) where
+        F: 'static,
+    {
+        let _watchdog = watchdog();
+        run(&pool(1), async {
+            let ran = Arc::new(AtomicBool::new(false));
+            let flag = Arc::clone(&ran);
+            let other = tidings::spawn(async move { flag.store(true, Ordering::SeqCst) });
+            let mut wait = make();
+            while !ran.load(Ordering::SeqCst) {
+                wait().await;
+            }
+            other.await.unwrap();
+        });
+    }
+    beside(|| {
+        let (tx, seen) = watch(0);
+        let seen = Arc::new(tidings::sync::Mutex::new(seen));
+        Box::new(move || {
+            tx.send(1).unwrap();
+            let seen = Arc::clone(&seen);
+            async move {
+                let mut seen = seen.try_lock().unwrap();
+                seen.changed().await.unwrap();
+            }
+        })
+    });
+    beside(|| {
+        let (tx, seen) = watch(1);
+        let seen = Arc::new(tidings::sync::Mutex::new((tx, seen)));
+        Box::new(move || {
+            let seen = Arc::clone(&seen);
+            async move {
+                let mut seen = seen.try_lock().unwrap();
+                seen.1.wait_for(|&n| n == 1).await.unwrap();
+            }
+        })
+    });
+    beside(|| {
         let (one, rest) = oneshot::<u8>();
         drop(rest);
-        let ran = Arc::new(AtomicBool::new(false));
-        let flag = Arc::clone(&ran);
-        let other = tidings::spawn(async move { flag.store(true, Ordering::SeqCst) });
-        while !ran.load(Ordering::SeqCst) {
-            tx.send(1).unwrap();
-            seen.changed().await.unwrap();
-            seen.wait_for(|&n| n == 1).await.unwrap();
-            one.closed().await;
-        }
-        other.await.unwrap();
+        let one = Arc::new(one);
+        Box::new(move || {
+            let one = Arc::clone(&one);
+            async move { one.closed().await }
+        })
     });
 }

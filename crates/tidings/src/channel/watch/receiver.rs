@@ -103,6 +103,8 @@ impl<T> Receiver<T> {
         &mut self,
         mut found: impl FnMut(&T) -> bool,
     ) -> Result<Arc<T>, RecvError> {
+        // What is there at once is an operation, too.
+        crate::always(()).await;
         loop {
             let value = self.get_and_update();
             if found(&value) {
