@@ -14,6 +14,7 @@ mod credit;
 mod crowd;
 mod drained;
 mod ended;
+mod executed;
 mod faults;
 mod formats;
 mod hostile;
