@@ -1,6 +1,7 @@
 //! What links promise: SEMANTICS.md, section "Links".
 
 mod anywhere;
+mod arrivals;
 mod aside;
 mod authority;
 mod backlog;
