@@ -11,8 +11,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tidings::net::{TcpStream, UnixStream};
+use tidings::time::Instant;
 
 use crate::address::{Address, AddressError, resolve};
+use crate::backoff::Backoff;
 use crate::driver::link_to;
 use crate::limits::{Broken, Refusal};
 use crate::link::{Link, Options};
@@ -41,7 +43,7 @@ pub struct Connector {
     address: Address,
     options: Options,
     insecure: bool,
-    backoff: (Duration, Duration),
+    backoff: Backoff,
     node: Option<String>,
     peers: Option<Peers>,
     #[cfg(feature = "tls")]
@@ -58,7 +60,7 @@ impl Connector {
             address: address.parse()?,
             options: Options::default(),
             insecure: false,
-            backoff: (Duration::from_millis(100), Duration::from_secs(30)),
+            backoff: Backoff::new(Duration::from_millis(100), Duration::from_secs(30)),
             node: None,
             peers: None,
             #[cfg(feature = "tls")]
@@ -105,11 +107,13 @@ impl Connector {
         self
     }
 
-    /// How long [`connect_until_up`](Self::connect_until_up) waits: at most the first after one
-    /// failure, twice as long after each, at most the second.
+    /// How long [`connect_until_up`](Self::connect_until_up) waits before it tries again: at most the first
+    /// after one failure, or after the end of a link that had been up for 10 s; at most twice as long after
+    /// each that follows, an earlier end being one; and never longer than the second. 100 ms and 30 s, if
+    /// nobody says otherwise.
     #[must_use]
     pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
-        self.backoff = (first, longest);
+        self.backoff = Backoff::new(first, longest);
         self
     }
 
@@ -119,7 +123,8 @@ impl Connector {
     /// (10 s by default): for the stream, from the look-up of the name to the handshake of TLS
     /// ([`ConnectError::Late`]), and for the handshake of the link
     /// ([`Broken::Handshake`]). With [`peer`](Self::peer) it also waits for another
-    /// that connects to the same node.
+    /// that connects to the same node. Of several addresses of a name each is tried when the one before it has
+    /// failed, or has not answered for 250 ms; the first that does is taken.
     ///
     /// Dropped before it is done, it leaves no link behind, and no attempt at one.
     ///
@@ -170,6 +175,11 @@ impl Connector {
     /// As [`connect`](Self::connect), again and again until it succeeds, after a time between
     /// nothing and a limit that grows (exponential backoff with full jitter).
     ///
+    /// The limit is the connector's, and so is the last link that came of this: called again when that has
+    /// ended, it waits before it tries for the first time, too, so that those who have lost the same server
+    /// come back one after the other, and one that greets and dies is left alone for ever longer
+    /// ([`backoff`](Self::backoff)). Keep the connector, then: a clone goes its own way.
+    ///
     /// When a link has ended, a new one is another link, and the node there may be another: what
     /// came over the old one stays dead, and is to be asked for anew. It may be dropped as `connect` may.
     ///
@@ -187,14 +197,18 @@ impl Connector {
     /// # }
     /// ```
     pub async fn connect_until_up(&self) -> Result<Link, ConnectError> {
-        let (mut limit, longest) = self.backoff;
         loop {
-            match self.connect().await {
-                Err(error) if error.may_pass() => {}
-                done => return done,
+            if let Some(due) = self.backoff.due(Instant::now()) {
+                tidings::time::at(due).await;
             }
-            tidings::after(limit.mul_f64(chance())).await;
-            limit = (2 * limit).min(longest);
+            match self.connect().await {
+                Err(error) if error.may_pass() => self.backoff.failed(Instant::now()),
+                Err(error) => return Err(error),
+                Ok(link) => {
+                    self.backoff.up(Instant::now());
+                    return Ok(link);
+                }
+            }
         }
     }
 
@@ -226,20 +240,59 @@ impl Connector {
     }
 
     async fn tcp(&self, at: &str, anywhere: bool) -> Result<TcpStream, ConnectError> {
-        let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-        for address in resolve(at).await? {
-            if !anywhere && !is_here(address) {
+        let mut addresses = resolve(at).await?;
+        if !anywhere {
+            addresses.retain(|address| is_here(*address));
+            if addresses.is_empty() {
                 return Err(ConnectError::Insecure);
             }
-            match TcpStream::connect(address).await {
-                Ok(stream) => {
-                    stream.set_nodelay(true)?;
-                    return Ok(stream);
-                }
-                Err(error) => last = at_address(address, &error),
-            }
         }
-        Err(last.into())
+        let dial = async |address| {
+            let stream = TcpStream::connect(address).await;
+            stream.map_err(|error| at_address(address, &error))
+        };
+        let stream = first_of(addresses, dial).await?;
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+}
+
+/// How long an address is waited for before the next is tried beside it (RFC 8305).
+const APART: Duration = Duration::from_millis(250);
+
+/// What comes first of the addresses, each of which is tried when the one before it has failed or has not
+/// answered for a while: one that never does hides none.
+async fn first_of<T>(
+    addresses: Vec<SocketAddr>,
+    dial: impl AsyncFn(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut dials = Vec::new();
+    let mut addresses = addresses.into_iter();
+    loop {
+        let next = addresses.next();
+        dials.extend(next.map(|address| Box::pin(dial(address))));
+        if dials.is_empty() {
+            return Err(last);
+        }
+        let any = poll_fn(|cx| {
+            for (place, dial) in dials.iter_mut().enumerate() {
+                if let Poll::Ready(done) = dial.as_mut().poll(cx) {
+                    drop(dials.swap_remove(place));
+                    return Poll::Ready(done);
+                }
+            }
+            Poll::Pending
+        });
+        let done = match next {
+            Some(_) => before(APART, any).await,
+            None => Some(any.await),
+        };
+        match done {
+            Some(Ok(stream)) => return Ok(stream),
+            Some(Err(error)) => last = error,
+            None => {}
+        }
     }
 }
 
@@ -279,12 +332,6 @@ pub(crate) async fn before<F: Future>(limit: Duration, f: F) -> Option<F::Output
         Poll::Pending => late.as_mut().poll(cx).map(|()| None),
     })
     .await
-}
-
-/// A number from 0 to 1.
-fn chance() -> f64 {
-    const PARTS: usize = 1 << 32;
-    tidings::sched::random(PARTS) as f64 / PARTS as f64
 }
 
 impl Link {
@@ -339,16 +386,20 @@ impl ConnectError {
     /// Can it be better later?
     #[must_use]
     pub fn may_pass(&self) -> bool {
+        use Broken::{Credit, Flood, FrameTooLarge, MessageTooLarge, Protocol};
+        use Broken::{Refused, RefusedByPeer};
         use io::ErrorKind::{InvalidData, InvalidInput};
         match self {
             Self::Address(_) | Self::Insecure | Self::NoIdentity | Self::NotTls => false,
+            // A certificate, ours or theirs, that is not good: the second, of which TLS 1.3 tells when its
+            // handshake is done here.
             Self::Io(error) => !matches!(error.kind(), InvalidData | InvalidInput),
-            Self::Late => true,
-            Self::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)) => {
-                let passes = [Refusal::Overloaded, Refusal::Linked].map(Broken::RefusedByPeer);
-                matches!(self, Self::Broken(broken) if passes.contains(broken))
-            }
-            Self::Broken(_) => true,
+            Self::Broken(Broken::Io(kind, _)) => !matches!(kind, InvalidData | InvalidInput),
+            Self::Broken(RefusedByPeer(Refusal::Overloaded | Refusal::Linked)) => true,
+            Self::Broken(Refused(_) | RefusedByPeer(_)) => false,
+            // What listens there is none of ours.
+            Self::Broken(Protocol(_) | FrameTooLarge | MessageTooLarge | Credit | Flood) => false,
+            Self::Broken(_) | Self::Late => true,
         }
     }
 }
@@ -384,3 +435,57 @@ impl fmt::Display for ConnectError {
 }
 
 impl Error for ConnectError {}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::net::Ipv4Addr;
+    use std::sync::Mutex;
+
+    use tidings::sched::{Runtime, Seeded};
+
+    use super::*;
+
+    /// Dials addresses of which the last part says what becomes of it, in virtual time. Gives which were
+    /// tried.
+    fn dialled(parts: &[u8]) -> (io::Result<u8>, Vec<u8>) {
+        let tried = Mutex::new(Vec::new());
+        let addresses = parts
+            .iter()
+            .map(|part| (Ipv4Addr::new(192, 0, 2, *part), 7).into());
+        let dial = async |address: SocketAddr| {
+            let SocketAddr::V4(address) = address else {
+                unreachable!("they are of that kind");
+            };
+            let [.., part] = address.ip().octets();
+            tried.lock().unwrap().push(part);
+            match part {
+                0..10 => pending().await,
+                10..20 => Err(io::ErrorKind::ConnectionRefused.into()),
+                part => {
+                    tidings::after(Duration::from_millis(u64::from(part))).await;
+                    Ok(part)
+                }
+            }
+        };
+        let runtime = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
+        let all = before(Duration::from_secs(5), first_of(addresses.collect(), dial));
+        let done = runtime.block_on(all);
+        let done = done.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
+        (done, tried.into_inner().unwrap())
+    }
+
+    #[test]
+    fn an_address_that_never_answers_does_not_hide_the_others() {
+        assert_eq!(dialled(&[0, 1, 100]).0.unwrap(), 100);
+        // One that fails is not waited for, and what is slow is not given up.
+        let (done, tried) = dialled(&[255, 10, 11, 40]);
+        assert_eq!((done.unwrap(), tried), (255, vec![255, 10, 11, 40]));
+        let (done, tried) = dialled(&[0, 200, 100]);
+        assert_eq!((done.unwrap(), tried), (200, vec![0, 200]));
+        let refused = dialled(&[10, 11]).0.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
+        let none = dialled(&[]).0.unwrap_err();
+        assert_eq!(none.kind(), io::ErrorKind::AddrNotAvailable);
+    }
+}

@@ -1,7 +1,7 @@
 //! What a call's end and an actor's end are on the wire, and what they are here.
 
 use tidings::actor::{CallError, Exit};
-use tidings::remote::refused;
+use tidings::remote::{refused, unfit};
 
 use crate::frame::{End, Failure};
 
@@ -80,11 +80,50 @@ impl From<Failure> for CallError {
             Failure::NotExecuted(end) => Self::NotExecuted(end.into()),
             Failure::Ended(end) => Self::Ended(end.into()),
             Failure::NoReply => Self::NoReply,
-            Failure::Refused(why) | Failure::Cycle(why) | Failure::Malformed(why) => refused(why),
+            // By an interceptor, by its handler, or because the answer could not be sent; and the actors of a
+            // cycle elsewhere are none of those here.
+            Failure::Refused(why) | Failure::Cycle(why) => unfit(None, why),
+            Failure::Malformed(why) => refused(why),
             Failure::Timeout => Self::Timeout,
             Failure::NoSuchMethod => {
                 refused("the actor has no such method, or one of another shape")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the table of PROTOCOL.md ("What an outcome means for the caller").
+    #[test]
+    fn of_each_failure_a_caller_knows_whether_the_request_was_executed() {
+        let why = || "this".to_owned();
+        let all = [
+            (Failure::Full, "Full", Some(false)),
+            (Failure::Overloaded, "Full", Some(false)),
+            (
+                Failure::NotExecuted(End::Normal),
+                "NotExecuted",
+                Some(false),
+            ),
+            (Failure::NoSuchMethod, "Refused", Some(false)),
+            (Failure::Malformed(why()), "Refused", Some(false)),
+            (Failure::Ended(End::Killed), "Ended", None),
+            (Failure::NoReply, "NoReply", None),
+            (Failure::Refused(why()), "Refused", None),
+            (Failure::Cycle(why()), "Refused", None),
+            // It was not; the same error says that somebody here has waited long enough.
+            (Failure::Timeout, "Timeout", None),
+        ];
+        for (failure, name, executed) in all {
+            let told = CallError::from(failure.clone());
+            assert!(format!("{told:?}").starts_with(name), "{told:?}");
+            assert_eq!(told.executed(), executed, "{failure:?}");
+            // And who passes it on says no more than he was told.
+            let passed_on = CallError::from(Failure::from(&told));
+            assert!(passed_on.executed().is_none_or(|it| Some(it) == executed));
         }
     }
 }

@@ -237,6 +237,7 @@
 // | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 // | `memory.rs` | streams in memory |
 // | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
+// | `backoff.rs` | when a connector tries again |
 // | `arriving.rs` | who has come and has no link yet |
 // | `peers.rs` | one link for each peer |
 // | `vectors.rs` | what PROTOCOL.md's vectors hold (tests) |
@@ -246,6 +247,7 @@
 mod address;
 mod arriving;
 mod aside;
+mod backoff;
 mod connect;
 mod credit;
 mod driver;

@@ -1,6 +1,7 @@
 //! Where links that others make to this node come in.
 
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
@@ -46,6 +47,11 @@ use crate::tls::Tls;
 /// ```
 pub struct Listener {
     socket: Socket,
+    terms: Terms,
+}
+
+/// On which terms others are let in.
+pub(crate) struct Terms {
     pub(crate) address: Address,
     pub(crate) options: Options,
     pub(crate) links: usize,
@@ -57,15 +63,31 @@ pub struct Listener {
     pub(crate) tls: Option<Tls>,
 }
 
-enum Socket {
+pub(crate) enum Socket {
     Tcp(TcpListener),
     Unix(UnixListener),
+}
+
+impl Socket {
+    /// The next stream that comes, before any handshake, and where it comes from, if it is not from here.
+    pub(crate) async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
+        match self {
+            Self::Tcp(socket) => {
+                let (stream, from) = socket.accept().await?;
+                stream.set_nodelay(true)?;
+                let elsewhere = (!is_here(from)).then(|| from.ip());
+                Ok((Stream::Tcp(stream), elsewhere))
+            }
+            Self::Unix(socket) => Ok((Stream::Unix(socket.accept().await?.0), None)),
+        }
+    }
 }
 
 impl Listener {
     /// Listens at an address: `tcp://127.0.0.1:7000`, `tls://0.0.0.0:7000`, `unix:/run/db.sock`;
     /// port 0 is any that is free. TCP without TLS stays on this machine. The socket of a Unix address at
-    /// which nobody listens any more is taken away.
+    /// which nobody listens any more is taken away; of several that bind at once one gets it. For that there
+    /// is a file beside it, whose name ends in `.lock`, and which stays.
     ///
     /// # Errors
     /// If it cannot listen there.
@@ -107,8 +129,7 @@ impl Listener {
                 (Socket::Tcp(socket), address)
             }
         };
-        Ok(Self {
-            socket,
+        let terms = Terms {
             address,
             options,
             links: 1024,
@@ -118,14 +139,15 @@ impl Listener {
             insecure,
             #[cfg(feature = "tls")]
             tls: None,
-        })
+        };
+        Ok(Self { socket, terms })
     }
 
     /// By this identity, for `tls://`.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn tls(mut self, tls: Tls) -> Self {
-        self.tls = Some(tls);
+        self.terms.tls = Some(tls);
         self
     }
 
@@ -133,7 +155,7 @@ impl Listener {
     /// otherwise. Others are refused.
     #[must_use]
     pub fn links(mut self, links: usize) -> Self {
-        self.links = links;
+        self.terms.links = links;
         self
     }
 
@@ -141,7 +163,7 @@ impl Listener {
     /// handshakes at a time. Others wait in the system's queue.
     #[must_use]
     pub fn rate(mut self, begin: u32) -> Self {
-        self.rate = begin;
+        self.terms.rate = begin;
         self
     }
 
@@ -153,34 +175,21 @@ impl Listener {
     /// Behind a proxy all come from its address: say 64 there.
     #[must_use]
     pub fn share(mut self, handshakes: usize) -> Self {
-        self.share = handshakes;
+        self.terms.share = handshakes;
         self
     }
 
     /// There may be one link to each node, and it has its place in this table.
     #[must_use]
     pub fn peers(mut self, peers: &Peers) -> Self {
-        self.peers = Some(peers.clone());
+        self.terms.peers = Some(peers.clone());
         self
     }
 
     /// Where it listens.
     #[must_use]
     pub fn address(&self) -> &Address {
-        &self.address
-    }
-
-    /// The next stream that comes, before any handshake, and where it comes from, if it is not from here.
-    pub(crate) async fn accept(&self) -> io::Result<(Stream, Option<IpAddr>)> {
-        match &self.socket {
-            Socket::Tcp(socket) => {
-                let (stream, from) = socket.accept().await?;
-                stream.set_nodelay(true)?;
-                let elsewhere = (!is_here(from)).then(|| from.ip());
-                Ok((Stream::Tcp(stream), elsewhere))
-            }
-            Socket::Unix(socket) => Ok((Stream::Unix(socket.accept().await?.0), None)),
-        }
+        &self.terms.address
     }
 
     /// Can it [`serve`](Self::serve)?
@@ -190,12 +199,12 @@ impl Listener {
     /// [`bind_insecure`](Self::bind_insecure)).
     pub fn check(&self) -> Result<(), ConnectError> {
         #[cfg(feature = "tls")]
-        let identity = self.tls.is_some();
+        let identity = self.terms.tls.is_some();
         #[cfg(not(feature = "tls"))]
         let identity = false;
-        match (&self.address, identity) {
+        match (&self.terms.address, identity) {
             (Address::Tls(_), false) => Err(ConnectError::NoIdentity),
-            (Address::Tcp(_) | Address::Unix(_), true) if !self.insecure => {
+            (Address::Tcp(_) | Address::Unix(_), true) if !self.terms.insecure => {
                 Err(ConnectError::NotTls)
             }
             _ => Ok(()),
@@ -211,23 +220,36 @@ impl Listener {
     #[track_caller]
     pub fn serve(self) -> Server {
         if let Err(why) = self.check() {
-            panic!("{}: {why}", self.address);
+            panic!("{}: {why}", self.address());
         }
-        Server::of(self)
+        Server::of(self.socket, self.terms)
     }
 }
 
 /// A socket that was left by a process which has ended is taken away.
 fn unix(path: &Path) -> io::Result<UnixListener> {
-    let bound = UnixListener::bind(path);
-    let bound = match bound {
-        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
-            std::fs::remove_file(path)?;
-            UnixListener::bind(path)
+    let bind = || {
+        // One at a time: whoever has bound and does not listen yet looks as one that has ended.
+        let _lock = locked(path)?;
+        match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
+                std::fs::remove_file(path)?;
+                UnixListener::bind(path)
+            }
+            bound => bound,
         }
-        bound => bound,
     };
-    bound.map_err(|error| at_path(path, &error))
+    bind().map_err(|error| at_path(path, &error))
+}
+
+/// The lock file beside a socket, locked until it is dropped. It stays there: who took it away could take
+/// it from somebody who has just opened it.
+fn locked(path: &Path) -> io::Result<File> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let file = File::options().create(true).append(true).open(beside)?;
+    file.lock()?;
+    Ok(file)
 }
 
 /// Is it a socket at which nobody listens?
@@ -255,7 +277,7 @@ async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
 impl fmt::Debug for Listener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Listener")
-            .field("at", &self.address)
+            .field("at", self.address())
             .finish_non_exhaustive()
     }
 }

@@ -21,11 +21,11 @@ use crate::driver::{Driver, link_to};
 use crate::frame::write_refusal;
 use crate::limits::{Refusal, Stats};
 use crate::link::{Link, Options};
-use crate::listen::Listener;
+use crate::listen::{Socket, Terms};
 use crate::stream::Stream;
 
 struct Served {
-    listener: Listener,
+    terms: Terms,
     arriving: Arriving,
     state: Mutex<State>,
     /// Whoever waits for the next link is woken.
@@ -82,8 +82,9 @@ impl Served {
         Ended(std::mem::take(&mut state.links))
     }
 
-    async fn run(self: Arc<Self>) {
-        let mut rate = Rate::new(self.listener.rate, Instant::now());
+    /// Who runs this has the socket alone: nobody listens any more when it has ended.
+    async fn run(self: Arc<Self>, socket: Socket) {
+        let mut rate = Rate::new(self.terms.rate, Instant::now());
         loop {
             if let Some(later) = rate.next(Instant::now()) {
                 tidings::time::at(later).await;
@@ -91,7 +92,7 @@ impl Served {
             }
             // Whoever comes waits in the system's queue while there are too many handshakes.
             self.arriving.is_free().await;
-            match self.listener.accept().await {
+            match socket.accept().await {
                 Ok((stream, from)) => {
                     let this = Arc::clone(&self);
                     drop(tidings::spawn(
@@ -99,7 +100,10 @@ impl Served {
                     ));
                 }
                 // It broke off before; or there are no descriptors: others will be closed.
-                Err(_) => tidings::after(Duration::from_millis(10)).await,
+                Err(_) => {
+                    self.lock().counts.unaccepted += 1;
+                    tidings::after(Duration::from_millis(10)).await;
+                }
             }
         }
     }
@@ -110,7 +114,7 @@ impl Served {
             return;
         };
         let _place = arrival.place().await;
-        let options = &self.listener.options;
+        let options = &self.terms.options;
         let limit = options.limits.handshake;
         let secured = {
             let mut ended = pin!(self.ended.cancelled().into_future());
@@ -161,11 +165,11 @@ impl Served {
         if self.ended.is_cancelled() {
             return Err(None);
         }
-        if state.links.len() >= self.listener.links {
+        if state.links.len() >= self.terms.links {
             state.counts.overloaded += 1;
             return Err(Some(stream));
         }
-        let peers = self.listener.peers.as_ref().map(|peers| (peers, false));
+        let peers = self.terms.peers.as_ref().map(|peers| (peers, false));
         let (link, driver) = link_to(
             stream,
             options.clone(),
@@ -178,11 +182,11 @@ impl Served {
     }
 
     async fn secure(&self, stream: Stream) -> io::Result<(Stream, Option<Vec<String>>)> {
-        match (&self.listener.address, stream) {
+        match (&self.terms.address, stream) {
             #[cfg(feature = "tls")]
             (Address::Tls(_), Stream::Tcp(stream)) => {
                 let none = || io::Error::other("no identity for TLS");
-                let tls = self.listener.tls.as_ref().ok_or_else(none)?;
+                let tls = self.terms.tls.as_ref().ok_or_else(none)?;
                 let (stream, names) = tls.with_client(stream).await?;
                 Ok((Stream::Tls(Box::new(stream)), Some(names)))
             }
@@ -209,6 +213,9 @@ pub struct Arrivals {
     /// They spoke another protocol, or were refused by what they said they are, or took too long: why is
     /// in [`Server::ends`].
     pub failed: u64,
+    /// They could not be let in, each time that it was tried: the system had no descriptor left for them, or
+    /// had lost them again. Who has only to wait is counted again and again.
+    pub unaccepted: u64,
 }
 
 /// How many begin in a second.
@@ -260,21 +267,21 @@ async fn refuse(mut stream: Stream, options: &Options) {
 pub struct Server {
     address: Address,
     served: Arc<Served>,
-    task: tidings::AbortHandle,
+    task: tidings::JoinHandle<()>,
 }
 
 impl Server {
     /// Lets nodes in at this listener, in tasks of its own.
-    pub(crate) fn of(listener: Listener) -> Self {
-        let address = listener.address.clone();
+    pub(crate) fn of(socket: Socket, terms: Terms) -> Self {
+        let address = terms.address.clone();
         let served = Arc::new(Served {
-            arriving: Arriving::new(listener.share),
-            listener,
+            arriving: Arriving::new(terms.share),
+            terms,
             state: Mutex::default(),
             comes: Notify::new(),
             ended: CancellationToken::new(),
         });
-        let task = tidings::spawn(Arc::clone(&served).run()).abort_handle();
+        let task = tidings::spawn(Arc::clone(&served).run(socket));
         Self {
             address,
             served,
@@ -373,7 +380,10 @@ impl Server {
 
     /// Lets nobody in any more, and ends the links in order ([`Link::drain`]); those that have not
     /// ended after this time, or when the wait is dropped, at once.
-    pub async fn drain(self, limit: Duration) {
+    ///
+    /// Nobody listens at the address from the beginning: who connects is refused at once, and another
+    /// server may listen there while the links of this one end.
+    pub async fn drain(mut self, limit: Duration) {
         self.task.abort();
         let links = self.served.end();
         for link in &links.0 {
@@ -382,6 +392,8 @@ impl Server {
                 false => link.close(),
             }
         }
+        // It gives an error: it was aborted.
+        let _ = (&mut self.task).await;
         let all = async {
             for link in &links.0 {
                 link.down().await;

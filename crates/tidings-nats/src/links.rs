@@ -190,7 +190,9 @@ impl Links {
         let made = match direct {
             Some(Ok(link)) => link,
             // Who can be reached and will not speak with us will not through the engine.
-            Some(Err(error @ ConnectError::Broken(_))) if !error.may_pass() => {
+            Some(Err(
+                error @ ConnectError::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)),
+            )) if !error.may_pass() => {
                 return Err(LookupError::Link(error));
             }
             _ => within(patience, self.routed(member))

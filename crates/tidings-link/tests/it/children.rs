@@ -458,3 +458,44 @@ fn a_thousand_clients_that_come_at_once_are_all_served_and_go() {
     let executed: BTreeSet<u64> = node.executed().into_iter().collect();
     assert_eq!(executed.len(), 1000);
 }
+
+#[test]
+fn a_thousand_clients_whose_server_is_killed_and_started_again_all_come_back() {
+    let mut node = Node::start("tcp://127.0.0.1:0");
+    let linked = Arc::new(AtomicU64::new(0));
+    let runtime = Runtime::new().unwrap();
+    let mut clients = runtime.block_on(async {
+        let mut clients = JoinSet::new();
+        for n in 0..1000 {
+            let connector = Connector::new(&node.address).unwrap();
+            let linked = Arc::clone(&linked);
+            clients.spawn(async move {
+                let first = connector.connect_until_up().await.unwrap();
+                linked.fetch_add(1, Ordering::Relaxed);
+                first.down().await;
+                let link = connector.connect_until_up().await.unwrap();
+                let book: BookRef = link.get("book").await.unwrap();
+                book.enter(n).await.unwrap();
+                link
+            });
+        }
+        clients
+    });
+    while linked.load(Ordering::Relaxed) < 1000 {
+        std::thread::yield_now();
+    }
+    node.kill();
+    let again = Node::start(&node.address);
+    runtime.block_on(async {
+        let mut links = Vec::new();
+        while let Some(link) = clients.join_next().await {
+            links.push(link.unwrap());
+        }
+        let book: BookRef = links[0].get("book").await.unwrap();
+        while book.links().await.unwrap() != 1000 {
+            tidings::yield_now().await;
+        }
+    });
+    let executed: BTreeSet<u64> = again.executed().into_iter().collect();
+    assert_eq!(executed.len(), 1000);
+}

@@ -1,6 +1,7 @@
 //! What links promise: SEMANTICS.md, section "Links".
 
 mod anywhere;
+mod arrivals;
 mod aside;
 mod authority;
 mod backlog;
@@ -14,6 +15,7 @@ mod credit;
 mod crowd;
 mod drained;
 mod ended;
+mod executed;
 mod faults;
 mod formats;
 mod hostile;

@@ -66,7 +66,9 @@ async fn a_link_over_a_unix_socket_carries_calls() {
     assert_eq!(counter.get().await.unwrap(), 4);
     drop(server);
     link.down().timeout(LONG).await.unwrap();
-    let _ = std::fs::remove_file(&path);
+    for file in [path.with_extension("sock.lock"), path] {
+        std::fs::remove_file(file).unwrap();
+    }
 }
 
 #[tidings::test]
@@ -144,7 +146,9 @@ async fn a_socket_that_a_process_has_left_is_taken_away_and_another_is_not() {
     std::fs::write(&path, "no socket").unwrap();
     let taken = Listener::bind(&address, options("server")).await;
     assert!(taken.is_err() && std::fs::read(&path).unwrap() == b"no socket");
-    std::fs::remove_file(&path).unwrap();
+    for file in [path.with_extension("lock"), path] {
+        std::fs::remove_file(file).unwrap();
+    }
 }
 
 #[tidings::test]
@@ -370,6 +374,40 @@ async fn a_server_that_drains_lets_its_links_finish() {
     assert_eq!(counter.get().await.unwrap(), 1);
     server.drain(LONG).await;
     assert_eq!(link.down().timeout(LONG).await.unwrap(), Broken::Drained);
+}
+
+#[tidings::test]
+async fn a_server_that_drains_listens_no_more_while_it_waits_for_a_call() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", options("server"));
+    let server = listener.await.unwrap().serve();
+    let address = server.address().to_string();
+    let link = Link::connect(&address).await.unwrap();
+    let counter: CounterRef = link.get("counter").await.unwrap();
+    let call = tidings::spawn({
+        let counter = counter.clone();
+        async move { counter.wait().await }
+    });
+    // Behind it in the actor's mailbox: the call is under way.
+    counter.get().await.unwrap();
+    let drain = tidings::spawn(server.drain(LONG));
+    let successor = loop {
+        match Listener::bind(&address, options("server")).await {
+            Ok(listener) => break listener,
+            Err(_) => tidings::yield_now().await,
+        }
+    };
+    assert!(!drain.is_finished(), "the address was taken all the time");
+    drop(successor);
+    let nobody = Link::connect(&address).await.unwrap_err();
+    let refused = |error: &std::io::Error| error.kind() == ErrorKind::ConnectionRefused;
+    assert!(
+        matches!(&nobody, ConnectError::Io(error) if refused(error)),
+        "{nobody}"
+    );
+    assert!(!drain.is_finished() && link.exit().is_none());
+    link.close();
+    drain.await.unwrap();
+    assert!(call.await.unwrap().is_err());
 }
 
 #[tidings::test]

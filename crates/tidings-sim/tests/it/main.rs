@@ -8,6 +8,7 @@ mod local;
 mod monitors;
 mod nodes;
 mod peers;
+mod redial;
 mod reports;
 mod supervision;
 mod unheard;

@@ -347,8 +347,8 @@ pub enum CallError {
     Ended(Exit),
     /// The handler dropped the reply without answering.
     NoReply,
-    /// It was refused, for this reason, by an interceptor or by its handler
-    /// ([`refuse`](super::refuse())).
+    /// It was refused, for this reason: by an interceptor, by its handler ([`refuse`](super::refuse())), or by
+    /// a link, over which the request or its answer could not go.
     Refused(Arc<dyn Error + Send + std::marker::Sync>),
     /// The callee waits, by calls, for the actor that called, and so would they for ever. Not
     /// executed; but where two calls closed the cycle at the same moment, the request may be handled
@@ -362,6 +362,49 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Was the request executed? `None`: that is not known here.
+    ///
+    /// | | executed |
+    /// |---|---|
+    /// | `Full`, `NotExecuted` | `Some(false)` |
+    /// | `Ended`, `NoReply`, `Timeout` | `None` |
+    /// | `Cycle` | `None`: see there |
+    /// | `Refused` by an interceptor or a handler | `None`: only they know |
+    /// | `Refused` by a link, that could not send the request, or whose other end could not read it or has no such method | `Some(false)` |
+    /// | `Refused` by a link, that could not read the answer | `Some(true)` |
+    /// | `Refused` by the other end of a link for any other reason, as that the answer is too large | `None` |
+    ///
+    /// What was not executed can be asked for again, elsewhere too, also if it must not be done twice.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox, Reply};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let deaf = actor::spawn(|mailbox: Mailbox<Reply<()>>| async { drop(mailbox) });
+    /// deaf.down().await;
+    /// let ended = deaf.call(|reply| reply).await.unwrap_err();
+    /// assert_eq!(ended.executed(), Some(false));
+    ///
+    /// let mute = actor::spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
+    ///     while let Ok(reply) = mailbox.recv().await {
+    ///         drop(reply);
+    ///     }
+    /// });
+    /// let no_reply = mute.call(|reply| reply).await.unwrap_err();
+    /// assert_eq!(no_reply.executed(), None);
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn executed(&self) -> Option<bool> {
+        match self {
+            Self::Full | Self::NotExecuted(_) => Some(false),
+            #[cfg(feature = "remote")]
+            Self::Refused(why) => why.downcast_ref::<super::remote::Unfit>()?.executed,
+            #[cfg(not(feature = "remote"))]
+            Self::Refused(_) => None,
+            Self::Ended(_) | Self::NoReply | Self::Timeout | Self::Cycle(_) => None,
+        }
+    }
+
     /// A caller hears it.
     pub(super) fn heard(&self) {
         if let Self::NotExecuted(exit) | Self::Ended(exit) = self {

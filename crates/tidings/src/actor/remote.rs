@@ -1,6 +1,8 @@
 //! What a link needs of actors: the two ends of a reply apart, the task of a proxy, and word of an
 //! actor's end. Used by `remote/` alone.
 
+use std::error::Error;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -22,6 +24,22 @@ use crate::primitive::Arc;
 use crate::primitive::prefetch::prefetch;
 use crate::time::Instant;
 use crate::trace::Trace;
+
+/// Why a request or its answer did not go over a link.
+#[derive(Debug)]
+pub(crate) struct Unfit {
+    pub(crate) why: Box<str>,
+    /// Was the request executed, if that is known?
+    pub(crate) executed: Option<bool>,
+}
+
+impl fmt::Display for Unfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.why)
+    }
+}
+
+impl Error for Unfit {}
 
 /// The caller's end of a reply.
 pub(crate) type Answers<R> = oneshot::Receiver<Result<R, Box<CallError>>>;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::port::{Call, Outcome, with};
-use super::proxy::refused;
+use super::proxy::unfit;
 use super::{Format, Interface, Malformed, Remote, interface};
 use crate::actor::remote::{Answers, AtEnd, drop_unsent};
 use crate::actor::{CallError, Exit, Part, Recipient, Reference, Reply, SendError};
@@ -150,7 +150,7 @@ impl<R: Serialize + Send + 'static> Served for Answering<R> {
         };
         Some(format.encode(&answer, to).map_err(|malformed| {
             let _ = with(|port| port.undo());
-            refused(malformed)
+            unfit(Some(true), malformed)
         }))
     }
 }

@@ -64,7 +64,7 @@ pub use limits::{Limits, Malformed};
 pub use port::{Call, Carried, Identity, Outcome, Port, Request, enter};
 pub use proxy::Outgoing;
 #[doc(hidden)]
-pub use proxy::{Imported, Pending, import, refused};
+pub use proxy::{Imported, Pending, import, refused, unfit};
 #[doc(hidden)]
 pub use reference::{deserialize_reference, export, serialize_reference};
 pub use schema::{Describe, Schema};

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use super::port::{Outcome, Port, Request, with};
 use super::{Format, Interface, Malformed, Remote, interface};
-use crate::actor::remote::{Proxy, apart};
+use crate::actor::remote::{Proxy, Unfit, apart};
 use crate::actor::{CallError, Exit, Mailbox, Part, Reference, Reply};
 use crate::channel::bell::Door;
 use crate::channel::oneshot::Gone;
@@ -77,7 +77,7 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
                 Ok(())
             }
             Err(malformed) => {
-                self.0.settle(Err(refused(&malformed)));
+                self.0.settle(Err(unfit(Some(true), &malformed)));
                 Err(malformed)
             }
         }
@@ -96,10 +96,17 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
     }
 }
 
-/// How a call ends that is refused, with this reason.
+/// How a call ends whose request is refused for this reason before it is executed.
 #[doc(hidden)]
 pub fn refused(why: impl fmt::Display) -> CallError {
-    CallError::Refused(Arc::new(Malformed::because(why)))
+    unfit(Some(false), why)
+}
+
+/// How a call ends that is refused for this reason; was it executed?
+#[doc(hidden)]
+pub fn unfit(executed: Option<bool>, why: impl fmt::Display) -> CallError {
+    let why = why.to_string().into();
+    CallError::Refused(Arc::new(Unfit { why, executed }))
 }
 
 /// Where a message hands its parts to.

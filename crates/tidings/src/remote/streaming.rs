@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::export::{Export, Incoming, Served, Wait};
 use super::port::{Carried, Identity, Outcome, with};
-use super::proxy::{Imported, Outgoing, refused};
+use super::proxy::{Imported, Outgoing, unfit};
 use super::schema::{self, Describe, Schema};
 use super::{Format, Interface, Malformed, Method};
 use crate::actor::remote::Proxy;
@@ -210,7 +210,10 @@ struct Batch<T> {
 impl<T: Serialize + Send + 'static> Served for Batch<T> {
     fn answer(&mut self, format: &Format, to: &mut Vec<u8>) -> Option<Outcome<()>> {
         match self.answer.try_recv() {
-            Ok(Ok(())) => Some(self.write(format, to).map_err(refused)),
+            Ok(Ok(())) => {
+                let written = self.write(format, to);
+                Some(written.map_err(|why| unfit(Some(true), why)))
+            }
             Ok(Err(why)) => Some(Err(why)),
             Err(TryRecvError::Closed) => Some(Err(CallError::NoReply)),
             Err(TryRecvError::Empty) => None,

@@ -1,0 +1,131 @@
+//! Who comes where, and does not get in: what they and the server are told.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::{Arc, Barrier};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tidings::Runtime;
+use tidings::net::{Accept, Connecting, Network, Socket};
+use tidings_link::{ConnectError, Connector, Link, Listener, Options};
+
+use crate::authority::Authority;
+use crate::nodes::LONG;
+use crate::sockets::before;
+
+/// What somebody hears who tries until he is told that it is of no use.
+async fn told(connector: Connector) -> ConnectError {
+    let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(10));
+    let told = before(LONG, connector.connect_until_up()).await;
+    told.expect("it goes on for ever").unwrap_err()
+}
+
+#[tidings::test]
+async fn who_has_no_good_certificate_does_not_try_for_ever() {
+    let (ours, others) = (Authority::new(), Authority::new());
+    let expired = ours.identity("client", true);
+    for client in [expired, others.trusting(&ours, "client", false)] {
+        let listener = Listener::bind("tls://127.0.0.1:0", Options::new("server")).await;
+        let server = listener
+            .unwrap()
+            .tls(ours.identity("server", false))
+            .serve();
+        let connector = Connector::new(&server.address().to_string()).unwrap();
+        let error = told(connector.node("server").tls(client)).await;
+        assert!(error.to_string().contains("alert"), "{error}");
+    }
+}
+
+#[tidings::test]
+async fn where_another_protocol_is_spoken_nobody_tries_for_ever() {
+    for says in ["HTTP/1.1 400 Bad Request\r\n\r\n", "\x05\0\0\0hello"] {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        // It ends with the first that comes, or with this test's process.
+        std::thread::spawn(move || {
+            while let Ok((mut stream, _)) = listener.accept() {
+                let _ = stream.read(&mut [0; 64]);
+                let _ = stream.write_all(says.as_bytes());
+                // Read to its end, so that what was written arrives.
+                let _ = io::copy(&mut stream, &mut io::sink());
+            }
+        });
+        let error = told(Connector::new(&format!("tcp://{at}")).unwrap()).await;
+        assert!(matches!(error, ConnectError::Broken(_)), "{error}");
+    }
+}
+
+#[test]
+fn of_many_who_listen_at_once_where_another_has_ended_one_does_and_keeps_it() {
+    const MANY: usize = 4;
+    let path = std::env::temp_dir().join(format!("tidings-race-{}", std::process::id()));
+    let address = format!("unix:{}", path.display());
+    let runtime = Runtime::new().unwrap();
+    for _ in 0..100 {
+        let _ = std::fs::remove_file(&path);
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        let start = Arc::new(Barrier::new(MANY));
+        let all: Vec<_> = std::iter::repeat_n((runtime.handle(), address.clone(), start), MANY)
+            .map(|(runtime, address, start)| {
+                std::thread::spawn(move || {
+                    runtime.block_on(async {
+                        start.wait();
+                        Listener::bind(&address, Options::new("server")).await
+                    })
+                })
+            })
+            .collect();
+        let bound: Vec<_> = all.into_iter().map(|one| one.join().unwrap()).collect();
+        let in_use = |error: &ConnectError| matches!(error, ConnectError::Io(error) if error.kind() == ErrorKind::AddrInUse);
+        let lost = bound.iter().filter_map(|one| one.as_ref().err());
+        assert_eq!(
+            lost.filter(|error| in_use(error)).count(),
+            MANY - 1,
+            "{bound:?}"
+        );
+        let listener = bound.into_iter().find_map(Result::ok).unwrap();
+        runtime.block_on(async {
+            let _server = listener.serve();
+            Link::connect(&address).await.unwrap();
+        });
+    }
+    std::fs::remove_file(&path).unwrap();
+    std::fs::remove_file(path.with_extension("lock")).unwrap();
+}
+
+/// A system that has no descriptors.
+struct Exhausted;
+
+impl Network for Exhausted {
+    fn connect(&self, _: SocketAddr) -> Connecting {
+        Box::pin(async { Err(ErrorKind::Other.into()) })
+    }
+    fn bind(&self, at: SocketAddr) -> io::Result<Box<dyn Accept>> {
+        Ok(Box::new(Fails(at)))
+    }
+}
+
+struct Fails(SocketAddr);
+
+impl Accept for Fails {
+    fn poll_accept(&mut self, _: &mut Context<'_>) -> Poll<io::Result<Box<dyn Socket>>> {
+        Poll::Ready(Err(io::Error::other("too many open files")))
+    }
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        Ok(self.0)
+    }
+}
+
+#[test]
+fn a_server_counts_that_it_could_not_let_somebody_in() {
+    let runtime = Runtime::builder().network(Arc::new(Exhausted)).build();
+    runtime.unwrap().block_on(async {
+        let listener = Listener::bind("tcp://127.0.0.1:7", Options::new("server"));
+        let server = listener.await.unwrap().serve();
+        while server.arrivals().unaccepted < 3 {
+            tidings::yield_now().await;
+        }
+        assert_eq!(server.arrivals().linked, 0);
+    });
+}

@@ -1,0 +1,55 @@
+//! What a caller knows of a request whose answer it does not have.
+
+use tidings::actor::{self, CallError};
+use tidings_link::Exports;
+
+use crate::nodes::pair;
+
+#[tidings::interface(remote)]
+trait Maker {
+    /// So many that take no byte.
+    async fn units(&mut self, n: u32) -> Vec<()>;
+    /// So many bytes.
+    async fn bytes(&mut self, n: u32, of: Vec<u8>) -> Vec<u8>;
+    /// How many requests there were.
+    async fn made(&self) -> u32;
+}
+
+#[derive(Default)]
+struct Made(u32);
+
+impl Maker for Made {
+    async fn units(&mut self, n: u32) -> Vec<()> {
+        self.0 += 1;
+        vec![(); n as usize]
+    }
+    async fn bytes(&mut self, n: u32, of: Vec<u8>) -> Vec<u8> {
+        self.0 += 1;
+        vec![of[0]; n as usize]
+    }
+    async fn made(&self) -> u32 {
+        self.0
+    }
+}
+
+fn refused(error: &CallError) -> Option<bool> {
+    assert!(matches!(error, CallError::Refused(_)), "{error}");
+    error.executed()
+}
+
+#[tidings::test]
+async fn who_calls_knows_of_what_a_link_refuses_whether_it_was_executed() {
+    let maker: MakerRef = actor::start(Made::default());
+    let (_server, client) = pair(Exports::new().add("maker", &maker));
+    let maker: MakerRef = client.get("maker").await.unwrap();
+    let unsent = maker.bytes(1, vec![7; 2 << 20]).await.unwrap_err();
+    assert_eq!(refused(&unsent), Some(false));
+    assert_eq!(maker.made().await.unwrap(), 0);
+    let unread = maker.units(5_000).await.unwrap_err();
+    assert_eq!(refused(&unread), Some(true));
+    assert_eq!(maker.made().await.unwrap(), 1);
+    // Of an answer that is not sent only the other end knows.
+    let unanswered = maker.bytes(2 << 20, vec![7]).await.unwrap_err();
+    assert_eq!(refused(&unanswered), None);
+    assert_eq!(maker.made().await.unwrap(), 2);
+}
