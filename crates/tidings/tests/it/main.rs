@@ -3,6 +3,7 @@
 mod actor;
 mod alarms;
 mod ask;
+mod beside;
 mod blocking;
 mod books;
 mod both;
