@@ -17,6 +17,7 @@ mod channel;
 mod circle;
 #[cfg(target_os = "linux")]
 mod confined;
+mod conserve;
 mod cycle;
 mod deadlock;
 mod driver;
