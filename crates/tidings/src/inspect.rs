@@ -114,13 +114,13 @@ pub struct ActorView {
     pub started_by: u64,
     /// How many lives it has begun: more than 1 if a supervisor has started it anew.
     pub incarnation: u64,
-    /// Messages in its mailbox.
+    /// Messages in its mailbox, the stash among them.
     pub queued: usize,
     /// How many its mailbox holds.
     pub capacity: usize,
-    /// Messages that it has received.
+    /// Messages that it has received, and not put back: the stash, and what a scan passed over, are queued.
     pub handled: u64,
-    /// Messages that its overflow policy has dropped.
+    /// Messages that its overflow policy has dropped, or rejected.
     pub dropped: u64,
     /// What it does.
     pub activity: Activity,

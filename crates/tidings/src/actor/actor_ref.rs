@@ -122,7 +122,7 @@ macro_rules! reference_methods {
 
         life_methods!();
 
-        /// How many messages wait in its mailbox.
+        /// How many messages wait in its mailbox, the stash among them.
         #[must_use]
         pub fn queued(&self) -> usize {
             self.inlet().len()
@@ -186,6 +186,38 @@ impl<M: Send + 'static> ActorRef<M> {
     /// lines.send("hello".to_owned()).await.unwrap();
     /// log.send(Message::Close).await.unwrap();
     /// assert!(lines.down().await.is_orderly());
+    /// # });
+    /// ```
+    ///
+    /// One method of an interface:
+    ///
+    /// ```
+    /// use tidings::actor::{self, ActorRef, Carries, Recipient};
+    ///
+    /// #[tidings::interface]
+    /// trait Counter {
+    ///     async fn add(&mut self, n: i64);
+    ///     async fn get(&self) -> i64;
+    /// }
+    /// # struct Tally(i64);
+    /// # impl Counter for Tally {
+    /// #     async fn add(&mut self, n: i64) {
+    /// #         self.0 += n;
+    /// #     }
+    /// #     async fn get(&self) -> i64 {
+    /// #         self.0
+    /// #     }
+    /// # }
+    /// impl Carries<i64> for CounterMessage {
+    ///     fn wrap(n: i64) -> Self {
+    ///         Self::Add(n)
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let actor: ActorRef<CounterMessage> = actor::start(Tally(0));
+    /// let (adds, counter): (Recipient<i64>, _) = (actor.narrow(), CounterRef::from(&actor));
+    /// adds.send(7).await.unwrap();
+    /// assert_eq!(counter.get().await.unwrap(), 7);
     /// # });
     /// ```
     #[must_use]

@@ -37,6 +37,8 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn lock(&self) -> &Lock;
     fn life(&self) -> &Life;
     fn len(&self) -> usize;
+    /// How much it has to do: less if it waits for a message, and of two that do not, who has fewer of them.
+    fn load(&self) -> (bool, usize);
     /// Locked. How many messages have come.
     fn come(&self) -> u64;
     /// Locked. Takes the message out of its place if it goes in.
@@ -79,7 +81,12 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
     }
 
     fn len(&self) -> usize {
-        self.locked(|state| state.len())
+        self.beside().kept() + self.locked(|state| state.len())
+    }
+
+    fn load(&self) -> (bool, usize) {
+        let (awaited, len) = self.locked(|state| (state.is_awaited(), state.len()));
+        (!awaited, len + self.beside().kept())
     }
 
     fn come(&self) -> u64 {

@@ -5,14 +5,21 @@
 //! is taken out of its place while it is polled, and everything else happens under one lock: a wake
 //! is either seen by the task before it waits, or finds its waker; and a member that is removed is
 //! not polled again.
+//!
+//! A member may be woken by anybody, but the task's own waker stays here. While the task waits beside members that is on
+//! record as a wait for what comes from outside (`event/waits.rs`), so that no deadlock is reported; what the task waits
+//! for without them, and in a method that has it to itself, is known.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::{Context, Poll, Wake, Waker};
 
+use crate::event::waits::{self, Waits};
 use crate::primitive::Arc;
 use crate::primitive::explored::{Mutex, lock};
+use crate::task::clone_waker;
+use crate::task::here;
 
 pub(crate) type Boxed = Pin<Box<dyn Future<Output = ()> + Send>>;
 
@@ -26,6 +33,8 @@ struct State {
     woken: VecDeque<u64>,
     /// The task's, while it waits.
     waker: Option<Waker>,
+    /// It waits beside members, and that is on record.
+    on_record: bool,
     /// The key of the next member.
     next: u64,
     /// How many members are handlers.
@@ -82,6 +91,8 @@ impl Crowd {
 
     /// Adds a future, which is polled at the task's next turn; gives its key.
     pub(crate) fn add(self: &Arc<Self>, future: Boxed, handler: bool) -> u64 {
+        // There may be a reply in it.
+        here::note(here::GAVE);
         let mut future = Some(future);
         let (key, waker) = {
             let mut state = lock(&self.state);
@@ -127,7 +138,13 @@ impl Crowd {
 
     /// Polls those that have been woken, each once.
     pub(crate) fn poll(&self) {
-        let woken = lock(&self.state).woken.len();
+        let (woken, on_record) = {
+            let mut state = lock(&self.state);
+            (state.woken.len(), std::mem::take(&mut state.on_record))
+        };
+        if on_record {
+            self.off_record();
+        }
         for _ in 0..woken {
             let Some((key, mut future, waker)) = lock(&self.state).take_woken() else {
                 continue;
@@ -149,8 +166,11 @@ impl Crowd {
 
     /// The task waits: it is woken with this waker, at once if that is due.
     pub(crate) fn park(&self, waker: &Waker) {
+        if waits::watched() {
+            self.go_on_record(waker);
+        }
         // Cloned and dropped without the lock: a waker may be foreign.
-        let mut waker = Some(waker.clone());
+        let mut waker = Some(clone_waker(waker));
         let due = {
             let mut state = lock(&self.state);
             if state.woken.is_empty() {
@@ -163,6 +183,26 @@ impl Crowd {
         if let Some(waker) = due {
             waker.wake();
         }
+    }
+
+    /// The task waits beside its members, if it has some.
+    #[cold]
+    fn go_on_record(&self, waker: &Waker) {
+        let mut state = lock(&self.state);
+        if state.members.is_empty() {
+            return;
+        }
+        state.on_record = true;
+        drop(state);
+        let mut of = Waits::default();
+        of.of(format_args!("what runs beside its handlers"));
+        (of.outside, of.wakers) = (true, 1);
+        waits::begin(std::ptr::from_ref(self).addr(), waker, None, of);
+    }
+
+    #[cold]
+    fn off_record(&self) {
+        waits::end(std::ptr::from_ref(self).addr());
     }
 
     /// Waits until all handlers have ended; polls all members meanwhile.
@@ -180,13 +220,18 @@ impl Crowd {
 
     /// Drops all members, and takes no more.
     pub(crate) fn close(&self) {
-        let (members, waker) = {
+        let (members, waker, on_record) = {
             let mut state = lock(&self.state);
             state.closed = true;
             state.woken.clear();
             state.handlers = 0;
-            (std::mem::take(&mut state.members), state.waker.take())
+            let members = std::mem::take(&mut state.members);
+            let on_record = std::mem::take(&mut state.on_record);
+            (members, state.waker.take(), on_record)
         };
+        if on_record {
+            self.off_record();
+        }
         drop((members, waker));
     }
 }

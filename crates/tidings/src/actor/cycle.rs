@@ -21,8 +21,9 @@
 //! Two calls that close a cycle at the same time find nobody waiting, and send. Then the notes are
 //! there when the last poll ends, whose call is refused, its request being in a mailbox already.
 //!
-//! An actor that has ever waited for reentrant handlers makes no note: its task's waker is in the
-//! hands of `crowd.rs`, as good as foreign. A note ends with the life of its actor.
+//! Reentrant handlers, and what runs beside them, wait with wakers of `crowd.rs`, which are not the task's: their calls
+//! make no note. They do not go on while a method has its actor to itself, whose call makes one. A note ends with the
+//! life of its actor.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -60,8 +60,8 @@ pub(crate) fn views() -> Vec<ActorView> {
 
 fn view(life: &Life, counts: Counts, waits: &HashMap<usize, Wait>) -> ActorView {
     let dropped = life.overflowed();
-    // Those dropped as the oldest have left the mailbox, too, and so have dead letters.
-    let left = counts.left.saturating_sub(life.dead());
+    // Those dropped as the oldest have left the channel, too, and so have dead letters and what is kept.
+    let left = counts.left.saturating_sub(life.dead() + counts.kept as u64);
     let handled = match life.overflow {
         Overflow::DropOldest => left.saturating_sub(dropped),
         _ => left,

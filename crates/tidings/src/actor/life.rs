@@ -21,7 +21,7 @@ use crate::event::offer::{Judge, Waiters};
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Protocol, event};
 use crate::primitive::Arc;
-use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use crate::task::{AbortHandle, first, go_on, here, quietly};
 
 /// What to do when a mailbox is full.
@@ -90,6 +90,8 @@ pub(crate) struct Life {
     hands: AtomicU8,
     /// See `is_waiting`.
     waiting: AtomicBool,
+    /// See `kept`.
+    kept: AtomicUsize,
     pub(super) roll: Place,
     /// See `parent`.
     parent: AtomicU64,
@@ -200,6 +202,7 @@ impl Life {
             away: AtomicBool::new(false),
             hands: AtomicU8::new(0),
             waiting: AtomicBool::new(false),
+            kept: AtomicUsize::new(0),
             roll: Place::new(),
             parent: AtomicU64::new(here::actor()),
             source: Source::new(State {
@@ -246,6 +249,17 @@ impl Life {
 
     pub(super) fn with_note<R>(&self, f: impl FnOnce(&mut Note) -> R) -> R {
         self.chan().locked(|state| f(&mut state.rare().note))
+    }
+
+    /// How many messages lie in the mailbox, beside the channel: the stash, and what `scan` passed over.
+    pub(super) fn kept(&self) -> usize {
+        // RELAXED: for people, and for a pool's choice.
+        self.kept.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn keeps(&self, kept: usize) {
+        // RELAXED: as above; who has the mailbox writes it.
+        self.kept.store(kept, Ordering::Relaxed);
     }
 
     /// The number of the actor that has started it or whose child it is, or 0.
@@ -397,10 +411,10 @@ impl Life {
     }
 
     /// The reason that a life gives which stops in order.
-    pub(super) fn take_verdict(&self) -> Exit {
+    pub(super) fn verdict(&self) -> Exit {
         let verdict = self
             .chan()
-            .locked(|state| state.rare.as_mut().and_then(|rare| rare.verdict.take()));
+            .locked(|state| state.rare.as_ref().and_then(|rare| rare.verdict.clone()));
         verdict.unwrap_or(Exit::Stopped)
     }
 

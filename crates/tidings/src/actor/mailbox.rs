@@ -171,8 +171,7 @@ impl<M> Mailbox<M> {
 
     #[cold]
     fn goes_on_specially(&self) -> bool {
-        let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
-        self.is(STOPPED) || !self.is(SCANS) && passed > self.stashed()
+        self.is(STOPPED) || !self.is(SCANS) && self.kept() > self.stashed()
     }
 
     /// The next message, if one is there.
@@ -190,8 +189,17 @@ impl<M> Mailbox<M> {
     /// How many messages are in it, the stash among them.
     #[must_use]
     pub fn len(&self) -> usize {
-        let passed = self.passed.as_ref().map_or(0, |passed| passed.len());
-        passed + self.chan().locked(|state| state.len())
+        self.kept() + self.chan().locked(|state| state.len())
+    }
+
+    /// How many lie beside the channel.
+    fn kept(&self) -> usize {
+        self.passed.as_ref().map_or(0, |passed| passed.len())
+    }
+
+    /// What lies beside the channel has changed.
+    pub(super) fn keeps(&self) {
+        self.chan.beside().keeps(self.kept());
     }
 
     /// Is it empty?
@@ -345,7 +353,13 @@ impl<M> Mailbox<M> {
             self.chan.beside().stop();
             match signal {
                 Signal::EndLife => continue,
-                Signal::Fail(exit) => self.chan.beside().fails(exit),
+                Signal::Fail(exit) => {
+                    self.chan.beside().fails(exit);
+                    // As after a panic, its supervisor decides what becomes of the mailbox.
+                    if self.chan.beside().guardian().is_some() {
+                        continue;
+                    }
+                }
                 Signal::Stop(_) | Signal::End(_) => {}
             }
             self.chan().close();
@@ -363,6 +377,7 @@ impl<M> Mailbox<M> {
                 // Nothing stays of a burst.
                 passed.shrink_to(PASSED_KEPT);
             }
+            self.keeps();
             return Ok(self.open(parcel));
         }
         // Closed: what is left is there already.
@@ -469,6 +484,7 @@ impl<M> Drop for Mailbox<M> {
             for message in passed.into_iter().rev() {
                 self.chan().give_back(message);
             }
+            self.keeps();
         }
         let life = self.chan.beside();
         // One that outlives its life says nothing of the next.

@@ -387,7 +387,8 @@ impl Builder {
     /// block. (Without a runtime: [`executor`](Self::executor).)
     ///
     /// It waits for a thread if all are busy. A kill, and the end of its runtime, wait until its code
-    /// comes to an await; the runtime's end waits for it.
+    /// comes to an await; the runtime's end waits for it. A cycle of calls through it is not refused
+    /// ([`CallError::Cycle`]): if the runtime watches for deadlocks, it is reported.
     ///
     /// ```
     /// use tidings::actor::{Builder, Reply};

@@ -21,7 +21,8 @@ pub enum Routing {
     /// One after the other.
     #[default]
     RoundRobin,
-    /// Whose mailbox holds the fewest messages; the eldest of several. Looks into every mailbox.
+    /// One that waits for a message; if none does, whose mailbox holds the fewest. The eldest of several. Looks into
+    /// every mailbox.
     LeastLoaded,
     /// Anyone, with the same chance (under a seam, the seam's).
     Random,
@@ -173,8 +174,8 @@ impl<R: Reference> Pool<R> {
 }
 
 fn least_loaded<R: Reference>(workers: &Listed<R>) -> usize {
-    let queued = |&n: &usize| workers[n].1.recipient().queued();
-    (0..workers.len()).min_by_key(queued).unwrap_or(0)
+    let load = |&n: &usize| workers[n].1.recipient().inlet().load();
+    (0..workers.len()).min_by_key(load).unwrap_or(0)
 }
 
 impl<R: Reference> Clone for Pool<R> {

@@ -34,8 +34,10 @@ pub(super) trait Peer: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Counts {
     pub(super) queued: usize,
+    /// How many of these have left the channel, and lie beside it.
+    pub(super) kept: usize,
     pub(super) capacity: usize,
-    /// Messages that have left it: received, or dropped.
+    /// Messages that have left its channel: received, kept beside it, or dropped.
     pub(super) left: u64,
     /// The actor waits for a message.
     pub(super) awaited: bool,
@@ -47,8 +49,10 @@ impl<M: Send + 'static> Peer for Chan<Parcel<M>, Life> {
     }
 
     fn counts(&self) -> Counts {
+        let kept = self.beside().kept();
         self.locked(|state| Counts {
-            queued: state.len(),
+            queued: kept + state.len(),
+            kept,
             capacity: state.capacity(),
             left: state.left(),
             awaited: state.is_awaited(),

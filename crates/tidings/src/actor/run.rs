@@ -116,7 +116,7 @@ impl<M: Send + 'static, F> Run<M, F> {
 #[cold]
 fn returned(life: &Life, returned: Result<Exit, Box<dyn Any + Send>>) -> Exit {
     match returned {
-        Ok(Exit::Normal) if life.was_stopped() => life.take_verdict(),
+        Ok(Exit::Normal) if life.was_stopped() => life.verdict(),
         Ok(exit) => exit,
         Err(payload) => {
             let exit = panicked(life, &*payload);

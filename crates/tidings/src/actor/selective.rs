@@ -14,6 +14,10 @@ impl<M> Mailbox<M> {
     /// Selective receive (Erlang's `receive`, F#'s `Scan`): the first message that `choose` takes,
     /// as what it makes of it; the others stay, in their order.
     ///
+    /// It looks beyond the capacity, or a full mailbox in which it finds nothing would never take what it waits for: a
+    /// message that is passed over leaves its place to the next, and is [queued](super::ActorRef::queued) still. So of
+    /// what comes while it waits any number is kept; a deadline bounds it.
+    ///
     /// `choose` gives a message it does not want back. Dropping the wait loses nothing: so with a
     /// [`time::timeout`](crate::time::timeout) it is Erlang's `receive .. after`. It is a future, and no
     /// event that could stand in a choice.
@@ -77,6 +81,7 @@ impl<M> Mailbox<M> {
                     }
                     Ok(Ok(taken)) => {
                         self.last_goes_back(seen);
+                        self.keeps();
                         if !fresh {
                             here::note(here::PASSED);
                         }
@@ -84,6 +89,7 @@ impl<M> Mailbox<M> {
                     }
                     Err(panic) => {
                         self.last_goes_back(seen);
+                        self.keeps();
                         resume_unwind(panic);
                     }
                 }
@@ -93,6 +99,7 @@ impl<M> Mailbox<M> {
             fresh = true;
             let parcel = self.again(message);
             self.passed_over().push_back(parcel);
+            self.keeps();
         }
     }
 
@@ -148,6 +155,7 @@ impl<M> Mailbox<M> {
         self.stashed += 1;
         let kept = self.passed_over().len();
         self.chan().locked(|state| state.is_kept(kept));
+        self.keeps();
         Ok(())
     }
 

@@ -194,7 +194,7 @@ pub enum SendError<M> {
 impl<M> SendError<M> {
     pub(super) fn ended(life: &Life, message: M) -> Self {
         // Without an exit it was closed because it is to stop.
-        Self::Ended(message, life.tell_exit().unwrap_or(Exit::Stopped))
+        Self::Ended(message, life.tell_exit().unwrap_or_else(|| life.verdict()))
     }
 
     /// The message.

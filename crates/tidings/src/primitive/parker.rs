@@ -62,6 +62,12 @@ impl Parker {
         false
     }
 
+    /// Was it unparked, and has not heard it?
+    pub(crate) fn is_told(&self) -> bool {
+        // RELAXED: a look now and then.
+        self.token.load(Ordering::Relaxed) & TOLD != 0
+    }
+
     /// Waits for the token and takes it. Only the thread that made the parker may call it.
     pub(crate) fn park(&self) {
         // ORD parker.token: acquire; pairs with unpark.

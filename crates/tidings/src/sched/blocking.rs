@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Shared, current};
-use crate::primitive::{Arc, Condvar, Mutex, lock, thread};
+use super::{Shared, current, deadlock};
+use crate::event::waits;
+use crate::primitive::{Arc, Condvar, Mutex, Parker, lock, thread};
 use crate::task::Task;
 
 /// A thread without work ends after this.
@@ -25,6 +26,10 @@ struct State {
     threads: usize,
     /// Those that run a task.
     busy: Vec<thread::ThreadId>,
+    /// Those of them that wait in a `block_on`, and what they wake up by; known while somebody watches for deadlocks.
+    parked: Vec<(thread::ThreadId, Arc<Parker>)>,
+    /// How often one has begun to wait.
+    parks: u64,
     free: usize,
     closed: bool,
 }
@@ -70,10 +75,29 @@ impl Blocking {
         }
     }
 
-    /// Nothing runs, and nothing is queued.
-    pub(crate) fn is_quiet(&self) -> bool {
-        let state = lock(&self.state);
-        state.queue.is_empty() && state.busy.is_empty()
+    /// `Some`: nothing is queued, and what runs waits in a `block_on` for nothing but what is on record, and not for a
+    /// time; and how often it has begun to.
+    pub(super) fn stillness(&self) -> Option<u64> {
+        let (parked, parks) = {
+            let state = lock(&self.state);
+            let is_parked = |busy| state.parked.iter().any(|(parked, _)| parked == busy);
+            if !state.queue.is_empty() || !state.busy.iter().all(is_parked) {
+                return None;
+            }
+            (state.parked.clone(), state.parks)
+        };
+        // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
+        let still = parked.iter().all(|(_, parker)| {
+            let copies = Arc::strong_count(parker) - 4;
+            !parker.is_told() && deadlock::is_stuck(address(parker), copies)
+        });
+        still.then_some(parks)
+    }
+
+    /// Who waits in a `block_on`, as waits know them.
+    pub(super) fn each_parked(&self, mut visit: impl FnMut(usize)) {
+        let parked = lock(&self.state).parked.clone();
+        parked.iter().for_each(|(_, parker)| visit(address(parker)));
     }
 
     fn run(&self) {
@@ -109,6 +133,26 @@ impl Blocking {
         self.ended.notify_all();
     }
 
+    /// A thread waits in a `block_on`: one of the pool, or not.
+    fn park(&self, parker: &Arc<Parker>) {
+        let here = thread::current().id();
+        let is_busy = {
+            let mut state = lock(&self.state);
+            let is_busy = state.busy.contains(&here);
+            if is_busy {
+                state.parks += 1;
+                state.parked.push((here, Arc::clone(parker)));
+            }
+            is_busy
+        };
+        parker.park();
+        if is_busy {
+            lock(&self.state)
+                .parked
+                .retain(|&(parked, _)| parked != here);
+        }
+    }
+
     /// Cancels what has not started; waits for what has, for at most `timeout` if given.
     pub(crate) fn shut_down(&self, timeout: Option<Duration>) {
         let mut state = lock(&self.state);
@@ -125,5 +169,18 @@ impl Blocking {
             Some(timeout) => drop(self.ended.wait_timeout_while(state, timeout, running)),
             None => drop(self.ended.wait_while(state, running)),
         }
+    }
+}
+
+/// A parker, as waits know it by its waker.
+fn address(parker: &Arc<Parker>) -> usize {
+    Arc::as_ptr(parker).addr()
+}
+
+/// As `Parker::park`, in `block_on`.
+pub(super) fn park(parker: &Arc<Parker>) {
+    match waits::watched().then(current::shared).flatten() {
+        Some(shared) => shared.blocking.park(parker),
+        None => parker.park(),
     }
 }

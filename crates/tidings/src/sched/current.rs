@@ -106,16 +106,14 @@ pub(super) fn enter<R>(shared: &Arc<Shared>, mine: Option<Rc<Mine>>, f: impl FnO
     result
 }
 
-/// The runtime of this thread.
+/// The runtime of this thread. None in its last destructors.
 pub(super) fn shared() -> Option<Arc<Shared>> {
-    worker().map(Worker::shared).or_else(|| {
-        ENTERED.with(|entered| {
-            entered
-                .borrow()
-                .last()
-                .map(|(shared, _)| Arc::clone(shared))
-        })
-    })
+    let entered = |entered: &RefCell<Vec<Entered>>| {
+        let entered = entered.borrow();
+        entered.last().map(|(shared, _)| Arc::clone(shared))
+    };
+    let worker = worker().map(Worker::shared);
+    worker.or_else(|| ENTERED.try_with(entered).ok().flatten())
 }
 
 /// The innermost `block_on` of this thread, if that is what it is in.

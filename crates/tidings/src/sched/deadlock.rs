@@ -6,7 +6,8 @@
 //! 1. all workers sleep, no task is queued, no local task runs, and neither a worker has taken a turn nor a local task
 //!    run since the last look;
 //! 2. no timer is set, neither of a worker, nor of the future of `block_on` or a local task;
-//! 3. no blocking work runs or is queued;
+//! 3. no blocking work is queued, and what runs waits for an event, as in 2 and 4 ([`Event::wait`](crate::Event::wait);
+//!    an actor on a thread of its own);
 //! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
 //!    that of `block_on`'s future, and none of them waits for ctrl-C;
 //! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
@@ -63,7 +64,8 @@ pub(super) fn block_on<F: Future>(
             }
             // Two of the counts are ours.
             let copies = Arc::strong_count(&parker) - 2 - mine.parkers();
-            let still = shared.stillness().filter(|_| is_stuck(&waker, copies));
+            let main = waker.data().addr();
+            let still = shared.stillness().filter(|_| is_stuck(main, copies));
             looks = if still.is_some() && still == seen {
                 looks + 1
             } else {
@@ -71,7 +73,7 @@ pub(super) fn block_on<F: Future>(
             };
             seen = still;
             if looks == LOOKS {
-                panic!("{}", report(shared, waker.data().addr()));
+                panic!("{}", report(shared, main));
             }
         }
     })
@@ -116,10 +118,9 @@ impl Joins {
     }
 }
 
-/// Does the future of `block_on` wait for nothing but what is on record, and not for a time?
-/// `copies`: of its waker.
-pub(super) fn is_stuck(waker: &Waker, copies: usize) -> bool {
-    let waiter = waker.data().addr();
+/// Does the future of a `block_on` wait for nothing but what is on record, and not for a time?
+/// `copies`: of its waker, by whose address it is known.
+pub(super) fn is_stuck(waiter: usize, copies: usize) -> bool {
     let waits = waits::all();
     let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
     let known: usize = mine().map(|wait| wait.of.wakers).sum();
@@ -138,8 +139,8 @@ impl Shared {
             self.remotes.iter().map(turn).sum()
         };
         let before = turns();
-        let polls = self.local_tasks.stillness()?;
-        let still = asleep && self.is_empty() && self.blocking.is_quiet() && !self.has_foreign();
+        let polls = self.local_tasks.stillness()? + self.blocking.stillness()?;
+        let still = asleep && self.is_empty() && !self.has_foreign();
         (still && turns() == before).then_some(before + polls)
     }
 
@@ -149,7 +150,7 @@ impl Shared {
             && self.is_empty()
             && self.local_tasks.stillness().is_some()
             && !self.has_foreign()
-            && is_stuck(waker, copies)
+            && is_stuck(waker.data().addr(), copies)
     }
 
     /// What is said of those that have a task of the runtime among them.
@@ -368,6 +369,9 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
             task::in_words(task.address(), task.location())
         );
         tell(&who, task.address());
+    });
+    shared.blocking.each_parked(|parked| {
+        say(&mut text, "a thread for blocking work", parked);
     });
     for (n, what) in [
         (idle, "wait for messages, each an actor"),

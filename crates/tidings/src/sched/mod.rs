@@ -251,7 +251,7 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
             return output;
         }
-        parker.park();
+        blocking::park(&parker);
     }
 }
 

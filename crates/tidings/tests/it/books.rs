@@ -1,4 +1,4 @@
-//! The law of every actor: sent = handled + returned + dead-lettered. Letters write down what became
+//! The law of every actor: sent = handled + returned + dropped by its policy + dead-lettered. Letters write down what became
 //! of them, so a test need only send them and balance the books.
 
 use std::sync::Arc;
@@ -54,7 +54,7 @@ impl Books {
         self.0.handled.load(Ordering::SeqCst)
     }
 
-    /// The law, with what the library counted as dead letters.
+    /// The law, with what the library counted as dead letters, and as dropped by overflow policies.
     pub(crate) fn balance(&self, dead_letters: u64) {
         let of = |account: &AtomicU64| account.load(Ordering::SeqCst);
         let Accounts {

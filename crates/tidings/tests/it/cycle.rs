@@ -339,6 +339,8 @@ fn in_a_mailbox_loop_what_another_may_answer_is_not_refused() {
             let (to, this) = (b.clone(), a.clone());
             let answer = a.call(|reply| Order::Relay(how, to, this, reply)).await;
             assert_eq!(outcome(answer), said, "{how:?}");
+            // It has done with the order, or its call would close a cycle with the next.
+            assert_eq!(outcome(b.call(Order::Plain).await), "plain");
         }
         let itself = a
             .call(|reply| Order::CallBack(How::Plainly, a.clone(), reply))

@@ -16,7 +16,7 @@ use tidings::{
 };
 
 /// Long enough for a thread that is there already to be heard, short enough for a test.
-const PATIENCE: Duration = Duration::from_millis(100);
+pub(crate) const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Runs what deadlocks, on threads and under a seam; gives the reports.
 pub(crate) fn reports<F: Future>(body: impl Fn() -> F) -> [String; 2] {
@@ -36,7 +36,7 @@ pub(crate) fn reports<F: Future>(body: impl Fn() -> F) -> [String; 2] {
 }
 
 /// As `reports`, of what goes on: no report, and what it gives.
-fn goes_on<F: Future<Output = u32>>(body: impl Fn() -> F) {
+pub(crate) fn goes_on<F: Future<Output = u32>>(body: impl Fn() -> F) {
     let _watchdog = watchdog();
     let threads = Runtime::builder().workers(2).watch_deadlocks(PATIENCE);
     let seam = Runtime::builder()

@@ -383,3 +383,111 @@ fn what_is_in_a_mailbox_that_is_dropped_at_the_end_of_a_life_is_the_next_ones() 
         }
     });
 }
+
+/// Also where it has not ended yet.
+#[test]
+fn who_sends_to_an_actor_that_fails_hears_why() {
+    on_all(|| async {
+        let (go, on) = tidings::oneshot::<()>();
+        let (closed, is_closed) = tidings::oneshot();
+        let builder = Builder::new().capacity(1);
+        let actor = builder.spawn(move |mut mailbox: Mailbox<u32>| async move {
+            mailbox.this().any().fail("no disk");
+            assert!(mailbox.recv().await.is_err());
+            closed.send(()).unwrap();
+            on.await.unwrap();
+        });
+        is_closed.await.unwrap();
+        let sent = actor.send(1).await.unwrap_err().to_string();
+        let called = actor.try_send(2).unwrap_err().to_string();
+        for heard in [sent, called] {
+            assert_eq!(heard, "the actor failed: no disk");
+        }
+        go.send(()).unwrap();
+        assert_eq!(actor.down().await.to_string(), "failed: no disk");
+    });
+}
+
+/// As those of one that panics.
+#[test]
+fn senders_to_a_supervised_actor_that_fails_wait_for_its_next_life() {
+    on_all(|| async {
+        let (go, on) = tidings::unbounded::<()>();
+        let builder = Builder::new().capacity(1);
+        let (seen, saw) = tidings::unbounded();
+        let child = builder.child(move |mut mailbox: Mailbox<u32>| {
+            let (on, seen) = (on.clone(), seen.clone());
+            async move {
+                on.recv().await.unwrap();
+                while let Ok(n) = mailbox.recv().await {
+                    seen.send((mailbox.incarnation(), n)).await.unwrap();
+                }
+                // It has heard, and lives on for a while.
+                on.recv().await.unwrap();
+            }
+        });
+        let actor = child.actor_ref();
+        let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        actor.restarted(0).await.unwrap();
+        actor.send(1).await.unwrap();
+        let mut waits = pinned(actor.send(2));
+        assert!(poll(waits.as_mut()).is_pending());
+        actor.fail("no disk");
+        go.send(()).await.unwrap();
+        for _ in 0..20 {
+            tidings::yield_now().await;
+        }
+        assert!(poll(waits.as_mut()).is_pending());
+        for _ in 0..2 {
+            go.send(()).await.unwrap();
+        }
+        waits.await.unwrap();
+        assert_eq!(saw.recv().await, Ok((2, 1)));
+        assert_eq!(saw.recv().await, Ok((2, 2)));
+    });
+}
+
+/// Nobody starts them anew.
+#[test]
+fn the_children_of_a_first_supervisor_that_fails_drain() {
+    on_all(|| async {
+        let (go, on) = tidings::unbounded::<()>();
+        let (seen, saw) = tidings::unbounded();
+        let drains = Child::new(move |mut mailbox: Mailbox<u32>| {
+            let (on, seen) = (on.clone(), seen.clone());
+            async move {
+                while let Ok(n) = mailbox.recv().await {
+                    seen.send(n).await.unwrap();
+                    on.recv().await.unwrap();
+                }
+            }
+        });
+        let crashes = Child::new(|mut mailbox: Mailbox<()>| async move {
+            if mailbox.recv().await.is_ok() {
+                crash("told to");
+            }
+        });
+        let (actor, crashing) = (drains.actor_ref(), crashes.actor_ref());
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .intensity(0, LONG)
+            .child(drains.shutdown(Shutdown::Drain(Duration::MAX)))
+            .child(crashes)
+            .start();
+        for n in 0..3 {
+            actor.send(n).await.unwrap();
+        }
+        assert_eq!(saw.recv().await, Ok(0));
+        crashing.send(()).await.unwrap();
+        crashing.down().await;
+        for _ in 0..20 {
+            tidings::yield_now().await;
+        }
+        for n in 1..3 {
+            go.send(()).await.unwrap();
+            assert_eq!(saw.recv().await, Ok(n));
+        }
+        go.send(()).await.unwrap();
+        assert!(!supervisor.down().await.is_orderly());
+        assert_eq!(actor.dead_letters(), 0);
+    });
+}

@@ -21,7 +21,7 @@ fn find<'a>(actors: &'a [ActorView], name: &str) -> Option<&'a ActorView> {
 }
 
 /// Looks until what is found is as `seen` wants it.
-async fn look(name: &str, seen: impl Fn(&ActorView) -> bool) -> ActorView {
+pub(crate) async fn look(name: &str, seen: impl Fn(&ActorView) -> bool) -> ActorView {
     loop {
         let found = tidings::inspect();
         if let Some(actor) = find(&found.actors, name).filter(|actor| seen(actor)) {
@@ -32,9 +32,9 @@ async fn look(name: &str, seen: impl Fn(&ActorView) -> bool) -> ActorView {
 }
 
 /// No actor of another test, or of another run of this one, has a name with this in it.
-fn unique() -> String {
+pub(crate) fn unique() -> String {
     static LAST: AtomicUsize = AtomicUsize::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed).to_string()
+    format!("#{}", LAST.fetch_add(1, Ordering::Relaxed))
 }
 
 #[test]

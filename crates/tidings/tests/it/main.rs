@@ -3,6 +3,7 @@
 mod actor;
 mod alarms;
 mod ask;
+mod beside;
 mod blocking;
 mod books;
 mod both;
@@ -16,6 +17,7 @@ mod channel;
 mod circle;
 #[cfg(target_os = "linux")]
 mod confined;
+mod conserve;
 mod cycle;
 mod deadlock;
 mod driver;

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::both::{on_all, on_pools};
 use crate::hands::{pinned, poll};
+use crate::inspect;
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Overflow, Pool, Recipient,
     RegisterError, Registry, Reply, Routing, Strategy, Supervisor, SupervisorRef,
 };
-use tidings::{Event, always, oneshot};
+use tidings::{Activity, ActorView, Event, always, oneshot};
 
 /// Takes messages until it is to end.
 fn sink() -> ActorRef<u32> {
@@ -342,6 +343,36 @@ fn the_least_loaded_worker_is_picked() {
             pool.pick().unwrap().send(0).await.unwrap();
         }
         assert!(pool.workers().iter().all(|worker| worker.queued() == 3));
+    });
+}
+
+#[test]
+fn a_worker_that_waits_is_picked_before_one_that_is_busy() {
+    on_all(|| async {
+        let (begin, begun) = tidings::unbounded();
+        let (_open, gate) = tidings::unbounded::<()>();
+        let pool = Pool::start(Routing::LeastLoaded, 4, move || {
+            let (begin, gate) = (begin.clone(), gate.clone());
+            let builder = Builder::new().name(inspect::unique());
+            builder.spawn(|mut mailbox: Mailbox<u64>| async move {
+                let id = mailbox.this().any().id();
+                while mailbox.recv().await.is_ok() {
+                    begin.try_send(id).unwrap();
+                    gate.recv().await.unwrap();
+                }
+            })
+        });
+        for worker in pool.workers() {
+            let idle = |view: &ActorView| view.activity == Activity::Idle;
+            inspect::look(&worker.name().unwrap(), idle).await;
+        }
+        let mut busy = std::collections::BTreeSet::new();
+        for n in 0..4 {
+            pool.pick().unwrap().send(n).await.unwrap();
+            // It has its message in hand, and its mailbox is empty.
+            busy.insert(begun.recv().await.unwrap());
+        }
+        assert_eq!(busy.len(), 4);
     });
 }
 

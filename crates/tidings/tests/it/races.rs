@@ -144,7 +144,14 @@ fn a_panic_while_it_stops_is_its_end_and_callers_hear() {
         });
         let caller = beside({
             let actor = actor.clone();
-            async move { while let Err(CallError::NoReply) = actor.call(|reply| reply).await {} }
+            async move {
+                loop {
+                    match actor.call(|reply| reply).await {
+                        Err(CallError::NoReply) => {}
+                        heard => break heard,
+                    }
+                }
+            }
         });
         pause(round).await;
         if round % 3 == 0 {
@@ -158,7 +165,15 @@ fn a_panic_while_it_stops_is_its_end_and_callers_hear() {
             Exit::Panicked(why) => assert_eq!(&*why, "crash"),
             exit => assert!(round % 3 == 0 && matches!(exit, Exit::Killed), "{exit:?}"),
         }
-        caller.await.unwrap();
+        // Why it ended, or, before that panic, why it was to.
+        match caller.await.unwrap() {
+            Err(CallError::Ended(exit) | CallError::NotExecuted(exit)) => match exit {
+                Exit::Panicked(why) => assert_eq!(&*why, "crash"),
+                Exit::Killed => assert_eq!(round % 3, 0),
+                exit => assert!(round % 3 != 0 && matches!(exit, Exit::Stopped), "{exit:?}"),
+            },
+            heard => panic!("nobody answers: {heard:?}"),
+        }
     });
 }
 
@@ -234,10 +249,10 @@ fn a_kill_during_calls_answers_them_all() {
                     for _ in 0..4 {
                         match actor.call(|reply| reply).await {
                             Ok(life) => assert!(life > 0),
+                            // Its handler always answers, and nothing else ends it.
                             Err(
-                                CallError::Ended(_)
-                                | CallError::NotExecuted(_)
-                                | CallError::NoReply,
+                                CallError::Ended(Exit::Killed)
+                                | CallError::NotExecuted(Exit::Killed),
                             ) => {}
                             Err(other) => panic!("{other:?}"),
                         }

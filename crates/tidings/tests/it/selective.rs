@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::both::on_all;
+use crate::inspect;
 use tidings::actor::{Builder, Child, Mailbox, Strategy, Supervisor};
 use tidings::time::timeout;
-use tidings::{oneshot, unbounded};
+use tidings::{ActorView, oneshot, unbounded};
 
 #[test]
 fn scans_take_what_a_plain_list_would_give() {
@@ -147,5 +148,49 @@ fn a_message_that_was_not_received_may_be_stashed_and_dies_as_one_that_was() {
         actor.send(9).await.unwrap();
         assert!(actor.down().await.is_orderly());
         assert_eq!(actor.dead_letters(), 3);
+    });
+}
+
+/// Their places are the next messages', and they are in the mailbox all the same.
+#[test]
+fn what_a_scan_passed_over_or_was_stashed_is_queued_and_not_handled() {
+    on_all(|| async {
+        const N: usize = 10;
+        let ((seen, saw), (go, on)) = (unbounded(), oneshot());
+        let name = format!("scans {}", inspect::unique());
+        let builder = Builder::new().capacity(2).name(name.clone());
+        let actor = builder.spawn(move |mut mailbox: Mailbox<usize>| async move {
+            let last = |n| {
+                seen.try_send(n).unwrap();
+                if n == N { Ok(n) } else { Err(n) }
+            };
+            assert_eq!(mailbox.scan(last).await, Ok(N));
+            let first = mailbox.recv().await.unwrap();
+            mailbox.stash(first).unwrap();
+            assert_eq!(mailbox.recv().await, Ok(1));
+            assert_eq!(mailbox.len(), N - 1);
+            seen.try_send(N + 1).unwrap();
+            on.await.unwrap();
+            mailbox.unstash();
+            while mailbox.recv().await.is_ok() {}
+        });
+        let counts = |view: ActorView| (view.queued as u64, view.handled);
+        for n in 0..N {
+            actor.send(n).await.unwrap();
+            assert_eq!(saw.recv().await, Ok(n));
+        }
+        assert_eq!(actor.queued(), N);
+        assert_eq!(counts(inspect::look(&name, |_| true).await), (N as u64, 0));
+        actor.send(N).await.unwrap();
+        while saw.recv().await != Ok(N + 1) {}
+        // All but the one that it looked for and the second; the first is stashed.
+        assert_eq!(actor.queued(), N - 1);
+        assert_eq!(
+            counts(inspect::look(&name, |_| true).await),
+            (N as u64 - 1, 2)
+        );
+        go.send(()).unwrap();
+        let done = inspect::look(&name, |view| view.queued == 0).await;
+        assert_eq!(counts(done), (0, N as u64 + 1));
     });
 }

@@ -53,7 +53,8 @@ pub enum AutoShutdown {
     /// It does not.
     #[default]
     Never,
-    /// When a significant child has ended, and is not started anew.
+    /// When a significant child has ended, and is not started anew: neither by this supervisor nor where that is
+    /// [another's child](Supervisor::into_child), which starts it anew.
     AnySignificant,
     /// When the last significant child has.
     AllSignificant,
@@ -215,7 +216,8 @@ impl Supervisor {
 
     /// A child for another supervisor. It has all the time it needs to end, and keeps its children
     /// and their references when it is started anew; those of
-    /// [`start_child`](SupervisorRef::start_child) it does not start again.
+    /// [`start_child`](SupervisorRef::start_child) it does not start again, nor those that had ended for good (OTP
+    /// does): a [transient](Restart::Transient) one in order, a [temporary](Restart::Temporary) one in any way.
     ///
     /// # Panics
     /// If a [`parent`](Self::parent) was given: that is the other supervisor.
@@ -265,6 +267,7 @@ enum Command {
 }
 
 /// A reference to a supervisor, which is an actor: it can be stopped, linked and watched as any.
+#[must_use = "a supervisor ends, and ends its children, when its last reference is dropped"]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SupervisorRef {
     actor: ActorRef<SupervisorMessage>,

@@ -468,7 +468,7 @@ impl Table {
     fn stop(&mut self, key: u64) {
         // A failure is answered with a new life, if somebody is there to answer it.
         let failing = self.ending.as_ref().is_some_and(|exit| !exit.is_orderly());
-        let comes_back = self.comes_back || failing;
+        let comes_back = self.comes_back || (failing && self.slot.is_some());
         let Some(entry) = self.children.get_mut(&key) else {
             return;
         };

@@ -1,6 +1,7 @@
 //! Actors: supervised lives with senders, callers, watchers and those who end them; and actors that
 //! call each other around.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -40,7 +41,11 @@ struct Actor {
     source: u32,
     /// A stop is its end for good.
     stays_ended: bool,
+    silence: Silence,
 }
+
+/// Requests whose replies a life dropped as it went on: these alone have no answer without an end.
+type Silence = Arc<Mutex<HashSet<u64>>>;
 
 /// One or two actors of one supervisor, which start anew in place.
 pub(crate) fn actor(setup: &mut Setup) -> Program {
@@ -62,14 +67,25 @@ pub(crate) fn actor(setup: &mut Setup) -> Program {
         };
         let hand = Arc::new(Mutex::new(setup.hand()));
         let crashes = setup.one_in(2);
+        let silence = Silence::default();
+        let silent = Arc::clone(&silence);
         let child = Builder::new()
             .capacity(usize::try_from(capacity).unwrap())
-            .child(move |mailbox| life(mailbox, Arc::clone(&hand), source, crashes))
+            .child(move |mailbox| {
+                life(
+                    mailbox,
+                    Arc::clone(&hand),
+                    source,
+                    crashes,
+                    Arc::clone(&silent),
+                )
+            })
             .restart(restart);
         actors.push(Actor {
             to: child.actor_ref(),
             source,
             stays_ended: restart == Restart::Temporary,
+            silence,
         });
         supervisor = supervisor.child(child);
     }
@@ -119,6 +135,7 @@ async fn life(
     hand: Arc<Mutex<Hand>>,
     source: u32,
     crashes: bool,
+    silence: Silence,
 ) -> Result<(), &'static str> {
     let diary = lock(&hand).diary.clone();
     let dice = |n| lock(&hand).dice.below(n);
@@ -158,9 +175,16 @@ async fn life(
         if crashes && end == 0 {
             std::panic::resume_unwind(Box::new(Dies));
         }
-        if let Some(reply) = reply.filter(|_| end > 3) {
-            let letter = lock(&hand).letter();
-            answer(&diary, reply, letter);
+        match reply {
+            Some(reply) if end > 3 => {
+                let letter = lock(&hand).letter();
+                answer(&diary, reply, letter);
+            }
+            Some(reply) => {
+                lock(&silence).insert(letter.n);
+                drop(reply);
+            }
+            None => {}
         }
         if crashes && end == 1 {
             return Err("it had enough");
@@ -209,6 +233,8 @@ async fn caller(mut hand: Hand, actor: Actor) {
         hand.may_die();
         let mut offer = hand.offer(actor.source);
         let letter = offer.give();
+        let n = letter.n;
+        let is_silent = || lock(&actor.silence).contains(&n);
         let asked = hand.diary.ask(REPLIES, Act::Take);
         let call = actor.to.call(|reply| Post::Asked(letter, reply));
         let Some(answer) = hand.perform(call).await else {
@@ -225,7 +251,9 @@ async fn caller(mut hand: Hand, actor: Actor) {
                 offer.refused();
                 asked.got(Got::Closed);
             }
-            Err(CallError::Ended(_) | CallError::NoReply) => {
+            Err(error @ (CallError::Ended(_) | CallError::NoReply)) => {
+                let is_end = matches!(error, CallError::Ended(_));
+                assert_ne!(is_end, is_silent(), "{error}");
                 offer.back(None);
                 asked.got(Got::Closed);
             }
