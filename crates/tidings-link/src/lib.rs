@@ -248,6 +248,7 @@ mod arriving;
 mod aside;
 mod connect;
 mod credit;
+mod draining;
 mod driver;
 mod exports;
 mod failure;
