@@ -66,6 +66,10 @@ class Hostile(unittest.TestCase):
             (big, True, "message-too-large", {"message": 90_000}),
             (tell * 9, True, "credit", {"window": (8, 1000), "link_window": (8, 1000)}),
             (frames.frame(frames.PONG, (0, 1)) * 11, True, "flood", {"control": 10}),
+            (frames.frame(frames.NACK, 7) * 11, True, "flood", {"control": 10}),
+            (frames.frame(frames.DOWN, (7, errors.Stopped())) * 22, True, "flood", {"control": 10}),
+            (frames.frame(frames.BIND, (1, "key", b"", "Counter", [])) * 11, True, "flood", {"control": 10}),
+            (frames.frame(frames.CREDIT, (0, (0, 0))), True, "protocol", {}),
             (frame(frames.PING | frames.MORE, b""), True, "protocol", {}),
             (self.greet(), True, "protocol", {}),
             (first + first, True, "protocol", {}),
@@ -81,6 +85,35 @@ class Hostile(unittest.TestCase):
                 link = self.victim(**limits)
                 self.theirs.sendall((self.greet() if greeted else b"") + data)
                 self.assertEqual(link.down().kind, kind)
+
+    def test_what_goes_with_what_was_sent_is_no_flood(self):
+        link = self.victim(control=10)
+        many = range(50)
+        says = [
+            *(frames.frame(frames.CALL, (n, 0, b"xxxx", 0, []), b"") for n in many),
+            *(frames.frame(frames.TELL, (0, b"xxxx", [frames.Mine(n)]), b"") for n in many),
+            *(frames.frame(frames.BIND, (n, "counter", b"", "Counter", [])) for n in many),
+            *(frames.frame(frames.NACK, n) for n in many),
+            *2 * [frames.frame(frames.DOWN, (n, errors.Stopped())) for n in many],
+            *(frames.frame(frames.RELEASE, (0, 1)) for n in many),
+        ]
+        self.theirs.sendall(self.greet() + b"".join(says))
+        self.assertTrue(eventually(lambda: link.stats().get("nacks_in") == 50))
+        self.assertEqual((link.exit, link.stats()["tells_in"]), (None, 50))
+
+    def test_a_peer_that_goes_before_all_is_answered_has_not_drained(self):
+        for answered, kind in ((False, "closed"), (True, "drained")):
+            link = self.victim()
+            method = g.Counter.METHODS["get" if answered else "hang"].number
+            bind = frames.frame(frames.BIND, (1, "counter", b"", "Counter", []))
+            call = frames.frame(frames.CALL, (1, 0, method, 0, []))
+            self.theirs.sendall(self.greet() + bind + call)
+            kinds = [frame.kind for frame in self.frames_of(2 + answered)]
+            self.assertEqual(answered, frames.ANSWER in kinds)
+            self.assertFalse(link.drain(0.05))
+            self.theirs.sendall(frames.frame(frames.BYE, None))
+            self.theirs.shutdown(socket.SHUT_WR)
+            self.assertEqual(link.down().kind, kind)
 
     def test_texts_of_errors_and_what_a_message_carries_are_limited(self):
         def too_long(error):

@@ -154,6 +154,7 @@ class Inward(Hub):
     def peer_down(self, number: int, end: errors.End) -> None:
         # It comes twice: no reference to the actor is on its way after the second.
         if number in self.ended:
+            self.session.spend(time.monotonic())
             del self.ended[number]
             if number in self.imports:
                 self.release(number, self.imports[number])
@@ -173,6 +174,7 @@ class Inward(Hub):
             outcome: Any = Ok(self.named(name, token, interface, methods))
         except errors.NotBound as why:
             self.session.stats["refused_names"] += 1
+            self.session.count(time.monotonic())
             outcome = Err(why)
         self.session.bound(number, outcome)
 
@@ -204,6 +206,7 @@ class Inward(Hub):
             why = outcome.error
             self.tell_later.append(lambda: done.set_exception(why))
         else:
+            self.session.earn(1)
             try:
                 reference = interface(self.import_(outcome.value))
             except errors.Malformed:

@@ -222,8 +222,8 @@ class Link:
             return
         with self._hub.lock:
             if not data:
-                drains = self._session.drains or self._session.peer_drains
-                raise errors.LinkDown("drained" if drains else "closed")
+                # It may go when it has all that it waits for.
+                raise errors.LinkDown("drained" if self._session.is_done() else "closed")
             self._session.stats["bytes_in"] += len(data)
             for frame in self._session.receive(data, time.monotonic()):
                 self._hub.handle(frame)

@@ -12,6 +12,7 @@ from collections import Counter, deque
 from typing import Any
 
 from . import errors, frames
+from .codec import Ok
 from .frames import Frame
 
 Grant = tuple[int, int]
@@ -163,7 +164,7 @@ class Purse:
 
     def add(self, target: int, grant: Grant) -> None:
         left = self.targets.get(target)
-        if left is None:
+        if left is None or grant[0] == 0:
             raise errors.LinkDown("protocol", "credit for what was not sent")
         for one in (self.link, left):
             one[0] += grant[0]
@@ -269,6 +270,7 @@ class Session:
         self.calls = Numbers(0)
         self.served: set[int] = set()
         self.drains = self.peer_drains = False
+        self._goodbye: Queued | None = None
         self.stalled: float | None = None
         # Control, answers, requests: what is urgent first.
         self.queues: tuple[deque[Queued], ...] = (deque(), deque(), deque())
@@ -279,6 +281,8 @@ class Session:
         self._input = bytearray()
         self._parts: dict[int, tuple[Frame, bytearray]] = {}
         self._control = (now, 0)
+        # How many words the peer may say beside that: see `earn`.
+        self._earned = 0
         self._purse = Purse((0, 0), (0, 0), 0)
         self._ledger = Ledger(limits.window, limits.link_window)
         self._send(
@@ -402,12 +406,16 @@ class Session:
         """Begins no more calls."""
         if not self.drains:
             self.drains = True
-            self._send(frames.BYE, None, queue=2)
+            self._goodbye = self._send(frames.BYE, None, queue=2)
 
     def is_drained(self) -> bool:
-        """Is all done, on both sides?"""
-        busy = self.calls.used or self.served or self.waiting or self.held
-        return self.drains and self.peer_drains and not busy
+        """Is all done, on both sides, and written?"""
+        return self.is_done() and not self.waiting
+
+    def is_done(self) -> bool:
+        """As `is_drained`, but for what the peer does not wait for."""
+        said = self._goodbye is not None and self._goodbye.begun
+        return said and self.peer_drains and not (self.calls.used or self.served or self.held)
 
     def taken(self, target: int, size: int) -> None:
         """A request has been taken, or refused: it is the peer's credit again."""
@@ -491,10 +499,13 @@ class Session:
             return self._rest(frame)
         if frame.more:
             raise errors.LinkDown("protocol", "only bodies come in parts")
-        self._count_control(now)
+        if frame.kind in (frames.PING, frames.PONG, frames.BYE):
+            self.count(now)
         match frame.kind:
             case frames.CREDIT:
                 self._purse.add(*frame.header)
+            case frames.NACK:
+                self.spend(now)
             case frames.PING:
                 self.pong(frame.header, now)
             case frames.PONG:
@@ -508,7 +519,21 @@ class Session:
                 raise errors.LinkDown("protocol", "a second greeting")
         return frame
 
-    def _count_control(self, now: float) -> None:
+    def earn(self, words: int) -> None:
+        """The peer may say so many words more, later: that the caller of its call has gone, that its
+        actor has ended. It has no more to say than it may have of both at once."""
+        most = self.limits.calls + self.limits.exports
+        self._earned = min(self._earned + words, most)
+
+    def spend(self, now: float) -> None:
+        """The peer says a word that is to be earned. What is not, counts."""
+        if self._earned > 0:
+            self._earned -= 1
+        else:
+            self.count(now)
+
+    def count(self, now: float) -> None:
+        """The peer says what nothing bounds but the time."""
         since, count = self._control
         if now - since >= 1:
             since, count = now, 0
@@ -517,12 +542,15 @@ class Session:
             raise errors.LinkDown("flood")
 
     def _message(self, frame: Frame) -> Frame | None:
-        since, count = self._control
-        self._control = (since, max(0, count - 1))
         if frame.kind != frames.ANSWER:
             if self.peer_drains:
                 raise errors.LinkDown("protocol", "a request behind a goodbye")
             self._ledger.check(target_of(frame))
+        carried = frame.header[-1]
+        if frame.kind == frames.ANSWER:
+            carried = carried.value if isinstance(carried, Ok) else []
+        earns = sum(isinstance(one, (frames.Mine, frames.ReplyFor)) for one in carried)
+        self.earn(earns + (frame.kind == frames.CALL))
         self._check_size(len(frame.body))
         if not frame.more:
             return self._complete(frame)

@@ -94,7 +94,7 @@ impl Purse {
 
     pub(crate) fn add(&mut self, target: u32, grant: Grant) -> Result<(), Broken> {
         let too_much = Err(Broken::Protocol("credit for what was not sent"));
-        let Some(left) = self.targets.get_mut(target) else {
+        let Some(left) = self.targets.get_mut(target).filter(|_| grant.messages > 0) else {
             return too_much;
         };
         left.add(grant);
@@ -261,6 +261,11 @@ mod tests {
         let mut purse = Purse::new(window, window, 100);
         assert!(purse.add(1, window).is_err());
         purse.spend(1, 3);
+        let none = Grant {
+            messages: 0,
+            bytes: 0,
+        };
+        assert!(purse.add(1, none).is_err());
         assert!(
             purse
                 .add(

@@ -60,6 +60,8 @@ struct Mover<S> {
     more: bool,
     /// Nothing is read: the peer is to read first.
     deaf: bool,
+    /// The peer has gone, in order: what has come is given to its actors yet.
+    over: bool,
     flushed: bool,
     /// When it is due, and what wakes `waker` then.
     timer: Option<(Instant, Timer)>,
@@ -159,6 +161,7 @@ where
         filled: (0, 0),
         more: false,
         deaf: false,
+        over: false,
         flushed: true,
         timer: None,
         armed: false,
@@ -200,6 +203,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         prefetch_first(&self.input[self.filled.1..]);
         for reads in 0..READS {
             let read = self.read(cx)?;
+            if self.over {
+                return self.rest();
+            }
             if !read && reads > 0 {
                 // All has been written that could be.
                 return Ok(false);
@@ -224,6 +230,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         Ok(true)
     }
 
+    /// Of a peer that has gone in order: ends the link when all that it has sent is done.
+    fn rest(&mut self) -> Result<bool, Broken> {
+        match self.hub().is_done() {
+            true => Err(Broken::Drained),
+            false => Ok(false),
+        }
+    }
+
     /// Does this, and writes what comes of it.
     fn this(&mut self, note: Note) -> Result<(), Broken> {
         self.with_hub(|hub| hub.note(note))?;
@@ -237,8 +251,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     /// The link ends in order when the peer wishes so, and when nobody uses it any more.
     fn drain_if_unused(&mut self) {
         let hub = self.hub.as_mut().expect("it is put back");
-        if hub.session.is_draining() || hub.is_idle() && self.shared.lock().handles == 0 {
-            hub.session.drain();
+        if hub.drains || hub.is_idle() && self.shared.lock().handles == 0 {
+            hub.drain();
         }
     }
 
@@ -293,7 +307,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     /// Reads once. `false`: there was nothing, or too much is to be written that comes of it.
     fn fill(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         self.deaf = self.hub().session.is_full();
-        if self.deaf {
+        if self.deaf || self.over {
             return Ok(false);
         }
         let (start, end) = self.filled;
@@ -307,8 +321,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         let stream = Pin::new(&mut self.stream);
         let n = match stream.poll_read(cx, &mut self.input[end..]) {
             Poll::Pending => return Ok(false),
-            Poll::Ready(Ok(0)) if self.hub().session.is_draining() => return Err(Broken::Drained),
-            Poll::Ready(Ok(0)) => return Err(Broken::Closed),
+            Poll::Ready(Ok(0)) => {
+                // It may go when it has all that it waits for.
+                self.over = self.hub().session.is_done() && self.hub().held.is_empty();
+                return match self.over {
+                    true => Ok(false),
+                    false => Err(Broken::Closed),
+                };
+            }
             Poll::Ready(Ok(n)) => n,
             Poll::Ready(Err(error)) => return Err(error.into()),
         };
@@ -367,6 +387,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     /// Writes what there is. `false`: nothing was written.
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let mut any = false;
+        if self.over {
+            return Ok(any);
+        }
         loop {
             let hub = self.hub.as_mut().expect("it is put back");
             let output = hub.session.output();
@@ -404,7 +427,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         loop {
             match self.read(cx) {
                 Ok(true) => {}
-                Err(why @ (Broken::RefusedByPeer(_) | Broken::Drained)) => return Some(why),
+                Err(why @ Broken::RefusedByPeer(_)) => return Some(why),
                 _ => return None,
             }
         }
@@ -443,15 +466,23 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
         };
         if matches!(broken, Broken::Closed | Broken::Io(..)) {
             broken = self.last_words(cx).unwrap_or(broken);
+            if self.over {
+                match self.rest() {
+                    Ok(_) => return Turned::Done,
+                    Err(drained) => broken = drained,
+                }
+            }
         }
         self.end(broken.clone(), cx);
         Turned::Ended(broken)
     }
 
     fn at_once(&mut self, note: Note) -> bool {
-        self.broken = self.this(note).err();
+        if self.broken.is_none() {
+            self.broken = self.this(note).err();
+        }
         let hub = self.hub();
-        let waits = hub.is_held_up() || hub.session.is_draining() || hub.is_idle();
+        let waits = hub.is_held_up() || hub.drains || hub.is_idle();
         // The driver reads on, begins what was held, and ends the link.
         !(waits || self.deaf || self.broken.is_some())
     }

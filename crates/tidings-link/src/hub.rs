@@ -33,7 +33,6 @@ pub(crate) enum Command {
     Bind(Bind, Bound),
     /// Hand out what has been counted.
     Stats(tidings::channel::oneshot::Sender<crate::Stats>),
-    Drain,
     Close,
 }
 
@@ -48,14 +47,35 @@ pub(crate) struct Out {
     pub(crate) name: Option<Box<str>>,
     /// How often its reference has been sent, and not been given up.
     pub(crate) sent: u32,
-    /// A message that waits for a place in its mailbox, and the size of its body, for which there is
-    /// credit to give.
-    pub(crate) waits: Option<(Option<usize>, Wait)>,
+    /// A message that waits for a place in its mailbox.
+    pub(crate) waits: Option<Waits>,
     /// Those behind that.
     pub(crate) queue: VecDeque<Asked<'static>>,
     /// The peer knows that it has ended.
     pub(crate) down: bool,
     pub(crate) waker: Waker,
+}
+
+impl Out {
+    /// Is each of its messages in its mailbox?
+    pub(crate) fn is_done(&self) -> bool {
+        self.waits.is_none() && self.queue.is_empty()
+    }
+
+    /// How many one-way messages are not.
+    pub(crate) fn told(&self) -> usize {
+        let first = self.waits.as_ref().is_some_and(|waits| waits.is_told);
+        usize::from(first) + self.queue.iter().filter(|asked| asked.is_told()).count()
+    }
+}
+
+/// A message that has been decoded, and waits for a place.
+pub(crate) struct Waits {
+    /// The size of its body, if there is credit to give for it.
+    pub(crate) owed: Option<usize>,
+    /// It is a one-way message.
+    pub(crate) is_told: bool,
+    pub(crate) wait: Wait,
 }
 
 /// A call of ours under way.
@@ -109,6 +129,12 @@ pub(crate) struct Hub {
     pub(crate) aside: Aside,
     /// Proxies that wait for the link as a whole.
     pub(crate) blocked: Blocked,
+    /// The link begins nothing any more but what proxies had when it was told.
+    pub(crate) drains: bool,
+    /// How many proxies may have something of that to send yet.
+    pub(crate) owing: usize,
+    /// What a proxy takes next is not of that.
+    pub(crate) late: bool,
     /// The peer has broken a rule in the middle of something.
     pub(crate) broken: Option<Broken>,
     pub(crate) now: Instant,
@@ -149,6 +175,9 @@ impl Hub {
             held: VecDeque::new(),
             aside: Aside::default(),
             blocked: Blocked::default(),
+            drains: false,
+            owing: 0,
+            late: false,
             broken: None,
             now,
         }
@@ -241,7 +270,7 @@ impl Hub {
 
     /// Forgets an actor of ours that the peer does not refer to, once it has its messages.
     pub(crate) fn forget(&mut self, target: u32) {
-        let done = |out: &Out| out.sent == 0 && out.waits.is_none() && out.queue.is_empty();
+        let done = |out: &Out| out.sent == 0 && out.is_done();
         // A request that was put aside carries it home, or is for it.
         let comes_home = self.aside.carries(Thing::Yours(target));
         if comes_home || !self.exports.get(target).is_some_and(done) {
@@ -256,6 +285,7 @@ impl Hub {
     /// A proxy has ended.
     pub(crate) fn proxy_ended(&mut self, target: u32, proxy: &Proxy) {
         self.proxies -= 1;
+        self.owing -= usize::from(proxy.owes);
         self.blocked.remove(proxy.turn);
         if let Some(imported) = &proxy.imported {
             self.by_actor.remove(&imported.actor());
@@ -384,11 +414,14 @@ impl Port for Hub {
         }
         self.by_actor.insert(imported.actor(), (target, kind));
         self.proxies += 1;
+        let until = self.until_at_first(&imported);
         let due = Due::Proxy(target, turn);
         let proxy = Proxy {
             imported: Some(imported),
             turn,
             received: 1,
+            until,
+            owes: until > 0,
             waker: Some(self.waker(due)),
         };
         let known = self.imports.get_or_insert_with(target, In::default);
@@ -419,7 +452,11 @@ impl Port for Hub {
         }
     }
 
-    fn may_send(&mut self, target: u32, turn: u64) -> bool {
+    fn may_send(&mut self, target: u32, turn: u64, taken: u64) -> bool {
+        if self.drains && self.is_late(target, turn, taken) {
+            // What comes next is taken, and refused.
+            return true;
+        }
         match self.session.may_send(target) {
             May::Send => return true,
             May::WaitForTarget => {
@@ -457,7 +494,7 @@ impl Port for Hub {
         };
         let refusal = if self.session.is_too_large(body.len()) {
             Some(refused("the message is too large"))
-        } else if self.session.is_draining() {
+        } else if self.late {
             let why = Exit::Disconnected(Broken::Drained.to_string().into());
             Some(CallError::NotExecuted(why))
         } else if deadline.is_some_and(|deadline| deadline <= Instant::now()) {

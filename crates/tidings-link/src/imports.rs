@@ -16,6 +16,10 @@ pub(crate) struct Proxy {
     pub(crate) turn: u64,
     /// How often the reference has come.
     pub(crate) received: u32,
+    /// How many messages it had been given when the link was told to drain: no others are sent.
+    pub(crate) until: u64,
+    /// Some of these may be to go out yet.
+    pub(crate) owes: bool,
     /// Not there while it is polled, either.
     pub(crate) waker: Option<Waker>,
 }
@@ -86,9 +90,16 @@ impl In {
     /// There is credit: the proxies that wait for it go on.
     pub(crate) fn unblock(&mut self, target: u32, due: &mut VecDeque<Due>) {
         if std::mem::take(&mut self.blocked) {
-            let first = self.lines.iter().filter_map(|line| line.proxies.front());
-            due.extend(first.map(|proxy| Due::Proxy(target, proxy.turn)));
+            due.extend(self.firsts().map(|proxy| Due::Proxy(target, proxy.turn)));
         }
+    }
+
+    pub(crate) fn firsts(&self) -> impl Iterator<Item = &Proxy> {
+        self.lines.iter().filter_map(|line| line.proxies.front())
+    }
+
+    pub(crate) fn proxies_mut(&mut self) -> impl Iterator<Item = &mut Proxy> {
+        self.lines.iter_mut().flat_map(|line| &mut line.proxies)
     }
 
     pub(crate) fn into_proxies(self) -> impl Iterator<Item = Proxy> {

@@ -11,7 +11,7 @@ use crate::GetError;
 use crate::aside::{Taken, Thing};
 use crate::failure::brief;
 use crate::frame::{End, Failure, Unbound};
-use crate::hub::{Call, Hub, Out};
+use crate::hub::{Call, Hub, Out, Waits};
 use crate::intercept::Asks;
 use crate::limits::Broken;
 use crate::session::{Bind, Incoming};
@@ -73,12 +73,12 @@ impl Hub {
             }
             Incoming::Down(target, end) => self.peer_down(target, end),
             Incoming::Release(target, count) => self.given_up(target, count),
-            Incoming::Bind(bind) => {
-                self.asked(&bind);
+            Incoming::Bind(bind) => self.asked(&bind),
+            Incoming::Bound(id, outcome) => self.bound(id, outcome),
+            Incoming::Bye => {
+                self.drain();
                 Ok(())
             }
-            Incoming::Bound(id, outcome) => self.bound(id, outcome),
-            Incoming::Bye => Ok(()),
         };
         (self, result)
     }
@@ -290,8 +290,11 @@ impl Hub {
         if let Some(wait) = waits
             && let Some(out) = hub.exports.get_mut(target)
         {
-            let later = owed.take_if(|_| !takes_at_once);
-            out.waits = Some((later, wait));
+            out.waits = Some(Waits {
+                owed: owed.take_if(|_| !takes_at_once),
+                is_told: call.is_none(),
+                wait,
+            });
             hub.due.push_back(Due::Place(target));
         }
         if let Some(size) = owed {
@@ -356,12 +359,12 @@ impl Hub {
             let Some(out) = self.exports.get_mut(target) else {
                 return (self, Ok(()));
             };
-            if let Some((size, wait)) = &mut out.waits {
+            if let Some(waits) = &mut out.waits {
                 let mut cx = Context::from_waker(&out.waker);
-                if wait.as_mut().poll(&mut cx) == Poll::Pending {
+                if waits.wait.as_mut().poll(&mut cx) == Poll::Pending {
                     return (self, Ok(()));
                 }
-                let size = *size;
+                let size = waits.owed;
                 out.waits = None;
                 if let Some(size) = size {
                     self.session.taken(target, size);
@@ -426,6 +429,7 @@ impl Hub {
     fn peer_down(&mut self, target: u32, end: End) -> Result<(), Broken> {
         // It comes twice: no reference to the actor is on its way after the second.
         if self.ended.get(target).is_some() {
+            self.session.spend(self.now)?;
             if !self.aside.last(Thing::Mine(target)) {
                 self.ended.remove(target);
             }
@@ -446,7 +450,7 @@ impl Hub {
         Ok(())
     }
 
-    fn asked(&mut self, bind: &Bind) {
+    fn asked(&mut self, bind: &Bind) -> Result<(), Broken> {
         let outcome = self.names.find(bind).and_then(|give| {
             self.begin();
             match give(self) {
@@ -462,12 +466,17 @@ impl Hub {
             // It is the peer's own, or has ended.
             _ => Err(Unbound::NoSuchName),
         });
+        if outcome.is_err() {
+            self.session.count(self.now)?;
+        }
         self.session.bound(bind.id, outcome);
+        Ok(())
     }
 
     fn bound(&mut self, id: u32, outcome: Result<u32, Unbound>) -> Result<(), Broken> {
         let done = self.binds.remove(&id);
         let done = done.ok_or(Broken::Protocol("an answer to no question"))?;
+        self.session.earn(usize::from(outcome.is_ok()));
         done(self, outcome.map_err(GetError::Refused));
         Ok(())
     }
@@ -486,6 +495,11 @@ pub(crate) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Is it a one-way message?
+    pub(crate) fn is_told(&self) -> bool {
+        self.call.is_none()
+    }
+
     fn queued(self) -> Asked<'static> {
         Asked {
             call: self.call,

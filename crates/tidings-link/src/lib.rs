@@ -250,6 +250,7 @@ mod aside;
 mod backoff;
 mod connect;
 mod credit;
+mod draining;
 mod driver;
 mod exports;
 mod failure;

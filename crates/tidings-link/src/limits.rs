@@ -57,8 +57,9 @@ pub struct Limits {
     /// it is read. Answers to its calls are written whatever waits: of what they take at once `calls` is the
     /// limit.
     pub outgoing: usize,
-    /// Control frames a second, beyond one for each request and answer; 10,000 by default. More end the
-    /// link.
+    /// So often in a second the peer may say what nothing else bounds; 10,000 by default. More end the
+    /// link. It is pings, their answers, and questions for names that are refused. That callers have gone,
+    /// references are given up, and actors have ended, it may say as often as there are such, at once.
     pub control: u32,
     /// What a body may cost that is decoded; see [`tidings::remote::Limits`] for its defaults.
     pub decode: tidings::remote::Limits,
@@ -161,6 +162,11 @@ counts! {
     pings,
     /// How often a request had to wait because so much was to be written ([`Limits::outgoing`]).
     congested,
+    /// One-way messages of the peer's that were not in their actors' mailboxes yet when the link ended.
+    lost_in,
+    /// One-way messages that had not begun to be written when the link ended. Those that were still with
+    /// their references are dead letters of these.
+    lost_out,
 }
 
 /// Why a link has ended.
@@ -169,7 +175,7 @@ counts! {
 pub enum Broken {
     /// The peer has closed the stream, in order or by its end.
     Closed,
-    /// It was drained: by us, or by the peer.
+    /// It was drained, by us or by the peer: all calls were answered.
     Drained,
     /// It was dropped here.
     Dropped,

@@ -345,11 +345,18 @@ impl Link {
         self.state.down.try_read().map(|(why, _)| why.clone())
     }
 
-    /// Ends the link in order: neither side begins a call any more; when all that are under way have
-    /// their answers, it ends.
+    /// Ends the link in order: neither side begins anything any more; when all that is under way is done,
+    /// it ends. A call is until it has its answer, a one-way message that was accepted until it is sent, a
+    /// [`Streaming`](tidings::actor::Streaming) until it is complete or dropped.
     ///
-    /// This begins it, and does not wait: await [`down`](Self::down). A call that is never answered keeps
-    /// the link for ever; [`close`](Self::close) ends it.
+    /// What is asked of a reference later is not sent: a call fails with
+    /// [`CallError::NotExecuted`](tidings::actor::CallError::NotExecuted), a one-way message is counted
+    /// ([`Stats::unsendable`]). The peer hears of it behind all that goes out before, and may begin
+    /// something until then.
+    ///
+    /// This begins it, and does not wait: await [`down`](Self::down). A call that is never answered, a
+    /// stream that nobody takes and an actor that takes no messages keep the link for ever;
+    /// [`close`](Self::close) ends it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -370,7 +377,7 @@ impl Link {
     /// # });
     /// ```
     pub fn drain(&self) {
-        self.shared.ask(Command::Drain);
+        self.shared.drain();
     }
 
     /// Ends the link at once. What is under way ends with an unknown outcome; over TCP what has not

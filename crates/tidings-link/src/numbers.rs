@@ -44,6 +44,16 @@ impl<T> ByNumber<T> {
         first.chain(self.more.values())
     }
 
+    /// In no order.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        let first = self
+            .first
+            .iter_mut()
+            .map(|(number, value)| (*number, value));
+        let more = self.more.iter_mut();
+        first.chain(more.map(|(number, value)| (*number, value)))
+    }
+
     /// The entry that lies in the table, if there is one.
     pub(crate) fn first(&self) -> Option<&T> {
         self.first.as_ref().map(|(_, value)| value)

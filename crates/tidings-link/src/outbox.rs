@@ -50,6 +50,16 @@ impl Queue {
         self.bytes.len() - self.taken
     }
 
+    /// How many messages of this kind wait to be taken, from their first frames on.
+    pub(crate) fn waiting(&self, kind: u8) -> usize {
+        let (mut rest, mut count) = (&self.bytes[self.taken..], 0);
+        while let Ok(Some((length, frame))) = frame::parse(rest, frame::LONGEST) {
+            count += usize::from(frame.kind == kind);
+            rest = &rest[length..];
+        }
+        count
+    }
+
     /// How much has ever been put in.
     pub(crate) fn position(&self) -> u64 {
         self.passed + self.len() as u64

@@ -8,7 +8,7 @@ use tidings::remote::{Carried, Port, enter};
 
 use crate::GetError;
 use crate::frame::Failure;
-use crate::hub::{Call, Command, Hub, Out};
+use crate::hub::{Call, Command, Hub};
 use crate::limits::Broken;
 use crate::numbers::LowFirst;
 use crate::shared::{Due, Left, Note};
@@ -37,6 +37,7 @@ impl Hub {
             Note::Answer(call) => self = self.answer(call),
             Note::Caller(call) => self.caller_gone(call),
             Note::Ended(target) => self.actor_ended(target),
+            Note::Drain => self.drain(),
             Note::Due(due) => {
                 let result;
                 (self, result) = self.poll_one(due);
@@ -57,6 +58,9 @@ impl Hub {
             if result.is_err() {
                 return (self, result);
             }
+        }
+        if self.drains {
+            self.drain();
         }
         (self, Ok(()))
     }
@@ -207,7 +211,6 @@ impl Hub {
             Command::Stats(to) => {
                 let _ = to.send(self.session.stats());
             }
-            Command::Drain => self.session.drain(),
             Command::Close => return Err(Broken::Dropped),
         }
         Ok(())
@@ -221,14 +224,10 @@ impl Hub {
             && self.pending.iter().all(Option::is_none)
     }
 
-    /// Is nothing under way any more?
-    pub(crate) fn is_drained(&self) -> bool {
-        let done = |out: &Out| out.waits.is_none() && out.queue.is_empty();
-        self.session.is_drained() && self.held.is_empty() && self.exports.values().all(done)
-    }
-
     /// The link has ended: whoever waits for something of it hears why.
     pub(crate) fn close(&mut self, why: &Broken) {
+        let lost = self.told() as u64;
+        self.session.lose(lost);
         let exit = Exit::Disconnected(why.to_string().into());
         for command in self.shared.close() {
             if let Command::Bind(_, done) = command {

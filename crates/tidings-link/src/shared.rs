@@ -53,6 +53,8 @@ pub(crate) enum Note {
     Answer(u32),
     Ended(u32),
     Due(Due),
+    /// Begin nothing more.
+    Drain,
 }
 
 impl Note {
@@ -199,13 +201,20 @@ impl Shared {
         }
     }
 
+    /// The link is to begin nothing more, but what has been given to its proxies by now.
+    pub(crate) fn drain(&self) {
+        self.leave(Note::Drain);
+    }
+
     /// Leaves something that the link has to do. It is done here if there is nothing else to do.
     fn leave(&self, note: Note) {
         let mut letters = self.lock();
         if letters.closed {
             return;
         }
-        let here = !letters.rung && !letters.crowded && letters.station.is_some();
+        // What is given to proxies behind a wish to drain is to be known from what was before.
+        let now = !letters.rung && !letters.crowded || matches!(note, Note::Drain);
+        let here = now && letters.station.is_some();
         let moving = if here { Moving::begin() } else { None };
         let Some(moving) = moving else {
             letters.left.notes.push(note);

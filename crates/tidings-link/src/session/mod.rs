@@ -152,9 +152,12 @@ pub struct Session {
     stalled: Option<Instant>,
     /// Since when a request waits for the peer to say that it still waits.
     doubted: Option<Instant>,
-    /// Control frames in this second.
+    /// What was counted in this second: see `count`.
     control: (Instant, u32),
-    drains: bool,
+    /// How many words the peer may say beside that: see `earn`.
+    earned: u32,
+    /// Where our goodbye stands among the requests, if it has been said.
+    goodbye: Option<u64>,
     peer_drains: bool,
     stats: Stats,
 }
@@ -215,7 +218,8 @@ impl Session {
             stalled: None,
             doubted: None,
             control: (now, 0),
-            drains: false,
+            earned: 0,
+            goodbye: None,
             peer_drains: false,
             stats: Stats::default(),
             limits,
@@ -466,7 +470,8 @@ impl Session {
 
     /// Begins no more calls; the link ends when the last has its answer.
     pub fn drain(&mut self) {
-        if !std::mem::replace(&mut self.drains, true) {
+        if self.goodbye.is_none() {
+            self.goodbye = Some(self.position());
             frame::write(self.out.requests.end(), kind::BYE, &());
         }
     }
@@ -474,17 +479,38 @@ impl Session {
     /// Have both said that they begin no more calls, and are all calls answered and all bytes written?
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.drains
+        self.is_done() && self.out.len() == 0
+    }
+
+    /// As `is_drained`, but for what the peer does not wait for: it may go when it has our goodbye, and
+    /// an answer to each of its calls.
+    pub(crate) fn is_done(&self) -> bool {
+        self.goodbye.is_some_and(|at| at < self.passed())
             && self.peer_drains
             && self.calls.is_empty()
             && self.served.is_empty()
-            && self.out.len() == 0
+    }
+
+    /// The session ends: so many one-way messages of the peer's are lost, and those of ours that wait.
+    pub(crate) fn lose(&mut self, told: u64) {
+        self.stats.lost_in += told;
+        self.stats.lost_out += self.out.requests.waiting(kind::TELL) as u64;
+    }
+
+    /// Has the peer said that it begins no more calls?
+    pub(crate) fn peer_drains(&self) -> bool {
+        self.peer_drains
+    }
+
+    /// Have we?
+    pub(crate) fn has_said_goodbye(&self) -> bool {
+        self.goodbye.is_some()
     }
 
     /// Is the link to end?
     #[must_use]
     pub fn is_draining(&self) -> bool {
-        self.drains || self.peer_drains
+        self.goodbye.is_some() || self.peer_drains
     }
 
     /// What is to be written next; nothing if it is empty.

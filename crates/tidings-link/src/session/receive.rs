@@ -153,7 +153,9 @@ impl Session {
         if frame.more {
             return Err(Broken::Protocol("only bodies come in parts"));
         }
-        self.count_control(now)?;
+        if matches!(frame.kind, kind::PING | kind::PONG | kind::BYE) {
+            self.count(now)?;
+        }
         let rest = frame.rest;
         Ok(Some(match frame.kind {
             kind::CREDIT => {
@@ -163,6 +165,7 @@ impl Session {
             }
             kind::NACK => {
                 let call: u32 = header(rest)?.0;
+                self.spend(now)?;
                 self.stats.nacks_in += 1;
                 Incoming::Nack(call)
             }
@@ -195,8 +198,25 @@ impl Session {
         }))
     }
 
-    /// A control frame has come. Those that go with requests and answers do not count.
-    fn count_control(&mut self, now: Instant) -> Result<(), Broken> {
+    /// The peer may say so many words more, later: that the caller of its call has gone, that its actor
+    /// has ended. It has no more of them to say than it may have calls and actors at once.
+    pub(crate) fn earn(&mut self, words: usize) {
+        let most = self.limits.calls.saturating_add(self.limits.exports);
+        let words = u32::try_from(words).unwrap_or(u32::MAX);
+        self.earned = self.earned.saturating_add(words).min(most);
+    }
+
+    /// The peer says a word that is to be earned. What is not, counts.
+    pub(crate) fn spend(&mut self, now: Instant) -> Result<(), Broken> {
+        match self.earned.checked_sub(1) {
+            Some(left) => self.earned = left,
+            None => self.count(now)?,
+        }
+        Ok(())
+    }
+
+    /// The peer says what nothing bounds but the time.
+    pub(crate) fn count(&mut self, now: Instant) -> Result<(), Broken> {
         let (since, count) = &mut self.control;
         if now.saturating_since(*since) >= Duration::from_secs(1) {
             (*since, *count) = (now, 0);
@@ -210,7 +230,6 @@ impl Session {
 
     #[inline]
     fn message<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
-        self.control.1 = self.control.1.saturating_sub(1);
         let (head, body) = match frame.kind {
             kind::CALL => {
                 let (call, body) = CallHead::read(frame.rest)?;
@@ -239,11 +258,25 @@ impl Session {
                 (Head::Answer(answer), body)
             }
         };
-        if let Head::Request { target, .. } = &head {
-            if self.peer_drains {
-                return Err(Broken::Protocol("a request behind a goodbye"));
+        let carried = match &head {
+            Head::Request {
+                call,
+                target,
+                carried,
+                ..
+            } => {
+                if self.peer_drains {
+                    return Err(Broken::Protocol("a request behind a goodbye"));
+                }
+                self.ledger.check(*target)?;
+                self.earn(usize::from(call.is_some()));
+                &carried[..]
             }
-            self.ledger.check(*target)?;
+            Head::Answer(answer) => answer.outcome.as_deref().unwrap_or_default(),
+        };
+        if !carried.is_empty() {
+            let earns = |one: &&Carried| matches!(one, Carried::Mine(_) | Carried::Reply(..));
+            self.earn(carried.iter().filter(earns).count());
         }
         self.check_size(body.len())?;
         if !frame.more {

@@ -2,11 +2,14 @@
 
 use std::time::Duration;
 
-use tidings::actor::{self, Builder, CallError, Exit, Mailbox, Overflow, SendError};
+use tidings::actor::{self, Builder, CallError, Exit, Mailbox, Overflow, Reply, SendError};
+use tidings::time::Instant;
 use tidings::{Event, JoinSet, select};
-use tidings_link::{Broken, Exports, GetError, Limits, Options, Unbound};
+use tidings_link::{Broken, Exports, GetError, Limits, Link, Options, Unbound};
 
-use crate::nodes::{CounterMessage, CounterRef, LONG, Tally, counter, linked, pair};
+use crate::nodes::{
+    CounterMessage, CounterRef, Hands, LONG, LaterRef, Tally, counter, linked, pair,
+};
 
 #[tidings::test]
 async fn an_actor_elsewhere_is_called_by_the_same_reference() {
@@ -75,27 +78,65 @@ async fn a_body_that_is_too_large_is_refused_here_and_the_link_stays() {
     assert_eq!(there.echo(vec![1]).await.unwrap(), [1]);
 }
 
+/// Where the replies of a `later` come out, its link, and what the other end has.
+async fn later() -> (tidings::Receiver<Reply<i64>>, Link, Link, LaterRef) {
+    let (to, replies) = tidings::unbounded();
+    let here: LaterRef = actor::start(Hands(to));
+    let (server, client) = pair(Exports::new().add("later", &here));
+    let there = client.get("later").await.unwrap();
+    (replies, server, client, there)
+}
+
 #[tidings::test]
 async fn a_call_can_stand_in_a_choice_and_the_handler_knows_when_it_lost() {
-    let (here, server, _client, there) = counter().await;
-    let won = select! {
-        n = there.wait() => n.unwrap(),
-        () = tidings::after(Duration::from_millis(20)) => -1,
-    };
-    assert_eq!(won, -1);
-    while server.stats().await.nacks_in == 0 {
-        tidings::yield_now().await;
-    }
+    let (replies, server, _client, there) = later().await;
+    let (other, mut happens) = tidings::oneshot();
+    let choice = tidings::spawn({
+        let there = there.clone();
+        async move {
+            select! {
+                n = there.ask() => n.unwrap(),
+                n = happens.recv() => n.unwrap(),
+            }
+        }
+    });
+    let reply = replies.recv().await.unwrap();
+    assert!(!reply.is_closed());
+    other.send(-1).unwrap();
+    assert_eq!(choice.await.unwrap(), -1);
+    reply.closed().timeout(LONG).await.unwrap();
+    assert!(reply.is_closed());
+    assert_eq!(server.stats().await.nacks_in, 1);
     // The loser's number can be used again.
-    assert_eq!(there.get().await.unwrap(), 0);
-    assert_eq!(here.get().await.unwrap(), 0);
+    let next = tidings::spawn(async move { there.ask().await });
+    replies.recv().await.unwrap().send(7).unwrap();
+    assert_eq!(next.await.unwrap().unwrap(), 7);
 }
 
 #[tidings::test]
 async fn a_deadline_travels() {
-    let (_here, _server, _client, there) = counter().await;
-    let asked = there.wait().timeout(Duration::from_millis(10)).await;
-    assert!(matches!(asked, Err(CallError::Timeout)));
+    let (replies, _server, _client, there) = later().await;
+    let begun = Instant::now();
+    let asked = tidings::spawn({
+        let there = there.clone();
+        async move { there.ask().timeout(LONG).await }
+    });
+    let reply = replies.recv().await.unwrap();
+    let (due, latest) = (reply.deadline().unwrap(), Instant::now() + LONG);
+    assert!(begun < due && due <= latest, "{begun:?} {due:?} {latest:?}");
+    reply.send(7).unwrap();
+    assert_eq!(asked.await.unwrap().unwrap(), 7);
+    // Who waits for ever has none.
+    let asked = tidings::spawn({
+        let there = there.clone();
+        async move { there.ask().await }
+    });
+    let reply = replies.recv().await.unwrap();
+    assert_eq!(reply.deadline(), None);
+    reply.send(8).unwrap();
+    assert_eq!(asked.await.unwrap().unwrap(), 8);
+    let late = there.ask().timeout(Duration::from_millis(10)).await;
+    assert!(matches!(late, Err(CallError::Timeout)));
 }
 
 #[tidings::test]

@@ -1,4 +1,5 @@
-//! A link that drains over a stream that keeps what it takes while it cannot give it away, as TLS does.
+//! What goes out of a link that drains, and what holds for it: messages that were accepted, streams, and
+//! the last answer over a stream that keeps what it takes while it cannot give it away, as TLS does.
 
 use std::io;
 use std::pin::Pin;
@@ -7,11 +8,12 @@ use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 
 use futures::io::{AsyncRead, AsyncWrite};
-use tidings::actor::{self, Reply};
+use tidings::actor::{self, Builder, Mailbox, Streaming};
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Exports, Options, link};
+use tidings_link::{Broken, Exports, Limits, Link, Options, link};
 
 use crate::faults::run;
+use crate::nodes::{CounterMessage, CounterRef, Hands, LaterRef, Tally, counter, linked};
 
 #[derive(Default)]
 struct Way {
@@ -65,19 +67,6 @@ impl AsyncWrite for Keeps {
     }
 }
 
-#[tidings::interface(remote)]
-trait Later {
-    async fn ask(&mut self, reply: Reply<i64>);
-}
-
-struct Hands(tidings::Sender<Reply<i64>>);
-
-impl Later for Hands {
-    async fn ask(&mut self, reply: Reply<i64>) {
-        let _ = self.0.try_send(reply);
-    }
-}
-
 #[test]
 fn the_last_answer_is_given_away_before_a_link_that_drains_ends() {
     run(10, || async {
@@ -113,5 +102,181 @@ fn the_last_answer_is_given_away_before_a_link_that_drains_ends() {
             waker.wake();
         }
         assert_eq!(call.await.unwrap().unwrap(), 7);
+    });
+}
+
+#[test]
+fn what_was_accepted_before_a_drain_goes_out_before_the_goodbye() {
+    run(11, || async {
+        let (here, server, client, there) = counter().await;
+        for n in 1..=100 {
+            there.add(n).await.unwrap();
+        }
+        client.drain();
+        assert_eq!(client.down().await, Broken::Drained);
+        assert_eq!(server.down().await, Broken::Drained);
+        assert_eq!(here.get().await.unwrap(), 5_050);
+        assert_eq!(client.stats().await.unsendable, 0);
+    });
+}
+
+/// A counter that begins to take messages when it is told.
+async fn slow(
+    limits: Limits,
+) -> (
+    tidings::oneshot::Sender<()>,
+    CounterRef,
+    Link,
+    Link,
+    CounterRef,
+) {
+    let (open, gate) = tidings::oneshot();
+    let late = Builder::new().capacity(1);
+    let late = late.spawn(|mut mailbox: Mailbox<CounterMessage>| async move {
+        if gate.await.is_ok() {
+            actor::serve(Tally::default(), &mut mailbox).await;
+        }
+    });
+    let here = CounterRef::from(&late);
+    let exports = Exports::new().add("counter", &here);
+    let (server, client) = linked(
+        Options::new("server").exports(exports).limits(limits),
+        Options::new("client"),
+    );
+    let there = client.get("counter").await.unwrap();
+    (open, here, server, client, there)
+}
+
+#[test]
+fn what_waits_for_credit_as_a_link_drains_is_sent_and_what_comes_behind_it_is_not() {
+    for by_client in [true, false] {
+        run(12, move || async move {
+            let mut few = Limits::default();
+            few.window.messages = 2;
+            let (open, here, server, client, there) = slow(few).await;
+            for n in 1..=10 {
+                there.add(n).await.unwrap();
+            }
+            tidings::after(Duration::from_secs(1)).await;
+            // One is in the mailbox, and of its credit another has come.
+            assert_eq!(server.stats().await.tells_in, 3);
+            if by_client { &client } else { &server }.drain();
+            tidings::after(Duration::from_secs(1)).await;
+            there.add(1_000).await.unwrap();
+            // It hears of it at once, though others wait.
+            assert!(there.get().await.is_err());
+            assert_eq!((client.exit(), server.exit()), (None, None));
+            open.send(()).unwrap();
+            assert_eq!(client.down().await, Broken::Drained);
+            assert_eq!(server.down().await, Broken::Drained);
+            assert_eq!(here.get().await.unwrap(), 55);
+            assert_eq!(client.stats().await.unsendable, 2);
+        });
+    }
+}
+
+#[test]
+fn what_a_peer_has_sent_that_has_gone_in_order_is_given_to_its_actors() {
+    run(15, || async {
+        let (open, here, server, client, there) = slow(Limits::default()).await;
+        for n in 1..=10 {
+            there.add(n).await.unwrap();
+        }
+        client.drain();
+        assert_eq!(client.down().await, Broken::Drained);
+        tidings::after(Duration::from_secs(1)).await;
+        assert_eq!(server.exit(), None);
+        open.send(()).unwrap();
+        assert_eq!(server.down().await, Broken::Drained);
+        assert_eq!(here.get().await.unwrap(), 55);
+        assert_eq!(server.stats().await.lost_in, 0);
+        // Nobody waits for ever for an actor that takes none.
+        let (_shut, _here, server, client, there) = slow(Limits::default()).await;
+        for n in 1..=10 {
+            there.add(n).await.unwrap();
+        }
+        client.drain();
+        assert_eq!(client.down().await, Broken::Drained);
+        assert_eq!(server.down().await, Broken::Silent);
+        assert_eq!(server.stats().await.lost_in, 9);
+    });
+}
+
+#[tidings::interface(remote)]
+trait Source {
+    async fn numbers(&self) -> Streaming<u32>;
+}
+
+/// Gives after a second more than are asked for at a time, and those one after the other.
+struct Numbers;
+
+impl Source for Numbers {
+    async fn numbers(&self) -> Streaming<u32> {
+        tidings::after(Duration::from_secs(1)).await;
+        let (replies, stream) = actor::streaming(8);
+        tidings::spawn(async move {
+            for n in 0..1_000 {
+                if replies.send(n).await.is_err() {
+                    return;
+                }
+            }
+            replies.finish();
+        });
+        stream
+    }
+}
+
+#[test]
+fn a_stream_that_has_begun_as_a_link_drains_comes_whole() {
+    for by_client in [true, false] {
+        run(13, move || async move {
+            let here: SourceRef = actor::start(Numbers);
+            let exports = Exports::new().add("source", &here);
+            let (server, client) = linked(
+                Options::new("server").exports(exports),
+                Options::new("client"),
+            );
+            let there: SourceRef = client.get("source").await.unwrap();
+            let (mut numbers, left) = (
+                there.numbers().await.unwrap(),
+                there.numbers().await.unwrap(),
+            );
+            assert_eq!(numbers.recv().await.unwrap().unwrap(), 0);
+            if by_client { &client } else { &server }.drain();
+            tidings::after(Duration::from_secs(1)).await;
+            for n in 1..1_000 {
+                assert_eq!(numbers.recv().await.unwrap().unwrap(), n);
+            }
+            assert!(numbers.recv().await.is_none());
+            // One that nobody takes holds the link, until it is dropped.
+            tidings::after(Duration::from_secs(1)).await;
+            assert_eq!((client.exit(), server.exit()), (None, None));
+            drop(left);
+            assert_eq!(client.down().await, Broken::Drained);
+            assert_eq!(server.down().await, Broken::Drained);
+        });
+    }
+}
+
+#[test]
+fn a_stream_that_comes_by_the_last_answer_of_a_peer_that_drains_comes_whole() {
+    run(14, || async {
+        let here: SourceRef = actor::start(Numbers);
+        let exports = Exports::new().add("source", &here);
+        let options = Options::new("server").exports(exports);
+        let (server, client) = linked(options, Options::new("client"));
+        let there: SourceRef = client.get("source").await.unwrap();
+        let asked = tidings::spawn(async move { there.numbers().await });
+        while server.stats().await.calls_in == 0 {
+            tidings::yield_now().await;
+        }
+        server.drain();
+        let mut numbers = asked.await.unwrap().unwrap();
+        for n in 0..1_000 {
+            assert_eq!(numbers.recv().await.unwrap().unwrap(), n);
+        }
+        assert!(numbers.recv().await.is_none());
+        assert_eq!(client.down().await, Broken::Drained);
+        assert_eq!(server.down().await, Broken::Drained);
     });
 }

@@ -191,6 +191,53 @@ fn what_is_asked_of_a_link_that_was_told_to_drain_is_not_sent() {
 }
 
 #[test]
+fn a_link_whose_peer_goes_as_it_drains_was_drained_if_nothing_was_under_way() {
+    for under_way in [true, false] {
+        let Stage {
+            peer,
+            moved,
+            link,
+            there,
+            ..
+        } = stage();
+        let mut moved = moved.lock().unwrap().take().unwrap();
+        let mut waiting = calls(&there, usize::from(under_way));
+        link.drain();
+        assert_eq!(moved.run(), None);
+        let mut peer = Arc::into_inner(peer).unwrap().into_inner().unwrap();
+        assert_eq!(peer.hear().len(), waiting.len());
+        // Both have said goodbye, and the peer goes.
+        peer.session.drain();
+        peer.say();
+        drop(peer);
+        let ended = if under_way {
+            Broken::Closed
+        } else {
+            Broken::Drained
+        };
+        assert_eq!(moved.run(), Some(ended.clone()));
+        assert_eq!(link.exit(), Some(ended));
+        let mut cx = Context::from_waker(Waker::noop());
+        for call in &mut waiting {
+            let polled = call.as_mut().poll(&mut cx);
+            assert!(matches!(polled, Poll::Ready(Err(CallError::Ended(_)))));
+        }
+    }
+}
+
+#[test]
+fn a_link_whose_peer_goes_before_it_has_said_goodbye_is_closed() {
+    let Stage {
+        peer, moved, link, ..
+    } = stage();
+    let mut moved = moved.lock().unwrap().take().unwrap();
+    link.drain();
+    assert_eq!(moved.run(), None);
+    drop(peer);
+    assert_eq!(moved.run(), Some(Broken::Closed));
+}
+
+#[test]
 fn a_link_is_drained_when_its_last_reference_is_dropped_by_who_moves_it() {
     let Stage {
         peer,

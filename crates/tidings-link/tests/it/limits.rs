@@ -235,18 +235,45 @@ fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
     let (mut one, _) = pair(limits);
     feed(&mut one, &ping.repeat(97), now).unwrap();
     feed(&mut one, &ping.repeat(100), now + Duration::from_secs(2)).unwrap();
-    // A nack for each call.
+    // A nack for each call, however many come at once.
     let (mut one, mut other) = pair(limits);
+    for _ in 0..500 {
+        let call = other.begin_call().unwrap();
+        other.call(call, 1, 1, None, vec![], &[]);
+        other.nack(call);
+    }
+    let bytes = output(&mut other);
+    feed(&mut one, &bytes, now).unwrap();
+    for call in 500..1_000 {
+        assert_eq!(other.begin_call(), Some(call));
+        other.call(call, 1, 1, None, vec![], &[]);
+    }
+    for call in 500..1_000 {
+        other.nack(call);
+    }
+    let bytes = output(&mut other);
+    feed(&mut one, &bytes, now).unwrap();
+    assert_eq!(one.stats().nacks_in, 1_000);
+    let nack = frame(8, &[0]);
+    feed(&mut one, &nack.repeat(97), now).unwrap();
+    assert_eq!(feed(&mut one, &nack, now).unwrap_err(), Broken::Flood);
+    // Of a long life of calls that nobody left no more is earned than there may be at once.
+    let (mut one, mut other) = pair(Limits {
+        calls: 4,
+        exports: 6,
+        ..limits
+    });
     for _ in 0..500 {
         let call = other.begin_call().unwrap();
         other.call(call, 1, 1, None, vec![], &[]);
         let bytes = output(&mut other);
         feed(&mut one, &bytes, now).unwrap();
-        other.nack(call);
-        let bytes = output(&mut other);
-        feed(&mut one, &bytes, now).unwrap();
+        one.answer(call, Ok(vec![]), &[]);
+        let bytes = output(&mut one);
+        feed(&mut other, &bytes, now).unwrap();
     }
-    assert_eq!(one.stats().nacks_in, 500);
+    feed(&mut one, &nack.repeat(10 + 97), now).unwrap();
+    assert_eq!(feed(&mut one, &nack, now).unwrap_err(), Broken::Flood);
 }
 
 #[test]

@@ -44,6 +44,20 @@ impl Counter for Tally {
     }
 }
 
+#[tidings::interface(remote)]
+pub(crate) trait Later {
+    async fn ask(&mut self, reply: actor::Reply<i64>);
+}
+
+/// Hands each reply on.
+pub(crate) struct Hands(pub(crate) tidings::Sender<actor::Reply<i64>>);
+
+impl Later for Hands {
+    async fn ask(&mut self, reply: actor::Reply<i64>) {
+        let _ = self.0.try_send(reply);
+    }
+}
+
 /// Two ends of a link over memory.
 pub(crate) fn linked(ours: Options, theirs: Options) -> (Link, Link) {
     let (here, there) = memory::pipe();

@@ -19,6 +19,10 @@ pub(super) trait Kin: Send + Sync {
     /// Wakes the actor if it waits for a message: there is a signal.
     fn nudge(&self);
 
+    /// How many messages have come to its mailbox.
+    #[cfg(feature = "remote")]
+    fn come(&self) -> u64;
+
     fn signal(&self, signal: Signal) {
         self.life().signal(signal);
         self.nudge();
@@ -32,6 +36,10 @@ impl<M: Send + 'static, const SIDE: u8> Kin for Ref<Parcel<M>, SIDE, Life> {
     fn nudge(&self) {
         Inlet::<M>::nudge(&**self);
     }
+    #[cfg(feature = "remote")]
+    fn come(&self) -> u64 {
+        come::<M>(&**self)
+    }
 }
 
 impl<I: Send + 'static, const SIDE: u8> Kin for Address<I, SIDE> {
@@ -41,6 +49,18 @@ impl<I: Send + 'static, const SIDE: u8> Kin for Address<I, SIDE> {
     fn nudge(&self) {
         self.inlet().nudge();
     }
+    #[cfg(feature = "remote")]
+    fn come(&self) -> u64 {
+        come(self.inlet())
+    }
+}
+
+#[cfg(feature = "remote")]
+fn come<I>(inlet: &dyn Inlet<I>) -> u64 {
+    inlet.lock().lock();
+    let come = inlet.come();
+    inlet.lock().unlock();
+    come
 }
 
 /// What every reference does, in terms of `kin`.

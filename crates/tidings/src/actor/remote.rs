@@ -129,6 +129,11 @@ impl Proxy {
     pub(crate) fn id(&self) -> u64 {
         self.actor.id()
     }
+
+    /// How many messages have come to its mailbox.
+    pub(crate) fn come(&self) -> u64 {
+        self.actor.kin().come()
+    }
 }
 
 impl AtEnd {

@@ -136,8 +136,8 @@ pub trait Port: Any + Send {
     /// If the peer has a call of this number under way.
     fn serve(&mut self, call: u32, served: SmallBox<dyn Served>) -> Result<(), Malformed>;
 
-    /// May the proxy send a request? If not, it is polled when it may.
-    fn may_send(&mut self, target: u32, turn: u64) -> bool;
+    /// May the proxy, which has taken so many messages, send a request? If not, it is polled when it may.
+    fn may_send(&mut self, target: u32, turn: u64, taken: u64) -> bool;
 
     /// Sends a request of a proxy, with what was carried since `begin`.
     fn request(&mut self, request: Request<'_>, pending: Option<SmallBox<dyn Pending>>);

@@ -118,6 +118,8 @@ pub struct Outgoing {
     format: Format,
     /// Of the message that is sent now.
     part: Part,
+    /// How many messages have been taken out of the mailbox.
+    taken: u64,
 }
 
 impl Outgoing {
@@ -133,6 +135,7 @@ impl Outgoing {
             interface,
             format,
             part: Part::default(),
+            taken: 0,
         }
     }
 
@@ -141,7 +144,7 @@ impl Outgoing {
     /// was others may have used.
     pub(super) async fn first<F: Future>(&self, next: F) -> F::Output {
         let mut next = pin!(next);
-        let may_send = || with(|port| port.may_send(self.target, self.turn));
+        let may_send = || with(|port| port.may_send(self.target, self.turn, self.taken));
         poll_fn(|cx| match may_send() {
             Ok(true) => next.as_mut().poll(cx),
             _ => Poll::Pending,
@@ -212,17 +215,16 @@ impl Outgoing {
 /// A proxy, as the link has it.
 pub struct Imported {
     proxy: Proxy,
-    /// Another reference to it, if one is left.
-    again: Box<dyn Fn() -> Option<Box<dyn Any>> + Send>,
+    /// Another reference to it, if one is left. None: there never is.
+    again: Option<Again>,
 }
 
+type Again = Box<dyn Fn() -> Option<Box<dyn Any>> + Send>;
+
 impl Imported {
-    /// One to which there is no other reference.
+    /// One to which there is no other reference: a stream's.
     pub(super) fn alone(proxy: Proxy) -> Self {
-        Self {
-            proxy,
-            again: Box::new(|| None),
-        }
+        Self { proxy, again: None }
     }
 
     /// Sends what is in its mailbox, as far as the link has credit. Ready when it has ended.
@@ -244,7 +246,16 @@ impl Imported {
     /// Another reference to it, if one is left.
     #[must_use]
     pub fn again(&self) -> Option<Box<dyn Any>> {
-        (self.again)()
+        self.again.as_ref()?()
+    }
+
+    /// How many messages have come to it; to a stream, which asks until it is complete, any number.
+    #[must_use]
+    pub fn come(&self) -> u64 {
+        match self.again {
+            Some(_) => self.proxy.come(),
+            None => u64::MAX,
+        }
     }
 }
 
@@ -282,7 +293,9 @@ where
         let weak = reference.weak();
         let imported = Imported {
             proxy,
-            again: Box::new(move || R::strong(&weak).map(|again| Box::new(again) as Box<dyn Any>)),
+            again: Some(Box::new(move || {
+                R::strong(&weak).map(|again| Box::new(again) as Box<dyn Any>)
+            })),
         };
         (Box::new(reference), imported)
     });
@@ -298,6 +311,7 @@ async fn forward<M: Remote>(mut mailbox: Mailbox<M>, mut way: Outgoing) {
         let Ok(message) = way.first(mailbox.recv().into_future()).await else {
             return;
         };
+        way.taken += 1;
         way.part = mailbox.part();
         apart(|| message.send(&mut way));
     }
