@@ -229,9 +229,23 @@ impl World {
 
     /// How long it takes from one machine to another, as the seed decides, where
     /// [`Node::latency_to`] has not said otherwise; by default 0.2 to 2 ms.
+    ///
+    /// # Panics
+    /// If the shortest is above the longest.
+    #[track_caller]
     pub fn latency(&self, latency: RangeInclusive<Duration>) {
+        check_latency(&latency);
         self.with_net(|net, _| net.set_latency(None, latency));
     }
+}
+
+#[track_caller]
+fn check_latency(latency: &RangeInclusive<Duration>) {
+    let (shortest, longest) = (latency.start(), latency.end());
+    assert!(
+        shortest <= longest,
+        "the shortest latency, {shortest:?}, is above the longest, {longest:?}"
+    );
 }
 
 impl Node {
@@ -324,7 +338,12 @@ impl Node {
     }
 
     /// How long it takes from this to the other, from now on.
+    ///
+    /// # Panics
+    /// If the shortest is above the longest.
+    #[track_caller]
     pub fn latency_to(&self, other: &Self, latency: RangeInclusive<Duration>) {
+        check_latency(&latency);
         let link = Some((self.node, other.node));
         self.world.with_net(|net, _| net.set_latency(link, latency));
     }

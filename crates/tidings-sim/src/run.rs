@@ -73,7 +73,7 @@ pub(crate) fn run(
                 lives: Vec::new(),
                 started: 0,
                 tasks: Vec::new(),
-                last: (0, 0),
+                last: Last::default(),
                 steps: 0,
                 unheard: None,
                 diverged: None,
@@ -168,6 +168,16 @@ fn spawn(runtime: &Runtime, body: Body) -> (Root, &'static Location<'static>) {
     (runtime.spawn(body), Location::caller())
 }
 
+/// Who ran last.
+#[derive(Default)]
+struct Last {
+    /// Where its life was among the others: they move up when one ends.
+    place: usize,
+    /// The number of its life.
+    life: u32,
+    task: u32,
+}
+
 struct Run<'a> {
     world: &'a World,
     rules: &'a Rules,
@@ -176,8 +186,7 @@ struct Run<'a> {
     started: u32,
     /// Those that could run, while somebody wants to know.
     tasks: Vec<u64>,
-    /// Who ran last: the place of its life, and its task.
-    last: (usize, u32),
+    last: Last,
     steps: usize,
     /// The first panic of a life that has ended of which nobody has heard.
     unheard: Option<Trouble>,
@@ -326,7 +335,7 @@ impl Run<'_> {
     /// The lives in turn: the one after that which ran last comes first.
     fn in_turn(&self) -> impl Iterator<Item = usize> {
         let n = self.lives.len();
-        let first = self.last.0 + 1;
+        let first = self.last.place + 1;
         (0..n).map(move |index| (first + index) % n)
     }
 
@@ -349,7 +358,11 @@ impl Run<'_> {
         let life = &self.lives[index];
         let who = self.drawing.as_ref().and(life.runtime.ready_party(pick));
         if let Some(task) = life.runtime.step(pick) {
-            self.last = (index, task);
+            self.last = Last {
+                place: index,
+                life: life.number,
+                task,
+            };
         }
         if let (Some(drawing), Some(who)) = (&mut self.drawing, who) {
             let (record, time) = (life.runtime.flight_record(), self.world.elapsed());
@@ -381,7 +394,7 @@ impl Run<'_> {
                 tasks.extend(numbers.drain(..).map(|task| number | u64::from(task)));
             }
         }
-        let pick = engine.decisions.choose_task(ready, self.last.1, &tasks);
+        let pick = engine.decisions.choose_task(ready, self.last.task, &tasks);
         let diverged = engine.decisions.has_diverged();
         drop(engine);
         self.tasks = tasks;
@@ -393,8 +406,12 @@ impl Run<'_> {
 
     /// The task that ran last.
     fn who_ran(&self) -> String {
-        let life = self.lives.get(self.last.0);
-        match life.and_then(|life| Some((life.at, life.runtime.last_party()?.started?))) {
+        let mut lives = self.lives.iter();
+        let Some(life) = lives.find(|life| life.number == self.last.life) else {
+            return "a node that has ended".to_owned();
+        };
+        let last = life.runtime.last_party();
+        match last.and_then(|last| Some((life.at, last.started?))) {
             None => "a node".to_owned(),
             Some((program, at)) if program == at => "the program".to_owned(),
             Some((_, at)) => format!("the task started at {at}"),

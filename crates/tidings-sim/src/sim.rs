@@ -32,7 +32,8 @@ use crate::strategy::{Chooser, Strategy};
 #[must_use = "nothing runs before `run` or `check`"]
 pub struct Sim {
     first: u64,
-    seeds: u64,
+    /// How many runs, if anybody has said.
+    seeds: Option<u64>,
     strategy: Strategy,
     rules: Rules,
     twice: bool,
@@ -42,6 +43,9 @@ pub struct Sim {
 
 /// So many polls the runs may take that look for a shorter one: not all runs are short.
 const SHRINKING: usize = 10_000_000;
+
+/// So many runs an exhaustive search makes, if nobody has said otherwise.
+const SEARCHED: u64 = 100_000;
 
 /// What a simulated program may give: `()`, nothing ever, or a `Result` whose error is a failure.
 pub trait Outcome {
@@ -108,7 +112,7 @@ impl Sim {
     pub fn new(seed: u64) -> Self {
         Self {
             first: seed,
-            seeds: 1,
+            seeds: None,
             strategy: Strategy::default(),
             rules: Rules {
                 seed,
@@ -133,14 +137,15 @@ impl Sim {
         }
     }
 
-    /// This many seeds, from the first one on. For [`Strategy::Exhaustive`], the most runs.
+    /// This many seeds, from the first one on: one, if nobody says. For [`Strategy::Exhaustive`] the most
+    /// runs: 100,000, if nobody says; [`Summary::complete`] tells whether these were all.
     ///
     /// # Panics
     /// If `n` is 0: a test that runs nothing would pass.
     #[track_caller]
     pub fn seeds(mut self, n: u64) -> Self {
         assert!(n > 0, "a simulation of no seeds would run nothing");
-        self.seeds = n;
+        self.seeds = Some(n);
         self
     }
 
@@ -251,17 +256,21 @@ impl Sim {
             return Ok(summary);
         }
         let seed = place::given_number("TIDINGS_SEED");
-        let seeds = place::given_number("TIDINGS_SEEDS").unwrap_or(self.seeds);
-        assert!(seeds > 0, "TIDINGS_SEEDS is 0, which would run nothing");
+        let seeds = place::given_number("TIDINGS_SEEDS");
+        assert!(
+            seeds != Some(0),
+            "TIDINGS_SEEDS is 0, which would run nothing"
+        );
+        let seeds = seeds.or(self.seeds);
         if let Strategy::Exhaustive { delays } = self.strategy {
             // Its runs are no seeds'.
-            return self.exhaust(program, delays, seeds);
+            return self.exhaust(program, delays, seeds.unwrap_or(SEARCHED));
         }
         if let Some(seed) = seed {
             self.try_seed(program, seed, &mut summary)?;
             return Ok(summary);
         }
-        for n in 0..seeds {
+        for n in 0..seeds.unwrap_or(1) {
             // After the last seed comes the first.
             self.try_seed(program, self.first.wrapping_add(n), &mut summary)?;
         }

@@ -20,7 +20,8 @@ pub enum Strategy {
         depth: usize,
     },
     /// Not by chance: every run that takes another alternative than the first, the next task in the
-    /// queue, at most so many times (delay bounding: Emmi, Qadeer, Rakamaric 2011). For small programs.
+    /// queue, at most so many times (delay bounding: Emmi, Qadeer, Rakamaric 2011). For small programs: it ends after
+    /// 100,000 runs, or as many as [`Sim::seeds`](crate::Sim::seeds) says.
     Exhaustive {
         /// How many decisions may differ from the first alternative.
         delays: usize,

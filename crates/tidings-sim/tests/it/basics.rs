@@ -67,6 +67,18 @@ fn an_exhaustive_search_sees_every_order() {
 }
 
 #[test]
+fn an_exhaustive_search_goes_to_its_end_if_nobody_has_said_how_many_runs() {
+    let sim = Sim::new(0).strategy(Strategy::Exhaustive { delays: 1 });
+    let summary = sim.run(|| async {
+        let tasks = [(); 3].map(|()| tidings::spawn(yield_now()));
+        for task in tasks {
+            task.await.unwrap();
+        }
+    });
+    assert!(summary.complete && summary.runs > 5, "{summary:?}");
+}
+
+#[test]
 fn a_seed_is_one_run() {
     let order = |seed| orders(&Sim::new(seed));
     for seed in 0..20 {

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tidings::actor::{self, Builder, Mailbox, Reply};
-use tidings::{after, bounded, channel, select, unbounded, yield_now};
+use tidings::time::sleep;
+use tidings::{Event, after, bounded, channel, select, unbounded, yield_now};
 use tidings_sim::{Failure, Kind, Sim, Strategy, world};
 
 /// The canary: a lost update that one schedule in some has.
@@ -315,6 +316,42 @@ fn the_task_that_is_not_deterministic_is_named() {
         "while or after the task started at crates/tidings-sim/tests/it/failing.rs:{line}:"
     );
     assert!(failure.message.contains(&who), "{failure}");
+}
+
+#[test]
+fn a_node_that_has_ended_is_not_taken_for_the_one_after_it() {
+    let runs = AtomicU32::new(0);
+    let failure = Sim::new(0)
+        .check(|| {
+            let run = runs.fetch_add(1, Ordering::SeqCst);
+            async move {
+                let _odd = world().node("odd", move || async move {
+                    sleep(Duration::from_millis(1)).await;
+                    let _ = tidings::sched::random(2 + run as usize);
+                });
+                let _even = world().node("even", || async {
+                    for _ in 0..20 {
+                        sleep(Duration::from_micros(150)).await;
+                    }
+                });
+                sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Nondeterminism);
+    let who = "while or after a node that has ended ran:";
+    assert!(failure.message.contains(who), "{failure}");
+}
+
+#[test]
+fn a_deadline_that_never_comes_ends_no_wait() {
+    let failure = Sim::new(0)
+        .check(|| async {
+            let (_tx, rx) = unbounded::<()>();
+            let _ = rx.recv().timeout(Duration::MAX).await;
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadlock, "{failure}");
 }
 
 #[test]

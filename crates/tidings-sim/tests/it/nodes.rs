@@ -575,3 +575,16 @@ fn what_outlives_its_run_may_be_asked_and_dropped_after_it() {
         drop((stream, listener));
     }
 }
+
+#[test]
+fn a_latency_whose_range_is_reversed_is_refused() {
+    let backwards = Duration::from_millis(2)..=Duration::from_millis(1);
+    let failure = Sim::new(0)
+        .check(move || {
+            let backwards = backwards.clone();
+            async move { world().latency(backwards) }
+        })
+        .unwrap_err();
+    let said = "the shortest latency, 2ms, is above the longest, 1ms";
+    assert!(failure.message.contains(said), "{failure}");
+}

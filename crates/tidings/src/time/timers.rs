@@ -257,10 +257,13 @@ impl Timers {
         wheel.advance(tick, &mut expired);
     }
 
-    /// When the earliest timer expires, at the earliest. All pending ones have their time.
+    /// When the earliest timer expires, at the earliest; `None`: none ever does. All pending ones have
+    /// their time.
     pub(crate) fn next(&self) -> Option<Instant> {
         let tick = self.wheel.as_ref()?.next_expiry()?;
-        Some(Instant::from_nanos(tick.saturating_mul(1 << TICK_BITS)))
+        // The tick after the last one of all time never comes.
+        let nanos = tick.checked_mul(1 << TICK_BITS)?;
+        Some(Instant::from_nanos(nanos))
     }
 }
 
@@ -434,5 +437,20 @@ mod tests {
         assert_eq!((due.len(), dead.len()), (1, 0));
         assert!(timers.is_idle());
         assert!(timers.cancel(node).is_none(), "it has expired");
+    }
+
+    #[test]
+    fn a_time_that_never_comes_is_not_the_next_one() {
+        let (mut timers, mut due, mut dead) = (Timers::default(), Vec::new(), Vec::new());
+        let now = Instant::from_nanos(1);
+        let never = timers.arm(Deadline::After(Duration::MAX), Waker::noop().clone());
+        timers.refresh(now, &mut due, &mut dead);
+        assert!(!timers.is_idle());
+        assert_eq!(timers.next(), None);
+        let hour = Deadline::After(Duration::from_secs(3600));
+        let hour = timers.arm(hour, Waker::noop().clone());
+        timers.refresh(now, &mut due, &mut dead);
+        assert!(timers.next().is_some());
+        assert!(timers.cancel(hour).is_some() && timers.cancel(never).is_some());
     }
 }
