@@ -109,27 +109,6 @@ impl<T> Parent<T> for Member<T> {
     }
 }
 
-/// A task of the set is about to start: if that panics, the set has never had it.
-struct Starts<'a, T> {
-    shared: &'a Source<State<T>>,
-    key: u64,
-    started: bool,
-}
-
-impl<T> Drop for Starts<'_, T> {
-    fn drop(&mut self) {
-        if !self.started {
-            // Its member has told of an end.
-            let key = self.key;
-            let ended = |state: &mut State<T>| state.ended.iter().position(|(of, _)| *of == key);
-            let gone = self
-                .shared
-                .locked(|state| ended(state).and_then(|at| state.ended.remove(at)));
-            drop(gone);
-        }
-    }
-}
-
 impl<T> Drop for Member<T> {
     fn drop(&mut self) {
         if !self.told {
@@ -176,10 +155,7 @@ impl<T> JoinSet<T> {
         T: Send + 'static,
     {
         let child = self.child(future);
-        let mut starts = self.starts();
         let abort = crate::spawn(child).abort_handle();
-        starts.started = true;
-        drop(starts);
         self.aborts.insert(self.next, abort.clone());
         abort
     }
@@ -204,10 +180,7 @@ impl<T> JoinSet<T> {
         T: 'static,
     {
         let child = self.child(future);
-        let mut starts = self.starts();
         let abort = crate::spawn_local(child).abort_handle();
-        starts.started = true;
-        drop(starts);
         self.aborts.insert(self.next, abort.clone());
         abort
     }
@@ -215,8 +188,7 @@ impl<T> JoinSet<T> {
     /// The future of a task of the set, by the next key.
     fn child<F: Future<Output = T>>(&mut self, future: F) -> Child<F, Member<T>> {
         self.next += 1;
-        // Counted first: if spawning panics, the member is dropped and counts down again, and `Starts` takes back what
-        // it tells.
+        // Counted first: if spawning panics, the member is dropped and counts down again.
         self.shared.locked(|state| state.running += 1);
         let member = Member {
             shared: Arc::clone(&self.shared),
@@ -224,15 +196,6 @@ impl<T> JoinSet<T> {
             told: false,
         };
         Child::new(Some(future), member)
-    }
-
-    /// The last child is about to start.
-    fn starts(&self) -> Starts<'_, T> {
-        Starts {
-            shared: &self.shared,
-            key: self.next,
-            started: false,
-        }
     }
 
     /// The end of the next task to end: an event. `None` if the set is empty.

@@ -140,19 +140,3 @@ fn stress_every_task_is_joined_once() {
 fn panic_quietly() -> u64 {
     std::panic::resume_unwind(Box::new("quiet"))
 }
-
-#[test]
-fn a_task_that_could_not_be_started_was_never_in_the_set() {
-    let mut set = JoinSet::new();
-    let starts = |set: &mut JoinSet<()>| {
-        let started = || drop(set.spawn(async {}));
-        std::panic::catch_unwind(std::panic::AssertUnwindSafe(started))
-    };
-    assert!(starts(&mut set).is_err(), "there is no runtime");
-    assert!(set.is_empty());
-    rt().block_on(async {
-        set.spawn(async {});
-        assert!(set.join_next().await.unwrap().is_ok());
-        assert!(set.join_next().await.is_none());
-    });
-}

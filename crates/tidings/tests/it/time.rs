@@ -130,7 +130,8 @@ fn a_tick_that_is_late_by_a_little_shifts_no_schedule() {
         }
         at(start + MS * 50 + MS * 5).await;
         assert_eq!(ticks.tick().await, start + MS * 50);
-        assert_eq!(ticks.tick().await, start + MS * 65, "that was late");
+        let after_the_late_one = ticks.tick().await;
+        assert!((start + MS * 65..start + MS * 66).contains(&after_the_late_one));
     });
 }
 
