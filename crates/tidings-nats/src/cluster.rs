@@ -15,7 +15,7 @@ use tidings::time::Instant;
 use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
 use tidings_link::{Exports, Server};
 
-use crate::engine::{Engine, EngineError, Subscription};
+use crate::engine::{Engine, EngineError, Entry, Subscription};
 use crate::feed::Work;
 use crate::links::{Links, number, serve, within};
 use crate::member::{Change, Down, Ended, Member};
@@ -387,25 +387,30 @@ impl Inner {
                     let Either::Left((Some(entry), _)) = future::select(next, anew).await else {
                         break;
                     };
-                    let effects = {
-                        let mut state = self.lock();
-                        if state.over {
-                            return;
-                        }
-                        let written = state.revision;
-                        let effects = state.view.apply(&entry, written, Instant::now());
-                        state.note(effects)
-                    };
-                    self.tell();
-                    for effect in effects {
-                        self.effect(effect);
-                    }
+                    self.take_in(&entry);
                     if entry.key == node_key(&self.me.node) {
                         let _ = self.joined.fill(());
                     }
                 }
             }
             tidings::after(self.options.lease / 12).await;
+        }
+    }
+
+    /// Takes in what the engine says.
+    pub(crate) fn take_in(self: &Arc<Self>, entry: &Entry) {
+        let effects = {
+            let mut state = self.lock();
+            if state.over {
+                return;
+            }
+            let written = state.revision;
+            let effects = state.view.apply(entry, written, Instant::now());
+            state.note(effects)
+        };
+        self.tell();
+        for effect in effects {
+            self.effect(effect);
         }
     }
 

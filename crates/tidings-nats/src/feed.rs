@@ -222,11 +222,18 @@ pub(crate) struct Work {
 #[derive(Default)]
 struct State {
     stats: FeedStats,
-    /// What is being handled: ids, and the numbers that they have in the queue.
-    busy: BTreeMap<String, u64>,
+    /// What is being handled, by its id.
+    busy: BTreeMap<String, Busy>,
     /// What was done, the last at the end.
     done: VecDeque<String>,
     known: BTreeSet<String>,
+}
+
+/// A message that is being handled.
+struct Busy {
+    /// Which it is in the queue.
+    number: u64,
+    ended: Arc<IVar<()>>,
 }
 
 /// Is a message to be handled?
@@ -236,8 +243,8 @@ enum Begin {
     Done,
     /// It is being handled here.
     Busy,
-    /// Another of its id is.
-    Twin,
+    /// Another of its id is, whose end this is.
+    Twin(Arc<IVar<()>>),
 }
 
 impl<T> Queue<T> {
@@ -382,16 +389,17 @@ impl Work {
         F: Fn(R, T) -> H + Send + Sync + 'static,
         H: Future<Output: Into<Handled>> + Send + 'static,
     {
-        match self.begin(delivery) {
-            Begin::Yes => {}
-            // The acknowledgement was lost.
-            Begin::Done => return self.settle(delivery, Settle::Done).await,
-            // Who handles it sees to it.
-            Begin::Busy => return,
-            // When it comes again, it is known what has become of the other.
-            Begin::Twin => {
-                let pause = *self.options.pause.start();
-                return self.settle(delivery, Settle::Again(pause)).await;
+        self.count(|stats| stats.delivered += 1);
+        loop {
+            match self.begin(delivery) {
+                Begin::Yes => break,
+                // The acknowledgement was lost; or another of its id was done.
+                Begin::Done => return self.settle(delivery, Settle::Done).await,
+                // Who handles it sees to it.
+                Begin::Busy => return,
+                // Then it is known what has become of the other. To give it back would count as a try.
+                Begin::Twin(other) if self.outwait(delivery, &other).await => {}
+                Begin::Twin(_) => return,
             }
         }
         let suspect = delivery.tries > self.options.tries;
@@ -470,6 +478,26 @@ impl Work {
         Some(handled.await.unwrap_or_else(panicked))
     }
 
+    /// Holds a message until another has ended. Its place is another's meanwhile. `false`: no more are
+    /// to be handled, and it is given back.
+    async fn outwait(&self, delivery: &Delivery, other: &IVar<()>) -> bool {
+        self.places.add_permits(1);
+        let over = self.over.cancelled().or(self.inner.over().cancelled());
+        let over = std::pin::pin!(over.into_future());
+        let ended = std::pin::pin!(other.read().into_future());
+        let first = self.holding(delivery, future::select(ended, over)).await;
+        let goes_on = matches!(first, Either::Left(_));
+        let place = self.places.acquire(1).into_future();
+        let place = if goes_on {
+            self.holding(delivery, place).await
+        } else {
+            self.settle(delivery, Settle::Again(Duration::ZERO)).await;
+            place.await
+        };
+        place.expect("it is never closed").forget();
+        goes_on
+    }
+
     /// It is to be given out again: to us, too, and perhaps at once.
     async fn again(&self, delivery: &Delivery, pause: Duration) {
         self.end(delivery);
@@ -510,24 +538,30 @@ impl Work {
 
     fn begin(&self, delivery: &Delivery) -> Begin {
         let mut state = self.lock();
-        state.stats.delivered += 1;
         let begin = match state.busy.get(&delivery.id) {
             _ if state.known.contains(&delivery.id) => Begin::Done,
             None => Begin::Yes,
-            Some(number) if *number == delivery.number => Begin::Busy,
-            Some(_) => Begin::Twin,
+            Some(busy) if busy.number == delivery.number => Begin::Busy,
+            Some(busy) => Begin::Twin(Arc::clone(&busy.ended)),
         };
         match begin {
             Begin::Yes => {
-                state.busy.insert(delivery.id.clone(), delivery.number);
+                let busy = Busy {
+                    number: delivery.number,
+                    ended: Arc::default(),
+                };
+                state.busy.insert(delivery.id.clone(), busy);
             }
-            _ => state.stats.duplicates += 1,
+            Begin::Done | Begin::Busy => state.stats.duplicates += 1,
+            Begin::Twin(_) => {}
         }
         begin
     }
 
     fn end(&self, delivery: &Delivery) {
-        self.lock().busy.remove(&delivery.id);
+        let busy = self.lock().busy.remove(&delivery.id);
+        // Those that have waited for it begin.
+        let _ = busy.map(|busy| busy.ended.fill(()));
     }
 
     fn remember(&self, id: &str) {

@@ -148,7 +148,10 @@ impl Inner {
                             Expect::Revision(there.revision)
                         }
                         Some(Ok(record)) if record.incarnation == self.me.incarnation => {
-                            self.end(Ended::Expired);
+                            self.end(match record.down {
+                                Some(Down::Left) => Ended::Left,
+                                _ => Ended::Expired,
+                            });
                             return false;
                         }
                         _ => {
@@ -165,11 +168,16 @@ impl Inner {
                 .await;
         }
         let Ok(revision) = written else { return false };
-        self.lock().revision = revision;
+        let mut state = self.lock();
+        if revision < state.revision {
+            state.view.forget_revisions();
+        }
+        state.revision = revision;
         true
     }
 
-    /// Writes down that a life is over, unless its node has written meanwhile: `false`.
+    /// Writes down that a life is over, if that is not written; unless its node has written meanwhile:
+    /// `false`.
     pub(crate) async fn condemn(&self, condemned: &Condemned, down: Down) -> bool {
         let key = node_key(&condemned.node);
         let record = Record {
@@ -179,15 +187,26 @@ impl Inner {
         };
         let lease = Some(self.options.lease);
         let expect = Expect::Revision(condemned.revision);
-        let mut written = self.engine.write(&key, json(&record), expect, lease).await;
-        if written == Err(EngineError::Conflict) && matches!(self.engine.read(&key).await, Ok(None))
-        {
-            // Its record has expired by itself. Another that was faster says the same.
-            let absent = self
-                .engine
-                .write(&key, json(&record), Expect::Absent, lease);
-            written = absent.await;
+        let written = self.engine.write(&key, json(&record), expect, lease).await;
+        if written != Err(EngineError::Conflict) {
+            return written.is_ok();
         }
-        written.is_ok()
+        match self.engine.read(&key).await {
+            // Its record has expired by itself. Another that was faster says the same.
+            Ok(None) => {
+                let absent = self
+                    .engine
+                    .write(&key, json(&record), Expect::Absent, lease);
+                absent.await.is_ok()
+            }
+            Ok(Some(there)) => {
+                let there = there.value.as_deref().map(serde_json::from_slice::<Record>);
+                let is_over = |there: Record| {
+                    there.incarnation == condemned.incarnation && there.down.is_some()
+                };
+                there.is_some_and(|there| there.is_ok_and(is_over))
+            }
+            Err(_) => false,
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tidings::Event;
 use tidings::actor::Reference;
 use tidings::channel::ivar::IVar;
@@ -14,7 +15,7 @@ use tidings_link::{ConnectError, GetError};
 
 use crate::cluster::{Cluster, Inner};
 use crate::engine::{EngineError, Entry, Expect};
-use crate::member::{Down, Ended};
+use crate::member::{Down, Ended, Member};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
 
 /// What is under a name of ours.
@@ -274,34 +275,33 @@ impl Cluster {
     where
         R: Reference<Message: Remote>,
     {
-        let mut members = Vec::new();
-        for name in self.inner.below(group) {
-            // Who is gone by now is none.
-            if let Ok(member) = self.lookup(&name).await {
-                members.push(member);
-            }
-        }
-        members
+        let names = self.inner.below(group);
+        let found = join_all(names.iter().map(|name| self.lookup(name))).await;
+        // Who is gone by now is none.
+        found.into_iter().flatten().collect()
     }
 
     /// Sends a copy of a message to every member of a group that can be reached; gives how many took
-    /// one into their mailboxes, here or on the way to them.
+    /// one into their mailboxes, here or on the way to them. One that is full, or slow to be reached, is
+    /// waited for, and keeps nothing from the others.
     pub async fn broadcast<R>(&self, group: &str, message: R::Message) -> usize
     where
         R: Reference<Message: Remote + Clone>,
     {
-        let mut sent = 0;
-        for member in self.group::<R>(group).await {
-            sent += usize::from(member.recipient().send(message.clone()).await.is_ok());
-        }
-        sent
+        let names = self.inner.below(group);
+        let sends = names.iter().map(async |name| {
+            let member: R = self.lookup(name).await.ok()?;
+            member.recipient().send(message.clone()).await.ok()
+        });
+        join_all(sends).await.into_iter().flatten().count()
     }
 }
 
 impl Inner {
     fn hold(&self, name: &str, held: Held) -> Result<(), NameError> {
-        self.alive().map_err(NameError::Ended)?;
         let mut state = self.lock();
+        // Our end is known before it takes what is held: what is held after it would be so for ever.
+        self.alive().map_err(NameError::Ended)?;
         if state.held.contains_key(name) {
             return Err(NameError::Taken(self.me.node.clone()));
         }
@@ -480,24 +480,15 @@ impl Inner {
         known.recipient().exit().is_none().then_some(known)
     }
 
-    async fn find<R>(&self, name: &str) -> Result<R, LookupError>
+    async fn find<R>(self: &Arc<Self>, name: &str) -> Result<R, LookupError>
     where
         R: Reference<Message: Remote>,
     {
         self.alive().map_err(LookupError::Ended)?;
-        let seen = self.lock().view.registered(name).cloned();
-        let registered = match seen {
-            Some(registered) => registered,
-            // It may have been claimed a moment ago.
-            None => {
-                let there = self.engine.read(&name_key(name)).await?;
-                let there = there.and_then(|there| there.value);
-                let there = there.and_then(|value| serde_json::from_slice(&value).ok());
-                there.ok_or(LookupError::NoSuchName)?
-            }
+        let (registered, member) = match self.seen(name) {
+            Some(seen) => seen,
+            None => self.ask_whose(name).await?,
         };
-        let member = self.lock().view.living(&registered.owner).cloned();
-        let member = member.ok_or(LookupError::NoSuchName)?;
         fits(&registered, interface::<R::Message>())?;
         let link = self.links.to(&member).await?;
         let found: R = link.get(name).await.map_err(LookupError::Get)?;
@@ -514,6 +505,35 @@ impl Inner {
         };
         drop(before);
         Ok(found)
+    }
+
+    /// Whose a name is, if that is told, and a member's.
+    fn seen(&self, name: &str) -> Option<(Registered, Member)> {
+        let view = &self.lock().view;
+        let registered = view.registered(name)?;
+        let member = view.living(&registered.owner)?;
+        Some((registered.clone(), member.clone()))
+    }
+
+    /// Whose a name is, by the engine's word: it may have been claimed a moment ago, by a node that has
+    /// just joined.
+    async fn ask_whose(self: &Arc<Self>, name: &str) -> Result<(Registered, Member), LookupError> {
+        let there = self.engine.read(&name_key(name)).await?;
+        let there = there.and_then(|there| there.value);
+        let there = there.and_then(|value| serde_json::from_slice(&value).ok());
+        let registered: Registered = there.ok_or(LookupError::NoSuchName)?;
+        let owner = &registered.owner;
+        let living = || self.lock().view.living(owner).cloned();
+        let mut member = living();
+        // Ours is told by the watch alone.
+        if member.is_none() && owner.node != self.me.node {
+            if let Some(node) = self.engine.read(&node_key(&owner.node)).await? {
+                self.take_in(&node);
+            }
+            member = living();
+        }
+        let member = member.ok_or(LookupError::NoSuchName)?;
+        Ok((registered, member))
     }
 
     /// The names of a group that are members', in their order; ours also if the engine has not told of

@@ -198,6 +198,9 @@ impl View {
                 // another watch tells again: perhaps nothing can be written any more.
                 (true, None) if revision < written || revision == self.told => {}
                 (true, None) => {
+                    if revision < self.told {
+                        self.forget_revisions();
+                    }
                     self.told = revision;
                     self.see(now);
                     if revision != self.stale.1 {
@@ -217,6 +220,11 @@ impl View {
         let life = (node.to_owned(), record.incarnation);
         if let Some(down) = record.down {
             self.bury(&life, down, effects);
+            // One that has taken its place, of which only the end was told.
+            if let Some(known) = self.members.get(node) {
+                let before = known.member.id();
+                self.bury(&before, Down::Replaced, effects);
+            }
             return;
         }
         if self.dead.contains(&life) {
@@ -252,6 +260,14 @@ impl View {
             heard: now,
         };
         self.members.insert(node.to_owned(), known);
+    }
+
+    /// The engine has lost its keys, and revisions have begun anew: what it tells from now on is new,
+    /// however low it is numbered.
+    pub(crate) fn forget_revisions(&mut self) {
+        for known in self.members.values_mut() {
+            known.revision = 0;
+        }
     }
 
     /// Our own record came back. After a time in which we saw nothing, the others have one lease to be
@@ -466,6 +482,35 @@ mod tests {
         assert_eq!(view.member("other").unwrap().incarnation, 2);
         view.apply(&of_node("other", 8, &life(3)), 5, now);
         assert_eq!(view.member("other").unwrap().incarnation, 3);
+    }
+
+    #[test]
+    fn a_life_whose_place_was_taken_by_one_that_left_at_once_is_over() {
+        let (me, record) = ourselves();
+        let mut view = View::new(me, Duration::from_secs(3));
+        let now = Instant::now();
+        view.apply(&of_node("me", 1, &record), 1, now);
+        view.apply(&of_node("other", 2, &record), 1, now);
+        // Of writes that come fast one after the other only the last is told for sure.
+        let left = Record {
+            incarnation: 2,
+            down: Some(Down::Left),
+            ..record.clone()
+        };
+        let effects = view.apply(&of_node("other", 4, &left), 1, now);
+        let [Effect::Tell(Change::Down(member, Down::Replaced))] = &effects[..] else {
+            panic!("it is over: {effects:?}");
+        };
+        assert_eq!(member.id(), ("other".to_owned(), 1));
+        assert!(view.member("other").is_none());
+        // Neither comes back.
+        for life in [1, 2] {
+            let owner = Owner {
+                node: "other".to_owned(),
+                incarnation: life,
+            };
+            assert!(view.is_dead(&owner));
+        }
     }
 
     #[test]

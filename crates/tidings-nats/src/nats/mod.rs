@@ -167,8 +167,8 @@ impl Bucket {
 impl Nats {
     /// Connects, and opens the bucket, which it makes if it is not there.
     ///
-    /// `options` are those of `async-nats`: TLS, credentials, nkeys. Their event callback and the
-    /// capacity of subscriptions are set by this.
+    /// `options` are those of `async-nats`: TLS, credentials, nkeys. Their event callback is set by
+    /// this.
     ///
     /// # Errors
     /// If no server answers, or one refuses; it is not tried again.

@@ -45,7 +45,7 @@ async fn two() -> ((Cluster, CounterRef), (Cluster, CounterRef)) {
     ((one, actor()), (other, actor()))
 }
 
-fn names(cluster: &Cluster) -> Vec<String> {
+pub(crate) fn names(cluster: &Cluster) -> Vec<String> {
     cluster
         .members()
         .iter()
@@ -54,7 +54,7 @@ fn names(cluster: &Cluster) -> Vec<String> {
 }
 
 /// What is told next, as words.
-async fn next(changes: &Receiver<Change>) -> String {
+pub(crate) async fn next(changes: &Receiver<Change>) -> String {
     match changes.recv().await.unwrap() {
         Change::Up(member) => format!("{} up", member.node()),
         Change::Down(member, down) => format!("{} down: {down:?}", member.node()),

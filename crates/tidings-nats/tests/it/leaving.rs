@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tidings::time::{Instant, sleep};
 use tidings::{Event, actor};
+use tidings_nats::memory::{Faults, Server};
 use tidings_nats::{Cluster, Ended, Feed, FeedOptions};
 
 use crate::cluster::{LEASE, node, server};
@@ -64,6 +65,31 @@ async fn who_leaves_an_engine_out_of_reach_has_left_in_time_however_many_names_i
     // The limit, and what is written three times at the end.
     assert!(since.elapsed() < Duration::from_secs(8));
     assert!(names.iter().all(|name| !name.is_held()));
+}
+
+#[tidings::test(sim, seeds = 10)]
+async fn who_leaves_while_its_lease_is_renewed_has_left() {
+    let server = Server::new();
+    let takes = |millis| {
+        let delay = Duration::from_millis(millis);
+        server.set_faults(Faults {
+            delay: delay..=delay,
+            ..Faults::default()
+        });
+    };
+    let (_, two) = node(&server, "two").await;
+    // Its end is written five milliseconds after the beat, at which its record is written anew.
+    sleep(LEASE / 3 - Duration::from_millis(5)).await;
+    takes(10);
+    let leaver = two.clone();
+    let leaving = tidings::spawn(async move { leaver.leave(LEASE).await });
+    sleep(Duration::from_millis(7)).await;
+    // The answer to that takes long, and what is told of it.
+    takes(1000);
+    sleep(Duration::from_millis(5)).await;
+    takes(1);
+    leaving.await.unwrap();
+    assert_eq!(two.ended().await, Ended::Left);
 }
 
 #[tidings::test(sim, seeds = 10)]

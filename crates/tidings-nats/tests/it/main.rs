@@ -1,8 +1,10 @@
 //! The cluster, on an engine in memory and on NATS.
 
+mod behind;
 mod cluster;
 mod conformance;
 mod counter;
+mod groups;
 mod intercept;
 #[cfg(feature = "nats")]
 mod jwt;

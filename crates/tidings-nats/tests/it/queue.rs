@@ -1,6 +1,7 @@
 //! Actors that are fed from queues, in a simulation.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use tidings::actor::{self, Reference, Shared};
 use tidings::time::{Instant, sleep};
 use tidings_nats::memory::{Faults, Memory, Server};
 use tidings_nats::{
-    Body, Cluster, Engine, EngineError, Feed, FeedEnd, FeedOptions, Handled, Options, Queue,
+    Body, Cluster, DUPLICATES, Engine, EngineError, Feed, FeedEnd, FeedOptions, Handled, Options,
+    Queue,
 };
 
 const HOLD: Duration = Duration::from_secs(10);
@@ -205,7 +207,7 @@ async fn what_fails_is_tried_again_after_pauses_that_grow_and_then_set_aside_wit
     assert_eq!(found["binary"].2, Body::Bytes(vec![255, 0]));
     assert_eq!(feed.stats().done, 9);
     // Who has mended what was wrong puts it again, once its id is forgotten.
-    sleep(tidings_nats::DUPLICATES).await;
+    sleep(DUPLICATES).await;
     let failed = feed.stats().failed;
     put(&orders, 7..8).await;
     until(|| feed.stats().failed > failed).await;
@@ -424,4 +426,51 @@ async fn a_handler_that_panics_has_failed_and_a_queue_needs_a_name_and_its_messa
     assert!(matches!(unknown, Err(EngineError::Unreachable(_))));
     // The patience of a node, if nobody says otherwise, and a last try.
     assert!(since.elapsed() < Duration::from_secs(15));
+}
+
+#[tidings::test(sim, seeds = 10)]
+async fn a_message_whose_id_is_being_handled_waits_for_the_end_of_that_and_no_try_is_counted() {
+    let server = server();
+    let (_, _one, orders) = node(&server, "one").await;
+    let clerk = clerk(&Book::default());
+    let calls = Arc::new(AtomicUsize::new(0));
+    let options = FeedOptions::new().tries(2);
+    let feed = orders.feed(&clerk, options, move |_: ClerkRef, _: u32| {
+        let first = calls.fetch_add(1, Ordering::SeqCst) == 0;
+        async move {
+            if first {
+                sleep(3 * DUPLICATES).await;
+                return Err("too late");
+            }
+            Ok(())
+        }
+    });
+    orders.put("order", &1).await.unwrap();
+    sleep(DUPLICATES + HOLD).await;
+    // By now that is another message, of the same id.
+    orders.put("order", &1).await.unwrap();
+    until(|| feed.stats().delivered > 2 && feed.stats().in_flight == 0).await;
+    sleep(HOLD).await;
+    let stats = feed.stats();
+    assert_eq!((stats.done, stats.failed, stats.aside), (1, 1, 0));
+    assert_eq!((stats.delivered, stats.duplicates), (3, 1));
+}
+
+#[tidings::test(sim, seeds = 10)]
+async fn a_message_that_waits_for_another_of_its_id_is_given_back_when_its_feed_stops() {
+    let server = server();
+    let (_, _one, orders) = node(&server, "one").await;
+    let clerk = clerk(&Book::default());
+    let long = |feed: &Feed| (feed.stats().delivered, feed.stats().in_flight);
+    let feed = serve(&orders, &clerk, FeedOptions::new(), 3 * 120_000);
+    orders.put("order", &1).await.unwrap();
+    sleep(DUPLICATES + HOLD).await;
+    orders.put("order", &1).await.unwrap();
+    sleep(HOLD).await;
+    assert_eq!(long(&feed), (2, 1));
+    assert_eq!(feed.stop(Duration::from_secs(1)).await, 1);
+    let other = serve(&orders, &clerk, FeedOptions::new(), 1);
+    until(|| other.stats().done == 1).await;
+    assert_eq!(feed.stop(4 * DUPLICATES).await, 0);
+    assert_eq!(feed.stats().done, 1);
 }
