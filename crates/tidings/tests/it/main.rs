@@ -76,6 +76,8 @@ mod token;
 mod unanswered;
 mod uncertain;
 mod unheard;
+#[cfg(target_os = "linux")]
+mod urgent;
 #[cfg(unix)]
 mod waits;
 mod watch;

@@ -137,29 +137,6 @@ fn the_end_is_heard_after_a_short_read_that_came_with_it() {
     });
 }
 
-/// A read ends before an urgent byte, though there is more behind it, and that comes with no word of its own.
-#[cfg(target_os = "linux")]
-#[test]
-fn what_came_behind_an_urgent_byte_is_read() {
-    everywhere(|| async {
-        let listener = TcpListener::bind(HERE).unwrap();
-        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (mut server, _) = listener.accept().await.unwrap();
-        (&client).write_all(b"abc").unwrap();
-        socket2::SockRef::from(&client)
-            .send_out_of_band(b"!")
-            .unwrap();
-        (&client).write_all(b"def").unwrap();
-        let mut heard = Vec::new();
-        let mut buffer = [0; 64];
-        while heard.len() < 6 {
-            let n = server.read(&mut buffer).await.unwrap();
-            heard.extend_from_slice(&buffer[..n]);
-        }
-        assert_eq!(heard, b"abcdef");
-    });
-}
-
 #[test]
 fn a_read_that_is_dropped_has_taken_nothing() {
     everywhere(|| async {
