@@ -347,11 +347,10 @@ fn one_of_many_fills_a_cell_and_all_read_it() {
 /// a wait that always happens at once lets its neighbour on the same worker run.
 #[test]
 fn a_wait_that_always_happens_lets_its_neighbours_run() {
-    fn beside<F: Future<Output = ()> + Send>(
-        make: impl FnOnce() -> Box<dyn FnMut() -> F + Send> + Send + 'static,
-    ) where
-        F: 'static,
-    {
+    type Wait<F> = Box<dyn FnMut() -> F + Send>;
+    fn beside<F: Future<Output = ()> + Send + 'static>(
+        make: impl FnOnce() -> Wait<F> + Send + 'static,
+    ) {
         let _watchdog = watchdog();
         run(&pool(1), async {
             let ran = Arc::new(AtomicBool::new(false));
