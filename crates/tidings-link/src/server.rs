@@ -203,10 +203,10 @@ impl Served {
 pub struct Arrivals {
     /// They got a link.
     pub linked: u64,
-    /// There were too many links ([`Listener::links`]); they were told so.
+    /// There were too many links ([`Listener::links`](crate::Listener::links)); they were told so.
     pub overloaded: u64,
     /// Too many who came from their address were in their handshakes, or waited for them
-    /// ([`Listener::share`]); they were not heard.
+    /// ([`Listener::share`](crate::Listener::share)); they were not heard.
     pub crowded: u64,
     /// They had no good certificate, or did not speak TLS where it is asked for, or took too long to.
     pub unsecured: u64,
