@@ -10,10 +10,9 @@ use super::{table, units};
 /// What the machine takes for the least that an operation of these can be, under `floor/`: between tasks something
 /// atomic, over a socket a system call.
 fn floor_of(cell: &CellRecord) -> Option<&'static str> {
-    match (cell.workload.as_str(), cell.variant.as_str()) {
-        ("floor" | "quality" | "savina", _) => None,
-        ("net", "local") => Some("atomic"),
-        ("net", _) => Some("syscall"),
+    match cell.workload.as_str() {
+        "floor" | "quality" | "savina" => None,
+        "net" if cell.variant != "local" => Some("syscall"),
         _ => Some("atomic"),
     }
 }
@@ -33,12 +32,13 @@ pub(crate) fn markdown(run: &Run) -> String {
         run.id, run.plan.profile
     );
     if !floors.is_empty() {
-        text += " Floor: how often that takes what the same machine took in this run for";
-        for (index, (name, ns)) in floors.iter().enumerate() {
-            let comma = if index == 0 { "" } else { "," };
-            let _ = write!(text, "{comma} `{name}` {}", units::digits(*ns));
-        }
-        text += " ns.";
+        let told = |(name, ns): &(&str, f64)| format!("`{name}` {}", units::digits(*ns));
+        let told: Vec<String> = floors.iter().map(told).collect();
+        let _ = write!(
+            text,
+            " Floor: how often that takes what the same machine took in this run for {} ns.",
+            told.join(", ")
+        );
     }
     let _ = writeln!(
         text,

@@ -1,19 +1,16 @@
 //! Who leaves something for an idle link moves it: what holds while somebody does and the driver, its
 //! end, or another link comes in between. Moved by hand: no runtime, no other thread.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::CallError;
 use tidings::time::Instant;
-use tidings_link::memory::{self, Pipe};
+use tidings_link::memory;
 use tidings_link::{Broken, Exports, Limits, Link, Options};
 
 use crate::nodes::CounterRef;
-use crate::turns::{Moved, Peer, calls, poll, up_over};
+use crate::turns::{Gated, Moved, Peer, calls, poll, up_over};
 
 type Act = Box<dyn FnOnce() + Send>;
 
@@ -22,41 +19,6 @@ type Meanwhile = Arc<Mutex<Option<Act>>>;
 
 fn happens(meanwhile: &Meanwhile, act: impl FnOnce() + Send + 'static) {
     *meanwhile.lock().unwrap() = Some(Box::new(act));
-}
-
-struct Interrupted {
-    pipe: Pipe,
-    meanwhile: Meanwhile,
-}
-
-impl AsyncRead for Interrupted {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        to: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.pipe).poll_read(cx, to)
-    }
-}
-
-impl AsyncWrite for Interrupted {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        from: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        let act = self.meanwhile.lock().unwrap().take();
-        if let Some(act) = act {
-            act();
-        }
-        Pin::new(&mut self.pipe).poll_write(cx, from)
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.pipe).poll_flush(cx)
-    }
-    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.pipe).poll_close(cx)
-    }
 }
 
 struct Stage {
@@ -76,9 +38,15 @@ fn stage() -> Stage {
 fn stage_with(limits: Limits) -> Stage {
     let meanwhile = Meanwhile::default();
     let within = Arc::clone(&meanwhile);
-    let interrupted = |pipe| Interrupted {
+    let interrupted = |pipe| Gated {
         pipe,
-        meanwhile: within,
+        takes: move || {
+            let act = within.lock().unwrap().take();
+            if let Some(act) = act {
+                act();
+            }
+            true
+        },
     };
     let (peer, moved, link, there) = up_over(interrupted, limits);
     Stage {

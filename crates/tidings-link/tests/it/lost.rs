@@ -1,18 +1,14 @@
 //! One-way messages that a link has when it ends, and that are lost: they are counted.
 
-use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 
-use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::{Builder, Mailbox};
-use tidings_link::memory::Pipe;
 use tidings_link::{Broken, Exports, Limits};
 
 use crate::nodes::{CounterMessage, CounterRef, pair};
-use crate::turns::{calls, up_over};
+use crate::turns::{Gated, calls, up_over};
 
 #[tidings::test]
 async fn messages_that_waited_for_their_actor_when_the_link_ended_are_counted_as_lost() {
@@ -42,48 +38,13 @@ async fn messages_that_waited_for_their_actor_when_the_link_ended_are_counted_as
     deaf.kill();
 }
 
-/// A pipe that takes nothing for a while.
-struct Stalls {
-    pipe: Pipe,
-    stalled: Arc<AtomicBool>,
-}
-
-impl AsyncRead for Stalls {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        to: &mut [u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.pipe).poll_read(cx, to)
-    }
-}
-
-impl AsyncWrite for Stalls {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        from: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        match self.stalled.load(Relaxed) {
-            true => Poll::Pending,
-            false => Pin::new(&mut self.pipe).poll_write(cx, from),
-        }
-    }
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.pipe).poll_flush(cx)
-    }
-    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.pipe).poll_close(cx)
-    }
-}
-
 #[test]
 fn messages_that_had_not_begun_to_be_written_when_the_link_ended_are_counted_as_lost() {
     let stalled = Arc::<AtomicBool>::default();
     let within = Arc::clone(&stalled);
-    let stalls = |pipe| Stalls {
+    let stalls = |pipe| Gated {
         pipe,
-        stalled: within,
+        takes: move || !within.load(Relaxed),
     };
     let (_peer, mut moved, link, there) = up_over(stalls, Limits::default());
     let add = |n| {

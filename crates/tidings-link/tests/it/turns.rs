@@ -168,6 +168,41 @@ fn up() -> (Peer, Moved, Link, CounterRef) {
     up_over(|pipe| pipe, Limits::default())
 }
 
+/// A pipe that asks before each write whether it takes anything.
+pub(crate) struct Gated<F> {
+    pub(crate) pipe: Pipe,
+    pub(crate) takes: F,
+}
+
+impl<F: Unpin> AsyncRead for Gated<F> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.pipe).poll_read(cx, to)
+    }
+}
+
+impl<F: FnMut() -> bool + Unpin> AsyncWrite for Gated<F> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match (self.takes)() {
+            true => Pin::new(&mut self.pipe).poll_write(cx, from),
+            false => Poll::Pending,
+        }
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_flush(cx)
+    }
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.pipe).poll_close(cx)
+    }
+}
+
 /// As `up`, over what is made of the pipe, to a peer with these limits.
 pub(crate) fn up_over<S>(
     stream: impl FnOnce(Pipe) -> S,

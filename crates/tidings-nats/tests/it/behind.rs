@@ -10,6 +10,15 @@ use tidings_nats::{Engine, Expect};
 use crate::cluster::{LEASE, names, next, node, server};
 use crate::counter::{CounterRef, Tally};
 
+/// From here on all that is asked of it takes so long.
+pub(crate) fn takes(server: &Server, millis: u64) {
+    let delay = Duration::from_millis(millis);
+    server.set_faults(Faults {
+        delay: delay..=delay,
+        ..Faults::default()
+    });
+}
+
 #[tidings::test(sim, seeds = 20)]
 async fn who_leaves_and_who_comes_back_is_seen_after_the_engine_has_lost_its_keys() {
     let server = server();
@@ -32,13 +41,7 @@ async fn who_leaves_and_who_comes_back_is_seen_after_the_engine_has_lost_its_key
 #[tidings::test(sim, seeds = 20)]
 async fn a_name_is_found_before_its_node_is_told_of() {
     let server = Server::new();
-    let takes = |millis| {
-        let delay = Duration::from_millis(millis);
-        server.set_faults(Faults {
-            delay: delay..=delay,
-            ..Faults::default()
-        });
-    };
+    let takes = |millis| takes(&server, millis);
     let (_, one) = node(&server, "one").await;
     let line = server.connect();
     takes(10);

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use tidings::time::{Instant, sleep};
 use tidings::{Event, actor};
-use tidings_nats::memory::{Faults, Server};
+use tidings_nats::memory::Server;
 use tidings_nats::{Cluster, Ended, Feed, FeedOptions};
 
+use crate::behind::takes;
 use crate::cluster::{LEASE, node, server};
 use crate::counter::{CounterRef, Tally};
 
@@ -70,13 +71,7 @@ async fn who_leaves_an_engine_out_of_reach_has_left_in_time_however_many_names_i
 #[tidings::test(sim, seeds = 10)]
 async fn who_leaves_while_its_lease_is_renewed_has_left() {
     let server = Server::new();
-    let takes = |millis| {
-        let delay = Duration::from_millis(millis);
-        server.set_faults(Faults {
-            delay: delay..=delay,
-            ..Faults::default()
-        });
-    };
+    let takes = |millis| takes(&server, millis);
     let (_, two) = node(&server, "two").await;
     // Its end is written five milliseconds after the beat, at which its record is written anew.
     sleep(LEASE / 3 - Duration::from_millis(5)).await;

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use tidings::actor::{self, CallError, Routing};
 use tidings::time::sleep;
-use tidings_nats::memory::{Faults, Server};
 use tidings_nats::{Cluster, Name, Options, Pool, PoolError};
 
+use crate::cluster::server;
 use crate::counter::{CounterRef, Tally};
 
 #[tidings::interface(remote)]
@@ -24,11 +24,7 @@ impl Fragile for Glass {
 }
 
 async fn nodes(names: &[&str]) -> Vec<Cluster> {
-    let server = Server::new();
-    server.set_faults(Faults {
-        delay: Duration::from_micros(100)..=Duration::from_millis(5),
-        ..Faults::default()
-    });
+    let server = server();
     let mut nodes = Vec::new();
     for name in names {
         let options = Options::new("test", *name);

@@ -13,6 +13,8 @@ use tidings_nats::{
     Queue,
 };
 
+use crate::cluster::server;
+
 const HOLD: Duration = Duration::from_secs(10);
 
 /// What has been handled when, for all clerks of a test.
@@ -71,15 +73,6 @@ fn clerk(book: &Book) -> ClerkRef {
         book: Arc::clone(book),
         ..Keeper::default()
     })
-}
-
-fn server() -> Server {
-    let server = Server::new();
-    server.set_faults(Faults {
-        delay: Duration::from_micros(100)..=Duration::from_millis(5),
-        ..Faults::default()
-    });
-    server
 }
 
 async fn join(engine: &Memory, node: &str) -> Cluster {

@@ -347,52 +347,37 @@ fn one_of_many_fills_a_cell_and_all_read_it() {
 /// a wait that always happens at once lets its neighbour on the same worker run.
 #[test]
 fn a_wait_that_always_happens_lets_its_neighbours_run() {
-    type Wait<F> = Box<dyn FnMut() -> F + Send>;
+    /// `waits`: until it is told that the neighbour has run.
     fn beside<F: Future<Output = ()> + Send + 'static>(
-        make: impl FnOnce() -> Wait<F> + Send + 'static,
+        waits: impl FnOnce(Arc<AtomicBool>) -> F + Send + 'static,
     ) {
         let _watchdog = watchdog();
         run(&pool(1), async {
             let ran = Arc::new(AtomicBool::new(false));
             let flag = Arc::clone(&ran);
             let other = tidings::spawn(async move { flag.store(true, Ordering::SeqCst) });
-            let mut wait = make();
-            while !ran.load(Ordering::SeqCst) {
-                wait().await;
-            }
+            waits(ran).await;
             other.await.unwrap();
         });
     }
-    beside(|| {
-        let (tx, seen) = watch(0);
-        let seen = Arc::new(tidings::sync::Mutex::new(seen));
-        Box::new(move || {
+    beside(|ran| async move {
+        let (tx, mut seen) = watch(0);
+        while !ran.load(Ordering::SeqCst) {
             tx.send(1).unwrap();
-            let seen = Arc::clone(&seen);
-            async move {
-                let mut seen = seen.try_lock().unwrap();
-                seen.changed().await.unwrap();
-            }
-        })
+            seen.changed().await.unwrap();
+        }
     });
-    beside(|| {
-        let (tx, seen) = watch(1);
-        let seen = Arc::new(tidings::sync::Mutex::new((tx, seen)));
-        Box::new(move || {
-            let seen = Arc::clone(&seen);
-            async move {
-                let mut seen = seen.try_lock().unwrap();
-                seen.1.wait_for(|&n| n == 1).await.unwrap();
-            }
-        })
+    beside(|ran| async move {
+        let (_tx, mut seen) = watch(1);
+        while !ran.load(Ordering::SeqCst) {
+            seen.wait_for(|&n| n == 1).await.unwrap();
+        }
     });
-    beside(|| {
+    beside(|ran| async move {
         let (one, rest) = oneshot::<u8>();
         drop(rest);
-        let one = Arc::new(one);
-        Box::new(move || {
-            let one = Arc::clone(&one);
-            async move { one.closed().await }
-        })
+        while !ran.load(Ordering::SeqCst) {
+            one.closed().await;
+        }
     });
 }
