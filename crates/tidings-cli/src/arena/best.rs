@@ -64,9 +64,12 @@ fn line(
     ns: f64,
     floors: &[(&str, f64)],
 ) {
+    // Our own other systems are no peers of one of ours.
+    let is_own = |cell: &CellRecord| cell.peer == "tidings";
+    let is_peer = |cell: &CellRecord| cell.system != ours.system && !(is_own(cell) && is_own(ours));
     let best = group
         .iter()
-        .filter(|cell| cell.ranked && cell.system != ours.system)
+        .filter(|cell| cell.ranked && is_peer(cell))
         .filter_map(|cell| Some((cell, time(cell)?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b));
     let (mut other, mut ratio, mut interval) = ("none".to_owned(), String::new(), String::new());
