@@ -228,6 +228,9 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
     }
     println!("\n{}\n", report.join("\n"));
     println!("{:.0} s in all", whole.elapsed().as_secs_f64());
+    if tally.again > 0 {
+        println!("{} failed and passed when run again", tally.again);
+    }
     println!("{} passed, {} failed", tally.passed, tally.failed);
     Ok(exit)
 }

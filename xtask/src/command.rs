@@ -15,6 +15,8 @@ pub(crate) struct Tally {
     /// What failed, in the words of its program: told again at the end of a long run, whose
     /// beginning may have been cut off.
     pub(crate) failures: Vec<String>,
+    /// Tests that failed and were run again.
+    pub(crate) again: u64,
     /// So many lines of a failed test's output are still to be kept.
     quoting: usize,
 }
@@ -40,6 +42,7 @@ impl Tally {
     /// `go test -v`, whose subtests are indented and belong to their test.
     fn count(&mut self, line: &str) {
         self.quote(line.trim_end());
+        self.again += u64::from(line.trim_end().ends_with(" failed and is run again"));
         if let Some(summary) = line.strip_prefix("test result: ") {
             let number_before = |word: &str| {
                 let words: Vec<&str> = summary.split([' ', ';']).collect();

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use peer_protocol::net::pair;
 use peer_protocol::{Counts, Fault, Outcome};
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, oneshot};
 
 use crate::server::NatsServer;
 use crate::{Clients, Sizes};
@@ -20,13 +20,17 @@ fn subject(pair: usize) -> String {
 }
 
 fn runtime(sizes: Sizes) -> Result<Runtime, Fault> {
-    let mut builder = Builder::new_multi_thread();
+    let mut builder = match sizes.threads {
+        1 => Builder::new_current_thread(),
+        _ => Builder::new_multi_thread(),
+    };
     Ok(builder.worker_threads(sizes.threads).enable_all().build()?)
 }
 
 /// The fields end in this order.
 struct Serving {
-    _runtime: Runtime,
+    /// The runtime runs on a thread until this is dropped.
+    _until: oneshot::Sender<()>,
     _nats: NatsServer,
 }
 
@@ -51,8 +55,10 @@ pub(crate) fn serve(sizes: Sizes) -> Result<(Box<dyn Any>, SocketAddr), Fault> {
         client.flush().await?;
         Ok::<_, Fault>(())
     })?;
+    let (until, ended) = oneshot::channel::<()>();
+    std::thread::spawn(move || drop(runtime.block_on(ended)));
     let serving = Serving {
-        _runtime: runtime,
+        _until: until,
         _nats: nats,
     };
     Ok((Box::new(serving), addr))

@@ -5,6 +5,7 @@ use crate::flavour::{
     AsyncBounded, AsyncUnbounded, Flavour, FlumeBounded, FlumeUnbounded, KanalBounded,
     KanalUnbounded, TokioBounded, TokioUnbounded,
 };
+use std::pin::pin;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -181,36 +182,38 @@ fn call<F: Flavour>(n: i64, room: usize) -> [Side; 2] {
     [server, client]
 }
 
-/// As `fixed`, each operation beside a receive on a channel nobody sends on.
+/// As `fixed`, each operation beside a receive on a channel nobody sends on, which stays pending from one to the next.
 fn choice<F: Flavour>(n: i64, room: usize) -> [Side; 2] {
     let (request, mut requests) = F::channel(room);
     let (reply, mut replies) = F::channel(room);
     let server = tokio::spawn(async move {
         let (_open, mut never) = F::channel::<i64>(room);
+        let mut never = pin!(F::recv(&mut never));
         let mut sent = 0;
         loop {
             let seq = tokio::select! { biased;
                 seq = F::recv(&mut requests) => match seq { Some(seq) => seq, None => break },
-                _ = F::recv(&mut never) => break,
+                _ = &mut never => break,
             };
             tokio::select! { biased;
                 () = F::send(&reply, seq) => sent += 1,
-                _ = F::recv(&mut never) => break,
+                _ = &mut never => break,
             }
         }
         side(sent, 0)
     });
     let client = tokio::spawn(async move {
         let (_open, mut never) = F::channel::<i64>(room);
+        let mut never = pin!(F::recv(&mut never));
         let (mut sent, mut sum) = (0, 0);
         while sent < n {
             tokio::select! { biased;
                 () = F::send(&request, sent) => sent += 1,
-                _ = F::recv(&mut never) => break,
+                _ = &mut never => break,
             }
             tokio::select! { biased;
                 seq = F::recv(&mut replies) => sum += seq.expect("the server answers"),
-                _ = F::recv(&mut never) => break,
+                _ = &mut never => break,
             }
         }
         side(sent, sum)

@@ -65,7 +65,7 @@ fn line(
     floors: &[(&str, f64)],
 ) {
     // Our own other systems are no peers of one of ours.
-    let is_own = |cell: &CellRecord| cell.peer == "tidings";
+    let is_own = |cell: &CellRecord| cell.origin == "own";
     let is_peer = |cell: &CellRecord| cell.system != ours.system && !(is_own(cell) && is_own(ours));
     let best = group
         .iter()

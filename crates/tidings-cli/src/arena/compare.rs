@@ -117,7 +117,7 @@ impl Outcome {
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Stop> {
     let (a, b) = match (&args.a, &args.b) {
-        (None, _) => (saved::last_but_one()?, saved::open(None)?),
+        (None, _) => saved::last_two()?,
         (Some(a), b) => (saved::open(Some(a))?, saved::open(b.as_deref())?),
     };
     let threshold = args.threshold.unwrap_or(THRESHOLD);

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::measure::Settings;
-use super::noise::{NOISY_RUN, Tally};
+use super::noise::Tally;
 use super::plan::{Absent, Group};
 use super::record::{CellRecord, Figure};
 use super::savina;
@@ -163,7 +163,7 @@ fn state(track: &Track, all: &[f64], settings: &Settings) -> (State, Option<Stri
             Some(format!("time for {} samples only", all.len())),
         );
     }
-    if track.noise.noisy_share() > NOISY_RUN {
+    if track.noise.is_noisy() {
         let share = 100.0 * track.noise.foreign_share();
         let reason = format!(
             "{} of {} samples noisy, others took {share:.0} % of the CPUs",

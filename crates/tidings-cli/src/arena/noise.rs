@@ -10,6 +10,10 @@ const LIMIT: f64 = 0.03;
 const SLACK_TICKS: f64 = 3.0;
 /// Above this share of noisy samples the run's verdicts need twice the margin.
 pub(crate) const NOISY_RUN: f64 = 0.2;
+/// The same above this share of the CPUs: what is spread evenly is within the slack of each short sample.
+pub(crate) const FOREIGN_RUN: f64 = 0.1;
+/// Of fewer ticks the share is mostly rounding.
+const TELLING_TICKS: u64 = 50;
 
 /// The machine's clocks at one moment, in ticks but where it says otherwise.
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,8 +64,8 @@ pub(crate) struct Gate {
 /// What a sample's surroundings were.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Surroundings {
-    /// CPU ticks of others, and those the hypervisor took.
-    pub(crate) foreign_ticks: u64,
+    /// CPU ticks of others, and those the hypervisor took. By rounding it may be less than none: a sum is true.
+    pub(crate) foreign_ticks: i64,
     /// Ticks that all CPUs had.
     pub(crate) capacity_ticks: u64,
     /// CPU time of the peer.
@@ -92,9 +96,10 @@ impl Gate {
         } else {
             0
         };
-        let foreign = grown(|r| r.busy).saturating_sub(peer + grown(|r| r.own) + softirq);
+        let others = grown(|r| r.busy) + grown(|r| r.steal);
+        let known = peer + grown(|r| r.own) + softirq;
         Surroundings {
-            foreign_ticks: foreign + grown(|r| r.steal),
+            foreign_ticks: others.cast_signed() - known.cast_signed(),
             capacity_ticks: grown(|r| r.total),
             peer_cpu_ns: grown(|r| r.peer_cpu),
             wire_bytes: self.wire.zip(wire_end).map(|(a, b)| b.saturating_sub(a)),
@@ -115,7 +120,7 @@ pub(crate) struct Tally {
     pub(crate) samples: u64,
     pub(crate) noisy: u64,
     pub(crate) repeated: u64,
-    pub(crate) foreign_ticks: u64,
+    pub(crate) foreign_ticks: i64,
     pub(crate) capacity_ticks: u64,
 }
 
@@ -127,6 +132,12 @@ impl Tally {
         self.capacity_ticks += around.capacity_ticks;
     }
 
+    /// Did others disturb it: many of its samples, or all of them a little?
+    pub(crate) fn is_noisy(&self) -> bool {
+        let is_told = self.capacity_ticks >= TELLING_TICKS;
+        self.noisy_share() > NOISY_RUN || is_told && self.foreign_share() > FOREIGN_RUN
+    }
+
     /// Share of the samples that were noisy.
     pub(crate) fn noisy_share(&self) -> f64 {
         share(self.noisy, self.samples)
@@ -134,7 +145,10 @@ impl Tally {
 
     /// Share of the machine's CPU time that others took.
     pub(crate) fn foreign_share(&self) -> f64 {
-        share(self.foreign_ticks, self.capacity_ticks)
+        share(
+            self.foreign_ticks.max(0).cast_unsigned(),
+            self.capacity_ticks,
+        )
     }
 }
 
@@ -171,6 +185,24 @@ mod tests {
         tally.add(&around(0, 10));
         assert!((tally.noisy_share() - 0.5).abs() < 1e-9);
         assert!((tally.foreign_share() - 0.25).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_little_of_each_sample_is_noise_too_and_rounding_evens_out() {
+        let tally = |ticks: [i64; 2]| {
+            let mut tally = Tally::default();
+            for foreign_ticks in ticks.repeat(10) {
+                tally.add(&Surroundings {
+                    foreign_ticks,
+                    capacity_ticks: 10,
+                    ..Surroundings::default()
+                });
+            }
+            tally
+        };
+        assert!(tally([3, 3]).noisy_share() < 1e-9);
+        assert!(tally([3, 3]).is_noisy());
+        assert!(!tally([2, -2]).is_noisy());
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::environment::Environment;
 use super::exit::{Exit, Stop};
 use super::figures;
-use super::noise::{NOISY_RUN, Tally};
+use super::noise::Tally;
 use super::options::Options;
 use super::plan::{self, Group};
 use super::record::{self, CellRecord, PlanRecord, Run, SCHEMA, Store};
@@ -93,10 +93,12 @@ pub(crate) fn document(
 /// What is to be said of the run as a whole.
 pub(crate) fn notes(run: &Run, budget: bool) -> Vec<String> {
     let mut notes = Vec::new();
-    if run.noise.noisy_share() > NOISY_RUN {
+    if run.noise.is_noisy() {
         notes.push(format!(
-            "noisy machine: {} of {} samples; verdicts need twice the margin",
-            run.noise.noisy, run.noise.samples
+            "noisy machine: {} of {} samples, others took {:.0} % of the CPUs; verdicts need twice the margin",
+            run.noise.noisy,
+            run.noise.samples,
+            100.0 * run.noise.foreign_share()
         ));
     }
     if run.interrupted {

@@ -97,7 +97,7 @@ pub(crate) fn warm_up(
         }
     }
     // Too few samples to tell: the rounds will.
-    track.steady = series.len() < 8;
+    track.steady &= series.len() < 8;
     Some(())
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -231,7 +231,7 @@ pub(crate) struct SampleRecord {
     pub(crate) units: u64,
     pub(crate) check: i64,
     pub(crate) cpu_ns: u64,
-    pub(crate) foreign_ticks: u64,
+    pub(crate) foreign_ticks: i64,
     pub(crate) noisy: bool,
     /// Milliseconds since the run began.
     pub(crate) at_ms: u64,
@@ -308,8 +308,12 @@ impl Store {
                 path.display()
             )));
         }
+        let half_measured = tail(&path, bytes).map_err(|e| Stop::file("read", &path, &e))?;
         let cut = samples.0.set_len(bytes).and_then(|()| samples.0.sync_all());
         cut.map_err(|e| Stop::file("write", &path, &e))?;
+        if let Some(copy) = copy.filter(|copy| copy.is_file()) {
+            cut_off(copy, &half_measured).map_err(|e| Stop::file("write", copy, &e))?;
+        }
         Self::open(folder, samples, copy)
     }
 
@@ -381,6 +385,30 @@ impl Store {
         };
         write().map_err(|e| Stop::file("write", &path, &e))?;
         Ok(name)
+    }
+}
+
+/// What a file has from a place on.
+fn tail(path: &Path, from: u64) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(from))?;
+    let mut tail = Vec::new();
+    file.read_to_end(&mut tail)?;
+    Ok(tail)
+}
+
+/// Cuts the longest beginning of `lines` off the end of a file: it was written there after `lines` were, and perhaps not
+/// all of it.
+fn cut_off(path: &Path, lines: &[u8]) -> std::io::Result<()> {
+    let text = fs::read(path)?;
+    let is_start = |at: &usize| at.checked_sub(1).is_none_or(|last| text[last] == b'\n');
+    let mut starts = (text.len().saturating_sub(lines.len())..text.len()).filter(is_start);
+    match starts.find(|start| lines.starts_with(&text[*start..])) {
+        Some(start) => OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .set_len(start as u64),
+        None => Ok(()),
     }
 }
 

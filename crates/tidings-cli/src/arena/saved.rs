@@ -58,13 +58,19 @@ pub(crate) fn at(folder: &Path) -> Result<Saved, Stop> {
     Ok(Saved { folder, run })
 }
 
-/// The last two runs that have figures, the older first.
-pub(crate) fn last_but_one() -> Result<Saved, Stop> {
+/// The last two runs that have figures, the older first. One that was cut off before its first figure is none of them.
+pub(crate) fn last_two() -> Result<(Saved, Saved), Stop> {
     let runs = paths::runs()?;
-    let names = record::saved(&runs);
-    let before = names.len().checked_sub(2).and_then(|i| names.get(i));
-    let none = || Stop::nothing("there is no run before the last one to compare with");
-    at(&runs.join(before.ok_or_else(none)?))
+    let has_figures = |saved: &Saved| saved.run.cells.iter().any(|cell| cell.ns_per_op.is_some());
+    let mut told = record::saved(&runs)
+        .into_iter()
+        .rev()
+        .filter_map(|name| at(&runs.join(name)).ok())
+        .filter(has_figures);
+    let none = || Stop::nothing("there are no two runs with figures to compare");
+    let last = told.next().ok_or_else(none)?;
+    let before = told.next().ok_or_else(none)?;
+    Ok((before, last))
 }
 
 impl Saved {

@@ -9,7 +9,6 @@ use super::figures::{self, Build, Builds};
 use super::hangs::Hangs;
 use super::interrupt::Interrupt;
 use super::measure::Bench;
-use super::noise::NOISY_RUN;
 use super::options::Options;
 use super::plan::{Candidate, Cell, Group, Plan};
 use super::progress::{Detail, Progress};
@@ -227,7 +226,7 @@ impl<'a> Session<'a> {
             })
             .collect::<Result<Vec<_>, Stop>>()?;
         let mut trouble = bench.measure(group, &mut tracks, deadline).err();
-        let noisy = bench.noise.noisy_share() > NOISY_RUN;
+        let noisy = bench.noise.is_noisy();
         let settings = &self.options.settings;
         let mut records = figures::group(group, &tracks, settings, &self.builds, noisy);
         for (record, track) in records.iter_mut().zip(&tracks) {

@@ -94,8 +94,10 @@ fn a_line_for_each_cell_beside_the_best_peer_and_the_floor() {
         let stage = Stage::new("best");
         let mut run = invented::run();
         let cells = run["cells"].as_array_mut().expect("cells");
+        cells[0]["origin"] = "own".into();
         let mut own = cells[0].clone();
-        own["system"] = "tidings-actors".into();
+        own["system"] = "tidings-nats".into();
+        own["peer"] = "nats".into();
         own["ns_per_op"]["median"] = 1.0.into();
         own["ratio"]["median"] = 0.1.into();
         cells.push(own);

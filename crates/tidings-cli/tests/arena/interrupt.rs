@@ -8,7 +8,7 @@ use crate::stage::{Called, Stage};
 
 #[test]
 fn ctrl_c_keeps_the_rounds_so_far() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("interrupt");
         stage.peer("honest", "honest", &["pingpong/tell", "counter/send"]);
         let peers = stage.root.join("peers");
@@ -85,7 +85,7 @@ fn kill(signal: &str, pid: &str) {
 
 #[test]
 fn the_second_ctrl_c_leaves_no_peer_behind() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("interrupt-twice");
         let cells = ["pingpong/tell"];
         let peer = |name: &str, mode: &str| {
@@ -136,7 +136,7 @@ fn the_second_ctrl_c_leaves_no_peer_behind() {
 
 #[test]
 fn a_full_disk_is_named() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("full");
         stage.peer("honest", "honest", &["pingpong/tell"]);
         let called = stage.call(&[

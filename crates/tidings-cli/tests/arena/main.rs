@@ -41,6 +41,13 @@ pub(crate) fn steady(test: impl Fn()) {
     }
 }
 
+/// Runs a test beside others, once: what it is about is races of the harness, and one that is lost now and then is to be
+/// seen.
+pub(crate) fn once(test: impl Fn()) {
+    let _part = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+    test();
+}
+
 /// Runs a test whose figures the others would disturb, when none of them runs. If it fails it is run again, four times at
 /// most.
 pub(crate) fn alone(test: impl Fn()) {

@@ -1,6 +1,7 @@
 //! `run --resume`: a run that was killed goes on where it was, and only there.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -24,13 +25,20 @@ fn begin(stage: &Stage) -> std::process::Child {
             "3",
             "--threads",
             "2",
-            "--peers",
+            "--ndjson",
         ])
+        .arg(copy(stage))
+        .arg("--peers")
         .arg(&peers)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .expect("started")
+}
+
+/// Where `--ndjson` writes.
+fn copy(stage: &Stage) -> PathBuf {
+    stage.root.join("copy.ndjson")
 }
 
 fn kill(signal: &str, child: &std::process::Child) {
@@ -61,7 +69,7 @@ fn samples(stage: &Stage, workload: &str) -> Vec<String> {
 
 #[test]
 fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("resume");
         stage.peer_with("a", &["--mode", "exact"], CELLS);
         stage.peer_with("b", &["--mode", "exact", "--ns", "100"], CELLS);
@@ -90,8 +98,15 @@ fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
         fs::write(&path, text).expect("written");
 
         let id = before["id"].as_str().expect("an id").to_owned();
-        let called = call(&stage, &["run", "--resume", &id, "--json"]);
+        let copied = copy(&stage);
+        let again = ["run", "--resume", &id, "--json", "--ndjson"];
+        let again = [&again[..], &[copied.to_str().expect("UTF-8")]].concat();
+        let called = call(&stage, &again);
         assert_eq!(called.code, 0, "{}", called.stderr);
+        assert_eq!(
+            fs::read_to_string(&copied).expect("a copy"),
+            fs::read_to_string(&path).expect("saved")
+        );
         let run = document(&stage);
         assert_eq!(run, called.json());
         assert_eq!(
@@ -144,7 +159,7 @@ fn a_killed_run_is_gone_on_with_and_its_finished_cells_stay() {
 
 #[test]
 fn a_run_ended_by_ctrl_c_is_gone_on_with_too() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("resume-int");
         stage.peer_with("a", &["--mode", "exact"], CELLS);
         stage.peer_with("b", &["--mode", "exact", "--ns", "100"], CELLS);
@@ -168,7 +183,7 @@ fn a_run_ended_by_ctrl_c_is_gone_on_with_too() {
 
 #[test]
 fn of_two_that_go_on_with_a_run_at_once_the_second_is_refused() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("resume-twice");
         let (fake, root) = (fake_peer(), stage.root.display());
         // To look at its needs takes as long as there is a file `hold`.
@@ -221,7 +236,7 @@ fn of_two_that_go_on_with_a_run_at_once_the_second_is_refused() {
 
 #[test]
 fn other_settings_machines_builds_and_peers_are_refused() {
-    crate::steady(|| {
+    crate::once(|| {
         let stage = Stage::new("resume-refuse");
         stage.peer_with("a", &["--mode", "exact"], CELLS);
         stage.peer_with("b", &["--mode", "exact"], CELLS);

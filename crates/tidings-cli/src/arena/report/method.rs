@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::noise::NOISY_RUN;
+use super::super::noise::{FOREIGN_RUN, NOISY_RUN};
 use super::super::stats;
 use super::super::verdict::MARGIN;
 use super::data::Data;
@@ -27,7 +27,7 @@ fn measurement(data: &Data) -> Markup {
             "Before that, the size of a sample is found (pilot) and the process is warmed up. Processes that are not in turn are frozen." }
         p { "Around each sample the harness looks at what else used the CPUs. A sample in which others took more than 3 % and three ticks of the kernel's clock, "
             "which is that coarse, is noisy and is repeated at the end of its round, twice at most. The last one counts, whatever its value, for the ratio too, "
-            "whose other side is not repeated. Above " (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples the whole run is called noisy and verdicts need twice the margin." }
+            "whose other side is not repeated. Above " (format!("{:.0} %", 100.0 * NOISY_RUN)) " of noisy samples, or where others took more than " (format!("{:.0} %", 100.0 * FOREIGN_RUN)) " of the CPUs, the whole run is called noisy and verdicts need twice the margin." }
         p { "A cell stops when the 95 % interval of its median is within ±" (format!("{:.0} %", 100.0 * data.run.plan.target_ci))
             ", looked at after fixed rounds only, in each launch by itself, and never because of who leads; or when rounds or budget are used up." }
     }

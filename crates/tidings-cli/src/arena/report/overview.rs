@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-use super::super::noise::NOISY_RUN;
 use super::super::record::CellRecord;
 use super::super::units;
 use super::super::verdict::Verdict;
@@ -65,7 +64,7 @@ fn trust(data: &Data) -> Trust {
         .cells
         .iter()
         .any(|c| c.ns_per_op.is_some_and(|f| !f.precise));
-    if run.env.debug_build || run.interrupted || run.noise.noisy_share() > NOISY_RUN {
+    if run.env.debug_build || run.interrupted || run.noise.is_noisy() {
         Trust::Unfit
     } else if imprecise
         || run.plan.launches < 2
@@ -103,7 +102,7 @@ fn banner(data: &Data) -> Markup {
                     "Noise: " (noise.noisy) " of " (counted(usize::try_from(noise.samples).unwrap_or(usize::MAX), "sample"))
                     " noisy, " (noise.repeated) " repeated; other work took "
                     (format!("{:.1} %", 100.0 * noise.foreign_share())) " of the CPUs."
-                    @if noise.noisy_share() > NOISY_RUN { " Verdicts need twice the margin." }
+                    @if noise.is_noisy() { " Verdicts need twice the margin." }
                 }
                 li {
                     "Launches: " (run.plan.launches) " per cell"
