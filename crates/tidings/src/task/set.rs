@@ -10,6 +10,7 @@ use std::task::Poll;
 use super::child::{Child, Parent};
 use super::handle::{AbortHandle, JoinError};
 use super::panic::{resume, text_of};
+use super::waker::{go_on, wake_each};
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
@@ -80,14 +81,13 @@ impl<T> Member<T> {
             let claimed = state.waiting.claim(|_| Judge::Take);
             claimed.map(|claimed| claimed.commit(false))
         });
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let woken = wake_each(waker);
         // The set has gone: the output's drop is user code, without the lock.
         if let Some((_, Err(error))) = &output {
             error.left();
         }
         drop(output);
+        go_on(woken);
     }
 }
 
