@@ -423,16 +423,21 @@ impl Worker {
         })
     }
 
-    #[inline]
-    fn next_task(&self) -> Option<Task> {
+    #[inline(always)]
+    pub(super) fn begin_turn(&self) {
         let turn = self.turn.get().wrapping_add(1);
         self.turn.set(turn);
-        let remote = self.remote();
         // RELAXED: a neighbour only compares it with what it saw a millisecond ago.
-        remote.turn.store(turn, Ordering::Relaxed);
+        self.remote().turn.store(turn, Ordering::Relaxed);
         if turn.is_multiple_of(REFRESH) {
             self.tick(turn);
         }
+    }
+
+    #[inline]
+    fn next_task(&self) -> Option<Task> {
+        self.begin_turn();
+        let remote = self.remote();
         let hungry = self.shared.idle.is_hungry();
         let (task, shared) = self.local(|local| {
             if !remote.sent.is_empty() {
@@ -517,13 +522,14 @@ pub(super) mod tests {
     use super::{ANYBODY, Arc, Met, Worker, current};
     use crate::Runtime;
 
-    /// Runs `part` on both workers of `runtime`, one poll on each, which begin together; what one of them gives.
+    /// Runs `part` on two workers of `runtime`, one poll on each, which begin together; what one of them gives.
     pub(in super::super) fn on_both<R: Send + 'static>(
         runtime: &Runtime,
-        part: fn(&Worker, &Barrier) -> Option<R>,
+        part: impl Fn(&Worker, &Barrier) -> Option<R> + Clone + Send + 'static,
     ) -> Option<R> {
         let both = Arc::new(Barrier::new(2));
         let parts = [Arc::clone(&both), both].map(|both| {
+            let part = part.clone();
             runtime.spawn(async move {
                 let worker = current::worker().expect("it is one");
                 both.wait();
