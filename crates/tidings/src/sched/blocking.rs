@@ -86,10 +86,10 @@ impl Blocking {
             }
             (state.parked.clone(), state.parks)
         };
-        // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
         let still = parked.iter().all(|(_, parker)| {
-            let copies = Arc::strong_count(parker) - 4;
-            !parker.is_told() && deadlock::is_stuck(address(parker), copies)
+            // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
+            let counts = Arc::strong_count(parker);
+            !parker.is_told() && deadlock::is_stuck(address(parker), counts, 4)
         });
         still.then_some(parks)
     }

@@ -250,7 +250,7 @@ impl Builder {
                     // Those that never start have ended.
                     let missing = workers - index;
                     if runtime.shared.running.fetch_sub(missing, Ordering::AcqRel) == missing {
-                        runtime.shared.end();
+                        Shared::end(&runtime.shared, None);
                     }
                     return Err(error);
                 }

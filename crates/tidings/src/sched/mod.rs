@@ -27,6 +27,7 @@
 // | `worker.rs` | the loop of a worker: run, share |
 // | `search.rs` | a worker without work: search, sleep |
 // | `local.rs` | a worker's private queues |
+// | `root.rs` | a call of `block_on`, beside the workers |
 // | `local_tasks.rs` | `spawn_local`: tasks that stay on the thread of a `block_on` |
 // | `inbox.rs` | a worker's public queue |
 // | `idle.rs` | who sleeps, and how they are woken |
@@ -72,6 +73,7 @@ pub(crate) mod panics;
 pub(crate) mod record;
 mod rescue;
 mod rings;
+mod root;
 mod runtime;
 mod seam;
 mod search;

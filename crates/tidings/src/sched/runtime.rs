@@ -13,11 +13,12 @@ use super::foreign::Foreign;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
-use super::local_tasks::{self, Sets};
+use super::local_tasks::Sets;
 use super::long::LongPolls;
 use super::panics::WatchingPanics;
 use super::rescue::Looks;
 use super::rings::Recorder;
+use super::root::{self, Roots};
 use super::sockets::Sockets;
 use super::watch::Watch;
 use super::worker::Worker;
@@ -53,6 +54,7 @@ pub(crate) struct Shared {
     /// There is one worker, under a seam.
     pub(super) has_seam: bool,
     pub(super) local_tasks: Sets,
+    pub(super) roots: Roots,
     pub(super) closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -122,6 +124,7 @@ impl Shared {
             foreign: std::mem::take(&mut builder.foreign),
             has_seam: builder.seam.is_some(),
             local_tasks: Sets::default(),
+            roots: Roots::default(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             ended: AtomicBool::new(false),
@@ -197,7 +200,7 @@ impl Shared {
             self.next.fetch_add(1, Ordering::Relaxed) % n
         };
         self.push_to(worker, [task]);
-        if n == 1 {
+        if self.has_seam {
             // A solo scheduler waits outside of `idle`.
             self.unpark(0);
         }
@@ -262,7 +265,7 @@ impl Shared {
         let _entered = shared.foreign.enter();
         worker.run();
         if shared.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            current::become_worker(&worker, || shared.end());
+            Self::end(shared, Some(&worker));
         }
     }
 }
@@ -323,7 +326,7 @@ impl Runtime {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();
         let Some(solo) = &self.solo else {
-            return local_tasks::block_on(&self.shared, future);
+            return root::block_on(&self.shared, future);
         };
         let worker = match solo.try_lock() {
             Ok(worker) => worker,
@@ -440,6 +443,8 @@ impl fmt::Debug for Handle {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::sync::mpsc;
+
     use super::super::appetite::PULLED;
     use super::*;
 
@@ -456,6 +461,23 @@ mod tests {
             shared.send_to(n % 2, task);
             assert_eq!(runtime.block_on(handle).unwrap(), n);
         }
+    }
+
+    #[test]
+    fn what_comes_from_outside_to_a_worker_that_works_does_not_unpark_it() {
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let ((begins, begun), (ends, end)) = (mpsc::channel(), mpsc::channel());
+        let works = runtime.spawn(async move {
+            begins.send(()).unwrap();
+            end.recv().unwrap();
+        });
+        begun.recv().unwrap();
+        let comes = runtime.spawn(async {});
+        let parker = runtime.shared.remotes[0].parker.get();
+        assert!(!parker.expect("it runs").is_told());
+        ends.send(()).unwrap();
+        runtime.block_on(works).unwrap();
+        runtime.block_on(comes).unwrap();
     }
 
     /// Whether most of this worker's tasks go on at the other, when they have found locks taken by it so often,

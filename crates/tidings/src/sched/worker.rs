@@ -416,11 +416,10 @@ impl Worker {
 
     /// Under a seam: the runtime ends. `true`: its local tasks are another thread's, and stay.
     pub(super) fn end(&self) -> bool {
-        current::become_worker(self, || {
-            let stay = self.locals.as_ref().filter(|locals| !locals.end());
-            self.shared.end();
-            stay.inspect(|locals| locals.leak()).is_some()
-        })
+        let end = || self.locals.as_ref().filter(|locals| !locals.end());
+        let stay = current::become_worker(self, end);
+        Shared::end(&self.shared, Some(self));
+        stay.inspect(|locals| locals.leak()).is_some()
     }
 
     #[inline(always)]

@@ -52,6 +52,7 @@ mod process;
 mod races;
 mod record;
 mod reentrant;
+mod roots;
 mod scale;
 mod sched;
 mod scope;
