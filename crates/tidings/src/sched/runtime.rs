@@ -20,6 +20,7 @@ use super::rescue::Looks;
 use super::rings::Recorder;
 use super::root::{self, Roots};
 use super::sockets::Sockets;
+use super::threads::Threads;
 use super::watch::Watch;
 use super::worker::Worker;
 use super::{current, solo};
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(super) idle: CachePadded<Idle>,
     /// Of the machine, or as many as the process may use.
     pub(super) cores: usize,
+    pub(super) threads: Threads,
     pub(super) blocking: Blocking,
     pub(super) budget: u32,
     pub(super) watch: Watch,
@@ -108,6 +110,7 @@ impl Shared {
             remotes: (0..workers).map(|_| remote()).collect(),
             idle: CachePadded(Idle::new()),
             cores,
+            threads: std::mem::take(&mut builder.threads),
             blocking: Blocking::new(builder.blocking_threads),
             budget: builder.budget,
             watch: Watch::default(),
@@ -238,8 +241,21 @@ impl Shared {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        Self::start_blocking(shared, async move { f() }, at)
+    }
+
+    /// As `spawn_blocking`, of a future that is ready when it was polled once.
+    pub(super) fn start_blocking<F>(
+        shared: &Arc<Self>,
+        work: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         here::note(here::GAVE);
-        // Under a seam there is one thread, and the closure is one more task.
+        // Under a seam there is one thread, and the work is one more task.
         // Elsewhere it belongs to the pool of threads alone: it is polled once and never
         // scheduled, and the shutdown must not look for it among the workers' tasks.
         let owner = if shared.has_seam {
@@ -247,7 +263,7 @@ impl Shared {
         } else {
             std::ptr::null()
         };
-        let (task, handle) = Task::new(async move { f() }, owner, at);
+        let (task, handle) = Task::new(work, owner, at);
         if shared.has_seam {
             shared.inject(task);
         } else {
@@ -267,6 +283,7 @@ impl Shared {
         if shared.running.fetch_sub(1, Ordering::AcqRel) == 1 {
             Self::end(shared, Some(&worker));
         }
+        shared.threads.stops();
     }
 }
 

@@ -23,6 +23,7 @@ mod deadlock;
 mod driver;
 mod elsewhere;
 mod endings;
+mod enter;
 mod event;
 mod fair;
 mod flow;
