@@ -11,7 +11,8 @@ use std::fmt;
 use crate::actor;
 use crate::sched::{self, LongPoll, TaskView};
 
-/// What lives on the runtime of this thread, or in the process where there is none.
+/// What lives on the runtime of this thread, and the actors of the whole process. On a thread without a runtime there are
+/// no workers and no tasks.
 ///
 /// Not one moment's picture: every actor is looked at in turn.
 ///
@@ -87,7 +88,7 @@ fn depths(actors: &[ActorView]) -> HashMap<u64, usize> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
 pub struct Inspection {
-    /// Workers of the runtime.
+    /// Workers of the runtime; 0 without one.
     pub workers: usize,
     /// Its tasks that have not ended, those of actors included.
     pub tasks: usize,

@@ -26,6 +26,10 @@ static NOTERS: AtomicUsize = AtomicUsize::new(0);
 const RECORDER: usize = 1;
 const BOOKS: usize = 1 << (usize::BITS / 2);
 
+/// How many there are to whom a task that is new may matter: runtimes that watch, or record, those who keep books, and
+/// the table of names, if it has any. So a spawn looks at one word.
+static OBSERVERS: AtomicUsize = AtomicUsize::new(0);
+
 static RECORD: Mutex<Record> = Mutex::new(Record {
     waits: BTreeMap::new(),
     holders: BTreeMap::new(),
@@ -154,22 +158,52 @@ pub(crate) fn plain(name: &str) -> String {
     plain
 }
 
+/// Counts one to whom a task that is new may matter, while it lives.
+#[derive(Debug)]
+pub(crate) struct Observing(());
+
+impl Observing {
+    pub(crate) fn start() -> Self {
+        // RELAXED: as those that are counted beside.
+        OBSERVERS.fetch_add(1, Ordering::Relaxed);
+        Self(())
+    }
+}
+
+impl Drop for Observing {
+    fn drop(&mut self) {
+        OBSERVERS.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Is there one?
+#[inline(always)]
+pub(crate) fn observed() -> bool {
+    HOOKS && OBSERVERS.load(Ordering::Relaxed) != 0
+}
+
 /// Counts a runtime that watches, while it lives.
 #[derive(Debug)]
-pub(crate) struct Watching(());
+pub(crate) struct Watching {
+    _observes: Observing,
+}
 
 impl Watching {
     pub(crate) fn start() -> Self {
+        // Counted under its lock, as `drop` does: who takes the record of the last has seen that there is no next.
+        let _record = lock(&RECORD);
         // RELAXED: waits that began before are not on record, and a runtime begins without any.
         WATCHERS.fetch_add(1, Ordering::Relaxed);
-        Self(())
+        Self {
+            _observes: Observing::start(),
+        }
     }
 }
 
 impl Drop for Watching {
     fn drop(&mut self) {
+        let mut record = lock(&RECORD);
         if WATCHERS.fetch_sub(1, Ordering::Relaxed) == 1 {
-            let mut record = lock(&RECORD);
             let waits = std::mem::take(&mut record.waits);
             let old = (waits, record.foreign.take());
             record.holders.clear();
@@ -203,7 +237,10 @@ pub(crate) fn booked() -> bool {
 
 /// Counts a runtime that records, or somebody who keeps books, while it lives.
 #[derive(Debug)]
-pub(crate) struct Recording(usize);
+pub(crate) struct Recording {
+    what: usize,
+    _observes: Observing,
+}
 
 impl Recording {
     pub(crate) fn communications() -> Self {
@@ -217,13 +254,16 @@ impl Recording {
     fn start(what: usize) -> Self {
         // RELAXED: a communication of before is not recorded, and a runtime begins without any.
         NOTERS.fetch_add(what, Ordering::Relaxed);
-        Self(what)
+        Self {
+            what,
+            _observes: Observing::start(),
+        }
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        NOTERS.fetch_sub(self.0, Ordering::Relaxed);
+        NOTERS.fetch_sub(self.what, Ordering::Relaxed);
     }
 }
 
@@ -371,11 +411,49 @@ pub(crate) fn circles() -> Vec<Vec<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use super::plain;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::{RECORD, Watching, foreign, fresh, is_foreign, lock, plain};
 
     #[test]
     fn a_type_is_named_without_paths() {
         let name = plain("tidings::channel::receiver::Recv<'_, alloc::vec::Vec<(u8, core::x::Y)>>");
         assert_eq!(name, "Recv<Vec<(u8, Y)>>");
+    }
+
+    #[test]
+    fn the_last_watcher_that_goes_takes_nothing_of_the_next() {
+        const ROUNDS: usize = 500;
+        let (both, over) = (std::sync::Barrier::new(2), AtomicBool::new(false));
+        std::thread::scope(|threads| {
+            // Has others wait for the record.
+            threads.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    let record = lock(&RECORD);
+                    (0..1_000).for_each(|_| std::hint::spin_loop());
+                    drop(record);
+                }
+            });
+            threads.spawn(|| {
+                for _ in 0..ROUNDS {
+                    let last = Watching::start();
+                    both.wait();
+                    drop(last);
+                    both.wait();
+                }
+            });
+            for task in 0..ROUNDS {
+                // The address of nobody.
+                let task = usize::MAX - task;
+                both.wait();
+                let next = Watching::start();
+                foreign(task);
+                both.wait();
+                assert!(is_foreign(task));
+                drop(next);
+                fresh(task);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
     }
 }

@@ -8,9 +8,6 @@ use crate::event::waits;
 use crate::primitive::{Arc, Condvar, Mutex, Parker, lock, thread};
 use crate::task::Task;
 
-/// A thread without work ends after this.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
-
 /// The pool: grows by a thread whenever none is free, up to a limit; then work queues.
 #[derive(Debug)]
 pub(crate) struct Blocking {
@@ -24,6 +21,10 @@ pub(crate) struct Blocking {
 struct State {
     queue: VecDeque<Task>,
     threads: usize,
+    /// Those that have left, and have not stopped.
+    stopping: usize,
+    /// Those that were ever started.
+    started: usize,
     /// Those that run a task.
     busy: Vec<thread::ThreadId>,
     /// Those of them that wait in a `block_on`, and what they wake up by; known while somebody watches for deadlocks.
@@ -56,14 +57,18 @@ impl Blocking {
         if state.free >= state.queue.len() {
             self.work.notify_one();
         } else if state.threads < self.limit {
-            let shared = Arc::clone(shared);
-            let name = format!("tidings-blocking-{}", state.threads);
-            let started = thread::Builder::new().name(name).spawn(move || {
-                current::enter(&shared, None, || shared.blocking.run());
+            let its = Arc::clone(shared);
+            let started = shared.threads.start_blocking(state.started, move || {
+                current::enter(&its, None, || its.blocking.run(its.threads.keep_alive));
+                its.threads.stops();
+                its.blocking.stopped();
             });
             // Without a thread the work waits for one that is there. Without any it can't.
             match started {
-                Ok(_) => state.threads += 1,
+                Ok(_) => {
+                    state.threads += 1;
+                    state.started += 1;
+                }
                 Err(error) if state.threads == 0 => {
                     let task = state.queue.pop_back();
                     drop(state);
@@ -86,10 +91,10 @@ impl Blocking {
             }
             (state.parked.clone(), state.parks)
         };
-        // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
         let still = parked.iter().all(|(_, parker)| {
-            let copies = Arc::strong_count(parker) - 4;
-            !parker.is_told() && deadlock::is_stuck(address(parker), copies)
+            // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
+            let counts = Arc::strong_count(parker);
+            !parker.is_told() && deadlock::is_stuck(address(parker), counts, 4)
         });
         still.then_some(parks)
     }
@@ -100,7 +105,7 @@ impl Blocking {
         parked.iter().for_each(|(_, parker)| visit(address(parker)));
     }
 
-    fn run(&self) {
+    fn run(&self, keep_alive: Duration) {
         let mut state = lock(&self.state);
         loop {
             if let Some(task) = state.queue.pop_front() {
@@ -121,7 +126,7 @@ impl Blocking {
             state.free += 1;
             let (back, timeout) = self
                 .work
-                .wait_timeout(state, KEEP_ALIVE)
+                .wait_timeout(state, keep_alive)
                 .unwrap_or_else(crate::primitive::PoisonError::into_inner);
             state = back;
             state.free -= 1;
@@ -130,6 +135,11 @@ impl Blocking {
             }
         }
         state.threads -= 1;
+        state.stopping += 1;
+    }
+
+    fn stopped(&self) {
+        lock(&self.state).stopping -= 1;
         self.ended.notify_all();
     }
 
@@ -164,7 +174,9 @@ impl Blocking {
         let state = lock(&self.state);
         // A runtime dropped by its own blocking work: that thread ends by itself.
         let here = thread::current().id();
-        let running = |state: &mut State| state.threads > usize::from(state.busy.contains(&here));
+        let running = |state: &mut State| {
+            state.threads + state.stopping > usize::from(state.busy.contains(&here))
+        };
         match timeout {
             Some(timeout) => drop(self.ended.wait_timeout_while(state, timeout, running)),
             None => drop(self.ended.wait_while(state, running)),

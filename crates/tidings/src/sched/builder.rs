@@ -8,6 +8,7 @@ use super::foreign::Foreign;
 use super::runtime::{Runtime, Shared};
 use super::seam::Seam;
 use super::sockets::Sockets;
+use super::threads::Threads;
 use super::watch;
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
@@ -19,8 +20,7 @@ pub(super) const BUDGET: u32 = 128;
 /// Configures a [`Runtime`].
 pub struct Builder {
     workers: Option<usize>,
-    name: String,
-    stack: Option<usize>,
+    pub(super) threads: Threads,
     pub(super) budget: u32,
     pub(super) blocking_threads: usize,
     pub(super) seam: Option<Box<dyn Seam>>,
@@ -35,8 +35,7 @@ impl Default for Builder {
     fn default() -> Self {
         Self {
             workers: None,
-            name: "tidings-worker".into(),
-            stack: None,
+            threads: Threads::default(),
             budget: BUDGET,
             blocking_threads: 512,
             seam: None,
@@ -64,17 +63,70 @@ impl Builder {
         self
     }
 
-    /// The name of the worker threads; `-0`, `-1`, .. is appended.
+    /// The name of its threads: to that of a worker `-0`, `-1`, .. is appended, to that of a thread for blocking work
+    /// `-blocking-0` and so on, a number for each thread that it starts.
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::builder().name("mine").workers(1).build().unwrap();
+    /// let name = || std::thread::current().name().unwrap().to_owned();
+    /// rt.block_on(async {
+    ///     assert_eq!(tidings::spawn(async move { name() }).await.unwrap(), "mine-0");
+    ///     assert_eq!(tidings::spawn_blocking(name).await.unwrap(), "mine-blocking-0");
+    /// });
+    /// ```
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> Self {
-        self.name = name.into();
+        self.threads.name = Some(name.into());
         self
     }
 
-    /// The stack of each worker thread, in bytes; by default the system's.
+    /// The stack of each of its threads, in bytes; by default the system's.
     #[must_use]
     pub fn thread_stack_size(mut self, bytes: usize) -> Self {
-        self.stack = Some(bytes);
+        self.threads.stack = Some(bytes);
+        self
+    }
+
+    /// What each of its threads, worker or not, calls before it does anything else. A panic in it does no harm. Not
+    /// under a [seam](Self::seam), which has no threads.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// static THREADS: AtomicUsize = AtomicUsize::new(0);
+    /// let rt = tidings::Runtime::builder()
+    ///     .workers(2)
+    ///     .on_thread_start(|| _ = THREADS.fetch_add(1, Ordering::SeqCst))
+    ///     .on_thread_stop(|| _ = THREADS.fetch_sub(1, Ordering::SeqCst))
+    ///     .build()
+    ///     .unwrap();
+    /// rt.block_on(async { tidings::spawn_blocking(|| assert!(THREADS.load(Ordering::SeqCst) > 0)).await.unwrap() });
+    /// drop(rt);
+    /// assert_eq!(THREADS.load(Ordering::SeqCst), 0);
+    /// ```
+    #[must_use]
+    pub fn on_thread_start(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.threads.on_start = Some(Arc::new(call));
+        self
+    }
+
+    /// What each of its threads calls last, as [`on_thread_start`](Self::on_thread_start). The drop of the runtime waits
+    /// for it.
+    #[must_use]
+    pub fn on_thread_stop(mut self, call: impl Fn() + Send + Sync + 'static) -> Self {
+        self.threads.on_stop = Some(Arc::new(call));
+        self
+    }
+
+    /// How long a thread for blocking work is kept that has none; 10 seconds by default.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let rt = tidings::Runtime::builder().thread_keep_alive(Duration::from_secs(60)).build().unwrap();
+    /// rt.block_on(async { assert_eq!(tidings::spawn_blocking(|| 1).await.unwrap(), 1) });
+    /// ```
+    #[must_use]
+    pub fn thread_keep_alive(mut self, time: Duration) -> Self {
+        self.threads.keep_alive = time;
         self
     }
 
@@ -239,18 +291,17 @@ impl Builder {
             watch::register(&shared);
         }
         for index in 0..workers {
-            let mut thread = thread::Builder::new().name(format!("{}-{index}", self.name));
-            if let Some(stack) = self.stack {
-                thread = thread.stack_size(stack);
-            }
-            let shared = Arc::clone(&shared);
-            match thread.spawn(move || Shared::run_worker(&shared, index)) {
+            let worker = Arc::clone(&shared);
+            let started = shared
+                .threads
+                .start_worker(index, move || Shared::run_worker(&worker, index));
+            match started {
                 Ok(thread) => runtime.threads.push(thread),
                 Err(error) => {
                     // Those that never start have ended.
                     let missing = workers - index;
                     if runtime.shared.running.fetch_sub(missing, Ordering::AcqRel) == missing {
-                        runtime.shared.end();
+                        Shared::end(&runtime.shared, None);
                     }
                     return Err(error);
                 }

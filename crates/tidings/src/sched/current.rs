@@ -1,18 +1,32 @@
 //! Which worker, and which runtime, this thread belongs to. What operations ask of their thread besides: `task/here.rs`.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::ptr;
 use std::rc::Rc;
 
-use super::Shared;
+use super::foreign::Inside;
 use super::local_tasks::Mine;
 use super::worker::Worker;
+use super::{Handle, Shared};
 use crate::primitive::{Arc, Me, drawn, thread_local};
 use crate::task::{Header, here};
 
-/// A runtime that was entered, and the local tasks of that `block_on`.
-type Entered = (Arc<Shared>, Option<Rc<Mine>>);
+/// A runtime that was entered.
+struct Entered {
+    shared: Arc<Shared>,
+    by: By,
+}
+
+enum By {
+    /// A `block_on` with these local tasks.
+    BlockOn(Rc<Mine>),
+    /// A thread for blocking work.
+    Thread,
+    /// This guard, which may go in any order.
+    Guard(Rc<()>),
+}
 
 /// In one poll of a guest so many times its budget are refused before it has that once more, all but the first of these
 /// in a row.
@@ -90,27 +104,98 @@ pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
 /// Runs `f` with `shared` as the runtime of this thread; `mine`: in its `block_on`, of which a local task may wait
 /// for the end.
 pub(super) fn enter<R>(shared: &Arc<Shared>, mine: Option<Rc<Mine>>, f: impl FnOnce() -> R) -> R {
-    struct Leave;
+    struct Leave(usize);
     impl Drop for Leave {
         fn drop(&mut self) {
-            let left = ENTERED.with(|entered| entered.borrow_mut().pop());
+            // With guards of what ran here that were not dropped.
+            let left = ENTERED.with(|entered| entered.borrow_mut().split_off(self.0));
             drop(left);
         }
     }
-    ENTERED.with(|entered| entered.borrow_mut().push((Arc::clone(shared), mine)));
-    let leave = Leave;
-    let entered = shared.foreign.enter();
-    let result = poll_local(ptr::null_mut(), u32::MAX, f);
-    drop(entered);
-    drop(leave);
-    result
+    let _leave = Leave(push(shared, mine.map_or(By::Thread, By::BlockOn)));
+    let _entered = shared.foreign.enter();
+    poll_local(ptr::null_mut(), u32::MAX, f)
+}
+
+/// Enters a runtime; gives how many were entered before.
+fn push(shared: &Arc<Shared>, by: By) -> usize {
+    let shared = Arc::clone(shared);
+    ENTERED.with(|entered| {
+        let mut entered = entered.borrow_mut();
+        entered.push(Entered { shared, by });
+        entered.len() - 1
+    })
+}
+
+/// This thread is inside of a runtime, as [`Handle::enter`] says, until the guard is dropped.
+#[must_use = "the thread is inside as long as the guard lives"]
+pub struct EnterGuard<'a> {
+    _foreign: Inside<'a>,
+    /// Stays on its thread, whose it is.
+    guard: Rc<()>,
+}
+
+impl Handle {
+    /// From here on this thread, which is no worker, is inside of that runtime, until the guard is dropped:
+    /// [`spawn`](crate::spawn), [`spawn_blocking`](crate::spawn_blocking), and what else needs a runtime, work there. For
+    /// callbacks that others call on threads of their own.
+    ///
+    /// Of several guards the one made last counts; they may be dropped in any order. A guard made inside of a `block_on`
+    /// ends with that at the latest, and is not to be held across an await. In a task it changes nothing: what a task
+    /// starts is of its own runtime. [`spawn_local`](crate::spawn_local) needs a [`block_on`](Self::block_on).
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::new().unwrap();
+    /// let handle = rt.handle();
+    /// let callback = std::thread::spawn(move || {
+    ///     let _inside = handle.enter();
+    ///     tidings::spawn(async { 6 * 7 })
+    /// });
+    /// assert_eq!(rt.block_on(callback.join().unwrap()).unwrap(), 42);
+    /// ```
+    ///
+    /// ```compile_fail
+    /// fn moves<T: Send>(_: T) {}
+    /// let rt = tidings::Runtime::new().unwrap();
+    /// moves(rt.handle().enter());
+    /// ```
+    pub fn enter(&self) -> EnterGuard<'_> {
+        let guard = Rc::new(());
+        push(self.shared(), By::Guard(Rc::clone(&guard)));
+        EnterGuard {
+            _foreign: self.shared().foreign.enter(),
+            guard,
+        }
+    }
+}
+
+impl Drop for EnterGuard<'_> {
+    fn drop(&mut self) {
+        let its = |entered: &Entered| match &entered.by {
+            By::Guard(guard) => Rc::ptr_eq(guard, &self.guard),
+            By::BlockOn(_) | By::Thread => false,
+        };
+        // None in the thread's last destructors.
+        let left = ENTERED.try_with(|entered| {
+            let mut entered = entered.borrow_mut();
+            let at = entered.iter().rposition(its);
+            at.map(|at| entered.remove(at))
+        });
+        drop(left);
+    }
+}
+
+impl fmt::Debug for EnterGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EnterGuard").finish_non_exhaustive()
+    }
 }
 
 /// The runtime of this thread. None in its last destructors.
 pub(super) fn shared() -> Option<Arc<Shared>> {
     let entered = |entered: &RefCell<Vec<Entered>>| {
         let entered = entered.borrow();
-        entered.last().map(|(shared, _)| Arc::clone(shared))
+        entered.last().map(|last| Arc::clone(&last.shared))
     };
     let worker = worker().map(Worker::shared);
     worker.or_else(|| ENTERED.try_with(entered).ok().flatten())
@@ -118,14 +203,28 @@ pub(super) fn shared() -> Option<Arc<Shared>> {
 
 /// The innermost `block_on` of this thread, if that is what it is in.
 pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
-    let last = ENTERED.with(|entered| entered.borrow().last().cloned());
-    last.and_then(|(shared, mine)| Some((shared, mine?)))
+    ENTERED.with(|entered| match innermost(&entered.borrow())? {
+        Entered {
+            shared,
+            by: By::BlockOn(mine),
+        } => Some((Arc::clone(shared), Rc::clone(mine))),
+        _ => None,
+    })
+}
+
+/// The last that was entered by no guard.
+fn innermost(entered: &[Entered]) -> Option<&Entered> {
+    let mut entered = entered.iter().rev();
+    entered.find(|entered| !matches!(entered.by, By::Guard(_)))
 }
 
 /// Is this thread, which is no worker, in a `block_on` of a runtime? Not in its last destructors.
 pub(super) fn is_in_block_on() -> bool {
     ENTERED
-        .try_with(|entered| matches!(entered.borrow().last(), Some((_, Some(_)))))
+        .try_with(|entered| {
+            let entered = entered.borrow();
+            innermost(&entered).is_some_and(|entered| matches!(entered.by, By::BlockOn(_)))
+        })
         .unwrap_or(false)
 }
 

@@ -3,13 +3,13 @@
 //! On if asked for ([`Builder::watch_deadlocks`](super::Builder::watch_deadlocks), `#[tidings::main(deadlocks = true)]`),
 //! and in `#[tidings::test]`. The thread in `block_on`, which has nothing else to do, looks now and then; the
 //! workers pay nothing. A runtime stands still if
-//! 1. all workers sleep, no task is queued, no local task runs, and neither a worker has taken a turn nor a local task
-//!    run since the last look;
-//! 2. no timer is set, neither of a worker, nor of the future of `block_on` or a local task;
+//! 1. all workers sleep, no task is queued, no local task runs, nor the future of another thread's `block_on`, and
+//!    neither a worker has taken a turn nor one of these run since the last look;
+//! 2. no timer is set, neither of a worker, nor of the future of a `block_on` or a local task;
 //! 3. no blocking work is queued, and what runs waits for an event, as in 2 and 4 ([`Event::wait`](crate::Event::wait);
 //!    an actor on a thread of its own);
 //! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
-//!    that of `block_on`'s future, and none of them waits for ctrl-C;
+//!    that of the future of a `block_on`, and none of them waits for ctrl-C;
 //! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
@@ -24,12 +24,13 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::local::Local;
 use super::record::Party;
-use super::{Shared, local_tasks, record};
+use super::{Shared, record, root};
 use crate::actor;
 use crate::event::waits::{self, Wait};
+use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, Ordering};
-use crate::primitive::{Arc, Parker};
 use crate::task;
 use crate::time::{self, Instant};
 
@@ -39,41 +40,39 @@ const LOOKS: u32 = 4;
 /// So many who wait for what is no event are named.
 const UNKNOWN: usize = 16;
 
-/// As `local_tasks::block_on`, watching.
+/// As `root::block_on`, watching.
 pub(super) fn block_on<F: Future>(
     shared: &Arc<Shared>,
     patience: Duration,
     future: F,
 ) -> F::Output {
-    let parker = Arc::new(Parker::current());
-    local_tasks::inside(shared, &parker, |mine| {
-        let waker = Waker::from(Arc::clone(&parker));
+    root::inside(shared, |root, mine| {
+        let waker = root.waker();
         let mut context = Context::from_waker(&waker);
         let mut future = pin!(future);
-        let (mut seen, mut looks) = (None, 0);
-        let mut joins = Joins::new(patience / LOOKS);
+        let interval = patience / LOOKS;
+        let mut joins = Joins::new(interval);
         loop {
-            if let Poll::Ready(output) = local_tasks::poll(shared, future.as_mut(), &mut context) {
+            if let Poll::Ready(output) = root.poll(shared, future.as_mut(), &mut context) {
                 return output;
             }
-            let woken = mine.wait(&parker, shared.budget, Some(patience / LOOKS));
-            joins.look(shared);
-            if woken {
-                (seen, looks) = (None, 0);
-                continue;
-            }
-            // Two of the counts are ours.
-            let copies = Arc::strong_count(&parker) - 2 - mine.parkers();
-            let main = waker.data().addr();
-            let still = shared.stillness().filter(|_| is_stuck(main, copies));
-            looks = if still.is_some() && still == seen {
-                looks + 1
-            } else {
-                0
-            };
-            seen = still;
-            if looks == LOOKS {
-                panic!("{}", report(shared, main));
+            let (mut seen, mut looks) = (None, 0);
+            loop {
+                let woken = mine.wait(root, shared.budget, Some(interval));
+                joins.look(shared);
+                if woken {
+                    break;
+                }
+                let still = shared.stillness().filter(|_| root.is_stuck());
+                looks = if still.is_some() && still == seen {
+                    looks + 1
+                } else {
+                    0
+                };
+                seen = still;
+                if looks == LOOKS {
+                    panic!("{}", report(shared, root.address()));
+                }
             }
         }
     })
@@ -119,8 +118,12 @@ impl Joins {
 }
 
 /// Does the future of a `block_on` wait for nothing but what is on record, and not for a time?
-/// `copies`: of its waker, by whose address it is known.
-pub(super) fn is_stuck(waiter: usize, copies: usize) -> bool {
+/// `counts`: of its waker, by whose address it is known; all but `ours` are of copies.
+pub(super) fn is_stuck(waiter: usize, counts: usize, ours: usize) -> bool {
+    // Fewer: it has just gone on.
+    let Some(copies) = counts.checked_sub(ours) else {
+        return false;
+    };
     let waits = waits::all();
     let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
     let known: usize = mine().map(|wait| wait.of.wakers).sum();
@@ -129,7 +132,7 @@ pub(super) fn is_stuck(waiter: usize, copies: usize) -> bool {
 }
 
 impl Shared {
-    /// Conditions 1 to 4, but for `block_on`'s future; `Some`: the turns the workers have taken.
+    /// Conditions 1 to 4, but for the future of this thread's `block_on`; `Some`: the turns that were taken.
     fn stillness(&self) -> Option<u64> {
         let asleep = self.idle.all_asleep(self.remotes.len());
         let turns = || -> u64 {
@@ -139,18 +142,21 @@ impl Shared {
             self.remotes.iter().map(turn).sum()
         };
         let before = turns();
-        let polls = self.local_tasks.stillness()? + self.blocking.stillness()?;
-        let still = asleep && self.is_empty() && !self.has_foreign();
+        let polls = self.roots.stillness()? + self.blocking.stillness()?;
+        let still =
+            asleep && self.is_empty() && !self.local_tasks.are_woken() && !self.has_foreign();
         (still && turns() == before).then_some(before + polls)
     }
 
     /// As `stillness`, under a seam: nothing ran just before.
-    pub(super) fn is_still(&self, woken: &AtomicBool, waker: &Waker, copies: usize) -> bool {
-        !woken.load(Ordering::Acquire)
-            && self.is_empty()
-            && self.local_tasks.stillness().is_some()
+    pub(super) fn is_still(&self, woken: &AtomicBool, waker: &Waker, counts: usize) -> bool {
+        self.is_empty()
+            && !woken.load(Ordering::Acquire)
+            && self.roots.stillness().is_some()
+            && !self.local_tasks.are_woken()
             && !self.has_foreign()
-            && is_stuck(waker.data().addr(), copies)
+            // Two of the counts are of `block_on`.
+            && is_stuck(waker.data().addr(), counts, 2)
     }
 
     /// What is said of those that have a task of the runtime among them.
@@ -179,6 +185,13 @@ impl Shared {
 
     /// No task is queued, and no timer set.
     pub(super) fn is_empty(&self) -> bool {
+        let mut cancelled = Vec::new();
+        for remote in &self.remotes {
+            let take = |local: &mut Local| local.timers.take_cancelled(&mut cancelled);
+            remote.local.revoke(take);
+        }
+        // Before the look: of a foreign one that may wake somebody.
+        task::drop_quietly(cancelled);
         self.remotes.iter().all(|remote| {
             remote.inbox.is_empty()
                 && remote.sent.is_empty()
@@ -340,6 +353,10 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
             None => "the future of block_on".to_owned(),
         };
         say(&mut text, &who, main);
+        let other = "the future of another block_on";
+        shared
+            .roots
+            .each_other(|root| _ = say(&mut text, other, root));
     }
     let (mut idle, mut unknown) = (0, 0);
     // Under a seam nobody runs beside who asks.
@@ -385,4 +402,60 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         }
     }
     text
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic::Location;
+    use std::sync::mpsc;
+    use std::task::{Context, Waker};
+
+    use super::{Arc, Duration, is_stuck, waits};
+    use crate::Runtime;
+    use crate::primitive::{Parker, thread};
+    use crate::task::Task;
+
+    #[test]
+    fn who_has_fewer_of_its_waker_than_one_who_waits_has_gone_on() {
+        let _watching = waits::Watching::start();
+        let parker = Arc::new(Parker::current());
+        let waiter = Arc::as_ptr(&parker).addr();
+        // The wait is where nobody else's is.
+        let waker = Waker::from(parker);
+        waits::begin(waiter, &waker, None, waits::Waits::default());
+        let stuck = [3, 4, 5].map(|counts| is_stuck(waiter, counts, 4));
+        waits::end(waiter);
+        assert_eq!(stuck, [false, true, false]);
+    }
+
+    #[test]
+    fn a_timer_that_was_taken_back_on_another_worker_is_none() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let shared = &runtime.shared;
+        let rest = || {
+            while !shared.idle.all_asleep(2) {
+                thread::yield_now();
+            }
+        };
+        let (give, given) = mpsc::channel();
+        let arms = async move {
+            let hour = Duration::from_secs(3600);
+            let mut wait = Box::pin(crate::after(hour).into_future());
+            let polled = wait.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            assert!(polled.is_pending());
+            give.send(wait).unwrap();
+        };
+        rest();
+        let (task, arms) = Task::new(arms, Arc::as_ptr(shared), Location::caller());
+        shared.send_to(0, task);
+        runtime.block_on(arms).unwrap();
+        rest();
+        assert!(!shared.is_empty());
+        let wait = given.recv().unwrap();
+        let drops = async move { drop(wait) };
+        let (task, drops) = Task::new(drops, Arc::as_ptr(shared), Location::caller());
+        shared.send_to(1, task);
+        runtime.block_on(drops).unwrap();
+        assert!(shared.is_empty());
+    }
 }

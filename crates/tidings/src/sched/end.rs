@@ -2,27 +2,34 @@
 //!
 //! In order: 1. `closing` is set, workers end after their current poll; 2. the last worker drops the futures of all
 //! tasks that are left (their handles hear `cancelled`), until none is alive; 3. inboxes are closed, later spawns are
-//! cancelled at once; 4. blocking work that has not started is cancelled, running work awaited.
+//! cancelled at once; 4. whoever waits for a socket of its or at one of its timers is told; 5. blocking work that has not
+//! started is cancelled, running work awaited.
 
 use std::time::Duration;
 
-use super::{Runtime, Shared, local_tasks, panics};
+use super::worker::Worker;
+use super::{Runtime, Shared, current, local_tasks, panics};
 use crate::primitive::atomic::{Ordering, fence};
-use crate::primitive::{relax, thread};
+use crate::primitive::{Arc, relax, thread};
 use crate::task::{self, Task};
 
 impl Shared {
-    /// All workers have stopped: ends every task.
-    pub(super) fn end(&self) {
-        panics::ending(|| self.end_tasks());
-        self.close_sockets();
-        for remote in &self.remotes {
+    /// All workers have stopped: ends every task, as the worker that this thread was, if it was one.
+    pub(super) fn end(shared: &Arc<Self>, worker: Option<&Worker>) {
+        let end_tasks = || panics::ending(|| shared.end_tasks());
+        match worker {
+            Some(worker) => current::become_worker(worker, end_tasks),
+            None => end_tasks(),
+        }
+        // From here on it is none: what wakers start finds the inboxes closed, and what they wait for is kept elsewhere.
+        shared.close_sockets();
+        for remote in &shared.remotes {
             let timers = remote
                 .local
                 .revoke(|local| std::mem::take(&mut local.timers));
             drop(timers);
         }
-        self.ended.store(true, Ordering::Release);
+        shared.ended.store(true, Ordering::Release);
     }
 
     fn end_tasks(&self) {

@@ -129,9 +129,10 @@ impl Idle {
         self.counts.load(Ordering::Relaxed) >= SLEEPING
     }
 
-    /// The sleeper that would be woken next; it stays one.
-    pub(crate) fn any_sleeper(&self) -> Option<usize> {
-        lock(&self.sleepers).last().map(|&(worker, _)| worker)
+    /// The sleeper that keeps watch over those who are busy, if anybody does: who has slept longest, and will be woken
+    /// last.
+    pub(crate) fn keeper(&self) -> Option<usize> {
+        lock(&self.sleepers).first().map(|&(worker, _)| worker)
     }
 
     /// Is this worker asleep, and nobody has woken it?
@@ -208,7 +209,7 @@ mod tests {
         assert!(idle.is_hungry() && idle.all(2) && !idle.all_asleep(2));
         idle.found();
         assert!(!idle.is_hungry());
-        assert_eq!((idle.any_sleeper(), idle.pushed()), (Some(2), Some(2)));
+        assert_eq!((idle.keeper(), idle.pushed()), (Some(2), Some(2)));
         assert!(idle.is_hungry() && !idle.has_sleepers());
         idle.found();
         // Of its own accord.
@@ -222,7 +223,6 @@ mod tests {
     #[test]
     fn a_push_wakes_the_last_sleeper_unless_somebody_searches() {
         let idle = asleep(&[3, 7]);
-        assert_eq!(idle.any_sleeper(), Some(7));
         assert_eq!(idle.pushed(), Some(7));
         // It is left to that one, who searches now.
         assert_eq!(idle.pushed(), None);
@@ -230,6 +230,19 @@ mod tests {
         assert_eq!(idle.pushed(), Some(3));
         idle.found();
         assert_eq!((idle.pushed(), idle.wake_one()), (None, None));
+    }
+
+    #[test]
+    fn who_has_slept_longest_keeps_watch() {
+        let idle = asleep(&[]);
+        assert_eq!(idle.keeper(), None);
+        let idle = asleep(&[3, 7, 5]);
+        assert_eq!(idle.keeper(), Some(3));
+        assert_eq!((idle.pushed(), idle.keeper()), (Some(5), Some(3)));
+        assert!(idle.wake_this(3));
+        assert_eq!(idle.keeper(), Some(7));
+        idle.fall_asleep(3);
+        assert_eq!(idle.keeper(), Some(7));
     }
 
     #[test]

@@ -18,18 +18,14 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::pin::{Pin, pin};
-use std::ptr;
-use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::inbox::Inbox;
+use super::root::Root;
 use super::worker::Worker;
-use super::{Handle, Shared, current, deadlock, panics};
-use crate::primitive::atomic::{AtomicU32, Ordering};
+use super::{Shared, current, panics};
 use crate::primitive::thread::{self, ThreadId};
-use crate::primitive::{Arc, Heard, Mutex, Parker, Weak, lock, relax};
+use crate::primitive::{Arc, Heard, Mutex, Weak, lock, relax};
 use crate::task::{self, JoinHandle, Task, here};
 use crate::time;
 
@@ -100,15 +96,13 @@ pub(crate) struct LocalTasks {
     woken: Inbox,
     told: Told,
     thread: ThreadId,
-    /// Changes before and after polls of them; odd: they go on.
-    polls: AtomicU32,
 }
 
 /// Who is told that a task was woken.
 #[derive(Clone)]
 pub(super) enum Told {
     /// Who waits in `block_on`.
-    Parker(Arc<Parker>),
+    Root(Arc<Root>),
     /// Who waits in that of this runtime, which has a seam.
     Solo(Arc<Shared>),
 }
@@ -139,7 +133,7 @@ impl LocalTasks {
         };
         set.push(task);
         match &set.told {
-            Told::Parker(parker) => parker.nudge(),
+            Told::Root(root) => root.parker.nudge(),
             Told::Solo(shared) => shared.unpark(0),
         }
     }
@@ -185,18 +179,9 @@ impl Sets {
         }
     }
 
-    /// `Some`: none runs or is to run; and how often they have begun and left off.
-    pub(super) fn stillness(&self) -> Option<u64> {
-        let mut polls = 0;
-        for set in self.all() {
-            // RELAXED: a look now and then.
-            let now = set.polls.load(Ordering::Relaxed);
-            if now % 2 == 1 || !set.woken.is_empty() {
-                return None;
-            }
-            polls += u64::from(now);
-        }
-        Some(polls)
+    /// Is one of them to run?
+    pub(super) fn are_woken(&self) -> bool {
+        self.all().iter().any(|set| !set.woken.is_empty())
     }
 }
 
@@ -259,7 +244,6 @@ impl Mine {
             woken: Inbox::new(),
             told: self.told.clone(),
             thread: thread::current().id(),
-            polls: AtomicU32::new(0),
         });
         shared.local_tasks.add(&set);
         *self.set.borrow_mut() = Some(Arc::clone(&set));
@@ -283,23 +267,17 @@ impl Mine {
         None
     }
 
-    /// How many copies of the parker they have.
-    pub(super) fn parkers(&self) -> usize {
-        1 + usize::from(self.set.borrow().is_some())
-    }
-
-    /// In `block_on`, whose parker this is: runs what is woken until its own future is, or, if given, `timeout` is
-    /// over. Was it?
-    pub(super) fn wait(&self, parker: &Parker, budget: u32, timeout: Option<Duration>) -> bool {
+    /// In `block_on`: runs what is woken until its own future is, or, if given, `timeout` is over. Was it?
+    pub(super) fn wait(&self, root: &Root, budget: u32, timeout: Option<Duration>) -> bool {
         let end = timeout.map(|timeout| (time::system(), timeout));
         let is_over = || {
             end.is_some_and(|(start, timeout)| time::system().saturating_since(start) >= timeout)
         };
         loop {
-            let ran = self.run(budget);
+            let ran = self.run(root, budget);
             let heard = match ran {
-                true => parker.hear(),
-                false => parker.listen(timeout),
+                true => root.parker.hear(),
+                false => root.parker.listen(timeout),
             };
             match heard {
                 Heard::Unpark => return true,
@@ -311,25 +289,24 @@ impl Mine {
     }
 
     /// Polls each that was woken, once. `false`: none was.
-    fn run(&self, budget: u32) -> bool {
+    fn run(&self, root: &Root, budget: u32) -> bool {
         let set = match &*self.set.borrow() {
             Some(set) if !set.woken.is_empty() => Arc::clone(set),
             _ => return false,
         };
-        // RELAXED: for a look now and then.
-        set.polls.fetch_add(1, Ordering::Relaxed);
-        let mut queue = self.queue.take();
-        set.woken.take_all(|task| queue.push_back(task));
-        for task in queue.drain(..) {
-            let header = task.as_ptr();
-            // It is not a worker's, so it leans towards none.
-            let again = current::poll_local(header, budget, || task.run(None, true));
-            if let Some(again) = again {
-                set.push(again);
+        root.run(|| {
+            let mut queue = self.queue.take();
+            set.woken.take_all(|task| queue.push_back(task));
+            for task in queue.drain(..) {
+                let header = task.as_ptr();
+                // It is not a worker's, so it leans towards none.
+                let again = current::poll_local(header, budget, || task.run(None, true));
+                if let Some(again) = again {
+                    set.push(again);
+                }
             }
-        }
-        self.queue.replace(queue);
-        set.polls.fetch_add(1, Ordering::Relaxed);
+            self.queue.replace(queue);
+        });
         true
     }
 
@@ -417,78 +394,6 @@ fn is_alive(set: &Arc<LocalTasks>) -> bool {
     alive
 }
 
-/// Runs `f` as the inside of a `block_on` of `shared`, with its local tasks. They end when what `f` has is dropped.
-pub(super) fn inside<R>(
-    shared: &Arc<Shared>,
-    parker: &Arc<Parker>,
-    f: impl FnOnce(&Mine) -> R,
-) -> R {
-    struct End(Rc<Mine>);
-    impl Drop for End {
-        fn drop(&mut self) {
-            self.0.end();
-        }
-    }
-    let mine = Rc::new(Mine::new(Told::Parker(Arc::clone(parker))));
-    current::enter(shared, Some(Rc::clone(&mine)), || {
-        let mine = End(mine);
-        f(&mine.0)
-    })
-}
-
-/// As `Runtime::block_on`, beside the workers.
-pub(super) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
-    if let Some((patience, _)) = shared.patience {
-        return deadlock::block_on(shared, patience, future);
-    }
-    let parker = Arc::new(Parker::current());
-    inside(shared, &parker, |mine| {
-        let waker = Waker::from(Arc::clone(&parker));
-        let mut context = Context::from_waker(&waker);
-        let mut future = pin!(future);
-        loop {
-            if let Poll::Ready(output) = poll(shared, future.as_mut(), &mut context) {
-                return output;
-            }
-            mine.wait(&parker, shared.budget, None);
-        }
-    })
-}
-
-/// A poll of the future of a `block_on`, which has its budget as a task has: its timers and local tasks have their turn,
-/// however much it finds ready.
-pub(super) fn poll<F: Future>(
-    shared: &Shared,
-    future: Pin<&mut F>,
-    context: &mut Context<'_>,
-) -> Poll<F::Output> {
-    current::poll_local(ptr::null_mut(), shared.budget, || future.poll(context))
-}
-
-impl Handle {
-    /// As [`Runtime::block_on`](super::Runtime::block_on), on that runtime, from any thread that is no worker: so any
-    /// can have [local tasks](spawn_local). It goes on if the runtime ends meanwhile; what it starts on the workers
-    /// is cancelled then. On a runtime with a seam it runs its future and local tasks alone: only the other runs the
-    /// seam's.
-    ///
-    /// # Panics
-    /// On a worker of a tidings runtime, which must not wait. If the future panics.
-    ///
-    /// ```
-    /// let rt = tidings::Runtime::new().unwrap();
-    /// let handle = rt.handle();
-    /// let thread = std::thread::spawn(move || {
-    ///     handle.block_on(async { tidings::spawn_local(async { 6 * 7 }).await.unwrap() })
-    /// });
-    /// assert_eq!(thread.join().unwrap(), 42);
-    /// ```
-    #[track_caller]
-    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
-        super::assert_may_wait();
-        block_on(self.shared(), future)
-    }
-}
-
 impl Shared {
     /// How many tasks have not ended, local ones too.
     pub(super) fn count_tasks(&self) -> usize {
@@ -501,7 +406,7 @@ impl Shared {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::super::{running, spend_budget, spend_quickly};
+    use super::super::{Handle, running, spend_budget, spend_quickly};
     use super::*;
     use crate::Runtime;
 
@@ -546,10 +451,6 @@ mod tests {
                 assert_eq!(handle.await.unwrap(), at / 2);
             }
         });
-        assert_eq!(
-            runtime.shared.local_tasks.stillness(),
-            Some(0),
-            "it has gone"
-        );
+        assert!(runtime.shared.local_tasks.all().is_empty(), "it has gone");
     }
 }

@@ -27,6 +27,7 @@
 // | `worker.rs` | the loop of a worker: run, share |
 // | `search.rs` | a worker without work: search, sleep |
 // | `local.rs` | a worker's private queues |
+// | `root.rs` | a call of `block_on`, beside the workers |
 // | `local_tasks.rs` | `spawn_local`: tasks that stay on the thread of a `block_on` |
 // | `inbox.rs` | a worker's public queue |
 // | `idle.rs` | who sleeps, and how they are woken |
@@ -44,6 +45,7 @@
 // | `builder.rs` | `Builder`: the settings of a runtime, and its start |
 // | `runtime.rs`, `end.rs` | `Runtime`, `Handle`: what its threads share, and its end |
 // | `blocking.rs` | threads for work that blocks |
+// | `threads.rs` | the threads of a runtime: names, stacks, hooks |
 // | `foreign.rs` | the runtime of tokio's that they are all inside of, if asked for |
 // | `sockets.rs` | workers wait in the poller of sockets; `no_sockets.rs` where there is none |
 // | `current.rs` | which worker this thread is |
@@ -72,6 +74,7 @@ pub(crate) mod panics;
 pub(crate) mod record;
 mod rescue;
 mod rings;
+mod root;
 mod runtime;
 mod seam;
 mod search;
@@ -81,6 +84,7 @@ mod sockets;
 #[path = "no_sockets.rs"]
 mod sockets;
 mod solo;
+mod threads;
 mod watch;
 mod worker;
 
@@ -92,6 +96,7 @@ use std::time::Duration;
 
 pub use books::{Ledger, keep_books, ledger};
 pub use builder::Builder;
+pub use current::EnterGuard;
 pub use deadlock::{TaskView, waits};
 #[cfg(all(test, loom))]
 pub(crate) use idle::Idle;
@@ -182,6 +187,16 @@ where
     T: Send + 'static,
 {
     Shared::spawn_blocking(&here("spawn_blocking"), f, Location::caller())
+}
+
+/// As [`spawn_blocking`], of a future that is ready when it was polled once.
+#[track_caller]
+pub(crate) fn start_blocking<F>(work: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    Shared::start_blocking(&here("spawn_blocking"), work, Location::caller())
 }
 
 #[track_caller]

@@ -1,7 +1,7 @@
 //! A task that is ready does not wait for one that computes: who has nothing to do looks at the others.
 //!
 //! A worker's queue is its own, so what is queued behind a long poll waits for its end, unless a neighbour
-//! takes it. One that sleeps while others are busy wakes now and then, and looks whether one of them is in
+//! takes it. One of those that sleep while others are busy wakes now and then, and looks whether one of them is in
 //! the turn in which it was seen before; a busy one looks every so many turns (`worker.rs`). If all slept
 //! when it was quiet, `watch.rs` wakes one. Long polls are noted on the way (`long.rs`).
 
@@ -125,6 +125,8 @@ impl Worker {
             }
             if stands >= LONG
                 && let Some(polled) = Task::polled(remote.running.load(Ordering::Relaxed))
+                // Of this turn, and not of the next.
+                && remote.turn.load(Ordering::Relaxed) == turn
             {
                 self.shared
                     .long_polls
@@ -143,8 +145,10 @@ impl Worker {
                 }
             });
             drop_quietly(due.1.drain(..));
-            // To the inbox of the stuck one: we take half of it, others the rest.
-            self.shared.push_to(index, tasks);
+            if !tasks.is_empty() || !remote.inbox.is_empty() {
+                // To the inbox of the stuck one: we take half of it, others the rest.
+                self.shared.push_to(index, tasks);
+            }
             // Also what was there before: who is sated has left it (`appetite.rs`).
             if !remote.inbox.is_empty() || !due.0.is_empty() {
                 lock(&remote.looks).found(now);
@@ -153,7 +157,8 @@ impl Worker {
             wake_quietly(due.0.drain(..));
             self.due.replace(due);
         }
-        rescued
+        // What was woken, or dropped, may have woken tasks here.
+        rescued || !self.local(|local| local.is_empty())
     }
 
     /// Does it stand still, and did somebody look what waits there?
@@ -166,15 +171,20 @@ impl Worker {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::sync::Barrier;
-    use std::task::{Context, Wake, Waker};
+    use std::future::poll_fn;
+    use std::panic::Location;
+    use std::pin::Pin;
+    use std::sync::{Barrier, mpsc};
+    use std::task::{Context, Poll, Wake, Waker};
 
     use super::super::spawn;
     use super::super::worker::tests::on_both;
+    use super::lock;
     use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched, grace};
-    use crate::primitive::Arc;
+    use crate::event::Sync;
     use crate::primitive::atomic::{AtomicU32, Ordering};
-    use crate::primitive::thread;
+    use crate::primitive::{Arc, Mutex, thread};
+    use crate::time::After;
     use crate::{Runtime, yield_now};
 
     #[test]
@@ -229,6 +239,140 @@ mod tests {
         let polls = shared.long_polls.all();
         assert_eq!(polls[0].worker, 0);
         assert!(polls[0].took >= LONG, "{polls:?}");
+    }
+
+    #[test]
+    fn the_first_task_after_a_sleep_is_not_blamed_for_the_time_of_the_sleep() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        on_both(&runtime, |worker, _| {
+            let shared = worker.shared();
+            if worker.index() == 1 {
+                return None::<()>;
+            }
+            // Until it has slept in one turn for as long as a long poll takes.
+            let turn = || shared.remotes[1].turn.load(Ordering::Relaxed);
+            let mut before = turn().wrapping_add(1);
+            while before != turn() || !shared.idle.is_sleeping(1) {
+                before = turn();
+                worker.rescue();
+                let slept = crate::time::system().saturating_add(LONG);
+                while crate::time::system() < slept {
+                    thread::yield_now();
+                }
+            }
+            let ((begins, begun), (ends, end)) = (mpsc::channel(), mpsc::channel::<()>());
+            let short = async move {
+                begins.send(()).unwrap();
+                end.recv().unwrap();
+            };
+            let (task, _handle) = Task::new(short, Arc::as_ptr(&shared), Location::caller());
+            // Of its first task, if its thread was put aside meanwhile.
+            let its = || {
+                shared
+                    .long_polls
+                    .all()
+                    .iter()
+                    .filter(|poll| poll.worker == 1)
+                    .count()
+            };
+            let before = its();
+            shared.push_to(1, [task]);
+            begun.recv().unwrap();
+            worker.rescue();
+            let after = its();
+            ends.send(()).unwrap();
+            assert_eq!(before, after);
+            None
+        });
+    }
+
+    #[test]
+    fn who_looks_behind_a_long_poll_and_finds_nothing_wakes_nobody() {
+        let runtime = Runtime::builder().workers(3).build().unwrap();
+        let seen = on_both(&runtime, |worker, both| {
+            let shared = worker.shared();
+            let busy = |index: &usize| !shared.idle.is_sleeping(*index);
+            let mut others = Vec::new();
+            while others.len() != 1 {
+                others = (0..3).filter(|&other| other != worker.index()).collect();
+                others.retain(busy);
+                thread::yield_now();
+            }
+            both.wait();
+            if worker.index() < others[0] {
+                // In this poll until the other has looked.
+                both.wait();
+                return None;
+            }
+            let (stuck, third) = (&shared.remotes[others[0]], 3 - others[0] - worker.index());
+            let turn = || shared.remotes[third].turn.load(Ordering::Relaxed);
+            let before = turn();
+            // It may look, too: each look in vain makes the pause longer.
+            while lock(&stuck.looks).pause < PAUSE_MAX {
+                worker.rescue();
+            }
+            // Whoever was woken has had the time for a turn.
+            let next = lock(&stuck.looks).next;
+            while crate::time::system() < next {
+                thread::yield_now();
+            }
+            let slept = turn() == before;
+            both.wait();
+            Some(slept)
+        });
+        assert_eq!(seen, Some(true));
+    }
+
+    /// Wakes another as it is dropped.
+    struct Last(Waker);
+
+    impl Wake for Last {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            self.0.wake_by_ref();
+        }
+    }
+
+    #[test]
+    fn who_looks_behind_a_long_poll_sees_what_the_drop_of_a_waker_there_has_woken_here() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let (tell, told) = mpsc::channel();
+        let _woken = runtime.spawn(poll_fn(move |cx| {
+            tell.send(cx.waker().clone()).unwrap();
+            Poll::<()>::Pending
+        }));
+        let waker = told.recv().unwrap();
+        let given = Arc::new(Mutex::new(None::<Pin<Box<Sync<After>>>>));
+        let found = on_both(&runtime, move |worker, both| {
+            if worker.index() == 0 {
+                let last = Waker::from(Arc::new(Last(waker.clone())));
+                let hour = Duration::from_secs(3600);
+                let mut wait = Box::pin(crate::after(hour).into_future());
+                let polled = wait.as_mut().poll(&mut Context::from_waker(&last));
+                assert!(polled.is_pending());
+                *lock(&given) = Some(wait);
+                drop(last);
+                both.wait();
+                // In this poll until the other has looked.
+                both.wait();
+                return None;
+            }
+            both.wait();
+            let wait = lock(&given).take();
+            drop(wait);
+            worker.watched.borrow_mut()[0] = Watched::default();
+            let early = worker.rescue();
+            let mut found = false;
+            while !worker.is_rescued(0) {
+                found = worker.rescue();
+            }
+            both.wait();
+            Some((early, found))
+        });
+        assert_eq!(found, Some((false, true)));
     }
 
     #[test]

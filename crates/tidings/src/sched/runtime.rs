@@ -13,12 +13,14 @@ use super::foreign::Foreign;
 use super::idle::Idle;
 use super::inbox::Inbox;
 use super::local::Local;
-use super::local_tasks::{self, Sets};
+use super::local_tasks::Sets;
 use super::long::LongPolls;
 use super::panics::WatchingPanics;
 use super::rescue::Looks;
 use super::rings::Recorder;
+use super::root::{self, Roots};
 use super::sockets::Sockets;
+use super::threads::Threads;
 use super::watch::Watch;
 use super::worker::Worker;
 use super::{current, solo};
@@ -36,6 +38,7 @@ pub(crate) struct Shared {
     pub(super) idle: CachePadded<Idle>,
     /// Of the machine, or as many as the process may use.
     pub(super) cores: usize,
+    pub(super) threads: Threads,
     pub(super) blocking: Blocking,
     pub(super) budget: u32,
     pub(super) watch: Watch,
@@ -53,6 +56,7 @@ pub(crate) struct Shared {
     /// There is one worker, under a seam.
     pub(super) has_seam: bool,
     pub(super) local_tasks: Sets,
+    pub(super) roots: Roots,
     pub(super) closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
@@ -106,6 +110,7 @@ impl Shared {
             remotes: (0..workers).map(|_| remote()).collect(),
             idle: CachePadded(Idle::new()),
             cores,
+            threads: std::mem::take(&mut builder.threads),
             blocking: Blocking::new(builder.blocking_threads),
             budget: builder.budget,
             watch: Watch::default(),
@@ -122,6 +127,7 @@ impl Shared {
             foreign: std::mem::take(&mut builder.foreign),
             has_seam: builder.seam.is_some(),
             local_tasks: Sets::default(),
+            roots: Roots::default(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
             ended: AtomicBool::new(false),
@@ -197,7 +203,7 @@ impl Shared {
             self.next.fetch_add(1, Ordering::Relaxed) % n
         };
         self.push_to(worker, [task]);
-        if n == 1 {
+        if self.has_seam {
             // A solo scheduler waits outside of `idle`.
             self.unpark(0);
         }
@@ -235,8 +241,21 @@ impl Shared {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
+        Self::start_blocking(shared, async move { f() }, at)
+    }
+
+    /// As `spawn_blocking`, of a future that is ready when it was polled once.
+    pub(super) fn start_blocking<F>(
+        shared: &Arc<Self>,
+        work: F,
+        at: &'static Location<'static>,
+    ) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
         here::note(here::GAVE);
-        // Under a seam there is one thread, and the closure is one more task.
+        // Under a seam there is one thread, and the work is one more task.
         // Elsewhere it belongs to the pool of threads alone: it is polled once and never
         // scheduled, and the shutdown must not look for it among the workers' tasks.
         let owner = if shared.has_seam {
@@ -244,7 +263,7 @@ impl Shared {
         } else {
             std::ptr::null()
         };
-        let (task, handle) = Task::new(async move { f() }, owner, at);
+        let (task, handle) = Task::new(work, owner, at);
         if shared.has_seam {
             shared.inject(task);
         } else {
@@ -262,8 +281,9 @@ impl Shared {
         let _entered = shared.foreign.enter();
         worker.run();
         if shared.running.fetch_sub(1, Ordering::AcqRel) == 1 {
-            current::become_worker(&worker, || shared.end());
+            Self::end(shared, Some(&worker));
         }
+        shared.threads.stops();
     }
 }
 
@@ -323,7 +343,7 @@ impl Runtime {
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();
         let Some(solo) = &self.solo else {
-            return local_tasks::block_on(&self.shared, future);
+            return root::block_on(&self.shared, future);
         };
         let worker = match solo.try_lock() {
             Ok(worker) => worker,
@@ -440,6 +460,8 @@ impl fmt::Debug for Handle {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::sync::mpsc;
+
     use super::super::appetite::PULLED;
     use super::*;
 
@@ -456,6 +478,23 @@ mod tests {
             shared.send_to(n % 2, task);
             assert_eq!(runtime.block_on(handle).unwrap(), n);
         }
+    }
+
+    #[test]
+    fn what_comes_from_outside_to_a_worker_that_works_does_not_unpark_it() {
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let ((begins, begun), (ends, end)) = (mpsc::channel(), mpsc::channel());
+        let works = runtime.spawn(async move {
+            begins.send(()).unwrap();
+            end.recv().unwrap();
+        });
+        begun.recv().unwrap();
+        let comes = runtime.spawn(async {});
+        let parker = runtime.shared.remotes[0].parker.get();
+        assert!(!parker.expect("it runs").is_told());
+        ends.send(()).unwrap();
+        runtime.block_on(works).unwrap();
+        runtime.block_on(comes).unwrap();
     }
 
     /// Whether most of this worker's tasks go on at the other, when they have found locks taken by it so often,

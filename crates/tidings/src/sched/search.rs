@@ -11,7 +11,7 @@ use crate::time::{self, Instant};
 
 /// Looks around before a worker sleeps: some 20 us. Waking a sleeper costs 12 us and more.
 const SPINS: u32 = 200;
-/// The longest sleep of a worker while others are busy: it is their rescuer, and takes two looks.
+/// The longest sleep of the worker that keeps watch while others are busy: it is their rescuer, and takes two looks.
 const WATCH_MAX: Duration = Duration::from_millis(2);
 /// Looks around, for each of which a searcher looks at the sockets once.
 const LOOK_SPINS: u32 = 16;
@@ -52,6 +52,8 @@ impl Worker {
     #[cold]
     pub(super) fn idle(&self) {
         let idle = &self.shared.idle;
+        // The turn goes on, however long this takes, and nobody is to blame for it.
+        self.runs_no_task();
         let sated = self.is_sated();
         let found = match sated {
             Some(_) => Found::Nothing,
@@ -81,6 +83,7 @@ impl Worker {
             self.shared.notify();
         }
         if let Some(task) = found {
+            self.begin_turn();
             self.run_task(task);
         }
     }
@@ -179,7 +182,9 @@ impl Worker {
             if due || until_hungry.is_some_and(|left| left.is_zero()) {
                 break;
             }
-            let look = others_busy.then(|| watch.max(STUCK));
+            // One is enough: with many workers they would wake as often each.
+            let keeps = others_busy && idle.keeper() == Some(self.index());
+            let look = keeps.then(|| watch.max(STUCK));
             let wait = [until_timer, until_hungry, look];
             let wait = wait.into_iter().flatten().min();
             // Who works looks at the sockets, too. While somebody does, and has short turns, what has come there is
@@ -196,7 +201,7 @@ impl Worker {
             if heard || !idle.is_sleeping(self.index()) {
                 break;
             }
-            if others_busy {
+            if keeps {
                 watch = (watch * 2).min(WATCH_MAX.max(self.grace() / 2));
                 if self.rescue() {
                     break;

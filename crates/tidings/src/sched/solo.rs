@@ -188,11 +188,10 @@ pub(super) fn block_on<F: Future>(
                                 let since: Instant = *still.get_or_insert_with(time::system);
                                 let waited = || time::system().saturating_since(since);
                                 parker.park_timeout(patience.saturating_sub(waited()));
-                                // Two of the counts are ours.
-                                let copies = Arc::strong_count(&root) - 2;
+                                let counts = Arc::strong_count(&root);
                                 // It may be over early for no reason.
                                 if waited() >= *patience
-                                    && shared.is_still(&root.woken, &waker, copies)
+                                    && shared.is_still(&root.woken, &waker, counts)
                                 {
                                     let main = waker.data().addr();
                                     panic!("{}", deadlock::report(shared, main));

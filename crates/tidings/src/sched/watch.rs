@@ -1,11 +1,11 @@
 //! Somebody is awake while a worker works: the alarm behind `rescue`.
 //!
 //! What waits privately behind a long poll is rescued by a neighbour that sleeps with a timeout
-//! (search.rs). But workers that fell asleep when all was quiet sleep without one, and waking a
-//! second worker for every task that comes costs 12 us. So the worker that breaks the quiet sets
-//! an alarm: a kernel timer, one system call of half a microsecond, which nobody takes back. One
-//! thread of the process waits for it, and wakes a sleeper of each runtime that has not been quiet
-//! since; that one keeps watch from then on. Where all slept meanwhile nobody is in a long poll: the
+//! (search.rs): of all sleepers that which has slept longest. But workers that fell asleep when all was quiet, or while
+//! another kept watch, sleep without one, and waking a second worker for every task that comes costs 12 us. So the
+//! worker that breaks the quiet, or kept watch and has something to do now, sets an alarm: a kernel timer, one system
+//! call of half a microsecond, which nobody takes back. One thread of the process waits for it, and wakes a sleeper of
+//! each runtime that has not been quiet since; that one keeps watch from then on. Where all slept meanwhile nobody is in a long poll: the
 //! alarm is set anew for who left the quiet last. A runtime that is idle sets no alarm.
 
 use std::time::Duration;
@@ -118,8 +118,8 @@ impl Shared {
 
     /// A sleeper keeps watch from here on.
     fn have_watched(&self) {
-        if let Some(sleeper) = self.idle.any_sleeper() {
-            self.unpark(sleeper);
+        if let Some(keeper) = self.idle.keeper() {
+            self.unpark(keeper);
         }
     }
 }

@@ -416,23 +416,27 @@ impl Worker {
 
     /// Under a seam: the runtime ends. `true`: its local tasks are another thread's, and stay.
     pub(super) fn end(&self) -> bool {
-        current::become_worker(self, || {
-            let stay = self.locals.as_ref().filter(|locals| !locals.end());
-            self.shared.end();
-            stay.inspect(|locals| locals.leak()).is_some()
-        })
+        let end = || self.locals.as_ref().filter(|locals| !locals.end());
+        let stay = current::become_worker(self, end);
+        Shared::end(&self.shared, Some(self));
+        stay.inspect(|locals| locals.leak()).is_some()
+    }
+
+    #[inline(always)]
+    pub(super) fn begin_turn(&self) {
+        let turn = self.turn.get().wrapping_add(1);
+        self.turn.set(turn);
+        // RELAXED: a neighbour only compares it with what it saw a millisecond ago.
+        self.remote().turn.store(turn, Ordering::Relaxed);
+        if turn.is_multiple_of(REFRESH) {
+            self.tick(turn);
+        }
     }
 
     #[inline]
     fn next_task(&self) -> Option<Task> {
-        let turn = self.turn.get().wrapping_add(1);
-        self.turn.set(turn);
+        self.begin_turn();
         let remote = self.remote();
-        // RELAXED: a neighbour only compares it with what it saw a millisecond ago.
-        remote.turn.store(turn, Ordering::Relaxed);
-        if turn.is_multiple_of(REFRESH) {
-            self.tick(turn);
-        }
         let hungry = self.shared.idle.is_hungry();
         let (task, shared) = self.local(|local| {
             if !remote.sent.is_empty() {
@@ -517,13 +521,14 @@ pub(super) mod tests {
     use super::{ANYBODY, Arc, Met, Worker, current};
     use crate::Runtime;
 
-    /// Runs `part` on both workers of `runtime`, one poll on each, which begin together; what one of them gives.
+    /// Runs `part` on two workers of `runtime`, one poll on each, which begin together; what one of them gives.
     pub(in super::super) fn on_both<R: Send + 'static>(
         runtime: &Runtime,
-        part: fn(&Worker, &Barrier) -> Option<R>,
+        part: impl Fn(&Worker, &Barrier) -> Option<R> + Clone + Send + 'static,
     ) -> Option<R> {
         let both = Arc::new(Barrier::new(2));
         let parts = [Arc::clone(&both), both].map(|both| {
+            let part = part.clone();
             runtime.spawn(async move {
                 let worker = current::worker().expect("it is one");
                 both.wait();

@@ -339,7 +339,7 @@ impl Task {
 
     #[inline(always)]
     fn made<T>(header: NonNull<Header>) -> (Self, JoinHandle<T>) {
-        if waits::watched() || waits::noted() {
+        if waits::observed() {
             Self::observe(header);
         }
         (Self(header), JoinHandle::new(header))
@@ -347,9 +347,9 @@ impl Task {
 
     #[cold]
     fn observe(header: NonNull<Header>) {
+        name::fresh(header.addr().get());
         if waits::watched() {
             waits::fresh(header.addr().get());
-            name::fresh(header.addr().get());
         }
         if waits::noted() {
             sched::record::spawned(header.as_ptr());

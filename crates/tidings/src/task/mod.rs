@@ -52,8 +52,8 @@
 //
 // | field | before the spawn | while alive | once complete |
 // |---|---|---|---|
-// | `state`, `lean` | anybody, by their methods | | |
-// | `next` | maker | owner of the run right (the queue) | nobody |
+// | `state`, `lean`, `out` | anybody, by their methods | | |
+// | `parent`, `ran_on` | maker | owner of the run right | nobody |
 // | `holds`, `stage` | maker | the running worker | the join handle, or the completer if it is gone |
 // | `joiner` | nobody | the join handle; from the end on the completer, if the state has a waker | nobody |
 // | `vtable`, `shared`, `location` | maker | read by all | read by the slot's owner |

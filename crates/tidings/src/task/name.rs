@@ -9,10 +9,34 @@ use std::task::{Context, Poll};
 
 use pin_project_lite::pin_project;
 
+use crate::event::waits::Observing;
 use crate::primitive::{Arc, Mutex, lock};
 
-/// By the addresses that waits know tasks by. The name is out before the task's place is another's.
-static NAMES: Mutex<BTreeMap<usize, Arc<str>>> = Mutex::new(BTreeMap::new());
+static NAMES: Mutex<Names> = Mutex::new(Names {
+    of: BTreeMap::new(),
+    fresh: None,
+});
+
+struct Names {
+    /// By the addresses that waits know tasks by. The name is out before the task's place is another's.
+    of: BTreeMap<usize, Arc<str>>,
+    /// Has those told of whose place is that of a new task, while there is a name.
+    fresh: Option<Observing>,
+}
+
+impl Names {
+    fn insert(&mut self, task: usize, name: Arc<str>) {
+        self.of.entry(task).or_insert(name);
+        self.fresh.get_or_insert_with(Observing::start);
+    }
+
+    fn remove(&mut self, task: usize) {
+        self.of.remove(&task);
+        if self.of.is_empty() {
+            self.fresh = None;
+        }
+    }
+}
 
 /// A future by whose name its task goes in reports: of [deadlocks](crate::sched::Builder::watch_deadlocks), of
 /// [who waits](crate::Handle::who_waits), of long polls, and in [`inspect`](crate::inspect()).
@@ -99,16 +123,14 @@ impl Tag {
         self.task = task;
         let name = Arc::clone(&self.name);
         // Another around this one was first.
-        lock(&NAMES).entry(task).or_insert(name);
+        lock(&NAMES).insert(task, name);
     }
 
     fn leave(&self) {
         let mut names = lock(&NAMES);
-        if names
-            .get(&self.task)
-            .is_some_and(|name| Arc::ptr_eq(name, &self.name))
-        {
-            names.remove(&self.task);
+        let its = names.of.get(&self.task);
+        if its.is_some_and(|name| Arc::ptr_eq(name, &self.name)) {
+            names.remove(self.task);
         }
     }
 }
@@ -122,12 +144,12 @@ impl Drop for Tag {
 /// A task is new in this place: a name that is left is that of a future which another has given away.
 #[cold]
 pub(super) fn fresh(task: usize) {
-    lock(&NAMES).remove(&task);
+    lock(&NAMES).remove(task);
 }
 
 /// The name of the task that waits know by this address.
 pub(crate) fn name_of(task: usize) -> Option<Arc<str>> {
-    lock(&NAMES).get(&task).cloned()
+    lock(&NAMES).of.get(&task).cloned()
 }
 
 /// That task in words; it was started there.
@@ -198,5 +220,34 @@ mod tests {
         assert!(kept.as_mut().poll(&mut contexts[0]).is_pending());
         fresh(one);
         assert_eq!(names(), [None, None]);
+    }
+
+    /// The future whose name its task has given away, and that the first task has.
+    type Kept = Pin<Box<Named<std::future::Pending<()>>>>;
+
+    /// All of one size, so that they have places in common. Gives its place and its name.
+    async fn task(give: Option<std::sync::mpsc::Sender<Kept>>) -> (usize, Option<String>) {
+        if let Some(give) = give {
+            let mut kept = Box::pin(named("kept", pending()));
+            assert!(futures::poll!(kept.as_mut()).is_pending());
+            give.send(kept).unwrap();
+        }
+        let at = crate::sched::running().id;
+        (at, name_of(at).map(|name| name.to_string()))
+    }
+
+    #[test]
+    fn a_task_in_the_place_of_one_that_has_given_its_name_away_has_none() {
+        let runtime = crate::Runtime::builder().workers(1).build().unwrap();
+        let (give, given) = std::sync::mpsc::channel();
+        let (place, name) = runtime.block_on(runtime.spawn(task(Some(give)))).unwrap();
+        let kept = given.recv().unwrap();
+        assert_eq!(name.as_deref(), Some("kept"));
+        // As many as it takes to have its place.
+        let there = std::iter::repeat_with(|| runtime.block_on(runtime.spawn(task(None))).unwrap())
+            .take(10_000)
+            .find(|(at, _)| *at == place);
+        assert_eq!(there, Some((place, None)));
+        drop(kept);
     }
 }

@@ -5,16 +5,19 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
+use std::panic::resume_unwind;
 use std::task::Poll;
 
 use super::child::{Child, Parent};
 use super::handle::{AbortHandle, JoinError};
 use super::panic::{resume, text_of};
+use super::waker::{go_on, wake_each};
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::event::{Boxed, Event, never};
 use crate::primitive::Arc;
+use crate::sched::{self, Handle};
 
 /// Tasks that give a `T`, joined in the order in which they end.
 ///
@@ -80,14 +83,13 @@ impl<T> Member<T> {
             let claimed = state.waiting.claim(|_| Judge::Take);
             claimed.map(|claimed| claimed.commit(false))
         });
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let woken = wake_each(waker);
         // The set has gone: the output's drop is user code, without the lock.
         if let Some((_, Err(error))) = &output {
             error.left();
         }
         drop(output);
+        go_on(woken);
     }
 }
 
@@ -156,6 +158,53 @@ impl<T> JoinSet<T> {
     {
         let child = self.child(future);
         let abort = crate::spawn(child).abort_handle();
+        self.aborts.insert(self.next, abort.clone());
+        abort
+    }
+
+    /// As [`spawn`](Self::spawn), on the runtime of that handle, from any thread.
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::new().unwrap();
+    /// let mut set = tidings::JoinSet::new();
+    /// set.spawn_on(async { 1 }, &rt.handle());
+    /// assert_eq!(rt.block_on(set.join_all()), [1]);
+    /// ```
+    #[track_caller]
+    pub fn spawn_on<F>(&mut self, future: F, handle: &Handle) -> AbortHandle
+    where
+        F: Future<Output = T> + Send + 'static,
+        T: Send + 'static,
+    {
+        let child = self.child(future);
+        let abort = handle.spawn(child).abort_handle();
+        self.aborts.insert(self.next, abort.clone());
+        abort
+    }
+
+    /// As [`spawn`](Self::spawn), a closure that blocks: [`spawn_blocking`](crate::spawn_blocking).
+    ///
+    /// # Panics
+    /// Where that does.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// for n in 1..=3 {
+    ///     set.spawn_blocking(move || n * n);
+    /// }
+    /// let squares = set.join_all().await;
+    /// assert_eq!(squares.iter().sum::<u32>(), 14);
+    /// # });
+    /// ```
+    #[track_caller]
+    pub fn spawn_blocking<F>(&mut self, f: F) -> AbortHandle
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        let child = self.child(async move { f() });
+        let abort = sched::start_blocking(child).abort_handle();
         self.aborts.insert(self.next, abort.clone());
         abort
     }
@@ -244,6 +293,32 @@ impl<T> JoinSet<T> {
         ended
             .map(|ended| ended.expect("the set was not empty"))
             .boxed()
+    }
+
+    /// Waits until all have ended; gives their outputs, in the order of their ends.
+    ///
+    /// # Panics
+    /// If a task has panicked, with what it panicked with, or was aborted. The others are aborted then.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mut set = tidings::JoinSet::new();
+    /// (0..3).for_each(|n| _ = set.spawn(async move { n }));
+    /// let mut all = set.join_all().await;
+    /// all.sort_unstable();
+    /// assert_eq!(all, [0, 1, 2]);
+    /// # });
+    /// ```
+    pub async fn join_all(mut self) -> Vec<T> {
+        let mut outputs = Vec::with_capacity(self.len());
+        while let Some(ended) = self.join_next().await {
+            match ended.map_err(JoinError::try_into_panic) {
+                Ok(output) => outputs.push(output),
+                Err(Ok(panic)) => resume_unwind(panic),
+                Err(Err(error)) => panic!("{error}"),
+            }
+        }
+        outputs
     }
 
     /// The end of a task that has ended, if there is one.

@@ -13,6 +13,7 @@ use super::cell::{Header, Task};
 use super::here;
 use crate::event::waits;
 use crate::primitive::atomic::Ordering;
+use crate::primitive::thread;
 use crate::sched::{self, Shared};
 
 /// What foreign code calls; ours goes around it.
@@ -90,7 +91,16 @@ pub(crate) fn wake_now(waker: Waker) {
         let waker = ManuallyDrop::new(waker);
         wake_raw(waker.data());
     } else {
-        waker.wake();
+        wake_theirs(waker);
+    }
+}
+
+/// In a drop as a panic unwinds a second one would end the process.
+#[inline(never)]
+fn wake_theirs(waker: Waker) {
+    match thread::panicking() {
+        true => wake_quietly([waker]),
+        false => waker.wake(),
     }
 }
 
@@ -188,10 +198,12 @@ pub(crate) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
     go_on(wake_each(wakers));
 }
 
-/// Lets a waker's panic go on.
+/// Lets a waker's panic go on, unless this is a drop in another: a second one would end the process.
 pub(crate) fn go_on(woken: Woken) {
-    if let Err(panic) = woken {
-        resume_unwind(panic);
+    match woken {
+        Err(panic) if thread::panicking() => discard(panic),
+        Err(panic) => resume_unwind(panic),
+        Ok(()) => {}
     }
 }
 
@@ -232,7 +244,6 @@ mod tests {
 
     use super::*;
     use crate::Runtime;
-    use crate::primitive::thread;
 
     fn header(waker: &Waker) -> NonNull<Header> {
         NonNull::new(waker.data().cast_mut().cast()).unwrap()

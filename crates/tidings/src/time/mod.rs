@@ -18,7 +18,7 @@ pub(crate) mod timers;
 mod wheel;
 
 use std::fmt;
-use std::ops::{Add, Sub};
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 use std::pin::Pin;
 use std::task::Waker;
 use std::time::Duration;
@@ -34,13 +34,17 @@ use crate::event::{Attempt, Enrol, Locks, Protocol, Sync, event};
 /// A point in time of the runtime that runs this thread.
 ///
 /// The system's monotonic clock, or virtual time in a simulation: unlike
-/// [`std::time::Instant`], which no simulation can control.
+/// [`std::time::Instant`], which no simulation can control. So neither becomes the other: of a deadline that is given as
+/// std's, take the time that is left, `deadline.saturating_duration_since(std::time::Instant::now())`.
 ///
 /// ```
 /// use std::time::Duration;
 /// use tidings::time::Instant;
 /// let start = Instant::now();
-/// assert!(start + Duration::from_secs(1) > start);
+/// let mut later = start + Duration::from_secs(1);
+/// assert!(later > start);
+/// later -= Duration::from_secs(1);
+/// assert_eq!(later, start);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(u64);
@@ -107,6 +111,20 @@ impl Sub<Duration> for Instant {
     /// Saturates at the start of time.
     fn sub(self, duration: Duration) -> Self {
         Self(self.0.saturating_sub(Self::from_duration(duration).0))
+    }
+}
+
+impl AddAssign<Duration> for Instant {
+    /// Saturates at the end of time.
+    fn add_assign(&mut self, duration: Duration) {
+        *self = *self + duration;
+    }
+}
+
+impl SubAssign<Duration> for Instant {
+    /// Saturates at the start of time.
+    fn sub_assign(&mut self, duration: Duration) {
+        *self = *self - duration;
     }
 }
 
@@ -249,7 +267,8 @@ impl Protocol for After {
 
 event!(impl[] After => ());
 
-/// Gives a future a deadline: `Err(`[`Elapsed`]`)` if it is not ready after `duration`.
+/// Gives a future a deadline: `Err(`[`Elapsed`]`)` if it is not ready after `duration`. That begins with the first poll,
+/// as with [`after`], and not with the call.
 ///
 /// For events there is [`Event::timeout`](crate::Event::timeout), which loses nothing: this one drops the future, and
 /// what a dropped future has half done is its own affair.

@@ -209,16 +209,21 @@ impl Timers {
         self.pending.is_empty() && self.wheel.as_ref().is_none_or(|wheel| wheel.len() == 0)
     }
 
-    /// Writes down the time of new timers, takes back cancelled ones, and collects the wakers
-    /// of those that have expired, and of cancelled ones (to be dropped), into the lists.
-    pub(crate) fn refresh(&mut self, now: Instant, due: &mut Vec<Waker>, dead: &mut Vec<Waker>) {
-        let tick = tick_at(now);
+    /// Takes back cancelled timers, and collects their wakers, to be dropped.
+    pub(crate) fn take_cancelled(&mut self, dead: &mut Vec<Waker>) {
         if let Some(home) = &self.home {
             let nodes = std::mem::take(&mut home.cancelled.lock().nodes);
             for node in nodes {
                 dead.extend(self.take_back(node));
             }
         }
+    }
+
+    /// Writes down the time of new timers, takes back cancelled ones, and collects the wakers
+    /// of those that have expired, and of cancelled ones (to be dropped), into the lists.
+    pub(crate) fn refresh(&mut self, now: Instant, due: &mut Vec<Waker>, dead: &mut Vec<Waker>) {
+        let tick = tick_at(now);
+        self.take_cancelled(dead);
         let wheel = self.wheel.get_or_insert_with(|| Wheel::new(tick));
         for node in self.pending.drain(..) {
             // SAFETY: pending nodes are ours.

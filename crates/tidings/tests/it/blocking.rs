@@ -8,7 +8,6 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use crate::both::{run, seeded, watchdog};
-use crate::process::child;
 use tidings::{Event, Runtime, unbounded};
 
 fn limited(threads: usize) -> Runtime {
@@ -122,27 +121,4 @@ fn it_is_the_runtime_that_is_asked_which_says_whether_blocking_work_has_a_thread
     let mut left = solo.spawn_blocking(here);
     solo.shutdown_timeout(Duration::from_secs(3600));
     assert!(left.join().wait().unwrap_err().is_cancelled());
-}
-
-/// Where the system starts no thread with a stack as large as the environment says.
-#[test]
-fn blocking_work_for_which_there_is_no_thread_is_refused_at_once() {
-    let Some(mut child) = child() else {
-        let builder = Runtime::builder().workers(1).thread_stack_size(1 << 20);
-        let rt = builder.build().unwrap();
-        rt.block_on(async {
-            let tried = catch_unwind(|| tidings::spawn_blocking(|| 1));
-            let said = *tried.unwrap_err().downcast::<String>().unwrap();
-            assert!(
-                said.contains("starts no thread for blocking work"),
-                "{said}"
-            );
-            assert_eq!(tidings::spawn(async { 2 }).await.unwrap(), 2);
-        });
-        return;
-    };
-    let _watchdog = watchdog();
-    let child = child.env("RUST_MIN_STACK", (1_u64 << 60).to_string());
-    let ended = child.output().unwrap();
-    assert!(ended.status.success(), "{ended:?}");
 }

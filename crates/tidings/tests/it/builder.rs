@@ -1,24 +1,28 @@
 //! The settings of a runtime do what they say.
 
+use std::collections::HashSet;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Barrier, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use futures::future::{Either, join, join_all, select};
 
 use crate::both::{run, watchdog};
 use tidings::{Runtime, unbounded, yield_now};
 
+/// So many frames of four KiB and more.
+fn deep(n: u32) -> u32 {
+    let frame = std::hint::black_box([n; 1024]);
+    match n {
+        0 => frame[7],
+        n => 1 + deep(n - 1) + frame[n as usize % 1024] - n,
+    }
+}
+
 #[test]
 fn a_worker_has_the_stack_that_it_was_given() {
-    /// So many frames of four KiB and more.
-    fn deep(n: u32) -> u32 {
-        let frame = std::hint::black_box([n; 1024]);
-        match n {
-            0 => frame[7],
-            n => 1 + deep(n - 1) + frame[n as usize % 1024] - n,
-        }
-    }
     let _watchdog = watchdog();
     let builder = Runtime::builder().workers(1);
     let rt = builder.thread_stack_size(64 << 20).build().unwrap();
@@ -109,6 +113,109 @@ fn a_loop_around_a_choice_of_futures_ends_its_poll_too() {
         };
         let most = run(&budget(operations), most(10_000, looks));
         assert!((operations..3 * operations).contains(&most), "{most}");
+    }
+}
+
+#[test]
+fn a_thread_for_blocking_work_has_the_stack_that_it_was_given() {
+    let _watchdog = watchdog();
+    let builder = Runtime::builder().workers(1);
+    let rt = builder.thread_stack_size(64 << 20).build().unwrap();
+    let work = rt.spawn_blocking(|| deep(4_000));
+    assert_eq!(rt.block_on(work).unwrap(), 4_000);
+}
+
+fn name() -> String {
+    thread::current().name().unwrap().to_owned()
+}
+
+#[test]
+fn threads_have_the_runtimes_name_and_numbers_of_their_own() {
+    let _watchdog = watchdog();
+    for (called, worker, blocking) in [
+        (Some("mine"), "mine-0", "mine-blocking"),
+        (None, "tidings-worker-0", "tidings-blocking"),
+    ] {
+        let builder = Runtime::builder().workers(1);
+        let builder = match called {
+            Some(called) => builder.name(called),
+            None => builder,
+        };
+        let rt = builder.thread_keep_alive(Duration::ZERO).build().unwrap();
+        assert_eq!(run(&rt, async { name() }), worker);
+        // So many at once, and again when those may have ended.
+        let mut names = HashSet::new();
+        for _ in 0..2 {
+            let all = Arc::new(Barrier::new(3));
+            let works = [(); 3].map(|()| {
+                let all = Arc::clone(&all);
+                rt.spawn_blocking(move || {
+                    all.wait();
+                    (name(), thread::current().id())
+                })
+            });
+            for work in works {
+                names.insert(rt.block_on(work).unwrap());
+            }
+        }
+        let mut apart: Vec<String> = names.into_iter().map(|(name, _)| name).collect();
+        let threads = apart.len();
+        apart.sort_unstable();
+        apart.dedup();
+        assert_eq!(apart.len(), threads, "{apart:?}");
+        assert!(
+            apart.iter().all(|name| name.starts_with(blocking)),
+            "{apart:?}"
+        );
+    }
+}
+
+#[test]
+fn each_thread_calls_what_it_is_to_call_once_as_it_starts_and_once_as_it_stops() {
+    let _watchdog = watchdog();
+    let (told, tells) = mpsc::channel();
+    let tell = |what: &'static str| {
+        let told = told.clone();
+        move || {
+            told.send((name(), what)).unwrap();
+            panic!("of which nobody hears");
+        }
+    };
+    let builder = Runtime::builder().workers(2).on_thread_start(tell("start"));
+    let rt = builder.on_thread_stop(tell("stop")).build().unwrap();
+    run(&rt, async {
+        tidings::spawn_blocking(|| ()).await.unwrap();
+    });
+    drop(rt);
+    // All of it: who has it is gone.
+    drop(told);
+    let mut all: Vec<_> = tells.into_iter().collect();
+    for at in ["tidings-worker-0", "tidings-worker-1", "tidings-blocking-0"] {
+        let its: Vec<_> = all.extract_if(.., |(name, _)| name == at).collect();
+        assert_eq!(
+            its.iter().map(|its| its.1).collect::<Vec<_>>(),
+            ["start", "stop"]
+        );
+    }
+    assert!(all.is_empty(), "{all:?}");
+}
+
+#[test]
+fn a_thread_for_blocking_work_is_kept_as_long_as_it_is_to_be() {
+    let _watchdog = watchdog();
+    for (time, ends) in [(Duration::ZERO, true), (Duration::from_secs(3600), false)] {
+        let (told, tells) = mpsc::channel();
+        let stop = move || _ = told.send(name());
+        let builder = Runtime::builder().workers(1).thread_keep_alive(time);
+        let rt = builder.on_thread_stop(stop).build().unwrap();
+        let worked = rt.spawn_blocking(name);
+        let worked = rt.block_on(worked).unwrap();
+        if ends {
+            assert_eq!(tells.recv().unwrap(), worked);
+        }
+        let again = rt.spawn_blocking(name);
+        let again = rt.block_on(again).unwrap();
+        assert_eq!(again == worked, !ends);
     }
 }
 

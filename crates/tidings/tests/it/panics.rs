@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::both::{on_all, on_all_unheard, pool, run, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll_with};
+use crate::process::child;
 use tidings::{Event, after, oneshot, yield_now};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -154,6 +155,45 @@ fn a_scope_hears_of_a_child_whose_drops_all_panic() {
         });
         assert!(tidings::spawn(ended).await.is_err());
         assert_eq!(tidings::spawn(async { 1 }).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_waker_that_panics_while_a_child_unwinds_ends_no_process() {
+    if let Some(mut child) = child() {
+        assert!(child.status().unwrap().success());
+        return;
+    }
+    let _watchdog = watchdog();
+    let rt = pool(1);
+    let bomb = Waker::from(Arc::new(Bomb));
+    let bad = || {
+        let bad = BadDrop;
+        async move {
+            std::future::pending::<()>().await;
+            drop(bad);
+        }
+    };
+    let mut set = tidings::JoinSet::new();
+    let (give, mut given) = oneshot();
+    let in_scope = tidings::scope(|scope| async move {
+        give.send(scope.spawn(bad()).abort_handle()).unwrap();
+    });
+    let (in_set, mut in_scope) = (rt.block_on(async { set.spawn(bad()) }), Box::pin(in_scope));
+    let mut next = pinned(set.join_next());
+    rt.block_on(async {
+        assert!(poll_with(next.as_mut(), &bomb).is_pending());
+        assert!(poll_with(in_scope.as_mut(), &bomb).is_pending());
+    });
+    for child in [in_set, given.try_recv().unwrap()] {
+        child.abort();
+        while !child.is_finished() {
+            std::thread::yield_now();
+        }
+    }
+    rt.block_on(async {
+        assert!(next.await.unwrap().unwrap_err().is_cancelled());
+        in_scope.await;
     });
 }
 

@@ -1,6 +1,8 @@
 //! Join sets: every task is joined once, in the order of the ends.
 
 use crate::by_hand::{Chance, poll, poll_and_drop, rt};
+use std::future::pending;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::pin::pin;
 use std::task::Poll;
 use tidings::{Event, JoinSet, oneshot};
@@ -48,7 +50,7 @@ fn dropping_the_set_aborts_and_detaching_does_not() {
         let mut set = JoinSet::new();
         set.spawn(async move {
             let _tx = tx;
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         });
         drop(set);
         assert!(rx.await.is_err());
@@ -75,7 +77,7 @@ fn shutdown_waits_until_all_futures_are_dropped() {
             let alive = alive.clone();
             set.spawn(async move {
                 let _alive = alive;
-                std::future::pending::<()>().await;
+                pending::<()>().await;
             });
         }
         assert_eq!(set.len(), 50);
@@ -87,7 +89,7 @@ fn shutdown_waits_until_all_futures_are_dropped() {
 #[test]
 fn what_could_not_be_spawned_is_joined_as_cancelled() {
     let mut set = JoinSet::new();
-    let spawned = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+    let spawned = catch_unwind(AssertUnwindSafe(|| {
         set.spawn(async {});
     }));
     assert!(spawned.is_err());
@@ -139,4 +141,51 @@ fn stress_every_task_is_joined_once() {
 
 fn panic_quietly() -> u64 {
     std::panic::resume_unwind(Box::new("quiet"))
+}
+
+#[test]
+fn a_set_that_is_joined_as_a_whole_gives_all_outputs_or_ends_with_the_first_that_is_none() {
+    let rt = rt();
+    let (tx, rx) = oneshot();
+    let mut set = JoinSet::new();
+    set.spawn_on(async move { rx.await.unwrap() }, &rt.handle());
+    let all = rt.block_on(async {
+        set.spawn_blocking(move || tx.send(1).map_or(0, |()| 2));
+        set.spawn_local(async { 3 });
+        set.join_all().await
+    });
+    let mut all = all;
+    all.sort_unstable();
+    assert_eq!(all, [1, 2, 3]);
+    for aborted in [false, true] {
+        let (tx, rx) = oneshot::<()>();
+        let failed = catch_unwind(AssertUnwindSafe(|| {
+            rt.block_on(async {
+                let mut set = JoinSet::new();
+                set.spawn(async { rx.await.unwrap() });
+                if aborted {
+                    set.spawn(pending()).abort();
+                } else {
+                    set.spawn_blocking(|| panic_any(7));
+                }
+                set.join_all().await
+            })
+        }));
+        let panic = failed.unwrap_err();
+        assert_eq!(panic.is::<i32>(), !aborted);
+        // The other was aborted.
+        tx.closed().wait();
+    }
+}
+
+#[test]
+fn a_task_for_a_runtime_that_has_ended_is_joined_as_cancelled() {
+    let rt = rt();
+    let handle = rt.handle();
+    drop(rt);
+    let mut set = JoinSet::new();
+    set.spawn_on(async { 1 }, &handle);
+    let ended = set.join_next().wait().unwrap();
+    assert!(ended.unwrap_err().is_cancelled());
+    assert!(set.is_empty());
 }

@@ -1,12 +1,14 @@
 //! Timers: never early, cancelled by whoever stops waiting, wherever the wait runs.
 
-use std::sync::mpsc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::task::{Wake, Waker};
 use std::time::Duration;
 
 use crate::both::{on_all, on_pools, pool, run, seeded, watchdog};
 use crate::hands::{Wakes, pinned, poll, poll_with};
 use tidings::time::{Instant, MissedTicks, interval, interval_at, sleep, timeout};
-use tidings::{Event, after, at, choose, unbounded, yield_now};
+use tidings::{Event, Handle, JoinHandle, after, at, choose, unbounded, yield_now};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -256,6 +258,60 @@ fn a_shutdown_wakes_those_whose_timers_go_with_it() {
     }
 }
 
+/// Starts a task when it is woken, and keeps its handle.
+struct Spawns(Handle, Mutex<Option<JoinHandle<()>>>);
+
+impl Wake for Spawns {
+    fn wake(self: Arc<Self>) {
+        let task = self.0.spawn(std::future::pending());
+        *self.1.lock().unwrap() = Some(task);
+    }
+}
+
+/// Polls a wait when it is woken, with itself.
+struct Polls(Mutex<Option<Pin<Box<dyn Future<Output = ()> + Send>>>>);
+
+impl Wake for Polls {
+    fn wake(self: Arc<Self>) {
+        let waker = Waker::from(Arc::clone(&self));
+        let mut wait = self.0.lock().unwrap();
+        let polled = wait.as_mut().map(|wait| poll_with(Pin::new(wait), &waker));
+        if polled.is_some_and(|polled| polled.is_ready()) {
+            *wait = None;
+        }
+    }
+}
+
+#[test]
+fn what_a_waker_starts_as_the_timers_of_a_runtime_go_is_not_lost() {
+    let _watchdog = watchdog();
+    for armed in [pool(1), pool(2), seeded(1)] {
+        let spawns = Arc::new(Spawns(armed.handle(), Mutex::default()));
+        let polls = Arc::new(Polls(Mutex::default()));
+        let wakers = (
+            Waker::from(Arc::clone(&spawns)),
+            Waker::from(Arc::clone(&polls)),
+        );
+        let (kept, waited) = (Arc::clone(&polls), Duration::from_millis(50));
+        let wait = run(&armed, async move {
+            let mut wait = pinned(after(Duration::from_secs(3600)));
+            assert!(poll_with(wait.as_mut(), &wakers.0).is_pending());
+            let mut again = pinned(after(waited));
+            assert!(poll_with(again.as_mut(), &wakers.1).is_pending());
+            *kept.0.lock().unwrap() = Some(again);
+            wait
+        });
+        drop(armed);
+        let task = spawns.1.lock().unwrap().take().expect("it was woken");
+        let ended = futures::executor::block_on(task);
+        assert!(ended.unwrap_err().is_cancelled());
+        while polls.0.lock().unwrap().is_some() {
+            std::thread::yield_now();
+        }
+        drop(wait);
+    }
+}
+
 #[test]
 fn a_timer_outlives_the_runtime_that_armed_it() {
     let _watchdog = watchdog();
@@ -337,6 +393,6 @@ fn timers_fire_beside_tasks_that_are_always_ready() {
         for _ in 0..5 {
             after(MS).await;
         }
-        hogs.iter().for_each(tidings::JoinHandle::abort);
+        hogs.iter().for_each(JoinHandle::abort);
     });
 }

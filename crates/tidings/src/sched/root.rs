@@ -1,0 +1,179 @@
+//! A call of `block_on` beside the workers: it runs its own future, and its local tasks (`local_tasks.rs`), on its thread.
+//!
+//! [`Roots`] are those of a runtime, for its reports of deadlocks.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::ptr;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use super::local_tasks::{Mine, Told};
+use super::{Handle, Shared, current, deadlock};
+use crate::primitive::atomic::{AtomicU32, Ordering};
+use crate::primitive::thread::{self, ThreadId};
+use crate::primitive::{Arc, Mutex, Parker, Weak, lock};
+
+/// A call of `block_on`.
+#[derive(Debug)]
+pub(super) struct Root {
+    pub(super) parker: Arc<Parker>,
+    thread: ThreadId,
+    /// Changes before and after polls of its future and its local tasks; odd: they go on.
+    polls: AtomicU32,
+}
+
+impl Root {
+    fn new() -> Self {
+        Self {
+            parker: Arc::new(Parker::current()),
+            thread: thread::current().id(),
+            polls: AtomicU32::new(0),
+        }
+    }
+
+    /// Its waker, of which there is one but for copies.
+    pub(super) fn waker(&self) -> Waker {
+        Waker::from(Arc::clone(&self.parker))
+    }
+
+    /// As waits know it by that.
+    pub(super) fn address(&self) -> usize {
+        Arc::as_ptr(&self.parker).addr()
+    }
+
+    /// Runs its future or its local tasks.
+    pub(super) fn run<R>(&self, f: impl FnOnce() -> R) -> R {
+        // RELAXED: one thread writes it, for looks now and then.
+        let polls = self.polls.load(Ordering::Relaxed);
+        self.polls.store(polls.wrapping_add(1), Ordering::Relaxed);
+        let result = f();
+        self.polls.store(polls.wrapping_add(2), Ordering::Relaxed);
+        result
+    }
+
+    /// A poll of its future, which has its budget as a task has: its timers and local tasks have their turn, however
+    /// much it finds ready.
+    pub(super) fn poll<F: Future>(
+        &self,
+        shared: &Shared,
+        future: Pin<&mut F>,
+        context: &mut Context<'_>,
+    ) -> Poll<F::Output> {
+        self.run(|| current::poll_local(ptr::null_mut(), shared.budget, || future.poll(context)))
+    }
+
+    /// Does its future wait for nothing but what is on record, and not for a time?
+    pub(super) fn is_stuck(&self) -> bool {
+        // Its own, and that of the waker.
+        !self.parker.is_told()
+            && deadlock::is_stuck(self.address(), Arc::strong_count(&self.parker), 2)
+    }
+}
+
+/// The calls of `block_on` of a runtime that watches for deadlocks, of each thread the innermost last.
+#[derive(Debug, Default)]
+pub(super) struct Roots(Mutex<Vec<Weak<Root>>>);
+
+impl Roots {
+    fn add(&self, root: &Arc<Root>) {
+        let mut roots = lock(&self.0);
+        roots.retain(|root| root.strong_count() > 0);
+        roots.push(Arc::downgrade(root));
+    }
+
+    fn all(&self) -> Vec<Arc<Root>> {
+        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// The innermost of each thread but this one.
+    fn of_others(&self) -> Vec<Arc<Root>> {
+        let mut roots = self.all();
+        roots.reverse();
+        let mut threads = vec![thread::current().id()];
+        roots.retain(|root| {
+            let first = !threads.contains(&root.thread);
+            threads.push(root.thread);
+            first
+        });
+        roots
+    }
+
+    /// `Some`: nothing runs in any but this thread's, and their futures are stuck; and how often what is in them has
+    /// begun and left off.
+    pub(super) fn stillness(&self) -> Option<u64> {
+        // RELAXED: a look now and then.
+        let polls = |root: &Arc<Root>| root.polls.load(Ordering::Relaxed);
+        let all = self.all();
+        let before = all.iter().map(polls).map(u64::from).sum();
+        let still = |root: &Arc<Root>| polls(root).is_multiple_of(2) && root.is_stuck();
+        self.of_others().iter().all(still).then_some(before)
+    }
+
+    /// Those of other threads, as waits know them.
+    pub(super) fn each_other(&self, visit: impl FnMut(usize)) {
+        let others = self.of_others();
+        others.iter().map(|root| root.address()).for_each(visit);
+    }
+}
+
+/// Runs `f` as the inside of a `block_on` of `shared`, with its local tasks. They end when what `f` has is dropped.
+pub(super) fn inside<R>(shared: &Arc<Shared>, f: impl FnOnce(&Root, &Mine) -> R) -> R {
+    struct End(Rc<Mine>);
+    impl Drop for End {
+        fn drop(&mut self) {
+            self.0.end();
+        }
+    }
+    let root = Arc::new(Root::new());
+    if shared.patience.is_some() {
+        shared.roots.add(&root);
+    }
+    let mine = Rc::new(Mine::new(Told::Root(Arc::clone(&root))));
+    current::enter(shared, Some(Rc::clone(&mine)), || {
+        let mine = End(mine);
+        f(&root, &mine.0)
+    })
+}
+
+/// As `Runtime::block_on`, beside the workers.
+pub(super) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+    if let Some((patience, _)) = shared.patience {
+        return deadlock::block_on(shared, patience, future);
+    }
+    inside(shared, |root, mine| {
+        let waker = root.waker();
+        let mut context = Context::from_waker(&waker);
+        let mut future = pin!(future);
+        loop {
+            if let Poll::Ready(output) = root.poll(shared, future.as_mut(), &mut context) {
+                return output;
+            }
+            mine.wait(root, shared.budget, None);
+        }
+    })
+}
+
+impl Handle {
+    /// As [`Runtime::block_on`](super::Runtime::block_on), on that runtime, from any thread that is no worker: so any
+    /// can have [local tasks](super::spawn_local). It goes on if the runtime ends meanwhile; what it starts on the
+    /// workers is cancelled then. On a runtime with a seam it runs its future and local tasks alone: only the other
+    /// runs the seam's.
+    ///
+    /// # Panics
+    /// On a worker of a tidings runtime, which must not wait. If the future panics.
+    ///
+    /// ```
+    /// let rt = tidings::Runtime::new().unwrap();
+    /// let handle = rt.handle();
+    /// let thread = std::thread::spawn(move || {
+    ///     handle.block_on(async { tidings::spawn_local(async { 6 * 7 }).await.unwrap() })
+    /// });
+    /// assert_eq!(thread.join().unwrap(), 42);
+    /// ```
+    #[track_caller]
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
+        super::assert_may_wait();
+        block_on(self.shared(), future)
+    }
+}
