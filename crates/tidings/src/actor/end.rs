@@ -76,8 +76,9 @@ fn await_children(last: Last) {
         // It is a user's: there is nobody to be told of its panic.
         quietly(|| driver::start(executor, last.wait(), life));
     } else if crate::sched::is_inside() {
+        let run = life.next_run();
         let task = crate::spawn(last.wait());
-        life.runs_as(Hand::Task(task.abort_handle()));
+        life.runs_as(run, Hand::Task(task.abort_handle()));
     }
 }
 
