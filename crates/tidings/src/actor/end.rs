@@ -199,7 +199,8 @@ pub(super) fn discard<M: Send + 'static>(mailbox: &Chan<Parcel<M>, Life>, exit: 
     }
 }
 
-/// As `discard`, after the end, of a mailbox that another task held: what was to be done with its messages is so no more.
+/// As `discard`, of a mailbox that another task held beyond the actor's end: what was to be done with undelivered
+/// messages is forgotten by then.
 #[cold]
 pub(super) fn discard_late<M>(mailbox: &Chan<Parcel<M>, Life>, exit: &Exit) {
     bury(mailbox.beside(), exit, mailbox.empty(), drop);

@@ -59,7 +59,7 @@
 // | `timers.rs` | messages to oneself, later |
 // | `blocking.rs` | an actor on a thread of its own |
 // | `driver.rs` | an actor that another executor runs |
-// | `life.rs` | id, name, control lane, end, monitors |
+// | `life.rs`, `down.rs` | id, name, control lane, end; monitors |
 // | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
 // | `child.rs` | actors that can be started anew |
 // | `supervisor/` | who starts them anew |
