@@ -66,11 +66,12 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     });
     // An alias has no bounds.
     let declared = generics.params.iter().map(|parameter| match parameter {
-        GenericParam::Const(parameter) => {
-            let (name, kind) = (&parameter.ident, &parameter.ty);
-            quote!(const #name: #kind)
+        GenericParam::Const(parameter) => parameter.to_token_stream(),
+        GenericParam::Type(parameter) => {
+            let (name, default) = (&parameter.ident, &parameter.default);
+            let default = default.as_ref().map(|default| quote!(= #default));
+            quote!(#name #default)
         }
-        GenericParam::Type(parameter) => parameter.ident.to_token_stream(),
         GenericParam::Lifetime(_) => unreachable!("refused above"),
     });
     let (arguments, declared) = (quote!(#(#arguments),*), quote!(#(#declared),*));
@@ -138,7 +139,7 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
     Ok(quote! {
         #[doc = #message_doc]
-        #vis enum #message #parameters #condition {
+        #vis enum #message #generics #condition {
             #(#[doc(hidden)] #names(#messages),)*
             #unused_variant
         }
@@ -153,6 +154,15 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                 }
             }
         )*
+
+        impl #parameters ::core::fmt::Debug for #message #types #condition {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                match self {
+                    #(Self::#names(message) => ::core::fmt::Debug::fmt(message, f),)*
+                    #unused_ref_arm
+                }
+            }
+        }
 
         impl #parameters #tidings::actor::Dispatch<#ident #types> for #message #types #condition {
             const REENTRANT: bool = false

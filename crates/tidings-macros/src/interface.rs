@@ -154,7 +154,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
     let (parameters, types, condition) = generics.split_for_impl();
     let doc = format!("The messages that stand for the methods of [`{ident}`].");
     let variants = methods.iter().map(|method| {
-        let (attributes, variant) = (&method.attributes, &method.variant);
+        let (attributes, variant) = (method.of_variant(ident), &method.variant);
         let arguments = method
             .arguments
             .iter()
@@ -164,7 +164,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
             .iter()
             .map(|reply| quote!(#tidings::actor::Reply<#reply>));
         let fields = arguments.chain(reply);
-        quote!(#(#attributes)* #variant(#(#fields),*))
+        quote!(#attributes #variant(#(#fields),*))
     });
     let unused = Unused::of(&generics);
     let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
@@ -215,6 +215,11 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         let name = method.name.unraw().to_string();
         quote!(#(#configured)* Self::#variant(..) => ::core::option::Option::Some((#interface, #name)),)
     });
+    let tell_names = methods.iter().map(|method| {
+        let (configured, variant) = (method.configured(), &method.variant);
+        let name = format!("{interface}::{}", method.name.unraw());
+        quote!(#(#configured)* Self::#variant(..) => #name,)
+    });
     let mut dispatch = generics.clone();
     let item_types = item.generics.split_for_impl().1;
     dispatch
@@ -226,12 +231,24 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
     let travels = travels(tidings, remote, &generics, methods);
     quote! {
         #[doc = #doc]
-        #vis enum #name #parameters #condition {
+        #vis enum #name #generics #condition {
             #(#variants,)*
             #unused_variant
         }
 
         #travels
+
+        // What it carries need not have it.
+        #[allow(deprecated)]
+        impl #parameters ::core::fmt::Debug for #name #types #condition {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.write_str(match self {
+                    #(#tell_names)*
+                    #[allow(unreachable_patterns)]
+                    _ => #interface,
+                })
+            }
+        }
 
         #[allow(deprecated)]
         impl #dispatch_parameters #tidings::actor::Dispatch<TidingsActor> for #name #types
@@ -400,7 +417,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
     let (from_parameters, _, from_condition) = from.split_for_impl();
     quote! {
         #[doc = #doc]
-        #vis struct #name #parameters #condition {
+        #vis struct #name #generics #condition {
             recipient: #tidings::actor::Recipient<#message #types>,
         }
 

@@ -103,7 +103,8 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 ///
 /// For `trait Counter` the macro gives the trait itself, whose methods give futures that may be sent
 /// (an `impl` writes `async fn`), `CounterMessage`, the messages that stand for the methods, and
-/// `CounterRef`, the reference: its methods are events.
+/// `CounterRef`, the reference: its methods are events. The `Debug` of a message is the name of its method,
+/// `Counter::add`.
 ///
 /// ```
 /// use tidings::actor;

@@ -1,6 +1,6 @@
 //! A method of an interface: what it is, and what it cannot be.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -30,6 +30,14 @@ pub(crate) struct Method {
 }
 
 impl Method {
+    /// Those of its variant: what it does is said at the method, whose links and examples hold there.
+    pub(crate) fn of_variant(&self, interface: &Ident) -> TokenStream {
+        let doc = format!("Stands for [`{interface}::{}`].", self.name);
+        let attributes = self.attributes.iter();
+        let others = attributes.filter(|attribute| !attribute.path().is_ident("doc"));
+        quote!(#(#others)* #[doc = #doc])
+    }
+
     pub(crate) fn configured(&self) -> impl Iterator<Item = &Attribute> {
         let attributes = self.attributes.iter();
         attributes.filter(|attribute| attribute.path().is_ident("cfg"))
@@ -220,9 +228,9 @@ fn declared(
         output,
         ..
     } = &function.sig;
-    let output = match output {
-        ReturnType::Default => quote!(()),
-        ReturnType::Type(_, output) => output.to_token_stream(),
+    let (output, says) = match output {
+        ReturnType::Default => (quote!(()), false),
+        ReturnType::Type(_, output) => (output.to_token_stream(), true),
     };
     let signature = quote_spanned! {ident.span()=>
         fn #ident(#inputs) -> impl ::core::future::Future<Output = #output> + ::core::marker::Send
@@ -234,9 +242,30 @@ fn declared(
     brace_token.surround(&mut body, |body| {
         // Also those that it does not use live until it ends.
         quote!(let _ = (#(&#arguments,)*);).to_tokens(body);
-        body.extend(stmts.iter().map(ToTokens::to_token_stream));
+        let stmts = quote!(#(#stmts)*);
+        body.extend(match says {
+            true => typed(&output, &stmts),
+            false => stmts,
+        });
     });
     quote!(#(#attributes)* #signature { #(#inner)* async move #body })
+}
+
+/// What the body gives becomes the type that the method says, as in an `async fn`: an `async` block has no place
+/// for a type. What is returned early is measured by the first `return`, which never runs.
+fn typed(output: &TokenStream, body: &TokenStream) -> TokenStream {
+    let output_of_body = Ident::new("output", Span::mixed_site());
+    quote! {
+        if let ::core::option::Option::Some(#output_of_body) =
+            ::core::option::Option::None::<#output>
+        {
+            #[allow(unreachable_code)]
+            return #output_of_body;
+        }
+        let #output_of_body: #output = { #body };
+        #[allow(unreachable_code)]
+        #output_of_body
+    }
 }
 
 #[cfg(test)]

@@ -260,8 +260,8 @@ impl<I: Send + 'static> Recipient<I> {
     ///
     /// It is an actor in between, with a mailbox of its own: messages keep their order, and wait
     /// there while this one's is full. It ends when its last reference is dropped, and as this actor
-    /// does when that ends. To refuse, `f` gives the `J` to [`refuse`](super::refuse()), or answers a
-    /// reply in it, and makes nothing.
+    /// does when that ends; it has a reference of this actor, and so keeps it alive. To refuse, `f`
+    /// gives the `J` to [`refuse`](super::refuse()), or answers a reply in it, and makes nothing.
     ///
     /// # Panics
     /// Outside of a runtime.

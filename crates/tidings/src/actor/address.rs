@@ -13,10 +13,11 @@ use super::exit::leaving;
 use super::life::{Life, Overflow};
 use super::parcel::Parcel;
 use super::tell::SendError;
-use crate::channel::chan::{Chan, Sent};
+use crate::channel::chan::{Chan, Sent, State};
 use crate::channel::refs::{Ref, SenderRef};
 use crate::channel::source::{Side, Slot};
 use crate::event::{Attempt, Enrol, Lock};
+use crate::task::here;
 
 /// A message type that can carry an `I`: itself, or an `I` among others. `#[tidings::actor]`
 /// implements it for interfaces.
@@ -45,10 +46,10 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn put(&self, place: &mut Option<I>, attempt: &mut Attempt) -> Sent;
     /// As `put`, with the lock and the wake: the whole of a send that need not wait, in one call.
     fn put_now(&self, place: &mut Option<I>) -> Sent;
-    /// It was full: does what its policy says.
+    /// It was full: does what its policy says. If the message goes in its ticket is `Here::placed`.
     fn overflow(&self, message: I) -> Result<(), SendError<I>>;
     /// Puts a message into the place that a waiter was given; without a message gives the place up.
-    /// Gives the message back if the mailbox was closed meanwhile.
+    /// Gives the message back if the mailbox was closed meanwhile. Its ticket is `Here::placed`.
     fn put_reserved(&self, message: Option<I>) -> Option<I>;
     /// # Safety
     /// As `Source::enrol`.
@@ -138,6 +139,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
             loop {
                 let sent = state.try_send_as(&mut place, Parcel::wrap, &mut attempt);
                 if sent != Sent::Full || oldest.is_some() {
+                    note_place(state);
                     return (sent, oldest);
                 }
                 oldest = state.pop_oldest();
@@ -168,6 +170,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
             let open = !state.is_closed();
             let mut wrapped = message.take_if(|_| open).map(Parcel::wrap);
             state.unreserve(&mut wrapped, &mut wakers);
+            note_place(state);
         });
         crate::task::wake_all(wakers);
         message
@@ -207,6 +210,11 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
             unsafe { Self::release(chan.cast().as_ptr(), side) }
         }
     }
+}
+
+/// A message has come, of which its sender may ask for the ticket: the last.
+fn note_place<T>(state: &State<T>) {
+    here::here(|here| here.placed.set(state.come().wrapping_sub(1)));
 }
 
 /// As `put_now`, of a mailbox whose lock does not lean towards this thread.

@@ -339,3 +339,32 @@ pub(super) fn join_family<M: Send + 'static>(child: &SenderRef<Parcel<M>, Life>,
         life.leave_parent();
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::super::{Builder, Exit};
+    use super::{Kin, Signal, Stop};
+
+    #[test]
+    fn of_signals_of_a_kind_the_last_is_kept_and_none_after_the_end() {
+        let (sender, unlived) = Builder::new().unlived::<u8>();
+        let life = sender.beside();
+        let signals = |why: &'static str| {
+            sender.signal(Signal::Stop(Stop::Drain));
+            sender.signal(Signal::Fail(Exit::failed(why)));
+            sender.signal(Signal::Stop(Stop::Now));
+        };
+        ["first", "second", "last"].into_iter().for_each(signals);
+        let mut heard = std::iter::from_fn(|| life.next_signal());
+        assert!(matches!(heard.next(), Some(Signal::Stop(Stop::Drain))));
+        match heard.next() {
+            Some(Signal::Fail(why)) => assert_eq!(why.to_string(), "failed: last"),
+            other => panic!("{other:?}"),
+        }
+        assert!(matches!(heard.next(), Some(Signal::Stop(Stop::Now))));
+        assert!(heard.next().is_none());
+        drop(unlived);
+        signals("late");
+        assert!(life.next_signal().is_none());
+    }
+}

@@ -76,6 +76,13 @@ const NOT_SENT: ByAnActor = ByAnActor {
     alone: false,
 };
 
+/// Does what may put a request into a mailbox that was full; gives its ticket, if it went in and that is known.
+fn placing<R>(put: impl FnOnce() -> R) -> (R, u64) {
+    here::here(|here| here.placed.set(NOT_SENT.ticket));
+    let done = put();
+    (done, here::here(|here| here.placed.get()))
+}
+
 impl<'a, I, R> Call<'a, I, R> {
     #[inline]
     pub(super) fn new(inlet: &'a dyn Inlet<I>, make: impl FnOnce(Reply<R>) -> I) -> Self
@@ -178,7 +185,11 @@ impl<'a, I, R> Call<'a, I, R> {
             let tell = Tell::new(*this.inlet, request);
             let request = tell.into_future();
             this.rest.set(Rest::Request { request });
-        } else if let Err(error) = unsent(*this.inlet, sent, request) {
+            return;
+        }
+        let (sent, ticket) = placing(|| unsent(*this.inlet, sent, request));
+        this.by_an_actor.get_or_insert(NOT_SENT).ticket = ticket;
+        if let Err(error) = sent {
             let why = Box::new(CallError::unsent(&error));
             this.rest.set(Rest::Failed { why });
         }
@@ -193,7 +204,9 @@ impl<'a, I, R> Call<'a, I, R> {
         };
         // It is one wait, with that for the answer; and see `request`.
         let (hands, waits) = here::here(|here| (here.hands.get(), here.waits.get()));
-        if let Poll::Ready(sent) = request.poll(&mut Context::from_waker(waker)) {
+        let (sent, ticket) = placing(|| request.poll(&mut Context::from_waker(waker)));
+        if let Poll::Ready(sent) = sent {
+            this.by_an_actor.get_or_insert(NOT_SENT).ticket = ticket;
             this.rest.set(match sent {
                 Ok(()) => Rest::Nothing,
                 // Its request is dropped with its reply, which ends the wait for the answer.
@@ -206,6 +219,16 @@ impl<'a, I, R> Call<'a, I, R> {
             here.hands.set(hands);
             here.waits.set(waits);
         });
+    }
+
+    /// The caller is no actor, or is none any more.
+    #[cold]
+    fn go_on(mut self: Pin<&mut Self>, waker: &Waker) {
+        // An actor has polled it, whose poll would have decided.
+        if self.message.is_some() && !self.failed() {
+            self.as_mut().request();
+        }
+        self.push(waker);
     }
 
     /// The caller is an actor: it says whom it waits for, or does what was decided of its call.
@@ -227,8 +250,11 @@ impl<'a, I, R> Call<'a, I, R> {
             self.as_mut().request();
         }
         self.as_mut().push(waker);
-        if alone && !self.failed() {
-            let by = self.by_an_actor.unwrap_or(NOT_SENT);
+        let by = self.by_an_actor.unwrap_or(NOT_SENT);
+        // It may have found a place just when it began to wait for one: then nobody knows which.
+        let is_known =
+            by.ticket != NOT_SENT.ticket || self.message.is_some() || self.waits_for_a_place();
+        if alone && is_known && !self.failed() {
             let ticket = self.message.is_none().then_some(by.ticket);
             cycle::waits_for(self.inlet.life(), ticket);
         }
@@ -300,7 +326,7 @@ impl<I, R> Protocol for Call<'_, I, R> {
         if here::actor() != 0 {
             self.as_mut().settle(waker);
         } else {
-            self.as_mut().push(waker);
+            self.as_mut().go_on(waker);
         }
         self.failed().then_some(0)
     }

@@ -198,6 +198,9 @@ pub struct Child<M> {
 
 impl<M: Send + 'static> Child<M> {
     /// An actor each life of which runs `f` with the mailbox, as [`spawn`](super::spawn) does.
+    ///
+    /// The mailbox is to go with the life: a task of its own that receives from it may outlive that, and then takes
+    /// what is sent to the next.
     pub fn new<F, Fut>(f: F) -> Self
     where
         F: Fn(Mailbox<M>) -> Fut + Send + Sync + 'static,

@@ -89,7 +89,8 @@ impl Crowd {
         })
     }
 
-    /// Adds a future, which is polled at the task's next turn; gives its key.
+    /// Adds a future, which is polled at the task's next turn; gives its key. A handler is polled first: it begins,
+    /// whatever another does, so that no message is taken and not handled.
     pub(crate) fn add(self: &Arc<Self>, future: Boxed, handler: bool) -> u64 {
         // There may be a reply in it.
         here::note(here::GAVE);
@@ -112,7 +113,10 @@ impl Crowd {
                     handler,
                 };
                 state.members.insert(key, member);
-                state.woken.push_back(key);
+                match handler {
+                    true => state.woken.push_front(key),
+                    false => state.woken.push_back(key),
+                }
                 state.handlers += usize::from(handler);
                 (key, state.waker.take())
             }

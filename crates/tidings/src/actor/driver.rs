@@ -130,7 +130,7 @@ pub(super) fn start(
 fn give(executor: Executor, future: Boxed, life: &Life, started: &'static Location<'static>) {
     let switch = Arc::new(Switch::new(Arc::clone(&executor), started));
     // First: it may be polled at once, elsewhere.
-    life.runs_as(Hand::Driver(Arc::clone(&switch)));
+    life.runs_as(life.next_run(), Hand::Driver(Arc::clone(&switch)));
     executor(Driver {
         life: Some(future),
         switch,

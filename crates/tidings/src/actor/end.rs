@@ -76,8 +76,9 @@ fn await_children(last: Last) {
         // It is a user's: there is nobody to be told of its panic.
         quietly(|| driver::start(executor, last.wait(), life));
     } else if crate::sched::is_inside() {
+        let run = life.next_run();
         let task = crate::spawn(last.wait());
-        life.runs_as(Hand::Task(task.abort_handle()));
+        life.runs_as(run, Hand::Task(task.abort_handle()));
     }
 }
 
@@ -176,28 +177,19 @@ pub(super) fn forsake<M: Send + 'static>(mailbox: &Chan<Parcel<M>, Life>) {
 
 /// Closes and empties a mailbox.
 pub(super) fn discard<M: Send + 'static>(mailbox: &Chan<Parcel<M>, Life>, exit: &Exit) {
-    let mut dead = mailbox.empty();
-    let Some(first) = dead.next() else {
+    let mut dead = mailbox.empty().peekable();
+    if dead.peek().is_none() {
         return;
-    };
+    }
     let life = mailbox.beside();
     let mut hook = life.undelivered::<M>();
-    let mut n = 0;
-    // What is done with a message is user code, and so is its drop; there is nobody left whose
-    // panic it could be.
-    leaving(CallError::NotExecuted(exit.clone()), || {
-        for message in std::iter::once(first).chain(dead) {
-            n += 1;
-            quietly(|| match &mut hook {
-                Some(hook) => {
-                    exit.heard();
-                    hook(message.message, exit);
-                }
-                None => drop(message),
-            });
+    bury(life, exit, dead, |parcel| match &mut hook {
+        Some(hook) => {
+            exit.heard();
+            hook(parcel.message, exit);
         }
+        None => drop(parcel),
     });
-    life.bury(n);
     if let Some(hook) = hook {
         life.set_undelivered(hook);
         if life.exit().is_some() {
@@ -205,6 +197,32 @@ pub(super) fn discard<M: Send + 'static>(mailbox: &Chan<Parcel<M>, Life>, exit: 
             quietly(|| drop(life.hook()));
         }
     }
+}
+
+/// As `discard`, of a mailbox that another task held beyond the actor's end: what was to be done with undelivered
+/// messages is forgotten by then.
+#[cold]
+pub(super) fn discard_late<M>(mailbox: &Chan<Parcel<M>, Life>, exit: &Exit) {
+    bury(mailbox.beside(), exit, mailbox.empty(), drop);
+}
+
+/// Counts messages that nobody is left to take, and does this with each, whose caller hears that it was not executed.
+fn bury<M>(
+    life: &Life,
+    exit: &Exit,
+    dead: impl Iterator<Item = Parcel<M>>,
+    mut each: impl FnMut(Parcel<M>),
+) {
+    let mut n = 0;
+    // What is done with a message is user code, and so is its drop; there is nobody left whose
+    // panic it could be.
+    leaving(CallError::NotExecuted(exit.clone()), || {
+        for parcel in dead {
+            n += 1;
+            quietly(|| each(parcel));
+        }
+    });
+    life.bury(n);
 }
 
 impl Life {

@@ -114,10 +114,7 @@ impl<R: Reference> Group<R> {
     /// Hears of the changes from now on (`pg:monitor`).
     #[must_use]
     pub fn changes(&self) -> Changes<R> {
-        Changes {
-            receiver: self.members.changes(),
-            members: Arc::clone(&self.members),
-        }
+        Changes::new(&self.members, strong::<R>)
     }
 }
 
@@ -148,13 +145,24 @@ impl<R: Reference> fmt::Debug for Group<R> {
     }
 }
 
-/// The changes of a group, from [`Group::changes`].
+/// The changes of a group or a pool, from [`Group::changes`] or [`Pool::changes`](super::Pool::changes).
 pub struct Changes<R: Reference> {
     receiver: watch::Receiver<u64>,
-    members: Arc<Members<R::Weak>>,
+    members: Box<dyn Fn() -> Vec<R> + Send + Sync>,
 }
 
 impl<R: Reference> Changes<R> {
+    pub(super) fn new<T: Clone + Send + Sync + 'static>(
+        members: &Arc<Members<T>>,
+        references: fn(&Listed<T>) -> Vec<R>,
+    ) -> Self {
+        let receiver = members.changes();
+        // It does not close: while somebody listens, the list is there.
+        let members = Arc::clone(members);
+        let members = Box::new(move || references(&members.get()));
+        Self { receiver, members }
+    }
+
     /// Waits until members have come or gone since the last time: an event, which gives those who
     /// are there now. Changes in between are seen as one.
     ///
@@ -170,8 +178,7 @@ impl<R: Reference> Changes<R> {
     /// ```
     pub fn changed(&mut self) -> impl Event<Output = Vec<R>, Lost = ()> + '_ {
         let members = &self.members;
-        // It does not close: while somebody listens, the group is there.
-        self.receiver.changed().map(|_| strong::<R>(&members.get()))
+        self.receiver.changed().map(|_| members())
     }
 }
 

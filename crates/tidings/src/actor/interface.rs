@@ -63,8 +63,33 @@ pub trait Dispatch<A: Send + 'static>: Send + Sized + 'static {
     /// ```
     fn dispatch(self, actor: &mut A) -> impl Future<Output = ()> + Send;
 
-    /// The names of the interface and the method that it stands for: asked only where a span is to say so.
-    #[doc(hidden)]
+    /// The names of the interface and the method that a message stands for: an interceptor's. Its `Debug` has them, too.
+    ///
+    /// ```
+    /// use tidings::actor::{self, Dispatch};
+    ///
+    /// #[tidings::interface]
+    /// trait Safe {
+    ///     async fn open(&mut self) -> &'static str;
+    /// }
+    /// struct Gold;
+    /// impl Safe for Gold {
+    ///     async fn open(&mut self) -> &'static str {
+    ///         "gold"
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let tells = |message: &SafeMessage| {
+    ///     let (interface, method) = Dispatch::<Gold>::stands_for(message).unwrap();
+    ///     assert_eq!(format!("{interface}::{method}"), format!("{message:?}"));
+    ///     Ok(())
+    /// };
+    /// let actor = actor::spawn(move |mut mailbox| async move {
+    ///     actor::serve_with(|_| Gold, &mut mailbox, tells).await;
+    /// });
+    /// assert_eq!(SafeRef::from(&actor).open().await.unwrap(), "gold");
+    /// # });
+    /// ```
     #[inline]
     fn stands_for(&self) -> Option<(&'static str, &'static str)> {
         None

@@ -8,18 +8,16 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::hint::cold_path;
+use std::mem::discriminant;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
-use std::pin::Pin;
 
 use super::cycle::Note;
 use super::driver::Switch;
 use super::exit::Exit;
 use super::roll::{self, Place};
 use super::ties::Ties;
-use crate::channel::source::{Lists, Side, Slot, Source, slot_methods};
+use crate::channel::source::{Lists, Side, Source};
 use crate::event::offer::{Judge, Waiters};
-use crate::event::waits::Waits;
-use crate::event::{Attempt, Protocol, event};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use crate::task::{AbortHandle, first, go_on, here, quietly};
@@ -57,6 +55,17 @@ pub(super) enum Signal {
     Fail(Exit),
     /// The present life is to end without delay; the mailbox stays open for the next.
     EndLife,
+}
+
+impl Signal {
+    fn is_of_the_kind_of(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stop(this), Self::Stop(other)) | (Self::End(this), Self::End(other)) => {
+                this == other
+            }
+            _ => discriminant(self) == discriminant(other),
+        }
+    }
 }
 
 /// What runs a life, for those who end it.
@@ -108,6 +117,8 @@ pub(crate) struct State {
     left: bool,
     /// It has ended, and all that it held has been dropped.
     pub(super) announced: bool,
+    /// What is known by the last number that was given runs the present life, or will.
+    pub(super) run: u32,
     /// The task of the present life, once it is known; but for one that another executor runs
     /// (`Ties::switch`).
     pub(super) task: Option<AbortHandle>,
@@ -210,6 +221,7 @@ impl Life {
                 closing: false,
                 left: false,
                 announced: false,
+                run: 0,
                 task: None,
                 rare,
             }),
@@ -277,12 +289,21 @@ impl Life {
         &self.source
     }
 
-    /// What runs the present life; aborted at once if it was doomed before that was known.
-    pub(super) fn runs_as(&self, hand: Hand) {
+    /// The number of what will run the present life from here on: taken before that can begin.
+    pub(super) fn next_run(&self) -> u32 {
+        self.chan().locked(|state| {
+            state.run = state.run.wrapping_add(1);
+            state.run
+        })
+    }
+
+    /// What runs the present life, by its number; aborted at once if it was doomed before that was known. It may have
+    /// ended meanwhile, and something else run the life, or the next.
+    pub(super) fn runs_as(&self, run: u32, hand: Hand) {
         let (doomed, before) = self.chan().locked(|state| {
             let mut before = None;
             match &hand {
-                _ if !state.is_alive() => {}
+                _ if run != state.run || !state.is_alive() => return (false, None),
                 Hand::Task(task) => state.task = Some(task.clone()),
                 Hand::Driver(switch) => before = state.ties().switch.replace(Arc::clone(switch)),
             }
@@ -428,13 +449,25 @@ impl Life {
             .locked(|state| state.rare.as_ref().map_or(0, |rare| rare.dead))
     }
 
-    /// Stores a signal; the caller nudges the mailbox afterwards.
+    /// Stores a signal; the caller nudges the mailbox afterwards. One of a kind is enough: the last, which may say why.
+    /// Who has ended hears nothing any more.
     pub(super) fn signal(&self, signal: Signal) {
-        self.chan().locked(|state| {
-            state.rare().signals.push_back(signal);
+        let unheard = self.chan().locked(|state| {
+            let rare = state.rare();
+            if rare.exit.is_some() {
+                return Some(signal);
+            }
             // ORD life.signalled: relaxed; the mailbox's lock, which the nudge takes, publishes it.
             self.signalled.store(true, Ordering::Relaxed);
+            let mut pending = rare.signals.iter_mut();
+            if let Some(before) = pending.find(|pending| pending.is_of_the_kind_of(&signal)) {
+                return Some(std::mem::replace(before, signal));
+            }
+            rare.signals.push_back(signal);
+            None
         });
+        // Without the lock: it may hold a user's error, whose panic must not hinder the nudge.
+        quietly(|| drop(unheard));
     }
 
     /// Mailbox locked: is there a signal?
@@ -538,41 +571,4 @@ impl Life {
         }
         go_on(woken);
     }
-
-    /// The end of this actor, as an event.
-    pub(super) fn down(&self) -> Down<'_> {
-        Down {
-            life: self,
-            slot: Slot::new(None),
-        }
-    }
 }
-
-/// The event of an actor's end, from [`ActorRef::down`](super::ActorRef::down): OTP's monitor.
-#[derive(Debug)]
-#[must_use = "events do nothing unless awaited"]
-pub struct Down<'a> {
-    life: &'a Life,
-    slot: Slot<()>,
-}
-
-impl Protocol for Down<'_> {
-    fn waits_for(&self, waits: &mut Waits) {
-        waits.of(format_args!("the end of {}", self.life.label()));
-    }
-
-    slot_methods!(Side::Other, life);
-
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let source = self.life.chan();
-        source
-            .attempt(attempt, |state, _| state.announced)
-            .then_some(0)
-    }
-    fn finish(self: Pin<&mut Self>, _: u32) -> Exit {
-        self.life.tell_exit().expect("the actor has ended")
-    }
-    fn abandon(self: Pin<&mut Self>, _: u32) {}
-}
-
-event!(impl['a] Down<'a> => Exit);

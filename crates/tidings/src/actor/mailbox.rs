@@ -8,6 +8,7 @@ use std::pin::Pin;
 use pin_project_lite::pin_project;
 
 use super::actor_ref::WeakActorRef;
+use super::end::discard_late;
 use super::exit::Exit;
 use super::life::{Life, Signal, Stop};
 use super::link::LinkExit;
@@ -344,8 +345,9 @@ impl<M> Mailbox<M> {
         self.take_rest()
     }
 
+    /// Hears what the control lane says. Is the actor to end without delay?
     #[cold]
-    fn take_rest(&mut self) -> Result<M, Ended> {
+    pub(super) fn hears_to_end(&mut self) -> bool {
         while let Some(signal) = self.chan.beside().next_signal() {
             if !matches!(signal, Signal::Stop(Stop::Drain) | Signal::End(Stop::Drain)) {
                 (self.marks, self.special) = (self.marks & SCANS | STOPPED, true);
@@ -364,7 +366,12 @@ impl<M> Mailbox<M> {
             }
             self.chan().close();
         }
-        if self.is(STOPPED) {
+        self.is(STOPPED)
+    }
+
+    #[cold]
+    fn take_rest(&mut self) -> Result<M, Ended> {
+        if self.hears_to_end() {
             return Err(Ended);
         }
         let stashed = self.stashed();
@@ -485,6 +492,10 @@ impl<M> Drop for Mailbox<M> {
                 self.chan().give_back(message);
             }
             self.keeps();
+            if let Some(exit) = self.chan.beside().exit() {
+                // It has outlived its actor, whose end may have found none of them.
+                discard_late(self.chan(), &exit);
+            }
         }
         let life = self.chan.beside();
         // One that outlives its life says nothing of the next.

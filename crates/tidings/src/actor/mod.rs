@@ -59,7 +59,7 @@
 // | `timers.rs` | messages to oneself, later |
 // | `blocking.rs` | an actor on a thread of its own |
 // | `driver.rs` | an actor that another executor runs |
-// | `life.rs` | id, name, control lane, end, monitors |
+// | `life.rs`, `down.rs` | id, name, control lane, end; monitors |
 // | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
 // | `child.rs` | actors that can be started anew |
 // | `supervisor/` | who starts them anew |
@@ -77,6 +77,7 @@ mod call;
 mod child;
 pub(crate) mod crowd;
 mod cycle;
+mod down;
 mod driver;
 mod end;
 mod exit;
@@ -114,6 +115,7 @@ pub use any::AnyRef;
 pub use call::{Call, CallError};
 pub use child::{Child, Restart, Shutdown};
 pub use cycle::Cycle;
+pub use down::Down;
 pub use driver::Driver;
 #[cfg(all(test, loom))]
 pub(crate) use driver::driver;
@@ -121,7 +123,7 @@ pub use exit::{Exit, IntoExit, refuse};
 pub use group::{Changes, Group};
 pub(crate) use inspect::{names_of_tasks, views};
 pub use interface::{Answering, Dispatch, OneOf, Reference, Way, serve, start, start_with};
-pub use life::{Down, Overflow};
+pub use life::Overflow;
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};
 pub use pool::{Pool, Routing};

@@ -7,7 +7,7 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use super::group::broadcast;
+use super::group::{Changes, broadcast};
 use super::interface::Reference;
 use super::members::{Listed, Members};
 use crate::primitive::Arc;
@@ -32,7 +32,8 @@ pub enum Routing {
 ///
 /// The pool keeps its workers alive. One that is taken out by [`resize`](Self::resize) ends when it
 /// has handled what it was sent, by whoever still has a reference of it: nothing is lost. One that
-/// ends otherwise leaves the pool by itself; [`resize`](Self::resize) makes up for it.
+/// ends otherwise leaves the pool by itself; [`resize`](Self::resize) makes up for it. A worker that is a
+/// supervisor's [`Child`](super::Child) goes on outside of the pool: its supervisor has a reference of it.
 ///
 /// ```
 /// use tidings::actor::{self, ActorRef, Mailbox, Pool, Reply, Routing};
@@ -60,6 +61,8 @@ struct Inner<R: Reference> {
     /// For taking turns.
     next: AtomicUsize,
     make: Box<dyn Fn() -> R + Send + Sync>,
+    /// How many workers were asked for last.
+    size: AtomicUsize,
 }
 
 impl<R: Reference> Pool<R> {
@@ -70,6 +73,7 @@ impl<R: Reference> Pool<R> {
             routing,
             next: AtomicUsize::new(0),
             make: Box::new(make),
+            size: AtomicUsize::new(n),
         };
         let pool = Self {
             inner: Arc::new(inner),
@@ -79,11 +83,15 @@ impl<R: Reference> Pool<R> {
     }
 
     /// Starts workers, or takes the youngest out, until there are `n`. Does not wait for the ends of
-    /// those taken out. There are fewer if what `make` gives has ended already, or is in the pool.
+    /// those taken out. There are fewer if what `make` gives has ended already, or is in the pool. Of several at
+    /// once the one that is said last counts.
     pub fn resize(&self, n: usize) {
-        let workers = &self.inner.workers;
+        let Inner { workers, size, .. } = &*self.inner;
+        // RELAXED: who resizes looks at it after the list, whose lock orders it.
+        size.store(n, Ordering::Relaxed);
         loop {
-            let now = workers.len();
+            // RELAXED: as above.
+            let (now, n) = (workers.len(), size.load(Ordering::Relaxed));
             if now > n {
                 if let Some(youngest) = workers.youngest() {
                     workers.leave(&youngest);
@@ -145,8 +153,29 @@ impl<R: Reference> Pool<R> {
     /// All workers, the eldest first.
     #[must_use]
     pub fn workers(&self) -> Vec<R> {
-        let workers = self.inner.workers.get();
-        workers.iter().map(|(_, worker)| worker.clone()).collect()
+        all(&self.inner.workers.get())
+    }
+
+    /// Hears of workers that come or go from now on. Keeps the workers, as the pool does.
+    ///
+    /// So the pool can be made whole again:
+    ///
+    /// ```
+    /// use tidings::actor::{self, Mailbox, Pool, Routing};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let pool = Pool::start(Routing::default(), 2, || {
+    ///     actor::spawn(|mut mailbox: Mailbox<u32>| async move { while mailbox.recv().await.is_ok() {} })
+    /// });
+    /// let mut changes = pool.changes();
+    /// pool.pick().unwrap().kill();
+    /// assert_eq!(changes.changed().await.len(), 1);
+    /// pool.resize(2);
+    /// assert_eq!(changes.changed().await.len(), 2);
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn changes(&self) -> Changes<R> {
+        Changes::new(&self.inner.workers, all)
     }
 
     /// How many workers it has.
@@ -171,6 +200,10 @@ impl<R: Reference> Pool<R> {
     {
         broadcast(self.workers().iter().map(R::recipient).collect(), message).await
     }
+}
+
+fn all<R: Reference>(workers: &Listed<R>) -> Vec<R> {
+    workers.iter().map(|(_, worker)| worker.clone()).collect()
 }
 
 fn least_loaded<R: Reference>(workers: &Listed<R>) -> usize {

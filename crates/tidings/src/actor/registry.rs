@@ -11,12 +11,14 @@ use std::error::Error;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::any::AtEnd;
 use super::interface::Reference;
 use crate::channel::oneshot;
 use crate::event::{Event, guard};
 use crate::primitive::{Arc, Mutex, OnceLock, Weak, lock};
+use crate::task::{first, go_on};
 
 const SHARDS: usize = 16;
 
@@ -143,10 +145,16 @@ impl Registry {
             self.remove(&name, |entry| entry.end.key() == key);
             return Err(RegisterError::Ended);
         }
+        let mut told = Ok(());
         for waiting in self.take_waiting::<R>(&name) {
-            // Who has gone elsewhere does not want it.
-            let _ = waiting.send(actor.clone());
+            let tell = AssertUnwindSafe(|| {
+                // Who has gone elsewhere does not want it.
+                let _ = waiting.send(actor.clone());
+            });
+            // A waker that panics must not hinder the rest.
+            told = first(told, catch_unwind(tell));
         }
+        go_on(told);
         Ok(())
     }
 

@@ -52,12 +52,13 @@ impl<M: Send + 'static, F> Run<M, F> {
     where
         F: Future<Output: IntoExit> + Send + 'static,
     {
+        let run = life.next_run();
         let task = match place {
             Place::Task => crate::spawn(self),
             Place::Thread => blocking::spawn(Box::pin(self)),
             Place::Executor(executor) => return driver::start(executor, self, life),
         };
-        life.runs_as(Hand::Task(task.abort_handle()));
+        life.runs_as(run, Hand::Task(task.abort_handle()));
     }
 
     /// The only caller is `poll`.
@@ -183,5 +184,32 @@ impl<M: Send + 'static, F> Drop for Run<M, F> {
         if self.future.is_some() {
             self.end(self.chan.beside().take_doom());
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::future::pending;
+
+    use super::super::Builder;
+    use super::{Exit, Hand};
+
+    #[test]
+    fn what_ran_a_life_before_is_not_known_instead_of_what_runs_it_now() {
+        let runtime = crate::Runtime::new().unwrap();
+        runtime.block_on(async {
+            let (sender, _unlived) = Builder::new().unlived::<u8>();
+            let life = sender.beside();
+            let numbers = [life.next_run(), life.next_run()];
+            let tasks = [0; 2].map(|_| crate::spawn(pending::<()>()));
+            for known in [1, 0] {
+                let hand = Hand::Task(tasks[known].abort_handle());
+                life.runs_as(numbers[known], hand);
+            }
+            life.doom(Exit::Killed);
+            let [before, now] = tasks;
+            assert!(now.await.is_err());
+            assert!(!before.is_finished());
+        });
     }
 }

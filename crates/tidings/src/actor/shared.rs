@@ -23,7 +23,7 @@ use super::mailbox::{Ended, Mailbox};
 use crate::primitive::{Arc, Mutex, lock};
 use crate::sync::{self, MutexGuard};
 use crate::task::{first, go_on, yield_now};
-use crate::time::{MissedTicks, interval_at, sleep};
+use crate::time::{Instant, MissedTicks, at, interval_at};
 
 /// How many reentrant handlers of an actor run at once if it does not say otherwise.
 const LIMIT: usize = 256;
@@ -202,7 +202,7 @@ impl<A: Send + 'static> Shared<A> {
         self.inner.crowd.add(Box::pin(future), false);
     }
 
-    /// Gives `f` the state after `duration`. A timer of the same name that has not fired is
+    /// Gives `f` the state after `duration` from now. A timer of the same name that has not fired is
     /// replaced.
     ///
     /// ```
@@ -240,9 +240,10 @@ impl<A: Send + 'static> Shared<A> {
         duration: Duration,
         f: impl FnOnce(&mut A) + Send + 'static,
     ) {
+        let due = Instant::now() + duration;
         let this = self.clone();
         self.set(name.into(), async move |name, number| {
-            sleep(duration).await;
+            at(due).await;
             // It is no timer any more, and may be set anew.
             let fires = {
                 let mut timers = lock(&this.inner.timers);
@@ -267,7 +268,7 @@ impl<A: Send + 'static> Shared<A> {
         period: Duration,
         mut f: impl FnMut(&mut A) + Send + 'static,
     ) {
-        let start = crate::time::Instant::now() + period;
+        let start = Instant::now() + period;
         let mut ticks = interval_at(start, period).missed_ticks(MissedTicks::Skip);
         let this = self.clone();
         self.set(name.into(), async move |name, number| {
@@ -494,6 +495,8 @@ where
             }
         }
         this.inner.crowd.quiet().await;
+        // While the state is there: what runs beside may want it as it is dropped.
+        this.inner.crowd.close();
         let actor = this.lock("all handlers have ended").take();
         actor.expect("it is made")
     })

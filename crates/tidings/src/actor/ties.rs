@@ -107,6 +107,7 @@ impl Life {
         self.comes_from(here::actor());
         let old = self.chan().locked(|state| {
             let task = state.task.take();
+            state.run = state.run.wrapping_add(1);
             state.closing = false;
             let ties = state.ties();
             ties.turn += 1;

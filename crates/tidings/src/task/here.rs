@@ -35,6 +35,8 @@ pub(crate) struct Here {
     /// The call that it waits for: the callee's number, or 0 (so between two polls), and the request's ticket.
     pub(crate) callee: Cell<u64>,
     pub(crate) ticket: Cell<u64>,
+    /// The ticket of the message that went last into a place that it had waited for, or that another left for it.
+    pub(crate) placed: Cell<u64>,
     /// The request is held back.
     pub(crate) held_back: Cell<bool>,
     /// What the call that was held back, or is stuck, is to do.
@@ -63,6 +65,7 @@ thread_local! {
             waits: Cell::new(0),
             callee: Cell::new(0),
             ticket: Cell::new(0),
+            placed: Cell::new(0),
             held_back: Cell::new(false),
             verdict: Cell::new(Verdict::Wait),
             kept: Cell::new(false),

@@ -16,6 +16,8 @@ trait Clock {
     async fn once_in_every(this: Shared<Self>, name: &'static str, period: Duration) -> ();
     /// Sets two, and cancels the first when its time has come.
     async fn set_and_cancel(&mut self) -> bool;
+    /// Sets one, and has the actor to itself until its time has come.
+    async fn set_and_stay(&mut self) -> ();
     async fn cancel(this: Shared<Self>, name: &'static str) -> bool;
     async fn fired(&self) -> Vec<&'static str>;
 }
@@ -52,6 +54,11 @@ impl Clock for Alarms {
         // Nothing else of the actor runs meanwhile.
         sleep(5 * MILLI).await;
         self.this.cancel("stale")
+    }
+    async fn set_and_stay(&mut self) {
+        self.this
+            .after("first", 20 * MILLI, |alarms| alarms.fired.push("first"));
+        sleep(30 * MILLI).await;
     }
     async fn cancel(this: Shared<Self>, name: &'static str) -> bool {
         this.cancel(name)
@@ -121,5 +128,15 @@ fn a_cancelled_timer_does_not_fire_even_if_its_time_had_come() {
         let clock = clock();
         assert!(clock.set_and_cancel().await.unwrap());
         assert_eq!(fired(&clock, 1).await, ["other"]);
+    });
+}
+
+#[test]
+fn the_time_of_a_timer_counts_from_when_it_is_set() {
+    on_all(|| async {
+        let clock = clock();
+        clock.set_and_stay().await.unwrap();
+        clock.set("second", MILLI).await.unwrap();
+        assert_eq!(fired(&clock, 2).await, ["first", "second"]);
     });
 }

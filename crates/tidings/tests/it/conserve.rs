@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::books::{Books, Entry};
+use crate::both::on_all_unheard;
 use crate::storm::{beside, storm};
 use tidings::actor::{
-    self, ActorRef, Builder, Mailbox, Overflow, Pool, Routing, Shared, WeakActorRef,
+    self, ActorRef, Builder, Exit, Mailbox, Overflow, Pool, Routing, Shared, WeakActorRef,
 };
+use tidings::channel::oneshot;
 use tidings::{JoinHandle, yield_now};
 
 /// Sends entries from another task, wherever `to` says.
@@ -109,11 +111,17 @@ fn a_pool_that_is_resized_at_work_conserves() {
 trait Take {
     async fn beside(this: Shared<Self>, entry: Entry);
     async fn alone(&mut self, entry: Entry);
+    /// Panics when this comes.
+    async fn crash(this: Shared<Self>, told: oneshot::Receiver<()>);
 }
 
 struct Takes;
 
 impl Take for Takes {
+    async fn crash(_this: Shared<Self>, told: oneshot::Receiver<()>) {
+        told.await.unwrap();
+        std::panic::resume_unwind(Box::new("crash"));
+    }
     async fn beside(this: Shared<Self>, entry: Entry) {
         entry.handle();
         yield_now().await;
@@ -123,6 +131,37 @@ impl Take for Takes {
         entry.handle();
         yield_now().await;
     }
+}
+
+fn entry_of(message: TakeMessage) -> Entry {
+    match message {
+        TakeMessage::Alone(entry) | TakeMessage::Beside(entry) => entry,
+        TakeMessage::Crash(_) => unreachable!("it has none"),
+    }
+}
+
+/// The panic is due when the message has been taken, and its handler has not begun.
+#[test]
+fn a_reentrant_handler_whose_message_was_taken_begins_though_another_panics() {
+    on_all_unheard(|| async {
+        let books = Books::default();
+        let (tell, told) = oneshot();
+        let mut tell = Some(tell);
+        let actor = actor::spawn(|mut mailbox: Mailbox<TakeMessage>| async move {
+            let before = move |message: &TakeMessage| {
+                if let TakeMessage::Beside(_) = message {
+                    let _ = tell.take().map(|tell| tell.send(()));
+                }
+                Ok(())
+            };
+            actor::serve_with(|_| Takes, &mut mailbox, before).await;
+        });
+        actor.send(TakeMessage::Crash(told)).await.unwrap();
+        books.send(&actor, TakeMessage::Beside, entry_of).await;
+        assert!(matches!(actor.down().await, Exit::Panicked(_)));
+        assert_eq!(books.handled(), 1);
+        books.balance(actor.dead_letters());
+    });
 }
 
 #[test]
@@ -141,18 +180,14 @@ fn an_actor_with_reentrant_handlers_conserves() {
                         true => TakeMessage::Alone(entry),
                         false => TakeMessage::Beside(entry),
                     };
-                    let unwrap = |message| match message {
-                        TakeMessage::Alone(entry) | TakeMessage::Beside(entry) => entry,
-                    };
-                    books.send(&to, wrap, unwrap).await;
+                    books.send(&to, wrap, entry_of).await;
                 }
             })
         });
         for _ in 0..round % 11 {
             yield_now().await;
         }
-        // A kill drops handlers that have not begun.
-        end(&actor, round % 2);
+        end(&actor, round);
         actor.down().await;
         for sending in senders {
             sending.await.unwrap();

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor::{
-    self, AnyRef, Backoff, Builder, Child, Exit, Mailbox, Reply, Restart, Shared, Shutdown,
-    Strategy, Supervisor, SupervisorRef,
+    self, AnyRef, Backoff, Builder, CallError, Child, Exit, Mailbox, Reply, Restart, Shared,
+    Shutdown, Strategy, Supervisor, SupervisorRef,
 };
 
 use crate::both::{on_all, on_pools, pool, run, watchdog};
@@ -489,5 +489,30 @@ fn the_children_of_a_first_supervisor_that_fails_drain() {
         go.send(()).await.unwrap();
         assert!(!supervisor.down().await.is_orderly());
         assert_eq!(actor.dead_letters(), 0);
+    });
+}
+
+#[test]
+fn a_stash_that_another_task_holds_at_the_end_was_not_executed() {
+    on_all(|| async {
+        let (give, given) = tidings::unbounded();
+        let actor = actor::spawn(move |mut mailbox: Mailbox<Reply<()>>| async move {
+            let request = mailbox.recv().await.unwrap();
+            mailbox.stash(request).ok().unwrap();
+            drop(give.try_send(mailbox));
+            pending::<()>().await
+        });
+        let mut call = pinned(actor.call(|reply| reply));
+        assert!(poll(call.as_mut()).is_pending());
+        let mailbox: Mailbox<Reply<()>> = given.recv().await.unwrap();
+        actor.kill();
+        assert!(matches!(actor.down().await, Exit::Killed));
+        drop(mailbox);
+        let error = call.await.unwrap_err();
+        assert!(
+            matches!(error, CallError::NotExecuted(Exit::Killed)),
+            "{error:?}"
+        );
+        assert_eq!(actor.dead_letters(), 1);
     });
 }

@@ -1,5 +1,6 @@
 //! Methods of interfaces whose names, arguments and bodies are out of the ordinary.
 
+use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -164,4 +165,82 @@ async fn bounds_of_the_actor_attributes_in_bodies_and_the_place_of_the_crate_are
     let twin: TwinRef = actor::start(Twin);
     let copied = CopiedRef::<u8>::from(&twin).copy(7).await.unwrap();
     assert_eq!(copied, (7, 2));
+}
+
+trait Shape: Send + Sync {
+    fn sides(&self) -> u32;
+}
+
+struct Square;
+impl Shape for Square {
+    fn sides(&self) -> u32 {
+        4
+    }
+}
+
+#[derive(Debug)]
+struct TooMany;
+impl std::fmt::Display for TooMany {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("too many")
+    }
+}
+impl Error for TooMany {}
+
+#[tidings::interface]
+trait Draw: Sync {
+    async fn shape(&self) -> Arc<dyn Shape> {
+        Arc::new(Square)
+    }
+    async fn sides(&self, early: bool) -> Result<u32, Box<dyn Error + Send + Sync>> {
+        if early {
+            return Err(Box::new(TooMany));
+        }
+        let shape = self.shape().await;
+        match shape.sides() {
+            0..4 => Ok(shape.sides()),
+            _ => Err(Box::new(TooMany)),
+        }
+    }
+    async fn never(&self) -> u32 {
+        panic!("it is not called")
+    }
+}
+
+struct Board;
+impl Draw for Board {}
+
+#[tidings::test]
+async fn what_a_body_gives_becomes_the_type_that_its_method_says() {
+    let draw: DrawRef = actor::start(Board);
+    assert_eq!(draw.shape().await.unwrap().sides(), 4);
+    for early in [true, false] {
+        let error = draw.sides(early).await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "too many");
+    }
+}
+
+#[tidings::interface]
+trait Store<K = u32> {
+    async fn keep(&mut self, key: K) -> usize;
+}
+
+#[tidings::actor(Store<K>)]
+struct Shelf<K = u32>(Vec<K>);
+
+impl<K: Send + 'static> Store<K> for Shelf<K> {
+    async fn keep(&mut self, key: K) -> usize {
+        self.0.push(key);
+        self.0.len()
+    }
+}
+
+#[tidings::test]
+async fn what_a_type_parameter_is_by_default_holds_for_messages_and_references() {
+    let shelf: ShelfRef = actor::start(Shelf(Vec::new()));
+    let store: StoreRef = StoreRef::from(&shelf);
+    assert_eq!(store.keep(7).await.unwrap(), 1);
+    let message = |reply| StoreMessage::Keep(8, reply);
+    let of_store: actor::Recipient<StoreMessage> = shelf.narrow();
+    assert_eq!(of_store.call(message).await.unwrap(), 2);
 }

@@ -2,11 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::pending;
-use std::sync::Arc;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Waker;
 
 use crate::both::{on_all, on_pools};
-use crate::hands::{pinned, poll};
+use crate::hands::{Bomb, pinned, poll, poll_with};
 use crate::inspect;
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Overflow, Pool, Recipient,
@@ -185,6 +187,20 @@ fn waiting_for_a_name_is_an_event_that_leaves_nothing() {
         }
         assert_eq!(names.appears::<ActorRef<u32>>("a").await, actor);
         assert!(poll(of_another_type.as_mut()).is_pending());
+    });
+}
+
+#[test]
+fn who_waits_for_a_name_hears_though_the_waker_of_another_panics() {
+    on_all(|| async {
+        let (names, actor) = (Registry::new(), sink());
+        let mut bombed = pinned(names.appears::<ActorRef<u32>>("a"));
+        let bomb = Waker::from(Arc::new(Bomb));
+        assert!(poll_with(bombed.as_mut(), &bomb).is_pending());
+        let mut waits = pinned(names.appears::<ActorRef<u32>>("a"));
+        assert!(poll(waits.as_mut()).is_pending());
+        catch_unwind(AssertUnwindSafe(|| names.register("a", &actor))).unwrap_err();
+        assert_eq!(waits.await, actor);
     });
 }
 
@@ -413,6 +429,23 @@ fn a_pool_of_what_ends_or_is_the_same_has_no_more_than_it_can() {
             let pool = Pool::start(Routing::default(), 3, move || worker.clone());
             assert_eq!(pool.len(), size);
         }
+    });
+}
+
+#[test]
+fn of_two_resizes_at_once_the_last_counts() {
+    on_all(|| async {
+        let again = Arc::new(Mutex::new(None::<Pool<ActorRef<u32>>>));
+        let known = Arc::clone(&again);
+        let pool = Pool::start(Routing::default(), 1, move || {
+            let pool = known.lock().unwrap().take();
+            // While it grows.
+            let _ = pool.map(|pool| pool.resize(2));
+            sink()
+        });
+        *again.lock().unwrap() = Some(pool.clone());
+        pool.resize(5);
+        assert_eq!(pool.len(), 2);
     });
 }
 

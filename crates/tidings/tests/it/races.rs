@@ -13,6 +13,8 @@ use tidings::actor::{
 };
 use tidings::{Event, unbounded, yield_now};
 
+#[path = "races/begin.rs"]
+mod begin;
 #[path = "races/driver.rs"]
 mod driver;
 

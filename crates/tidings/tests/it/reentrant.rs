@@ -542,3 +542,37 @@ fn every_call_ends_in_one_way_whenever_the_actor_is_stopped() {
         }
     });
 }
+
+#[test]
+fn what_a_stop_drops_finds_the_state() {
+    #[tidings::interface]
+    trait Keep {
+        async fn keep(this: Shared<Self>) -> ();
+    }
+    struct Keeper(Arc<AtomicUsize>);
+    struct Kept(Shared<Keeper>);
+    impl Drop for Kept {
+        fn drop(&mut self) {
+            self.0
+                .with(|keeper| keeper.0.fetch_add(1, Ordering::SeqCst));
+        }
+    }
+    impl Keep for Keeper {
+        async fn keep(this: Shared<Self>) {
+            let kept = Kept(this.clone());
+            this.spawn(async move {
+                let _kept = kept;
+                std::future::pending::<()>().await;
+            });
+        }
+    }
+    on_all(|| async {
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let keeper: KeepRef = actor::start(Keeper(Arc::clone(&dropped)));
+        keeper.keep().await.unwrap();
+        keeper.stop();
+        let exit = keeper.down().await;
+        assert!(matches!(exit, Exit::Stopped), "{exit:?}");
+        assert_eq!(dropped.load(Ordering::SeqCst), 1);
+    });
+}

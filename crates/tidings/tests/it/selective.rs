@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::both::on_all;
 use crate::inspect;
-use tidings::actor::{Builder, Child, Mailbox, Strategy, Supervisor};
+use tidings::actor::{Builder, Child, Ended, Exit, Mailbox, Strategy, Supervisor};
 use tidings::time::timeout;
 use tidings::{ActorView, oneshot, unbounded};
 
@@ -192,5 +192,32 @@ fn what_a_scan_passed_over_or_was_stashed_is_queued_and_not_handled() {
         go.send(()).unwrap();
         let done = inspect::look(&name, |view| view.queued == 0).await;
         assert_eq!(counts(done), (0, N as u64 + 1));
+    });
+}
+
+#[test]
+fn a_scan_takes_nothing_once_the_actor_is_to_end_without_delay() {
+    on_all(|| async {
+        let ((pass, passed), (open, gate)) = (oneshot(), oneshot());
+        let actor = Builder::new().spawn(move |mut mailbox: Mailbox<u32>| async move {
+            let last = |n| if n == 3 { Ok(n) } else { Err(n) };
+            assert_eq!(mailbox.scan(last).await, Ok(3));
+            pass.send(()).unwrap();
+            gate.await.unwrap();
+            for _ in 0..2 {
+                assert_eq!(mailbox.scan(Ok).await, Err(Ended));
+            }
+            assert_eq!(mailbox.recv().await, Err(Ended));
+            assert_eq!(mailbox.scan(Ok).await, Err(Ended));
+        });
+        for n in 0..4 {
+            actor.send(n).await.unwrap();
+        }
+        passed.await.unwrap();
+        actor.stop_now();
+        open.send(()).unwrap();
+        let exit = actor.down().await;
+        assert!(matches!(exit, Exit::Stopped), "{exit:?}");
+        assert_eq!(actor.dead_letters(), 3);
     });
 }

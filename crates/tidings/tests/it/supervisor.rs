@@ -9,12 +9,13 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 
 use crate::both::{on_all, run, seeded, watchdog};
+use crate::hands::{pinned, poll};
 use tidings::actor::{
     ActorRef, Backoff, Builder, Child, ChildCount, Exit, Mailbox, SendError, Shutdown, Strategy,
     Supervisor, SupervisorRef,
 };
 use tidings::time::Instant;
-use tidings::{after, unbounded, yield_now};
+use tidings::{after, oneshot, unbounded, yield_now};
 use tidings_sim::Sim;
 
 const fn secs(n: u64) -> Duration {
@@ -340,5 +341,32 @@ fn a_child_has_no_parent_but_its_supervisor() {
             let supervisor = Supervisor::new(Strategy::Dynamic).parent(&parent);
             drop(supervisor.into_child());
         }));
+    });
+}
+
+#[test]
+fn a_child_that_is_to_end_for_good_is_not_restarted() {
+    on_all(|| async {
+        let (open, gate) = oneshot();
+        let gate = Arc::new(Mutex::new(Some(gate)));
+        let busy = Child::new(move |mut mailbox: Mailbox<()>| {
+            let gate = gate.lock().unwrap().take().unwrap();
+            async move {
+                mailbox.recv().await.unwrap();
+                gate.await.unwrap();
+                while mailbox.recv().await.is_ok() {}
+            }
+        });
+        let busy = busy.shutdown(Shutdown::Now(Duration::MAX));
+        let actor = busy.actor_ref();
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(busy).start();
+        actor.send(()).await.unwrap();
+        supervisor.started().await.unwrap().unwrap();
+        let mut ends = pinned(supervisor.terminate_child(actor.id()));
+        assert!(poll(ends.as_mut()).is_pending());
+        assert!(!supervisor.restart_child(actor.id()).await.unwrap());
+        open.send(()).unwrap();
+        assert!(ends.await.unwrap());
+        assert_eq!(actor.incarnation(), 1);
     });
 }

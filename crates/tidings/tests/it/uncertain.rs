@@ -7,10 +7,11 @@ use std::task::Poll;
 
 use crate::both::on_all;
 use tidings::actor::{
-    self, ActorRef, CallError, Child, Mailbox, Reply, Shared, Strategy, Supervisor,
+    self, ActorRef, Builder, CallError, Child, Mailbox, Overflow, Reply, Shared, Strategy,
+    Supervisor,
 };
 use tidings::channel::oneshot::Sender;
-use tidings::{oneshot, yield_now};
+use tidings::{oneshot, unbounded, yield_now};
 
 /// Answered with `PLAIN`, but where a task answers.
 type Plain = Reply<u8>;
@@ -361,5 +362,107 @@ fn what_was_decided_of_a_call_that_is_given_up_is_not_decided_of_the_next() {
             reply.send(answer.unwrap()).unwrap();
         });
         assert_eq!(actor.call(|reply| reply).await.unwrap(), PLAIN);
+    });
+}
+
+/// The request of `a` waits for a place in the mailbox of a keeper, or drops what is there. The keeper then gives its
+/// reply away, takes another message, and calls `a`.
+fn a_request_to_a_full_mailbox_is_kept(overflow: Overflow) {
+    enum Keep {
+        Nothing,
+        Keep(Plain),
+        Call(ActorRef<Plain>, Plain),
+    }
+    on_all(move || async move {
+        let (keep, kept) = unbounded();
+        let (go, begin) = oneshot::<()>();
+        let keeper = Builder::new().capacity(1).overflow(overflow).spawn(
+            move |mut mailbox: Mailbox<Keep>| async move {
+                begin.await.unwrap();
+                while let Ok(message) = mailbox.recv().await {
+                    match message {
+                        Keep::Nothing => {}
+                        Keep::Keep(reply) => keep.try_send(reply).unwrap(),
+                        Keep::Call(other, reply) => {
+                            reply
+                                .send(other.call(|reply| reply).await.unwrap())
+                                .unwrap();
+                        }
+                    }
+                }
+            },
+        );
+        keeper.send(Keep::Nothing).await.unwrap();
+        let (waits, waiting) = oneshot();
+        let to = keeper.clone();
+        let a = actor::spawn(move |mailbox: Mailbox<Plain>| async move {
+            let mut waits = Some(waits);
+            let mut call = std::pin::pin!(to.call(Keep::Keep).into_future());
+            let kept = poll_fn(|cx| {
+                let answer = call.as_mut().poll(cx);
+                if let Some(waits) = waits.take() {
+                    waits.send(()).unwrap();
+                }
+                answer
+            });
+            assert_eq!(kept.await.unwrap(), BY_TASK);
+            answer(mailbox).await;
+        });
+        waiting.await.unwrap();
+        go.send(()).unwrap();
+        let reply = kept.recv().await.unwrap();
+        let (of_keeper, of_a) = (keeper.downgrade(), a.downgrade());
+        let calls = tidings::spawn(async move { keeper.call(|reply| Keep::Call(a, reply)).await });
+        // Until it has called, or is refused.
+        while of_a.any().exit().or(of_keeper.any().exit()).is_none()
+            && of_a.upgrade().is_some_and(|a| a.queued() == 0)
+        {
+            yield_now().await;
+        }
+        reply.send(BY_TASK).unwrap();
+        assert_eq!(calls.await.unwrap().unwrap(), PLAIN);
+    });
+}
+
+#[test]
+fn a_request_that_waited_for_a_place_and_was_kept_does_not_close_a_cycle() {
+    a_request_to_a_full_mailbox_is_kept(Overflow::Wait);
+}
+
+#[test]
+fn a_request_that_took_the_place_of_the_oldest_and_was_kept_does_not_close_a_cycle() {
+    a_request_to_a_full_mailbox_is_kept(Overflow::DropOldest);
+}
+
+/// `b` has begun to wait for `a`, whose handler polls a call to `b` once and leaves the rest to a task.
+#[test]
+fn a_request_that_an_actor_held_back_goes_out_where_its_call_is_awaited() {
+    on_all(|| async {
+        let (done, answered) = oneshot();
+        let (tell, told) = oneshot::<ActorRef<Plain>>();
+        let a = actor::spawn(|mut mailbox: Mailbox<Plain>| async move {
+            let b = told.await.unwrap();
+            let reply = mailbox.recv().await.unwrap();
+            let mut work = Box::pin(async move { b.call(|reply| reply).await });
+            let begun = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await;
+            assert!(begun.is_pending());
+            done.send(tidings::spawn(work)).unwrap();
+            reply.send(PLAIN).unwrap();
+        });
+        let waited = a.clone();
+        let b = actor::spawn(move |mailbox: Mailbox<Plain>| async move {
+            assert_eq!(a.call(|reply| reply).await.unwrap(), PLAIN);
+            answer(mailbox).await;
+        });
+        // Now `b` waits for `a`.
+        while waited.queued() == 0 {
+            yield_now().await;
+        }
+        for _ in 0..5 {
+            yield_now().await;
+        }
+        tell.send(b.clone()).unwrap();
+        let answer = answered.await.unwrap().await.unwrap();
+        assert_eq!(answer.unwrap(), PLAIN);
     });
 }

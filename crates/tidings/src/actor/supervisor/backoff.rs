@@ -81,6 +81,10 @@ pub(super) struct Window(VecDeque<Instant>);
 impl Window {
     /// One more restart. `false`: it is one too many.
     pub(super) fn restart(&mut self, now: Instant, intensity: Intensity) -> bool {
+        if intensity.restarts == usize::MAX {
+            // However many: none is counted.
+            return true;
+        }
         self.0.push_back(now);
         let recent = |at: &Instant| now.saturating_since(*at) <= intensity.period;
         while self.0.front().is_some_and(|at| !recent(at)) {
@@ -134,5 +138,15 @@ mod tests {
             .map(|n| window.restart(at(n), twice))
             .into();
         assert_eq!(within, [true, true, true, false, false, false, true]);
+        let always = Intensity {
+            restarts: usize::MAX,
+            period: Duration::MAX,
+        };
+        let mut window = Window::default();
+        assert!((0..100).all(|n| window.restart(at(n), always)));
+        assert!(
+            window.0.is_empty(),
+            "nothing is kept of restarts without end"
+        );
     }
 }

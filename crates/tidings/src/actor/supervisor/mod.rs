@@ -143,7 +143,7 @@ impl Supervisor {
         self
     }
 
-    /// Allows so many restarts within any `period`: one more, and the supervisor fails.
+    /// Allows so many restarts within any `period`: one more, and the supervisor fails. `usize::MAX` allows any number.
     pub fn intensity(mut self, restarts: usize, period: Duration) -> Self {
         self.rules.intensity = Intensity { restarts, period };
         self
@@ -351,8 +351,8 @@ impl SupervisorRef {
     }
 
     /// Ends the present life of the child with this [id](AnyRef::id) and starts another, which does
-    /// not count as a failure: an event. `false`: there is no such child. Waits until its life has
-    /// ended; [`restarted`](AnyRef::restarted) tells of the next.
+    /// not count as a failure: an event. `false`: there is no such child, or it is to end for good. Waits until its
+    /// life has ended; [`restarted`](AnyRef::restarted) tells of the next.
     ///
     /// # Errors
     /// As a call's.

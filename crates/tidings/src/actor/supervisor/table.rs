@@ -339,10 +339,13 @@ impl Table {
             let _ = reply.send(false);
             return;
         };
-        if entry.goal != Goal::End {
-            entry.goal = goal;
-            entry.kept &= goal != Goal::End;
+        if entry.goal == Goal::End && goal == Goal::RunAgain {
+            // It ends for good: no life follows.
+            let _ = reply.send(false);
+            return;
         }
+        entry.goal = goal;
+        entry.kept &= goal != Goal::End;
         if entry.is_alive() {
             entry.enders.push(reply);
             return self.settle(key);
