@@ -13,7 +13,8 @@ use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use tidings::{Event, actor};
+use tidings::Event;
+use tidings::actor::{self, Routing};
 use tidings_nats::{Change, Cluster, Ended, EngineError, Name, NameError, Options};
 
 const URL: &str = "nats://127.0.0.1:4333";
@@ -103,8 +104,9 @@ async fn tell(name: String, cluster: Cluster) {
 
 /// Asks one of the workers every second.
 async fn ask(name: String, cluster: Cluster) {
+    let workers = cluster.pool::<WorkerRef>("workers", Routing::RoundRobin);
     loop {
-        let answer = match cluster.pick::<WorkerRef>("workers").await {
+        let answer = match workers.pick().await {
             Ok(worker) => {
                 let call = worker
                     .greet(name.clone())

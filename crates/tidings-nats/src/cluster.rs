@@ -1,9 +1,9 @@
 //! A node's membership: its lease, what it sees of the others, and the end of both.
 
 use std::any::{Any, TypeId};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -17,14 +17,18 @@ use tidings_link::{Exports, Server};
 
 use crate::engine::{Engine, EngineError, Entry, Subscription};
 use crate::feed::Work;
+use crate::groups::Watched;
 use crate::links::{Links, number, serve, within};
 use crate::member::{Change, Down, Ended, Member};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
 use crate::record::{Owner, Record, node_key};
-use crate::route;
 use crate::stats::Stats;
+use crate::tries::Tries;
 use crate::view::{Condemned, Effect, View};
+
+/// The first pause between two attempts to write our record.
+const ENTERING: Duration = Duration::from_millis(50);
 
 /// A node's place in a cluster: one life of it. Clones are the same membership.
 ///
@@ -83,7 +87,6 @@ pub(crate) struct Inner {
     joined: IVar<()>,
     ended: IVar<Ended>,
     over: CancellationToken,
-    turns: AtomicUsize,
 }
 
 /// What was found, by the type of its reference and by its name.
@@ -95,7 +98,7 @@ pub(crate) struct State {
     pub(crate) revision: u64,
     pub(crate) held: BTreeMap<String, Held>,
     /// Names that were given back, and are still written as ours.
-    pub(crate) free: Vec<String>,
+    pub(crate) free: BTreeSet<String>,
     /// How many places in groups there have been.
     pub(crate) places: u64,
     pub(crate) found: Found,
@@ -105,6 +108,7 @@ pub(crate) struct State {
     untold: VecDeque<(Change, Vec<Sender<Change>>)>,
     /// Somebody tells it.
     telling: bool,
+    pub(crate) watched: Watched,
     pub(crate) counted: Stats,
     pub(crate) leaving: bool,
     /// Our membership has ended: nothing changes any more.
@@ -139,7 +143,16 @@ impl Cluster {
     /// Outside of a runtime.
     pub async fn join_on(engine: impl Engine, options: Options) -> Result<Self, JoinError> {
         options.check()?;
-        let engine: Arc<dyn Engine> = Arc::new(engine);
+        let tries = Tries::new(options.patience, ENTERING);
+        Self::join_by(Arc::new(engine), options, tries).await
+    }
+
+    /// The same, for as long as is left.
+    pub(crate) async fn join_by(
+        engine: Arc<dyn Engine>,
+        options: Options,
+        mut tries: Tries,
+    ) -> Result<Self, JoinError> {
         let me = Owner {
             node: options.node.clone(),
             incarnation: number(),
@@ -154,8 +167,6 @@ impl Cluster {
             address: advertise.or_else(|| Some(server.as_ref()?.address().to_string())),
             down: None,
         };
-        let inbox = route::inbox(&options.cluster, &me.node, me.incarnation);
-        let inbox = engine.subscribe(&inbox, None).await?;
         let over = CancellationToken::new();
         let inner = Arc::new(Inner {
             links: Links::new(Arc::clone(&engine), options.clone(), link),
@@ -163,13 +174,14 @@ impl Cluster {
                 view: View::new(me.clone(), options.lease),
                 revision: 0,
                 held: BTreeMap::new(),
-                free: Vec::new(),
+                free: BTreeSet::new(),
                 places: 0,
                 found: BTreeMap::new(),
                 feeds: Vec::new(),
                 listeners: Vec::new(),
                 untold: VecDeque::new(),
                 telling: false,
+                watched: Watched::new(),
                 counted: Stats::default(),
                 leaving: false,
                 over: false,
@@ -184,15 +196,14 @@ impl Cluster {
             joined: IVar::new(),
             ended: IVar::new(),
             over: over.clone(),
-            turns: AtomicUsize::new(0),
         });
         let cluster = Self {
             inner: Arc::clone(&inner),
             _guard: Arc::new(over.drop_guard()),
         };
-        inner.enter().await?;
+        let inbox = inner.enter(&mut tries).await?;
         inner.start(inbox, server);
-        let joined = within(inner.options.patience, inner.joined.read().into_future());
+        let joined = within(tries.left(), inner.joined.read().into_future());
         match (joined.await, inner.alive()) {
             (Some(()), Ok(())) => Ok(cluster),
             (_, Err(_)) => Err(JoinError::Replaced),
@@ -296,10 +307,6 @@ impl Inner {
             None => Ok(()),
             Some(&ended) => Err(ended),
         }
-    }
-
-    pub(crate) fn turn(&self) -> usize {
-        self.turns.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Starts the tasks of this membership, which end with it.
@@ -406,9 +413,13 @@ impl Inner {
             }
             let written = state.revision;
             let effects = state.view.apply(entry, written, Instant::now());
+            if effects.is_empty() {
+                return;
+            }
             state.note(effects)
         };
         self.tell();
+        self.regroup();
         for effect in effects {
             self.effect(effect);
         }
@@ -425,7 +436,7 @@ impl Inner {
                     .map(|of| of.remove(&name))
                     .collect();
                 drop(state);
-                drop(gone);
+                quietly(|| drop(gone));
             }
             Effect::Condemn(condemned) => {
                 let this = Arc::clone(self);
@@ -451,13 +462,13 @@ impl Inner {
                 };
                 next
             };
-            change.happen();
+            quietly(|| change.happen());
             if let Change::Down(member, down) = &change {
-                self.links.end(&member.id(), *down);
+                quietly(|| self.links.end(&member.id(), *down));
             }
             for listener in listeners {
                 // Who does not listen any more is left out below.
-                let _ = listener.try_send(change.clone());
+                quietly(|| drop(listener.try_send(change.clone())));
             }
         }
         let gone: Vec<_> = {
@@ -469,28 +480,45 @@ impl Inner {
 
     /// Our membership is over.
     pub(crate) fn end(&self, ended: Ended) {
-        if self.ended.fill(ended).is_err() {
+        // What panics is somebody's waker, when it is filled.
+        let filled = catch_unwind(AssertUnwindSafe(|| self.ended.fill(ended)));
+        if matches!(filled, Ok(Err(_))) {
             return;
         }
-        let (held, found, listeners) = {
+        let (held, found, listeners, watched) = {
             let mut state = self.lock();
             let effects = state.view.end();
             state.note(effects);
             state.over = true;
             let listeners = std::mem::take(&mut state.listeners);
             let held = std::mem::take(&mut state.held);
-            (held, std::mem::take(&mut state.found), listeners)
+            let watched = std::mem::take(&mut state.watched);
+            (held, std::mem::take(&mut state.found), listeners, watched)
         };
-        self.links.close();
+        quietly(|| self.links.close());
         for (name, held) in held {
-            self.exports.remove(&name);
-            let _ = held.lost.fill(());
+            quietly(|| self.exports.remove(&name));
+            quietly(|| {
+                let _ = held.lost.fill(());
+            });
+            quietly(|| drop(held));
         }
-        drop(found);
+        quietly(|| drop(found));
         self.tell();
-        drop(listeners);
+        quietly(|| drop(listeners));
+        self.tell_groups(&watched);
+        quietly(|| drop(watched));
         let _ = self.joined.fill(());
         self.over.cancel();
+    }
+}
+
+/// Does what wakes others, or drops what is theirs. If that panics, it has been printed, and is no reason
+/// for us to stop.
+pub(crate) fn quietly(work: impl FnOnce()) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+        // Its drop may panic, too.
+        std::mem::forget(panic);
     }
 }
 

@@ -25,7 +25,7 @@ pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, EngineError>> + S
 ///
 /// Dropping an operation leaves its outcome unknown.
 pub trait Engine: fmt::Debug + Send + Sync + 'static {
-    /// Sends a message to all who subscribe to this subject, and to one of each group of them.
+    /// Sends a message to all who subscribe to this subject.
     ///
     /// It may be gone, without an error, if the engine cannot be reached.
     fn publish<'a>(&'a self, subject: &'a str, payload: Bytes) -> Answer<'a, ()>;
@@ -43,15 +43,10 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
         within: Duration,
     ) -> Answer<'a, Bytes>;
 
-    /// Hears what is published to a subject from here on; of those who share a group, one hears each
-    /// message. Dropped, it hears nothing more.
+    /// Hears what is published to a subject from here on. Dropped, it hears nothing more.
     ///
     /// One that does not keep up loses messages.
-    fn subscribe<'a>(
-        &'a self,
-        subject: &'a str,
-        group: Option<&'a str>,
-    ) -> Answer<'a, Subscription>;
+    fn subscribe<'a>(&'a self, subject: &'a str) -> Answer<'a, Subscription>;
 
     /// What is under a key; `None` if nothing is. It is what was written last, not a copy that lags behind.
     fn read<'a>(&'a self, key: &'a str) -> Answer<'a, Option<Entry>>;

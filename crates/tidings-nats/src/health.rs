@@ -24,15 +24,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A request is no longer than this.
 const REQUEST: usize = 4096;
 
-/// A place of one who asks: given back when it is dropped, also by a panic.
-struct Place(Arc<Semaphore>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.add_permits(1);
-    }
-}
-
 /// Whether a node lives, and is ready to be asked: [`Cluster::health`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -89,12 +80,8 @@ impl Cluster {
                     tidings::after(Duration::from_millis(100)).await;
                     continue;
                 };
-                places
-                    .acquire(1)
-                    .await
-                    .expect("it is never closed")
-                    .forget();
-                let place = Place(Arc::clone(&places));
+                // Given back when the task ends, also by a panic.
+                let place = places.acquire_owned(1).await.expect("it is never closed");
                 let (inner, page) = (Arc::clone(&inner), Arc::clone(&page));
                 drop(tidings::spawn(async move {
                     let _place = place;

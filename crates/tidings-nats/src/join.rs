@@ -1,14 +1,14 @@
 //! How a node reaches NATS, and keeps to a server of it that answers.
 
+use std::sync::Arc;
 use std::time::Duration;
-
-use tidings::time::Instant;
 
 use crate::cluster::Cluster;
 use crate::engine::EngineError;
 use crate::links::within;
 use crate::nats::{Bucket, ConnectOptions, Nats};
 use crate::options::{JoinError, Options};
+use crate::tries::Tries;
 
 impl Cluster {
     /// Joins a cluster by the NATS servers at `url` (several with commas).
@@ -23,33 +23,31 @@ impl Cluster {
     /// Outside of a runtime.
     pub async fn join(url: &str, options: Options) -> Result<Self, JoinError> {
         options.check()?;
-        let until = Instant::now() + options.patience;
-        let mut pause = Duration::from_millis(100);
+        let mut tries = Tries::new(options.patience, Duration::from_millis(100));
         loop {
             let bucket = format!("tidings-{}", options.cluster);
             let bucket = Bucket::new(bucket).replicas(options.replicas);
-            let left = until.saturating_since(Instant::now());
-            let connected = within(left, Nats::connect(url, connecting(&options), bucket)).await;
-            let error = match connected {
-                Some(Ok(engine)) => return Self::join_on(engine, options).await,
+            let connecting = Nats::connect(url, connecting(&options), bucket);
+            let error = match within(tries.left(), connecting).await {
+                Some(Ok(engine)) => {
+                    return Self::join_by(Arc::new(engine), options, tries).await;
+                }
                 Some(Err(error)) => error,
                 None => EngineError::Unreachable("no answer".to_owned()),
             };
-            let over = Instant::now() + pause > until;
-            match error {
-                EngineError::Refused(why) => {
-                    return Err(EngineError::Refused(format!("{}: {why}", shown(url))).into());
-                }
-                EngineError::Unreachable(why) if over => {
-                    let tried = options.patience;
-                    let why = format!("{}, tried for {tried:?}: {why}", shown(url));
-                    return Err(EngineError::Unreachable(why).into());
-                }
-                error if over => return Err(error.into()),
-                _ => {}
+            if let EngineError::Refused(why) = error {
+                return Err(EngineError::Refused(format!("{}: {why}", shown(url))).into());
             }
-            tidings::after(pause).await;
-            pause *= 2;
+            if !tries.again().await {
+                let tried = options.patience;
+                return Err(match error {
+                    EngineError::Unreachable(why) => {
+                        let why = format!("{}, tried for {tried:?}: {why}", shown(url));
+                        EngineError::Unreachable(why).into()
+                    }
+                    error => error.into(),
+                });
+            }
         }
     }
 }

@@ -9,12 +9,13 @@ use tidings::Event;
 use tidings::time::Instant;
 
 use crate::cluster::Inner;
-use crate::engine::{EngineError, Expect};
+use crate::engine::{EngineError, Expect, Subscription};
 use crate::links::within;
 use crate::member::{Down, Ended};
 use crate::options::JoinError;
 use crate::record::{CLUSTER, Record, json, node_key};
 use crate::route;
+use crate::tries::Tries;
 use crate::view::Condemned;
 
 impl Inner {
@@ -40,31 +41,33 @@ impl Inner {
         }
     }
 
-    /// Writes our record, whatever was there: we take the place of a life before.
-    pub(crate) async fn enter(&self) -> Result<(), JoinError> {
+    /// Writes our record, whatever was there: we take the place of a life before. Gives where others ask
+    /// us, which is heard before they can know of us.
+    pub(crate) async fn enter(&self, tries: &mut Tries) -> Result<Subscription, JoinError> {
         let key = node_key(&self.me.node);
-        let until = Instant::now() + self.options.patience;
+        let inbox = route::inbox(&self.options.cluster, &self.me.node, self.me.incarnation);
         loop {
             let there = async {
                 self.mark().await?;
+                let asked = self.engine.subscribe(&inbox).await?;
                 let there = self.engine.read(&key).await?;
                 let expect = there.map_or(Expect::Absent, |e| Expect::Revision(e.revision));
                 let lease = Some(self.options.lease);
                 let record = json(&self.record);
-                let written = self.engine.write(&key, record, expect, lease).await;
-                written.map_err(JoinError::from)
+                let written = self.engine.write(&key, record, expect, lease).await?;
+                Ok((written, asked))
             };
             match there.await {
-                Ok(revision) => {
+                Ok((revision, asked)) => {
                     self.lock().revision = revision;
-                    return Ok(());
+                    return Ok(asked);
                 }
                 Err(
                     error @ (JoinError::Engine(EngineError::Refused(_))
                     | JoinError::OtherCluster(_)),
                 ) => return Err(error),
-                Err(error) if Instant::now() >= until => return Err(error),
-                Err(_) => tidings::after(Duration::from_millis(50)).await,
+                Err(error) if !tries.again().await => return Err(error),
+                Err(_) => {}
             }
         }
     }

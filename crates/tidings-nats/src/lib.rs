@@ -68,8 +68,8 @@
 // | `engine.rs` | what is asked of an engine |
 // | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
 // | `record.rs`, `view.rs`, `member.rs` | what stands under its keys; what a node sees of its cluster; its members |
-// | `options.rs`, `join.rs` | how a node joins; how it reaches NATS |
-// | `cluster.rs`, `lease.rs`, `names.rs` | the membership and its lease; names and groups |
+// | `options.rs`, `join.rs`, `tries.rs` | how a node joins; how it reaches NATS; for how long that is tried |
+// | `cluster.rs`, `lease.rs`, `names.rs`, `groups.rs` | the membership and its lease; names and groups |
 // | `pool.rs` | pools: who calls chooses among the members of a group |
 // | `queue.rs`, `feed.rs`, `aside.rs` | durable queues, actors that are fed from them, and what is set aside |
 // | `links.rs`, `route.rs` | links to other nodes; links through the engine |
@@ -87,6 +87,7 @@ mod aside;
 mod cluster;
 mod engine;
 mod feed;
+mod groups;
 #[cfg(unix)]
 mod health;
 #[cfg(feature = "nats")]
@@ -110,6 +111,7 @@ mod route;
 #[cfg(any(feature = "metrics", feature = "opentelemetry"))]
 mod shown;
 mod stats;
+mod tries;
 mod view;
 
 pub use aside::{Aside, Body};

@@ -2,6 +2,7 @@
 //! node can be reached, through the engine (`route.rs`) if not.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -60,8 +61,10 @@ pub(crate) struct Sum {
 /// The link to one life of a node.
 #[derive(Debug, Default)]
 struct Outward {
-    /// Held by who makes it.
-    making: sync::Mutex<()>,
+    /// Held by who makes it: why the last attempt has failed.
+    making: sync::Mutex<Option<LookupError>>,
+    /// How many have failed.
+    failures: AtomicUsize,
     link: Mutex<Option<Link>>,
 }
 
@@ -81,6 +84,10 @@ impl Sum {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn unlinked(error: ConnectError) -> LookupError {
+    LookupError::Link(Arc::new(error))
 }
 
 /// Ends a link with a life that is over: at once, or in order if that has left in order.
@@ -148,7 +155,7 @@ impl Links {
     }
 
     /// The link to a member: the one that is there, or a new one. Nobody waits longer for it than it
-    /// lives.
+    /// lives, nor for more than one attempt beside that which is under way.
     pub(crate) async fn to(&self, member: &Member) -> Result<Link, LookupError> {
         let down = std::pin::pin!(member.down().into_future());
         match future::select(std::pin::pin!(self.linked(member)), down).await {
@@ -159,13 +166,27 @@ impl Links {
 
     async fn linked(&self, member: &Member) -> Result<Link, LookupError> {
         let outward = Arc::clone(lock(&self.outward).entry(member.id()).or_default());
-        let _making = outward.making.lock().await;
+        let failures = outward.failures.load(Ordering::Relaxed);
+        let mut failed = outward.making.lock().await;
         if let Some(link) = lock(&outward.link).clone()
             && link.exit().is_none()
         {
             return Ok(link);
         }
-        let made = self.make(member).await?;
+        // The attempt that was waited for is that of all who did.
+        if failures != outward.failures.load(Ordering::Relaxed)
+            && let Some(error) = &*failed
+        {
+            return Err(error.clone());
+        }
+        let made = match self.make(member).await {
+            Ok(made) => made,
+            Err(error) => {
+                *failed = Some(error.clone());
+                outward.failures.fetch_add(1, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
         self.is_new(&made);
         let before = lock(&outward.link).replace(made.clone());
         drop(before);
@@ -193,11 +214,11 @@ impl Links {
             Some(Err(
                 error @ ConnectError::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)),
             )) if !error.may_pass() => {
-                return Err(LookupError::Link(error));
+                return Err(unlinked(error));
             }
             _ => within(patience, self.routed(member))
                 .await
-                .unwrap_or(Err(LookupError::Link(ConnectError::Late)))?,
+                .unwrap_or(Err(unlinked(ConnectError::Late)))?,
         };
         let peer = made.up().await;
         let is_it = |peer: &tidings_link::Peer| {
@@ -207,7 +228,7 @@ impl Links {
             return Ok(made);
         }
         made.close();
-        Err(LookupError::Link(match peer {
+        Err(unlinked(match peer {
             Err(broken) => ConnectError::Broken(broken),
             // Another life of it is there: this one will be down soon.
             Ok(_) => ConnectError::Late,
@@ -239,7 +260,7 @@ impl Links {
         let stream = route::open(&self.engine, cluster, &inbox, number(), patience, lease).await;
         let made = self.over(stream?, self.to_member(member));
         let up = made.up().await.map_err(ConnectError::Broken);
-        up.map(|_| made).map_err(LookupError::Link)
+        up.map(|_| made).map_err(unlinked)
     }
 
     /// A node asks for a link through the engine. While there are too many it hears nothing, and asks again

@@ -1,19 +1,17 @@
-//! Names of actors in the cluster: claimed, found, lost; and groups, which are the names below one.
+//! Names of actors in the cluster: claimed, found, lost.
 
 use std::any::{Any, TypeId};
-use std::collections::BTreeSet;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use futures_util::future::join_all;
 use tidings::Event;
 use tidings::actor::Reference;
 use tidings::channel::ivar::IVar;
 use tidings::remote::{Interface, Remote, interface};
 use tidings_link::{ConnectError, GetError};
 
-use crate::cluster::{Cluster, Inner};
+use crate::cluster::{Cluster, Inner, quietly};
 use crate::engine::{EngineError, Entry, Expect};
 use crate::member::{Down, Ended, Member};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
@@ -24,8 +22,25 @@ pub(crate) struct Held {
     /// The reference, for those who ask here.
     local: Box<dyn Any + Send + Sync>,
     interface: &'static Interface,
-    /// It is written down as ours. Before that it may be another's, and is not found here.
-    claimed: bool,
+    stage: Stage,
+}
+
+impl Held {
+    /// It is ours, and not being given back.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.stage == Stage::Ours
+    }
+}
+
+/// How far a name of ours is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It is asked for: it may be another's, and is not found here.
+    Asked,
+    /// It is written down as ours.
+    Ours,
+    /// It was given back or lost, and is nobody's here once it is no longer exported.
+    Going,
 }
 
 /// A name that is ours: [`Cluster::register`]. Dropped, it is given back.
@@ -97,7 +112,7 @@ impl fmt::Display for NameError {
 impl Error for NameError {}
 
 /// Why a name gave no reference. Nothing was sent to the actor.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum LookupError {
     /// No member has this name.
@@ -118,7 +133,7 @@ pub enum LookupError {
     /// Its node gave no reference, or the link ended.
     Get(GetError),
     /// There is no way to its node: neither direct nor through the engine.
-    Link(ConnectError),
+    Link(Arc<ConnectError>),
     /// The engine could not be asked.
     Engine(EngineError),
     /// Its node has gone down.
@@ -213,7 +228,7 @@ impl Cluster {
             lost: Arc::clone(&lost),
             local: Box::new(reference.clone()),
             interface: interface::<R::Message>(),
-            claimed: false,
+            stage: Stage::Asked,
         };
         let registered = Registered::new(&self.inner.me, held.interface);
         let inner = &self.inner;
@@ -225,10 +240,16 @@ impl Cluster {
             name: name.to_owned(),
             lost,
         };
+        if let Err(ended) = inner.alive() {
+            // Our end may have come between the two, and have found nothing to take back.
+            inner.exports.remove(name);
+            return Err(NameError::Ended(ended));
+        }
         inner.claim(name, &registered).await?;
         if let Some(held) = inner.lock().held.get_mut(name) {
-            held.claimed = true;
+            held.stage = Stage::Ours;
         }
+        inner.regroup();
         Ok(guard)
     }
 
@@ -249,52 +270,6 @@ impl Cluster {
             None => self.inner.find(name).await,
         }
     }
-
-    /// Takes an actor into a group, under a name of its own. One that joins twice has two turns.
-    ///
-    /// # Errors
-    /// As for [`register`](Self::register).
-    pub async fn join_group<R>(&self, group: &str, reference: &R) -> Result<Name, NameError>
-    where
-        R: Reference<Message: Remote>,
-    {
-        let place = {
-            let mut state = self.inner.lock();
-            state.places += 1;
-            state.places
-        };
-        // By a count of this life of this node: the same in every run of a simulation.
-        let me = &self.inner.me;
-        let name = format!("{group}/{}.{:x}.{place}", me.node, me.incarnation);
-        self.register(&name, reference).await
-    }
-
-    /// The members of a group that can be reached, in the order of their names: every actor whose name
-    /// is below the group's.
-    pub async fn group<R>(&self, group: &str) -> Vec<R>
-    where
-        R: Reference<Message: Remote>,
-    {
-        let names = self.inner.below(group);
-        let found = join_all(names.iter().map(|name| self.lookup(name))).await;
-        // Who is gone by now is none.
-        found.into_iter().flatten().collect()
-    }
-
-    /// Sends a copy of a message to every member of a group that can be reached; gives how many took
-    /// one into their mailboxes, here or on the way to them. One that is full, or slow to be reached, is
-    /// waited for, and keeps nothing from the others.
-    pub async fn broadcast<R>(&self, group: &str, message: R::Message) -> usize
-    where
-        R: Reference<Message: Remote + Clone>,
-    {
-        let names = self.inner.below(group);
-        let sends = names.iter().map(async |name| {
-            let member: R = self.lookup(name).await.ok()?;
-            member.recipient().send(message.clone()).await.ok()
-        });
-        join_all(sends).await.into_iter().flatten().count()
-    }
 }
 
 impl Inner {
@@ -311,21 +286,31 @@ impl Inner {
 
     /// A [`Name`] was dropped.
     fn give_back(&self, name: &str, lost: &Arc<IVar<()>>) {
-        let gone = {
-            let mut state = self.lock();
-            let is_it = |held: &Held| Arc::ptr_eq(&held.lost, lost);
-            match state.held.get(name).is_some_and(is_it) {
-                true => {
-                    state.free.push(name.to_owned());
-                    state.held.remove(name)
-                }
-                false => None,
-            }
-        };
-        if gone.is_some() {
-            self.exports.remove(name);
+        if self.let_go(name, lost).is_some() {
             self.beat.notify_one();
         }
+    }
+
+    /// Takes a name back here that is held with this, and gives what was under it. It is held until it is
+    /// no longer exported: who asks for it next exports it anew.
+    fn let_go(&self, name: &str, lost: &Arc<IVar<()>>) -> Option<Held> {
+        {
+            let mut state = self.lock();
+            let held = state.held.get_mut(name)?;
+            // One does it.
+            if !Arc::ptr_eq(&held.lost, lost) || held.stage == Stage::Going {
+                return None;
+            }
+            held.stage = Stage::Going;
+        }
+        self.exports.remove(name);
+        let held = {
+            let mut state = self.lock();
+            state.free.insert(name.to_owned());
+            state.held.remove(name)
+        };
+        self.regroup();
+        held
     }
 
     /// Writes a name down as ours.
@@ -379,18 +364,22 @@ impl Inner {
         Ok(record.is_some_and(|record| record.is_ok_and(same)))
     }
 
-    /// Claims what is ours and is not written so; frees what was given back.
+    /// Claims what is ours and is not written so; frees what is written so and is not ours.
     pub(crate) async fn assert(&self) {
         let (free, missing) = {
             let mut state = self.lock();
-            let free = std::mem::take(&mut state.free);
+            let mut free = std::mem::take(&mut state.free);
+            // Beside what was given back: a write whose asker had given up may have been done after all.
+            let written = state.view.names_of(&self.me);
+            let unheld = written.filter(|name| !state.held.contains_key(*name));
+            free.extend(unheld.map(str::to_owned));
             // Who asks for a name claims it himself.
-            let held = state.held.iter().filter(|(_, held)| held.claimed);
+            let held = state.held.iter().filter(|(_, held)| held.is_ours());
             let held = held.map(|(name, held)| {
                 let registered = Registered::new(&self.me, held.interface);
-                (name.clone(), registered)
+                (name.clone(), registered, Arc::clone(&held.lost))
             });
-            let is_missing = |(name, registered): &(String, Registered)| {
+            let is_missing = |(name, registered, _): &(String, Registered, _)| {
                 state.view.registered(name) != Some(registered)
             };
             let missing: Vec<_> = held.filter(is_missing).collect();
@@ -398,16 +387,22 @@ impl Inner {
         };
         for name in free {
             if !self.free(&name).await {
-                self.lock().free.push(name);
+                self.lock().free.insert(name);
             }
         }
-        for (name, registered) in missing {
+        for (name, registered, lost) in missing {
             // Who leaves has given back what it holds.
             if self.lock().leaving {
                 break;
             }
-            if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await {
-                self.lose(&name);
+            if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await
+                && let Some(held) = self.let_go(&name, &lost)
+            {
+                // It is another's.
+                quietly(|| {
+                    let _ = lost.fill(());
+                });
+                quietly(|| drop(held));
             }
         }
     }
@@ -454,15 +449,6 @@ impl Inner {
         matches!(removed, Ok(()) | Err(EngineError::Conflict))
     }
 
-    /// A name is another's.
-    fn lose(&self, name: &str) {
-        let held = self.lock().held.remove(name);
-        if let Some(held) = held {
-            self.exports.remove(name);
-            let _ = held.lost.fill(());
-        }
-    }
-
     /// What was found before, or is here.
     fn known<R: Reference>(&self, name: &str) -> Option<R> {
         let state = self.lock();
@@ -471,7 +457,7 @@ impl Inner {
             .get(&TypeId::of::<R>())
             .and_then(|of| of.get(name));
         let here = || {
-            let held = state.held.get(name).filter(|held| held.claimed);
+            let held = state.held.get(name).filter(|held| held.is_ours());
             held.map(|held| &held.local)
         };
         let known: &R = kept.or_else(here)?.downcast_ref()?;
@@ -534,18 +520,5 @@ impl Inner {
         }
         let member = member.ok_or(LookupError::NoSuchName)?;
         Ok((registered, member))
-    }
-
-    /// The names of a group that are members', in their order; ours also if the engine has not told of
-    /// them yet.
-    pub(crate) fn below(&self, group: &str) -> Vec<String> {
-        let state = self.lock();
-        let prefix = format!("{group}/");
-        let ours = state.held.range(prefix.clone()..);
-        let ours = ours.take_while(|(name, _)| name.starts_with(&prefix));
-        let ours = ours.filter(|(_, held)| held.claimed);
-        let ours = ours.map(|(name, _)| name.as_str());
-        let all: BTreeSet<&str> = state.view.living_names(&prefix).chain(ours).collect();
-        all.into_iter().map(str::to_owned).collect()
     }
 }

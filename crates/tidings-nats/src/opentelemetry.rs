@@ -1,18 +1,21 @@
 //! What a node counts, as OpenTelemetry has it: observable instruments of a meter.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 
-use crate::shown::{METRICS, Metric};
+use crate::shown::{METRICS, Shown};
 use crate::stats::Stats;
 
-/// Instruments of a meter, which show what they were given last: for
+/// Instruments of a meter, which show what memberships have counted: for
 /// [`Cluster::report`](crate::Cluster::report).
 ///
-/// Their names are those of [`metrics`](crate::Stats), all `tidings_...`.
+/// Their names are those of [`metrics`](crate::Stats), all `tidings_...`. Counters go on when a node has
+/// joined anew, with another [`recorder`](Self::recorder) of the same instruments, and of several nodes in
+/// one process they are the sum; of gauges the last one that reports is seen.
 ///
 /// ```
 /// use std::time::Duration;
@@ -21,37 +24,36 @@ use crate::stats::Stats;
 /// # tidings::Runtime::new().unwrap().block_on(async {
 /// # let cluster = Cluster::join_on(Server::new().connect(), Options::new("shop", "one")).await.unwrap();
 /// let instruments = Instruments::new(&opentelemetry::global::meter("shop"));
-/// cluster.report(Duration::from_secs(10), move |stats| instruments.record(stats));
+/// cluster.report(Duration::from_secs(10), instruments.recorder());
 /// # });
 /// ```
 #[derive(Clone)]
 pub struct Instruments {
-    last: Arc<Mutex<Stats>>,
+    all: Arc<Mutex<All>>,
 }
 
-fn lock(last: &Mutex<Stats>) -> MutexGuard<'_, Stats> {
-    last.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// What is shown: of each metric, by its label.
+type All = BTreeMap<&'static str, BTreeMap<String, u64>>;
 
-fn observe(metric: &Metric, stats: &Stats, to: &dyn AsyncInstrument<u64>) {
-    for (label, value) in (metric.read)(stats) {
-        match metric.label {
-            "" => to.observe(value, &[]),
-            name => to.observe(value, &[KeyValue::new(name, label)]),
-        }
-    }
+fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Instruments {
     /// Makes them. They are there for as long as the meter's provider is.
     #[must_use]
     pub fn new(meter: &Meter) -> Self {
-        let last = Arc::new(Mutex::new(Stats::default()));
+        let all = Arc::new(Mutex::new(All::new()));
         for metric in METRICS {
-            let seen = Arc::clone(&last);
+            let seen = Arc::clone(&all);
             let show = move |to: &dyn AsyncInstrument<u64>| {
-                let stats = lock(&seen).clone();
-                observe(metric, &stats, to);
+                let values = lock(&seen).get(metric.name).cloned();
+                for (label, value) in values.unwrap_or_default() {
+                    match metric.label {
+                        "" => to.observe(value, &[]),
+                        name => to.observe(value, &[KeyValue::new(name, label)]),
+                    }
+                }
             };
             if metric.counts {
                 let counter = meter.u64_observable_counter(metric.name);
@@ -67,13 +69,27 @@ impl Instruments {
                     .build();
             }
         }
-        Self { last }
+        Self { all }
     }
 
-    /// What they show from now on.
-    pub fn record(&self, stats: &Stats) {
-        let before = std::mem::replace(&mut *lock(&self.last), stats.clone());
-        drop(before);
+    /// What shows the counts of one membership by them.
+    #[must_use]
+    pub fn recorder(&self) -> impl Fn(&Stats) + Send + Sync + 'static {
+        let (all, shown) = (Arc::clone(&self.all), Shown::default());
+        move |stats| {
+            let next = shown.next(stats);
+            let mut all = lock(&all);
+            // Of what is as it is, only that is shown.
+            for metric in METRICS.iter().filter(|metric| !metric.counts) {
+                all.remove(metric.name);
+            }
+            for (metric, label, value) in next {
+                *all.entry(metric.name)
+                    .or_default()
+                    .entry(label)
+                    .or_default() += value;
+            }
+        }
     }
 }
 

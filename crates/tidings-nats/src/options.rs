@@ -148,7 +148,8 @@ impl Options {
     }
 
     /// How NATS is connected to: TLS, credentials, nkeys. Its times (pings, connecting, between two
-    /// attempts) are set by the [`lease`](Self::lease).
+    /// attempts) are set by the [`lease`](Self::lease), and an event callback that is set there is replaced by
+    /// ours, which counts lost messages.
     #[cfg(feature = "nats")]
     #[must_use]
     pub fn nats(mut self, options: crate::nats::ConnectOptions) -> Self {

@@ -10,6 +10,7 @@ use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tidings::actor::{CallError, Reference, Routing};
@@ -26,7 +27,7 @@ fn lock(load: &Load) -> MutexGuard<'_, BTreeMap<String, usize>> {
 }
 
 /// The members of a group, as one who calls them has them: [`Cluster::pool`]. Clones share what they
-/// know of who is busy.
+/// know of who is busy, and whose turn it is.
 ///
 /// ```
 /// use tidings::actor::{self, Routing};
@@ -60,6 +61,7 @@ pub struct Pool<R> {
     group: Arc<str>,
     routing: Routing,
     load: Arc<Load>,
+    turns: Arc<AtomicUsize>,
     of: PhantomData<fn() -> R>,
 }
 
@@ -137,20 +139,9 @@ impl Cluster {
             group: group.into(),
             routing,
             load: Arc::default(),
+            turns: Arc::default(),
             of: PhantomData,
         }
-    }
-
-    /// A member of a group, one after the other.
-    ///
-    /// # Errors
-    /// If none can be reached.
-    pub async fn pick<R>(&self, group: &str) -> Result<R, LookupError>
-    where
-        R: Reference<Message: Remote>,
-    {
-        let pool = self.pool::<R>(group, Routing::RoundRobin);
-        pool.pick().await.map(|picked| picked.reference.clone())
     }
 }
 
@@ -227,7 +218,7 @@ where
         }
         let first = match self.routing {
             Routing::Random => tidings::sched::random(names.len()),
-            _ => self.cluster.inner.turn() % names.len(),
+            _ => self.turns.fetch_add(1, Ordering::Relaxed) % names.len(),
         };
         names.rotate_left(first);
         if self.routing == Routing::LeastLoaded {
@@ -245,6 +236,7 @@ impl<R> Clone for Pool<R> {
             group: Arc::clone(&self.group),
             routing: self.routing,
             load: Arc::clone(&self.load),
+            turns: Arc::clone(&self.turns),
             of: PhantomData,
         }
     }

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tidings::time::Instant;
 
 use crate::aside::{self, Aside};
 use crate::cluster::{Cluster, Inner};
 use crate::engine::EngineError;
+use crate::tries::Tries;
 
 /// A queue of messages that are kept by the engine until they are done: [`Cluster::queue`]. Clones are
 /// the same queue.
@@ -161,8 +161,7 @@ pub(crate) async fn put(
     id: &str,
     message: bytes::Bytes,
 ) -> Result<(), EngineError> {
-    let until = Instant::now() + inner.options.patience;
-    let mut pause = Duration::from_millis(50);
+    let mut tries = Tries::new(inner.options.patience, Duration::from_millis(50));
     loop {
         let error = match inner.engine.enqueue(queue, id, message.clone()).await {
             Ok(_) => return Ok(()),
@@ -173,11 +172,9 @@ pub(crate) async fn put(
             }
             Err(error) => error,
         };
-        if matches!(error, EngineError::Refused(_)) || Instant::now() + pause > until {
+        if matches!(error, EngineError::Refused(_)) || !tries.again().await {
             return Err(error);
         }
-        tidings::after(pause).await;
-        pause *= 2;
     }
 }
 

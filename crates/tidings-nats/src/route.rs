@@ -8,7 +8,8 @@
 //!
 //! Each message says when it was sent, by its sender's clock. One that was under way for a lease longer
 //! than the quickest before it was held up, where a network or a process stood still: its sender has
-//! given up by now, and what it asks for is not to be done. The stream ends there, too.
+//! given up by now, and what it asks for is not to be done. The stream ends there, too. What was known to
+//! be quick counts for less as time passes ([`DRIFT`]): clocks drift, and a stream may live for months.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +29,12 @@ use crate::record::json;
 /// Messages under way in one direction.
 const WINDOW: u64 = 64;
 
-/// Bytes of one message. NATS takes up to a mebibyte, if nobody has set it otherwise.
+/// Bytes of one message, if the engine takes that many. NATS takes up to a mebibyte, if nobody has set it
+/// otherwise.
 const FRAGMENT: usize = 32 << 10;
+
+/// One part in so many clocks drift apart at most, and delays grow that are no standstill.
+const DRIFT: u64 = 8;
 
 /// What a message is.
 const DATA: u8 = 0;
@@ -79,7 +84,7 @@ pub(crate) async fn open(
         to: format!("tidings.{cluster}.stream.{id:x}.back"),
         from: format!("tidings.{cluster}.stream.{id:x}.forth"),
     };
-    let heard = engine.subscribe(&opening.to, None).await?;
+    let heard = engine.subscribe(&opening.to).await?;
     engine.request(inbox, json(&opening), within).await?;
     Ok(start(engine, heard, opening.from, lease))
 }
@@ -93,7 +98,7 @@ pub(crate) async fn accept(
     let malformed = || EngineError::Refused("it asks for no stream".to_owned());
     let opening: Opening = serde_json::from_slice(&message.payload).map_err(|_| malformed())?;
     let reply = message.reply.as_ref().ok_or_else(malformed)?;
-    let heard = engine.subscribe(&opening.from, None).await?;
+    let heard = engine.subscribe(&opening.from).await?;
     engine.publish(reply, Bytes::new()).await?;
     Ok(start(engine, heard, opening.to, lease))
 }
@@ -134,7 +139,8 @@ async fn send(
     closed: &CancellationToken,
     lease: Duration,
 ) -> Option<()> {
-    let mut fragment = vec![0; FRAGMENT];
+    let room = engine.largest().saturating_sub(HEAD);
+    let mut fragment = vec![0; room.clamp(1, FRAGMENT)];
     let begin = Instant::now();
     for number in 0_u64.. {
         let taken = std::pin::pin!(free.acquire(1).into_future());
@@ -174,6 +180,7 @@ async fn receive(
     let (mut here, mut there) = (0, 0);
     // The clocks here and there, as far apart as the quickest message shows.
     let (begin, mut quickest) = (Instant::now(), i128::MAX);
+    let mut last = begin;
     loop {
         let message = heard.next().await?.payload;
         let (&kind, rest) = message.split_first()?;
@@ -188,7 +195,9 @@ async fn receive(
                 let (sent, bytes) = bytes.split_first_chunk()?;
                 let sent = i128::from(u64::from_le_bytes(*sent));
                 let took = i128::from(micros(begin.elapsed())) - sent;
-                quickest = quickest.min(took);
+                let drifted = i128::from(micros(last.elapsed()) / DRIFT);
+                quickest = took.min(quickest.saturating_add(drifted));
+                last = Instant::now();
                 if took - quickest > i128::from(micros(lease)) {
                     return None;
                 }
@@ -226,7 +235,7 @@ mod tests {
         let one: Arc<dyn Engine> = Arc::new(server.connect());
         let other: Arc<dyn Engine> = Arc::new(server.connect());
         let at = inbox("c", "n", 1);
-        let mut asked = other.subscribe(&at, None).await.unwrap();
+        let mut asked = other.subscribe(&at).await.unwrap();
         let accepted = tidings::spawn(async move {
             let message = asked.next().await.unwrap();
             accept(&other, &message, LEASE).await.unwrap()
@@ -313,6 +322,62 @@ mod tests {
             for end in [&mut there, &mut here] {
                 assert!(!matches!(end.pipe.read(&mut byte).await, Ok(1..)));
             }
+        });
+    }
+
+    /// What a sender says whose clock goes so many tenths as fast as ours, a message each second.
+    fn ticking(tenths: u64) -> Subscription {
+        let message = move |number: u64| async move {
+            tidings::after(Duration::from_secs(1)).await;
+            let mut payload = BytesMut::new();
+            payload.put_u8(DATA);
+            payload.put_u64_le(number);
+            payload.put_u64_le(number * 100_000 * tenths);
+            payload.put_u8(7);
+            let message = Message {
+                subject: String::new(),
+                reply: None,
+                payload: payload.freeze(),
+            };
+            Some((message, number + 1))
+        };
+        Subscription::new(futures_util::stream::unfold(0, message))
+    }
+
+    #[test]
+    fn clocks_that_drift_apart_end_no_stream() {
+        Sim::new(0).seeds(2).run(|| async {
+            for tenths in [9, 10, 11] {
+                let (ours, mut theirs) = pipe();
+                let moved = tidings::spawn(async move {
+                    let engine = Server::new().connect();
+                    let (_read, write) = ours.split();
+                    let free = Semaphore::new(WINDOW as usize);
+                    receive(&engine, "there", ticking(tenths), write, &free, LEASE).await
+                });
+                let mut got = vec![0; 20 * LEASE.as_secs() as usize];
+                theirs.read_exact(&mut got).await.unwrap();
+                moved.abort();
+            }
+        });
+    }
+
+    #[test]
+    fn of_a_stream_that_has_ended_nothing_is_left_in_the_engine() {
+        Sim::new(0).seeds(10).run(|| async {
+            let server = Server::new();
+            let before = server.subscriptions();
+            let (mut here, mut there) = two_ends(&server).await;
+            here.pipe.write_all(b"hello").await.unwrap();
+            let mut got = [0; 5];
+            there.pipe.read_exact(&mut got).await.unwrap();
+            assert!(server.subscriptions() > before);
+            let moved = [here.moved, there.moved];
+            drop((here.pipe, here.open, there.pipe, there.open));
+            for moved in moved {
+                moved.await.unwrap();
+            }
+            assert_eq!(server.subscriptions(), before);
         });
     }
 

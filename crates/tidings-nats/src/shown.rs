@@ -1,6 +1,7 @@
 //! The numbers that are shown to those who gather them, with their names: one table for all of them.
 
 use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 use crate::feed::FeedStats;
 use crate::stats::Stats;
@@ -20,6 +21,33 @@ macro_rules! metrics {
     ($($name:literal $counts:literal $help:literal [$label:literal] $read:expr;)*) => {
         &[$(Metric { name: $name, help: $help, counts: $counts, label: $label, read: $read }),*]
     };
+}
+
+/// What one membership has counted, as far as it was shown.
+#[derive(Debug, Default)]
+pub(crate) struct Shown(Mutex<Stats>);
+
+impl Shown {
+    /// What there is to show, each number with its label: how much more there is of what counts, and the
+    /// rest as it is. Counts begin anew with each membership, and what gathers them goes on.
+    pub(crate) fn next(&self, stats: &Stats) -> Vec<(&'static Metric, String, u64)> {
+        let before = {
+            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *last, stats.clone())
+        };
+        let mut all = Vec::new();
+        for metric in METRICS {
+            let before: BTreeMap<String, u64> = match metric.counts {
+                true => (metric.read)(&before).into_iter().collect(),
+                false => BTreeMap::new(),
+            };
+            for (label, value) in (metric.read)(stats) {
+                let before = before.get(&label).copied().unwrap_or(0);
+                all.push((metric, label, value.saturating_sub(before)));
+            }
+        }
+        all
+    }
 }
 
 fn one(value: u64) -> Vec<(String, u64)> {

@@ -94,7 +94,7 @@ impl Cluster {
     /// # use tidings_nats::{Cluster, Options, memory::Server};
     /// # tidings::Runtime::new().unwrap().block_on(async {
     /// # let cluster = Cluster::join_on(Server::new().connect(), Options::new("shop", "one")).await.unwrap();
-    /// // With the feature `metrics`: `cluster.report(Duration::from_secs(10), tidings_nats::metrics::record)`.
+    /// // With the feature `metrics`: `cluster.report(Duration::from_secs(10), tidings_nats::metrics::recorder())`.
     /// let reports = cluster.report(Duration::from_secs(10), |stats| println!("{stats:?}"));
     /// # reports.abort();
     /// # });

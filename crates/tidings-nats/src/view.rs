@@ -131,6 +131,13 @@ impl View {
         living.map(|(name, _)| name.as_str())
     }
 
+    /// The names that are written down as this life's.
+    pub(crate) fn names_of<'a>(&'a self, owner: &'a Owner) -> impl Iterator<Item = &'a str> {
+        let its = self.names.iter();
+        let its = its.filter(move |(_, registered)| registered.owner == *owner);
+        its.map(|(name, _)| name.as_str())
+    }
+
     /// The owner of a name, if it is a member.
     pub(crate) fn living(&self, owner: &Owner) -> Option<&Member> {
         let member = self.member(&owner.node)?;

@@ -93,7 +93,7 @@ async fn a_report_reaches_prometheus_under_the_names_of_the_table() {
     let recorder = PrometheusBuilder::new().build_recorder();
     let page = recorder.handle();
     let (_one, stats) = something().await;
-    metrics::with_local_recorder(&recorder, || tidings_nats::metrics::record(&stats));
+    metrics::with_local_recorder(&recorder, || tidings_nats::metrics::recorder()(&stats));
     let page = page.render();
     for line in [
         "# HELP tidings_cluster_members Members now, this node among them.",
@@ -111,15 +111,11 @@ async fn a_report_reaches_prometheus_under_the_names_of_the_table() {
     }
 }
 
-#[tidings::test(deadlocks = false)]
-async fn a_report_reaches_opentelemetry_under_the_names_of_the_table() {
-    let exporter = InMemoryMetricExporter::default();
-    let provider = SdkMeterProvider::builder()
-        .with_periodic_exporter(exporter.clone())
-        .build();
-    let instruments = Instruments::new(&provider.meter("test"));
-    let (_one, stats) = something().await;
-    instruments.record(&stats);
+/// What the instruments show, by their names.
+fn shown(
+    provider: &SdkMeterProvider,
+    exporter: &InMemoryMetricExporter,
+) -> BTreeMap<String, Vec<u64>> {
     provider.force_flush().unwrap();
     let mut found = BTreeMap::new();
     for resource in exporter.get_finished_metrics().unwrap() {
@@ -137,10 +133,66 @@ async fn a_report_reaches_opentelemetry_under_the_names_of_the_table() {
             found.insert(metric.name().to_owned(), values);
         }
     }
+    found
+}
+
+#[tidings::test(deadlocks = false)]
+async fn a_report_reaches_opentelemetry_under_the_names_of_the_table() {
+    let exporter = InMemoryMetricExporter::default();
+    let provider = SdkMeterProvider::builder()
+        .with_periodic_exporter(exporter.clone())
+        .build();
+    let instruments = Instruments::new(&provider.meter("test"));
+    let (_one, stats) = something().await;
+    instruments.recorder()(&stats);
+    let found = shown(&provider, &exporter);
     assert_eq!(found["tidings_cluster_members"], [1]);
     assert_eq!(found["tidings_link_calls_out_total"], [10]);
     assert_eq!(found["tidings_queue_done_total"], [2]);
     assert_eq!(found["tidings_cluster_downs_total"], [1]);
+}
+
+/// A node of which so many members have gone down.
+fn downs(n: u64) -> Stats {
+    let mut stats = Stats::default();
+    stats.downs.insert("expired", n);
+    stats
+}
+
+#[test]
+fn what_prometheus_shows_goes_on_when_a_node_has_joined_anew() {
+    let recorder = PrometheusBuilder::new().build_recorder();
+    let page = recorder.handle();
+    metrics::with_local_recorder(&recorder, || {
+        let before = tidings_nats::metrics::recorder();
+        before(&downs(3));
+        before(&downs(5));
+        let after = tidings_nats::metrics::recorder();
+        after(&downs(0));
+        after(&downs(2));
+    });
+    let page = page.render();
+    let line = "tidings_cluster_downs_total{why=\"expired\"} 7";
+    assert!(page.lines().any(|l| l == line), "{line} is not in\n{page}");
+}
+
+#[test]
+fn what_opentelemetry_shows_goes_on_when_a_node_has_joined_anew() {
+    let exporter = InMemoryMetricExporter::default();
+    let provider = SdkMeterProvider::builder()
+        .with_periodic_exporter(exporter.clone())
+        .build();
+    let instruments = Instruments::new(&provider.meter("test"));
+    let before = instruments.recorder();
+    before(&downs(3));
+    before(&downs(5));
+    let after = instruments.recorder();
+    after(&downs(0));
+    after(&downs(2));
+    assert_eq!(
+        shown(&provider, &exporter)["tidings_cluster_downs_total"],
+        [7]
+    );
 }
 
 /// Reports go on until the membership ends, and the last is of that.

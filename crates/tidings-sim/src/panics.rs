@@ -3,6 +3,7 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::io::{self, Write};
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 use std::sync::Once;
 
@@ -15,6 +16,13 @@ pub(crate) struct Panicked {
     /// File, line and column.
     pub(crate) at: String,
 }
+
+/// How std says that it ends the process: in a destructor while another panic unwinds, and where nothing may
+/// unwind. (Whether a panic can unwind is not told in stable Rust.)
+const ENDS: &[&str] = &[
+    "panic in a destructor",
+    "panic in a function that cannot unwind",
+];
 
 thread_local! {
     static CAUGHT: RefCell<Option<Vec<Panicked>>> = const { RefCell::new(None) };
@@ -61,7 +69,20 @@ pub(crate) fn line_of(message: &str) -> Option<String> {
     })
 }
 
+/// Is this panic to be told in the report? If the process ends with it, there is none: what was to be in
+/// it is printed.
 fn note(info: &PanicHookInfo<'_>) -> bool {
+    if ENDS
+        .iter()
+        .any(|text| message(info.payload()).starts_with(text))
+    {
+        let caught = CAUGHT.try_with(|caught| caught.try_borrow_mut().ok()?.take());
+        for Panicked { message, at } in caught.ok().flatten().into_iter().flatten() {
+            // Not as `eprintln` does, which a test's end would keep.
+            let _ = writeln!(io::stderr(), "panicked at {at}:\n{message}");
+        }
+        return false;
+    }
     let noted = CAUGHT.try_with(|caught| {
         let Ok(mut caught) = caught.try_borrow_mut() else {
             return false;
@@ -90,8 +111,40 @@ fn message(payload: &(dyn Any + Send)) -> String {
 #[cfg(test)]
 mod tests {
     use std::panic::catch_unwind;
+    use std::process::Command;
 
     use super::catching;
+
+    /// Panics, and again in a drop: the process ends.
+    struct Twice;
+
+    impl Drop for Twice {
+        fn drop(&mut self) {
+            panic!("the second");
+        }
+    }
+
+    const CHILD: &str = "TIDINGS_TEST_TWICE";
+
+    #[test]
+    fn panics_that_end_the_process_are_printed() {
+        let is_child = std::env::var_os(CHILD).is_some();
+        catching(|| {
+            let _twice = is_child.then(|| Twice);
+            assert!(!is_child, "the first");
+        });
+        let test = "panics::tests::panics_that_end_the_process_are_printed";
+        let child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", test, "--nocapture"])
+            .env(CHILD, "")
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&child.stderr);
+        assert!(!child.status.success());
+        for told in ["the first", "the second", "panics.rs"] {
+            assert!(said.contains(told), "{told} is not in {said}");
+        }
+    }
 
     #[test]
     fn a_panic_that_leaves_is_told_outside_and_those_after_it_are_not_kept_quiet() {

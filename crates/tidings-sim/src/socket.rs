@@ -25,9 +25,10 @@ impl Network for NodeNetwork {
             // Dropped before it is made, it is given up.
             let stream = Stream { world, id, end: 0 };
             poll_fn(|cx| {
+                let mut waker = Some(cx.waker().clone());
                 let connected = stream
                     .world
-                    .with_net(|net, _| net.connected(id, cx.waker()));
+                    .with_net(|net, _| net.connected(id, &mut waker));
                 connected.map_or(Poll::Pending, Poll::Ready)
             })
             .await?;
@@ -49,9 +50,10 @@ struct Listener {
 
 impl Accept for Listener {
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<Result<Box<dyn Socket>>> {
+        let mut waker = Some(cx.waker().clone());
         let accepted = self
             .world
-            .with_net(|net, _| net.accept(self.at, cx.waker()));
+            .with_net(|net, _| net.accept(self.at, &mut waker));
         match accepted {
             Ok(Some(id)) => {
                 let world = self.world.clone();
@@ -95,8 +97,9 @@ impl AsyncRead for Stream {
         into: &mut [u8],
     ) -> Poll<Result<usize>> {
         let (id, end) = (self.id, self.end);
+        let mut waker = Some(cx.waker().clone());
         self.world.with_net(|net, context| {
-            if !net.readable(id, end, cx.waker()) {
+            if !net.readable(id, end, &mut waker) {
                 return Poll::Pending;
             }
             Poll::Ready(net.read(id, end, into, context))
@@ -107,8 +110,9 @@ impl AsyncRead for Stream {
 impl AsyncWrite for Stream {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let (id, end) = (self.id, self.end);
+        let mut waker = Some(cx.waker().clone());
         self.world.with_net(|net, context| {
-            if !net.writable(id, end, cx.waker()) {
+            if !net.writable(id, end, &mut waker) {
                 return Poll::Pending;
             }
             Poll::Ready(net.write(id, end, bytes, context))

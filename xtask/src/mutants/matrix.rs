@@ -123,11 +123,12 @@ fn known(entries: &[Entry]) -> Rows {
 }
 
 fn page(entries: &[Entry], rows: &Rows, date: &str) -> String {
+    let (asked, all) = (rows.len(), entries.len());
     let mut text = format!(
         "# What each engine kills by itself\n\n\
          `cargo x mutants` stops at the first engine that kills a mutant, the cheap ones first. Here each \
          is asked by\nitself, by `cargo x mutants --engine NAME [FILTER]` (`all`: each of them), which \
-         writes this page (last on {date}; a mutant that has come or changed since is not on it). Of an engine those\ntests are run that come to the code in question, which is \
+         writes this page (last on {date}, of {asked} of {all} seeded bugs: one that has come or changed since it was asked about is not on it). Of an engine those\ntests are run that come to the code in question, which is \
          looked at in one run of each.\n`-`: they pass; `.`: there are none; `?`: not asked. Engines that \
          work with real threads may kill by chance, or not:\n`stress` runs each of its tests for one second.\n\n\
          | engine | asked | come there | kills | in actors and links | none else asked does |\n\

@@ -11,6 +11,7 @@ mod markdown;
 mod promises;
 mod rooms;
 mod sources;
+mod upstream;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ const CHECKS: &[Check] = &[
     markdown::links,
     manifests::lints,
     manifests::changelog,
+    upstream::upstream,
 ];
 
 /// Folders that hold what somebody else wrote: git, builds, and trybuild's output to be looked at.

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
-use tidings::sched::random;
 use tidings::sync::Notify;
 use tidings::time::Instant;
 use tidings::{Event, after, at};
@@ -43,7 +42,7 @@ const CAPACITY: usize = 1 << 16;
 /// # tidings::Runtime::new().unwrap().block_on(async {
 /// let server = Server::new();
 /// let (one, other) = (server.connect(), server.connect());
-/// let mut heard = other.subscribe("greetings", None).await.unwrap();
+/// let mut heard = other.subscribe("greetings").await.unwrap();
 /// one.publish("greetings", "hello".into()).await.unwrap();
 /// assert_eq!(heard.next().await.unwrap().payload, "hello");
 ///
@@ -84,7 +83,6 @@ struct Kept {
 
 struct Subscriber {
     subject: String,
-    group: Option<String>,
     queue: Queue<Message>,
 }
 
@@ -155,19 +153,10 @@ impl State {
 
     /// Puts a message into the queues of those who get it. `false`: nobody is there.
     fn publish(&mut self, message: &Message, bells: &mut Bells) -> bool {
-        let mut groups: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
-        let mut to = Vec::new();
-        for (&id, subscriber) in &self.subscribers {
-            if subscriber.subject == message.subject {
-                match &subscriber.group {
-                    Some(group) => groups.entry(group).or_default().push(id),
-                    None => to.push(id),
-                }
-            }
-        }
-        to.extend(groups.values().map(|ids| ids[random(ids.len())]));
-        for id in &to {
-            let subscriber = self.subscribers.get_mut(id).expect("it was found");
+        let subscribers = self.subscribers.values_mut();
+        let mut is_heard = false;
+        for subscriber in subscribers.filter(|it| it.subject == message.subject) {
+            is_heard = true;
             let queue = &mut subscriber.queue;
             for _ in 0..=usize::from(one_in(self.faults.double)) {
                 let is_lost = one_in(self.faults.lose)
@@ -181,7 +170,7 @@ impl State {
                 }
             }
         }
-        !to.is_empty()
+        is_heard
     }
 
     fn write(
@@ -267,6 +256,12 @@ impl Server {
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.with(|state, _| state.lost)
+    }
+
+    /// How many subjects are heard, by all connections.
+    #[cfg(test)]
+    pub(crate) fn subscriptions(&self) -> usize {
+        self.with(|state, _| state.subscribers.len())
     }
 
     /// Does something to the state as it is now, and wakes whom that concerns.
@@ -364,7 +359,7 @@ impl Memory {
         self.there(f).await
     }
 
-    fn listen(&self, state: &mut State, subject: &str, group: Option<&str>) -> Reader {
+    fn listen(&self, state: &mut State, subject: &str) -> Reader {
         let id = state.number();
         let queue = Queue::new(self.line);
         let reader = Reader {
@@ -374,7 +369,6 @@ impl Memory {
         };
         let subscriber = Subscriber {
             subject: subject.to_owned(),
-            group: group.map(str::to_owned),
             queue,
         };
         state.subscribers.insert(id, subscriber);
@@ -469,7 +463,7 @@ impl Engine for Memory {
                 self.travel().await?;
                 let inbox = self.server.with(|state, bells| {
                     let reply = format!("_INBOX.{}", state.number());
-                    let inbox = self.listen(state, &reply, None);
+                    let inbox = self.listen(state, &reply);
                     let message = Message {
                         subject: subject.to_owned(),
                         reply: Some(reply),
@@ -495,13 +489,9 @@ impl Engine for Memory {
         })
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        subject: &'a str,
-        group: Option<&'a str>,
-    ) -> Answer<'a, Subscription> {
+    fn subscribe<'a>(&'a self, subject: &'a str) -> Answer<'a, Subscription> {
         Box::pin(async move {
-            let reader = self.there(|state, _| Ok(self.listen(state, subject, group)));
+            let reader = self.there(|state, _| Ok(self.listen(state, subject)));
             let reader = reader.await?;
             Ok(Arrivals::new(stream::unfold(reader, async |reader| {
                 Some((reader.next(next_message).await?, reader))

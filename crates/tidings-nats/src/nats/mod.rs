@@ -275,8 +275,12 @@ fn is_final(error: &CreateKeyValueError) -> bool {
 }
 
 async fn in_time<T>(work: impl Future<Output = Result<T, EngineError>>) -> Result<T, EngineError> {
-    let done = tokio::time::timeout(PATIENCE, work).await;
-    done.unwrap_or_else(|_| Err(EngineError::Unreachable("no answer".to_owned())))
+    within(PATIENCE, work).await?
+}
+
+async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, EngineError> {
+    let done = tokio::time::timeout(limit, work).await;
+    done.map_err(|_| EngineError::Unreachable("no answer".to_owned()))
 }
 
 fn unreachable(error: impl fmt::Display) -> EngineError {
@@ -379,18 +383,10 @@ impl Engine for Nats {
         }))
     }
 
-    fn subscribe<'a>(
-        &'a self,
-        subject: &'a str,
-        group: Option<&'a str>,
-    ) -> Answer<'a, Subscription> {
-        let client = self.inner.client.clone();
-        let (subject, group) = (subject.to_owned(), group.map(str::to_owned));
+    fn subscribe<'a>(&'a self, subject: &'a str) -> Answer<'a, Subscription> {
+        let (client, subject) = (self.inner.client.clone(), subject.to_owned());
         Box::pin(self.inner.tokio.run(async move {
-            let subscriber = match group {
-                None => client.subscribe(subject).await,
-                Some(group) => client.queue_subscribe(subject, group).await,
-            };
+            let subscriber = client.subscribe(subject).await;
             let subscriber = subscriber.map_err(|error| EngineError::Refused(error.to_string()))?;
             Self::round_trip(&client).await?;
             Ok(Arrivals::new(subscriber.map(|message| Message {

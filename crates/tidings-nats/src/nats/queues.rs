@@ -17,7 +17,7 @@ use async_nats::{Client, HeaderMap, Request};
 use bytes::Bytes;
 use futures_util::{StreamExt, future};
 
-use super::{Bucket, Nats, PATIENCE, in_time, refused, unreachable};
+use super::{Bucket, Nats, PATIENCE, in_time, refused, unreachable, within};
 use crate::engine::{DUPLICATES, Delivery, EngineError, Settle};
 
 /// The consumer of all who feed actors from a queue.
@@ -85,29 +85,35 @@ fn delivery(message: &jetstream::Message) -> Result<Delivery, EngineError> {
     })
 }
 
-/// Adds what a pull gives, until it says that there is no more.
-async fn pull(batch: pull::Batch, taken: &mut Vec<Delivery>) -> Result<(), EngineError> {
+/// Adds what a pull gives, until it says that there is no more. Each message has its time: many take long
+/// over a slow line.
+async fn pull(
+    batch: pull::Batch,
+    each: Duration,
+    taken: &mut Vec<Delivery>,
+) -> Result<(), EngineError> {
     let mut batch = pin!(batch);
-    while let Some(message) = batch.next().await {
+    loop {
+        let Some(message) = within(each, batch.next()).await? else {
+            return Ok(());
+        };
         taken.push(delivery(&message.map_err(unreachable)?)?);
     }
-    Ok(())
 }
 
 async fn take(
     consumer: &PullConsumer,
     max: usize,
-    within: Duration,
+    wait: Duration,
     taken: &mut Vec<Delivery>,
 ) -> Result<(), EngineError> {
-    in_time(async {
-        let now = consumer.fetch().max_messages(max).messages().await;
-        pull(now.map_err(unreachable)?, taken).await
-    })
-    .await?;
+    let now = async { consumer.fetch().max_messages(max).messages().await };
+    let now = within(PATIENCE, now).await?.map_err(unreachable)?;
+    pull(now, PATIENCE, taken).await?;
     if taken.is_empty() {
-        let first = consumer.batch().max_messages(1).expires(within).messages();
-        pull(first.await.map_err(unreachable)?, taken).await?;
+        let first = consumer.batch().max_messages(1).expires(wait).messages();
+        let first = within(PATIENCE, first).await?.map_err(unreachable)?;
+        pull(first, wait + PATIENCE, taken).await?;
     }
     Ok(())
 }
@@ -164,7 +170,7 @@ impl Nats {
         &self,
         queue: &str,
         max: usize,
-        within: Duration,
+        wait: Duration,
     ) -> Result<Vec<Delivery>, EngineError> {
         let consumer = self.inner.queues.with(|all| all.get(queue).cloned());
         let consumer = consumer.ok_or(EngineError::NoResponders)?;
@@ -173,7 +179,7 @@ impl Nats {
         drop(self.inner.tokio.handle().spawn(async move {
             let mut taken = Vec::new();
             let failed = {
-                let work = pin!(take(&consumer, max, within, &mut taken));
+                let work = pin!(take(&consumer, max, wait, &mut taken));
                 // Nobody waits any more: the server is told so, by the end of the pull.
                 let nobody = pin!(tell.closed().into_future());
                 match future::select(work, nobody).await {

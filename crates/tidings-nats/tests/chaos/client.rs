@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tidings::actor::CallError;
+use tidings::actor::{CallError, Routing};
 use tidings::{CancellationToken, JoinSet};
-use tidings_nats::{Cluster, LookupError};
+use tidings_nats::{LookupError, Pool};
 
 use crate::member::{self, WORKERS, WorkerRef, now};
 
@@ -23,7 +23,7 @@ const REST: Duration = Duration::from_millis(10);
 /// So long a request waits for its answer.
 const DEADLINE: Duration = Duration::from_secs(2);
 
-type Current = Arc<Mutex<Option<Cluster>>>;
+type Current = Arc<Mutex<Option<Pool<WorkerRef>>>>;
 
 /// `URLS`.
 pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
@@ -41,12 +41,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<(), Box<dyn Error>> {
 
 /// Is a member, in one life after the other.
 async fn lives(urls: String, current: Current) {
-    let set = |cluster| *current.lock().unwrap_or_else(PoisonError::into_inner) = cluster;
+    let set = |pool| *current.lock().unwrap_or_else(PoisonError::into_inner) = pool;
     loop {
         match member::join(&urls, member::options("client")).await {
             Ok(cluster) => {
                 let _told = member::tell(&cluster);
-                set(Some(cluster.clone()));
+                set(Some(cluster.pool(WORKERS, Routing::RoundRobin)));
                 let why = cluster.ended().await;
                 set(None);
                 println!("ended {:x} {why:?}", cluster.me().1);
@@ -82,12 +82,12 @@ async fn caller(current: Current, next: Arc<AtomicU64>, stop: CancellationToken)
     loop {
         let number = next.fetch_add(1, Ordering::Relaxed);
         let begin = now();
-        let cluster = current
+        let workers = current
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        let (outcome, life) = match cluster {
-            Some(cluster) => ask(&cluster, number).await,
+        let (outcome, life) = match workers {
+            Some(workers) => ask(&workers, number).await,
             None => ("unsent:not-a-member", 0),
         };
         println!("end {number} {outcome} {begin} {} {life:x}", now());
@@ -98,8 +98,8 @@ async fn caller(current: Current, next: Arc<AtomicU64>, stop: CancellationToken)
 }
 
 /// Asks once.
-async fn ask(cluster: &Cluster, number: u64) -> (&'static str, u64) {
-    let worker: WorkerRef = match cluster.pick(WORKERS).await {
+async fn ask(workers: &Pool<WorkerRef>, number: u64) -> (&'static str, u64) {
+    let worker = match workers.pick().await {
         Ok(worker) => worker,
         Err(error) => {
             let why = match error {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::{Either, FutureExt};
 use tidings::Receiver;
-use tidings::actor::{self, CallError};
+use tidings::actor::{self, CallError, Routing};
 use tidings::time::{Instant, sleep};
 use tidings_nats::memory::{Faults, Memory, Server};
 use tidings_nats::{
@@ -274,7 +274,8 @@ async fn a_name_that_is_asked_for_is_not_found_before_it_is_ours() {
     sleep(Duration::from_millis(10)).await;
     let found: CounterRef = two.lookup("counter").await.unwrap();
     assert_eq!(found.get().await.unwrap(), 1, "it is the other's");
-    let nobody = two.pick::<CounterRef>("workers").await;
+    let workers = two.pool::<CounterRef>("workers", Routing::RoundRobin);
+    let nobody = workers.pick().await;
     assert!(matches!(nobody, Err(LookupError::NoSuchName)));
     let (name, place) = asking.await.unwrap();
     assert!(name.is_err() && place.is_err());
@@ -454,8 +455,9 @@ async fn a_group_is_reached_together_and_one_after_the_other() {
     while one.group::<CounterRef>("workers").await.len() < 3 {
         sleep(Duration::from_millis(1)).await;
     }
+    let workers = one.pool::<CounterRef>("workers", Routing::RoundRobin);
     for _ in 0..6 {
-        let worker: CounterRef = one.pick("workers").await.unwrap();
+        let worker = workers.pick().await.unwrap();
         worker.add(1).await.unwrap();
         worker.get().await.unwrap();
     }
@@ -466,7 +468,8 @@ async fn a_group_is_reached_together_and_one_after_the_other() {
     while one.group::<CounterRef>("workers").await.len() > 2 {
         sleep(Duration::from_millis(1)).await;
     }
-    let nobody = one.pick::<CounterRef>("idlers").await;
+    let idlers = one.pool::<CounterRef>("idlers", Routing::RoundRobin);
+    let nobody = idlers.pick().await;
     assert!(matches!(nobody, Err(LookupError::NoSuchName)));
 }
 

@@ -64,7 +64,7 @@ macro_rules! conformance {
 
 conformance!(
     messages_come_in_the_order_of_their_publisher,
-    a_message_goes_to_every_subscriber_and_to_one_of_each_group,
+    a_message_goes_to_every_subscriber,
     who_unsubscribes_is_no_responder_any_more,
     a_request_gets_the_first_answer,
     a_request_that_nobody_hears_fails_at_once_and_one_that_is_not_answered_late,
@@ -84,7 +84,7 @@ conformance!(
 );
 
 async fn messages_come_in_the_order_of_their_publisher(Two { one, other }: Two) {
-    let mut heard = other.subscribe("order", None).await.unwrap();
+    let mut heard = other.subscribe("order").await.unwrap();
     for n in 0..100_u8 {
         one.publish("order", Bytes::copy_from_slice(&[n]))
             .await
@@ -97,14 +97,10 @@ async fn messages_come_in_the_order_of_their_publisher(Two { one, other }: Two) 
     }
 }
 
-async fn a_message_goes_to_every_subscriber_and_to_one_of_each_group(Two { one, other }: Two) {
+async fn a_message_goes_to_every_subscriber(Two { one, other }: Two) {
     let mut all = [
-        one.subscribe("news", None).await.unwrap(),
-        other.subscribe("news", None).await.unwrap(),
-    ];
-    let mut pool = [
-        one.subscribe("news", Some("pool")).await.unwrap(),
-        other.subscribe("news", Some("pool")).await.unwrap(),
+        one.subscribe("news").await.unwrap(),
+        other.subscribe("news").await.unwrap(),
     ];
     for n in 0..50_u8 {
         one.publish("news", Bytes::copy_from_slice(&[n]))
@@ -116,19 +112,10 @@ async fn a_message_goes_to_every_subscriber_and_to_one_of_each_group(Two { one, 
             assert_eq!(subscription.next().await.unwrap().payload[0], n);
         }
     }
-    let [a, b] = &mut pool;
-    let mut seen = Vec::new();
-    for _ in 0..50 {
-        let (a, b) = (std::pin::pin!(a.next()), std::pin::pin!(b.next()));
-        let message = futures_util::future::select(a, b).await.factor_first().0;
-        seen.push(message.unwrap().payload[0]);
-    }
-    seen.sort_unstable();
-    assert!(seen.into_iter().eq(0..50), "each once");
 }
 
 async fn who_unsubscribes_is_no_responder_any_more(Two { one, other }: Two) {
-    let heard = other.subscribe("leaving", None).await.unwrap();
+    let heard = other.subscribe("leaving").await.unwrap();
     drop(heard);
     // What other has done is done once it has an answer.
     let done = other.request("nobody", Bytes::new(), LONG).await;
@@ -138,7 +125,7 @@ async fn who_unsubscribes_is_no_responder_any_more(Two { one, other }: Two) {
 }
 
 async fn a_request_gets_the_first_answer(Two { one, other }: Two) {
-    let mut asked = other.subscribe("double", None).await.unwrap();
+    let mut asked = other.subscribe("double").await.unwrap();
     let answers = tidings::spawn(async move {
         for _ in 0..10 {
             let message = asked.next().await.unwrap();
@@ -165,7 +152,7 @@ async fn a_request_that_nobody_hears_fails_at_once_and_one_that_is_not_answered_
 ) {
     let nobody = one.request("silence", Bytes::new(), LONG).await;
     assert_eq!(nobody, Err(EngineError::NoResponders));
-    let mut heard = other.subscribe("silence", None).await.unwrap();
+    let mut heard = other.subscribe("silence").await.unwrap();
     let late = one
         .request("silence", Bytes::from_static(b"?"), SHORT)
         .await;
@@ -428,7 +415,7 @@ async fn what_is_larger_than_the_engine_takes_is_refused(Two { one, other }: Two
     assert_eq!(one.enqueue("jobs", "a", most.clone()).await, Ok(true));
     let mut fetched = one.fetch("jobs", 1, LONG).await.unwrap();
     assert_eq!(fetched.remove(0).payload, most);
-    let _heard = other.subscribe("here", None).await.unwrap();
+    let _heard = other.subscribe("here").await.unwrap();
     let more = Bytes::from(vec![0; largest + 1]);
     let refused = [
         // With its id it is larger.

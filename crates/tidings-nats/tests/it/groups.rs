@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tidings::actor::{ActorRef, Builder, Mailbox};
 use tidings::channel::ivar::IVar;
+use tidings::channel::watch;
 use tidings::time::sleep;
 use tidings::{Event, Receiver};
 use tidings_nats::Down;
@@ -79,4 +80,43 @@ async fn a_member_that_cannot_be_reached_keeps_nothing_from_those_behind_it() {
     assert!(gone.exit().is_none() && !sending.is_finished());
     assert_eq!(gone.down().await, Down::Expired);
     assert_eq!(sending.await.unwrap(), 1);
+}
+
+async fn told(names: &mut watch::Receiver<Vec<String>>) -> Vec<String> {
+    names.changed().await.unwrap();
+    names.get().to_vec()
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_watches_a_group_sees_its_members_come_and_go_until_its_own_membership_ends() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (line, two) = node(&server, "two").await;
+    let (a, _) = listener(&open());
+    let mut press = one.watch_group("press");
+    assert_eq!(press.get().len(), 0);
+    let ours = one.join_group("press", &a).await.unwrap();
+    assert_eq!(told(&mut press).await, [ours.as_str()]);
+    let theirs = two.join_group("press", &a).await.unwrap();
+    let both = [ours.as_str(), theirs.as_str()];
+    assert_eq!(told(&mut press).await, both);
+    // What is of no concern to it is not told.
+    let _other = two.join_group("pressure", &a).await.unwrap();
+    let place = two.join_group("press", &a).await.unwrap();
+    assert_eq!(told(&mut press).await.len(), 3);
+    drop(place);
+    assert_eq!(told(&mut press).await, both);
+    assert_eq!(*one.watch_group("press").get(), both);
+    line.cut();
+    assert_eq!(told(&mut press).await, [ours.as_str()]);
+    let mut own = one.watch_group("press");
+    drop(ours);
+    assert_eq!(told(&mut press).await, [""; 0]);
+    assert_eq!(told(&mut own).await, [""; 0]);
+    let _back = one.join_group("press", &a).await.unwrap();
+    assert_eq!(told(&mut press).await.len(), 1);
+    one.leave(LEASE).await;
+    assert_eq!(told(&mut press).await, [""; 0]);
+    assert!(press.changed().await.is_err());
+    assert!(one.watch_group("press").changed().await.is_err());
 }

@@ -5,6 +5,7 @@ mod cluster;
 mod conformance;
 mod counter;
 mod groups;
+mod hindered;
 mod intercept;
 #[cfg(feature = "nats")]
 mod jwt;
@@ -19,3 +20,4 @@ mod queue;
 mod secure;
 #[cfg(feature = "nats")]
 mod server;
+mod wrapped;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tidings::actor;
-use tidings::time::sleep;
+use tidings::time::{Instant, sleep};
 use tidings_nats::nats::ConnectOptions;
 use tidings_nats::{
     Aside, Body, Change, Cluster, Down, EngineError, Feed, FeedOptions, JoinError, Options, Queue,
@@ -192,10 +192,12 @@ async fn what_is_set_aside_is_kept_by_the_server_in_a_queue_of_its_own() {
 
 #[tidings::test(deadlocks = false)]
 async fn without_a_server_joining_fails_in_time_and_with_a_wrong_password_at_once() {
-    let short = options("one").patience(Duration::from_millis(300));
-    let error = Cluster::join("nats://127.0.0.1:1", short)
+    let patience = Duration::from_millis(300);
+    let since = Instant::now();
+    let error = Cluster::join("nats://127.0.0.1:1", options("one").patience(patience))
         .await
         .unwrap_err();
+    assert!(since.elapsed() >= patience, "{:?}", since.elapsed());
     let JoinError::Engine(EngineError::Unreachable(why)) = error else {
         panic!("nobody is there: {error}");
     };

@@ -70,6 +70,33 @@ async fn the_members_have_their_turns() {
     assert_eq!(counts(&counters).await, [2, 2, 2]);
 }
 
+#[tidings::test(sim, seeds = 10)]
+async fn two_pools_that_are_used_in_turn_have_turns_of_their_own() {
+    let nodes = nodes(&["one", "two", "three"]).await;
+    let (first, ours, _names) = counters(&nodes, Routing::RoundRobin).await;
+    let (mut theirs, mut names) = (Vec::new(), Vec::new());
+    for node in &nodes[1..] {
+        let counter: CounterRef = actor::start(Tally::default());
+        names.push(node.join_group("others", &counter).await.unwrap());
+        theirs.push(counter);
+    }
+    while nodes[0].group::<CounterRef>("others").await.len() < 2 {
+        sleep(Duration::from_millis(1)).await;
+    }
+    let second: Pool<CounterRef> = nodes[0].pool("others", Routing::RoundRobin);
+    // Clones have their turns together.
+    let same = first.clone();
+    for n in 0..6 {
+        let first = if n % 2 == 0 { &first } else { &same };
+        for pool in [first, &second] {
+            let called = pool.call(|counter| async move { counter.inc().await });
+            called.await.unwrap();
+        }
+    }
+    assert_eq!(counts(&ours).await, [3, 3]);
+    assert_eq!(counts(&theirs).await, [3, 3]);
+}
+
 #[tidings::test(sim, seeds = 20)]
 async fn who_has_the_least_under_way_is_picked() {
     let nodes = nodes(&["one", "two", "three"]).await;

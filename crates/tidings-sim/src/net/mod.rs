@@ -298,13 +298,19 @@ impl Net {
                     self.reset(id, to, context);
                     return;
                 }
+                // Nothing comes after the end, as where a link was cut and the connection severed.
+                if end.failed.is_some() {
+                    return;
+                }
                 end.inbound.extend(bytes);
                 context.wakers.extend(end.reader.take());
             }
             Happening::Finish(id, to) => {
                 let end = &mut self.connections[id].ends[to];
-                end.finished = true;
-                context.wakers.extend(end.reader.take());
+                if end.failed.is_none() {
+                    end.finished = true;
+                    context.wakers.extend(end.reader.take());
+                }
             }
             Happening::Reset(id, to, error) => {
                 self.connections[id].ends[to].fail(error, context.wakers);
@@ -373,8 +379,12 @@ impl Net {
         }
     }
 
-    /// The next connection that came; `None`: the waker is kept.
-    pub(crate) fn accept(&mut self, at: SocketAddr, waker: &Waker) -> Result<Option<usize>> {
+    /// The next connection that came; `None`: the waker is kept, for that which was.
+    pub(crate) fn accept(
+        &mut self,
+        at: SocketAddr,
+        waker: &mut Option<Waker>,
+    ) -> Result<Option<usize>> {
         let listener = self.listeners.get_mut(&at);
         let listener = listener.ok_or(Error::from(ErrorKind::NotConnected))?;
         let id = listener.backlog.pop_front();
@@ -405,8 +415,8 @@ impl Net {
         Ok(id)
     }
 
-    /// Is the connection made? `None`: the waker is kept.
-    pub(crate) fn connected(&mut self, id: usize, waker: &Waker) -> Option<Result<()>> {
+    /// Is the connection made? `None`: the waker is kept, for that which was.
+    pub(crate) fn connected(&mut self, id: usize, waker: &mut Option<Waker>) -> Option<Result<()>> {
         let connection = &mut self.connections[id];
         match connection.state {
             Asked::Made => Some(Ok(())),
@@ -423,8 +433,8 @@ impl Net {
         [ends[end].address, ends[1 - end].address]
     }
 
-    /// Can this end be read from without waiting? If not, the waker is kept.
-    pub(crate) fn readable(&mut self, id: usize, end: usize, waker: &Waker) -> bool {
+    /// Can this end be read from without waiting? If not, the waker is kept, for that which was.
+    pub(crate) fn readable(&mut self, id: usize, end: usize, waker: &mut Option<Waker>) -> bool {
         let end = &mut self.connections[id].ends[end];
         let ready = !end.inbound.is_empty() || end.finished || end.failed.is_some();
         if !ready {
@@ -461,8 +471,8 @@ impl Net {
         Ok(n)
     }
 
-    /// Can this end be written to without waiting? If not, the waker is kept.
-    pub(crate) fn writable(&mut self, id: usize, end: usize, waker: &Waker) -> bool {
+    /// Can this end be written to without waiting? If not, the waker is kept, for that which was.
+    pub(crate) fn writable(&mut self, id: usize, end: usize, waker: &mut Option<Waker>) -> bool {
         let end = &mut self.connections[id].ends[end];
         let ready = end.unread < WINDOW || end.closed || end.failed.is_some();
         if !ready {
@@ -574,9 +584,11 @@ impl Net {
     }
 }
 
-/// Remembers a waker, unless it is the one that wakes nobody.
-fn keep(place: &mut Option<Waker>, waker: &Waker) {
-    if !waker.will_wake(Waker::noop()) {
-        *place = Some(waker.clone());
+/// Remembers a waker, unless it is the one that wakes nobody. What was there is the caller's, who has cloned
+/// the one and drops the other without the world's lock.
+fn keep(place: &mut Option<Waker>, waker: &mut Option<Waker>) {
+    let is_real = |waker: &Waker| !waker.will_wake(Waker::noop());
+    if waker.as_ref().is_some_and(is_real) {
+        std::mem::swap(place, waker);
     }
 }

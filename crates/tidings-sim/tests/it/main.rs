@@ -10,5 +10,6 @@ mod nodes;
 mod peers;
 mod redial;
 mod reports;
+mod severed;
 mod supervision;
 mod unheard;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::super::orderings::arguments;
 use super::super::table;
 use super::list::Mutant;
+use crate::command::today;
 
 const COLUMNS: [&str; 6] = [
     "mutants", "killed", "argued", "unviable", "fixed", "survive",
@@ -93,11 +94,13 @@ fn text(rows: &table::Rows, arguments: &BTreeMap<String, String>) -> String {
     let sums: Vec<String> = (0..COLUMNS.len())
         .map(|column| sum(column).to_string())
         .collect();
+    let (date, gone_through) = (today(), rows.len());
     let mut text = format!(
         "# Mutants made mechanically\n\n\
          What cargo-mutants makes of the library (a body for a default value, `<` for `<=`), against \
          the tests that call\nthe function. Written by `cargo x mutants --generated [--missing] [FILE..]`, \
-         which keeps the rows of other files.\n\
+         which keeps the rows of other files\n\
+         (last on {date}; {gone_through} files have been gone through).\n\
          Unviable: the compiler refuses it. Fixed: there cannot be two bodies of its function in one \
          build (`const fn`, a\ntype without a name). Survive: of all tests that call the function, or (`--near`) of those \
          nearest to it, none finds it.\nWhat is left out at all stands in `.cargo/mutants.toml`; a file that has no row has \
