@@ -71,6 +71,8 @@ class Hostile(unittest.TestCase):
             (frames.frame(frames.BIND, (1, "key", b"", "Counter", [])) * 11, True, "flood", {"control": 10}),
             (frames.frame(frames.CREDIT, (0, (0, 0))), True, "protocol", {}),
             (frame(frames.PING | frames.MORE, b""), True, "protocol", {}),
+            (frame(frames.PING, b"\x00\x07"), True, "protocol", {}),
+            (frame(frames.BYE, b"\x07"), True, "protocol", {}),
             (self.greet(), True, "protocol", {}),
             (first + first, True, "protocol", {}),
             (first + frame(frames.REST, bytes([frames.TELL])), True, "protocol", {}),

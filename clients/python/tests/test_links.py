@@ -3,17 +3,20 @@
 import asyncio
 import gc
 import socket
+import ssl
 import threading
 import time
 import unittest
 from concurrent.futures import Future
 from functools import partial
+from unittest import mock
 
 import patience
 from counter import Ear, LinkTest, Tally, counter, g, pair
 
 import tidings_client as t
 from tidings_client import errors
+from tidings_client.session import Ledger, Purse
 
 LONG = 20
 eventually = partial(patience.eventually, LONG)
@@ -34,6 +37,68 @@ class Links(LinkTest):
         self.assertEqual(there.get().result(LONG), 3000 * 2999 // 2)
         large = bytes(range(256)) * 3000
         self.assertEqual(there.echo(large).result(LONG), large)
+
+    def test_there_is_no_name_that_goes_into_no_frame_and_the_link_stays(self):
+        _, _, _, client, there = counter()
+        for length in (30_000, 1 << 16):
+            with self.assertRaises(errors.NoSuchName):
+                client.get(g.Counter, "x" * length)
+            with self.assertRaises(errors.NoSuchName):
+                client.get(g.Counter, "counter", bytes(length))
+        self.assertEqual(there.get().result(LONG), 0)
+
+    def test_who_waits_until_it_is_up_does_not_wait_for_what_does_not_pass(self):
+        alert = errors.LinkDown("io", "tlsv13 alert certificate required")
+        alert.__cause__ = ssl.SSLError(1, "tlsv13 alert certificate required")
+        never = [
+            alert,
+            ssl.SSLError(1, "tlsv1 alert unknown ca"),
+            ssl.SSLCertVerificationError(1, "expired"),
+            errors.LinkDown("protocol", "it does not begin with a greeting"),
+            errors.LinkDown("frame-too-large"),
+            errors.LinkDown("refused-by-peer", "", errors.OtherCluster("other")),
+        ]
+        passes = [
+            ConnectionRefusedError(),
+            TimeoutError(),
+            ssl.SSLEOFError(8, "it broke off"),
+            errors.LinkDown("closed"),
+            errors.LinkDown("handshake"),
+            errors.LinkDown("refused-by-peer", "", errors.TooManyLinks()),
+        ]
+        for why in never:
+            with mock.patch("tidings_client.connect.connect", side_effect=[*passes, why]) as tried:
+                with self.assertRaises(type(why)) as raised:
+                    t.connect_until_up("tls://127.0.0.1:7", first=0)
+                self.assertIs(raised.exception, why)
+                self.assertEqual(tried.call_count, len(passes) + 1)
+
+    def test_an_actor_that_takes_what_it_is_sent_is_not_stopped_by_those_that_take_nothing(self):
+        window, link = (8, 80), (32, 320)
+        purse, ledger = Purse(window, link, 100), Ledger(window, link)
+
+        def send(target):
+            may = purse.may_send(target)
+            if may:
+                ledger.check(target)
+                purse.spend(target, 10)
+                for one, grant in ledger.spend(target, 10):
+                    purse.add(one, grant)
+            return may
+
+        def quickly():
+            self.assertTrue(send(9))
+            for one, grant in ledger.taken(9, 10):
+                purse.add(one, grant)
+
+        quickly()
+        for stuck in range(5):
+            while send(stuck):
+                pass
+            for _ in range(40):
+                quickly()
+        # Three quarters, and one message for each of the others.
+        self.assertEqual(ledger.link, [26, 260])
 
     def test_a_body_that_is_too_large_is_refused_here_and_the_link_stays(self):
         _, _, _, client, there = counter()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from . import stream
 from .actor import Reference
-from .errors import LinkDown, TooManyLinks
+from .errors import LinkDown, LinkedAlready, TooManyLinks
 from .hub import Export
 from .link import Link
 from .session import Limits
@@ -41,6 +41,22 @@ def connect(
     return link
 
 
+# What listens there is none of ours.
+FOREIGN = frozenset(["protocol", "frame-too-large", "message-too-large", "credit", "flood"])
+
+
+def may_pass(why: BaseException | None) -> bool:
+    """Can it be better later?"""
+    if isinstance(why, LinkDown):
+        if why.refusal is not None:
+            return isinstance(why.refusal, (TooManyLinks, LinkedAlready))
+        return why.kind not in FOREIGN and may_pass(why.__cause__)
+    # A certificate, ours or theirs, that is not good: the second, of which TLS 1.3 tells when its handshake is
+    # done here. One that only breaks off may be a node that ends.
+    broken_off = (ssl.SSLEOFError, ssl.SSLZeroReturnError, TimeoutError)
+    return not isinstance(why, ssl.SSLError) or isinstance(why, broken_off)
+
+
 def connect_until_up(
     address: str,
     *,
@@ -69,12 +85,8 @@ def connect_until_up(
                 to=to,
                 insecure=insecure,
             )
-        except ssl.SSLCertVerificationError:
-            raise
-        except LinkDown as why:
-            if why.refusal is not None and not isinstance(why.refusal, TooManyLinks):
+        except (LinkDown, OSError) as why:
+            if not may_pass(why):
                 raise
-        except OSError:
-            pass
         time.sleep(random.uniform(0, limit))
         limit = min(2 * limit, longest)

@@ -112,6 +112,9 @@ HEADERS = {
 }
 
 
+# Behind the header may be something else: a body, or what a later version says as it begins.
+WITH_BODY = frozenset([HELLO, REFUSED, CALL, TELL, ANSWER, REST])
+
 # Their strings are those of errors, which are short.
 WITH_ERRORS = frozenset([REFUSED, ANSWER, DOWN, BOUND])
 
@@ -184,4 +187,7 @@ def parse(data: bytearray, longest: int) -> tuple[int, Frame] | None:
             raise errors.Malformed("it carries too much")
     except errors.Malformed as why:
         raise errors.LinkDown("protocol", f"a header is malformed: {why}") from None
-    return 4 + length, Frame(kind, bool(data[4] & MORE), header, reader.rest())
+    body = reader.rest()
+    if body and kind not in WITH_BODY:
+        raise errors.LinkDown("protocol", "bytes behind a header")
+    return 4 + length, Frame(kind, bool(data[4] & MORE), header, body)

@@ -158,6 +158,7 @@ class Link:
             except OSError as end:
                 closed = isinstance(end, ConnectionError)
                 why = errors.LinkDown("closed") if closed else errors.LinkDown("io", str(end))
+                why.__cause__ = end
             except BaseException:
                 _log.exception("a fault of this package ends %r", self)
                 why = errors.LinkDown("dropped", "by a fault on this side")

@@ -149,13 +149,20 @@ class Purse:
     def __init__(self, window: Grant, link: Grant, most: int) -> None:
         self.window = window
         self.link = list(link)
+        # For those of which nothing is under way.
+        self.last_quarter = (link[0] // 4, link[1] // 4)
         # Those that are not whole; and how many of them there may be before all wait.
         self.targets: dict[int, list[int]] = {}
         self.most = most
 
     def may_send(self, target: int) -> bool:
-        is_open = min(self.link) > 0 and len(self.targets) < self.most
-        return is_open and min(self.targets.get(target, self.window)) > 0
+        if min(self.link) <= 0 or len(self.targets) >= self.most:
+            return False
+        left = self.targets.get(target)
+        if left is None:
+            return min(self.window) > 0
+        is_wide = self.link[0] > self.last_quarter[0] and self.link[1] > self.last_quarter[1]
+        return is_wide and min(left) > 0
 
     def spend(self, target: int, size: int) -> None:
         for left in (self.link, self.targets.setdefault(target, list(self.window))):
@@ -196,19 +203,27 @@ class Ledger:
             if spent[0] >= window[0] or spent[1] >= window[1]:
                 raise errors.LinkDown("credit")
 
-    def spend(self, target: int, size: int) -> None:
+    def spend(self, target: int, size: int) -> list[tuple[int, Grant]]:
+        """A message has come. Gives what the peer is to be given."""
         for spent in (self.link, self.targets.setdefault(target, [0, 0])):
             spent[0] += 1
             spent[1] += size
+        return [self.settle(target) for target in list(self.owed)] if self._is_narrow() else []
+
+    def _is_narrow(self) -> bool:
+        """Has the peer no more left of the link's window than the last quarter, as far as it knows?"""
+        windows = zip(self.link, self.link_window)
+        return any(spent >= window - window // 4 for spent, window in windows)
 
     def taken(self, target: int, size: int) -> list[tuple[int, Grant]]:
         """A message has been taken. Gives what the peer is to be given."""
+        is_narrow = self._is_narrow()
         for owed in (self.owed_by_link, self.owed.setdefault(target, [0, 0])):
             owed[0] += 1
             owed[1] += size
         if _is_due(self.owed_by_link, self.link_window):
             return [self.settle(target) for target in list(self.owed)]
-        if target in self.closed or _is_due(self.owed[target], self.window):
+        if is_narrow or target in self.closed or _is_due(self.owed[target], self.window):
             return [self.settle(target)]
         return []
 
@@ -387,7 +402,11 @@ class Session:
         self._send(frames.RELEASE, (target, count), queue=2)
 
     def bind(self, number: int, name: str, token: bytes, interface: str, methods: Any) -> None:
-        self._send(frames.BIND, (number, name, token, interface, methods))
+        question = (number, name, token, interface, methods)
+        if len(frames.frame(frames.BIND, question)) > 4 + frames.LONGEST:
+            # Nobody can ask for it.
+            raise errors.NoSuchName
+        self._send(frames.BIND, question)
 
     def bound(self, number: int, outcome: Any) -> None:
         self._send(frames.BOUND, (number, outcome))
@@ -583,7 +602,8 @@ class Session:
             if not self.calls.give_back(frame.header[0]):
                 raise errors.LinkDown("protocol", "an answer to no call")
         else:
-            self._ledger.spend(target_of(frame), len(frame.body))
+            for number, grant in self._ledger.spend(target_of(frame), len(frame.body)):
+                self._send(frames.CREDIT, (number, grant))
             self.stats["calls_in" if frame.kind == frames.CALL else "tells_in"] += 1
         return frame
 

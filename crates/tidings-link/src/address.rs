@@ -2,7 +2,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -36,16 +35,6 @@ impl Address {
         let host = at.rsplit_once(':')?.0;
         Some(host.trim_start_matches('[').trim_end_matches(']'))
     }
-}
-
-/// The addresses of a host. Its name may have to be asked for, which blocks: on a thread for that.
-pub(crate) async fn resolve(at: &str) -> std::io::Result<Vec<SocketAddr>> {
-    if let Ok(address) = at.parse() {
-        return Ok(vec![address]);
-    }
-    let at = at.to_owned();
-    let found = tidings::spawn_blocking(move || at.to_socket_addrs().map(Iterator::collect)).await;
-    found.unwrap_or_else(|_| Err(std::io::ErrorKind::Interrupted.into()))
 }
 
 impl FromStr for Address {

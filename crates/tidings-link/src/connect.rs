@@ -10,10 +10,10 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
-use tidings::net::{TcpStream, UnixStream};
+use tidings::net::{TcpStream, UnixStream, lookup_host};
 use tidings::time::Instant;
 
-use crate::address::{Address, AddressError, resolve};
+use crate::address::{Address, AddressError};
 use crate::backoff::Backoff;
 use crate::driver::link_to;
 use crate::limits::{Broken, Refusal};
@@ -49,6 +49,9 @@ pub struct Connector {
     #[cfg(feature = "tls")]
     tls: Option<Tls>,
 }
+
+/// A stream, and the names that the certificate at its other end is for, if there is one.
+type Secured = (Stream, Option<Vec<String>>);
 
 impl Connector {
     /// To this address, such as `tcp://127.0.0.1:7000`.
@@ -123,7 +126,9 @@ impl Connector {
     /// (10 s by default): for the stream, from the look-up of the name to the handshake of TLS
     /// ([`ConnectError::Late`]), and for the handshake of the link
     /// ([`Broken::Handshake`]). With [`peer`](Self::peer) it also waits for another
-    /// that connects to the same node. Of several addresses of a name each is tried when the one before it has
+    /// that connects to the same node, and fails with it if that fails there by what may pass; and it gives a link
+    /// that comes from there meanwhile, and one that there is, which may be about to end in order
+    /// ([`Link::drain`]). Of several addresses of a name each is tried when the one before it has
     /// failed, or has not answered for 250 ms; the first that does is taken.
     ///
     /// Dropped before it is done, it leaves no link behind, and no attempt at one.
@@ -134,34 +139,60 @@ impl Connector {
     /// # Panics
     /// Outside of a runtime.
     pub async fn connect(&self) -> Result<Link, ConnectError> {
+        self.options.check()?;
         let (Some(peers), Some(node)) = (&self.peers, &self.node) else {
-            return self.dial().await;
+            return self.greet(self.dial().await?).await;
         };
-        let turn = peers.turn(node);
-        let _turn = turn.acquire(1).await;
-        let link = match peers.dial(node) {
-            Ok(dialing) => {
-                match self.dial().await {
-                    Err(ConnectError::Broken(ref why)) if why.is_linked() => {}
-                    done => return done,
-                }
-                let limit = self.options.limits.handshake;
-                let comes = dialing.refused().into_future();
-                before(limit, comes).await.and_then(Result::ok)
-            }
-            Err(link) => Some(link),
+        let turn = peers.turn(node, &self.address);
+        let _turn = turn.comes().await?;
+        let done = self.only_one(peers, node).await;
+        if let Err(why) = &done {
+            turn.fails(why);
+        }
+        done
+    }
+
+    /// The one link to this node.
+    async fn only_one(&self, peers: &Peers, node: &str) -> Result<Link, ConnectError> {
+        let mut dialing = match peers.dial(node) {
+            Ok(dialing) => dialing,
+            Err(link) => return up(link).await,
         };
-        let link = link.ok_or(ConnectError::Broken(Broken::RefusedByPeer(Refusal::Linked)))?;
-        let up = link.up().await;
-        up.map(|_| link).map_err(ConnectError::Broken)
+        // A stream that does not come hides no link that does.
+        let first = {
+            let mut came = pin!(dialing.came());
+            let mut stream = pin!(self.dial());
+            poll_fn(|cx| match came.as_mut().poll(cx) {
+                Poll::Ready(link) => Poll::Ready(Err(link)),
+                Poll::Pending => stream.as_mut().poll(cx).map(Ok),
+            })
+            .await
+        };
+        let stream = match first {
+            Ok(stream) => stream?,
+            Err(link) => return up(link).await,
+        };
+        if let Some(link) = dialing.greets() {
+            return up(link).await;
+        }
+        match self.greet(stream).await {
+            Err(ConnectError::Broken(ref why)) if why.is_linked() => {}
+            done => return done,
+        }
+        let comes = dialing.refused().into_future();
+        let link = before(self.options.limits.handshake, comes).await;
+        let link = link.and_then(Result::ok);
+        up(link.ok_or(ConnectError::Broken(Broken::RefusedByPeer(Refusal::Linked)))?).await
+    }
+
+    /// A stream to there, and for whom its certificate is.
+    async fn dial(&self) -> Result<Secured, ConnectError> {
+        let stream = before(self.options.limits.handshake, self.stream()).await;
+        stream.ok_or(ConnectError::Late)?
     }
 
     /// A new link.
-    async fn dial(&self) -> Result<Link, ConnectError> {
-        let within = self.options.limits.handshake;
-        let (stream, names) = before(within, self.stream())
-            .await
-            .ok_or(ConnectError::Late)??;
+    async fn greet(&self, (stream, names): Secured) -> Result<Link, ConnectError> {
         let mut options = self.options.clone();
         options.only(names);
         let peers = self.peers.as_ref();
@@ -212,7 +243,7 @@ impl Connector {
         }
     }
 
-    async fn stream(&self) -> Result<(Stream, Option<Vec<String>>), ConnectError> {
+    async fn stream(&self) -> Result<Secured, ConnectError> {
         #[cfg(feature = "tls")]
         if self.tls.is_some() && !self.insecure && !matches!(self.address, Address::Tls(_)) {
             return Err(ConnectError::NotTls);
@@ -240,7 +271,7 @@ impl Connector {
     }
 
     async fn tcp(&self, at: &str, anywhere: bool) -> Result<TcpStream, ConnectError> {
-        let mut addresses = resolve(at).await?;
+        let mut addresses = lookup_host(at.to_owned()).await?;
         if !anywhere {
             addresses.retain(|address| is_here(*address));
             if addresses.is_empty() {
@@ -308,7 +339,8 @@ pub(crate) fn at_path(path: &Path, error: &io::Error) -> io::Error {
 
 /// Does what is sent there stay on this machine?
 pub(crate) fn is_here(address: SocketAddr) -> bool {
-    address.ip().is_loopback()
+    // One of IPv4 that comes to a listener of both is as good.
+    address.ip().to_canonical().is_loopback()
 }
 
 /// Puts a link on a stream, in a task of its own, and waits for the handshake.
@@ -319,6 +351,11 @@ pub(crate) async fn start(
 ) -> Result<Link, ConnectError> {
     let (link, driver) = link_to(stream, options, peers, Stream::origin, Stream::give_up);
     drop(tidings::spawn(driver));
+    up(link).await
+}
+
+/// Waits for the handshake.
+async fn up(link: Link) -> Result<Link, ConnectError> {
     let up = link.up().await;
     up.map(|_| link).map_err(ConnectError::Broken)
 }
@@ -383,6 +420,19 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// The same, for another who has waited for it.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Self::Address(error) => Self::Address(error.clone()),
+            Self::Io(error) => Self::Io(io::Error::new(error.kind(), error.to_string())),
+            Self::Late => Self::Late,
+            Self::Broken(broken) => Self::Broken(broken.clone()),
+            Self::Insecure => Self::Insecure,
+            Self::NoIdentity => Self::NoIdentity,
+            Self::NotTls => Self::NotTls,
+        }
+    }
+
     /// Can it be better later?
     #[must_use]
     pub fn may_pass(&self) -> bool {
@@ -473,6 +523,34 @@ mod tests {
         let done = runtime.block_on(all);
         let done = done.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
         (done, tried.into_inner().unwrap())
+    }
+
+    #[test]
+    fn an_address_of_this_machine_is_one_however_it_is_written() {
+        for (address, here) in [
+            ("127.0.0.1:7", true),
+            ("127.9.9.9:7", true),
+            ("[::1]:7", true),
+            ("[::ffff:127.0.0.1]:7", true),
+            ("[::ffff:192.0.2.1]:7", false),
+            ("192.0.2.1:7", false),
+            ("[2001:db8::1]:7", false),
+        ] {
+            assert_eq!(is_here(address.parse().unwrap()), here, "{address}");
+        }
+    }
+
+    #[test]
+    fn names_that_go_into_no_greeting_are_refused_before_anybody_is_asked() {
+        let runtime = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
+        runtime.block_on(async {
+            let long = Options::new("n".repeat(3_000)).cluster("c".repeat(993));
+            let connector = Connector::new("unix:/nowhere/at-all.sock").unwrap();
+            let refused = connector.options(long.clone()).connect().await.unwrap_err();
+            assert!(!refused.may_pass(), "{refused}");
+            let refused = crate::Listener::bind("tcp://127.0.0.1:0", long).await;
+            assert!(matches!(refused, Err(ConnectError::Io(_))));
+        });
     }
 
     #[test]

@@ -3,6 +3,10 @@
 //! There is a window for each actor and one for all actors of a link. A message needs a place and a
 //! byte in both, and takes its whole size from both, so that the largest can be sent through a small
 //! window. Whoever takes messages gives the credit back in portions, a quarter of a window each.
+//!
+//! The last quarter of the link's window is for actors of which nothing is under way: those that take
+//! nothing, and keep what they were sent, do not stop the others. While no more than that is left credit
+//! is given back at once, so that an actor that takes what it is sent has nothing under way soon.
 
 use crate::limits::{Broken, Grant};
 use crate::numbers::ByNumber;
@@ -35,12 +39,18 @@ impl Left {
         self.messages += i64::from(grant.messages);
         self.bytes += i64::from(grant.bytes);
     }
+
+    /// Is no more left than the last quarter?
+    fn is_narrow(self, window: Grant) -> bool {
+        self.messages <= (window.messages / 4).into() || self.bytes <= (window.bytes / 4).into()
+    }
 }
 
 /// What we may send.
 #[derive(Debug)]
 pub(crate) struct Purse {
     window: Grant,
+    link_window: Grant,
     link: Left,
     /// Those that are not whole.
     targets: ByNumber<Left>,
@@ -55,6 +65,8 @@ pub(crate) enum May {
     Send,
     /// When there is credit for this target.
     WaitForTarget,
+    /// As above, or when more of the link's window is left than is for those of which nothing is under way.
+    WaitForMore,
     /// When something else has moved: any credit, room, or the end of a call.
     WaitForLink,
 }
@@ -63,6 +75,7 @@ impl Purse {
     pub(crate) fn new(window: Grant, link: Grant, most: usize) -> Self {
         Self {
             window,
+            link_window: link,
             link: Left::of(link),
             targets: ByNumber::default(),
             most,
@@ -74,14 +87,20 @@ impl Purse {
         self.link.is_open() && self.targets.len() < self.most
     }
 
+    /// As above, to targets of which something is under way.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.is_open() && !self.link.is_narrow(self.link_window)
+    }
+
     pub(crate) fn may_send(&self, target: u32) -> May {
-        let open = |left: &Left| left.is_open();
         if !self.is_open() {
-            May::WaitForLink
-        } else if !self.targets.get(target).is_none_or(open) {
-            May::WaitForTarget
-        } else {
-            May::Send
+            return May::WaitForLink;
+        }
+        match self.targets.get(target) {
+            None => May::Send,
+            Some(left) if !left.is_open() => May::WaitForTarget,
+            Some(_) if !self.is_wide() => May::WaitForMore,
+            Some(_) => May::Send,
         }
     }
 
@@ -127,6 +146,8 @@ pub(crate) struct Ledger {
     link_window: Grant,
     link: Spent,
     targets: ByNumber<Spent>,
+    /// Those for which credit is owed, in the order in which it came to be.
+    owing: Vec<u32>,
 }
 
 impl Ledger {
@@ -136,6 +157,7 @@ impl Ledger {
             link_window,
             link: Spent::default(),
             targets: ByNumber::default(),
+            owing: Vec::new(),
         }
     }
 
@@ -153,17 +175,31 @@ impl Ledger {
         }
     }
 
-    /// A message has come.
-    pub(crate) fn spend(&mut self, target: u32, bytes: usize) {
+    /// A message has come. `give` is handed what the peer is to be given.
+    pub(crate) fn spend(&mut self, target: u32, bytes: usize, give: impl FnMut(u32, Grant)) {
         let target = self.targets.get_or_insert_with(target, Spent::default);
         for spent in [&mut self.link, target] {
             spent.messages += 1;
             spent.bytes += bytes as u64;
         }
+        if !self.owing.is_empty() && self.is_narrow() {
+            self.settle_all(give);
+        }
     }
 
-    /// A message was taken. `give` is handed what the peer is to be given.
-    pub(crate) fn taken(&mut self, target: u32, bytes: usize, mut give: impl FnMut(u32, Grant)) {
+    /// Has the peer no more left of the link's window than the last quarter, as far as it knows?
+    fn is_narrow(&self) -> bool {
+        let Spent {
+            messages, bytes, ..
+        } = self.link;
+        let window = self.link_window;
+        messages >= window.messages - window.messages / 4
+            || bytes >= u64::from(window.bytes - window.bytes / 4)
+    }
+
+    /// A message was taken. `give` is as above.
+    pub(crate) fn taken(&mut self, target: u32, bytes: usize, give: impl FnMut(u32, Grant)) {
+        let is_narrow = self.is_narrow();
         let Some(spent) = self.targets.get_mut(target) else {
             return;
         };
@@ -172,22 +208,29 @@ impl Ledger {
             spent.owed_messages += 1;
             spent.owed_bytes = spent.owed_bytes.saturating_add(bytes);
         }
+        if spent.owed_messages == 1 {
+            self.owing.push(target);
+        }
         if due(&self.link, self.link_window) {
-            for (target, mut spent) in self.targets.take_in_order() {
-                if let Some(grant) = settle(&mut spent, &mut self.link) {
-                    give(target, grant);
-                }
-                if spent.messages > 0 {
-                    self.targets.insert(target, spent);
-                }
-            }
-        } else if due(spent, self.window) {
+            self.settle_all(give);
+        } else if is_narrow || due(spent, self.window) {
             self.settle(target, give);
         }
     }
 
+    fn settle_all(&mut self, mut give: impl FnMut(u32, Grant)) {
+        for target in std::mem::take(&mut self.owing) {
+            self.give(target, &mut give);
+        }
+    }
+
     /// Gives what is owed for a target.
-    pub(crate) fn settle(&mut self, target: u32, mut give: impl FnMut(u32, Grant)) {
+    pub(crate) fn settle(&mut self, target: u32, give: impl FnMut(u32, Grant)) {
+        self.owing.retain(|other| *other != target);
+        self.give(target, give);
+    }
+
+    fn give(&mut self, target: u32, mut give: impl FnMut(u32, Grant)) {
         let Some(spent) = self.targets.get_mut(target) else {
             return;
         };
@@ -238,18 +281,59 @@ mod tests {
                 while purse.may_send(target) != May::Send {
                     // Whoever is stuck is given credit once all that is under way has been taken.
                     let (target, size) = under_way.pop_front().expect("a full window gives credit");
-                    let mut given = Vec::new();
-                    ledger.taken(target, size, |target, grant| given.push((target, grant)));
-                    for (target, grant) in given {
-                        purse.add(target, grant).unwrap();
-                    }
+                    ledger.taken(target, size, |target, grant| purse.add(target, grant).unwrap());
                 }
                 ledger.check(target).unwrap();
                 purse.spend(target, size);
-                ledger.spend(target, size);
+                ledger.spend(target, size, |target, grant| purse.add(target, grant).unwrap());
                 under_way.push_back((target, size));
             }
         }
+    }
+
+    #[test]
+    fn an_actor_that_takes_what_it_is_sent_is_not_stopped_by_those_that_take_nothing() {
+        let (window, link) = (
+            Grant {
+                messages: 8,
+                bytes: 80,
+            },
+            Grant {
+                messages: 32,
+                bytes: 320,
+            },
+        );
+        let (mut purse, mut ledger) = (Purse::new(window, link, 100), Ledger::new(window, link));
+        let send = |purse: &mut Purse, ledger: &mut Ledger, target| {
+            let may = purse.may_send(target) == May::Send;
+            if may {
+                ledger.check(target).unwrap();
+                purse.spend(target, 10);
+                ledger.spend(target, 10, |target, grant| {
+                    purse.add(target, grant).unwrap();
+                });
+            }
+            may
+        };
+        let quick = 9;
+        let quickly = |purse: &mut Purse, ledger: &mut Ledger| {
+            if send(purse, ledger, quick) {
+                ledger.taken(quick, 10, |target, grant| purse.add(target, grant).unwrap());
+                return true;
+            }
+            false
+        };
+        // It is owed credit when the others begin.
+        assert!(quickly(&mut purse, &mut ledger));
+        // Each is sent all that may be, and takes nothing.
+        for stuck in 0..5 {
+            while send(&mut purse, &mut ledger, stuck) {}
+            for _ in 0..40 {
+                assert!(quickly(&mut purse, &mut ledger), "{stuck}");
+            }
+        }
+        // Three quarters, and one message for each of the others.
+        assert_eq!(ledger.link.messages, 26);
     }
 
     #[test]

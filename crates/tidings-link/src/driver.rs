@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -15,9 +16,10 @@ use futures_io::{AsyncRead, AsyncWrite};
 use tidings::remote::{prefetch, prefetch_first};
 use tidings::time::{Instant, at};
 
+use crate::failure::discard;
 use crate::hub::Hub;
 use crate::intercept::{Intercepts, Origin};
-use crate::limits::Broken;
+use crate::limits::{Broken, Stats};
 use crate::link::{Link, Options, State};
 use crate::peers::{Peers, Seat};
 use crate::session::{Incoming, Session};
@@ -232,6 +234,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
 
     /// Of a peer that has gone in order: ends the link when all that it has sent is done.
     fn rest(&mut self) -> Result<bool, Broken> {
+        self.with_hub(Hub::resume)?;
         match self.hub().is_done() {
             true => Err(Broken::Drained),
             false => Ok(false),
@@ -251,7 +254,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     /// The link ends in order when the peer wishes so, and when nobody uses it any more.
     fn drain_if_unused(&mut self) {
         let hub = self.hub.as_mut().expect("it is put back");
-        if hub.drains || hub.is_idle() && self.shared.lock().handles == 0 {
+        if hub.is_to_drain() || hub.is_idle() && self.shared.lock().handles == 0 {
             hub.drain();
         }
     }
@@ -324,10 +327,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             Poll::Ready(Ok(0)) => {
                 // It may go when it has all that it waits for.
                 self.over = self.hub().session.is_done() && self.hub().held.is_empty();
-                return match self.over {
-                    true => Ok(false),
-                    false => Err(Broken::Closed),
-                };
+                if !self.over {
+                    return Err(Broken::Closed);
+                }
+                self.hub().session.leave();
+                return Ok(false);
             }
             Poll::Ready(Ok(n)) => n,
             Poll::Ready(Err(error)) => return Err(error.into()),
@@ -447,13 +451,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
 }
 
 impl<S> Mover<S> {
+    /// Whoever waits for something of the link hears that it has ended; of its end, too, if a panic has
+    /// taken the hub or comes meanwhile.
     fn close(&mut self, broken: Broken) {
-        let Some(mut hub) = self.hub.take() else {
-            return;
-        };
         let _ = self.state.up.fill(Err(broken.clone()));
-        hub.close(&broken);
-        let _ = self.state.down.fill((broken, hub.session.stats()));
+        let mut stats = Stats::default();
+        if let Some(mut hub) = self.hub.take() {
+            let closed = catch_unwind(AssertUnwindSafe(|| hub.close(&broken)));
+            closed.unwrap_or_else(std::mem::forget);
+            stats = hub.session.stats();
+            discard(hub);
+        }
+        drop(self.shared.close());
+        let _ = self.state.down.fill((broken, stats));
     }
 }
 
@@ -482,7 +492,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
             self.broken = self.this(note).err();
         }
         let hub = self.hub();
-        let waits = hub.is_held_up() || hub.drains || hub.is_idle();
+        let waits = hub.is_held_up() || hub.is_to_drain() || hub.is_idle();
         // The driver reads on, begins what was held, and ends the link.
         !(waits || self.deaf || self.broken.is_some())
     }

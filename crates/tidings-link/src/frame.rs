@@ -17,6 +17,9 @@ pub(crate) const LONGEST: usize = FRAGMENT + (16 << 10);
 /// The first frame is not longer.
 pub(crate) const LONGEST_HELLO: usize = 4 << 10;
 
+/// The names in it are no longer, all together: it has numbers, too.
+pub(crate) const NAMES: usize = 4_000;
+
 /// No message carries more references and replies.
 pub(crate) const CARRIED: usize = 1 << 10;
 
@@ -260,6 +263,14 @@ const MALFORMED: Broken = Broken::Protocol("a header is malformed");
 #[inline]
 pub(crate) fn header<'a, H: Deserialize<'a>>(rest: &'a [u8]) -> Result<(H, &'a [u8]), Broken> {
     decode_part(rest, Limits::default()).map_err(|_| MALFORMED)
+}
+
+/// A header behind which there is nothing.
+pub(crate) fn all<'a, H: Deserialize<'a>>(rest: &'a [u8]) -> Result<H, Broken> {
+    match header(rest)? {
+        (header, []) => Ok(header),
+        _ => Err(MALFORMED),
+    }
 }
 
 /// A header of a message with a body: written and read for each, so not by serde.

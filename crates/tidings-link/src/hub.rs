@@ -36,6 +36,9 @@ pub(crate) enum Command {
     Close,
 }
 
+/// So many numbers of actors are left as a link begins to end that has given out all others.
+pub(crate) const SPARE: u32 = 1 << 16;
+
 /// What is done when a name has been answered.
 pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, crate::GetError>) + Send>;
 
@@ -103,7 +106,7 @@ pub(crate) struct Hub {
     pub(crate) intercepts: Option<Box<Intercepts>>,
     pub(crate) format: Format,
     pub(crate) exports: ByNumber<Out>,
-    next_export: u32,
+    pub(crate) next_export: u32,
     by_identity: HashMap<Identity, u32>,
     pub(crate) imports: ByNumber<In>,
     /// All proxies: of one actor there may be many.
@@ -125,10 +128,14 @@ pub(crate) struct Hub {
     /// Requests of the peer's that wait until there is room for their answers, or until it is known
     /// that it still waits for those.
     pub(crate) held: VecDeque<(u32, Asked<'static>)>,
+    /// Actors before whose next request, which waits here, that is to be known.
+    pub(crate) doubtful: Vec<u32>,
     /// What those carry, and those that wait for their actors.
     pub(crate) aside: Aside,
     /// Proxies that wait for the link as a whole.
     pub(crate) blocked: Blocked,
+    /// Proxies that wait for more of its window than is left: for credit for their actors, or for others.
+    pub(crate) scarce: Blocked,
     /// The link begins nothing any more but what proxies had when it was told.
     pub(crate) drains: bool,
     /// How many proxies may have something of that to send yet.
@@ -173,8 +180,10 @@ impl Hub {
             room: Vec::new(),
             due: VecDeque::new(),
             held: VecDeque::new(),
+            doubtful: Vec::new(),
             aside: Aside::default(),
             blocked: Blocked::default(),
+            scarce: Blocked::default(),
             drains: false,
             owing: 0,
             late: false,
@@ -282,11 +291,17 @@ impl Hub {
         }
     }
 
+    /// Is it to end in order: was it told to, or are the numbers of actors about to come to an end?
+    pub(crate) fn is_to_drain(&self) -> bool {
+        self.drains || self.next_export >= shared::NUMBERS - SPARE
+    }
+
     /// A proxy has ended.
     pub(crate) fn proxy_ended(&mut self, target: u32, proxy: &Proxy) {
         self.proxies -= 1;
         self.owing -= usize::from(proxy.owes);
         self.blocked.remove(proxy.turn);
+        self.scarce.remove(proxy.turn);
         if let Some(imported) = &proxy.imported {
             self.by_actor.remove(&imported.actor());
         }
@@ -341,7 +356,9 @@ impl Port for Hub {
             if out.down {
                 return self.carry(Carried::Gone);
             }
-            out.sent += 1;
+            let sent = out.sent.checked_add(1);
+            let too_often = || Malformed::new("its reference is sent too often");
+            out.sent = sent.ok_or_else(too_often)?;
             return self.carry(Carried::Mine(target));
         }
         if self.exports.len() >= self.session.limits().exports as usize {
@@ -351,7 +368,8 @@ impl Port for Hub {
         if target >= shared::NUMBERS {
             return Err(Malformed::new("no number is left for another actor"));
         }
-        // Never another actor by the same number: a Down may be on its way.
+        // Never another actor by the same number: a Down may be on its way. So the link ends before there
+        // is none.
         self.next_export += 1;
         let export = make(self.door(), shared::ended(target));
         let out = Out {
@@ -397,7 +415,10 @@ impl Port for Hub {
         make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
     ) -> Result<Box<dyn Any>, Malformed> {
         let known = self.imports.get_mut(target);
-        if let Some(again) = known.and_then(|known| known.again(kind)) {
+        if let Some((again, too_many)) = known.and_then(|known| known.again(kind)) {
+            if too_many > 0 {
+                self.session.release(target, too_many);
+            }
             return Ok(again);
         }
         if self.proxies >= self.session.limits().exports {
@@ -463,6 +484,12 @@ impl Port for Hub {
                 if let Some(known) = self.imports.get_mut(target) {
                     known.blocked = true;
                 }
+            }
+            May::WaitForMore => {
+                if let Some(known) = self.imports.get_mut(target) {
+                    known.blocked = true;
+                }
+                self.scarce.put(target, turn);
             }
             May::WaitForLink => {
                 let congested = self.session.is_congested();

@@ -9,6 +9,9 @@ use tidings::remote::{Imported, prefetch};
 
 use crate::shared::Due;
 
+/// So many references to one actor are counted before they are given up, but for one.
+const COUNTED: u32 = 1 << 30;
+
 /// A proxy of an actor of the peer's.
 pub(crate) struct Proxy {
     /// Not there while it is polled.
@@ -40,13 +43,19 @@ pub(crate) struct In {
 }
 
 impl In {
-    /// Another reference of this type, which has come, if there is a proxy that lives.
-    pub(crate) fn again(&mut self, kind: TypeId) -> Option<Box<dyn Any>> {
+    /// Another reference of this type, which has come, if there is a proxy that lives; and how many are to
+    /// be given up, as no more can be counted.
+    pub(crate) fn again(&mut self, kind: TypeId) -> Option<(Box<dyn Any>, u32)> {
         let line = self.lines.iter_mut().find(|line| line.kind == kind)?;
         let last = line.proxies.back_mut()?;
         let again = last.imported.as_ref()?.again()?;
         last.received += 1;
-        Some(again)
+        // One is left, for when it ends.
+        let too_many = match last.received {
+            COUNTED.. => std::mem::replace(&mut last.received, 1) - 1,
+            _ => 0,
+        };
+        Some((again, too_many))
     }
 
     /// Puts a proxy behind those of its type. `true`: it is the first.

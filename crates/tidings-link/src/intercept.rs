@@ -13,6 +13,7 @@ use tidings::remote::{Format, Interface, Outcome, Served, SmallBox, Wait};
 use tidings::time::Instant;
 use tidings::trace::Trace;
 
+use crate::failure::discard;
 use crate::frame::Failure;
 use crate::hub::Hub;
 use crate::session::Peer;
@@ -219,8 +220,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        let kept = self.0.take();
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
+        discard(self.0.take());
     }
 }
 

@@ -9,7 +9,7 @@ use tidings::time::Instant;
 
 use crate::GetError;
 use crate::aside::{Taken, Thing};
-use crate::failure::brief;
+use crate::failure::{brief, discard};
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, Out, Waits};
 use crate::intercept::Asks;
@@ -132,8 +132,11 @@ impl Hub {
 
     /// There is room: what waited for it goes on.
     pub(crate) fn resume(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
-        if self.session.is_congested() {
-            return (self, Ok(()));
+        // Who moves the link at once knows no other time than that of the driver's last turn.
+        self.now = Instant::now();
+        if self.session.is_awaited(self.now) {
+            let doubtful = self.doubtful.drain(..);
+            self.due.extend(doubtful.map(Due::Place));
         }
         while !self.session.is_congested()
             && self.session.is_awaited(self.now)
@@ -164,7 +167,7 @@ impl Hub {
             self.session.taken(target, request.body.len());
             return self.checked();
         }
-        let busy = |out: &Out| out.waits.is_some();
+        let busy = |out: &Out| !out.is_done();
         if !self.exports.get(target).is_some_and(busy) {
             return self.deliver(target, request);
         }
@@ -366,10 +369,17 @@ impl Hub {
                 }
                 let size = waits.owed;
                 out.waits = None;
+                self.session.goes_on(self.now);
                 if let Some(size) = size {
                     self.session.taken(target, size);
                 }
                 continue;
+            }
+            if !out.queue.is_empty() && !self.session.is_awaited(self.now) {
+                // It may be too late for all of them: see `requested`.
+                self.session.doubt(self.now);
+                self.doubtful.push(target);
+                return (self, Ok(()));
             }
             let Some(next) = out.queue.pop_front() else {
                 self.forget(target);
@@ -420,7 +430,7 @@ impl Hub {
             Some(Call::Queued | Call::Left) => self.calls.insert(call, Call::Left),
             // Its handler can know.
             Some(Call::Served(served)) => {
-                drop(served);
+                discard(served);
                 self.session.answer(call, Err(Failure::NoReply), &[]);
             }
         }

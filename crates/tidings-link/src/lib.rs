@@ -67,7 +67,9 @@
 //! lent to the server, which notifies them: observers. What comes as the answer of one call comes as well by
 //! [`Streaming`](tidings::actor::Streaming), without an actor.
 //!
-//! Not there without a runtime: [`Connector`] and [`Listener`], whose sockets are the runtime's.
+//! Not there without a runtime: [`Connector`] and [`Listener`], whose sockets are the runtime's. They take back what
+//! was written and has not arrived when a link is [closed](Link::close) or its peer is silent; a stream of one's
+//! own does so if its drop does (of a TCP socket: `SO_LINGER` of 0 s).
 //!
 //! Under tokio, with the `compat` of `tokio-util`:
 //!

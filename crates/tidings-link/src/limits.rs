@@ -38,7 +38,7 @@ pub struct Limits {
     /// The largest body of a message or an answer that the peer may send, in bytes; 1 MiB by default. A
     /// larger one is refused where it is sent, and ends the link of a peer that sends it all the same.
     pub message: u32,
-    /// Calls of the peer's under way; 65,536 by default. One more fails with
+    /// Calls of the peer's under way; 65,536 by default, 1,048,576 at most. One more fails with
     /// [`CallError::Full`](tidings::actor::CallError::Full).
     pub calls: u32,
     /// Actors that are exported to the peer, and, counted by themselves, references to the peer's that are
@@ -49,7 +49,9 @@ pub struct Limits {
     /// its capacity alone: 256 messages, if nobody has said otherwise, of [`message`](Self::message) bytes
     /// and what [`decode`](Self::decode) lets them grow by.
     pub window: Grant,
-    /// The same, for all actors together; 16,384 messages and 4 MiB by default.
+    /// The same, for all actors together; 16,384 messages and 4 MiB by default. Actors that take nothing may
+    /// keep three quarters of it; of the last quarter each actor may have one message at a time, so that the
+    /// others go on. That is for few that keep large messages: where there are such, it is to be larger.
     pub link_window: Grant,
     /// How many bytes may wait to be written before requests wait: ours in their mailboxes, the peer's
     /// undecoded; 4 MiB by default. While as many wait of what a peer brings about without requests (answers
@@ -70,7 +72,8 @@ pub struct Limits {
     /// is oftener; every 100 ms at most.
     pub idle: Duration,
     /// After so long without a word from the peer (a frame, whole) the link ends, 15 s by default; also if its words come so
-    /// late that a request of its cannot be begun for so long.
+    /// late that a request of its cannot be begun for so long. Of a peer that has gone in order: after so long in
+    /// which its actors have taken nothing of what it had sent.
     pub silence: Duration,
     /// After so long without progress in writing the link ends, 10 s by default. The lesser of this and
     /// `silence` is our patience, which the peer is told: what it has of ours is not begun when that may

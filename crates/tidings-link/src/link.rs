@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::fmt;
 use std::future::Future;
+use std::io;
 use std::sync::Arc;
 
 use tidings::actor::Reference;
@@ -11,7 +12,7 @@ use tidings::remote::{self, Codec, Format, Remote, interface};
 use tidings::{Event, oneshot};
 
 use crate::exports::Exports;
-use crate::frame::Unbound;
+use crate::frame::{NAMES, Unbound};
 use crate::hub::{Bound, Command};
 use crate::intercept::{Interceptor, Request};
 use crate::limits::{Broken, Limits, Stats};
@@ -36,7 +37,8 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A node of this name, which exports nothing.
+    /// A node of this name, which exports nothing. The names of a node, its cluster and its codec are 4,000 bytes
+    /// at most, all together: with longer ones it neither connects nor listens.
     ///
     /// Its incarnation is that of [`tidings::sched::incarnation`].
     #[must_use]
@@ -189,6 +191,24 @@ impl Options {
         self
     }
 
+    /// Do the names go into a greeting?
+    ///
+    /// # Errors
+    /// If not.
+    pub(crate) fn check(&self) -> Result<(), io::Error> {
+        let identity = &self.identity;
+        let names = [&identity.node, &identity.cluster, &identity.codec];
+        match names.map(String::len).iter().sum::<usize>() > NAMES {
+            true => Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                format!(
+                    "the names of a node take {NAMES} bytes at most, with its cluster and codec"
+                ),
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// It may only be one of those, too, if there are some.
     pub(crate) fn only(&mut self, nodes: Option<Vec<String>>) {
         match (&mut self.expected, nodes) {
@@ -290,7 +310,8 @@ impl Link {
         self.get_with_token(name, [])
     }
 
-    /// As [`get`](Self::get), under a name for which there is a token.
+    /// As [`get`](Self::get), under a name for which there is a token. Name and token have room for 32 KiB: there
+    /// is no longer one.
     ///
     /// # Errors
     /// As above; without the right token there is no such name.
@@ -380,8 +401,11 @@ impl Link {
         self.shared.drain();
     }
 
-    /// Ends the link at once. What is under way ends with an unknown outcome; over TCP what has not
-    /// arrived by then does not arrive, also when a network that is cut is whole again.
+    /// Ends the link at once. What is under way ends with an unknown outcome; of a [`Connector`](crate::Connector)'s
+    /// or [`Listener`](crate::Listener)'s link over TCP what has not arrived by then does not arrive, also when a
+    /// network that is cut is whole again. A stream of one's own ([`link`](crate::link), `Tls::connect`,
+    /// `Tls::accept`) is dropped, and what it had taken may arrive yet, unless dropping it takes that back (of a
+    /// TCP socket: `SO_LINGER` of 0 s).
     pub fn close(&self) {
         self.shared.ask(Command::Close);
     }

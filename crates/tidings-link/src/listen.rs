@@ -6,9 +6,9 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-use tidings::net::{TcpListener, UnixListener, UnixStream};
+use tidings::net::{TcpListener, UnixListener, UnixStream, lookup_host};
 
-use crate::address::{Address, resolve};
+use crate::address::Address;
 use crate::connect::{ConnectError, at_address, at_path, is_here};
 use crate::link::Options;
 use crate::peers::Peers;
@@ -75,7 +75,8 @@ impl Socket {
             Self::Tcp(socket) => {
                 let (stream, from) = socket.accept().await?;
                 stream.set_nodelay(true)?;
-                let elsewhere = (!is_here(from)).then(|| from.ip());
+                // One of IPv4 has its own share at a listener of both.
+                let elsewhere = (!is_here(from)).then(|| from.ip().to_canonical());
                 Ok((Stream::Tcp(stream), elsewhere))
             }
             Self::Unix(socket) => Ok((Stream::Unix(socket.accept().await?.0), None)),
@@ -115,9 +116,9 @@ impl Listener {
         options: Options,
         insecure: bool,
     ) -> Result<Self, ConnectError> {
+        options.check()?;
         let (socket, address) = match address {
             Address::Unix(path) => (Socket::Unix(unix(&path)?), Address::Unix(path)),
-            Address::Tcp(at) | Address::Tls(at) if at.is_empty() => unreachable!("it was parsed"),
             Address::Tcp(at) => {
                 let socket = tcp(&at, insecure).await?;
                 let address = Address::Tcp(socket.local_addr()?.to_string());
@@ -262,7 +263,7 @@ fn is_left(path: &Path) -> bool {
 
 async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in resolve(at).await? {
+    for address in lookup_host(at.to_owned()).await? {
         if !anywhere && !is_here(address) {
             return Err(ConnectError::Insecure);
         }

@@ -198,6 +198,12 @@ impl<T> LowFirst<T> {
         self.low[low] = Some(value);
     }
 
+    /// In the order of their numbers.
+    pub(crate) fn into_values(self) -> impl Iterator<Item = T> {
+        let low = self.low.into_iter().flatten();
+        low.chain(self.high.into_values())
+    }
+
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         match number as usize {
             low if low < LOW => self.low.get_mut(low)?.take(),

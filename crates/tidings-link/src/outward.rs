@@ -7,10 +7,10 @@ use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Port, enter};
 
 use crate::GetError;
-use crate::frame::Failure;
+use crate::failure::discard;
+use crate::frame::{Failure, Unbound};
 use crate::hub::{Call, Command, Hub};
 use crate::limits::Broken;
-use crate::numbers::LowFirst;
 use crate::shared::{Due, Left, Note};
 
 impl Hub {
@@ -59,7 +59,7 @@ impl Hub {
                 return (self, result);
             }
         }
-        if self.drains {
+        if self.is_to_drain() {
             self.drain();
         }
         (self, Ok(()))
@@ -68,15 +68,26 @@ impl Hub {
     /// What is polled next. What waits for the link as a whole is while that has something for it.
     fn next_due(&mut self) -> Option<Due> {
         let due = self.due.pop_front();
-        due.or_else(|| match self.is_due() {
-            true => self.blocked.pop(),
-            false => None,
+        due.or_else(|| match (self.may_any(), self.may_more()) {
+            (true, _) => self.blocked.pop(),
+            (_, true) => self.scarce.pop(),
+            _ => None,
         })
     }
 
     /// Is there anything to be polled?
     pub(crate) fn is_due(&self) -> bool {
-        !self.due.is_empty() || !self.blocked.is_empty() && self.session.is_open()
+        !self.due.is_empty() || self.may_any() || self.may_more()
+    }
+
+    /// Does anything wait for the link, which has something for it?
+    fn may_any(&self) -> bool {
+        !self.blocked.is_empty() && self.session.is_open()
+    }
+
+    /// The same of what waits for more of its window.
+    fn may_more(&self) -> bool {
+        !self.scarce.is_empty() && self.session.is_wide()
     }
 
     fn poll_one(self: Box<Self>, due: Due) -> (Box<Self>, Result<(), Broken>) {
@@ -203,6 +214,10 @@ impl Hub {
 
     fn command(&mut self, command: Command) -> Result<(), Broken> {
         match command {
+            // Nobody can ask for it.
+            Command::Bind(bind, done) if !bind.fits() => {
+                done(self, Err(GetError::Refused(Unbound::NoSuchName)));
+            }
             Command::Bind(mut bind, done) => {
                 bind.id = self.next_bind();
                 self.session.bind(&bind);
@@ -253,20 +268,25 @@ impl Hub {
                 imported.end(exit.clone());
             }
         }
-        self.calls = LowFirst::default();
-        drop(self.exports.take_in_order());
+        // One at a time: answers that nobody has taken, and messages that wait for their actors, are users'.
+        std::mem::take(&mut self.calls)
+            .into_values()
+            .for_each(discard);
+        self.exports.take_in_order().into_iter().for_each(discard);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use tidings::remote::{Format, import};
+    use tidings::remote::{Format, export, import};
     use tidings::time::Instant;
 
     use super::*;
+    use crate::Exports;
+    use crate::hub::SPARE;
     use crate::limits::{Grant, Limits};
     use crate::session::{Identity, Incoming, Session};
-    use crate::{Exports, shared::Shared};
+    use crate::shared::{NUMBERS, Shared};
 
     #[tidings::interface(remote)]
     trait Desk {
@@ -334,6 +354,40 @@ mod tests {
         }
         assert!(hub.imports.is_empty());
         assert_eq!(polled, 100);
+    }
+
+    #[test]
+    fn a_link_ends_in_order_before_no_number_is_left_for_another_actor() {
+        struct Clerk;
+        impl Desk for Clerk {
+            async fn note(&mut self, _: u32) {}
+        }
+        tidings::Runtime::new().unwrap().block_on(async {
+            let (mut hub, _peer) = hub(1);
+            hub.next_export = NUMBERS - SPARE - 1;
+            hub = hub.poll_due().0;
+            assert!(!hub.session.has_said_goodbye());
+            let desk: DeskRef = tidings::actor::start(Clerk);
+            hub.begin();
+            export(&mut *hub, &desk).unwrap();
+            hub = hub.poll_due().0;
+            assert!(hub.session.has_said_goodbye());
+        });
+    }
+
+    #[test]
+    fn a_reference_that_comes_oftener_than_can_be_counted_is_given_up_before() {
+        let (mut hub, _peer) = hub(1);
+        let _first = comes(&mut hub, 5);
+        let known = hub.imports.get_mut(5).unwrap();
+        known.proxies_mut().next().unwrap().received = (1 << 30) - 1;
+        let _second = comes(&mut hub, 5);
+        let given_up = hub.session.output().to_vec();
+        hub.session.written(given_up.len());
+        // RELEASE of 2^30 - 1.
+        assert_eq!(given_up, [7, 0, 0, 0, 10, 5, 0xff, 0xff, 0xff, 0xff, 3]);
+        let known = hub.imports.get_mut(5).unwrap();
+        assert_eq!(known.proxies_mut().next().unwrap().received, 1);
     }
 
     #[test]

@@ -3,11 +3,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::future::pending;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use tidings::channel::oneshot::{self, oneshot};
-use tidings::sync::Semaphore;
+use tidings::sync::{Permit, Semaphore};
 
+use crate::address::Address;
+use crate::connect::ConnectError;
 use crate::limits::Refusal;
 use crate::link::{Link, State};
 use crate::shared::Shared;
@@ -52,10 +55,9 @@ pub struct Peers {
 struct Known {
     /// Its incarnation, and the link to it.
     link: Option<(u64, Weak<Shared>, Weak<State>)>,
-    /// One of this side connects to it.
+    /// One of this side greets it: there is a stream.
     dialing: bool,
-    /// So that one does at a time.
-    turn: Arc<Semaphore>,
+    turns: Arc<Turns>,
     /// Who connects there is given the link that comes from there meanwhile.
     came: Option<oneshot::Sender<Link>>,
 }
@@ -65,7 +67,10 @@ impl Default for Known {
         Self {
             link: None,
             dialing: false,
-            turn: Arc::new(Semaphore::new(1)),
+            turns: Arc::new(Turns {
+                free: Semaphore::new(1),
+                failed: Mutex::default(),
+            }),
             came: None,
         }
     }
@@ -89,7 +94,8 @@ impl Peers {
         Self::default()
     }
 
-    /// The link to this node, if there is one.
+    /// The link to this node, if there is one; it may be about to end in order ([`Link::drain`]), and begins
+    /// nothing more then.
     #[must_use]
     pub fn get(&self, node: &str) -> Option<Link> {
         let live = self.lock().get(node)?.live();
@@ -100,13 +106,24 @@ impl Peers {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The turn to connect there.
-    pub(crate) fn turn(&self, node: &str) -> Arc<Semaphore> {
-        let mut table = self.lock();
-        Arc::clone(&table.entry(node.to_owned()).or_default().turn)
+    /// What a turn to connect there at this address is waited for with.
+    pub(crate) fn turn<'a>(&'a self, node: &'a str, address: &'a Address) -> Turn<'a> {
+        let turns = {
+            let mut table = self.lock();
+            Arc::clone(&table.entry(node.to_owned()).or_default().turns)
+        };
+        let failed = turns.failed().0;
+        Turn {
+            peers: self,
+            node,
+            address,
+            failed,
+            turns: Some(turns),
+        }
     }
 
-    /// Connects from here on; or gives the link that there is.
+    /// Connects from here on, and is given the link that comes from there meanwhile; or gives the link that
+    /// there is.
     pub(crate) fn dial<'a>(&'a self, node: &'a str) -> Result<Dialing<'a>, Link> {
         let (came, comes) = oneshot();
         let live = {
@@ -114,7 +131,6 @@ impl Peers {
             let known = table.entry(node.to_owned()).or_default();
             let live = known.live();
             if live.is_none() {
-                known.dialing = true;
                 known.came = Some(came);
             }
             live
@@ -133,7 +149,7 @@ impl Peers {
     fn forget(&self, node: &str) {
         let mut table = self.lock();
         let idle = |known: &Known| {
-            let nobody = !known.dialing && Arc::strong_count(&known.turn) == 1;
+            let nobody = !known.dialing && Arc::strong_count(&known.turns) == 1;
             let waits = |came: &oneshot::Sender<Link>| !came.is_closed();
             nobody && known.link.is_none() && !known.came.as_ref().is_some_and(waits)
         };
@@ -149,6 +165,65 @@ impl fmt::Debug for Peers {
     }
 }
 
+/// Those of this side who connect to a node: one at a time.
+struct Turns {
+    free: Semaphore,
+    /// How many have failed, and of the last how and where.
+    failed: Mutex<(u64, Option<(Address, ConnectError)>)>,
+}
+
+impl Turns {
+    fn failed(&self) -> MutexGuard<'_, (u64, Option<(Address, ConnectError)>)> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One of this side who connects, or waits until it is its turn.
+pub(crate) struct Turn<'a> {
+    peers: &'a Peers,
+    node: &'a str,
+    address: &'a Address,
+    /// `None` in its drop.
+    turns: Option<Arc<Turns>>,
+    /// How many had failed when it came.
+    failed: u64,
+}
+
+impl Turn<'_> {
+    fn turns(&self) -> &Turns {
+        self.turns.as_ref().expect("it is not dropped")
+    }
+
+    /// Waits for the turn.
+    ///
+    /// # Errors
+    /// If another has failed there meanwhile, by what may pass: nobody tries that again at once.
+    pub(crate) async fn comes(&self) -> Result<Option<Permit<&Semaphore>>, ConnectError> {
+        let turn = self.turns().free.acquire(1).await.ok();
+        match &*self.turns().failed() {
+            (failed, Some((at, why))) if *failed > self.failed && at == self.address => {
+                Err(why.again())
+            }
+            _ => Ok(turn),
+        }
+    }
+
+    /// It has failed.
+    pub(crate) fn fails(&self, why: &ConnectError) {
+        if why.may_pass() {
+            let mut failed = self.turns().failed();
+            *failed = (failed.0 + 1, Some((self.address.clone(), why.again())));
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        drop(self.turns.take());
+        self.peers.forget(self.node);
+    }
+}
+
 /// One of this side connects, until this is dropped.
 pub(crate) struct Dialing<'a> {
     peers: &'a Peers,
@@ -157,6 +232,29 @@ pub(crate) struct Dialing<'a> {
 }
 
 impl Dialing<'_> {
+    /// Waits for the link that comes from there.
+    pub(crate) async fn came(&mut self) -> Link {
+        let comes = self.comes.as_mut().expect("it is not refused");
+        match comes.recv().await {
+            Ok(link) => link,
+            // It has ended already.
+            Err(_) => pending().await,
+        }
+    }
+
+    /// There is a stream, and the greeting goes: from here on one that comes from there may be refused. Gives
+    /// the link that has come meanwhile, which is taken instead.
+    pub(crate) fn greets(&self) -> Option<Link> {
+        let live = {
+            let mut table = self.peers.lock();
+            let known = table.entry(self.node.to_owned()).or_default();
+            let live = known.live();
+            known.dialing = live.is_none();
+            live
+        };
+        live.map(|(_, shared, state)| Link::again(shared, state))
+    }
+
     /// We do not connect any more. Gives the link that has come from there meanwhile, or will come: it
     /// is kept until it is asked for, even if nobody uses it.
     pub(crate) fn refused(mut self) -> oneshot::Receiver<Link> {

@@ -53,19 +53,22 @@ impl State {
         self.links.iter().filter(|link| link.is_up())
     }
 
-    /// A link has ended.
-    fn over(&mut self, link: &Link) {
+    /// A link has ended. Gives its handles, which are dropped outside of the lock.
+    fn over(&mut self, link: &Link) -> Vec<Link> {
         if let Some((why, stats)) = link.state.down.try_read() {
             *self.ends.entry(why.name()).or_default() += 1;
             self.ended += *stats;
         }
-        let another = |other: &Link| !Arc::ptr_eq(&other.shared, &link.shared);
-        self.links.retain(another);
-        self.came.retain(another);
+        let same = |other: &Link| Arc::ptr_eq(&other.shared, &link.shared);
+        let place = self.links.iter().position(same);
+        let mut handles = Vec::from_iter(place.map(|place| self.links.remove(place)));
+        let place = self.came.iter().position(same);
+        handles.extend(place.and_then(|place| self.came.remove(place)));
         match link.is_up() {
             true => self.counts.linked += 1,
             false => self.counts.failed += 1,
         }
+        handles
     }
 }
 
@@ -74,12 +77,24 @@ impl Served {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// A link has ended.
+    fn over(&self, link: &Link) {
+        let handles = self.lock().over(link);
+        drop(handles);
+    }
+
     /// Nobody comes any more. Gives all links, which end at the latest with what it gives.
     fn end(&self) -> Ended {
         self.ended.cancel();
-        let mut state = self.lock();
-        state.came.clear();
-        Ended(std::mem::take(&mut state.links))
+        let (links, came) = {
+            let mut state = self.lock();
+            (
+                std::mem::take(&mut state.links),
+                std::mem::take(&mut state.came),
+            )
+        };
+        drop(came);
+        Ended(links)
     }
 
     /// Who runs this has the socket alone: nobody listens any more when it has ended.
@@ -139,7 +154,7 @@ impl Served {
         drop(tidings::spawn(driver));
         if link.up().await.is_err() {
             link.down().await;
-            return self.lock().over(&link);
+            return self.over(&link);
         }
         {
             let mut state = self.lock();
@@ -152,7 +167,7 @@ impl Served {
         drop(tidings::spawn(async move {
             link.down().await;
             if let Some(this) = this.upgrade() {
-                this.lock().over(&link);
+                this.over(&link);
             }
         }));
     }

@@ -258,8 +258,23 @@ impl Shared {
             return Found::Crowd;
         }
         let known = letters.driver.as_ref();
+        let mut before = None;
         if !known.is_some_and(|known| known.will_wake(waker)) {
-            letters.driver = Some(waker.clone());
+            // A foreign waker is cloned and dropped outside of the lock.
+            drop(letters);
+            let waker = waker.clone();
+            letters = self.lock();
+            before = letters.driver.replace(waker);
+        }
+        let found = Self::find(&mut letters);
+        drop(letters);
+        drop(before);
+        found
+    }
+
+    fn find(letters: &mut Letters) -> Found {
+        if letters.closed {
+            return Found::Closed;
         }
         let Some(mut station) = letters.station.take() else {
             letters.missed = true;
@@ -316,8 +331,14 @@ impl Shared {
     pub(crate) fn close(&self) -> Vec<Command> {
         let mut letters = self.lock();
         letters.closed = true;
-        letters.driver = None;
-        std::mem::take(&mut letters.left).commands
+        let driver = letters.driver.take();
+        let left = std::mem::take(&mut letters.left);
+        drop(letters);
+        // It ends, if it is not the driver that has closed the link.
+        if let Some(driver) = driver {
+            driver.wake();
+        }
+        left.commands
     }
 }
 

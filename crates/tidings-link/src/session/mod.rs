@@ -31,6 +31,9 @@ use receive::Parts;
 /// each other at once.
 const WORDS: usize = 256 << 10;
 
+/// No more calls are under way in one direction, whatever either side says: a table has room for each.
+const CALLS: u32 = 1 << 20;
+
 /// Who we are, for the peer.
 #[derive(Clone, Debug)]
 pub struct Identity {
@@ -122,6 +125,18 @@ pub struct Bind {
     pub methods: Vec<(String, u32)>,
 }
 
+impl Bind {
+    /// Does it go into a frame, where each text and each sequence begins with its length?
+    pub(crate) fn fits(&self) -> bool {
+        const LENGTH: usize = 5;
+        let methods = self.methods.iter();
+        let methods: usize = methods.map(|(name, _)| LENGTH + name.len() + 4).sum();
+        let texts = self.name.len() + self.token.len() + self.interface.len();
+        // The kind and the number are as long as two lengths at most.
+        6 * LENGTH + texts + methods <= frame::LONGEST
+    }
+}
+
 /// One end of a link.
 #[derive(Debug)]
 pub struct Session {
@@ -159,6 +174,8 @@ pub struct Session {
     /// Where our goodbye stands among the requests, if it has been said.
     goodbye: Option<u64>,
     peer_drains: bool,
+    /// The peer has gone, in order.
+    gone: bool,
     stats: Stats,
 }
 
@@ -178,7 +195,8 @@ struct Handshake {
 impl Session {
     /// Begins a session: the greeting is to be written at once.
     #[must_use]
-    pub fn new(identity: &Identity, limits: Limits, now: Instant) -> Self {
+    pub fn new(identity: &Identity, mut limits: Limits, now: Instant) -> Self {
+        limits.calls = limits.calls.min(CALLS);
         let mut out = Outbox::default();
         let hello = Hello {
             magic: frame::MAGIC,
@@ -221,6 +239,7 @@ impl Session {
             earned: 0,
             goodbye: None,
             peer_drains: false,
+            gone: false,
             stats: Stats::default(),
             limits,
         }
@@ -341,6 +360,11 @@ impl Session {
     pub(crate) fn is_open(&self) -> bool {
         let waits = self.peer.is_none() || self.calls.is_full() || self.is_congested();
         !waits && self.purse.is_open()
+    }
+
+    /// As above, to an actor for which something is under way.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.is_open() && self.purse.is_wide()
     }
 
     /// May a request be sent to this actor?

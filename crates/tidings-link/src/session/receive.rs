@@ -7,10 +7,10 @@ use std::time::Duration;
 use tidings::remote::Carried;
 use tidings::time::Instant;
 
-use super::{Bind, Incoming, Peer, Session};
+use super::{Bind, CALLS, Incoming, Peer, Session, give};
 use crate::credit::Purse;
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, Frame};
-use crate::frame::{Head as _, Hello, PongHead, ReleaseHead, TellHead, header, kind};
+use crate::frame::{Head as _, Hello, PongHead, ReleaseHead, TellHead, all, header, kind};
 use crate::limits::{Broken, Refusal};
 use crate::numbers::Numbers;
 
@@ -101,7 +101,7 @@ impl Session {
         // As many as there may be references here, and as many that the peer has not forgotten yet.
         let most = 2 * self.limits.exports as usize;
         self.purse = Purse::new(hello.window, hello.link_window, most);
-        self.calls = Numbers::new(hello.calls.min(1 << 20));
+        self.calls = Numbers::new(hello.calls.min(CALLS));
         self.peer = Some(Peer {
             node: hello.node,
             incarnation: hello.incarnation,
@@ -159,41 +159,42 @@ impl Session {
         let rest = frame.rest;
         Ok(Some(match frame.kind {
             kind::CREDIT => {
-                let credit: CreditHead = header(rest)?.0;
+                let credit: CreditHead = all(rest)?;
                 self.purse.add(credit.target, credit.grant)?;
                 Incoming::Credit(credit.target)
             }
             kind::NACK => {
-                let call: u32 = header(rest)?.0;
+                let call: u32 = all(rest)?;
                 self.spend(now)?;
                 self.stats.nacks_in += 1;
                 Incoming::Nack(call)
             }
             kind::DOWN => {
-                let down: DownHead = header(rest)?.0;
+                let down: DownHead = all(rest)?;
                 Incoming::Down(down.target, down.end)
             }
             kind::RELEASE => {
-                let release: ReleaseHead = header(rest)?.0;
+                let release: ReleaseHead = all(rest)?;
                 Incoming::Release(release.target, release.count)
             }
             kind::BIND => Incoming::Bind(bind(rest)?),
             kind::BOUND => {
-                let bound: BoundHead = header(rest)?.0;
+                let bound: BoundHead = all(rest)?;
                 Incoming::Bound(bound.id, bound.outcome)
             }
-            kind::PING => Incoming::Ping(header(rest)?.0),
+            kind::PING => Incoming::Ping(all(rest)?),
             kind::PONG => {
-                let pong: PongHead = header(rest)?.0;
+                let pong: PongHead = all(rest)?;
                 self.clock.answer(pong.at, pong.clock, now);
                 self.doubted.take_if(|_| self.clock.is_awaited(now));
                 Incoming::Pong
             }
             kind::BYE => {
+                let () = all(rest)?;
                 self.peer_drains = true;
                 Incoming::Bye
             }
-            kind::REFUSED => return Err(Broken::RefusedByPeer(header(rest)?.0)),
+            kind::REFUSED => return Err(Broken::RefusedByPeer(all(rest)?)),
             _ => return Err(Broken::Protocol("a frame of unknown kind")),
         }))
     }
@@ -335,7 +336,10 @@ impl Session {
                 until,
                 carried,
             } => {
-                self.ledger.spend(target, body.len());
+                let control = &mut self.out.control;
+                (self.ledger).spend(target, body.len(), |target, grant| {
+                    give(control, target, grant);
+                });
                 match call {
                     Some(_) => self.stats.calls_in += 1,
                     None => self.stats.tells_in += 1,
@@ -369,7 +373,7 @@ fn class(kind: u8) -> usize {
 }
 
 fn bind(rest: &[u8]) -> Result<Bind, Broken> {
-    let head: BindHead = header(rest)?.0;
+    let head: BindHead = all(rest)?;
     let methods = head.methods.into_iter();
     Ok(Bind {
         id: head.id,

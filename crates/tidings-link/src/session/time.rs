@@ -25,7 +25,22 @@ impl Session {
     /// to be begun before it has said a word to what it is asked now.
     #[must_use]
     pub fn is_awaited(&self, now: Instant) -> bool {
-        self.clock.is_awaited(now)
+        self.gone || self.clock.is_awaited(now)
+    }
+
+    /// The peer has gone, in order: what it has sent it does not give up any more, and it reads nothing.
+    pub(crate) fn leave(&mut self) {
+        self.gone = true;
+        self.doubted = None;
+        self.stalled = None;
+    }
+
+    /// A message that waited is in its actor's mailbox. What a peer has sent that has gone is done as long
+    /// as its actors take it.
+    pub(crate) fn goes_on(&mut self, now: Instant) {
+        if self.gone {
+            self.heard = now;
+        }
     }
 
     /// A request waits, because it is not known whether the peer still does.

@@ -70,6 +70,19 @@ async fn a_body_of_many_fragments_arrives_whole() {
 }
 
 #[tidings::test]
+async fn there_is_no_name_that_goes_into_no_frame_and_the_link_stays() {
+    let (_, _server, client, there) = counter().await;
+    let refused = Some(GetError::Refused(Unbound::NoSuchName));
+    for length in [30_000, 49_152, 1 << 20] {
+        let long = "x".repeat(length);
+        assert_eq!(client.get::<CounterRef>(&long).await.err(), refused);
+        let token = client.get_with_token::<CounterRef, _>("counter", long);
+        assert_eq!(token.await.err(), refused);
+    }
+    assert_eq!(there.get().await.unwrap(), 0);
+}
+
+#[tidings::test]
 async fn a_body_that_is_too_large_is_refused_here_and_the_link_stays() {
     let (_here, _server, client, there) = counter().await;
     let error = there.echo(vec![0; (1 << 20) + 1]).await.unwrap_err();

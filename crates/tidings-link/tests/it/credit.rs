@@ -11,6 +11,9 @@ use crate::nodes::{CounterMessage, CounterRef, LONG, Tally, pair_with};
 
 const ACTORS: usize = 8;
 
+/// As many as fill the window of a link, each by its own.
+const STUCK: usize = 16;
+
 /// Actors with place for one message each, who begin when their gates are opened.
 struct Slow {
     here: Vec<CounterRef>,
@@ -59,6 +62,50 @@ async fn ask(slow: Slow) {
     for sum in sums {
         assert_eq!(sum.await.unwrap().unwrap(), 1);
     }
+}
+
+#[test]
+fn many_actors_that_take_nothing_do_not_stop_another() {
+    run(1, || async {
+        let gate = tidings::channel::ivar::IVar::<()>::new();
+        let gate = std::sync::Arc::new(gate);
+        let mut exports = Exports::new();
+        for n in 0..STUCK {
+            let gate = std::sync::Arc::clone(&gate);
+            let waits = |mut mailbox: actor::Mailbox<CounterMessage>| async move {
+                let () = *gate.read().await;
+                actor::serve(Tally::default(), &mut mailbox).await;
+            };
+            let stuck = actor::Builder::new().capacity(1).spawn(waits);
+            exports = exports.add(n.to_string(), &CounterRef::from(&stuck));
+        }
+        let quick: CounterRef = actor::start(Tally::default());
+        let (server, client) = pair_with(exports.add("quick", &quick), Limits::default());
+        // More than its window holds, to each.
+        let mut floods = Vec::new();
+        for n in 0..STUCK {
+            let there: CounterRef = client.get(&n.to_string()).await.unwrap();
+            floods.push(tidings::spawn(async move {
+                for _ in 0..1_100 {
+                    there.add(1).await.unwrap();
+                }
+                there.get().await.unwrap()
+            }));
+        }
+        let quick: CounterRef = client.get("quick").await.unwrap();
+        // All that can be sent has been.
+        tidings::time::after(Duration::from_secs(1)).await;
+        let sent = server.stats().await.tells_in;
+        assert!(sent >= 3 << 12, "{sent}");
+        for n in 1..=10 {
+            quick.add(1).await.unwrap();
+            assert_eq!(quick.get().timeout(LONG).await.unwrap(), n);
+        }
+        gate.fill(()).unwrap();
+        for flood in floods {
+            assert_eq!(flood.await.unwrap(), 1_100);
+        }
+    });
 }
 
 #[test]

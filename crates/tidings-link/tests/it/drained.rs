@@ -281,3 +281,41 @@ fn a_stream_that_comes_by_the_last_answer_of_a_peer_that_drains_comes_whole() {
         assert_eq!(server.down().await, Broken::Drained);
     });
 }
+
+#[tidings::interface(remote)]
+trait Heap {
+    async fn put(&mut self, n: u64);
+    async fn sum(&self) -> u64;
+}
+
+/// Takes 20 ms for each.
+struct Slowly(u64);
+
+impl Heap for Slowly {
+    async fn put(&mut self, n: u64) {
+        tidings::after(Duration::from_millis(20)).await;
+        self.0 += n;
+    }
+    async fn sum(&self) -> u64 {
+        self.0
+    }
+}
+
+#[test]
+fn a_slow_actor_has_all_that_a_peer_had_sent_that_has_gone_in_order_however_long_it_takes() {
+    run(14, || async {
+        let here: HeapRef = actor::start(Slowly(0));
+        let server = Options::new("server").exports(Exports::new().add("heap", &here));
+        let (server, client) = linked(server, Options::new("client"));
+        let there: HeapRef = client.get("heap").await.unwrap();
+        for _ in 0..1_200 {
+            there.put(1).await.unwrap();
+        }
+        client.drain();
+        assert_eq!(client.down().await, Broken::Drained);
+        // Longer than a peer may be silent for.
+        assert_eq!(server.down().await, Broken::Drained);
+        assert_eq!(server.stats().await.lost_in, 0);
+        assert_eq!(here.sum().await.unwrap(), 1_200);
+    });
+}

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::io::{AsyncReadExt, AsyncWriteExt};
-use tidings::actor::{self, CallError, Exit, SendError};
+use tidings::actor::{self, Builder, CallError, Exit, Mailbox, SendError};
 use tidings::time::{Instant, at};
 use tidings_link::memory::{self, Pipe};
 use tidings_link::{Broken, Exports, Limits, Link, Options, link};
@@ -75,12 +75,20 @@ fn carry(from: Pipe, to: Pipe, delays: [Arc<AtomicU64>; 2]) {
 /// A server and a client with a slow network between them, what is in the server's book, and the
 /// delays from the client and to it.
 async fn slow(delay: u64, hasty: Limits) -> (BookRef, Link, Link, BookRef, [Arc<AtomicU64>; 2]) {
+    slow_to(actor::start(Pages::default()), delay, hasty).await
+}
+
+/// As above, with this book.
+async fn slow_to(
+    here: BookRef,
+    delay: u64,
+    hasty: Limits,
+) -> (BookRef, Link, Link, BookRef, [Arc<AtomicU64>; 2]) {
     let patient = Limits {
         silence: Duration::from_secs(100),
         stall: Duration::from_secs(100),
         ..Limits::default()
     };
-    let here: BookRef = actor::start(Pages::default());
     let exports = Exports::new().add("book", &here);
     let (ours, theirs) = (memory::pipe(), memory::pipe());
     let options = Options::new("server").exports(exports).limits(patient);
@@ -178,6 +186,74 @@ fn what_comes_after_a_gap_is_begun_when_the_peer_says_that_it_still_waits() {
             "{took:?}"
         );
         assert_eq!(here.entered().await.unwrap(), [1, 2, 3]);
+    });
+}
+
+/// A book with room for one message before it, which is opened when this is sent.
+fn shut() -> (BookRef, tidings::channel::oneshot::Sender<()>) {
+    let (open, gate) = tidings::oneshot();
+    let waits = |mut mailbox: Mailbox<BookMessage>| async move {
+        let () = gate.await.unwrap();
+        actor::serve(Pages::default(), &mut mailbox).await;
+    };
+    let book = Builder::new().capacity(1).spawn(waits);
+    (BookRef::from(&book), open)
+}
+
+/// Sends four: one is in the mailbox, one is the first that waits for a place there, two are behind it.
+async fn four(there: &BookRef, server: &Link) {
+    for n in 1..=4 {
+        there.note(n).await.unwrap();
+    }
+    while server.stats().await.tells_in < 4 {
+        tidings::after(Duration::from_millis(1)).await;
+    }
+}
+
+#[test]
+fn what_waits_behind_a_slow_actor_is_not_begun_when_the_caller_has_given_up_the_link() {
+    run(7, || async {
+        let hasty = Limits {
+            idle: Duration::from_secs(1),
+            silence: Duration::from_secs(3),
+            ..Limits::default()
+        };
+        let (book, open) = shut();
+        let (here, server, client, there, delays) = slow_to(book, 1, hasty).await;
+        four(&there, &server).await;
+        for delay in &delays {
+            delay.store(60_000, Ordering::Relaxed);
+        }
+        assert_eq!(client.down().await, Broken::Silent);
+        tidings::after(Duration::from_secs(2)).await;
+        open.send(()).unwrap();
+        assert_eq!(here.entered().await.unwrap(), [1, 2]);
+        assert_eq!(server.down().await, Broken::Closed);
+        assert_eq!(here.entered().await.unwrap(), [1, 2]);
+        assert_eq!(server.stats().await.lost_in, 2);
+    });
+}
+
+#[test]
+fn what_waits_behind_a_slow_actor_is_begun_when_the_peer_says_that_it_still_waits() {
+    run(8, || async {
+        let patient = Limits {
+            silence: Duration::from_secs(14),
+            ..Limits::default()
+        };
+        let (book, open) = shut();
+        let (here, server, _client, there, delays) = slow_to(book, 1, patient).await;
+        four(&there, &server).await;
+        // Behind this nothing comes for so long.
+        delays[0].store(20_000, Ordering::Relaxed);
+        there.note(5).await.unwrap();
+        tidings::after(Duration::from_secs(1)).await;
+        delays[0].store(0, Ordering::Relaxed);
+        tidings::after(Duration::from_secs(14)).await;
+        open.send(()).unwrap();
+        assert_eq!(here.entered().await.unwrap(), [1, 2]);
+        assert_eq!(there.enter(6).await.unwrap(), 6);
+        assert_eq!(here.entered().await.unwrap(), [1, 2, 3, 4, 5, 6]);
     });
 }
 

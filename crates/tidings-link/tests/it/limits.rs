@@ -498,3 +498,38 @@ fn behind_a_goodbye_no_request_is_served_and_what_was_said_before_is() {
         assert_eq!(error, Broken::Protocol("a request behind a goodbye"));
     }
 }
+
+#[test]
+fn bytes_behind_a_control_header_end_the_link() {
+    let headers: [(u8, &[u8]); 9] = [
+        (7, &[0, 1, 1]),
+        (8, &[7]),
+        (9, &[7, 0]),
+        (10, &[7, 1]),
+        (11, &[1, 0, 0, 0, 0]),
+        (12, &[1, 0, 3]),
+        (13, &[0]),
+        (14, &[0, 0]),
+        (15, &[]),
+    ];
+    let now = Instant::now();
+    for (kind, header) in headers {
+        let (mut one, _) = pair(Limits::default());
+        let longer = frame(kind, &[header, &[0]].concat());
+        let error = feed(&mut one, &longer, now).unwrap_err();
+        assert_eq!(error, Broken::Protocol("a header is malformed"), "{kind}");
+    }
+}
+
+#[test]
+fn no_more_calls_are_served_than_there_is_room_for_in_a_table() {
+    let limits = Limits {
+        calls: u32::MAX,
+        ..Limits::default()
+    };
+    let (mut one, other) = pair(limits);
+    let most = 1 << 20;
+    assert_eq!(other.peer().unwrap().calls, most);
+    assert_eq!(one.serve(most), Ok(false));
+    assert_eq!(one.serve(most - 1), Ok(true));
+}

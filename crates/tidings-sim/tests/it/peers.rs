@@ -200,3 +200,79 @@ fn two_nodes_that_connect_to_each_other_at_once_have_one_link() {
 fn nodes_keep_to_one_link_while_they_crash_come_back_and_are_cut_off() {
     Sim::new(0).seeds(60).run(|| both(true));
 }
+
+/// A node of this name that lets others in, and what connects from it to the other, at this place.
+async fn lets_in(us: &str, them: &str, place: SocketAddr) -> (Server, Connector, Peers) {
+    let (options, peers) = (Options::new(us), Peers::new());
+    let listener = Listener::bind_insecure("tcp://0.0.0.0:7", options.clone()).await;
+    let connector = Connector::new(&format!("tcp://{place}")).unwrap();
+    let connector = connector.options(options).insecure(true).peer(them, &peers);
+    (listener.unwrap().peers(&peers).serve(), connector, peers)
+}
+
+#[test]
+fn who_waits_for_a_stream_that_does_not_come_keeps_out_nobody_who_comes_from_there() {
+    Sim::new(0).seeds(20).run(|| async {
+        let nowhere = world().node("nowhere", std::future::pending::<()>);
+        let place = nowhere.address(7);
+        let had = Arc::new(Mutex::new(Vec::new()));
+        let to = Arc::clone(&had);
+        let bob = world().node("bob", move || {
+            let to = Arc::clone(&to);
+            async move {
+                let (_server, connector, _) = lets_in("bob", "alice", place).await;
+                let link = connector.connect().await.unwrap();
+                assert_eq!(link.up().await.unwrap().node, "alice");
+                to.lock().unwrap().push("bob");
+                link.down().await;
+            }
+        });
+        bob.partition(&nowhere);
+        let (to, place) = (Arc::clone(&had), bob.address(7));
+        let _alice = world().node("alice", move || {
+            let to = Arc::clone(&to);
+            async move {
+                let (_server, connector, _) = lets_in("alice", "bob", place).await;
+                sleep(Duration::from_secs(1)).await;
+                let link = connector.connect().await.unwrap();
+                to.lock().unwrap().push("alice");
+                link.down().await;
+            }
+        });
+        // Before the first gives up.
+        sleep(Duration::from_secs(3)).await;
+        let mut had = had.lock().unwrap().clone();
+        had.sort_unstable();
+        assert_eq!(had, ["alice", "bob"]);
+    });
+}
+
+#[test]
+fn those_who_wait_for_one_that_fails_fail_with_it_and_nothing_is_kept_of_the_node() {
+    Sim::new(0).seeds(20).run(|| async {
+        let nowhere = world().node("nowhere", std::future::pending::<()>);
+        let place = nowhere.address(7);
+        let done = Arc::new(OnceLock::new());
+        let to = Arc::clone(&done);
+        let alice = world().node("alice", move || {
+            let to = Arc::clone(&to);
+            async move {
+                let (_server, connector, peers) = lets_in("alice", "nowhere", place).await;
+                let all = (0..10).map(|_| connector.connect());
+                for failed in futures::future::join_all(all).await {
+                    assert!(failed.is_err());
+                }
+                assert_eq!(format!("{peers:?}"), "{}");
+                // Who comes later tries it himself.
+                let began = tidings::time::Instant::now();
+                connector.connect().await.unwrap_err();
+                assert!(began.elapsed() > Duration::from_secs(4));
+                to.set(()).unwrap();
+            }
+        });
+        alice.partition(&nowhere);
+        // Each attempt takes 5 s at most.
+        sleep(Duration::from_secs(11)).await;
+        assert!(done.get().is_some());
+    });
+}

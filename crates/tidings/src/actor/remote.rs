@@ -22,6 +22,7 @@ use crate::channel::bell::{Door, Rings};
 use crate::channel::oneshot::{self, Gone, Wanted};
 use crate::primitive::Arc;
 use crate::primitive::prefetch::prefetch;
+use crate::task::quietly;
 use crate::time::Instant;
 use crate::trace::Trace;
 
@@ -149,9 +150,9 @@ impl AtEnd {
     }
 }
 
-/// Drops a message that did not go in: its caller hears why.
+/// Drops a message that did not go in: its caller hears why. The link hears of no panic of that.
 pub(crate) fn drop_unsent<M>(unsent: SendError<M>) {
-    leaving(CallError::unsent(&unsent), || drop(unsent));
+    leaving(CallError::unsent(&unsent), || quietly(|| drop(unsent)));
 }
 
 impl<I: Send + 'static> Recipient<I> {
