@@ -58,7 +58,7 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
 /// What takes features of `tidings` and of links, and what builds SQLite or HTTP, in one build.
 const FEATURES: &str = "cargo test -p tidings -p tidings-ecosystem-test -p tidings-link \
      --features tidings/serde,tidings/tracing,tidings/tokio,tidings-ecosystem-test/all,tidings-link/tracing \
-     --test features --test tokio --test http --test sqlx --test trace";
+     --test features --test tokio --test http --test io --test sqlx --test trace";
 
 /// The workspace's tests, and those of the crate that it shares with peers outside of it. Where Go is, so is a
 /// nats-server, and no test of the cluster passes by being skipped for want of one.

@@ -15,6 +15,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use tidings::Event;
 use tidings::actor::{self, Routing};
+use tidings::signal::{SignalKind, signal};
 use tidings_nats::{Change, Cluster, Ended, EngineError, Name, NameError, Options};
 
 const URL: &str = "nats://127.0.0.1:4333";
@@ -45,6 +46,7 @@ fn url() -> String {
 
 /// One node, until ctrl-C; in one life after the other, if it has to be.
 async fn node(name: &str) -> Result<(), Box<dyn Error>> {
+    let mut pressed = signal(SignalKind::interrupt())?;
     loop {
         let options = Options::new("example", name)
             .listen("tcp://127.0.0.1:0")
@@ -59,7 +61,7 @@ async fn node(name: &str) -> Result<(), Box<dyn Error>> {
         let _name = place(&cluster, &worker).await?;
         let told = tidings::spawn(tell(name.to_owned(), cluster.clone()));
         let asked = tidings::spawn(ask(name.to_owned(), cluster.clone()));
-        let ctrl_c = std::pin::pin!(tidings::ctrl_c()?.into_future());
+        let ctrl_c = std::pin::pin!(pressed.recv().into_future());
         let ended = std::pin::pin!(cluster.ended().into_future());
         let why = match select(ended, ctrl_c).await {
             Either::Left((why, _)) => Some(why),

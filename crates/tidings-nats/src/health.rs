@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{TcpListener, TcpStream};
+use tidings::signal::{SignalKind, signal};
 use tidings::sync::Semaphore;
 use tidings::time::Instant;
 use tidings::{Event, JoinHandle};
@@ -101,13 +102,15 @@ impl Cluster {
     /// # Errors
     /// If the signals cannot be waited for.
     pub async fn leave_on_signal(&self, limit: Duration) -> io::Result<Ended> {
-        let ended = self.ended().map(Some);
-        if let Some(ended) = ended.or(told()?.map(|()| None)).await {
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let told = interrupt.recv().or(terminate.recv());
+        if let Some(ended) = self.ended().map(Some).or(told.map(|()| None)).await {
             return Ok(ended);
         }
-        let again = std::pin::pin!(told()?.into_future());
+        let again = interrupt.recv().or(terminate.recv());
         let leaving = std::pin::pin!(self.leave(limit));
-        futures_util::future::select(leaving, again).await;
+        futures_util::future::select(leaving, std::pin::pin!(again.into_future())).await;
         Ok(self.inner.alive().err().unwrap_or(Ended::Left))
     }
 }
@@ -133,37 +136,6 @@ impl Inner {
             ready: reasons.is_empty(),
             reasons,
         }
-    }
-}
-
-/// The next SIGTERM or ctrl-C.
-fn told() -> io::Result<impl Event<Output = ()> + Send> {
-    let pressed = tidings::ctrl_c()?;
-    #[cfg(unix)]
-    return Ok(pressed.or(terminated()?));
-    #[cfg(not(unix))]
-    Ok(pressed)
-}
-
-/// The next SIGTERM.
-#[cfg(unix)]
-fn terminated() -> io::Result<tidings::sync::Notified<'static>> {
-    use signal_hook::consts::SIGTERM;
-    use signal_hook::iterator::Signals;
-    use std::sync::OnceLock;
-    use tidings::sync::Notify;
-
-    static TOLD: OnceLock<Result<&Notify, String>> = OnceLock::new();
-    let told = TOLD.get_or_init(|| {
-        let mut signals = Signals::new([SIGTERM]).map_err(|error| error.to_string())?;
-        let told: &Notify = Box::leak(Box::default());
-        let thread = std::thread::Builder::new().name("tidings-sigterm".to_owned());
-        let waits = thread.spawn(move || signals.forever().for_each(|_| told.notify_waiters()));
-        waits.map(|_| told).map_err(|error| error.to_string())
-    });
-    match told {
-        Ok(told) => Ok(told.notified()),
-        Err(why) => Err(io::Error::other(why.as_str())),
     }
 }
 

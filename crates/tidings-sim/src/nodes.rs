@@ -125,6 +125,14 @@ impl Nodes {
         }
     }
 
+    /// The addresses of the nodes of this name, up or not.
+    pub(crate) fn ips(&self, name: &str) -> Vec<IpAddr> {
+        let all = self.all.iter().enumerate().skip(1);
+        all.filter(|(_, state)| state.name == name)
+            .map(|(node, _)| ip_of(node))
+            .collect()
+    }
+
     pub(crate) fn next_order(&mut self) -> Option<Order> {
         self.orders.pop_front()
     }

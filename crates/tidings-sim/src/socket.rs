@@ -1,8 +1,8 @@
 //! The sockets of simulated nodes, as `tidings::net` asks for them.
 
 use std::future::poll_fn;
-use std::io::Result;
-use std::net::SocketAddr;
+use std::io::{Error, ErrorKind, Result};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -40,6 +40,19 @@ impl Network for NodeNetwork {
         let at = self.world.with_net(|net, _| net.listen(self.node, at))?;
         let world = self.world.clone();
         Ok(Box::new(Listener { world, at }))
+    }
+
+    fn lookup(&self, name: &str) -> Result<Vec<IpAddr>> {
+        if name == "localhost" {
+            return Ok(vec![Ipv4Addr::LOCALHOST.into()]);
+        }
+        match self.world.lock().nodes.ips(name) {
+            ips if ips.is_empty() => {
+                let why = format!("no node is called {name:?}");
+                Err(Error::new(ErrorKind::NotFound, why))
+            }
+            ips => Ok(ips),
+        }
     }
 }
 

@@ -24,7 +24,8 @@
 //! | [`channel()`], [`bounded`], [`unbounded`], [`oneshot()`] | sending values |
 //! | [`Event`], [`select!`], [`choose`], [`after`] | waiting for the first of several things |
 //! | [`actor`](mod@actor), [`interface`] | state behind a mailbox, reached by a typed reference |
-//! | [`scope`], [`JoinSet`], [`CancellationToken`], [`ctrl_c`] | tasks that belong together, and their end |
+//! | [`scope`], [`JoinSet`], [`CancellationToken`] | tasks that belong together, and their end |
+//! | [`ctrl_c`], [`signal`](mod@signal) | ctrl-C, SIGTERM and other signals |
 //! | [`inspect`](fn@inspect), [`Builder::watch_deadlocks`](sched::Builder::watch_deadlocks) | what lives, who waits for what |
 //! | `net` (Unix, the feature `net`) | sockets, polled by the workers |
 //! | [`task_local!`] | values that belong to a task |
@@ -68,7 +69,7 @@ pub mod remote;
 pub mod sched;
 mod scope;
 #[cfg(not(any(loom, shuttle)))]
-mod signal;
+pub mod signal;
 pub mod sync;
 pub mod task;
 pub mod time;

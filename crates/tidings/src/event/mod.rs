@@ -7,7 +7,7 @@
 //! too. The branches that lose had no effect (the request of a [call](crate::actor::Call) goes out when it is awaited;
 //! where the call loses, its handler can know).
 //!
-//! Receives, sends, locks, timers, the ends of tasks and actors, calls and accepts are events. These waits are futures
+//! Receives, sends, locks, timers, the ends of tasks and actors, calls, accepts and signals are events. These waits are futures
 //! and no events, so they cannot stand in a choice; a task may run them, whose [`join`](crate::JoinHandle::join) can:
 //!
 //! | future | its event |

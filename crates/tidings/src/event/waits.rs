@@ -16,8 +16,8 @@ use crate::primitive::{Mutex, lock};
 use crate::sched::Party;
 use crate::task::{AbortHandle, in_words};
 
-/// The lock of the source that signals of the system go through, once anybody has asked for one.
-static OUTSIDE: AtomicUsize = AtomicUsize::new(0);
+/// The sources that signals of the system go through: few, and there for good.
+static OUTSIDE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 /// Runtimes that watch.
 static WATCHERS: AtomicUsize = AtomicUsize::new(0);
 /// Runtimes that record communications, and, in the upper half, those who keep books of channels. A word
@@ -98,7 +98,7 @@ impl Waits {
             }
         }
         let source = lock.map(|lock| std::ptr::from_ref(lock).addr());
-        self.outside |= source == Some(OUTSIDE.load(Ordering::Relaxed));
+        self.outside |= source.is_some_and(is_from_outside);
         self.what.push(What::Event(what, source));
     }
 }
@@ -305,8 +305,11 @@ pub(crate) fn let_go(source: usize) {
 /// Signals of the system go through the source with this number, for good.
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) fn come_from_outside(source: usize) {
-    // RELAXED: who waits there came to know the source after this.
-    OUTSIDE.store(source, Ordering::Relaxed);
+    lock(&OUTSIDE).push(source);
+}
+
+fn is_from_outside(source: usize) -> bool {
+    lock(&OUTSIDE).contains(&source)
 }
 
 /// Who has which lock.

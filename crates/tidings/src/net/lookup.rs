@@ -1,20 +1,45 @@
 //! Names to addresses.
 
-use std::any::Any;
-use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::io::{self, ErrorKind};
+use std::net::{self, IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+
+use self::sealed::{Host, ToHost};
+use crate::sched;
+
+/// What [`lookup_host`] can be asked for: a host and its port, `"example.org:443"` or `("localhost", 80)`; or an address.
+///
+/// As std's trait of this name, which asks the system by itself; nobody else implements this one.
+pub trait ToSocketAddrs: ToHost {}
+
+impl<T: ToHost + ?Sized> ToSocketAddrs for T {}
+
+mod sealed {
+    use std::io;
+    use std::net::SocketAddr;
+
+    #[derive(Debug)]
+    pub enum Host {
+        At(Vec<SocketAddr>),
+        Named(String, u16),
+    }
+
+    pub trait ToHost {
+        fn to_host(&self) -> io::Result<Host>;
+    }
+}
 
 /// The addresses of a name and a port: of `"example.org:443"`, of `("localhost", 80)`.
 ///
-/// Asks the system's resolver, which blocks, on a [blocking thread](crate::spawn_blocking); an address needs
-/// none. Dropping the wait leaves the resolver to itself, whose answer is dropped. Asks the system under an installed
-/// [`Network`](super::Network), too.
+/// Asks the system's resolver, which blocks, on a [blocking thread](crate::spawn_blocking), or the installed
+/// [`Network`](super::Network); an address needs neither. Dropping the wait leaves the resolver to itself, whose answer is
+/// dropped.
 ///
 /// # Errors
-/// What the resolver says; a name without an address is one.
+/// What the resolver says; a name without an address is one. On a runtime under a seam without a network,
+/// [`Unsupported`](ErrorKind::Unsupported).
 ///
 /// # Panics
-/// Outside of a runtime, for a name.
+/// Outside of a runtime, if it has to ask.
 ///
 /// ```
 /// use tidings::net::{TcpListener, TcpStream, lookup_host};
@@ -31,33 +56,92 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 /// last.unwrap().unwrap();
 /// # });
 /// ```
-pub async fn lookup_host(name: impl ToSocketAddrs + Send + 'static) -> io::Result<Vec<SocketAddr>> {
-    if let Some(address) = address(&name) {
-        return Ok(vec![address]);
+pub async fn lookup_host(name: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
+    let (host, port) = match name.to_host()? {
+        Host::At(addresses) => return Ok(addresses),
+        Host::Named(host, port) => (host, port),
+    };
+    let runtime = sched::runtime();
+    if let Some(network) = runtime.network() {
+        let found = network.lookup(&host)?.into_iter();
+        return Ok(found.map(|ip| SocketAddr::new(ip, port)).collect());
     }
-    let resolved = crate::spawn_blocking(move || name.to_socket_addrs().map(Iterator::collect));
+    runtime.may_ask_the_system()?;
+    drop(runtime);
+    let resolved = crate::spawn_blocking(move || {
+        let found = net::ToSocketAddrs::to_socket_addrs(&(&*host, port));
+        found.map(Iterator::collect)
+    });
     resolved
         .await
         .unwrap_or_else(|end| Err(io::Error::other(end)))
 }
 
-/// What is an address and no name, of the types in which both are written.
-fn address(name: &dyn Any) -> Option<SocketAddr> {
-    fn text(text: &dyn Any) -> Option<&str> {
-        let owned = text.downcast_ref().map(String::as_str);
-        owned.or_else(|| text.downcast_ref::<&'static str>().copied())
+impl ToHost for str {
+    fn to_host(&self) -> io::Result<Host> {
+        if let Ok(address) = self.parse() {
+            return Ok(Host::At(vec![address]));
+        }
+        let wrong = |why| io::Error::new(ErrorKind::InvalidInput, why);
+        let (host, port) = self
+            .rsplit_once(':')
+            .ok_or_else(|| wrong("an address without a port"))?;
+        let port = port.parse().map_err(|_| wrong("no port's number"))?;
+        (host, port).to_host()
     }
-    if let Some(both) = text(name) {
-        return both.parse().ok();
+}
+
+impl ToHost for (&str, u16) {
+    fn to_host(&self) -> io::Result<Host> {
+        let (host, port) = *self;
+        match host.parse::<IpAddr>() {
+            Ok(ip) => (ip, port).to_host(),
+            Err(_) => Ok(Host::Named(host.to_owned(), port)),
+        }
     }
-    let owned = name.downcast_ref::<(String, u16)>();
-    let owned = owned.map(|(host, port)| (host.as_str(), *port));
-    if let Some((host, port)) = owned.or_else(|| name.downcast_ref().copied()) {
-        return Some((host.parse::<IpAddr>().ok()?, port).into());
+}
+
+impl ToHost for String {
+    fn to_host(&self) -> io::Result<Host> {
+        self.as_str().to_host()
     }
-    let pair = name.downcast_ref::<(IpAddr, u16)>();
-    pair.map(|pair| (*pair).into())
-        .or_else(|| name.downcast_ref().copied())
+}
+
+impl ToHost for (String, u16) {
+    fn to_host(&self) -> io::Result<Host> {
+        (self.0.as_str(), self.1).to_host()
+    }
+}
+
+impl<T: ToHost + ?Sized> ToHost for &T {
+    fn to_host(&self) -> io::Result<Host> {
+        (**self).to_host()
+    }
+}
+
+macro_rules! addresses {
+    ($($type:ty),*) => {$(
+        impl ToHost for $type {
+            fn to_host(&self) -> io::Result<Host> {
+                Ok(Host::At(vec![(*self).into()]))
+            }
+        }
+    )*};
+}
+
+addresses!(
+    SocketAddr,
+    SocketAddrV4,
+    SocketAddrV6,
+    (IpAddr, u16),
+    (Ipv4Addr, u16),
+    (Ipv6Addr, u16)
+);
+
+impl ToHost for [SocketAddr] {
+    fn to_host(&self) -> io::Result<Host> {
+        Ok(Host::At(self.to_vec()))
+    }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -71,7 +155,7 @@ mod tests {
 
     #[test]
     fn an_address_is_there_at_once_and_without_a_runtime_however_it_is_written() {
-        fn now(name: impl ToSocketAddrs + Send + 'static) -> SocketAddr {
+        fn now(name: impl ToSocketAddrs) -> SocketAddr {
             let mut cx = Context::from_waker(Waker::noop());
             match pin!(lookup_host(name)).poll(&mut cx) {
                 Poll::Ready(Ok(addresses)) => addresses[0],

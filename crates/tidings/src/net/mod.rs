@@ -34,7 +34,7 @@ mod unix;
 pub use accept::Accepting;
 pub(crate) use driver::Driver;
 pub use io::Io;
-pub use lookup::lookup_host;
+pub use lookup::{ToSocketAddrs, lookup_host};
 pub use network::{Accept, Connecting, Network, Socket};
 pub use readiness::Direction;
 pub use ready::Ready;

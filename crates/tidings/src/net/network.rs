@@ -5,7 +5,7 @@
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -48,6 +48,15 @@ pub trait Network: Send + Sync + 'static {
     /// # Errors
     /// If the address is taken, or is none of this machine's.
     fn bind(&self, at: SocketAddr) -> io::Result<Box<dyn Accept>>;
+
+    /// The addresses of a name, for [`lookup_host`](super::lookup_host).
+    ///
+    /// # Errors
+    /// If there is no such name; [`Unsupported`](io::ErrorKind::Unsupported), unless a network says otherwise.
+    fn lookup(&self, name: &str) -> io::Result<Vec<IpAddr>> {
+        let why = format!("this network resolves no names: {name}");
+        Err(io::Error::new(io::ErrorKind::Unsupported, why))
+    }
 }
 
 /// A stream of a [`Network`].

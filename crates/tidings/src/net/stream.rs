@@ -3,7 +3,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker, ready};
 
 use futures_io::{AsyncRead, AsyncWrite};
 
@@ -88,7 +88,7 @@ fn is_last(n: usize, asked: usize) -> bool {
 }
 
 /// A stream that is always ready lets others run now and then.
-fn poll_budget(cx: &Context<'_>) -> Poll<()> {
+pub(super) fn poll_budget(cx: &Context<'_>) -> Poll<()> {
     if sched::spend_polled() {
         return Poll::Ready(());
     }
@@ -176,14 +176,24 @@ pub struct ReadHalf<S>(Arc<S>);
 
 /// The writing half of a stream, from its `into_split`.
 ///
-/// Dropping it leaves the stream as it is, until the reading half is dropped too; `close` tells
-/// the peer that nothing more comes.
+/// Dropping it tells the peer that nothing more comes, as `close` does: it reads to the end of what was written. The reading half
+/// reads on.
 #[derive(Debug)]
-pub struct WriteHalf<S>(Arc<S>);
+pub struct WriteHalf<S> {
+    stream: Arc<S>,
+    /// What its drop has to do; nothing, if it was closed before.
+    end: Option<fn(&S)>,
+}
 
-pub(super) fn split<S>(stream: S) -> (ReadHalf<S>, WriteHalf<S>) {
+pub(super) fn split<S: Bytes>(stream: S) -> (ReadHalf<S>, WriteHalf<S>) {
     let stream = Arc::new(stream);
-    (ReadHalf(Arc::clone(&stream)), WriteHalf(stream))
+    let end = Some(end as fn(&S));
+    (ReadHalf(Arc::clone(&stream)), WriteHalf { stream, end })
+}
+
+/// Ends the writing, of which nobody waits to hear.
+fn end(stream: &impl Bytes) {
+    let _ = stream.poll_close(&mut Context::from_waker(Waker::noop()));
 }
 
 impl<S> ReadHalf<S> {
@@ -196,7 +206,20 @@ impl<S> ReadHalf<S> {
 impl<S> WriteHalf<S> {
     /// The whole stream, to ask it and to wait for it.
     pub fn stream(&self) -> &S {
-        &self.0
+        &self.stream
+    }
+
+    /// Drops it, and leaves the stream as it is until the reading half is dropped, too.
+    pub fn forget(mut self) {
+        self.end = None;
+    }
+}
+
+impl<S> Drop for WriteHalf<S> {
+    fn drop(&mut self) {
+        if let Some(end) = self.end {
+            end(&self.stream);
+        }
     }
 }
 
@@ -229,20 +252,22 @@ where
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        pin!(&*self.0).poll_write(cx, bytes)
+        pin!(&*self.stream).poll_write(cx, bytes)
     }
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buffers: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        pin!(&*self.0).poll_write_vectored(cx, buffers)
+        pin!(&*self.stream).poll_write_vectored(cx, buffers)
     }
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        pin!(&*self.0).poll_flush(cx)
+        pin!(&*self.stream).poll_flush(cx)
     }
-    fn poll_close(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        pin!(&*self.0).poll_close(cx)
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(pin!(&*self.stream).poll_close(cx))?;
+        self.end = None;
+        Poll::Ready(Ok(()))
     }
 }
 

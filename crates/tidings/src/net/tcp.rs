@@ -5,8 +5,9 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Type};
@@ -18,7 +19,7 @@ use super::io::Io;
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
-use super::stream::{Bytes, async_bytes};
+use super::stream::{Bytes, async_bytes, poll_budget};
 use crate::primitive::Mutex;
 use crate::sched;
 
@@ -97,6 +98,60 @@ impl TcpStream {
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self(Stream::System(Io::new(stream)?)))
+    }
+
+    /// Std's stream, which does not block.
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network): it is lost.
+    pub fn into_std(self) -> io::Result<net::TcpStream> {
+        match self.0 {
+            Stream::System(io) => Ok(io.into_inner()),
+            Stream::Installed(_) => Err(ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// The descriptor, to ask and to configure it: `socket2::SockRef` knows every option. What is read and written
+    /// must be by this stream.
+    ///
+    /// ```
+    /// use socket2::{SockRef, TcpKeepalive};
+    /// use std::time::Duration;
+    /// # use tidings::net::{TcpListener, TcpStream};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// # let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+    /// # let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    /// let keepalive = TcpKeepalive::new().with_time(Duration::from_secs(60));
+    /// let descriptor = stream.descriptor().unwrap();
+    /// SockRef::from(&descriptor).set_tcp_keepalive(&keepalive).unwrap();
+    /// # });
+    /// ```
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network), which has none.
+    pub fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
+        match &self.0 {
+            Stream::System(io) => Ok(io.as_fd()),
+            Stream::Installed(_) => Err(ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Reads what comes next without taking it: as a read, it waits until there is something, and 0 is the end.
+    ///
+    /// # Errors
+    /// As std's; [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network).
+    pub async fn peek(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let Stream::System(io) = &self.0 else {
+            return Err(ErrorKind::Unsupported.into());
+        };
+        poll_fn(|cx| {
+            ready!(poll_budget(cx));
+            let call = || io.get_ref().peek(buffer);
+            let readiness = io.readiness();
+            let peeked = readiness.poll_call(Direction::Read, POLLED, cx.waker(), call);
+            Poll::Ready(ready!(peeked).map(|(n, _)| n))
+        })
+        .await
     }
 
     pub(super) fn installed(socket: Box<dyn Socket>) -> Self {
@@ -368,6 +423,17 @@ impl TcpListener {
     /// ```
     pub fn accept(&self) -> Accepting<'_, (TcpStream, SocketAddr)> {
         Accepting::new(self)
+    }
+
+    /// As [`TcpStream::descriptor`].
+    ///
+    /// # Errors
+    /// [`Unsupported`](ErrorKind::Unsupported) of a listener of an installed [`Network`](super::Network).
+    pub fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
+        match &self.listener {
+            Listener::System(io) => Ok(io.as_fd()),
+            Listener::Installed(_) => Err(ErrorKind::Unsupported.into()),
+        }
     }
 
     /// Where it listens.

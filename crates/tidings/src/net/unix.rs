@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{self, SocketAddr};
 use std::path::Path;
 use std::pin::Pin;
@@ -79,6 +80,11 @@ impl UnixStream {
         Ok(Self(Io::new(stream)?))
     }
 
+    /// Std's stream, which does not block.
+    pub fn into_std(self) -> net::UnixStream {
+        self.0.into_inner()
+    }
+
     /// The address of this end.
     ///
     /// # Errors
@@ -103,6 +109,13 @@ impl UnixStream {
     /// Waits until a write is worth a try: an event.
     pub fn writable(&self) -> Ready<'_> {
         self.0.writable()
+    }
+}
+
+/// To ask and to configure it, by `socket2::SockRef` for one; what is read and written must be by this stream.
+impl AsFd for UnixStream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 }
 
@@ -206,6 +219,13 @@ impl UnixListener {
     /// As std's.
     pub fn local_addr(&self) -> io::Result<SocketAddr> {
         self.io.get_ref().local_addr()
+    }
+}
+
+/// To ask and to configure it.
+impl AsFd for UnixListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.io.as_fd()
     }
 }
 

@@ -73,10 +73,7 @@ impl Shared {
         if let Some(driver) = self.sockets.driver() {
             return Ok(Arc::clone(driver));
         }
-        if self.has_seam {
-            let why = "a runtime under a seam has the sockets of its network alone";
-            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
-        }
+        self.may_ask_the_system()?;
         let made = Arc::new(Driver::new()?);
         let Some(driver) = self.sockets.driver.get_or_init(|| Some(made)) else {
             return Err(io::Error::other("the runtime has ended"));
@@ -87,6 +84,18 @@ impl Shared {
             self.unpark(sleeper);
         }
         Ok(Arc::clone(driver))
+    }
+
+    /// Is the system's network open to it?
+    ///
+    /// # Errors
+    /// Under a seam it is not: what a run sees is a function of its seed.
+    pub(crate) fn may_ask_the_system(&self) -> io::Result<()> {
+        if self.has_seam {
+            let why = "a runtime under a seam has the sockets and names of its network alone";
+            return Err(io::Error::new(io::ErrorKind::Unsupported, why));
+        }
+        Ok(())
     }
 
     /// Where its TCP sockets come from, if not from the system.

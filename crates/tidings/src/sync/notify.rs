@@ -35,6 +35,13 @@ pub(crate) struct State {
     waiting: Queue,
 }
 
+impl State {
+    #[cfg(all(unix, not(any(loom, shuttle))))]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+}
+
 impl Lists for State {
     fn waiters(&mut self, _: Side) -> &mut Waiters {
         self.waiting.list()
@@ -76,6 +83,12 @@ impl Notify {
             epoch,
             slot: Ticket::new(None),
         }
+    }
+
+    /// What its waits wait in.
+    #[cfg(all(unix, not(any(loom, shuttle))))]
+    pub(crate) fn source(&self) -> &Source<State> {
+        &self.source
     }
 
     /// Its number in reports.

@@ -11,6 +11,8 @@ macro_rules! example {
 
 #[cfg(unix)]
 example!(chat, "../../examples/chat.rs");
+#[cfg(unix)]
+example!(graceful, "../../examples/graceful.rs");
 example!(pipeline, "../../examples/pipeline.rs");
 example!(supervised, "../../examples/supervised.rs");
 
@@ -20,6 +22,45 @@ async fn two_guests_of_a_chat_hear_each_other() {
     let [ann, bob] = chat::talk().await.unwrap();
     assert_eq!(ann, ["ann is here", "bob is here", "bob: anybody here?"]);
     assert_eq!(bob, ["bob is here", "bob: anybody here?", "ann: me"]);
+}
+
+#[cfg(unix)]
+#[tidings::test(sim, seeds = 50)]
+async fn a_server_that_stops_answers_who_has_asked_and_cuts_off_who_takes_too_long() {
+    use futures::io::{AsyncReadExt, AsyncWriteExt};
+    use std::time::Duration;
+    use tidings::net::{TcpListener, TcpStream};
+
+    let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
+    let at = listener.local_addr().unwrap();
+    let stop = tidings::CancellationToken::new();
+    let patience = Duration::from_secs(10);
+    let server = tidings::spawn(graceful::serve(listener, stop.clone(), patience));
+    let guest = async |question: &str| {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        stream.write_all(question.as_bytes()).await.unwrap();
+        stream
+    };
+    // Who has asked nothing, who has gone, who waits for a while, and who waits for too long.
+    let mut idle = guest("").await;
+    drop(guest("").await);
+    let (mut soon, mut never) = (guest("5\n").await, guest("3600\n").await);
+    tidings::after(Duration::from_secs(1)).await;
+    stop.cancel();
+    let served = server.await.unwrap();
+    let expected = graceful::Served {
+        to_the_end: 3,
+        cut_off: 1,
+    };
+    assert_eq!(served, expected);
+    assert!(TcpStream::connect(at).await.is_err());
+    let mut said = String::new();
+    idle.read_to_string(&mut said).await.unwrap();
+    assert_eq!(said, "");
+    soon.read_to_string(&mut said).await.unwrap();
+    assert_eq!(said, "5 seconds have passed\n");
+    let _ = never.read_to_string(&mut said).await;
+    assert_eq!(said, "5 seconds have passed\n");
 }
 
 #[tidings::test]

@@ -20,6 +20,8 @@ mod confined;
 mod conserve;
 mod cycle;
 mod deadlock;
+#[cfg(unix)]
+mod descriptor;
 mod driver;
 mod elsewhere;
 mod endings;

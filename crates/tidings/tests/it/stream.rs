@@ -10,7 +10,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tidings::net::{Accept, Connecting, Network, Socket, TcpListener, TcpStream, UnixStream};
+use tidings::net::{
+    Accept, Connecting, Network, ReadHalf, Socket, TcpListener, TcpStream, UnixStream, WriteHalf,
+    lookup_host,
+};
 use tidings::time::timeout;
 use tidings::{Runtime, spawn, yield_now};
 
@@ -313,5 +316,68 @@ fn a_close_of_a_networks_stream_waits_for_no_room() {
         let mut got = Vec::new();
         soon(b.read_to_end(&mut got)).await.unwrap();
         assert_eq!(got, b"abcd");
+    });
+}
+
+#[test]
+fn a_network_that_resolves_no_names_and_has_no_descriptors_says_so() {
+    in_memory(async {
+        let unsupported = |error: io::Error| assert_eq!(error.kind(), ErrorKind::Unsupported);
+        unsupported(lookup_host("localhost:1").await.unwrap_err());
+        let listener = TcpListener::bind(HERE).unwrap();
+        unsupported(listener.descriptor().unwrap_err());
+        let (a, _b) = pair().await;
+        unsupported(a.descriptor().unwrap_err());
+        unsupported(a.peek(&mut [0]).await.unwrap_err());
+        unsupported(a.into_std().unwrap_err());
+    });
+}
+
+/// Of two streams that are each other's peers: the one's writing half is dropped, and its reading half reads on.
+async fn ends<S>(ours: (ReadHalf<S>, WriteHalf<S>), mut theirs: S)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    for<'a> &'a S: AsyncRead + AsyncWrite,
+{
+    let (mut reads, mut writes) = ours;
+    writes.write_all(b"ask").await.unwrap();
+    drop(writes);
+    let mut asked = Vec::new();
+    soon(theirs.read_to_end(&mut asked)).await.unwrap();
+    assert_eq!(asked, b"ask");
+    theirs.write_all(b"yes").await.unwrap();
+    theirs.close().await.unwrap();
+    let mut answer = Vec::new();
+    soon(reads.read_to_end(&mut answer)).await.unwrap();
+    assert_eq!(answer, b"yes");
+}
+
+#[test]
+fn a_writing_half_that_is_dropped_ends_the_writing() {
+    let _watchdog = watchdog();
+    run(&pool(1), async {
+        let (a, b) = pair().await;
+        ends(a.into_split(), b).await;
+        let (a, b) = UnixStream::pair().unwrap();
+        ends(a.into_split(), b).await;
+    });
+    in_memory(async {
+        let (a, b) = pair().await;
+        ends(a.into_split(), b).await;
+    });
+}
+
+#[test]
+fn a_writing_half_that_is_forgotten_ends_nothing() {
+    let _watchdog = watchdog();
+    run(&pool(1), async {
+        let (a, mut b) = pair().await;
+        let (reads, writes) = a.into_split();
+        writes.forget();
+        let mut whole = reads.stream();
+        whole.write_all(b"more").await.unwrap();
+        let mut word = [0; 4];
+        soon(b.read_exact(&mut word)).await.unwrap();
+        assert_eq!(&word, b"more");
     });
 }

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use tidings::channel::{broadcast, ivar, mvar, oneshot, watch};
-use tidings::{actor, channel, event, net, sched, sync, task, time};
+use tidings::{actor, channel, event, net, sched, signal, sync, task, time};
 
 use crate::probe::{self, No, Row};
 
@@ -171,6 +171,9 @@ fn plain() -> Vec<Row> {
         "net::Io": net::Io<std::fs::File> => "SYU";
         "net::Ready": net::Ready<'static> => "SYU";
         "net::Direction": net::Direction => "SYU";
+        "signal::Received": signal::Received<'static> => "S--";
+        "signal::Signal": signal::Signal => "SYU";
+        "signal::SignalKind": signal::SignalKind => "SYU";
         "sync::Barrier": sync::Barrier => "SYU";
         "sync::BarrierWait": sync::BarrierWait<'static> => "SY-";
         "sync::BarrierWaitResult": sync::BarrierWaitResult => "SYU";
