@@ -117,7 +117,7 @@ mod tests {
         }
         for lived in [Duration::ZERO, LASTED - FIRST, FIRST] {
             backoff.up(now);
-            now = now + lived;
+            now += lived;
             // It has ended, and there is a pause before the first attempt, too.
             assert!(backoff.due(now).unwrap() <= now + *limits.last().unwrap());
             limits.push(limit(&backoff));
@@ -125,7 +125,7 @@ mod tests {
         assert_eq!(limits, [1, 2, 4, 8, 16, 32, 60].map(Duration::from_secs));
         let other = backoff.clone();
         backoff.up(now);
-        now = now + LASTED;
+        now += LASTED;
         assert!(backoff.due(now).unwrap() <= now + FIRST);
         assert_eq!((limit(&backoff), limit(&other)), (2 * FIRST, LONGEST));
     }

@@ -293,13 +293,13 @@ fn what_a_waker_starts_as_the_timers_of_a_runtime_go_is_not_lost() {
             Waker::from(Arc::clone(&polls)),
         );
         let (kept, waited) = (Arc::clone(&polls), Duration::from_millis(50));
-        let wait = run(&armed, async move {
+        let (wait,) = run(&armed, async move {
             let mut wait = pinned(after(Duration::from_secs(3600)));
             assert!(poll_with(wait.as_mut(), &wakers.0).is_pending());
             let mut again = pinned(after(waited));
             assert!(poll_with(again.as_mut(), &wakers.1).is_pending());
             *kept.0.lock().unwrap() = Some(again);
-            wait
+            (wait,)
         });
         drop(armed);
         let task = spawns.1.lock().unwrap().take().expect("it was woken");
