@@ -262,6 +262,7 @@ fn typed(output: &TokenStream, body: &TokenStream) -> TokenStream {
             #[allow(unreachable_code)]
             return #output_of_body;
         }
+        #[allow(clippy::diverging_sub_expression, clippy::let_unit_value)]
         let #output_of_body: #output = { #body };
         #[allow(unreachable_code)]
         #output_of_body

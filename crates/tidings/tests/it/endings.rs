@@ -500,7 +500,7 @@ fn a_stash_that_another_task_holds_at_the_end_was_not_executed() {
             let request = mailbox.recv().await.unwrap();
             mailbox.stash(request).ok().unwrap();
             drop(give.try_send(mailbox));
-            pending::<()>().await
+            pending::<()>().await;
         });
         let mut call = pinned(actor.call(|reply| reply));
         assert!(poll(call.as_mut()).is_pending());

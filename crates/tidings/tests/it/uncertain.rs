@@ -368,7 +368,7 @@ fn what_was_decided_of_a_call_that_is_given_up_is_not_decided_of_the_next() {
 /// The request of `a` waits for a place in the mailbox of a keeper, or drops what is there. The keeper then gives its
 /// reply away, takes another message, and calls `a`.
 fn a_request_to_a_full_mailbox_is_kept(overflow: Overflow) {
-    enum Keep {
+    enum Order {
         Nothing,
         Keep(Plain),
         Call(ActorRef<Plain>, Plain),
@@ -377,13 +377,13 @@ fn a_request_to_a_full_mailbox_is_kept(overflow: Overflow) {
         let (keep, kept) = unbounded();
         let (go, begin) = oneshot::<()>();
         let keeper = Builder::new().capacity(1).overflow(overflow).spawn(
-            move |mut mailbox: Mailbox<Keep>| async move {
+            move |mut mailbox: Mailbox<Order>| async move {
                 begin.await.unwrap();
                 while let Ok(message) = mailbox.recv().await {
                     match message {
-                        Keep::Nothing => {}
-                        Keep::Keep(reply) => keep.try_send(reply).unwrap(),
-                        Keep::Call(other, reply) => {
+                        Order::Nothing => {}
+                        Order::Keep(reply) => keep.try_send(reply).unwrap(),
+                        Order::Call(other, reply) => {
                             reply
                                 .send(other.call(|reply| reply).await.unwrap())
                                 .unwrap();
@@ -392,12 +392,12 @@ fn a_request_to_a_full_mailbox_is_kept(overflow: Overflow) {
                 }
             },
         );
-        keeper.send(Keep::Nothing).await.unwrap();
+        keeper.send(Order::Nothing).await.unwrap();
         let (waits, waiting) = oneshot();
         let to = keeper.clone();
         let a = actor::spawn(move |mailbox: Mailbox<Plain>| async move {
             let mut waits = Some(waits);
-            let mut call = std::pin::pin!(to.call(Keep::Keep).into_future());
+            let mut call = std::pin::pin!(to.call(Order::Keep).into_future());
             let kept = poll_fn(|cx| {
                 let answer = call.as_mut().poll(cx);
                 if let Some(waits) = waits.take() {
@@ -412,7 +412,7 @@ fn a_request_to_a_full_mailbox_is_kept(overflow: Overflow) {
         go.send(()).unwrap();
         let reply = kept.recv().await.unwrap();
         let (of_keeper, of_a) = (keeper.downgrade(), a.downgrade());
-        let calls = tidings::spawn(async move { keeper.call(|reply| Keep::Call(a, reply)).await });
+        let calls = tidings::spawn(async move { keeper.call(|reply| Order::Call(a, reply)).await });
         // Until it has called, or is refused.
         while of_a.any().exit().or(of_keeper.any().exit()).is_none()
             && of_a.upgrade().is_some_and(|a| a.queued() == 0)
