@@ -517,8 +517,8 @@ impl Inner {
 /// for us to stop.
 pub(crate) fn quietly(work: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-        // Its drop may panic, too.
-        std::mem::forget(panic);
+        // Its drop may panic, too: it is kept.
+        let _ = Box::leak(panic);
     }
 }
 

@@ -23,7 +23,6 @@ use crate::stats::Stats;
 /// cluster.report(Duration::from_secs(10), tidings_nats::metrics::recorder());
 /// # });
 /// ```
-#[must_use]
 pub fn recorder() -> impl Fn(&Stats) + Send + Sync + 'static {
     let shown = Shown::default();
     move |stats| {

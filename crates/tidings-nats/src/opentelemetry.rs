@@ -73,7 +73,6 @@ impl Instruments {
     }
 
     /// What shows the counts of one membership by them.
-    #[must_use]
     pub fn recorder(&self) -> impl Fn(&Stats) + Send + Sync + 'static {
         let (all, shown) = (Arc::clone(&self.all), Shown::default());
         move |stats| {

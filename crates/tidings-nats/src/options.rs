@@ -71,7 +71,8 @@ impl Options {
         self
     }
 
-    /// So long it is tried to reach the engine, and another node: 10 s, if nobody says otherwise.
+    /// So long it is tried to reach the engine, and another node: 10 s, if nobody says otherwise. An attempt
+    /// that has begun by then has its time.
     #[must_use]
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
