@@ -5,6 +5,7 @@ mod failing;
 mod gallery;
 mod links;
 mod local;
+mod lookup;
 mod monitors;
 mod nodes;
 mod peers;

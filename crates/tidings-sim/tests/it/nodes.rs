@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
-use tidings::net::{TcpListener, TcpStream, lookup_host};
+use tidings::net::{TcpListener, TcpStream};
 use tidings::time::{Instant, sleep};
 use tidings_sim::{Kind, Node, Sim, world};
 
@@ -63,25 +63,6 @@ fn bytes_arrive_in_order_through_a_window() {
         reads.read_to_end(&mut got).await.unwrap();
         assert!(got == sent);
         assert!(world().elapsed() > Duration::from_millis(2));
-    });
-}
-
-#[test]
-fn a_node_is_found_by_its_name() {
-    Sim::new(0).seeds(5).run(|| async {
-        let node = echoing().await;
-        let found = lookup_host(("echo", PORT)).await.unwrap();
-        assert_eq!(found, [node.address(PORT)]);
-        let mut stream = TcpStream::connect(found[0]).await.unwrap();
-        assert_eq!(ask(&mut stream, b"hello").await.unwrap(), b"hello");
-        node.crash();
-        assert_eq!(lookup_host("echo:7").await.unwrap(), found);
-        let here = lookup_host("localhost:1").await.unwrap();
-        assert_eq!(here, [([127, 0, 0, 1], 1).into()]);
-        for nobody in ["choe:7", ":7"] {
-            let error = lookup_host(nobody).await.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
-        }
     });
 }
 
