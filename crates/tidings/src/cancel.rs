@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Weak;
+use std::task::Poll;
 
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
@@ -15,7 +18,7 @@ use crate::task::{Woken, first, go_on};
 ///
 /// Cancelling is for ever. It ends nothing by itself: whoever holds the token looks
 /// ([`is_cancelled`](Self::is_cancelled)) or waits ([`cancelled`](Self::cancelled)) and ends in
-/// order. To end a task without its help there is [`abort`](crate::JoinHandle::abort). Dropping
+/// order, or is a future that is dropped then ([`run_until_cancelled`](Self::run_until_cancelled)). To end a task without its help there is [`abort`](crate::JoinHandle::abort). Dropping
 /// a token cancels nothing ([`drop_guard`](Self::drop_guard) does).
 ///
 /// ```
@@ -161,6 +164,39 @@ impl CancellationToken {
             token: self,
             slot: Ticket::new(None),
         }
+    }
+
+    /// Runs a future until it is ready or the token is cancelled: `None` then, and the future is dropped. What a
+    /// dropped future has half done is its own affair.
+    ///
+    /// If the token is cancelled before the first poll the future is not polled at all; if both are so later at
+    /// one poll, the future's output comes.
+    ///
+    /// ```
+    /// use std::future::pending;
+    /// use tidings::CancellationToken;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let token = CancellationToken::new();
+    /// assert_eq!(token.run_until_cancelled(async { 1 }).await, Some(1));
+    /// let task = tidings::spawn({
+    ///     let token = token.clone();
+    ///     async move { token.run_until_cancelled(pending::<()>()).await }
+    /// });
+    /// token.cancel();
+    /// assert_eq!(task.await.unwrap(), None);
+    /// # });
+    /// ```
+    pub async fn run_until_cancelled<F: IntoFuture>(&self, future: F) -> Option<F::Output> {
+        if self.is_cancelled() {
+            return None;
+        }
+        let mut future = pin!(future.into_future());
+        let mut cancelled = pin!(self.cancelled().into_future());
+        poll_fn(|cx| match future.as_mut().poll(cx) {
+            Poll::Ready(output) => Poll::Ready(Some(output)),
+            Poll::Pending => cancelled.as_mut().poll(cx).map(|()| None),
+        })
+        .await
     }
 
     /// A token that is cancelled when this one is, or by itself, without effect on this one.

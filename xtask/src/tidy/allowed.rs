@@ -94,8 +94,12 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "one count for both sides of a channel, which frees its slot; values beside waiters",
     ),
     (
-        "crates/tidings/src/channel/oneshot.rs",
+        "crates/tidings/src/channel/oneshot/mod.rs",
         "two halves own one cell, without a count; the last to go frees it",
+    ),
+    (
+        "crates/tidings/src/channel/oneshot/receiver.rs",
+        "one of the two halves",
     ),
     (
         "crates/tidings/src/channel/queue.rs",

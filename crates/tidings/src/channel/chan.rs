@@ -429,27 +429,28 @@ impl<T> State<T> {
         self.left = self.left.max(kept as u64);
     }
 
-    /// Receives up to `limit` values that are there into `into`. `true`: there may be more, but
-    /// there is no place for another sender to wake.
+    /// Receives up to `limit` values that are there into `into`. `true`: there may be more, but `into` has no room,
+    /// there is no place for another sender to wake, or these are many for one lock.
     pub(super) fn take_many(
         &mut self,
         into: &mut Vec<T>,
         limit: usize,
         wakers: &mut [Option<Waker>],
     ) -> bool {
+        let most = limit.min(Queue::<T>::AT_ONCE);
         if self.senders.is_empty() {
-            let before = into.len();
-            self.queue.take(into, limit);
+            let taken = self.queue.take(into, most);
             let first = self.left + 1;
-            self.left += (into.len() - before) as u64;
+            self.left += taken as u64;
             self.note_received_each(first..=self.left);
-            return false;
+            return taken < limit && !self.queue.is_empty();
         }
+        let most = most.min(into.capacity() - into.len());
         let mut places = wakers.iter_mut();
         let Some(mut place) = places.next() else {
             return true;
         };
-        for _ in 0..limit {
+        for _ in 0..most {
             let mut attempt = Attempt::default();
             let Received::Value(value) = self.try_recv(&mut attempt) else {
                 return false;
@@ -463,7 +464,7 @@ impl<T> State<T> {
                 }
             }
         }
-        false
+        most < limit
     }
 
     /// A place has become free: the first waiting sender takes it.
@@ -513,6 +514,11 @@ impl<T> State<T> {
     #[inline(always)]
     pub(crate) fn is_awaited(&self) -> bool {
         !self.receivers.is_empty()
+    }
+
+    /// How many values can be taken at once, as far as it can be seen: of those who wait to send at least one.
+    pub(super) fn there(&self) -> usize {
+        self.queue.len() + usize::from(!self.senders.is_empty())
     }
 
     /// Does somebody wait to send one?

@@ -60,7 +60,7 @@ impl<T, X> Chan<T, X> {
         }
         let mut was_open = None;
         self.commit_each(true, |state| {
-            was_open.get_or_insert(state.shut());
+            was_open.get_or_insert_with(|| state.shut());
             state.claim_for_close()
         });
         was_open == Some(true)

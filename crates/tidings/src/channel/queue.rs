@@ -34,18 +34,9 @@ struct Block {
 
 impl<T> Queue<T> {
     /// How many values a block holds: fewer of large ones.
-    const LEN: u8 = {
-        let size = if size_of::<T>() == 0 {
-            1
-        } else {
-            size_of::<T>()
-        };
-        match 4096 / size {
-            0 => 1,
-            n if n > 16 => 16,
-            n => n as u8,
-        }
-    };
+    const LEN: u8 = Self::fit(4096, 16) as u8;
+    /// How many are moved out for one lock, which others wait for meanwhile.
+    pub(super) const AT_ONCE: usize = Self::fit(4 * 4096, 256);
     const ALIGN: usize = if align_of::<T>() > align_of::<Block>() {
         align_of::<T>()
     } else {
@@ -58,6 +49,15 @@ impl<T> Queue<T> {
         Self::ALIGN,
         slab::Kind::Channel,
     );
+
+    /// How many values are no more than so many bytes: `most` at most, and one at least.
+    const fn fit(bytes: usize, most: usize) -> usize {
+        match bytes.checked_div(size_of::<T>()) {
+            Some(0) => 1,
+            Some(n) if n < most => n,
+            _ => most,
+        }
+    }
 
     pub(super) const fn new() -> Self {
         Self {
@@ -250,9 +250,11 @@ impl<T> Queue<T> {
         unsafe { Self::free(head) };
     }
 
-    /// Moves up to `limit` values into `into`, which has room for them.
-    pub(super) fn take(&mut self, into: &mut Vec<T>, limit: usize) {
-        let mut left = limit.min(self.len());
+    /// Moves up to `limit` values into `into`, as far as it has room: how many.
+    pub(super) fn take(&mut self, into: &mut Vec<T>, limit: usize) -> usize {
+        let limit = limit.min(into.capacity() - into.len());
+        let most = limit.min(self.len());
+        let mut left = most;
         if left > 0
             && let Some(first) = self.first.take()
         {
@@ -262,7 +264,6 @@ impl<T> Queue<T> {
         }
         while left > 0 {
             let n = left.min(usize::from(Self::LEN - self.front));
-            into.reserve(n);
             // SAFETY: there are `left` values, so the head has `n` of them, from `front` on; they
             // are not read again, and `into` has room.
             unsafe {
@@ -273,6 +274,7 @@ impl<T> Queue<T> {
             left -= n;
             self.taken(n as u8);
         }
+        most
     }
 }
 
@@ -377,7 +379,7 @@ mod tests {
             Queue::revoke,
             |queue| queue.push_front(0),
             |queue| while queue.pop_front().is_some() {},
-            |queue| queue.take(&mut Vec::new(), 3),
+            |queue| assert_eq!(queue.take(&mut Vec::with_capacity(3), 3), 3),
         ];
         for end in ends {
             let mut queue = made();

@@ -9,6 +9,7 @@ use pin_project_lite::pin_project;
 
 use super::chan::{Chan, Received, State};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
+use super::queue::Queue;
 use super::refs::{ReceiverRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Stream;
@@ -109,9 +110,9 @@ impl<T> Receiver<T> {
     /// Waits for a first value, then takes up to `limit` that are there, in order, into `into`;
     /// gives how many: 0 once nothing is left and none will come, or if `limit` is 0.
     ///
-    /// An event. It takes the channel's lock two or three times, however many there are, and once more
-    /// for each eight senders that wait for their places: the fast way to empty a queue. A wait that is
-    /// dropped has taken nothing.
+    /// An event. It takes the channel's lock two or three times, once more for each 256 values (for less of large
+    /// ones) and for each eight senders that wait for their places: the fast way to empty a queue. A wait that
+    /// is dropped has taken nothing.
     ///
     /// ```
     /// # tidings::Runtime::new().unwrap().block_on(async {
@@ -134,13 +135,14 @@ impl<T> Receiver<T> {
     /// Takes up to `limit` values that are there, in order; how many.
     pub fn try_recv_many(&self, into: &mut Vec<T>, limit: usize) -> usize {
         let start = into.len();
-        if into.capacity() - start < limit {
-            into.reserve(limit.min(self.len()));
-        }
         loop {
+            let left = limit - (into.len() - start);
+            // Not under the lock.
+            if into.capacity() - into.len() < left.min(Queue::<T>::AT_ONCE) {
+                into.reserve(left.min(self.chan().locked(|state| state.there())));
+            }
             // In batches of senders to wake, so that nothing is allocated for them.
             let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
-            let left = limit - (into.len() - start);
             let more = self
                 .chan()
                 .locked(|state| state.take_many(into, left, &mut wakers));
@@ -358,3 +360,35 @@ impl<T> Protocol for RecvMany<'_, T> {
 }
 
 event!(impl['a, T] RecvMany<'a, T> => usize);
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::Queue;
+    use crate::unbounded;
+
+    #[test]
+    fn a_lock_is_held_for_so_many_values_and_no_allocation() {
+        let (tx, rx) = unbounded::<u32>();
+        (0..1000).for_each(|n| tx.try_send(n).unwrap());
+        let most = Queue::<u32>::AT_ONCE;
+        let take = |into: &mut Vec<u32>, limit| {
+            let more = rx
+                .chan()
+                .locked(|state| state.take_many(into, limit, &mut []));
+            (more, into.len())
+        };
+        let mut into = Vec::with_capacity(1000);
+        assert_eq!(take(&mut into, usize::MAX), (true, most));
+        assert_eq!(take(&mut into, 1), (false, most + 1));
+        assert_eq!(take(&mut into, most), (false, 2 * most + 1));
+        let mut full = Vec::new();
+        assert_eq!(take(&mut full, 3), (true, 0));
+        assert_eq!((take(&mut full, 0), full.capacity()), ((false, 0), 0));
+        // All of them, however often the lock is taken.
+        let left = 1000 - into.len();
+        assert_eq!(rx.try_recv_many(&mut into, usize::MAX), left);
+        assert!(into.into_iter().eq(0..1000));
+        assert_eq!(Queue::<[u8; 1 << 20]>::AT_ONCE, 1);
+        assert_eq!(Queue::<()>::AT_ONCE, 256);
+    }
+}

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::Waker;
 
 use super::waits::Waits;
-use super::{Attempt, Enrol, Event, Locks, Protocol, event};
+use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 
 /// An event behind a pointer, from [`Event::boxed`]: to store events of different types in one
 /// place. It gives nothing back when it loses.
@@ -26,6 +26,7 @@ trait Erased<T> {
     fn leaves(&self) -> u32;
     fn waiters(&self) -> u32;
     fn turns(&self) -> u32;
+    fn single(&self) -> Option<&Lock>;
     fn waits_for(&self, waits: &mut Waits);
     fn lock<'l>(&'l self, locks: &mut Locks<'l>);
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;
@@ -56,6 +57,9 @@ impl<T, E: Event<Output = T>> Erased<T> for E {
     }
     fn turns(&self) -> u32 {
         Protocol::turns(self)
+    }
+    fn single(&self) -> Option<&Lock> {
+        Protocol::single(self)
     }
     fn waits_for(&self, waits: &mut Waits) {
         Protocol::waits_for(self, waits);
@@ -96,6 +100,9 @@ impl<T> Protocol for Boxed<'_, T> {
     }
     fn turns(&self) -> u32 {
         self.event.turns()
+    }
+    fn single(&self) -> Option<&Lock> {
+        self.event.single()
     }
     fn waits_for(&self, waits: &mut Waits) {
         self.event.waits_for(waits);

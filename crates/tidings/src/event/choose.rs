@@ -7,13 +7,14 @@ use super::order::Order;
 use super::slice;
 use super::sync::attempt_alone;
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, Two, into_future};
-use crate::sched;
+use crate::{sched, task};
 
 /// A choice among so many looks at one after another before it locks them all: to take all locks and let
 /// them go costs about as much for a branch as to look at it. Shuttle's always does.
 const APART: usize = if cfg!(shuttle) { 2 } else { 9 };
 
 /// Whichever of `events` can happen; of any two that can, each has the same chance, whatever stands beside them.
+/// One that is a choice itself has that of each of its branches ([`Event::or`]).
 ///
 /// What those that lose would give back, the unsent values of sends, is dropped with them.
 ///
@@ -33,6 +34,7 @@ pub fn choose<E: Event>(events: impl IntoIterator<Item = E>) -> Choose<E> {
     let events: Box<[E]> = events.into_iter().collect();
     Choose {
         events: Box::into_pin(events),
+        starts: Vec::new(),
     }
 }
 
@@ -41,6 +43,8 @@ pub fn choose<E: Event>(events: impl IntoIterator<Item = E>) -> Choose<E> {
 #[must_use = "events do nothing unless awaited"]
 pub struct Choose<E> {
     events: Pin<Box<[E]>>,
+    /// The first turn of each event, and the end of the last, where not each has one turn.
+    starts: Vec<u32>,
 }
 
 impl<E: Event> Choose<E> {
@@ -48,14 +52,21 @@ impl<E: Event> Choose<E> {
         slice::each(self.get_mut().events.as_mut())
     }
 
-    /// Tries the one that has this turn.
+    /// Tries the one that has this turn, which has one or more of its own.
     #[inline]
     fn in_turn(
         &mut self,
-        index: usize,
-        attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
+        turn: usize,
+        attempt: impl FnOnce(Pin<&mut E>, u32) -> Option<u32>,
     ) -> Option<u32> {
-        let branch = attempt(slice::at(self.events.as_mut(), index))?;
+        let (index, its) = if self.starts.is_empty() {
+            (turn, 0)
+        } else {
+            let turn = turn as u32;
+            let index = self.starts.partition_point(|&start| start <= turn) - 1;
+            (index, turn - self.starts[index])
+        };
+        let branch = attempt(slice::at(self.events.as_mut(), index), its)?;
         let before: u32 = self.events[..index].iter().map(Protocol::leaves).sum();
         Some(before + branch)
     }
@@ -73,8 +84,17 @@ impl<E: Event> Choose<E> {
 }
 
 impl<E: Event> Protocol for Choose<E> {
-    fn prepare(self: Pin<&mut Self>) {
-        self.each().for_each(Protocol::prepare);
+    fn prepare(mut self: Pin<&mut Self>) {
+        self.as_mut().each().for_each(Protocol::prepare);
+        let this = self.get_mut();
+        if this.events.iter().any(|event| event.turns() != 1) {
+            let mut end = 0;
+            let ends = this.events.iter().map(|event| {
+                end += event.turns();
+                end
+            });
+            this.starts = std::iter::once(0).chain(ends).collect();
+        }
     }
 
     fn leaves(&self) -> u32 {
@@ -102,30 +122,30 @@ impl<E: Event> Protocol for Choose<E> {
     }
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let this = self.get_mut();
-        if this.events.len() == 2 && !attempt.biased {
+        let (this, biased) = (self.get_mut(), attempt.biased);
+        let turns = this.turns() as usize;
+        let mut try_turn = |turn| this.in_turn(turn, |event, its| event.attempt_turn(its, attempt));
+        if turns == 2 && !biased {
             // What costs something with so few is to keep an order.
             let first = sched::choose_branch(2);
-            let branch = this.in_turn(first, |event| event.attempt(attempt));
-            return branch.or_else(|| this.in_turn(1 - first, |event| event.attempt(attempt)));
+            return try_turn(first).or_else(|| try_turn(1 - first));
         }
-        Order::new(this.events.len(), attempt.biased)
-            .find_map(|turn| this.in_turn(turn, |event| event.attempt(attempt)))
+        Order::new(turns, biased).find_map(try_turn)
     }
 
-    /// Each of the events has one.
     fn turns(&self) -> u32 {
-        self.events.len() as u32
+        let all = self.starts.last().copied();
+        all.unwrap_or(self.events.len() as u32)
     }
 
     fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
         self.get_mut()
-            .in_turn(turn as usize, |event| event.attempt(attempt))
+            .in_turn(turn as usize, |event, its| event.attempt_turn(its, attempt))
     }
 
     fn two(&self) -> Option<Two<'_>> {
         match &*self.events {
-            [a, b] if (a.waiters(), b.waiters()) == (1, 1) => Some(Two {
+            [a, b] if self.starts.is_empty() && (a.waiters(), b.waiters()) == (1, 1) => Some(Two {
                 locks: [a.single()?, b.single()?],
                 biased: false,
             }),
@@ -138,13 +158,13 @@ impl<E: Event> Protocol for Choose<E> {
     }
 
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let n = self.events.len();
-        if n < APART || self.events.iter().any(|event| event.single().is_none()) {
+        let events = &self.events;
+        if events.len() < APART || events.iter().any(|event| event.single().is_none()) {
             return None;
         }
         let this = self.get_mut();
-        Order::new(n, false)
-            .find_map(|turn| this.in_turn(turn, |event| attempt_alone(event, attempt)))
+        Order::new(this.turns() as usize, false)
+            .find_map(|turn| this.in_turn(turn, |event, its| attempt_alone(event, its, attempt)))
     }
 
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {
@@ -170,12 +190,13 @@ impl<E: Event> Protocol for Choose<E> {
 
     fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         let mut base = 0;
-        for event in self.each() {
+        // As in `Pair::withdraw`.
+        task::each(self.each(), |event| {
             let leaves = event.leaves();
             let mine = winner.and_then(|branch| branch.checked_sub(base));
-            event.withdraw(mine.filter(|&branch| branch < leaves), locked);
             base += leaves;
-        }
+            event.withdraw(mine.filter(|&branch| branch < leaves), locked);
+        });
     }
 
     fn finish(self: Pin<&mut Self>, branch: u32) -> Self::Output {
@@ -198,3 +219,22 @@ impl<E: Event> Event for Choose<E> {
 }
 
 into_future!(impl[E: Event] Choose<E> => E::Output);
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::pin::pin;
+
+    use super::{APART, Attempt, Event, Protocol, choose};
+    use crate::unbounded;
+
+    #[test]
+    fn a_choice_of_many_behind_pointers_looks_at_one_after_another() {
+        let all: Vec<_> = (0..APART).map(|_| unbounded()).collect();
+        all[3].0.try_send(7).unwrap();
+        let mut choice = pin!(choose(all.iter().map(|(_, rx)| rx.recv().boxed())));
+        choice.as_mut().prepare();
+        let branch = choice.as_mut().attempt_apart(&mut Attempt::default());
+        assert_eq!(branch, Some(3));
+        assert_eq!(choice.finish(3), Ok(7));
+    }
+}

@@ -7,7 +7,7 @@ use pin_project_lite::pin_project;
 
 use super::order::Order;
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, Two, into_future};
-use crate::sched;
+use crate::{sched, task};
 
 pin_project! {
     /// Whichever of two can happen, from [`Event::or`].
@@ -102,13 +102,16 @@ impl<A: Event, B: Event> Pair<'_, A, B> {
         a.or(b)
     }
 
+    /// Users' code may panic as one of them leaves: the other leaves all the same, or it would stay in its list.
     #[inline]
     pub(super) fn withdraw(self, winner: Option<u32>, locked: bool) {
-        let left = self.a.leaves();
-        self.a
-            .withdraw(winner.filter(|&branch| branch < left), locked);
-        self.b
-            .withdraw(winner.and_then(|branch| branch.checked_sub(left)), locked);
+        let Self { a, b } = self;
+        let left = a.leaves();
+        let in_b = winner.and_then(|branch| branch.checked_sub(left));
+        task::finally(
+            || a.withdraw(winner.filter(|&branch| branch < left), locked),
+            || b.withdraw(in_b, locked),
+        );
     }
 
     pub(super) fn abandon(self, branch: u32) {

@@ -5,6 +5,7 @@
 //! the offer: a partner commits it, or a deadline is due. Dropping the future withdraws; what a partner
 //! had already handed over is given back.
 
+use std::cell::Cell;
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomPinned;
@@ -208,9 +209,11 @@ impl<E: Event> Sync<E> {
             // SAFETY: the lock belongs to the source, which outlives the event.
             let lock = unsafe { &*lock };
             lock.lock();
-            let branch = self.attempt_locked(&mut attempt, waker, &mut foreign);
-            lock.unlock();
-            branch
+            // An attempt may ask a user's seam.
+            task::finally(
+                || self.attempt_locked(&mut attempt, waker, &mut foreign),
+                || lock.unlock(),
+            )
         } else if let Some(branch) = event(&mut self.event).attempt_apart(&mut attempt) {
             Some(branch)
         } else if let Some(two) = self.event.two() {
@@ -228,11 +231,14 @@ impl<E: Event> Sync<E> {
             // is not moved while they are held.
             unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
             locks.lock_all();
-            let branch = self.attempt_locked(&mut attempt, waker, &mut foreign);
-            locks.unlock_all();
-            branch
+            task::finally(
+                || self.attempt_locked(&mut attempt, waker, &mut foreign),
+                || locks.unlock_all(),
+            )
         };
         if let Some(branch) = branch {
+            // Not used; its drop must not cost what has happened.
+            task::drop_quietly(foreign);
             self.wake(attempt, branch);
         }
         branch
@@ -251,28 +257,29 @@ impl<E: Event> Sync<E> {
     ) -> Option<u32> {
         // SAFETY: the locks belong to the sources, which outlive the event.
         let [here, there] = [first, 1 - first].map(|which| unsafe { &*locks[which] });
-        let (mut turn, mut both) = (first, false);
+        let (mut turn, both) = (first, Cell::new(false));
         here.lock();
-        let branch = loop {
+        let attempt = || loop {
             let branch = event(&mut self.event).attempt_one(turn, attempt);
             if branch.is_some() {
-                break branch;
+                return branch;
             }
             if turn != first {
                 self.enrol_with(waker, foreign);
-                break None;
+                return None;
             }
             // The first once more, if it was let go of for a moment.
-            if both || here.and(there) {
+            if both.get() || here.and(there) {
                 turn = 1 - first;
             }
-            both = true;
+            both.set(true);
         };
-        if both && !std::ptr::eq(here, there) {
-            there.unlock();
-        }
-        here.unlock();
-        branch
+        task::finally(attempt, || {
+            if both.get() && !std::ptr::eq(here, there) {
+                there.unlock();
+            }
+            here.unlock();
+        })
     }
 
     #[inline(always)]
@@ -404,15 +411,17 @@ fn withdraw_losers<E: Event>(e: &mut E, branch: u32) {
     unwinds.1 = None;
 }
 
-/// As `Event::attempt`, of an event with one lock, which is taken here.
-pub(super) fn attempt_alone<E: Event>(event: Pin<&mut E>, attempt: &mut Attempt) -> Option<u32> {
+/// As `Event::attempt_turn`, of an event with one lock, which is taken here.
+pub(super) fn attempt_alone<E: Event>(
+    event: Pin<&mut E>,
+    turn: u32,
+    attempt: &mut Attempt,
+) -> Option<u32> {
     let lock = event.single().map(std::ptr::from_ref)?;
     // SAFETY: the lock belongs to the source, which outlives the event.
     let lock = unsafe { &*lock };
     lock.lock();
-    let branch = event.attempt(attempt);
-    lock.unlock();
-    branch
+    task::finally(|| event.attempt_turn(turn, attempt), || lock.unlock())
 }
 
 /// The task has done enough in this turn: others go first.
@@ -499,8 +508,10 @@ impl<E: Event> Sync<E> {
         if let Some(waker) = waker {
             self.stage = Stage::Done;
             // Who waits behind it hears of that first: the waker's drop is foreign code.
-            event(&mut self.event).withdraw(None, false);
-            drop(waker);
+            task::finally(
+                || event(&mut self.event).withdraw(None, false),
+                || drop(waker),
+            );
             return;
         }
         self.abandon(self.committed());
@@ -531,5 +542,36 @@ pub(super) fn try_now<E: Event>(e: E) -> Result<E::Output, E::Lost> {
             event(&mut this.event).withdraw(None, false);
             Err(event(&mut this.event).lost())
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::pin::pin;
+    use std::ptr::null;
+    use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
+
+    use crate::{Event, unbounded};
+
+    fn copy(_: *const ()) -> RawWaker {
+        RawWaker::new(null(), &COPY)
+    }
+    static FIRST: RawWakerVTable = RawWakerVTable::new(copy, |_| (), |_| (), |_| ());
+    static COPY: RawWakerVTable =
+        RawWakerVTable::new(copy, |_| (), |_| (), |_| panic!("a waker's drop"));
+
+    #[test]
+    fn a_waker_whose_copies_panic_as_they_are_dropped_costs_no_value() {
+        let (tx, rx) = unbounded();
+        let (_tx, other) = unbounded();
+        tx.try_send(1).unwrap();
+        // SAFETY: its functions do nothing with the pointer.
+        let waker = unsafe { Waker::from_raw(RawWaker::new(null(), &FIRST)) };
+        let mut choice = pin!(rx.recv().or(other.recv()).into_future());
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            choice.as_mut().poll(&mut Context::from_waker(&waker))
+        }));
+        assert!(matches!(polled, Ok(Poll::Ready(Ok(1)))));
     }
 }

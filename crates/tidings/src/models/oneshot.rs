@@ -1,4 +1,4 @@
-//! `channel/oneshot.rs`: two halves, one value, one allocation.
+//! `channel/oneshot`: two halves, one value, one allocation.
 
 use super::{Ledger, block_on, explore, fork, poll_once, seen};
 use crate::oneshot;

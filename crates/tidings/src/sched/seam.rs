@@ -29,6 +29,9 @@ pub enum Choice {
 }
 
 /// Decides what an ordinary scheduler leaves to chance and to the clock.
+///
+/// Where it panics, so does whoever asked. A choice asks with the locks of its sources taken: a seam uses no channel
+/// of the program.
 pub trait Seam: Send {
     /// Picks one of `n` (at least 1) alternatives: a number below `n`.
     fn choose(&mut self, choice: Choice, n: usize) -> usize;

@@ -17,6 +17,9 @@ use crate::sched;
 /// no poisoning, so mind the invariants that must survive one. Where no await happens while it
 /// is held, `std::sync::Mutex` is faster; where all users are tasks, an actor is often simpler.
 ///
+/// As std's it may be around what has no size: an `Arc<Mutex<T>>` becomes an `Arc<Mutex<dyn Trait>>`. `new` is
+/// no `const fn`: a static one is in a [`LazyLock`](std::sync::LazyLock).
+///
 /// ```
 /// use std::sync::Arc;
 /// use tidings::sync::Mutex;
@@ -34,16 +37,16 @@ use crate::sched;
 /// assert_eq!(*count.lock().await, 4);
 /// # });
 /// ```
-pub struct Mutex<T> {
+pub struct Mutex<T: ?Sized> {
     /// Its one permit is the right to the value.
     semaphore: Semaphore,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: the permit gives the value to one thread at a time, so sharing the lock only sends `T`.
-unsafe impl<T: Send> Send for Mutex<T> {}
+unsafe impl<T: ?Sized + Send> Send for Mutex<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send> Sync for Mutex<T> {}
+unsafe impl<T: ?Sized + Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
     /// A mutex around a value.
@@ -56,6 +59,13 @@ impl<T> Mutex<T> {
         }
     }
 
+    /// The value, taken out.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> Mutex<T> {
     /// Waits until nobody else has the value: an event, which gives a guard.
     ///
     /// A wait that is dropped, or loses a choice, changes nothing; a lock that had passed to it
@@ -97,11 +107,6 @@ impl<T> Mutex<T> {
         // SAFETY: `&mut self`: there is no guard.
         self.value.with_mut(|value| unsafe { &mut *value })
     }
-
-    /// The value, taken out.
-    pub fn into_inner(self) -> T {
-        self.value.into_inner()
-    }
 }
 
 impl<T: Default> Default for Mutex<T> {
@@ -116,7 +121,7 @@ impl<T> From<T> for Mutex<T> {
     }
 }
 
-impl<T> fmt::Debug for Mutex<T> {
+impl<T: ?Sized> fmt::Debug for Mutex<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mutex")
             .field("locked", &(self.semaphore.available_permits() == 0))
@@ -127,13 +132,13 @@ impl<T> fmt::Debug for Mutex<T> {
 
 /// The right to the value of a [`Mutex`], which passes on when this is dropped.
 #[must_use = "the mutex is free again when this is dropped"]
-pub struct MutexGuard<'a, T> {
+pub struct MutexGuard<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     /// Says for `Send` and `Sync` what the guard is.
     value: PhantomData<&'a mut T>,
 }
 
-impl<'a, T> MutexGuard<'a, T> {
+impl<'a, T: ?Sized> MutexGuard<'a, T> {
     /// The caller has the permit.
     fn new(mutex: &'a Mutex<T>) -> Self {
         if waits::watched() {
@@ -146,7 +151,7 @@ impl<'a, T> MutexGuard<'a, T> {
     }
 }
 
-impl<T> Deref for MutexGuard<'_, T> {
+impl<T: ?Sized> Deref for MutexGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the guard has the permit, so there is no other guard.
@@ -154,14 +159,14 @@ impl<T> Deref for MutexGuard<'_, T> {
     }
 }
 
-impl<T> DerefMut for MutexGuard<'_, T> {
+impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
         self.mutex.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
-impl<T> Drop for MutexGuard<'_, T> {
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         if waits::watched() {
             waits::let_go(self.mutex.semaphore.source.number());
@@ -170,7 +175,7 @@ impl<T> Drop for MutexGuard<'_, T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -179,12 +184,12 @@ impl<T: fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
 /// The event of [`Mutex::lock`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Lock<'a, T> {
+pub struct Lock<'a, T: ?Sized> {
     mutex: &'a Mutex<T>,
     slot: Ticket,
 }
 
-impl<'a, T> Wait for Lock<'a, T> {
+impl<'a, T: ?Sized> Wait for Lock<'a, T> {
     type State = State;
     type Output = MutexGuard<'a, T>;
     const SIDE: Side = Side::Receiver;
@@ -204,4 +209,4 @@ impl<'a, T> Wait for Lock<'a, T> {
     }
 }
 
-wait_event!(impl['a, T] Lock<'a, T> => MutexGuard<'a, T>);
+wait_event!(impl['a, T: ?Sized] Lock<'a, T> => MutexGuard<'a, T>);

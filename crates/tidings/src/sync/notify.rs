@@ -181,8 +181,10 @@ impl Wait for Notified<'_> {
     }
     fn ready(&mut self, state: &mut State) -> bool {
         self.slot.write(self.epoch);
-        // A notification of all first: it needs no permit.
-        self.epoch != state.epoch || std::mem::take(&mut state.permit)
+        // A notification of all first: it needs no permit, so there is none to pass on.
+        let all = self.epoch != state.epoch;
+        self.slot.set_closed(all);
+        all || std::mem::take(&mut state.permit)
     }
     fn done(&mut self) {}
     fn undo(&mut self) {

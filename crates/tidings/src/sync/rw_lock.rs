@@ -22,7 +22,7 @@ const ALL: usize = Semaphore::MAX_PERMITS;
 /// keep writers out; hence who reads and wants to read once more, while a write waits in between,
 /// waits for itself. A panic lets go like any drop: there is no poisoning. Where no await happens
 /// while it is held, `std::sync::RwLock` is faster; for a value that is replaced as a whole,
-/// [`watch`](crate::watch()) holds nobody up.
+/// [`watch`](crate::watch()) holds nobody up. It may be around what has no size, as a [`Mutex`](super::Mutex).
 ///
 /// ```
 /// use tidings::sync::RwLock;
@@ -36,15 +36,15 @@ const ALL: usize = Semaphore::MAX_PERMITS;
 /// assert_eq!(*prices.read().await, [1, 2, 3]);
 /// # });
 /// ```
-pub struct RwLock<T> {
+pub struct RwLock<T: ?Sized> {
     semaphore: Semaphore,
     value: UnsafeCell<T>,
 }
 
 // SAFETY: the value goes with the lock.
-unsafe impl<T: Send> Send for RwLock<T> {}
+unsafe impl<T: ?Sized + Send> Send for RwLock<T> {}
 // SAFETY: readers on several threads share the value, and a writer on any thread may replace it.
-unsafe impl<T: Send + Sync> Sync for RwLock<T> {}
+unsafe impl<T: ?Sized + Send + Sync> Sync for RwLock<T> {}
 
 impl<T> RwLock<T> {
     /// A lock around a value.
@@ -57,6 +57,13 @@ impl<T> RwLock<T> {
         }
     }
 
+    /// The value, taken out.
+    pub fn into_inner(self) -> T {
+        self.value.into_inner()
+    }
+}
+
+impl<T: ?Sized> RwLock<T> {
     /// Waits until nobody writes, and nobody who came before waits to: an event, which gives a guard.
     ///
     /// A wait that is dropped, or loses a choice, changes nothing; a lock that had passed to it
@@ -127,11 +134,6 @@ impl<T> RwLock<T> {
         // SAFETY: `&mut self`: there is no guard.
         self.value.with_mut(|value| unsafe { &mut *value })
     }
-
-    /// The value, taken out.
-    pub fn into_inner(self) -> T {
-        self.value.into_inner()
-    }
 }
 
 impl<T: Default> Default for RwLock<T> {
@@ -146,7 +148,7 @@ impl<T> From<T> for RwLock<T> {
     }
 }
 
-impl<T> fmt::Debug for RwLock<T> {
+impl<T: ?Sized> fmt::Debug for RwLock<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let free = self.semaphore.available_permits();
         f.debug_struct("RwLock")
@@ -159,12 +161,12 @@ impl<T> fmt::Debug for RwLock<T> {
 
 /// The right to read the value of a [`RwLock`], which ends when this is dropped.
 #[must_use = "the right to read ends when this is dropped"]
-pub struct RwLockReadGuard<'a, T> {
+pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     _permit: Permit<&'a Semaphore>,
 }
 
-impl<'a, T> RwLockReadGuard<'a, T> {
+impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
     /// The caller has a permit.
     fn new(lock: &'a RwLock<T>) -> Self {
         Self {
@@ -174,7 +176,7 @@ impl<'a, T> RwLockReadGuard<'a, T> {
     }
 }
 
-impl<T> Deref for RwLockReadGuard<'_, T> {
+impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the guard has a permit, so nobody has all of them and may write.
@@ -182,7 +184,7 @@ impl<T> Deref for RwLockReadGuard<'_, T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -190,14 +192,14 @@ impl<T: fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
 
 /// The right to write the value of a [`RwLock`], which ends when this is dropped.
 #[must_use = "the lock is free again when this is dropped"]
-pub struct RwLockWriteGuard<'a, T> {
+pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     permits: Permit<&'a Semaphore>,
     /// Says for `Send` and `Sync` what the guard is.
     value: PhantomData<&'a mut T>,
 }
 
-impl<'a, T> RwLockWriteGuard<'a, T> {
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// The caller has all permits.
     fn new(lock: &'a RwLock<T>) -> Self {
         if waits::watched() {
@@ -230,7 +232,7 @@ impl<'a, T> RwLockWriteGuard<'a, T> {
     }
 }
 
-impl<T> Deref for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
     type Target = T;
     fn deref(&self) -> &T {
         // SAFETY: the guard has all permits, so there is no other guard.
@@ -238,14 +240,14 @@ impl<T> Deref for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T> DerefMut for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as above.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
-impl<T> Drop for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
         // Before the permits go, and somebody else has the lock.
         if waits::watched() {
@@ -254,7 +256,7 @@ impl<T> Drop for RwLockWriteGuard<'_, T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
+impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         (**self).fmt(f)
     }
@@ -263,12 +265,12 @@ impl<T: fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
 /// The event of [`RwLock::read`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Read<'a, T> {
+pub struct Read<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     slot: Ticket,
 }
 
-impl<'a, T> Wait for Read<'a, T> {
+impl<'a, T: ?Sized> Wait for Read<'a, T> {
     type State = State;
     type Output = RwLockReadGuard<'a, T>;
     const SIDE: Side = Side::Receiver;
@@ -288,17 +290,17 @@ impl<'a, T> Wait for Read<'a, T> {
     }
 }
 
-wait_event!(impl['a, T] Read<'a, T> => RwLockReadGuard<'a, T>);
+wait_event!(impl['a, T: ?Sized] Read<'a, T> => RwLockReadGuard<'a, T>);
 
 /// The event of [`RwLock::write`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Write<'a, T> {
+pub struct Write<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
     slot: Ticket,
 }
 
-impl<'a, T> Wait for Write<'a, T> {
+impl<'a, T: ?Sized> Wait for Write<'a, T> {
     type State = State;
     type Output = RwLockWriteGuard<'a, T>;
     const SIDE: Side = Side::Receiver;
@@ -322,4 +324,4 @@ impl<'a, T> Wait for Write<'a, T> {
     }
 }
 
-wait_event!(impl['a, T] Write<'a, T> => RwLockWriteGuard<'a, T>);
+wait_event!(impl['a, T: ?Sized] Write<'a, T> => RwLockWriteGuard<'a, T>);

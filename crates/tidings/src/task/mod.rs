@@ -91,8 +91,8 @@ pub(crate) use state::At;
 #[cfg(all(test, loom))]
 pub(crate) use state::State;
 pub(crate) use waker::{
-    Woken, clone_waker, copy_ours, drop_quietly, first, go_on, is_ours, quietly, wake_all,
-    wake_each, wake_now, wake_partner, wake_quietly,
+    Woken, clone_waker, copy_ours, drop_quietly, each, finally, first, go_on, is_ours, quietly,
+    wake_all, wake_each, wake_now, wake_partner, wake_quietly,
 };
 pub use yield_now::{YieldNow, yield_now};
 

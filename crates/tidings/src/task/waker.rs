@@ -180,6 +180,48 @@ pub(crate) fn quietly(f: impl FnOnce()) {
     }
 }
 
+/// Runs both, `last` also where `first` panics: then quietly, before that panic goes on.
+#[inline(always)]
+pub(crate) fn finally<R>(first: impl FnOnce() -> R, last: impl FnOnce()) -> R {
+    struct Last<F: FnOnce()>(Option<F>);
+    impl<F: FnOnce()> Drop for Last<F> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            if let Some(last) = self.0.take() {
+                unwinding(last);
+            }
+        }
+    }
+    let mut guard = Last(Some(last));
+    let result = first();
+    if let Some(last) = guard.0.take() {
+        last();
+    }
+    result
+}
+
+/// As `quietly`, kept out of the way of those that do not panic.
+#[cold]
+#[inline(never)]
+fn unwinding(last: impl FnOnce()) {
+    quietly(last);
+}
+
+/// Does `f` to each of `all`, also to those behind one of which it panics: to them quietly, before that panic goes on.
+#[inline]
+pub(crate) fn each<T>(all: impl Iterator<Item = T>, f: impl FnMut(T)) {
+    struct Rest<I: Iterator, F: FnMut(I::Item)>(I, F);
+    impl<I: Iterator, F: FnMut(I::Item)> Drop for Rest<I, F> {
+        fn drop(&mut self) {
+            let Self(rest, f) = self;
+            rest.for_each(|item| quietly(|| f(item)));
+        }
+    }
+    let mut rest = Rest(all, f);
+    let Rest(all, f) = &mut rest;
+    all.for_each(f);
+}
+
 /// Drops what somebody panicked with. That may panic, too, and so may the drop of what it panics with:
 /// what is left after a few is kept, since there may be no end of it.
 #[cold]

@@ -1,7 +1,11 @@
 //! The cells: oneshot, `IVar`, `MVar`.
 
-use crate::both::on_all;
-use crate::hands::{pinned, poll};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Waker;
+
+use crate::both::{on_all, on_all_unheard};
+use crate::hands::{Bomb, Wakes, pinned, poll, poll_with};
 use tidings::channel::{ivar::IVar, mvar::MVar};
 use tidings::{Event, RecvError, TryRecvError, oneshot, yield_now};
 
@@ -25,6 +29,39 @@ fn a_oneshot_gives_its_value_once_or_says_why_not() {
         tx.send(3).unwrap();
         assert_eq!(rx.try_recv(), Ok(3));
         assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    });
+}
+
+#[test]
+fn a_value_reaches_who_closes_a_oneshot_or_goes_back_to_its_sender() {
+    on_all_unheard(|| async {
+        for turns in 0..4 {
+            let (tx, mut rx) = oneshot();
+            let sender = tidings::spawn(async move {
+                for _ in 0..turns {
+                    yield_now().await;
+                }
+                tx.send(1)
+            });
+            // A wait that is given up leaves the value for who closes.
+            let mut wait = pinned(&mut rx);
+            assert!(poll(wait.as_mut()).is_pending());
+            yield_now().await;
+            drop(wait);
+            match (rx.close(), sender.await.unwrap()) {
+                (Some(1), Ok(())) | (None, Err(1)) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+        // Everybody who waits for its end hears, though a waker panics.
+        let (tx, rx) = oneshot::<u8>();
+        let mut waits = [pinned(tx.closed()), pinned(tx.closed())];
+        let bomb = Waker::from(Arc::new(Bomb));
+        let (wakes, waker) = Wakes::new();
+        assert!(poll_with(waits[0].as_mut(), &bomb).is_pending());
+        assert!(poll_with(waits[1].as_mut(), &waker).is_pending());
+        assert!(catch_unwind(AssertUnwindSafe(|| rx.close())).is_err());
+        assert_eq!(wakes.count(), 1);
     });
 }
 
@@ -92,6 +129,7 @@ fn an_mvar_is_a_fair_lock() {
         assert_eq!(cell.try_put(1), Err(1));
         assert_eq!(cell.try_take(), Some(500));
         assert_eq!((cell.try_take(), cell.is_full()), (None, false));
-        assert_eq!(cell.put(1).or(tidings::always(())).biased().await, ());
+        cell.put(1).or(tidings::always(())).biased().await;
+        assert_eq!(cell.try_take(), Some(1));
     });
 }

@@ -9,7 +9,9 @@ use std::time::Duration;
 use crate::both::{on_all, on_all_unheard, pool, run, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll_with};
 use crate::process::child;
-use tidings::{Event, after, oneshot, yield_now};
+use tidings::actor::{Builder, Mailbox, Reply};
+use tidings::sync::{Mutex, Notify, Semaphore};
+use tidings::{Event, after, choose, never, oneshot, unbounded, with_nack, yield_now};
 
 const HOUR: Duration = Duration::from_secs(3600);
 const MS: Duration = Duration::from_millis(1);
@@ -54,8 +56,8 @@ fn a_waker_behind_a_branch_that_lost_does_not_cost_the_one_that_won() {
     on_all_unheard(|| async {
         let bomb = Waker::from(Arc::new(Bomb));
         for awaited in [true, false] {
-            let semaphore = tidings::sync::Semaphore::new(1);
-            let mutex = tidings::sync::Mutex::new(());
+            let semaphore = Semaphore::new(1);
+            let mutex = Mutex::new(());
             let held = mutex.lock().await;
             let won = mutex.lock().map(|_guard| ());
             let lost = semaphore.acquire(2).map(drop);
@@ -76,6 +78,124 @@ fn a_waker_behind_a_branch_that_lost_does_not_cost_the_one_that_won() {
             assert!(mutex.try_lock().is_some());
             assert_eq!(semaphore.available_permits(), 1);
         }
+    });
+}
+
+#[test]
+fn a_loser_that_panics_as_it_leaves_keeps_none_behind_it_in_a_list() {
+    on_all_unheard(|| async {
+        let bomb = Waker::from(Arc::new(Bomb));
+        for (awaited, many) in [(true, false), (false, false), (true, true), (false, true)] {
+            let semaphore = Semaphore::new(1);
+            let mutex = Mutex::new(());
+            let (tx, rx) = unbounded::<()>();
+            let held = mutex.lock().await;
+            let won = mutex.lock().map(|_guard| ());
+            let lost = semaphore.acquire(2).map(drop);
+            let last = rx.recv().map(drop);
+            let choice = match many {
+                false => won.or(lost).or(last).boxed(),
+                true => choose([won.boxed(), lost.boxed(), last.boxed()]).boxed(),
+            };
+            let mut choice = pinned(choice);
+            assert!(poll_with(choice.as_mut(), Waker::noop()).is_pending());
+            let mut behind = pinned(semaphore.acquire(1));
+            assert!(poll_with(behind.as_mut(), &bomb).is_pending());
+            drop(held);
+            assert!(tx.counts().receiver_waits);
+            let unwound = catch_unwind(AssertUnwindSafe(|| {
+                if awaited {
+                    let _ = poll_with(choice.as_mut(), Waker::noop());
+                }
+                drop(choice);
+            }));
+            assert!(unwound.is_err());
+            assert!(!tx.counts().receiver_waits);
+            assert!(mutex.try_lock().is_some());
+        }
+    });
+}
+
+#[test]
+fn a_request_that_panics_as_it_is_dropped_keeps_no_branch_behind_its_call_in_a_list() {
+    struct Ask(
+        BadDrop,
+        #[expect(dead_code, reason = "is dropped")] Reply<()>,
+    );
+    on_all_unheard(|| async {
+        let (go, wait) = oneshot::<()>();
+        let slow =
+            Builder::new()
+                .capacity(1)
+                .spawn(|mut mailbox: Mailbox<Option<Ask>>| async move {
+                    let _ = wait.await;
+                    while let Ok(ask) = mailbox.recv().await {
+                        assert!(ask.is_none());
+                    }
+                });
+        slow.send(None).await.unwrap();
+        let ((tx, rx), (last_tx, last)) = (unbounded::<()>(), unbounded::<()>());
+        let call = slow.call(|reply| Some(Ask(BadDrop, reply)));
+        let choice = rx
+            .recv()
+            .map(drop)
+            .or(call.map(drop))
+            .or(last.recv().map(drop));
+        let mut choice = pinned(choice);
+        assert!(poll_with(choice.as_mut(), Waker::noop()).is_pending());
+        tx.try_send(()).unwrap();
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let _ = poll_with(choice.as_mut(), Waker::noop());
+        }));
+        assert!(unwound.is_err());
+        drop(choice);
+        assert!(!last_tx.counts().receiver_waits);
+        // What won and was lost in the panic is there again.
+        assert_eq!(rx.try_recv(), Ok(()));
+        let _ = go.send(());
+    });
+}
+
+#[test]
+fn who_waits_behind_a_choice_that_is_dropped_goes_on_though_another_panics() {
+    on_all_unheard(|| async {
+        let (a, b) = (Semaphore::new(1), Semaphore::new(1));
+        let two = a.acquire(2).map(drop).or(b.acquire(2).map(drop));
+        let mut choice = pinned(two);
+        assert!(poll_with(choice.as_mut(), Waker::noop()).is_pending());
+        let (mut in_a, mut in_b) = (pinned(a.acquire(1)), pinned(b.acquire(1)));
+        let (wakes, waker) = Wakes::new();
+        assert!(poll_with(in_a.as_mut(), &Waker::from(Arc::new(Bomb))).is_pending());
+        assert!(poll_with(in_b.as_mut(), &waker).is_pending());
+        let unwound = catch_unwind(AssertUnwindSafe(|| drop(choice)));
+        assert!(unwound.is_err());
+        assert_eq!(wakes.count(), 1);
+        assert!(poll_with(in_b.as_mut(), &waker).is_ready());
+    });
+}
+
+#[test]
+fn a_notification_of_all_that_is_lost_in_a_panic_is_nobody_elses() {
+    on_all_unheard(|| async {
+        let notify = Notify::new();
+        let heard = notify.notified();
+        notify.notify_waiters();
+        let mut nacked = None;
+        let lost = with_nack(|nack| {
+            let mut wait = Box::pin(async move { nack.lost().await });
+            let bomb = Waker::from(Arc::new(Bomb));
+            assert!(poll_with(wait.as_mut(), &bomb).is_pending());
+            nacked = Some(wait);
+            never()
+        });
+        let mut choice = Box::pin(heard.or(lost).into_future());
+        let unwound = catch_unwind(AssertUnwindSafe(|| {
+            let _ = poll_with(choice.as_mut(), Waker::noop());
+        }));
+        assert!(unwound.is_err());
+        drop(choice);
+        assert!(nacked.is_some());
+        assert!(notify.notified().try_now().is_err());
     });
 }
 

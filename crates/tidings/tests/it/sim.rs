@@ -1,14 +1,20 @@
 //! The seeded scheduler: the same seed is the same run, and time is virtual.
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::both::{run, seeded};
+use crate::both::{run, seeded, watchdog};
+use crate::hands::{pinned, poll};
 use crate::letter::Ledger;
+use tidings::event::Boxed;
 use tidings::sched::{Choice, Runtime, Seam, Seeded, buggify, incarnation};
 use tidings::time::Instant;
-use tidings::{Event, after, bounded, channel, choose, select, unbounded, yield_now};
+use tidings::{
+    Event, Receiver, after, bounded, channel, choose, never, select, unbounded, yield_now,
+};
 
 type Trace = Arc<Mutex<Vec<String>>>;
 
@@ -154,6 +160,7 @@ fn two_hundred_seeds_of_a_pipeline_conserve() {
 }
 
 /// Always the first alternative; notes what it was asked.
+#[derive(Default)]
 struct First {
     asked: Arc<Mutex<HashSet<String>>>,
     now: Duration,
@@ -212,4 +219,61 @@ fn a_run_goes_on_where_the_last_one_ended() {
         assert_eq!(rt.block_on(rx.recv().into_future()), Ok(n));
     }
     rt.block_on(task).unwrap();
+}
+
+/// Panics where it is asked for the n-th order of branches from now on.
+struct Panics(First, Arc<AtomicUsize>);
+
+impl Seam for Panics {
+    fn choose(&mut self, choice: Choice, n: usize) -> usize {
+        let panics = choice == Choice::Branch && self.1.fetch_sub(1, Ordering::Relaxed) == 1;
+        assert!(!panics, "a seam that panics");
+        self.0.choose(choice, n)
+    }
+    fn now(&mut self) -> Duration {
+        self.0.now()
+    }
+    fn idle(&mut self, next: Option<Duration>) -> bool {
+        self.0.idle(next)
+    }
+}
+
+#[test]
+fn a_seam_that_panics_in_a_choice_leaves_no_lock_taken() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    fn leaf(rx: &Receiver<()>) -> impl Event<Output = ()> + Send + '_ {
+        rx.recv().map(drop)
+    }
+    /// Waits on one source, and asks for an order while it has that one's lock.
+    fn one(rx: &Receiver<()>) -> impl Event<Output = ()> + Send + '_ {
+        leaf(rx).or(never()).timeout(HOUR).map(drop)
+    }
+    type Form = for<'a> fn(&'a [Receiver<()>]) -> Boxed<'a, ()>;
+    let forms: [(usize, Form); 4] = [
+        (1, |rx| one(&rx[0]).boxed()),
+        (2, |rx| choose([one(&rx[0]), one(&rx[1])]).boxed()),
+        (1, |rx| {
+            leaf(&rx[0]).or(leaf(&rx[1])).or(leaf(&rx[2])).boxed()
+        }),
+        (2, |rx| choose(rx.iter().map(one)).boxed()),
+    ];
+    let _watchdog = watchdog();
+    let left = Arc::new(AtomicUsize::new(0));
+    let seam = Panics(First::default(), Arc::clone(&left));
+    let rt = Runtime::builder().seam(seam).build().unwrap();
+    rt.block_on(async {
+        for (at, form) in forms {
+            let (tx, rx): (Vec<_>, Vec<_>) = (0..12).map(|_| unbounded()).unzip();
+            left.store(at, Ordering::Relaxed);
+            let mut choice = pinned(form(&rx));
+            let polled = catch_unwind(AssertUnwindSafe(|| poll(choice.as_mut())));
+            assert!(polled.is_err());
+            drop(choice);
+            for (tx, rx) in tx.iter().zip(&rx) {
+                assert!(!tx.counts().receiver_waits);
+                tx.try_send(()).unwrap();
+                assert_eq!(rx.try_recv(), Ok(()));
+            }
+        }
+    });
 }

@@ -567,3 +567,20 @@ fn under_tokio_and_on_threads() {
     thread.join().unwrap();
     assert_eq!(*mutex.lock().wait(), 2500);
 }
+
+#[test]
+fn a_lock_may_be_around_what_has_no_size() {
+    let mutex: Arc<Mutex<dyn Iterator<Item = u8> + Send>> = Arc::new(Mutex::new(0..3));
+    let lock: Arc<RwLock<[u8]>> = Arc::new(RwLock::new([1, 2]));
+    rt().block_on(async move {
+        let task = tidings::spawn({
+            let mutex = mutex.clone();
+            async move { mutex.lock().await.next() }
+        });
+        assert_eq!(task.await.unwrap(), Some(0));
+        assert_eq!(mutex.try_lock().unwrap().next(), Some(1));
+        lock.write().await[1] = 3;
+        assert_eq!(*lock.write().await.downgrade(), [1, 3]);
+        assert_eq!(*lock.read().await, [1, 3]);
+    });
+}

@@ -37,8 +37,31 @@ fn a_oneshot_goes_through_its_states() {
     });
 }
 
-/// `async_rx_closed`, `explicit_close_poll`, `close_after_recv`: a sender that works for a receiver
-/// hears when it goes, and stops.
+/// `explicit_close_poll`, `explicit_close_try_recv`, `close_after_recv`: who closes has the value that had come, or
+/// none comes, and its sender hears.
+#[test]
+fn a_receiver_that_closes_has_what_had_come_or_none_comes() {
+    on_all(|| async {
+        let (tx, rx) = oneshot();
+        tx.send(1).unwrap();
+        assert_eq!(rx.close(), Some(1));
+        let (tx, mut rx) = oneshot();
+        let mut closed = pinned(tx.closed());
+        assert!(poll(closed.as_mut()).is_pending());
+        assert!(poll(pinned(&mut rx).as_mut()).is_pending());
+        assert_eq!(rx.close(), None);
+        assert!(poll(closed.as_mut()).is_ready());
+        drop(closed);
+        assert!(tx.is_closed());
+        assert_eq!(tx.send(2), Err(2));
+        let (tx, mut rx) = oneshot();
+        tx.send(3).unwrap();
+        assert_eq!(rx.try_recv(), Ok(3));
+        assert_eq!(rx.close(), None);
+    });
+}
+
+/// `async_rx_closed`: a sender that works for a receiver hears when it goes, and stops.
 #[test]
 fn a_sender_that_works_hears_when_nobody_waits_for_the_result() {
     on_all(|| async {

@@ -351,26 +351,51 @@ fn a_tree_of_tokens_is_cancelled_from_any_place_downwards() {
     });
 }
 
-/// `run_until_cancelled_test`: work that is given up when the token is cancelled, in a choice.
+/// `run_until_cancelled_test`, `run_until_cancelled_owned_test`: work that is dropped when the token is cancelled.
 #[test]
 fn work_runs_until_it_is_cancelled() {
     on_all(|| async {
+        let ledger = Ledger::default();
+        let letter = ledger.letter(1);
         let token = CancellationToken::new();
-        let mut work = tidings::spawn(async { 1 });
-        let done = work
-            .join()
-            .map(Result::ok)
-            .or(token.cancelled().map(|()| None));
-        assert_eq!(done.await, Some(1));
-        let mut work = tidings::spawn(std::future::pending::<u8>());
+        let mut given_up = Box::pin(token.run_until_cancelled(async move {
+            let _letter = letter;
+            std::future::pending::<()>().await;
+        }));
+        let (wakes, waker) = Wakes::new();
+        assert!(poll_with(given_up.as_mut(), &waker).is_pending());
+        assert_eq!((wakes.count(), ledger.alive()), (0, 1));
         token.cancel();
-        let done = work
-            .join()
-            .map(Result::ok)
-            .or(token.cancelled().map(|()| None));
-        assert_eq!(done.await, None);
-        assert!(!work.is_finished(), "it was not asked to end");
-        work.abort();
-        assert!(work.await.unwrap_err().is_cancelled());
+        assert_eq!(wakes.count(), 1);
+        assert_eq!(poll_with(given_up.as_mut(), &waker), Poll::Ready(None));
+        assert_eq!(ledger.alive(), 0);
+        // It is not polled if the token is cancelled before, by its first poll at the latest.
+        let token = CancellationToken::new();
+        let unpolled = token.run_until_cancelled(async { panic!("it is polled") });
+        token.cancel();
+        assert_eq!(unpolled.await, None::<()>);
+
+        let (tx, rx) = oneshot();
+        let token = CancellationToken::new();
+        let mut done = Box::pin(token.run_until_cancelled(rx));
+        assert!(poll(done.as_mut()).is_pending());
+        tx.send(42).unwrap();
+        // Both at one poll: what has been done counts.
+        token.cancel();
+        assert_eq!(poll(done.as_mut()), Poll::Ready(Some(Ok(42))));
+
+        // With a token of its own.
+        let token = CancellationToken::new();
+        let work = tidings::spawn({
+            let token = token.clone();
+            async move {
+                token
+                    .run_until_cancelled(std::future::pending::<()>())
+                    .await
+            }
+        });
+        turns(3).await;
+        token.cancel();
+        assert_eq!(work.await.unwrap(), None);
     });
 }

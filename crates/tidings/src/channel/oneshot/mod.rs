@@ -8,15 +8,12 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::ptr::NonNull;
 
-use pin_project_lite::pin_project;
-
-use super::bell::Bell;
+use crate::channel::bell::Bell;
 #[cfg(feature = "remote")]
-use super::bell::{Door, Rings};
-use super::error::RecvError;
-use super::source::{Lists, Side, Slot, Source, slot_methods, value_of};
+use crate::channel::bell::{Door, Rings};
+use crate::channel::source::{Lists, Side, Slot, Source, slot_methods, value_of};
 use crate::event::offer::Waiters;
-use crate::event::{Attempt, Event, Protocol, Sync, event, waits};
+use crate::event::{Attempt, Protocol, event, waits};
 #[cfg(feature = "remote")]
 use crate::primitive::Arc;
 #[cfg(feature = "remote")]
@@ -27,6 +24,10 @@ use crate::task::here;
 use crate::time::Instant;
 #[cfg(any(feature = "tracing", feature = "remote"))]
 use crate::trace::Trace;
+
+mod receiver;
+
+pub use receiver::{Receiver, Recv};
 
 /// A channel for one value.
 ///
@@ -80,8 +81,7 @@ fn halves<T>(state: State<T>) -> (Sender<T>, Receiver<T>) {
     let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
     // SAFETY: the slot is ours, large enough and aligned.
     unsafe { cell.write(Source::new(state)) };
-    let over = false;
-    (Sender { cell }, Receiver { cell, over })
+    (Sender { cell }, Receiver::new(cell))
 }
 
 type Cell<T> = Source<State<T>>;
@@ -166,7 +166,7 @@ pub struct Sender<T> {
 // SAFETY: the halves move one `T` from one thread to another.
 unsafe impl<T: Send> Send for Sender<T> {}
 // SAFETY: a shared sender only looks.
-unsafe impl<T: Send> std::marker::Sync for Sender<T> {}
+unsafe impl<T: Send> Sync for Sender<T> {}
 
 impl<T> Sender<T> {
     /// Asks for the memory that a value needs.
@@ -333,244 +333,12 @@ impl<T> fmt::Debug for Sender<T> {
     }
 }
 
-/// Receives the one value: `rx.await`, or the event [`recv`](Self::recv).
-///
-/// Fails if the sender is dropped without sending. Dropping the receiver drops the value, which
-/// counts as a dead letter.
-pub struct Receiver<T> {
-    cell: NonNull<Cell<T>>,
-    /// The sender was seen to have gone, and there is no value any more.
-    over: bool,
-}
-
-// SAFETY: as for the sender.
-unsafe impl<T: Send> Send for Receiver<T> {}
-// SAFETY: a shared receiver only looks.
-unsafe impl<T: Send> std::marker::Sync for Receiver<T> {}
-
-impl<T> Receiver<T> {
-    fn chan(&self) -> &Cell<T> {
-        // SAFETY: the cell lives until both halves are gone.
-        unsafe { self.cell.as_ref() }
-    }
-
-    /// The value: an event that borrows the receiver. A wait that is dropped, or loses a
-    /// choice, leaves the value for the next.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    /// use tidings::Event;
-    /// # tidings::Runtime::new().unwrap().block_on(async {
-    /// let (tx, mut rx) = tidings::oneshot();
-    /// assert!(rx.recv().timeout(Duration::from_millis(2)).await.is_err());
-    /// tx.send(1).unwrap();
-    /// assert_eq!(rx.recv().await, Ok(1));
-    /// # });
-    /// ```
-    pub fn recv(&mut self) -> Recv<&mut Self, T> {
-        Recv {
-            receiver: self,
-            slot: Slot::new(None),
-        }
-    }
-
-    /// As `recv`, an event that owns the receiver.
-    pub fn into_recv(self) -> Recv<Self, T> {
-        Recv {
-            receiver: self,
-            slot: Slot::new(None),
-        }
-    }
-
-    /// The value, if it is there.
-    ///
-    /// # Errors
-    /// [`TryRecvError::Empty`](super::TryRecvError::Empty) if it is not there yet, `Closed` if
-    /// it will not come.
-    pub fn try_recv(&mut self) -> Result<T, super::TryRecvError> {
-        let (value, sender_gone) = self.chan().locked(|state| {
-            let value = state.value.take();
-            if value.is_some() {
-                record::received::<T>(Source::number_around(state), 1, None);
-            }
-            (value, state.sender_gone)
-        });
-        // Who has sent has gone.
-        self.over = sender_gone;
-        match value {
-            Some(value) => Ok(value),
-            None if sender_gone => Err(super::TryRecvError::Closed),
-            None => Err(super::TryRecvError::Empty),
-        }
-    }
-
-    /// Lets the sender know by when the value is wanted.
-    pub(crate) fn set_deadline(&self, deadline: Instant) {
-        self.chan().locked(|state| state.deadline = Some(deadline));
-    }
-
-    /// Lets the sender know what the value is asked for as a part of.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn set_trace(&self, trace: Trace) {
-        self.chan().locked(|state| state.trace = Some(trace));
-    }
-
-    /// As awaiting it, on a plain thread, which waits.
-    ///
-    /// # Errors
-    /// If the sender was dropped without sending.
-    pub fn recv_blocking(self) -> Result<T, RecvError> {
-        self.into_recv().wait()
-    }
-}
-
-impl<T> IntoFuture for Receiver<T> {
-    type Output = Result<T, RecvError>;
-    type IntoFuture = Sync<Recv<Self, T>>;
-    #[track_caller]
-    fn into_future(self) -> Self::IntoFuture {
-        self.into_recv().into_future()
-    }
-}
-
-impl<T> Drop for Receiver<T> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.over {
-            // It may be about to unlock.
-            self.chan().lock.see_out();
-            // SAFETY: both halves are gone.
-            unsafe { free(self.cell) };
-        } else {
-            self.goes();
-        }
-    }
-}
-
-impl<T> Receiver<T> {
-    /// It is dropped before the value came, or with it.
-    #[inline(never)]
-    fn goes(&self) {
-        // More than one may wait for the end: the sender can be shared.
-        let mut wakers = Vec::new();
-        let (value, sender_gone, bell) = self.chan().locked(|state| {
-            state.receiver_gone = true;
-            while let Some(claimed) = state.observer.claim() {
-                wakers.push(claimed.commit(true));
-            }
-            let value = state.value.take();
-            books::died(Source::number_around(state), usize::from(value.is_some()));
-            (value, state.sender_gone, state.bell.take(false))
-        });
-        if sender_gone {
-            // SAFETY: both halves are gone.
-            unsafe { free(self.cell) };
-        } else if let Some(bell) = bell {
-            bell.ring();
-        }
-        super::count_dead(usize::from(value.is_some()));
-        if !wakers.is_empty() {
-            crate::task::wake_all(wakers);
-        }
-        drop(value);
-    }
-}
-
-impl<T> fmt::Debug for Receiver<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sent = self.chan().locked(|state| state.value.is_some());
-        f.debug_struct("oneshot::Receiver")
-            .field("sent", &sent)
-            .finish()
-    }
-}
-
 /// What a [`Recv`] holds: the receiver, or a reference to it.
 trait Half<T> {
     fn chan(&self) -> &Cell<T>;
     /// The sender has gone, and the value was taken, if there was one.
     fn is_over(&mut self);
 }
-
-impl<T> Half<T> for Receiver<T> {
-    fn chan(&self) -> &Cell<T> {
-        Self::chan(self)
-    }
-    fn is_over(&mut self) {
-        self.over = true;
-    }
-}
-
-impl<T> Half<T> for &mut Receiver<T> {
-    fn chan(&self) -> &Cell<T> {
-        Receiver::chan(self)
-    }
-    fn is_over(&mut self) {
-        self.over = true;
-    }
-}
-
-pin_project! {
-    /// The event of [`Receiver::recv`].
-    #[derive(Debug)]
-    #[must_use = "events do nothing unless awaited"]
-    pub struct Recv<H, T> {
-        receiver: H,
-        #[pin]
-        slot: Slot<T>,
-    }
-}
-
-impl<H: Half<T>, T> Protocol for Recv<H, T> {
-    slot_methods!(Side::Receiver, receiver);
-
-    #[inline(always)]
-    fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let this = self.project();
-        let place = this.slot.place();
-        let happened = this.receiver.chan().attempt(attempt, |state, _| {
-            if state.value.is_some() {
-                *place = state.value.take();
-                return true;
-            }
-            state.sender_gone
-        });
-        if place.is_some() {
-            record::received::<T>(this.receiver.chan().number(), 1, None);
-        }
-        happened.then_some(0)
-    }
-    #[inline(always)]
-    fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
-        let this = self.project();
-        this.receiver.is_over();
-        this.slot.place().take().ok_or(RecvError)
-    }
-    fn abandon(self: Pin<&mut Self>, _: u32) {
-        // Back into the cell, for the next wait of the same receiver.
-        let this = self.project();
-        let value = this.slot.place().take();
-        if value.is_some() {
-            books::returned(this.receiver.chan().number());
-        }
-        this.receiver.chan().locked(|state| state.value = value);
-    }
-}
-
-impl<T> Recv<Receiver<T>, T> {
-    /// Lets the sender know by when the value is wanted.
-    pub(crate) fn set_deadline(self: Pin<&mut Self>, deadline: Instant) {
-        self.project().receiver.set_deadline(deadline);
-    }
-
-    /// Lets the sender know what the value is asked for as a part of.
-    #[cfg(feature = "tracing")]
-    pub(crate) fn set_trace(self: Pin<&mut Self>, trace: Trace) {
-        self.project().receiver.set_trace(trace);
-    }
-}
-
-event!(impl[H: Half<T>, T] Recv<H, T> => Result<T, RecvError>);
 
 /// The event of [`Sender::closed`].
 #[derive(Debug)]
