@@ -52,23 +52,47 @@ impl<E: Event> Choose<E> {
         slice::each(self.get_mut().events.as_mut())
     }
 
-    /// Tries the one that has this turn, which has one or more of its own.
+    /// Tries the one at this index.
     #[inline]
-    fn in_turn(
+    fn at(
         &mut self,
-        turn: usize,
-        attempt: impl FnOnce(Pin<&mut E>, u32) -> Option<u32>,
+        index: usize,
+        attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
     ) -> Option<u32> {
-        let (index, its) = if self.starts.is_empty() {
-            (turn, 0)
-        } else {
-            let turn = turn as u32;
-            let index = self.starts.partition_point(|&start| start <= turn) - 1;
-            (index, turn - self.starts[index])
-        };
-        let branch = attempt(slice::at(self.events.as_mut(), index), its)?;
+        let branch = attempt(slice::at(self.events.as_mut(), index))?;
         let before: u32 = self.events[..index].iter().map(Protocol::leaves).sum();
         Some(before + branch)
+    }
+
+    /// The index of the event that has this turn, and its turn within that.
+    #[inline]
+    fn in_turn(&self, turn: usize) -> (usize, u32) {
+        if self.starts.is_empty() {
+            return (turn, 0);
+        }
+        let turn = turn as u32;
+        let index = self.starts.partition_point(|&start| start <= turn) - 1;
+        (index, turn - self.starts[index])
+    }
+
+    /// Not each of the events has one turn.
+    #[cold]
+    fn count_turns(&mut self) {
+        let mut end = 0;
+        let ends = self.events.iter().map(|event| {
+            end += event.turns();
+            end
+        });
+        self.starts = std::iter::once(0).chain(ends).collect();
+    }
+
+    /// As `attempt`, in the turns of all events.
+    #[cold]
+    fn attempt_turns(&mut self, attempt: &mut Attempt) -> Option<u32> {
+        Order::new(self.turns() as usize, attempt.biased).find_map(|turn| {
+            let (index, its) = self.in_turn(turn);
+            self.at(index, |event| event.attempt_turn(its, attempt))
+        })
     }
 
     /// The event that has this branch, and the branch's number within it.
@@ -88,12 +112,7 @@ impl<E: Event> Protocol for Choose<E> {
         self.as_mut().each().for_each(Protocol::prepare);
         let this = self.get_mut();
         if this.events.iter().any(|event| event.turns() != 1) {
-            let mut end = 0;
-            let ends = this.events.iter().map(|event| {
-                end += event.turns();
-                end
-            });
-            this.starts = std::iter::once(0).chain(ends).collect();
+            this.count_turns();
         }
     }
 
@@ -122,15 +141,18 @@ impl<E: Event> Protocol for Choose<E> {
     }
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let (this, biased) = (self.get_mut(), attempt.biased);
-        let turns = this.turns() as usize;
-        let mut try_turn = |turn| this.in_turn(turn, |event, its| event.attempt_turn(its, attempt));
-        if turns == 2 && !biased {
+        let this = self.get_mut();
+        if !this.starts.is_empty() {
+            return this.attempt_turns(attempt);
+        }
+        if this.events.len() == 2 && !attempt.biased {
             // What costs something with so few is to keep an order.
             let first = sched::choose_branch(2);
-            return try_turn(first).or_else(|| try_turn(1 - first));
+            let branch = this.at(first, |event| event.attempt(attempt));
+            return branch.or_else(|| this.at(1 - first, |event| event.attempt(attempt)));
         }
-        Order::new(turns, biased).find_map(try_turn)
+        Order::new(this.events.len(), attempt.biased)
+            .find_map(|index| this.at(index, |event| event.attempt(attempt)))
     }
 
     fn turns(&self) -> u32 {
@@ -139,8 +161,9 @@ impl<E: Event> Protocol for Choose<E> {
     }
 
     fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
-        self.get_mut()
-            .in_turn(turn as usize, |event, its| event.attempt_turn(its, attempt))
+        let this = self.get_mut();
+        let (index, its) = this.in_turn(turn as usize);
+        this.at(index, |event| event.attempt_turn(its, attempt))
     }
 
     fn two(&self) -> Option<Two<'_>> {
@@ -163,8 +186,10 @@ impl<E: Event> Protocol for Choose<E> {
             return None;
         }
         let this = self.get_mut();
-        Order::new(this.turns() as usize, false)
-            .find_map(|turn| this.in_turn(turn, |event, its| attempt_alone(event, its, attempt)))
+        Order::new(this.turns() as usize, false).find_map(|turn| {
+            let (index, its) = this.in_turn(turn);
+            this.at(index, |event| attempt_alone(event, its, attempt))
+        })
     }
 
     fn enrol(self: Pin<&mut Self>, enrol: &mut Enrol<'_>) {

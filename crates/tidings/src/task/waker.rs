@@ -208,18 +208,23 @@ fn unwinding(last: impl FnOnce()) {
 }
 
 /// Does `f` to each of `all`, also to those behind one of which it panics: to them quietly, before that panic goes on.
-#[inline]
+#[inline(always)]
 pub(crate) fn each<T>(all: impl Iterator<Item = T>, f: impl FnMut(T)) {
     struct Rest<I: Iterator, F: FnMut(I::Item)>(I, F);
     impl<I: Iterator, F: FnMut(I::Item)> Drop for Rest<I, F> {
+        #[inline(always)]
         fn drop(&mut self) {
             let Self(rest, f) = self;
-            rest.for_each(|item| quietly(|| f(item)));
+            for item in rest {
+                unwinding(|| f(item));
+            }
         }
     }
     let mut rest = Rest(all, f);
     let Rest(all, f) = &mut rest;
-    all.for_each(f);
+    for item in all {
+        f(item);
+    }
 }
 
 /// Drops what somebody panicked with. That may panic, too, and so may the drop of what it panics with:

@@ -213,7 +213,11 @@ impl<T> Receiver<T> {
         } else if let Some(bell) = bell {
             bell.ring();
         }
-        (value, wake_each(wakers))
+        let woken = match wakers.is_empty() {
+            true => Ok(()),
+            false => wake_each(wakers),
+        };
+        (value, woken)
     }
 }
 
