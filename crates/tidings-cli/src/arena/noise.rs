@@ -96,10 +96,12 @@ impl Gate {
         } else {
             0
         };
-        let others = grown(|r| r.busy) + grown(|r| r.steal);
-        let known = peer + grown(|r| r.own) + softirq;
+        let known = peer + grown(|r| r.own);
+        let unknown = grown(|r| r.busy).cast_signed() - known.cast_signed();
+        // It explains what nobody else is known to have taken, and no more: where it was counted for the peer, nothing.
+        let explained = softirq.cast_signed().min(unknown.max(0));
         Surroundings {
-            foreign_ticks: others.cast_signed() - known.cast_signed(),
+            foreign_ticks: unknown - explained + grown(|r| r.steal).cast_signed(),
             capacity_ticks: grown(|r| r.total),
             peer_cpu_ns: grown(|r| r.peer_cpu),
             wire_bytes: self.wire.zip(wire_end).map(|(a, b)| b.saturating_sub(a)),
