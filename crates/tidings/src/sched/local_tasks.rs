@@ -21,11 +21,12 @@ use std::panic::Location;
 use std::time::Duration;
 
 use super::inbox::Inbox;
+use super::living::Living;
 use super::root::Root;
 use super::worker::Worker;
 use super::{Shared, current, panics};
 use crate::primitive::thread::{self, ThreadId};
-use crate::primitive::{Arc, Heard, Mutex, Weak, lock, relax};
+use crate::primitive::{Arc, Heard, relax};
 use crate::task::{self, JoinHandle, Task, here};
 use crate::time;
 
@@ -157,21 +158,9 @@ impl fmt::Debug for LocalTasks {
 }
 
 /// All sets of a runtime, for its reports.
-#[derive(Debug, Default)]
-pub(super) struct Sets(Mutex<Vec<Weak<LocalTasks>>>);
+pub(super) type Sets = Living<LocalTasks>;
 
 impl Sets {
-    fn add(&self, set: &Arc<LocalTasks>) {
-        let mut sets = lock(&self.0);
-        sets.retain(|set| set.strong_count() > 0);
-        sets.push(Arc::downgrade(set));
-    }
-
-    fn all(&self) -> Vec<Arc<LocalTasks>> {
-        let sets = lock(&self.0);
-        sets.iter().filter_map(Weak::upgrade).collect()
-    }
-
     /// All local tasks of the runtime that have not ended.
     pub(super) fn each_alive(&self, mut visit: impl FnMut(&task::Aborting)) {
         for set in self.all() {

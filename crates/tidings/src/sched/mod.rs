@@ -66,6 +66,7 @@ mod idle;
 mod inbox;
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 mod linger;
+mod living;
 mod local;
 mod local_tasks;
 mod long;

@@ -8,11 +8,12 @@ use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use super::living::Living;
 use super::local_tasks::{Mine, Told};
 use super::{Handle, Shared, current, deadlock};
 use crate::primitive::atomic::{AtomicU32, Ordering};
 use crate::primitive::thread::{self, ThreadId};
-use crate::primitive::{Arc, Mutex, Parker, Weak, lock};
+use crate::primitive::{Arc, Parker};
 
 /// A call of `block_on`.
 #[derive(Debug)]
@@ -72,20 +73,9 @@ impl Root {
 }
 
 /// The calls of `block_on` of a runtime that watches for deadlocks, of each thread the innermost last.
-#[derive(Debug, Default)]
-pub(super) struct Roots(Mutex<Vec<Weak<Root>>>);
+pub(super) type Roots = Living<Root>;
 
 impl Roots {
-    fn add(&self, root: &Arc<Root>) {
-        let mut roots = lock(&self.0);
-        roots.retain(|root| root.strong_count() > 0);
-        roots.push(Arc::downgrade(root));
-    }
-
-    fn all(&self) -> Vec<Arc<Root>> {
-        lock(&self.0).iter().filter_map(Weak::upgrade).collect()
-    }
-
     /// The innermost of each thread but this one.
     fn of_others(&self) -> Vec<Arc<Root>> {
         let mut roots = self.all();
