@@ -71,7 +71,13 @@ fn test(tally: &mut Tally) -> Result<Outcome, String> {
     } else {
         (Ok(()), &[])
     };
-    let own = run_at_root(needed, "cargo test --workspace --no-fail-fast", tally);
+    // What other stages run for longer.
+    let brief = [
+        ("TIDINGS_STRESS_SECS", "1"),
+        ("TIDINGS_LAWS_FILTER", "none"),
+    ];
+    let env = [needed, &brief].concat();
+    let own = run_at_root(&env, "cargo test --workspace --no-fail-fast", tally);
     let own = run_at_root(&[], FEATURES, tally).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
     let shared = run_in("arena/peers/shared/savina", &[], shared, tally);

@@ -38,6 +38,23 @@ impl Tally {
         self.failed += u64::try_from(failed).unwrap_or(u64::MAX);
     }
 
+    /// Adds what another run counted.
+    pub(crate) fn add(&mut self, other: Self) {
+        let Self {
+            passed,
+            failed,
+            laws,
+            failures,
+            again,
+            quoting: _,
+        } = other;
+        self.passed += passed;
+        self.failed += failed;
+        self.laws.extend(laws);
+        self.failures.extend(failures);
+        self.again += again;
+    }
+
     /// Counts `test result: ok. 3 passed; 0 failed; ..` of cargo and `--- PASS: TestName` of
     /// `go test -v`, whose subtests are indented and belong to their test.
     fn count(&mut self, line: &str) {

@@ -2,6 +2,8 @@
 //! memory: `sanitizers.rs`; the laws: `laws.rs`). A new one is a function here, a verb in `main.rs` and a
 //! stage in `ci.rs`.
 
+use std::thread;
+
 use crate::command::{Tally, run_at_root, target};
 use crate::tools;
 
@@ -54,7 +56,13 @@ type Laws = fn(&[(&str, &str)], bool, &mut Tally) -> Result<(), String>;
 /// The builds for `cargo x laws`, with the engines in each.
 pub(crate) const LAWS: &[(Laws, &[&str])] = &[
     (
-        |env, full, tally| laws(env, build(full), "--nocapture", tally),
+        |env, full, tally| {
+            let tests = [
+                "real_threads_run_programs --nocapture",
+                "--skip real_threads_run_programs --nocapture",
+            ];
+            laws(env, build(full), &tests, tally)
+        },
         &["threads", "sim"],
     ),
     (
@@ -68,7 +76,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
             laws(
                 &[env, &own].concat(),
                 build(true),
-                "engines --nocapture",
+                &["engines --nocapture"],
                 tally,
             )
         },
@@ -83,7 +91,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
             laws(
                 &[env, &own].concat(),
                 build(true),
-                "engines races --nocapture",
+                &["engines --nocapture", "races --nocapture"],
                 tally,
             )
         },
@@ -91,9 +99,30 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
     ),
 ];
 
-fn laws(env: &[(&str, &str)], build: &str, tests: &str, tally: &mut Tally) -> Result<(), String> {
-    let line = format!("cargo test {build} --test laws -- {tests}");
-    run_tests(env, &line, tally)
+/// Runs these tests of the laws side by side: of a program's engines one at a time runs, on few threads.
+fn laws(
+    env: &[(&str, &str)],
+    build: &str,
+    tests: &[&str],
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let run = |tests: &str| {
+        let line = format!("cargo test {build} --test laws -- {tests}");
+        let mut own = Tally::default();
+        (run_tests(env, &line, &mut own), own)
+    };
+    let runs: Vec<_> = thread::scope(|threads| {
+        let started = tests.iter().map(|tests| threads.spawn(|| run(tests)));
+        let started: Vec<_> = started.collect();
+        started.into_iter().map(|it| it.join()).collect()
+    });
+    let mut result = Ok(());
+    for run in runs {
+        let (ended, own) = run.map_err(|_| "a thread of this program panicked")?;
+        tally.add(own);
+        result = result.and(ended);
+    }
+    result
 }
 
 /// A bundle of the arena is enough on a machine without a network: takes minutes.

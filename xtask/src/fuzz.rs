@@ -13,7 +13,7 @@ use crate::sanitizers::{ADDRESS, HOST, NIGHTLY};
 /// How long each target runs when nobody says.
 pub(crate) const SECS: u32 = 60;
 /// How long it does in continuous integration, where what the repository has was found by longer runs.
-pub(crate) const SHORT: u32 = 20;
+pub(crate) const SHORT: u32 = 17;
 
 /// What tells libFuzzer which branches were taken and what was compared: the flags of cargo-fuzz 0.13.
 const COVERAGE: &str = "-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
