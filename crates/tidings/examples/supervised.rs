@@ -55,7 +55,7 @@ pub(crate) async fn crash() -> Result<[Inspection; 2], Box<dyn Error>> {
         .child(log)
         .child(calculator)
         .start();
-    office.started().await?.map_err(|exit| exit.to_string())?;
+    office.started().await??;
     assert_eq!(calculate.divide(6, 2).await?, 3);
     let before = inspect();
 

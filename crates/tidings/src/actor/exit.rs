@@ -82,6 +82,16 @@ impl fmt::Display for Exit {
     }
 }
 
+impl Error for Exit {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Failed(error) => Some(&**error),
+            Self::Linked { exit, .. } => Some(&**exit),
+            _ => None,
+        }
+    }
+}
+
 /// What the function of an actor may return: nothing, or whether it failed.
 pub trait IntoExit {
     #[doc(hidden)]
