@@ -6,7 +6,8 @@ use std::net::{self, IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, Socke
 use self::sealed::{Host, ToHost};
 use crate::sched;
 
-/// What [`lookup_host`] can be asked for: a host and its port, `"example.org:443"` or `("localhost", 80)`; or an address.
+/// Where to: a host and its port, `"example.org:443"` or `("localhost", 80)`; or an address, `"127.0.0.1:80"` or
+/// `([127, 0, 0, 1], 80)`.
 ///
 /// As std's trait of this name, which asks the system by itself; nobody else implements this one.
 pub trait ToSocketAddrs: ToHost {}
@@ -42,18 +43,9 @@ mod sealed {
 /// Outside of a runtime, if it has to ask.
 ///
 /// ```
-/// use tidings::net::{TcpListener, TcpStream, lookup_host};
 /// # tidings::Runtime::new().unwrap().block_on(async {
-/// let listener = TcpListener::bind(([127, 0, 0, 1], 0)).unwrap();
-/// let port = listener.local_addr().unwrap().port();
-/// let mut last = None;
-/// for address in lookup_host(("localhost", port)).await.unwrap() {
-///     last = Some(TcpStream::connect(address).await);
-///     if last.as_ref().is_some_and(|stream| stream.is_ok()) {
-///         break;
-///     }
-/// }
-/// last.unwrap().unwrap();
+/// let found = tidings::net::lookup_host(("localhost", 80)).await.unwrap();
+/// assert!(found.iter().all(|address| address.ip().is_loopback()));
 /// # });
 /// ```
 pub async fn lookup_host(name: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
@@ -75,6 +67,33 @@ pub async fn lookup_host(name: impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>
     resolved
         .await
         .unwrap_or_else(|end| Err(io::Error::other(end)))
+}
+
+/// What `does` gives of the first address that it can be done with, or the error of the last.
+pub(super) fn first_of<T>(
+    addresses: Vec<SocketAddr>,
+    does: impl FnMut(SocketAddr) -> io::Result<T>,
+) -> io::Result<T> {
+    let mut failed = None;
+    let mut all = addresses.into_iter().map(does);
+    let done = all.find_map(|done| done.map_err(|error| failed = Some(error)).ok());
+    done.ok_or_else(|| failed.unwrap_or_else(none))
+}
+
+/// There is no address to try.
+pub(super) fn none() -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, "a name without an address")
+}
+
+/// The addresses, where nobody has to be asked for them.
+pub(super) fn known(at: &impl ToSocketAddrs) -> io::Result<Vec<SocketAddr>> {
+    match at.to_host()? {
+        Host::At(addresses) => Ok(addresses),
+        Host::Named(host, _) => Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            format!("{host} is a name, and no address: `lookup_host` asks for those that it has"),
+        )),
+    }
 }
 
 impl ToHost for str {
@@ -135,7 +154,10 @@ addresses!(
     SocketAddrV6,
     (IpAddr, u16),
     (Ipv4Addr, u16),
-    (Ipv6Addr, u16)
+    (Ipv6Addr, u16),
+    ([u8; 4], u16),
+    ([u8; 16], u16),
+    ([u16; 8], u16)
 );
 
 impl ToHost for [SocketAddr] {
@@ -169,6 +191,7 @@ mod tests {
         assert_eq!(now(("127.0.0.1".to_owned(), 7)), address);
         assert_eq!(now((address.ip(), 7)), address);
         assert_eq!(now(address), address);
+        assert_eq!(now(([127, 0, 0, 1], 7)), address);
         let other = SocketAddr::from((Ipv6Addr::LOCALHOST, 7));
         assert_eq!(now("[::1]:7"), other);
         assert_eq!(now(("::1", 7)), other);

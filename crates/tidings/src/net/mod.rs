@@ -7,6 +7,46 @@
 //!
 //! There is no thread for it: a worker with nothing to do waits in the poller (epoll, kqueue),
 //! and runs what it hears of itself. On Unix only; the feature `net` is on by default.
+//!
+//! Streams are read and written by the traits of `futures-io`: `read`, `write_all` and others are methods of
+//! `AsyncReadExt` and `AsyncWriteExt`, from `futures::io` (`futures = "0.3"`).
+//!
+//! # Reading beside other events
+//! A read is a future, and no event. What stands in a choice is that there is something to read; `try_read` takes it:
+//!
+//! ```
+//! use std::io::{self, ErrorKind, Write};
+//! use tidings::{Receiver, net::TcpStream, select};
+//!
+//! /// Takes in lines until the peer ends, and hands out what others send.
+//! async fn serve(stream: TcpStream, news: Receiver<String>) -> io::Result<Vec<u8>> {
+//!     let (mut come, mut buffer) = (Vec::new(), [0; 4096]);
+//!     loop {
+//!         select! {
+//!             () = stream.readable() => match stream.try_read(&mut buffer) {
+//!                 Ok(0) => return Ok(come),
+//!                 Ok(n) => come.extend_from_slice(&buffer[..n]),
+//!                 // It was not so, after all.
+//!                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+//!                 Err(error) => return Err(error),
+//!             },
+//!             line = news.recv() => match line {
+//!                 Ok(line) => futures::io::AsyncWriteExt::write_all(&mut &stream, line.as_bytes()).await?,
+//!                 Err(_) => return Ok(come),
+//!             }
+//!         }
+//!     }
+//! }
+//! # tidings::Runtime::new().unwrap().block_on(async {
+//! let listener = tidings::net::TcpListener::bind("127.0.0.1:0").unwrap();
+//! let at = listener.local_addr().unwrap();
+//! let peer = std::thread::spawn(move || std::net::TcpStream::connect(at)?.write_all(b"hello"));
+//! let (stream, _) = listener.accept().await.unwrap();
+//! let (_tx, news) = tidings::unbounded();
+//! assert_eq!(serve(stream, news).await.unwrap(), b"hello");
+//! peer.join().unwrap().unwrap();
+//! # });
+//! ```
 
 // | file | what |
 // |---|---|

@@ -16,6 +16,7 @@ use super::accept::{Accepting, Listen};
 use super::driver;
 use super::installed::{Installed, InstalledListener};
 use super::io::Io;
+use super::lookup::{self, ToSocketAddrs, lookup_host};
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
@@ -59,17 +60,37 @@ enum Stream {
 impl TcpStream {
     /// Connects; polled by the runtime of this thread from then on, wherever it goes.
     ///
-    /// Dropping the wait gives the connection up. Names are not resolved:
-    /// [`lookup_host`](super::lookup_host) does that.
+    /// A name is [looked up](super::lookup_host), and the addresses that it has are tried one after another. Dropping
+    /// the wait gives the connection up.
+    ///
+    /// ```
+    /// use tidings::net::{TcpListener, TcpStream};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    /// let port = listener.local_addr().unwrap().port();
+    /// let stream = TcpStream::connect(("localhost", port)).await.unwrap();
+    /// assert_eq!(stream.peer_addr().unwrap().port(), port);
+    /// # });
+    /// ```
     ///
     /// # Errors
-    /// As std's, [`ConnectionRefused`](ErrorKind::ConnectionRefused) for one; on a runtime under a
-    /// seam without a network, [`Unsupported`](ErrorKind::Unsupported).
+    /// As std's, [`ConnectionRefused`](ErrorKind::ConnectionRefused) for one; of several addresses that of the last. On
+    /// a runtime under a seam without a network, [`Unsupported`](ErrorKind::Unsupported).
     ///
     /// # Panics
     /// Outside of a runtime.
-    pub async fn connect(to: impl Into<SocketAddr>) -> io::Result<Self> {
-        let to = to.into();
+    pub async fn connect(to: impl ToSocketAddrs) -> io::Result<Self> {
+        let mut failed = None;
+        for address in lookup_host(to).await? {
+            match Self::connect_to(address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failed = Some(error),
+            }
+        }
+        Err(failed.unwrap_or_else(lookup::none))
+    }
+
+    async fn connect_to(to: SocketAddr) -> io::Result<Self> {
         let installed = sched::runtime()
             .network()
             .map(|network| network.connect(to));
@@ -357,22 +378,24 @@ impl TcpListener {
     /// was listened at until just before (`SO_REUSEADDR`). Up to 4096 connections wait to be
     /// accepted, or as many as the system allows.
     ///
+    /// It does not wait, so it asks nobody for the addresses of a name: [`lookup_host`] does. Of several it takes the
+    /// first that can be had.
+    ///
     /// # Errors
-    /// As std's, [`AddrInUse`](ErrorKind::AddrInUse) for one; on a runtime under a seam without a
-    /// network, [`Unsupported`](ErrorKind::Unsupported).
+    /// As std's, [`AddrInUse`](ErrorKind::AddrInUse) for one; [`InvalidInput`](ErrorKind::InvalidInput) of a name; on a
+    /// runtime under a seam without a network, [`Unsupported`](ErrorKind::Unsupported).
     ///
     /// # Panics
     /// Outside of a runtime.
     #[track_caller]
-    pub fn bind(at: impl Into<SocketAddr>) -> io::Result<Self> {
-        let at = at.into();
-        let listener = match sched::runtime().network() {
-            Some(network) => Listener::Installed(InstalledListener::new(network.bind(at)?)),
-            None => {
-                let driver = driver()?;
-                Listener::System(Io::with(&driver, listen(at)?)?)
-            }
-        };
+    pub fn bind(at: impl ToSocketAddrs) -> io::Result<Self> {
+        let runtime = sched::runtime();
+        let listener = lookup::first_of(lookup::known(&at)?, |at| {
+            Ok(match runtime.network() {
+                Some(network) => Listener::Installed(InstalledListener::new(network.bind(at)?)),
+                None => Listener::System(Io::with(&runtime.driver()?, listen(at)?)?),
+            })
+        })?;
         Ok(Self::of(listener))
     }
 
