@@ -369,7 +369,8 @@ pub enum CallError {
     Full,
     /// The actor had ended, or ended before it took the request. Not executed.
     NotExecuted(Exit),
-    /// The actor ended, or panicked, with the request in its hands. It may have been executed.
+    /// The actor ended, or panicked, with the request in its hands. It may have been executed. This is said at once:
+    /// await `down` before you look at `exit`.
     Ended(Exit),
     /// The handler dropped the reply without answering.
     NoReply,

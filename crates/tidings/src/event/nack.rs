@@ -16,13 +16,41 @@ use crate::channel::ivar::IVar;
 /// returns waits for the reply. If another branch of the choice wins, or the wait is dropped,
 /// the nack happens, and the server stops working. It does not happen if this event wins.
 ///
+/// A server that lends something replies over a rendezvous ([`channel`](crate::channel())), in a choice with the nack:
+/// what is sent there has been taken by a wait that won. A oneshot takes a value also for a client that goes elsewhere
+/// just then, so who replies over one waits for the nack after it, and takes back what was lent.
+///
 /// ```
-/// use tidings::{Event, always, never, oneshot, with_nack};
+/// use tidings::{Event, Nack, Sender, always, channel, select, unbounded, with_nack};
 /// # tidings::Runtime::new().unwrap().block_on(async {
-/// let mut kept = None;
-/// let asked = with_nack(|nack| { kept = Some(nack); never::<u8>() });
-/// assert_eq!(asked.or(always(1)).await, 1);
-/// kept.unwrap().lost().await;
+/// let (requests, inbox) = unbounded::<(Sender<&str>, Nack)>();
+/// let server = tidings::spawn(async move {
+///     let mut lent = 0;
+///     while let Ok((reply, nack)) = inbox.recv().await {
+///         select! {
+///             taken = reply.send("a pen") => lent += u32::from(taken.is_ok()),
+///             () = nack.lost() => {}
+///         }
+///     }
+///     lent
+/// });
+///
+/// let (reply, lent) = channel();
+/// let ask = with_nack(|nack| {
+///     requests.try_send((reply, nack)).unwrap();
+///     lent.recv()
+/// });
+/// assert_eq!(ask.await, Ok("a pen"));
+///
+/// let (reply, lent) = channel();
+/// let ask = with_nack(|nack| {
+///     requests.try_send((reply, nack)).unwrap();
+///     lent.recv()
+/// });
+/// assert_eq!(ask.or(always(Ok("my own"))).biased().await, Ok("my own"));
+///
+/// drop(requests);
+/// assert_eq!(server.await.unwrap(), 1);
 /// # });
 /// ```
 pub fn with_nack<E: Event, F: FnOnce(Nack) -> E>(f: F) -> WithNack<F, E> {
