@@ -61,6 +61,13 @@ macro_rules! select {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select {
+    // What tokio's has, and this one not.
+    ([$($mode:ident)?] [$($done:tt)*] else $($rest:tt)*) => {
+        ::core::compile_error!("`select!` has no `else`: an event that can always happen is `always(..)`, last and with `biased;`")
+    };
+    ([$($mode:ident)?] [$($done:tt)*] $pat:pat = $event:expr, if $($rest:tt)*) => {
+        ::core::compile_error!("`select!` has no preconditions: the event of an arm that shall not happen is `never()`")
+    };
     // An arm with a block may leave out its comma.
     ([$($mode:ident)?] [$($done:tt)*] $pat:pat = $event:expr => $body:block, $($rest:tt)*) => {
         $crate::__select!([$($mode)?] [$($done)* ($pat, $event, $body)] $($rest)*)
@@ -108,14 +115,22 @@ macro_rules! __select_mode {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __select_match {
+    // A match all the same: what the event borrows lives as long as the arm.
     ($out:expr; ($pat:pat, $event:expr, $body:expr)) => {
         match $out {
-            $pat => $body,
+            out => {
+                let $pat = out;
+                $body
+            }
         }
     };
     ($out:expr; ($pat:pat, $event:expr, $body:expr) $($rest:tt)+) => {
         match $out {
-            $crate::__private::Arm::Here($pat) => $body,
+            // By itself, so that what is refutable is said of the user's own pattern.
+            $crate::__private::Arm::Here(out) => {
+                let $pat = out;
+                $body
+            }
             $crate::__private::Arm::Later(later) => $crate::__select_match!(later; $($rest)+),
         }
     };
