@@ -7,7 +7,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::net::{self, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Type};
@@ -19,7 +19,7 @@ use super::io::Io;
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
-use super::stream::{Bytes, async_bytes, poll_budget};
+use super::stream::{Bytes, async_bytes};
 use crate::primitive::Mutex;
 use crate::sched;
 
@@ -136,7 +136,8 @@ impl TcpStream {
         }
     }
 
-    /// Reads what comes next without taking it: as a read, it waits until there is something, and 0 is the end.
+    /// Reads what comes next without taking it: as a read, it waits until there is something, and 0 is the end. Any number
+    /// of tasks may, beside the one that reads.
     ///
     /// # Errors
     /// As std's; [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network).
@@ -144,14 +145,13 @@ impl TcpStream {
         let Stream::System(io) = &self.0 else {
             return Err(ErrorKind::Unsupported.into());
         };
-        poll_fn(|cx| {
-            ready!(poll_budget(cx));
-            let call = || io.get_ref().peek(buffer);
-            let readiness = io.readiness();
-            let peeked = readiness.poll_call(Direction::Read, POLLED, cx.waker(), call);
-            Poll::Ready(ready!(peeked).map(|(n, _)| n))
-        })
-        .await
+        loop {
+            io.readable().await;
+            match io.try_io(Direction::Read, |stream| stream.peek(buffer)) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                peeked => return peeked,
+            }
+        }
     }
 
     pub(super) fn installed(socket: Box<dyn Socket>) -> Self {
