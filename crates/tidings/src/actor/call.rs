@@ -22,7 +22,7 @@ use super::tell::{SendError, Tell, unsent};
 use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, Event, Lock, Protocol, Sync, event};
 use crate::primitive::Arc;
 use crate::task;
 use crate::task::here::{self, Verdict};
@@ -289,18 +289,11 @@ impl<I, R> Protocol for Call<'_, I, R> {
         }
     }
     #[inline(always)]
-    fn leaves(&self) -> u32 {
-        1
-    }
-    #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         self.answer.single()
     }
     fn waits_for(&self, waits: &mut Waits) {
         waits.of(format_args!("the answer of {}", self.inlet.life().label()));
-    }
-    fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-        self.answer.lock(locks);
     }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -473,7 +466,8 @@ impl<I, R> fmt::Debug for Call<'_, I, R> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::super::Builder;
-    use super::{Call, Event, Locks, Reply, Tell};
+    use super::{Call, Event, Reply, Tell};
+    use crate::event::Locks;
 
     /// How many locks a choice takes for it.
     fn locks(event: &impl Event) -> usize {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Ledger, Value, block_on, block_on_pinned, explore, fork, full, poll_once, seen};
-use crate::event::{Attempt, Enrol, Event, Locks, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, Event, Protocol, Sync, event};
 use crate::primitive::SpinLock;
 use crate::{Either, Receiver, Sender, channel, unbounded};
 
@@ -284,13 +284,6 @@ impl Bell {
 }
 
 impl Protocol for Bell {
-    fn leaves(&self) -> u32 {
-        1
-    }
-    fn waiters(&self) -> u32 {
-        0
-    }
-    fn lock<'a>(&'a self, _: &mut Locks<'a>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         None
     }

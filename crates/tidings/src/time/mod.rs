@@ -29,7 +29,7 @@ pub(crate) use timers::Timers;
 use timers::{Armed, Deadline, Look};
 
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Locks, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, Protocol, Sync, event};
 
 /// A point in time of the runtime that runs this thread.
 ///
@@ -199,20 +199,10 @@ impl After {
 }
 
 impl Protocol for After {
-    #[inline(always)]
-    fn leaves(&self) -> u32 {
-        1
-    }
-
-    #[inline(always)]
-    fn waiters(&self) -> u32 {
-        0
-    }
     fn waits_for(&self, waits: &mut Waits) {
         waits.timed = true;
         waits.of(format_args!("a time"));
     }
-    fn lock(&self, _: &mut Locks<'_>) {}
 
     #[inline]
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
