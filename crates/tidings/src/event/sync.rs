@@ -411,17 +411,23 @@ fn withdraw_losers<E: Event>(e: &mut E, branch: u32) {
     unwinds.1 = None;
 }
 
-/// As `Event::attempt_turn`, of an event with one lock, which is taken here.
+/// Runs `attempt` of an event with one lock, which is taken here.
+#[inline]
 pub(super) fn attempt_alone<E: Event>(
     event: Pin<&mut E>,
-    turn: u32,
-    attempt: &mut Attempt,
+    attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
 ) -> Option<u32> {
     let lock = event.single().map(std::ptr::from_ref)?;
     // SAFETY: the lock belongs to the source, which outlives the event.
     let lock = unsafe { &*lock };
     lock.lock();
-    task::finally(|| event.attempt_turn(turn, attempt), || lock.unlock())
+    if E::SHORT {
+        // As in `attempt_short`: it asks no seam.
+        let branch = attempt(event);
+        lock.unlock();
+        return branch;
+    }
+    task::finally(|| attempt(event), || lock.unlock())
 }
 
 /// The task has done enough in this turn: others go first.
