@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{self, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
@@ -19,7 +19,7 @@ use super::io::Io;
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
-use super::stream::{Bytes, async_bytes};
+use super::stream::{self, Bytes, async_bytes};
 use crate::primitive::Mutex;
 use crate::sched;
 
@@ -269,20 +269,14 @@ impl Bytes for TcpStream {
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match &self.0 {
-            Stream::System(io) => match buffers {
-                [buffer] => io.get_ref().read(buffer),
-                _ => io.get_ref().read_vectored(buffers),
-            },
+            Stream::System(io) => stream::read(io.get_ref(), buffers),
             Stream::Installed(socket) => socket.read(buffers),
         }
     }
     #[inline]
     fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.0 {
-            Stream::System(io) => match buffers {
-                [bytes] => io.get_ref().write(bytes),
-                _ => io.get_ref().write_vectored(buffers),
-            },
+            Stream::System(io) => stream::write(io.get_ref(), buffers),
             Stream::Installed(socket) => socket.write(buffers),
         }
     }
