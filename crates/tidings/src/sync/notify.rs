@@ -35,13 +35,6 @@ pub(crate) struct State {
     waiting: Queue,
 }
 
-impl State {
-    #[cfg(all(unix, not(any(loom, shuttle))))]
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
-    }
-}
-
 impl Lists for State {
     fn waiters(&mut self, _: Side) -> &mut Waiters {
         self.waiting.list()
@@ -77,18 +70,21 @@ impl Notify {
     /// # });
     /// ```
     pub fn notified(&self) -> Notified<'_> {
-        let epoch = self.source.locked(|state| state.epoch);
+        self.notified_since(self.epoch())
+    }
+
+    /// How often all were notified.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.source.locked(|state| state.epoch)
+    }
+
+    /// As `notified`, made in that epoch.
+    pub(crate) fn notified_since(&self, epoch: u64) -> Notified<'_> {
         Notified {
             notify: self,
             epoch,
             slot: Ticket::new(None),
         }
-    }
-
-    /// What its waits wait in.
-    #[cfg(all(unix, not(any(loom, shuttle))))]
-    pub(crate) fn source(&self) -> &Source<State> {
-        &self.source
     }
 
     /// Its number in reports.

@@ -172,7 +172,6 @@ fn plain() -> Vec<Row> {
         "net::Io": net::Io<std::fs::File> => "SYU";
         "net::Ready": net::Ready<'static> => "SYU";
         "net::Direction": net::Direction => "SYU";
-        "signal::Received": signal::Received<'static> => "S--";
         "signal::Signal": signal::Signal => "SYU";
         "signal::SignalKind": signal::SignalKind => "SYU";
         "sync::Barrier": sync::Barrier => "SYU";
