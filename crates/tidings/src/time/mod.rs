@@ -79,15 +79,12 @@ impl Instant {
         Self::now().saturating_since(self)
     }
 
-    /// The time from `earlier` to `self`; zero if that is negative.
-    #[must_use]
-    pub const fn saturating_since(self, earlier: Self) -> Duration {
+    /// `self - earlier`.
+    pub(crate) const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + duration`, or the end of time (584 years) if that is later.
-    #[must_use]
-    pub fn saturating_add(self, duration: Duration) -> Self {
+    pub(crate) fn saturating_add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(Self::from_duration(duration).0))
     }
 }
@@ -100,7 +97,7 @@ impl fmt::Debug for Instant {
 
 impl Add<Duration> for Instant {
     type Output = Self;
-    /// Saturates at the end of time.
+    /// Saturates at the end of time (584 years).
     fn add(self, duration: Duration) -> Self {
         self.saturating_add(duration)
     }

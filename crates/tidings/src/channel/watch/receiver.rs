@@ -51,16 +51,6 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Looks at the value, as it is now, without any lock.
-    ///
-    /// ```
-    /// let (_tx, rx) = tidings::channel::watch(vec![1, 2]);
-    /// assert_eq!(rx.with(|list| list.len()), 2);
-    /// ```
-    pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        f(&self.get())
-    }
-
     /// Waits until there is a value that this receiver has not seen, which then counts as seen:
     /// an event.
     ///
