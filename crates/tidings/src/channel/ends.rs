@@ -2,7 +2,7 @@
 //! how many there are, who waits, and who hears when the last of a side goes.
 
 use super::source::{Lists, Side, Source};
-use super::wait::{Queue, Ticket};
+use super::wait::{Ticket, Tickets};
 use crate::event::offer::Waiters;
 
 /// What such a channel keeps, and its ends.
@@ -14,9 +14,9 @@ pub(crate) struct Ends<K> {
     /// How often the last receiver has gone: the epoch of the observers.
     leavings: u64,
     /// Receivers; the ticket is the first value they wait for, or the last they have seen.
-    pub(super) waiting: Queue,
+    pub(super) waiting: Tickets,
     /// Senders that wait until no receiver is left.
-    observers: Queue,
+    observers: Tickets,
 }
 
 impl<K> Ends<K> {
@@ -27,8 +27,8 @@ impl<K> Ends<K> {
             senders: 1,
             receivers: 1,
             leavings: 0,
-            waiting: Queue::new(),
-            observers: Queue::new(),
+            waiting: Tickets::new(),
+            observers: Tickets::new(),
         }
     }
 

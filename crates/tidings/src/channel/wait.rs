@@ -55,9 +55,9 @@ pub(crate) trait Wait {
 
 /// A list of tickets.
 #[derive(Debug)]
-pub(crate) struct Queue(Waiters);
+pub(crate) struct Tickets(Waiters);
 
-impl Queue {
+impl Tickets {
     pub(crate) const fn new() -> Self {
         Self(Waiters::new())
     }

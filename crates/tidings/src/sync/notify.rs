@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 
 /// Wakes those who wait: one, or all.
@@ -32,7 +32,7 @@ pub(crate) struct State {
     /// How often all were notified.
     epoch: u64,
     /// The ticket is the epoch in which the wait was made.
-    waiting: Queue,
+    waiting: Tickets,
 }
 
 impl Lists for State {
@@ -49,7 +49,7 @@ impl Notify {
         let state = State {
             permit: false,
             epoch: 0,
-            waiting: Queue::new(),
+            waiting: Tickets::new(),
         };
         Self {
             source: Source::new(state),
