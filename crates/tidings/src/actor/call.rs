@@ -22,7 +22,7 @@ use super::tell::{SendError, Tell, unsent};
 use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Lock, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, Event, EventFuture, Lock, Protocol, event};
 use crate::primitive::Arc;
 use crate::task;
 use crate::task::here::{self, Verdict};
@@ -57,7 +57,7 @@ pin_project! {
         // How long it waits, if it is not to wait for ever: the handler can know. Until it is performed.
         Timeout { duration: Duration },
         // The request, while it waits for a place.
-        Request { #[pin] request: Sync<Tell<'a, I>> },
+        Request { #[pin] request: EventFuture<Tell<'a, I>> },
         // Why the request could not be sent.
         Failed { why: Box<CallError> },
     }
@@ -368,7 +368,7 @@ pub enum CallError {
     NoReply,
     /// It was refused, for this reason: by an interceptor, by its handler ([`refuse`](super::refuse())), or by
     /// a link, over which the request or its answer could not go.
-    Refused(Arc<dyn Error + Send + std::marker::Sync>),
+    Refused(Arc<dyn Error + Send + Sync>),
     /// The callee waits, by calls, for the actor that called, and so would they for ever. Not
     /// executed; but where two calls closed the cycle at the same moment, the request may be handled
     /// later, its answer being dropped.

@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::task::Waker;
 
+use super::future::attempt_alone;
 use super::order::Order;
 use super::slice;
-use super::sync::attempt_alone;
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, Two, into_future};
 use crate::{sched, task};
 

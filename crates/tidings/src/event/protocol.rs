@@ -1,5 +1,5 @@
 //! What a source of events must do: the contract with the commit protocol (`offer.rs`), whose other side is
-//! the future of an event (`sync.rs`).
+//! the future of an event (`future.rs`).
 //!
 //! Its methods are safe for those two only, who hold the locks and know what has happened: hence a trait
 //! that nobody outside can name, and whose methods nobody outside can call, though every `Event` has them.

@@ -130,7 +130,7 @@ impl BarrierWaitResult {
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct BarrierWait<'a> {
-    arrive: crate::event::Sync<Arrive<'a>>,
+    arrive: crate::event::EventFuture<Arrive<'a>>,
 }
 
 impl Future for BarrierWait<'_> {

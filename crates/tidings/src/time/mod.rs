@@ -29,7 +29,7 @@ pub(crate) use timers::Timers;
 use timers::{Armed, Deadline, Look};
 
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, EventFuture, Protocol, event};
 
 /// A point in time of the runtime that runs this thread.
 ///
@@ -272,7 +272,7 @@ event!(impl[] After => ());
 /// ```
 pub async fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Result<F::Output, Elapsed> {
     let mut future = std::pin::pin!(future.into_future());
-    let mut sleep: Pin<&mut Sync<After>> = std::pin::pin!(after(duration).into_future());
+    let mut sleep: Pin<&mut EventFuture<After>> = std::pin::pin!(after(duration).into_future());
     std::future::poll_fn(|cx| {
         if let std::task::Poll::Ready(output) = future.as_mut().poll(cx) {
             return std::task::Poll::Ready(Ok(output));
