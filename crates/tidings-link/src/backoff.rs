@@ -67,7 +67,7 @@ impl Backoff {
     pub(crate) fn due(&self, now: Instant) -> Option<Instant> {
         let mut course = self.lock();
         if let Some(up) = course.up.take() {
-            if now.saturating_since(up) >= LASTED {
+            if now - up >= LASTED {
                 course.limit = self.first;
             }
             course.pause(self.longest, now);

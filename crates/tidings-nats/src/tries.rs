@@ -28,12 +28,12 @@ impl Tries {
 
     /// How long the next attempt may take.
     pub(crate) fn left(&self) -> Duration {
-        self.until.saturating_since(Instant::now()).max(LAST)
+        (self.until - Instant::now()).max(LAST)
     }
 
     /// Waits until it is tried again, the last time when the time is up. `false`: that was the last.
     pub(crate) async fn again(&mut self) -> bool {
-        let left = self.until.saturating_since(Instant::now());
+        let left = self.until - Instant::now();
         if left.is_zero() {
             return false;
         }

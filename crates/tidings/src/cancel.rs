@@ -8,7 +8,7 @@ use std::sync::Weak;
 use std::task::Poll;
 
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, Ordering};
@@ -56,7 +56,7 @@ pub(crate) struct State {
     children: BTreeMap<u64, Weak<Node>>,
     /// The key of the next child.
     next: u64,
-    waiting: Queue,
+    waiting: Tickets,
 }
 
 impl Lists for State {
@@ -70,7 +70,7 @@ impl Node {
         let state = State {
             children: BTreeMap::new(),
             next: 0,
-            waiting: Queue::new(),
+            waiting: Tickets::new(),
         };
         Arc::new(Self {
             cancelled: AtomicBool::new(false),

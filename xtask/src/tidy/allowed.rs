@@ -114,16 +114,16 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a handle and the wait that borrows it, in one value",
     ),
     (
+        "crates/tidings/src/event/future.rs",
+        "the one future of all events, to which its waiters point",
+    ),
+    (
         "crates/tidings/src/event/offer.rs",
         "a list linked through the waits themselves",
     ),
     (
         "crates/tidings/src/event/slice.rs",
         "the elements of a pinned slice, which std cannot give out yet",
-    ),
-    (
-        "crates/tidings/src/event/sync.rs",
-        "the one future of all events, to which its waiters point",
     ),
     (
         "crates/tidings/src/primitive/alarm.rs",

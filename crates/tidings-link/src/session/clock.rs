@@ -49,7 +49,7 @@ impl Clock {
 
     /// This side's clock.
     pub(super) fn micros(&self, at: Instant) -> u64 {
-        micros(at.saturating_since(self.begun))
+        micros(at - self.begun)
     }
 
     /// A ping of that time was answered: the peer's clock was `there`.

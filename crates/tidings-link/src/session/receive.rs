@@ -219,7 +219,7 @@ impl Session {
     /// The peer says what nothing bounds but the time.
     pub(crate) fn count(&mut self, now: Instant) -> Result<(), Broken> {
         let (since, count) = &mut self.control;
-        if now.saturating_since(*since) >= Duration::from_secs(1) {
+        if now - *since >= Duration::from_secs(1) {
             (*since, *count) = (now, 0);
         }
         *count += 1;

@@ -22,7 +22,7 @@ use super::tell::{SendError, Tell, unsent};
 use crate::channel::chan::Sent;
 use crate::channel::oneshot;
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, Event, EventFuture, Lock, Protocol, event};
 use crate::primitive::Arc;
 use crate::task;
 use crate::task::here::{self, Verdict};
@@ -57,7 +57,7 @@ pin_project! {
         // How long it waits, if it is not to wait for ever: the handler can know. Until it is performed.
         Timeout { duration: Duration },
         // The request, while it waits for a place.
-        Request { #[pin] request: Sync<Tell<'a, I>> },
+        Request { #[pin] request: EventFuture<Tell<'a, I>> },
         // Why the request could not be sent.
         Failed { why: Box<CallError> },
     }
@@ -289,18 +289,11 @@ impl<I, R> Protocol for Call<'_, I, R> {
         }
     }
     #[inline(always)]
-    fn leaves(&self) -> u32 {
-        1
-    }
-    #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         self.answer.single()
     }
     fn waits_for(&self, waits: &mut Waits) {
         waits.of(format_args!("the answer of {}", self.inlet.life().label()));
-    }
-    fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-        self.answer.lock(locks);
     }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -376,7 +369,7 @@ pub enum CallError {
     NoReply,
     /// It was refused, for this reason: by an interceptor, by its handler ([`refuse`](super::refuse())), or by
     /// a link, over which the request or its answer could not go.
-    Refused(Arc<dyn Error + Send + std::marker::Sync>),
+    Refused(Arc<dyn Error + Send + Sync>),
     /// The callee waits, by calls, for the actor that called, and so would they for ever. Not
     /// executed; but where two calls closed the cycle at the same moment, the request may be handled
     /// later, its answer being dropped.
@@ -474,7 +467,8 @@ impl<I, R> fmt::Debug for Call<'_, I, R> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::super::Builder;
-    use super::{Call, Event, Locks, Reply, Tell};
+    use super::{Call, Event, Reply, Tell};
+    use crate::event::Locks;
 
     /// How many locks a choice takes for it.
     fn locks(event: &impl Event) -> usize {

@@ -13,7 +13,7 @@ use super::life::Life;
 use crate::channel::chan::Sent;
 use crate::channel::source::Slot;
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, into_future};
+use crate::event::{Attempt, Enrol, Event, Lock, Protocol, into_future};
 use crate::time::Elapsed;
 
 pin_project! {
@@ -109,20 +109,12 @@ fn ends<I>(inlet: &dyn Inlet<I>, sent: Sent) -> Option<Sent> {
 
 impl<I> Protocol for Tell<'_, I> {
     #[inline(always)]
-    fn leaves(&self) -> u32 {
-        1
-    }
-    #[inline(always)]
     fn single(&self) -> Option<&Lock> {
         Some(self.inlet.lock())
     }
     fn waits_for(&self, waits: &mut Waits) {
         let actor = self.inlet.life().label();
         waits.of(format_args!("a place in the mailbox of {actor}"));
-    }
-    #[inline(always)]
-    fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-        locks.add(self.inlet.lock());
     }
     #[inline(always)]
     fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {

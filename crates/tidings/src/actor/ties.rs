@@ -17,7 +17,7 @@ use super::life::{Life, State};
 use super::link::LinkExit;
 use crate::Sender;
 use crate::channel::source::{Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::Judge;
 use crate::primitive::Arc;
 use crate::task::{here, quietly};
@@ -26,7 +26,7 @@ pub(crate) struct Ties {
     /// Lives begun and ended.
     turn: u64,
     /// Those who wait for a turn.
-    pub(super) turns: Queue,
+    pub(super) turns: Tickets,
     /// How the last life ended.
     pub(super) last: Option<Exit>,
     /// Who is told of the end of each life, and decides whether another follows.
@@ -49,7 +49,7 @@ impl Default for Ties {
     fn default() -> Self {
         Self {
             turn: 1,
-            turns: Queue::new(),
+            turns: Tickets::new(),
             last: None,
             guardian: None,
             links: BTreeMap::new(),

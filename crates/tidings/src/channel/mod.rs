@@ -29,7 +29,7 @@
 // | `bell.rs` | what a link hangs into a reply cell |
 // | `notes.rs` | what the flight recorder and the books hear of a channel |
 // | `oneshot.rs`, `ivar.rs`, `mvar.rs` | cells |
-// | `broadcast/`, `watch/` | channels whose receivers all see what is sent |
+// | `broadcast/`, `watch/`, `ends.rs` | channels whose receivers all see what is sent; who is at their ends |
 // | `error.rs` | every error |
 
 pub(crate) mod bell;
@@ -37,6 +37,7 @@ pub mod broadcast;
 pub(crate) mod chan;
 mod closed;
 mod counts;
+mod ends;
 mod error;
 pub mod ivar;
 pub mod mvar;

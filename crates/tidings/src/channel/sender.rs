@@ -13,7 +13,7 @@ use super::permit::Reserve;
 use super::refs::{SenderRef, WeakRef};
 use super::source::{Side, Slot, slot_methods};
 use super::stream::Sink;
-use crate::event::{Attempt, Enrol, Event, Lock, Locks, Protocol, event, into_future};
+use crate::event::{Attempt, Enrol, Event, Lock, Protocol, event, into_future};
 use crate::sched::record;
 use crate::task::here;
 use crate::time::Elapsed;
@@ -450,18 +450,11 @@ impl<T> Protocol for SendFrom<'_, T> {
             .expect("send_from needs a value in its place");
         *this.event.project().slot.place() = Some(value);
     }
-    #[inline(always)]
-    fn leaves(&self) -> u32 {
-        1
-    }
     fn single(&self) -> Option<&Lock> {
         self.event.single()
     }
     fn waits_for(&self, waits: &mut crate::event::waits::Waits) {
         self.event.waits_for(waits);
-    }
-    fn lock<'l>(&'l self, locks: &mut Locks<'l>) {
-        self.event.lock(locks);
     }
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         self.inner().attempt(attempt)

@@ -276,16 +276,8 @@ macro_rules! slot_methods {
     ($side:expr, $handle:ident) => {
         const SHORT: bool = true;
         #[inline(always)]
-        fn leaves(&self) -> u32 {
-            1
-        }
-        #[inline(always)]
         fn single(&self) -> Option<&crate::event::Lock> {
             Some(&self.$handle.chan().lock)
-        }
-        #[inline(always)]
-        fn lock<'l>(&'l self, locks: &mut crate::event::Locks<'l>) {
-            locks.add(&self.$handle.chan().lock);
         }
         #[inline(always)]
         fn enrol(self: Pin<&mut Self>, enrol: &mut crate::event::Enrol<'_>) {

@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use super::error::SendError;
 use super::receiver::{Receiver, Recv};
 use super::sender::{Send as SendEvent, Sender};
-use crate::event::Sync;
+use crate::event::EventFuture;
 use crate::task::go_on;
 
 /// A handle with the wait that borrows it, kept between polls.
@@ -25,7 +25,7 @@ struct Parked<H, F> {
 // SAFETY: it owns the handle and the wait.
 unsafe impl<H: Send, F: Send> Send for Parked<H, F> {}
 // SAFETY: a shared one gives out `&H` only.
-unsafe impl<H: std::marker::Sync, F: Send> std::marker::Sync for Parked<H, F> {}
+unsafe impl<H: Sync, F: Send> Sync for Parked<H, F> {}
 
 impl<H, F: Future> Parked<H, F> {
     fn new(handle: H) -> Self {
@@ -80,7 +80,7 @@ impl<H, F> Drop for Parked<H, F> {
 /// # });
 /// ```
 pub struct Stream<T: 'static> {
-    parked: Parked<Receiver<T>, Sync<Recv<'static, T>>>,
+    parked: Parked<Receiver<T>, EventFuture<Recv<'static, T>>>,
 }
 
 impl<T> Stream<T> {
@@ -136,7 +136,7 @@ impl<T> fmt::Debug for Stream<T> {
 /// ```
 pub struct Sink<T: 'static> {
     /// `None`: it is closed.
-    parked: Option<Parked<Sender<T>, Sync<SendEvent<'static, T>>>>,
+    parked: Option<Parked<Sender<T>, EventFuture<SendEvent<'static, T>>>>,
 }
 
 impl<T> Sink<T> {

@@ -55,9 +55,9 @@ pub(crate) trait Wait {
 
 /// A list of tickets.
 #[derive(Debug)]
-pub(crate) struct Queue(Waiters);
+pub(crate) struct Tickets(Waiters);
 
-impl Queue {
+impl Tickets {
     pub(crate) const fn new() -> Self {
         Self(Waiters::new())
     }
@@ -149,16 +149,8 @@ macro_rules! wait_event {
     (impl[$($generics:tt)*] $type:ty => $output:ty) => {
         impl<$($generics)*> crate::event::Protocol for $type {
             #[inline(always)]
-            fn leaves(&self) -> u32 {
-                1
-            }
-            #[inline(always)]
             fn single(&self) -> Option<&crate::event::Lock> {
                 Some(&crate::channel::wait::Wait::source(self).lock)
-            }
-            #[inline(always)]
-            fn lock<'l>(&'l self, locks: &mut crate::event::Locks<'l>) {
-                locks.add(&crate::channel::wait::Wait::source(self).lock);
             }
             #[inline]
             fn attempt(

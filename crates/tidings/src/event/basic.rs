@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::pin::Pin;
 
-use super::{Attempt, Enrol, Event, Locks, Protocol, event, into_future};
+use super::{Attempt, Enrol, Event, Protocol, event, into_future};
 
 /// An event that can always happen, and gives `value`.
 ///
@@ -25,13 +25,6 @@ pub struct Always<T> {
 impl<T> Unpin for Always<T> {}
 
 impl<T> Protocol for Always<T> {
-    fn leaves(&self) -> u32 {
-        1
-    }
-    fn waiters(&self) -> u32 {
-        0
-    }
-    fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         Some(0)
     }
@@ -78,13 +71,6 @@ pub struct Never<T> {
 }
 
 impl<T> Protocol for Never<T> {
-    fn leaves(&self) -> u32 {
-        1
-    }
-    fn waiters(&self) -> u32 {
-        0
-    }
-    fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         None
     }

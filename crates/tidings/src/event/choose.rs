@@ -3,9 +3,9 @@
 use std::pin::Pin;
 use std::task::Waker;
 
+use super::future::attempt_alone;
 use super::order::Order;
 use super::slice;
-use super::sync::attempt_alone;
 use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, Two, into_future};
 use crate::{sched, task};
 
@@ -34,7 +34,7 @@ pub fn choose<E: Event>(events: impl IntoIterator<Item = E>) -> Choose<E> {
     let events: Box<[E]> = events.into_iter().collect();
     Choose {
         events: Box::into_pin(events),
-        starts: Vec::new(),
+        starts: None,
     }
 }
 
@@ -44,7 +44,7 @@ pub fn choose<E: Event>(events: impl IntoIterator<Item = E>) -> Choose<E> {
 pub struct Choose<E> {
     events: Pin<Box<[E]>>,
     /// The first turn of each event, and the end of the last, where not each has one turn.
-    starts: Vec<u32>,
+    starts: Option<Box<[u32]>>,
 }
 
 impl<E: Event> Choose<E> {
@@ -65,14 +65,13 @@ impl<E: Event> Choose<E> {
     }
 
     /// The index of the event that has this turn, and its turn within that.
-    #[inline]
     fn in_turn(&self, turn: usize) -> (usize, u32) {
-        if self.starts.is_empty() {
+        let Some(starts) = &self.starts else {
             return (turn, 0);
-        }
+        };
         let turn = turn as u32;
-        let index = self.starts.partition_point(|&start| start <= turn) - 1;
-        (index, turn - self.starts[index])
+        let index = starts.partition_point(|&start| start <= turn) - 1;
+        (index, turn - starts[index])
     }
 
     /// Not each of the events has one turn.
@@ -83,15 +82,19 @@ impl<E: Event> Choose<E> {
             end += event.turns();
             end
         });
-        self.starts = std::iter::once(0).chain(ends).collect();
+        self.starts = Some(std::iter::once(0).chain(ends).collect());
     }
 
-    /// As `attempt`, in the turns of all events.
+    /// Tries in the turns of all events.
     #[cold]
-    fn attempt_turns(&mut self, attempt: &mut Attempt) -> Option<u32> {
-        Order::new(self.turns() as usize, attempt.biased).find_map(|turn| {
+    fn each_turn(
+        &mut self,
+        biased: bool,
+        mut attempt: impl FnMut(Pin<&mut E>, u32) -> Option<u32>,
+    ) -> Option<u32> {
+        Order::new(self.turns() as usize, biased).find_map(|turn| {
             let (index, its) = self.in_turn(turn);
-            self.at(index, |event| event.attempt_turn(its, attempt))
+            self.at(index, |event| attempt(event, its))
         })
     }
 
@@ -142,8 +145,9 @@ impl<E: Event> Protocol for Choose<E> {
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.get_mut();
-        if !this.starts.is_empty() {
-            return this.attempt_turns(attempt);
+        if this.starts.is_some() {
+            let biased = attempt.biased;
+            return this.each_turn(biased, |event, its| event.attempt_turn(its, attempt));
         }
         if this.events.len() == 2 && !attempt.biased {
             // What costs something with so few is to keep an order.
@@ -156,8 +160,8 @@ impl<E: Event> Protocol for Choose<E> {
     }
 
     fn turns(&self) -> u32 {
-        let all = self.starts.last().copied();
-        all.unwrap_or(self.events.len() as u32)
+        let all = self.starts.as_ref().and_then(|starts| starts.last());
+        all.copied().unwrap_or(self.events.len() as u32)
     }
 
     fn attempt_turn(self: Pin<&mut Self>, turn: u32, attempt: &mut Attempt) -> Option<u32> {
@@ -168,7 +172,7 @@ impl<E: Event> Protocol for Choose<E> {
 
     fn two(&self) -> Option<Two<'_>> {
         match &*self.events {
-            [a, b] if self.starts.is_empty() && (a.waiters(), b.waiters()) == (1, 1) => Some(Two {
+            [a, b] if self.starts.is_none() && (a.waiters(), b.waiters()) == (1, 1) => Some(Two {
                 locks: [a.single()?, b.single()?],
                 biased: false,
             }),
@@ -177,7 +181,8 @@ impl<E: Event> Protocol for Choose<E> {
     }
 
     fn attempt_one(self: Pin<&mut Self>, which: usize, attempt: &mut Attempt) -> Option<u32> {
-        self.attempt_turn(which as u32, attempt)
+        // Of `two`, each has one turn.
+        self.get_mut().at(which, |event| event.attempt(attempt))
     }
 
     fn attempt_apart(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
@@ -186,9 +191,15 @@ impl<E: Event> Protocol for Choose<E> {
             return None;
         }
         let this = self.get_mut();
-        Order::new(this.turns() as usize, false).find_map(|turn| {
-            let (index, its) = this.in_turn(turn);
-            this.at(index, |event| attempt_alone(event, its, attempt))
+        if this.starts.is_some() {
+            return this.each_turn(false, |event, its| {
+                attempt_alone(event, |event| event.attempt_turn(its, attempt))
+            });
+        }
+        Order::new(this.events.len(), false).find_map(|index| {
+            this.at(index, |event| {
+                attempt_alone(event, |event| event.attempt(attempt))
+            })
         })
     }
 

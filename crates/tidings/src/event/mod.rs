@@ -25,7 +25,7 @@
 // | `mod.rs` | the trait |
 // | `protocol.rs` | what a source of events must do |
 // | `offer.rs` | the commit protocol |
-// | `sync.rs` | performing an event: the future |
+// | `future.rs` | performing an event: the future |
 // | `waits.rs` | who waits for what, for reports of deadlocks |
 // | `made.rs` | which line made a source |
 // | `locks.rs` | locking all sources of a choice |
@@ -39,6 +39,7 @@ mod basic;
 mod boxed;
 mod choose;
 mod either;
+mod future;
 mod guard;
 mod locks;
 #[cfg(debug_assertions)]
@@ -51,7 +52,6 @@ mod order;
 mod protocol;
 pub(crate) mod select;
 mod slice;
-mod sync;
 mod timeout;
 pub(crate) mod unfold;
 pub(crate) mod waits;
@@ -63,13 +63,13 @@ pub use basic::{Always, Never, always, never};
 pub use boxed::Boxed;
 pub use choose::{Choose, choose};
 pub use either::{Either, EitherOf};
+pub use future::EventFuture;
 pub use guard::{Guard, guard};
 pub(crate) use locks::{Lock, Locks};
 pub use map::Map;
 pub use nack::{Nack, WithNack, with_nack};
 pub use or::{Biased, Or};
 pub(crate) use protocol::{Attempt, Enrol, Protocol, Two};
-pub use sync::Sync;
 pub use timeout::Timeout;
 
 /// A communication described, not yet done.
@@ -103,7 +103,7 @@ pub use timeout::Timeout;
     private_bounds,
     reason = "what is safe under the locks only is nobody else's to call"
 )]
-pub trait Event: Protocol + IntoFuture<IntoFuture = Sync<Self>> {
+pub trait Event: Protocol + IntoFuture<IntoFuture = EventFuture<Self>> {
     /// What it gives back when it did not happen and something else did: the unsent value of a
     /// send, `()` where there is nothing to give back.
     type Lost;
@@ -222,7 +222,7 @@ pub trait Event: Protocol + IntoFuture<IntoFuture = Sync<Self>> {
     /// assert_eq!(never::<()>().try_now(), Err(()));
     /// ```
     fn try_now(self) -> Result<Self::Output, Self::Lost> {
-        sync::try_now(self)
+        future::try_now(self)
     }
 
     /// It did not happen, and will not: what it gives back.
@@ -235,11 +235,11 @@ macro_rules! into_future {
     (impl[$($generics:tt)*] $type:ty => $output:ty) => {
         impl<$($generics)*> IntoFuture for $type {
             type Output = $output;
-            type IntoFuture = $crate::event::Sync<Self>;
+            type IntoFuture = $crate::event::EventFuture<Self>;
             #[inline(always)]
             #[track_caller]
             fn into_future(self) -> Self::IntoFuture {
-                $crate::event::Sync::new(self)
+                $crate::event::EventFuture::new(self)
             }
         }
     };

@@ -1,8 +1,11 @@
 //! What a source of events must do: the contract with the commit protocol (`offer.rs`), whose other side is
-//! the future of an event (`sync.rs`).
+//! the future of an event (`future.rs`).
 //!
 //! Its methods are safe for those two only, who hold the locks and know what has happened: hence a trait
 //! that nobody outside can name, and whose methods nobody outside can call, though every `Event` has them.
+//!
+//! What is provided for `leaves`, `waiters`, `single` and `lock` is that of one base event: it says by `single` where it
+//! waits, if it does in the list of a source. Whatever is made of other events says all four.
 
 use std::pin::Pin;
 use std::task::Waker;
@@ -42,12 +45,15 @@ pub(crate) trait Protocol: IntoFuture + Sized {
     }
 
     /// The number of base events: branch numbers `0..leaves()`, left to right.
-    fn leaves(&self) -> u32;
+    #[inline(always)]
+    fn leaves(&self) -> u32 {
+        1
+    }
 
     /// How many of them wait in the list of a source, for a partner to commit them.
     #[inline(always)]
     fn waiters(&self) -> u32 {
-        self.leaves()
+        u32::from(self.single().is_some())
     }
 
     /// The only lock, if there is exactly one and it is known without looking around.
@@ -68,7 +74,12 @@ pub(crate) trait Protocol: IntoFuture + Sized {
     }
 
     /// Adds the locks of all sources.
-    fn lock<'a>(&'a self, locks: &mut Locks<'a>);
+    #[inline(always)]
+    fn lock<'a>(&'a self, locks: &mut Locks<'a>) {
+        if let Some(lock) = self.single() {
+            locks.add(lock);
+        }
+    }
 
     /// All locks held: commits with a partner or with what is there, and says which branch.
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32>;

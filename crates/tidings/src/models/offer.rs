@@ -1,11 +1,11 @@
-//! `event/offer.rs` and `event/sync.rs`: the commit protocol, through the channels that use it.
+//! `event/offer.rs` and `event/future.rs`: the commit protocol, through the channels that use it.
 
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Waker;
 
 use super::{Ledger, Value, block_on, block_on_pinned, explore, fork, full, poll_once, seen};
-use crate::event::{Attempt, Enrol, Event, Locks, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, Event, EventFuture, Protocol, event};
 use crate::primitive::SpinLock;
 use crate::{Either, Receiver, Sender, channel, unbounded};
 
@@ -146,7 +146,7 @@ fn a_withdrawn_choice_loses_nothing() {
 
 /// `.biased().into_future()`: loom must be told the order of the branches.
 trait Fixed: Event {
-    fn into_future_biased(self) -> Sync<crate::event::Biased<Self>> {
+    fn into_future_biased(self) -> EventFuture<crate::event::Biased<Self>> {
         self.biased().into_future()
     }
 }
@@ -284,13 +284,6 @@ impl Bell {
 }
 
 impl Protocol for Bell {
-    fn leaves(&self) -> u32 {
-        1
-    }
-    fn waiters(&self) -> u32 {
-        0
-    }
-    fn lock<'a>(&'a self, _: &mut Locks<'a>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         None
     }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Poll, Waker};
 
 use super::readiness::{Direction, Readiness};
-use crate::event::{Attempt, Enrol, Locks, Protocol, event};
+use crate::event::{Attempt, Enrol, Protocol, event};
 use crate::primitive::{Mutex, lock};
 
 /// What a listener says to the event of its `accept`.
@@ -70,13 +70,6 @@ impl<T> Protocol for Accepting<'_, T> {
             done => Some(done.map(|(connection, _)| connection)),
         };
     }
-    fn leaves(&self) -> u32 {
-        1
-    }
-    fn waiters(&self) -> u32 {
-        0
-    }
-    fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         self.got.is_some().then_some(0)
     }

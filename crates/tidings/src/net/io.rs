@@ -19,7 +19,8 @@ use crate::primitive::Arc;
 /// socket of a kind that is not here, an eventfd.
 ///
 /// Reads and writes by the traits of `futures-io`, if the descriptor does by std's; what is done with it otherwise is tried
-/// ([`try_io`](Self::try_io)). Regular files cannot be waited for. As tokio's `AsyncFd` and smol's `Async`.
+/// ([`try_io`](Self::try_io)). Regular files cannot be waited for. Its `AsFd` gives
+/// the same descriptor for as long as it is watched. As tokio's `AsyncFd` and smol's `Async`.
 ///
 /// ```
 /// use futures::io::AsyncReadExt;
@@ -41,7 +42,8 @@ pub struct Io<T: AsFd> {
     inner: T,
 }
 
-/// A descriptor's place with its driver.
+/// A descriptor's place with its driver. It knows it by its number, which is another's as soon as it is closed: so nobody
+/// may put another one in its place.
 struct Registration {
     driver: Arc<Driver>,
     readiness: Arc<Readiness>,
@@ -100,11 +102,6 @@ impl<T: AsFd> Io<T> {
     /// The descriptor, to ask or to configure it.
     pub fn get_ref(&self) -> &T {
         &self.inner
-    }
-
-    /// As [`get_ref`](Self::get_ref). Another descriptor in its place is not watched.
-    pub fn get_mut(&mut self) -> &mut T {
-        &mut self.inner
     }
 
     /// Gives the descriptor back, watched no more.

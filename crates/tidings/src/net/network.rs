@@ -62,6 +62,9 @@ pub trait Network: Send + Sync + 'static {
 /// A stream of a [`Network`].
 ///
 /// Each direction remembers the waker of its last pending poll, and wakes it when it can go on.
+///
+/// A [`WriteHalf`](super::WriteHalf) that is dropped polls the close once, and nobody hears of what it says: where that is
+/// pending, the other end hears nothing before both halves are gone, unless the socket goes on with the close by itself.
 pub trait Socket: AsyncRead + AsyncWrite + Send + Unpin {
     /// The address of this end.
     ///

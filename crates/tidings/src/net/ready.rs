@@ -4,7 +4,7 @@ use std::pin::Pin;
 use std::task::Waker;
 
 use super::readiness::{Direction, Readiness};
-use crate::event::{Attempt, Enrol, Locks, Protocol, event};
+use crate::event::{Attempt, Enrol, Protocol, event};
 
 /// The event of `readable` and `writable`.
 ///
@@ -35,13 +35,6 @@ impl<'a> Ready<'a> {
 }
 
 impl Protocol for Ready<'_> {
-    fn leaves(&self) -> u32 {
-        1
-    }
-    fn waiters(&self) -> u32 {
-        0
-    }
-    fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         self.readiness.look(self.direction).map(|_| 0)
     }

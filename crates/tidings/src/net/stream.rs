@@ -1,6 +1,6 @@
 //! What streams have in common: reading and writing by the traits of `futures-io`.
 
-use std::io::{self, IoSlice, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::ops::Deref;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
@@ -68,6 +68,24 @@ pub(super) trait Bytes {
             self.readiness().drained(direction, edge);
         }
         n
+    }
+}
+
+/// Reads by the system's call for one buffer, if it is one, which costs less.
+#[inline]
+pub(super) fn read(mut from: impl Read, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
+    match buffers {
+        [buffer] => from.read(buffer),
+        _ => from.read_vectored(buffers),
+    }
+}
+
+/// As `read`.
+#[inline]
+pub(super) fn write(mut to: impl Write, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
+    match buffers {
+        [bytes] => to.write(bytes),
+        _ => to.write_vectored(buffers),
     }
 }
 

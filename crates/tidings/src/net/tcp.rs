@@ -3,11 +3,11 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::poll_fn;
-use std::io::{self, ErrorKind, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{self, Shutdown, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use socket2::{Domain, SockRef, Type};
@@ -20,7 +20,7 @@ use super::lookup::{self, ToSocketAddrs, lookup_host};
 use super::network::Socket;
 use super::readiness::{Direction, POLLED, Readiness};
 use super::ready::Ready;
-use super::stream::{Bytes, async_bytes, poll_budget};
+use super::stream::{self, Bytes, async_bytes};
 use crate::primitive::Mutex;
 use crate::sched;
 
@@ -157,7 +157,8 @@ impl TcpStream {
         }
     }
 
-    /// Reads what comes next without taking it: as a read, it waits until there is something, and 0 is the end.
+    /// Reads what comes next without taking it: as a read, it waits until there is something, and 0 is the end. Any number
+    /// of tasks may, beside the one that reads.
     ///
     /// # Errors
     /// As std's; [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network).
@@ -165,14 +166,13 @@ impl TcpStream {
         let Stream::System(io) = &self.0 else {
             return Err(ErrorKind::Unsupported.into());
         };
-        poll_fn(|cx| {
-            ready!(poll_budget(cx));
-            let call = || io.get_ref().peek(buffer);
-            let readiness = io.readiness();
-            let peeked = readiness.poll_call(Direction::Read, POLLED, cx.waker(), call);
-            Poll::Ready(ready!(peeked).map(|(n, _)| n))
-        })
-        .await
+        loop {
+            io.readable().await;
+            match io.try_io(Direction::Read, |stream| stream.peek(buffer)) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                peeked => return peeked,
+            }
+        }
     }
 
     pub(super) fn installed(socket: Box<dyn Socket>) -> Self {
@@ -290,20 +290,14 @@ impl Bytes for TcpStream {
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
         match &self.0 {
-            Stream::System(io) => match buffers {
-                [buffer] => io.get_ref().read(buffer),
-                _ => io.get_ref().read_vectored(buffers),
-            },
+            Stream::System(io) => stream::read(io.get_ref(), buffers),
             Stream::Installed(socket) => socket.read(buffers),
         }
     }
     #[inline]
     fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
         match &self.0 {
-            Stream::System(io) => match buffers {
-                [bytes] => io.get_ref().write(bytes),
-                _ => io.get_ref().write_vectored(buffers),
-            },
+            Stream::System(io) => stream::write(io.get_ref(), buffers),
             Stream::Installed(socket) => socket.write(buffers),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{self, SocketAddr};
@@ -14,7 +14,7 @@ use super::accept::{Accepting, Listen};
 use super::io::Io;
 use super::readiness::{Direction, Readiness};
 use super::ready::Ready;
-use super::stream::{Bytes, async_bytes};
+use super::stream::{self, Bytes, async_bytes};
 use super::system;
 use crate::primitive::Mutex;
 
@@ -128,17 +128,11 @@ impl Bytes for UnixStream {
     }
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
-        match buffers {
-            [buffer] => self.0.get_ref().read(buffer),
-            _ => self.0.get_ref().read_vectored(buffers),
-        }
+        stream::read(self.0.get_ref(), buffers)
     }
     #[inline]
     fn write(&self, buffers: &[IoSlice<'_>]) -> io::Result<usize> {
-        match buffers {
-            [bytes] => self.0.get_ref().write(bytes),
-            _ => self.0.get_ref().write_vectored(buffers),
-        }
+        stream::write(self.0.get_ref(), buffers)
     }
     #[inline]
     fn poll_flush(&self, _: &mut Context<'_>) -> Poll<io::Result<()>> {

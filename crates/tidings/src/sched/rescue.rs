@@ -181,7 +181,7 @@ mod tests {
     use super::super::worker::tests::on_both;
     use super::lock;
     use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched, grace};
-    use crate::event::Sync;
+    use crate::event::EventFuture;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::{Arc, Mutex, thread};
     use crate::time::After;
@@ -345,7 +345,7 @@ mod tests {
             Poll::<()>::Pending
         }));
         let waker = told.recv().unwrap();
-        let given = Arc::new(Mutex::new(None::<Pin<Box<Sync<After>>>>));
+        let given = Arc::new(Mutex::new(None::<Pin<Box<EventFuture<After>>>>));
         let found = on_both(&runtime, move |worker, both| {
             if worker.index() == 0 {
                 let last = Waker::from(Arc::new(Last(waker.clone())));

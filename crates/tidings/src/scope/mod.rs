@@ -16,7 +16,7 @@ use std::time::Duration;
 use member::{Fallible, Member, Plain};
 
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::{Arc, Mutex};
 use crate::task::child::{Child, Parent};
@@ -203,9 +203,9 @@ pub(crate) struct State<E> {
     cancelled: bool,
     failure: Option<Failure<E>>,
     /// The scope's future, beside its body.
-    failed: Queue,
+    failed: Tickets,
     /// The scope's future, after its body.
-    ended: Queue,
+    ended: Tickets,
 }
 
 impl<E> State<E> {
@@ -235,8 +235,8 @@ impl<E> Scope<E> {
             next: 0,
             cancelled: false,
             failure: None,
-            failed: Queue::new(),
-            ended: Queue::new(),
+            failed: Tickets::new(),
+            ended: Tickets::new(),
         };
         Self {
             source: Arc::new(Source::new(state)),

@@ -11,7 +11,7 @@ use std::io;
 use crate::sync::{Notified, Notify};
 
 #[cfg(unix)]
-pub use unix::{Received, Signal, SignalKind, signal};
+pub use unix::{Signal, SignalKind, signal};
 
 /// Waits for the next ctrl-C (on Unix, SIGINT): an event.
 ///

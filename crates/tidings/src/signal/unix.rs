@@ -11,10 +11,9 @@ use signal_hook::consts::{
 use signal_hook::iterator::{Handle, Signals};
 
 use super::new_source;
-use crate::channel::source::{Side, Source};
-use crate::channel::wait::{Ticket, Wait, wait_event};
+use crate::event::Event;
 use crate::primitive::{Mutex, lock, thread};
-use crate::sync::{Notify, State};
+use crate::sync::Notify;
 use crate::task::quietly;
 
 /// Signals have numbers below this.
@@ -124,8 +123,10 @@ pub struct Signal {
 /// program cannot go on.
 pub fn signal(kind: SignalKind) -> io::Result<Signal> {
     let source = source(kind)?;
-    let heard = source.source().locked(|state| state.epoch());
-    Ok(Signal { source, heard })
+    Ok(Signal {
+        source,
+        heard: source.epoch(),
+    })
 }
 
 impl Signal {
@@ -133,40 +134,12 @@ impl Signal {
     ///
     /// Those that have come since the last one that was given, or since this handle was made, are one. A wait that is
     /// dropped, or loses a choice, has heard nothing.
-    pub fn recv(&mut self) -> Received<'_> {
-        Received {
-            signal: self,
-            slot: Ticket::new(None),
-        }
+    pub fn recv(&mut self) -> impl Event<Output = (), Lost = ()> + Send + '_ {
+        let source = self.source;
+        let notified = source.notified_since(self.heard);
+        notified.map(|()| self.heard = source.epoch())
     }
 }
-
-/// The event of [`Signal::recv`].
-#[derive(Debug)]
-#[must_use = "events do nothing unless awaited"]
-pub struct Received<'a> {
-    signal: &'a mut Signal,
-    slot: Ticket,
-}
-
-impl Wait for Received<'_> {
-    type State = State;
-    type Output = ();
-    const SIDE: Side = Side::Receiver;
-
-    fn source(&self) -> &Source<State> {
-        self.signal.source.source()
-    }
-    fn ready(&mut self, state: &mut State) -> bool {
-        self.slot.write(self.signal.heard);
-        self.signal.heard != state.epoch()
-    }
-    fn done(&mut self) {
-        self.signal.heard = self.source().locked(|state| state.epoch());
-    }
-}
-
-wait_event!(impl['a] Received<'a> => ());
 
 /// Who hears the signals.
 struct Ear {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::Waiters;
 
 /// Lets tasks go on when `n` of them have come; then again for the next `n`.
@@ -41,7 +41,7 @@ pub(crate) struct State {
     /// How many wait for the next.
     arrived: usize,
     /// The ticket is the meeting it waits for.
-    waiting: Queue,
+    waiting: Tickets,
 }
 
 impl Lists for State {
@@ -58,7 +58,7 @@ impl Barrier {
         let state = State {
             meetings: 0,
             arrived: 0,
-            waiting: Queue::new(),
+            waiting: Tickets::new(),
         };
         Self {
             n: n.max(1),
@@ -130,7 +130,7 @@ impl BarrierWaitResult {
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct BarrierWait<'a> {
-    arrive: crate::event::Sync<Arrive<'a>>,
+    arrive: crate::event::EventFuture<Arrive<'a>>,
 }
 
 impl Future for BarrierWait<'_> {

@@ -30,8 +30,6 @@ mod semaphore;
 
 pub use barrier::{Barrier, BarrierWait, BarrierWaitResult};
 pub use mutex::{Lock, Mutex, MutexGuard};
-#[cfg(all(unix, not(any(loom, shuttle))))]
-pub(crate) use notify::State;
 pub use notify::{Notified, Notify};
 pub use once_cell::OnceCell;
 pub use rw_lock::{Read, RwLock, RwLockReadGuard, RwLockWriteGuard, Write};

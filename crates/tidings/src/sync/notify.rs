@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 
 /// Wakes those who wait: one, or all.
@@ -32,14 +32,7 @@ pub(crate) struct State {
     /// How often all were notified.
     epoch: u64,
     /// The ticket is the epoch in which the wait was made.
-    waiting: Queue,
-}
-
-impl State {
-    #[cfg(all(unix, not(any(loom, shuttle))))]
-    pub(crate) fn epoch(&self) -> u64 {
-        self.epoch
-    }
+    waiting: Tickets,
 }
 
 impl Lists for State {
@@ -56,7 +49,7 @@ impl Notify {
         let state = State {
             permit: false,
             epoch: 0,
-            waiting: Queue::new(),
+            waiting: Tickets::new(),
         };
         Self {
             source: Source::new(state),
@@ -77,18 +70,21 @@ impl Notify {
     /// # });
     /// ```
     pub fn notified(&self) -> Notified<'_> {
-        let epoch = self.source.locked(|state| state.epoch);
+        self.notified_since(self.epoch())
+    }
+
+    /// How often all were notified.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.source.locked(|state| state.epoch)
+    }
+
+    /// As `notified`, made in that epoch.
+    pub(crate) fn notified_since(&self, epoch: u64) -> Notified<'_> {
         Notified {
             notify: self,
             epoch,
             slot: Ticket::new(None),
         }
-    }
-
-    /// What its waits wait in.
-    #[cfg(all(unix, not(any(loom, shuttle))))]
-    pub(crate) fn source(&self) -> &Source<State> {
-        &self.source
     }
 
     /// Its number in reports.

@@ -9,7 +9,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Claimed, Judge, Waiters};
 
 /// Permits that are acquired, held and given back.
@@ -36,7 +36,7 @@ pub(crate) struct State {
     permits: usize,
     closed: bool,
     /// The ticket is how many permits it wants.
-    waiting: Queue,
+    waiting: Tickets,
 }
 
 impl Lists for State {
@@ -89,7 +89,7 @@ impl Semaphore {
         let state = State {
             permits,
             closed: false,
-            waiting: Queue::new(),
+            waiting: Tickets::new(),
         };
         Self {
             source: Source::new(state),

@@ -15,7 +15,7 @@ use super::here;
 use super::panic::{self, panic_message};
 use super::state::State;
 use super::waker::{abort, clone_waker};
-use crate::event::{Attempt, Enrol, Locks, Protocol, event, waits};
+use crate::event::{Attempt, Enrol, Protocol, event, waits};
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
 ///
@@ -248,21 +248,12 @@ pub struct Join<'a, T> {
 }
 
 impl<T> Protocol for Join<'_, T> {
-    #[inline]
-    fn leaves(&self) -> u32 {
-        1
-    }
-    #[inline(always)]
-    fn waiters(&self) -> u32 {
-        0
-    }
     fn waits_for(&self, waits: &mut waits::Waits) {
         // With that of the offer.
         waits.wakers += 1;
         let at = cell::location(self.handle.slot.0);
         waits.end(self.handle.slot.abort_handle(), at);
     }
-    fn lock(&self, _: &mut Locks<'_>) {}
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         self.handle.is_finished().then_some(0)
     }

@@ -13,7 +13,7 @@ use super::handle::{AbortHandle, JoinError};
 use super::panic::{resume, text_of};
 use super::waker::{go_on, wake_each};
 use crate::channel::source::{Lists, Side, Source};
-use crate::channel::wait::{Queue, Ticket, Wait, wait_event};
+use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
 use crate::event::{Boxed, Event, never};
 use crate::primitive::Arc;
@@ -54,7 +54,7 @@ pub(crate) struct State<T> {
     ended: VecDeque<(u64, Result<T, JoinError>)>,
     /// The set is gone: outputs are dropped.
     gone: bool,
-    waiting: Queue,
+    waiting: Tickets,
 }
 
 impl<T> Lists for State<T> {
@@ -128,7 +128,7 @@ impl<T> JoinSet<T> {
             running: 0,
             ended: VecDeque::new(),
             gone: false,
-            waiting: Queue::new(),
+            waiting: Tickets::new(),
         };
         Self {
             shared: Arc::new(Source::new(state)),

@@ -29,7 +29,7 @@ pub(crate) use timers::Timers;
 use timers::{Armed, Deadline, Look};
 
 use crate::event::waits::Waits;
-use crate::event::{Attempt, Enrol, Locks, Protocol, Sync, event};
+use crate::event::{Attempt, Enrol, EventFuture, Protocol, event};
 
 /// A point in time of the runtime that runs this thread.
 ///
@@ -79,15 +79,12 @@ impl Instant {
         Self::now().saturating_since(self)
     }
 
-    /// The time from `earlier` to `self`; zero if that is negative.
-    #[must_use]
-    pub const fn saturating_since(self, earlier: Self) -> Duration {
+    /// `self - earlier`.
+    pub(crate) const fn saturating_since(self, earlier: Self) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
 
-    /// `self + duration`, or the end of time (584 years) if that is later.
-    #[must_use]
-    pub fn saturating_add(self, duration: Duration) -> Self {
+    pub(crate) fn saturating_add(self, duration: Duration) -> Self {
         Self(self.0.saturating_add(Self::from_duration(duration).0))
     }
 }
@@ -100,7 +97,7 @@ impl fmt::Debug for Instant {
 
 impl Add<Duration> for Instant {
     type Output = Self;
-    /// Saturates at the end of time.
+    /// Saturates at the end of time (584 years).
     fn add(self, duration: Duration) -> Self {
         self.saturating_add(duration)
     }
@@ -199,20 +196,10 @@ impl After {
 }
 
 impl Protocol for After {
-    #[inline(always)]
-    fn leaves(&self) -> u32 {
-        1
-    }
-
-    #[inline(always)]
-    fn waiters(&self) -> u32 {
-        0
-    }
     fn waits_for(&self, waits: &mut Waits) {
         waits.timed = true;
         waits.of(format_args!("a time"));
     }
-    fn lock(&self, _: &mut Locks<'_>) {}
 
     #[inline]
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
@@ -285,7 +272,7 @@ event!(impl[] After => ());
 /// ```
 pub async fn timeout<F: IntoFuture>(duration: Duration, future: F) -> Result<F::Output, Elapsed> {
     let mut future = std::pin::pin!(future.into_future());
-    let mut sleep: Pin<&mut Sync<After>> = std::pin::pin!(after(duration).into_future());
+    let mut sleep: Pin<&mut EventFuture<After>> = std::pin::pin!(after(duration).into_future());
     std::future::poll_fn(|cx| {
         if let std::task::Poll::Ready(output) = future.as_mut().poll(cx) {
             return std::task::Poll::Ready(Ok(output));

@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use std::process::{Command, Stdio};
 
 use futures::io::{AsyncReadExt, AsyncWriteExt};
+use futures::stream::FuturesUnordered;
+use futures::{FutureExt, StreamExt, poll};
 use socket2::SockRef;
 use tidings::net::{Direction, Io, TcpListener, TcpStream, UnixListener, UnixStream, lookup_host};
 use tidings::spawn;
@@ -86,8 +88,9 @@ fn what_a_child_says_is_read_and_what_it_is_told_is_written() {
         says.read_exact(&mut word).await.unwrap();
         assert_eq!(&word, b"hello");
         // Given back, it is std's again.
-        tells.get_mut().write_all(b"bye").unwrap();
-        drop(tells.into_inner());
+        let mut given_back = tells.into_inner();
+        given_back.write_all(b"bye").unwrap();
+        drop(given_back);
         let mut rest = String::new();
         says.read_to_string(&mut rest).await.unwrap();
         assert_eq!(rest, "bye");
@@ -150,6 +153,27 @@ fn a_peek_waits_and_takes_nothing() {
         b.read_exact(&mut word).await.unwrap();
         assert_eq!(&word, b"hello");
         assert_eq!(b.peek(&mut word).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn who_peeks_and_who_reads_wait_beside_one_another() {
+    let _watchdog = watchdog();
+    run(&pool(1), async {
+        let (mut a, b) = tcp().await;
+        let mut reader = &b;
+        let (mut read, mut peeked) = ([0], [0]);
+        // Each is polled with a waker of its own.
+        let mut both = FuturesUnordered::new();
+        both.push(reader.read(&mut read).left_future());
+        both.push(b.peek(&mut peeked).right_future());
+        assert!(poll!(both.next()).is_pending());
+        a.write_all(b"!!").await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(both.next().await.unwrap().unwrap(), 1);
+        }
+        drop(both);
+        assert_eq!([read, peeked].concat(), b"!!");
     });
 }
 

@@ -86,8 +86,8 @@ fn generic() -> Vec<Row> {
         "event::Or": event::Or<event::Always<T>, event::Always<T>> => "SYU S-U --U";
         "event::Biased": event::Biased<event::Always<T>> => "SYU S-U --U";
         "event::Timeout": event::Timeout<event::Always<T>> => "SYU S-U --U";
-        "event::Sync": event::Sync<event::Always<T>> => "SY- SY- ---";
-        "event::Sync": event::Sync<channel::Recv<'static, T>> => "SY- SY- ---";
+        "event::EventFuture": event::EventFuture<event::Always<T>> => "SY- SY- ---";
+        "event::EventFuture": event::EventFuture<channel::Recv<'static, T>> => "SY- SY- ---";
         "sync::Mutex": sync::Mutex<T> => "SYU SYU --U";
         "sync::MutexGuard": sync::MutexGuard<'static, T> => "SYU S-U --U";
         "sync::Lock": sync::Lock<'static, T> => "S-- S-- ---";
@@ -172,7 +172,6 @@ fn plain() -> Vec<Row> {
         "net::Io": net::Io<std::fs::File> => "SYU";
         "net::Ready": net::Ready<'static> => "SYU";
         "net::Direction": net::Direction => "SYU";
-        "signal::Received": signal::Received<'static> => "S--";
         "signal::Signal": signal::Signal => "SYU";
         "signal::SignalKind": signal::SignalKind => "SYU";
         "sync::Barrier": sync::Barrier => "SYU";

@@ -144,7 +144,7 @@ fn a_reader_that_is_late_is_served_as_told() {
                 let mut ticks = interval_at(start, MS * 300).missed_ticks(missed);
                 let mut got = Vec::new();
                 for n in 0..6 {
-                    got.push(ticks.tick().await.saturating_since(start).as_millis());
+                    got.push((ticks.tick().await - start).as_millis());
                     if n == 1 {
                         // Beyond the ticks at 600 and 900.
                         after(MS * 650).await;
@@ -159,7 +159,7 @@ fn a_reader_that_is_late_is_served_as_told() {
             after(MS * 650).await;
             ticks.tick().await;
             let late = Instant::now();
-            assert!(late.saturating_since(start) >= MS * 650);
+            assert!(late - start >= MS * 650);
             ticks.tick().await;
             assert!(late.elapsed() >= MS * 299, "{:?}", late.elapsed());
         });

@@ -83,7 +83,7 @@ impl Job {
                 for k in (first..requests).step_by(step) {
                     let due = due_at(k, rate);
                     if start + due > Instant::now() {
-                        time::at(alarm.saturating_add(due)).await;
+                        time::at(alarm + due).await;
                     }
                     let sent = Instant::now();
                     done.counts.check += verified(end, k).await?;
@@ -209,7 +209,7 @@ impl<P: Pairs> Clients<P> {
     ) -> Result<(Paced, Vec<P::Client>), Fault> {
         let step = clients.len();
         let start = Instant::now() + Duration::from_millis(1);
-        let alarm = time::Instant::now().saturating_add(start - Instant::now());
+        let alarm = time::Instant::now() + (start - Instant::now());
         let job = |first| Job::Paced {
             first,
             step,

@@ -3,15 +3,15 @@
 use std::pin::Pin;
 
 use tidings::Event;
-use tidings::event::Sync;
+use tidings::event::EventFuture;
 
 struct Mine;
 
 impl IntoFuture for Mine {
     type Output = ();
-    type IntoFuture = Sync<Mine>;
+    type IntoFuture = EventFuture<Mine>;
 
-    fn into_future(self) -> Sync<Mine> {
+    fn into_future(self) -> EventFuture<Mine> {
         unreachable!()
     }
 }

@@ -18,9 +18,8 @@ use std::marker::PhantomData;
 pub use receiver::{Receiver, Recv};
 pub use sender::{Closed, Sender};
 
-use super::source::{Lists, Side, Source};
-use super::wait::Queue;
-use crate::event::offer::Waiters;
+use super::ends::Ends;
+use super::source::Source;
 use crate::primitive::Arc;
 
 /// A channel that gives every value to every receiver, and keeps the last `n` values.
@@ -46,17 +45,12 @@ use crate::primitive::Arc;
 #[cfg_attr(debug_assertions, track_caller)]
 pub fn broadcast<T: Clone>(n: usize) -> (Sender<T>, Receiver<T>) {
     assert!(n > 0, "a broadcast channel keeps at least 1 value");
-    let state = State {
-        ring: VecDeque::new(),
+    let ring = Ring {
+        values: VecDeque::new(),
         capacity: n,
         tail: 0,
-        senders: 1,
-        receivers: 1,
-        leavings: 0,
-        waiting: Queue::new(),
-        observers: Queue::new(),
     };
-    let source = Arc::new(Source::new(state));
+    let source = Arc::new(Source::new(Ends::new(ring)));
     let sender = Sender {
         source: Arc::clone(&source),
         value: PhantomData,
@@ -71,47 +65,35 @@ pub fn broadcast<T: Clone>(n: usize) -> (Sender<T>, Receiver<T>) {
     )
 }
 
+/// A receiver's ticket is the position it waits for.
+type State<T> = Ends<Ring<T>>;
+
 #[derive(Debug)]
-pub(crate) struct State<T> {
-    /// The values at the positions `tail - ring.len() .. tail`.
-    ring: VecDeque<Arc<T>>,
+pub(crate) struct Ring<T> {
+    /// Those at the positions `tail - values.len() .. tail`.
+    values: VecDeque<Arc<T>>,
     capacity: usize,
     /// The position of the next value.
     tail: u64,
-    senders: usize,
-    receivers: usize,
-    /// How often the last receiver has gone: the epoch of the observers.
-    leavings: u64,
-    /// Receivers; the ticket is the position they wait for.
-    waiting: Queue,
-    /// Senders that wait until no receiver is left.
-    observers: Queue,
 }
 
-impl<T> Lists for State<T> {
-    fn waiters(&mut self, side: Side) -> &mut Waiters {
-        if side == Side::Receiver {
-            self.waiting.list()
-        } else {
-            self.observers.list()
-        }
+impl<T> Ring<T> {
+    /// The oldest position that is kept.
+    fn head(&self) -> u64 {
+        self.tail - self.values.len() as u64
     }
 }
 
 impl<T> State<T> {
-    /// The oldest position that is kept.
-    fn head(&self) -> u64 {
-        self.tail - self.ring.len() as u64
-    }
-
     /// What a receiver at `cursor` finds; moves it.
     fn next(&self, cursor: &mut u64) -> Result<Arc<T>, TryRecvError> {
-        let Some(index) = cursor.checked_sub(self.head()) else {
-            let missed = self.head() - *cursor;
-            *cursor = self.head();
+        let head = self.kept.head();
+        let Some(index) = cursor.checked_sub(head) else {
+            let missed = head - *cursor;
+            *cursor = head;
             return Err(TryRecvError::Lagged(missed));
         };
-        match self.ring.get(index as usize) {
+        match self.kept.values.get(index as usize) {
             Some(value) => {
                 *cursor += 1;
                 Ok(Arc::clone(value))
@@ -166,13 +148,9 @@ impl std::error::Error for RecvError {}
 impl std::error::Error for TryRecvError {}
 
 fn subscribe<T>(source: &Arc<Source<State<T>>>) -> Receiver<T> {
-    let cursor = source.locked(|state| {
-        state.receivers += 1;
-        state.tail
-    });
     Receiver {
         source: Arc::clone(source),
-        cursor,
+        cursor: source.add_receiver(|ring| ring.tail),
         value: PhantomData,
     }
 }

@@ -110,7 +110,7 @@ impl<T> Receiver<T> {
     #[must_use]
     pub fn len(&self) -> usize {
         self.source
-            .locked(|state| (state.tail - self.cursor.max(state.head())) as usize)
+            .locked(|state| (state.kept.tail - self.cursor.max(state.kept.head())) as usize)
     }
 
     /// Is nothing there to be received?
@@ -134,18 +134,8 @@ impl<T> Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let dead = self.source.locked(|state| {
-            state.receivers -= 1;
-            (state.receivers == 0).then(|| {
-                state.leavings += 1;
-                (std::mem::take(&mut state.ring), state.leavings)
-            })
-        });
-        if let Some((dead, leavings)) = dead {
-            self.source
-                .commit_each(true, |state| state.observers.claim_before(leavings));
-            drop(dead);
-        }
+        self.source
+            .remove_receiver(|ring| std::mem::take(&mut ring.values));
     }
 }
 
@@ -177,7 +167,7 @@ impl<T: Clone> Wait for Recv<'_, T> {
     fn ready(&mut self, state: &mut State<T>) -> bool {
         // The cursor moves in `done` only: until then nothing is taken from anybody.
         self.slot.write(self.receiver.cursor);
-        self.receiver.cursor < state.tail || state.senders == 0
+        self.receiver.cursor < state.kept.tail || state.senders == 0
     }
     fn done(&mut self) -> Self::Output {
         self.receiver.try_recv().map_err(|error| match error {

@@ -41,14 +41,14 @@ impl<T> Sender<T> {
         self.source.commit_each(false, |state| {
             if state.receivers > 0 && value.is_some() {
                 receivers = state.receivers;
-                if state.ring.len() == state.capacity {
-                    oldest = state.ring.pop_front();
+                let ring = &mut state.kept;
+                if ring.values.len() == ring.capacity {
+                    oldest = ring.values.pop_front();
                 }
-                state.ring.extend(value.take());
-                state.tail += 1;
+                ring.values.extend(value.take());
+                ring.tail += 1;
             }
-            let tail = state.tail;
-            state.waiting.claim_before(tail)
+            state.waiting.claim_before(state.kept.tail)
         });
         drop(oldest);
         match value.and_then(Arc::into_inner) {
@@ -102,7 +102,7 @@ impl<T> Sender<T> {
     /// How many values the channel keeps at the moment: at most its `n`.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.source.locked(|state| state.ring.len())
+        self.source.locked(|state| state.kept.values.len())
     }
 
     /// Does it keep none?
@@ -120,7 +120,7 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.source.locked(|state| state.senders += 1);
+        self.source.add_sender();
         Self {
             source: Arc::clone(&self.source),
             value: PhantomData,
@@ -130,15 +130,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let last = self.source.locked(|state| {
-            state.senders -= 1;
-            state.senders == 0
-        });
-        if last {
-            // Whoever finds no sender does not enrol, so these are all.
-            self.source
-                .commit_each(true, |state| state.waiting.claim_before(u64::MAX));
-        }
+        self.source.remove_sender();
     }
 }
 
@@ -146,7 +138,7 @@ impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (len, senders, receivers, waiting) = self.source.locked(|state| {
             (
-                state.ring.len(),
+                state.kept.values.len(),
                 state.senders,
                 state.receivers,
                 state.waiting.len(),
@@ -178,8 +170,7 @@ impl<T> Wait for Closed<'_, T> {
         &self.sender.source
     }
     fn ready(&mut self, state: &mut State<T>) -> bool {
-        self.slot.write(state.leavings);
-        state.receivers == 0
+        state.is_deserted(&mut self.slot)
     }
     fn done(&mut self) {}
 }

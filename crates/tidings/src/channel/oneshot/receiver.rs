@@ -11,7 +11,7 @@ use super::{Cell, Half, free};
 use crate::channel::count_dead;
 use crate::channel::error::{RecvError, TryRecvError};
 use crate::channel::source::{Side, Slot, Source, slot_methods};
-use crate::event::{Attempt, Event, Protocol, Sync, event};
+use crate::event::{Attempt, Event, EventFuture, Protocol, event};
 use crate::sched::{books, record};
 use crate::task::{Woken, go_on, wake_each};
 use crate::time::Instant;
@@ -31,7 +31,7 @@ pub struct Receiver<T> {
 // SAFETY: as for the sender.
 unsafe impl<T: Send> Send for Receiver<T> {}
 // SAFETY: a shared receiver only looks.
-unsafe impl<T: Send> std::marker::Sync for Receiver<T> {}
+unsafe impl<T: Send> Sync for Receiver<T> {}
 
 impl<T> Receiver<T> {
     pub(super) fn new(cell: NonNull<Cell<T>>) -> Self {
@@ -141,7 +141,7 @@ impl<T> Receiver<T> {
 
 impl<T> IntoFuture for Receiver<T> {
     type Output = Result<T, RecvError>;
-    type IntoFuture = Sync<Recv<Self, T>>;
+    type IntoFuture = EventFuture<Recv<Self, T>>;
     #[track_caller]
     fn into_future(self) -> Self::IntoFuture {
         self.into_recv().into_future()
@@ -151,7 +151,7 @@ impl<T> IntoFuture for Receiver<T> {
 /// `(&mut rx).await` is `rx.recv().await`: a wait that is dropped leaves the value for the next.
 impl<T> IntoFuture for &mut Receiver<T> {
     type Output = Result<T, RecvError>;
-    type IntoFuture = Sync<Recv<Self, T>>;
+    type IntoFuture = EventFuture<Recv<Self, T>>;
     #[track_caller]
     fn into_future(self) -> Self::IntoFuture {
         self.recv().into_future()

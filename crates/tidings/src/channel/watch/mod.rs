@@ -17,9 +17,8 @@ use std::marker::PhantomData;
 pub use receiver::{Changed, Receiver};
 pub use sender::{Closed, Sender};
 
-use super::source::{Lists, Side, Source};
-use super::wait::Queue;
-use crate::event::offer::Waiters;
+use super::ends::Ends;
+use super::source::Source;
 use crate::primitive::Arc;
 
 /// A cell that keeps the last value sent; receivers see it, and wait for the next.
@@ -39,16 +38,11 @@ use crate::primitive::Arc;
 #[must_use]
 #[cfg_attr(debug_assertions, track_caller)]
 pub fn watch<T>(value: T) -> (Sender<T>, Receiver<T>) {
-    let state = State {
+    let last = Last {
         value: Arc::new(value),
         version: 0,
-        senders: 1,
-        receivers: 1,
-        leavings: 0,
-        waiting: Queue::new(),
-        observers: Queue::new(),
     };
-    let source = Arc::new(Source::new(state));
+    let source = Arc::new(Source::new(Ends::new(last)));
     let sender = Sender {
         source: Arc::clone(&source),
         value: PhantomData,
@@ -63,27 +57,12 @@ pub fn watch<T>(value: T) -> (Sender<T>, Receiver<T>) {
     )
 }
 
+/// A receiver's ticket is the version that it has seen.
+type State<T> = Ends<Last<T>>;
+
 #[derive(Debug)]
-pub(crate) struct State<T> {
+pub(crate) struct Last<T> {
     value: Arc<T>,
     /// How many values were sent.
     version: u64,
-    senders: usize,
-    receivers: usize,
-    /// How often the last receiver has gone: the epoch of the observers.
-    leavings: u64,
-    /// Receivers; the ticket is the version they have seen.
-    waiting: Queue,
-    /// Senders that wait until no receiver is left.
-    observers: Queue,
-}
-
-impl<T> Lists for State<T> {
-    fn waiters(&mut self, side: Side) -> &mut Waiters {
-        if side == Side::Receiver {
-            self.waiting.list()
-        } else {
-            self.observers.list()
-        }
-    }
 }

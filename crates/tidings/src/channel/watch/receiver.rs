@@ -32,7 +32,7 @@ impl<T> Receiver<T> {
     #[doc(alias = "borrow")]
     #[must_use]
     pub fn get(&self) -> Arc<T> {
-        self.source.locked(|state| Arc::clone(&state.value))
+        self.source.locked(|state| Arc::clone(&state.kept.value))
     }
 
     /// The value, as it is now, which counts as seen.
@@ -46,19 +46,9 @@ impl<T> Receiver<T> {
     #[doc(alias = "borrow_and_update")]
     pub fn get_and_update(&mut self) -> Arc<T> {
         self.source.locked(|state| {
-            self.seen = state.version;
-            Arc::clone(&state.value)
+            self.seen = state.kept.version;
+            Arc::clone(&state.kept.value)
         })
-    }
-
-    /// Looks at the value, as it is now, without any lock.
-    ///
-    /// ```
-    /// let (_tx, rx) = tidings::channel::watch(vec![1, 2]);
-    /// assert_eq!(rx.with(|list| list.len()), 2);
-    /// ```
-    pub fn with<R>(&self, f: impl FnOnce(&T) -> R) -> R {
-        f(&self.get())
     }
 
     /// Waits until there is a value that this receiver has not seen, which then counts as seen:
@@ -147,7 +137,7 @@ impl<T> Receiver<T> {
     /// If not, and no sender is left.
     pub fn has_changed(&self) -> Result<bool, RecvError> {
         self.source
-            .locked(|state| match state.version != self.seen {
+            .locked(|state| match state.kept.version != self.seen {
                 false if state.senders == 0 => Err(RecvError),
                 changed => Ok(changed),
             })
@@ -182,7 +172,7 @@ impl<T> Receiver<T> {
 
 impl<T> Clone for Receiver<T> {
     fn clone(&self) -> Self {
-        self.source.locked(|state| state.receivers += 1);
+        self.source.add_receiver(|_| ());
         Self {
             source: Arc::clone(&self.source),
             seen: self.seen,
@@ -193,17 +183,8 @@ impl<T> Clone for Receiver<T> {
 
 impl<T> Drop for Receiver<T> {
     fn drop(&mut self) {
-        let last = self.source.locked(|state| {
-            state.receivers -= 1;
-            (state.receivers == 0).then(|| {
-                state.leavings += 1;
-                state.leavings
-            })
-        });
-        if let Some(leavings) = last {
-            self.source
-                .commit_each(true, |state| state.observers.claim_before(leavings));
-        }
+        // The value stays to be looked at by the senders.
+        self.source.remove_receiver(|_| ());
     }
 }
 
@@ -232,12 +213,12 @@ impl<T> Wait for Changed<'_, T> {
         &self.receiver.source
     }
     fn ready(&mut self, state: &mut State<T>) -> bool {
-        self.slot.write(state.version);
-        self.receiver.seen != state.version || state.senders == 0
+        self.slot.write(state.kept.version);
+        self.receiver.seen != state.kept.version || state.senders == 0
     }
     fn done(&mut self) -> Self::Output {
         let receiver = &mut *self.receiver;
-        let version = receiver.source.locked(|state| state.version);
+        let version = receiver.source.locked(|state| state.kept.version);
         if receiver.seen == version {
             return Err(RecvError);
         }

@@ -68,12 +68,11 @@ impl<T> Sender<T> {
         self.source.commit_each(false, |state| {
             if may.take().is_some_and(|may| may(state)) {
                 // The old value is dropped by the caller, without the lock.
-                std::mem::swap(&mut state.value, &mut value);
-                state.version += 1;
+                std::mem::swap(&mut state.kept.value, &mut value);
+                state.kept.version += 1;
                 sent = true;
             }
-            let version = state.version;
-            state.waiting.claim_before(version)
+            state.waiting.claim_before(state.kept.version)
         });
         if sent { Ok(value) } else { Err(value) }
     }
@@ -119,7 +118,7 @@ impl<T> Sender<T> {
             }
             // `old` is alive, so its address means the same value.
             if self
-                .replace(Arc::new(new), |state| Arc::ptr_eq(&state.value, &old))
+                .replace(Arc::new(new), |state| Arc::ptr_eq(&state.kept.value, &old))
                 .is_ok()
             {
                 return true;
@@ -131,19 +130,15 @@ impl<T> Sender<T> {
     #[doc(alias = "borrow")]
     #[must_use]
     pub fn get(&self) -> Arc<T> {
-        self.source.locked(|state| Arc::clone(&state.value))
+        self.source.locked(|state| Arc::clone(&state.kept.value))
     }
 
     /// A new receiver, which has seen the value that is there now.
     #[must_use]
     pub fn subscribe(&self) -> Receiver<T> {
-        let seen = self.source.locked(|state| {
-            state.receivers += 1;
-            state.version
-        });
         Receiver {
             source: Arc::clone(&self.source),
-            seen,
+            seen: self.source.add_receiver(|last| last.version),
             value: PhantomData,
         }
     }
@@ -185,7 +180,7 @@ impl<T> Sender<T> {
     /// How many values were sent so far.
     #[must_use]
     pub fn version(&self) -> u64 {
-        self.source.locked(|state| state.version)
+        self.source.locked(|state| state.kept.version)
     }
 
     /// Do both send into the same cell?
@@ -197,7 +192,7 @@ impl<T> Sender<T> {
 
 impl<T> Clone for Sender<T> {
     fn clone(&self) -> Self {
-        self.source.locked(|state| state.senders += 1);
+        self.source.add_sender();
         Self {
             source: Arc::clone(&self.source),
             value: PhantomData,
@@ -207,15 +202,7 @@ impl<T> Clone for Sender<T> {
 
 impl<T> Drop for Sender<T> {
     fn drop(&mut self) {
-        let last = self.source.locked(|state| {
-            state.senders -= 1;
-            state.senders == 0
-        });
-        if last {
-            // Whoever finds no sender does not enrol, so these are all.
-            self.source
-                .commit_each(true, |state| state.waiting.claim_before(u64::MAX));
-        }
+        self.source.remove_sender();
     }
 }
 
@@ -223,7 +210,7 @@ impl<T> fmt::Debug for Sender<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (version, senders, receivers, waiting) = self.source.locked(|state| {
             (
-                state.version,
+                state.kept.version,
                 state.senders,
                 state.receivers,
                 state.waiting.len(),
@@ -255,8 +242,7 @@ impl<T> Wait for Closed<'_, T> {
         &self.sender.source
     }
     fn ready(&mut self, state: &mut State<T>) -> bool {
-        self.slot.write(state.leavings);
-        state.receivers == 0
+        state.is_deserted(&mut self.slot)
     }
     fn done(&mut self) {}
 }

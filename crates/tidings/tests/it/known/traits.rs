@@ -56,7 +56,9 @@ fn event_listener_rustsec_2026_0221_what_may_cross_threads() {
     assert!(!is_send!(channel::ivar::IVar<std::cell::Cell<u8>>));
     assert!(!is_send!(channel::mvar::MVar<Rc>));
     assert!(!is_send!(channel::Recv<'static, Rc>));
-    assert!(!is_send!(tidings::event::Sync<channel::Recv<'static, Rc>>));
+    assert!(!is_send!(
+        tidings::event::EventFuture<channel::Recv<'static, Rc>>
+    ));
     assert!(!is_send!(tidings::event::Always<Rc>));
 }
 

@@ -27,7 +27,7 @@ pub(crate) fn timer(setup: &mut Setup) -> Program {
                 let asked = hand.diary.ask(0, Act::Sleep(nanos(short)));
                 let over = match way {
                     0 => hand.perform(time::after(short)).await,
-                    1 => hand.perform(time::at(start.saturating_add(short))).await,
+                    1 => hand.perform(time::at(start + short)).await,
                     _ => {
                         hand.perform(choose([time::after(long), time::after(short)]))
                             .await

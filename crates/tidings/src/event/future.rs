@@ -34,7 +34,7 @@ enum Stage {
 /// Dropping it before it is ready withdraws the event: nobody notices. A value that had already
 /// been handed to it goes back to the front of its queue.
 #[must_use = "futures do nothing unless awaited"]
-pub struct Sync<E: Event> {
+pub struct EventFuture<E: Event> {
     event: E,
     offer: Offer,
     stage: Stage,
@@ -49,11 +49,11 @@ pub struct Sync<E: Event> {
 
 // SAFETY: the waiters' pointers lead into this future, which waits pinned; whoever follows them
 // holds the source's lock, and moves or wakes only what `E` and `Waker` allow to be sent.
-unsafe impl<E: Event + Send> Send for Sync<E> {}
-// SAFETY: a shared `Sync` gives access to nothing.
-unsafe impl<E: Event + Send> std::marker::Sync for Sync<E> {}
+unsafe impl<E: Event + Send> Send for EventFuture<E> {}
+// SAFETY: a shared `EventFuture` gives access to nothing.
+unsafe impl<E: Event + Send> Sync for EventFuture<E> {}
 
-impl<E: Event> Sync<E> {
+impl<E: Event> EventFuture<E> {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn new(event: E) -> Self {
@@ -411,17 +411,23 @@ fn withdraw_losers<E: Event>(e: &mut E, branch: u32) {
     unwinds.1 = None;
 }
 
-/// As `Event::attempt_turn`, of an event with one lock, which is taken here.
+/// Runs `attempt` of an event with one lock, which is taken here.
+#[inline]
 pub(super) fn attempt_alone<E: Event>(
     event: Pin<&mut E>,
-    turn: u32,
-    attempt: &mut Attempt,
+    attempt: impl FnOnce(Pin<&mut E>) -> Option<u32>,
 ) -> Option<u32> {
     let lock = event.single().map(std::ptr::from_ref)?;
     // SAFETY: the lock belongs to the source, which outlives the event.
     let lock = unsafe { &*lock };
     lock.lock();
-    task::finally(|| event.attempt_turn(turn, attempt), || lock.unlock())
+    if E::SHORT {
+        // As in `attempt_short`: it asks no seam.
+        let branch = attempt(event);
+        lock.unlock();
+        return branch;
+    }
+    task::finally(|| attempt(event), || lock.unlock())
 }
 
 /// The task has done enough in this turn: others go first.
@@ -438,7 +444,7 @@ fn event<E>(event: &mut E) -> Pin<&mut E> {
     unsafe { Pin::new_unchecked(event) }
 }
 
-impl<E: Event> Future for Sync<E> {
+impl<E: Event> Future for EventFuture<E> {
     type Output = E::Output;
 
     #[inline(always)]
@@ -486,7 +492,7 @@ impl<E: Event> Future for Sync<E> {
     }
 }
 
-impl<E: Event> Drop for Sync<E> {
+impl<E: Event> Drop for EventFuture<E> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.stage >= Stage::Waiting {
@@ -495,7 +501,7 @@ impl<E: Event> Drop for Sync<E> {
     }
 }
 
-impl<E: Event> Sync<E> {
+impl<E: Event> EventFuture<E> {
     #[cold]
     fn withdraw(&mut self) {
         if self.recorded {
@@ -518,9 +524,9 @@ impl<E: Event> Sync<E> {
     }
 }
 
-impl<E: Event> fmt::Debug for Sync<E> {
+impl<E: Event> fmt::Debug for EventFuture<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sync")
+        f.debug_struct("EventFuture")
             .field("stage", &self.stage)
             .finish_non_exhaustive()
     }
@@ -528,7 +534,7 @@ impl<E: Event> fmt::Debug for Sync<E> {
 
 /// Performs an event if it can happen at once.
 pub(super) fn try_now<E: Event>(e: E) -> Result<E::Output, E::Lost> {
-    let mut sync = std::pin::pin!(Sync::new(e));
+    let mut sync = std::pin::pin!(EventFuture::new(e));
     // SAFETY: the event is not moved.
     let this = unsafe { sync.as_mut().get_unchecked_mut() };
     event(&mut this.event).prepare();
