@@ -60,8 +60,8 @@ pub(crate) struct Shared {
     pub(super) closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
-    /// All tasks have, and what they had is dropped.
-    pub(super) ended: AtomicBool,
+    /// Their threads that have not stopped, with what they call then.
+    pub(super) working: AtomicUsize,
     /// Where the next task from outside goes.
     next: AtomicUsize,
     /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
@@ -130,7 +130,7 @@ impl Shared {
             roots: Roots::default(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
-            ended: AtomicBool::new(false),
+            working: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
             solo: Mutex::new(None),
         }
@@ -139,10 +139,6 @@ impl Shared {
     #[inline(always)]
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
     }
 
     /// Is anything in an inbox?
@@ -284,6 +280,7 @@ impl Shared {
             Self::end(shared, Some(&worker));
         }
         shared.threads.stops();
+        shared.working.fetch_sub(1, Ordering::Release);
     }
 }
 
