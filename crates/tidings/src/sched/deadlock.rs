@@ -247,14 +247,6 @@ pub fn waits() -> BTreeMap<usize, String> {
     waits.map(|(at, wait)| (at, wait.to_string())).collect()
 }
 
-impl super::Runtime {
-    /// As [`Handle::who_waits`](super::Handle::who_waits).
-    #[must_use]
-    pub fn who_waits(&self) -> String {
-        who_waits(&self.shared, None)
-    }
-}
-
 impl super::Handle {
     /// Which tasks of the runtime wait for what, a line for each task and wait; known if it
     /// [watches](super::Builder::watch_deadlocks), as with `#[tidings::main(deadlocks = true)]`. Actors that

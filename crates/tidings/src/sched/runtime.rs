@@ -228,19 +228,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn spawn_blocking<F, T>(
-        shared: &Arc<Self>,
-        f: F,
-        at: &'static Location<'static>,
-    ) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Self::start_blocking(shared, async move { f() }, at)
-    }
-
-    /// As `spawn_blocking`, of a future that is ready when it was polled once.
+    /// Starts blocking work: a future that is ready when it was polled once.
     pub(super) fn start_blocking<F>(
         shared: &Arc<Self>,
         work: F,
@@ -372,7 +360,7 @@ impl Runtime {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Shared::spawn_blocking(&self.shared, f, Location::caller())
+        Shared::start_blocking(&self.shared, async move { f() }, Location::caller())
     }
 
     /// A handle to spawn with from elsewhere; it does not keep the runtime going.
@@ -445,7 +433,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Shared::spawn_blocking(&self.shared, f, Location::caller())
+        Shared::start_blocking(&self.shared, async move { f() }, Location::caller())
     }
 }
 
