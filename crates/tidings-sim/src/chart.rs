@@ -25,7 +25,7 @@ use crate::sights::Seen;
 ///     rx.recv().await.unwrap();
 ///     cook.await.unwrap().unwrap();
 /// });
-/// let chart = Chart::new(&rt.flight_record());
+/// let chart = Chart::new(&rt.handle().flight_record());
 /// assert!(chart.to_string().contains("&str"));
 /// assert!(chart.to_svg().starts_with("<svg"));
 /// ```

@@ -365,7 +365,7 @@ impl Run<'_> {
             };
         }
         if let (Some(drawing), Some(who)) = (&mut self.drawing, who) {
-            let (record, time) = (life.runtime.flight_record(), self.world.elapsed());
+            let (record, time) = (life.runtime.handle().flight_record(), self.world.elapsed());
             drawing.add_poll(life.number as usize, who, &record, time);
         }
         self.draw_network();
@@ -483,7 +483,7 @@ impl Run<'_> {
     fn who_waits(&self) -> String {
         let mut text = String::new();
         for life in &self.lives {
-            let waits = life.runtime.who_waits();
+            let waits = life.runtime.handle().who_waits();
             if life.node > 0 && !waits.is_empty() {
                 text.push_str(&format!("\n  on node {}:", life.name));
             }

@@ -85,6 +85,38 @@ fn the_future_of_block_on_and_blocking_work_are_inside_too() {
 }
 
 #[test]
+fn a_guard_enters_no_runtime_of_tokios_and_may_be_dropped_in_any_order() {
+    let tokios = [(); 2].map(|()| tokio_with(1));
+    let runtimes = tokios.each_ref().map(|tokio| {
+        let builder = tidings::Runtime::builder().workers(1);
+        let builder = builder.tokio_handle(tokio.handle().clone());
+        builder.build().unwrap()
+    });
+    let [one, other] = runtimes.each_ref().map(tidings::Runtime::handle);
+    let here = || Some(tokio::runtime::Handle::try_current().ok()?.id());
+    let [first, second] = [one.enter(), other.enter()];
+    assert_eq!(here(), None);
+    drop(first);
+    let there = tidings::spawn(async move { here() });
+    assert_eq!(
+        other.block_on(there).unwrap(),
+        Some(tokios[1].handle().id())
+    );
+    drop(second);
+    // One that its block_on does not see the end of.
+    let mut kept = None;
+    one.block_on(async { kept = Some(other.enter()) });
+    drop(kept);
+    let task = one.spawn(async move {
+        let before = here();
+        let _guard = other.enter();
+        (before, here())
+    });
+    let its = Some(tokios[0].handle().id());
+    assert_eq!(one.block_on(task).unwrap(), (its, its));
+}
+
+#[test]
 fn a_runtime_ends_while_its_tasks_wait_for_tokio() {
     let tokio = tokio_with(1);
     let rt = tidings::Runtime::builder().tokio_handle(tokio.handle().clone());

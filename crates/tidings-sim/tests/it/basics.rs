@@ -341,7 +341,7 @@ fn a_chart_of_an_ordinary_run_has_one_column_for_threads() {
         }
         task.await.unwrap();
     });
-    let chart = tidings_sim::Chart::new(&rt.flight_record()).to_string();
+    let chart = tidings_sim::Chart::new(&rt.handle().flight_record()).to_string();
     let columns = chart.lines().next().unwrap();
     assert_eq!(columns.matches(": thread").count(), 1, "{chart}");
     assert_eq!(columns.matches(": basics.rs:").count(), 1, "{chart}");

@@ -429,42 +429,44 @@ impl<T> State<T> {
         self.left = self.left.max(kept as u64);
     }
 
-    /// Receives up to `limit` values that are there into `into`. `true`: there may be more, but `into` has no room,
-    /// there is no place for another sender to wake, or these are many for one lock.
+    /// Receives up to `limit` values that are there into `into`. Gives the limit for the rest, for which `into` has no
+    /// room, there is no place for another sender to wake, or which are too many for one lock; 0: that was all. What
+    /// comes after nobody waited to send is not of the rest, which so has an end while others send.
     pub(super) fn take_many(
         &mut self,
         into: &mut Vec<T>,
         limit: usize,
         wakers: &mut [Option<Waker>],
-    ) -> bool {
-        let most = limit.min(Queue::<T>::AT_ONCE);
+    ) -> usize {
         if self.senders.is_empty() {
-            let taken = self.queue.take(into, most);
+            let limit = limit.min(self.queue.len());
+            let taken = self.queue.take(into, limit.min(Queue::<T>::AT_ONCE));
             let first = self.left + 1;
             self.left += taken as u64;
             self.note_received_each(first..=self.left);
-            return taken < limit && !self.queue.is_empty();
+            return limit - taken;
         }
-        let most = most.min(into.capacity() - into.len());
+        let room = into.capacity() - into.len();
+        let most = limit.min(Queue::<T>::AT_ONCE).min(room);
         let mut places = wakers.iter_mut();
         let Some(mut place) = places.next() else {
-            return true;
+            return limit;
         };
-        for _ in 0..most {
+        for taken in 1..=most {
             let mut attempt = Attempt::default();
             let Received::Value(value) = self.try_recv(&mut attempt) else {
-                return false;
+                return 0;
             };
             into.push(value);
             if attempt.waker.is_some() {
                 *place = attempt.waker;
                 match places.next() {
                     Some(next) => place = next,
-                    None => return true,
+                    None => return limit - taken,
                 }
             }
         }
-        most < limit
+        limit - most
     }
 
     /// A place has become free: the first waiting sender takes it.

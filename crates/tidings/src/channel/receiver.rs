@@ -132,23 +132,23 @@ impl<T> Receiver<T> {
         }
     }
 
-    /// Takes up to `limit` values that are there, in order; how many.
+    /// Takes up to `limit` values that are there, in order; how many. It ends while others send: once it finds nobody
+    /// who waits to send, what comes later is left.
     pub fn try_recv_many(&self, into: &mut Vec<T>, limit: usize) -> usize {
-        let start = into.len();
+        let (start, mut left) = (into.len(), limit);
         loop {
-            let left = limit - (into.len() - start);
             // Not under the lock.
             if into.capacity() - into.len() < left.min(Queue::<T>::AT_ONCE) {
                 into.reserve(left.min(self.chan().locked(|state| state.there())));
             }
             // In batches of senders to wake, so that nothing is allocated for them.
             let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
-            let more = self
+            left = self
                 .chan()
                 .locked(|state| state.take_many(into, left, &mut wakers));
             // They come one after the other. The array is not moved.
             crate::task::wake_all(wakers.iter_mut().map_while(Option::take));
-            if !more {
+            if left == 0 {
                 return into.len() - start;
             }
         }
@@ -372,23 +372,38 @@ mod tests {
         (0..1000).for_each(|n| tx.try_send(n).unwrap());
         let most = Queue::<u32>::AT_ONCE;
         let take = |into: &mut Vec<u32>, limit| {
-            let more = rx
+            let left = rx
                 .chan()
                 .locked(|state| state.take_many(into, limit, &mut []));
-            (more, into.len())
+            (left, into.len())
         };
         let mut into = Vec::with_capacity(1000);
-        assert_eq!(take(&mut into, usize::MAX), (true, most));
-        assert_eq!(take(&mut into, 1), (false, most + 1));
-        assert_eq!(take(&mut into, most), (false, 2 * most + 1));
+        assert_eq!(take(&mut into, usize::MAX), (1000 - most, most));
+        assert_eq!(take(&mut into, 1), (0, most + 1));
+        assert_eq!(take(&mut into, most), (0, 2 * most + 1));
         let mut full = Vec::new();
-        assert_eq!(take(&mut full, 3), (true, 0));
-        assert_eq!((take(&mut full, 0), full.capacity()), ((false, 0), 0));
+        assert_eq!(take(&mut full, 3), (3, 0));
+        assert_eq!((take(&mut full, 0), full.capacity()), ((0, 0), 0));
         // All of them, however often the lock is taken.
         let left = 1000 - into.len();
         assert_eq!(rx.try_recv_many(&mut into, usize::MAX), left);
         assert!(into.into_iter().eq(0..1000));
         assert_eq!(Queue::<[u8; 1 << 20]>::AT_ONCE, 1);
         assert_eq!(Queue::<()>::AT_ONCE, 256);
+    }
+
+    #[test]
+    fn what_is_sent_after_the_first_look_is_not_of_those_that_are_there() {
+        let (tx, rx) = unbounded::<u32>();
+        let send = || (0..1000).for_each(|n| tx.try_send(n).unwrap());
+        send();
+        let (mut into, mut left) = (Vec::with_capacity(10_000), usize::MAX);
+        while left > 0 {
+            left = rx
+                .chan()
+                .locked(|state| state.take_many(&mut into, left, &mut []));
+            send();
+        }
+        assert!(into.into_iter().eq(0..1000));
     }
 }

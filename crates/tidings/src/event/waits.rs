@@ -26,10 +26,6 @@ static NOTERS: AtomicUsize = AtomicUsize::new(0);
 const RECORDER: usize = 1;
 const BOOKS: usize = 1 << (usize::BITS / 2);
 
-/// How many there are to whom a task that is new may matter: runtimes that watch, or record, those who keep books, and
-/// the table of names, if it has any. So a spawn looks at one word.
-static OBSERVERS: AtomicUsize = AtomicUsize::new(0);
-
 static RECORD: Mutex<Record> = Mutex::new(Record {
     waits: BTreeMap::new(),
     holders: BTreeMap::new(),
@@ -158,35 +154,9 @@ pub(crate) fn plain(name: &str) -> String {
     plain
 }
 
-/// Counts one to whom a task that is new may matter, while it lives.
-#[derive(Debug)]
-pub(crate) struct Observing(());
-
-impl Observing {
-    pub(crate) fn start() -> Self {
-        // RELAXED: as those that are counted beside.
-        OBSERVERS.fetch_add(1, Ordering::Relaxed);
-        Self(())
-    }
-}
-
-impl Drop for Observing {
-    fn drop(&mut self) {
-        OBSERVERS.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// Is there one?
-#[inline(always)]
-pub(crate) fn observed() -> bool {
-    HOOKS && OBSERVERS.load(Ordering::Relaxed) != 0
-}
-
 /// Counts a runtime that watches, while it lives.
 #[derive(Debug)]
-pub(crate) struct Watching {
-    _observes: Observing,
-}
+pub(crate) struct Watching(());
 
 impl Watching {
     pub(crate) fn start() -> Self {
@@ -194,9 +164,7 @@ impl Watching {
         let _record = lock(&RECORD);
         // RELAXED: waits that began before are not on record, and a runtime begins without any.
         WATCHERS.fetch_add(1, Ordering::Relaxed);
-        Self {
-            _observes: Observing::start(),
-        }
+        Self(())
     }
 }
 
@@ -237,10 +205,7 @@ pub(crate) fn booked() -> bool {
 
 /// Counts a runtime that records, or somebody who keeps books, while it lives.
 #[derive(Debug)]
-pub(crate) struct Recording {
-    what: usize,
-    _observes: Observing,
-}
+pub(crate) struct Recording(usize);
 
 impl Recording {
     pub(crate) fn communications() -> Self {
@@ -254,16 +219,13 @@ impl Recording {
     fn start(what: usize) -> Self {
         // RELAXED: a communication of before is not recorded, and a runtime begins without any.
         NOTERS.fetch_add(what, Ordering::Relaxed);
-        Self {
-            what,
-            _observes: Observing::start(),
-        }
+        Self(what)
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        NOTERS.fetch_sub(self.what, Ordering::Relaxed);
+        NOTERS.fetch_sub(self.0, Ordering::Relaxed);
     }
 }
 

@@ -226,7 +226,8 @@ impl Builder {
     /// - tokio's budget does not count here; a task of ours that awaits ready futures of tokio's
     ///   only never yields.
     /// - tokio's paused time does not see our tasks; nor does a [`seam`](Self::seam) see tokio's.
-    /// - threads that the program starts itself are not inside. The runtime must outlive ours.
+    /// - threads that the program starts itself are not inside, nor by a guard of [`Handle::enter`](super::Handle::enter).
+    ///   The runtime must outlive ours.
     ///
     /// ```
     /// let io = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();

@@ -6,17 +6,18 @@ use std::hash::{BuildHasher, RandomState};
 use std::ptr;
 use std::rc::Rc;
 
-use super::foreign::Inside;
 use super::local_tasks::Mine;
 use super::worker::Worker;
 use super::{Handle, Shared};
-use crate::primitive::{Arc, Me, drawn, thread_local};
-use crate::task::{Header, here};
+use crate::primitive::{Arc, drawn, thread_local};
+use crate::task::{self, Header, here};
 
 /// A runtime that was entered.
 struct Entered {
     shared: Arc<Shared>,
     by: By,
+    /// Whose it is finds it by that: guards go in any order, also before a `block_on` around which they were made.
+    id: Rc<()>,
 }
 
 enum By {
@@ -24,8 +25,7 @@ enum By {
     BlockOn(Rc<Mine>),
     /// A thread for blocking work.
     Thread,
-    /// This guard, which may go in any order.
-    Guard(Rc<()>),
+    Guard,
 }
 
 /// In one poll of a guest so many times its budget are refused before it has that once more, all but the first of these
@@ -86,53 +86,55 @@ pub(super) fn worker<'a>() -> Option<&'a Worker> {
 
 /// Runs `f` with `worker` as the worker of this thread.
 pub(super) fn become_worker<R>(worker: &Worker, f: impl FnOnce() -> R) -> R {
-    struct Leave(*const Worker, Me, u32);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            WORKER.with(|worker| worker.set(self.0));
-            here::comes(self.1);
-            here::refill(self.2);
-        }
-    }
     let before = WORKER.with(|before| before.replace(worker));
-    let leave = Leave(before, here::comes(worker.me()), worker.refill_budget());
-    let result = f();
-    drop(leave);
-    result
+    let (me, budget) = (here::comes(worker.me()), worker.refill_budget());
+    task::finally(f, || {
+        WORKER.with(|worker| worker.set(before));
+        here::comes(me);
+        here::refill(budget);
+    })
 }
 
 /// Runs `f` with `shared` as the runtime of this thread; `mine`: in its `block_on`, of which a local task may wait
 /// for the end.
 pub(super) fn enter<R>(shared: &Arc<Shared>, mine: Option<Rc<Mine>>, f: impl FnOnce() -> R) -> R {
-    struct Leave(usize);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            // With guards of what ran here that were not dropped.
-            let left = ENTERED.with(|entered| entered.borrow_mut().split_off(self.0));
-            drop(left);
-        }
-    }
-    let _leave = Leave(push(shared, mine.map_or(By::Thread, By::BlockOn)));
-    let _entered = shared.foreign.enter();
-    poll_local(ptr::null_mut(), u32::MAX, f)
+    let id = push(shared, mine.map_or(By::Thread, By::BlockOn));
+    let inside = || {
+        let _entered = shared.foreign.enter();
+        poll_local(ptr::null_mut(), u32::MAX, f)
+    };
+    // With guards of what ran here that were not dropped.
+    task::finally(inside, || drop(leave(&id, Vec::split_off)))
 }
 
-/// Enters a runtime; gives how many were entered before.
-fn push(shared: &Arc<Shared>, by: By) -> usize {
-    let shared = Arc::clone(shared);
-    ENTERED.with(|entered| {
+/// Enters a runtime; gives whom the entry is known by.
+fn push(shared: &Arc<Shared>, by: By) -> Rc<()> {
+    let (shared, id) = (Arc::clone(shared), Rc::new(()));
+    let entry = Entered {
+        shared,
+        by,
+        id: Rc::clone(&id),
+    };
+    ENTERED.with(|entered| entered.borrow_mut().push(entry));
+    id
+}
+
+/// Gives what `take` takes from the place of this entry on, to be dropped. `None`: it is not there, or these are the
+/// thread's last destructors.
+fn leave<R>(id: &Rc<()>, take: impl FnOnce(&mut Vec<Entered>, usize) -> R) -> Option<R> {
+    let taken = ENTERED.try_with(|entered| {
         let mut entered = entered.borrow_mut();
-        entered.push(Entered { shared, by });
-        entered.len() - 1
-    })
+        let at = entered.iter().rposition(|its| Rc::ptr_eq(&its.id, id))?;
+        Some(take(&mut entered, at))
+    });
+    taken.ok().flatten()
 }
 
 /// This thread is inside of a runtime, as [`Handle::enter`] says, until the guard is dropped.
 #[must_use = "the thread is inside as long as the guard lives"]
-pub struct EnterGuard<'a> {
-    _foreign: Inside<'a>,
-    /// Stays on its thread, whose it is.
-    guard: Rc<()>,
+pub struct EnterGuard {
+    /// `None` on a worker. Stays on its thread, whose it is.
+    id: Option<Rc<()>>,
 }
 
 impl Handle {
@@ -142,7 +144,8 @@ impl Handle {
     ///
     /// Of several guards the one made last counts; they may be dropped in any order. A guard made inside of a `block_on`
     /// ends with that at the latest, and is not to be held across an await. In a task it changes nothing: what a task
-    /// starts is of its own runtime. [`spawn_local`](crate::spawn_local) needs a [`block_on`](Self::block_on).
+    /// starts is of its own runtime. [`spawn_local`](crate::spawn_local) needs a [`block_on`](Self::block_on). A runtime
+    /// of tokio's is not entered with ours: enter that by its own handle, if the callback itself needs it.
     ///
     /// ```
     /// let rt = tidings::Runtime::new().unwrap();
@@ -159,33 +162,23 @@ impl Handle {
     /// let rt = tidings::Runtime::new().unwrap();
     /// moves(rt.handle().enter());
     /// ```
-    pub fn enter(&self) -> EnterGuard<'_> {
-        let guard = Rc::new(());
-        push(self.shared(), By::Guard(Rc::clone(&guard)));
+    pub fn enter(&self) -> EnterGuard {
+        let enters = worker().is_none();
         EnterGuard {
-            _foreign: self.shared().foreign.enter(),
-            guard,
+            id: enters.then(|| push(self.shared(), By::Guard)),
         }
     }
 }
 
-impl Drop for EnterGuard<'_> {
+impl Drop for EnterGuard {
     fn drop(&mut self) {
-        let its = |entered: &Entered| match &entered.by {
-            By::Guard(guard) => Rc::ptr_eq(guard, &self.guard),
-            By::BlockOn(_) | By::Thread => false,
-        };
-        // None in the thread's last destructors.
-        let left = ENTERED.try_with(|entered| {
-            let mut entered = entered.borrow_mut();
-            let at = entered.iter().rposition(its);
-            at.map(|at| entered.remove(at))
-        });
-        drop(left);
+        if let Some(id) = &self.id {
+            drop(leave(id, Vec::remove));
+        }
     }
 }
 
-impl fmt::Debug for EnterGuard<'_> {
+impl fmt::Debug for EnterGuard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EnterGuard").finish_non_exhaustive()
     }
@@ -207,6 +200,7 @@ pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
         Entered {
             shared,
             by: By::BlockOn(mine),
+            ..
         } => Some((Arc::clone(shared), Rc::clone(mine))),
         _ => None,
     })
@@ -215,7 +209,7 @@ pub(super) fn mine() -> Option<(Arc<Shared>, Rc<Mine>)> {
 /// The last that was entered by no guard.
 fn innermost(entered: &[Entered]) -> Option<&Entered> {
     let mut entered = entered.iter().rev();
-    entered.find(|entered| !matches!(entered.by, By::Guard(_)))
+    entered.find(|entered| !matches!(entered.by, By::Guard))
 }
 
 /// Is this thread, which is no worker, in a `block_on` of a runtime? Not in its last destructors.
@@ -231,21 +225,16 @@ pub(super) fn is_in_block_on() -> bool {
 /// Runs `poll` as the poll of a local task, or, with null, as that of none, with so many operations. What a local
 /// task does an actor does not that polls it.
 pub(super) fn poll_local<R>(task: *mut Header, budget: u32, poll: impl FnOnce() -> R) -> R {
-    struct Leave(Polled, u32, u64);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            POLLED.with(|polled| polled.set(self.0));
-            here::refill(self.1);
-            here::here(|here| here.actor.set(self.2));
-        }
-    }
     let before = POLLED.with(|polled| polled.replace(Polled::new(task, budget)));
-    let actor = here::actor();
-    let _leave = Leave(before, here::refill(budget), actor);
+    let (actor, left) = (here::actor(), here::refill(budget));
     if !task.is_null() {
         here::here(|here| here.actor.set(0));
     }
-    poll()
+    task::finally(poll, || {
+        POLLED.with(|polled| polled.set(before));
+        here::refill(left);
+        here::here(|here| here.actor.set(actor));
+    })
 }
 
 /// Runs `poll` as a poll by somebody else's executor, to which it gives the thread back after so many operations.

@@ -24,7 +24,6 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use super::local::Local;
 use super::record::Party;
 use super::{Shared, record, root};
 use crate::actor;
@@ -162,11 +161,7 @@ impl Shared {
     /// What is said of those that have a task of the runtime among them.
     fn tell_circles(&self, circles: &[Vec<usize>]) -> Option<String> {
         let mut mine = HashMap::new();
-        task::each_alive(self, |task| {
-            mine.insert(task.address(), task.location());
-        });
-        self.local_tasks
-            .each_alive(|task| _ = mine.insert(task.address(), task.location()));
+        self.each_task(|task, _| _ = mine.insert(task.address(), task.location()));
         let is_mine = |circle: &&Vec<usize>| circle.iter().any(|task| mine.contains_key(task));
         let waits = waits::all();
         let mut text = String::new();
@@ -183,31 +178,31 @@ impl Shared {
         })
     }
 
-    /// No task is queued, and no timer set.
+    /// No task is queued, no timer set, and none was taken back since the last look.
     pub(super) fn is_empty(&self) -> bool {
         let mut cancelled = Vec::new();
-        for remote in &self.remotes {
-            let take = |local: &mut Local| local.timers.take_cancelled(&mut cancelled);
-            remote.local.revoke(take);
-        }
-        // Before the look: of a foreign one that may wake somebody.
-        task::drop_quietly(cancelled);
-        self.remotes.iter().all(|remote| {
+        let empty = self.remotes.iter().all(|remote| {
             remote.inbox.is_empty()
                 && remote.sent.is_empty()
-                && remote
-                    .local
-                    .revoke(|local| local.is_empty() && local.timers.is_idle())
-        })
+                && remote.local.revoke(|local| {
+                    local.timers.take_cancelled(&mut cancelled);
+                    local.is_empty() && local.timers.is_idle()
+                })
+        });
+        // A foreign one that is dropped may wake somebody.
+        let quiet = cancelled.is_empty();
+        task::drop_quietly(cancelled);
+        empty && quiet
     }
 
     /// Has foreign code had the waker of a live task, or a thread of ours: that of the signals, or of the timers that
     /// of a local one, which are no worker's?
     pub(super) fn has_foreign(&self) -> bool {
         let (mut tasks, mut locals) = (HashSet::new(), HashSet::new());
-        task::each_alive(self, |task| _ = tasks.insert(task.address()));
-        self.local_tasks
-            .each_alive(|task| _ = locals.insert(task.address()));
+        self.each_task(|task, local| {
+            let its = if local { &mut locals } else { &mut tasks };
+            its.insert(task.address());
+        });
         let mut all = tasks.union(&locals);
         all.any(|&task| waits::is_foreign(task))
             || waits::all().iter().any(|wait| {
@@ -245,14 +240,6 @@ pub(super) fn report(shared: &Shared, main: usize) -> String {
 pub fn waits() -> BTreeMap<usize, String> {
     let waits = waits::here().into_iter();
     waits.map(|(at, wait)| (at, wait.to_string())).collect()
-}
-
-impl super::Runtime {
-    /// As [`Handle::who_waits`](super::Handle::who_waits).
-    #[must_use]
-    pub fn who_waits(&self) -> String {
-        who_waits(&self.shared, None)
-    }
 }
 
 impl super::Handle {
@@ -303,7 +290,7 @@ pub(super) fn named_tasks(shared: &Shared) -> Vec<TaskView> {
         waits.entry(wait.waiter).or_default().push(wait);
     }
     let mut views = Vec::new();
-    let mut view = |task: &task::Aborting| {
+    shared.each_task(|task, _| {
         let Some(name) = task::name_of(task.address()) else {
             return;
         };
@@ -316,9 +303,7 @@ pub(super) fn named_tasks(shared: &Shared) -> Vec<TaskView> {
             started: task.location().to_string(),
             waits,
         });
-    };
-    task::each_alive(shared, |task| view(&task));
-    shared.local_tasks.each_alive(view);
+    });
     views.sort_by(|one, other| (&one.name, &one.started).cmp(&(&other.name, &other.started)));
     views
 }
@@ -372,20 +357,14 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
             }
         }
     };
-    task::each_alive(shared, |task| match names.get(&task.address()) {
+    shared.each_task(|task, local| match names.get(&task.address()) {
         Some(actor) if actor.awaits => idle += 1,
         Some(actor) => tell(actor.name.as_ref(), task.address()),
         None => {
-            let who = format!("the {}", task::in_words(task.address(), task.location()));
-            tell(&who, task.address());
+            let the = if local { "the local" } else { "the" };
+            let words = task::in_words(task.address(), task.location());
+            tell(&format!("{the} {words}"), task.address());
         }
-    });
-    shared.local_tasks.each_alive(|task| {
-        let who = format!(
-            "the local {}",
-            task::in_words(task.address(), task.location())
-        );
-        tell(&who, task.address());
     });
     shared.blocking.each_parked(|parked| {
         say(&mut text, "a thread for blocking work", parked);
@@ -456,6 +435,7 @@ mod tests {
         let (task, drops) = Task::new(drops, Arc::as_ptr(shared), Location::caller());
         shared.send_to(1, task);
         runtime.block_on(drops).unwrap();
-        assert!(shared.is_empty());
+        // The look that takes it back is none at which all was still.
+        assert_eq!([(); 2].map(|()| shared.is_empty()), [false, true]);
     }
 }

@@ -29,7 +29,6 @@ impl Shared {
                 .revoke(|local| std::mem::take(&mut local.timers));
             drop(timers);
         }
-        shared.ended.store(true, Ordering::Release);
     }
 
     fn end_tasks(&self) {
@@ -110,10 +109,7 @@ impl Runtime {
         self.shared.close();
         // Where one of its own tasks calls this, that worker goes on until it returns, and then ends all tasks.
         let own = self.is_own();
-        let others = || match own {
-            true => self.shared.running.load(Ordering::Acquire) > 1,
-            false => !self.shared.has_ended(),
-        };
+        let others = || self.shared.working.load(Ordering::Acquire) > usize::from(own);
         let start = crate::time::system();
         let left = || timeout.saturating_sub(crate::time::system().saturating_since(start));
         while others() && !left().is_zero() {

@@ -1,4 +1,4 @@
-//! A list of what others own, for reports.
+//! A list of what others own: for reports, and for the alarm.
 
 use crate::primitive::{Arc, Mutex, Weak, lock};
 

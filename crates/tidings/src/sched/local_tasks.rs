@@ -161,13 +161,6 @@ impl fmt::Debug for LocalTasks {
 pub(super) type Sets = Living<LocalTasks>;
 
 impl Sets {
-    /// All local tasks of the runtime that have not ended.
-    pub(super) fn each_alive(&self, mut visit: impl FnMut(&task::Aborting)) {
-        for set in self.all() {
-            task::each_alive(LocalTasks::owner(&set), |task| visit(&task));
-        }
-    }
-
     /// Is one of them to run?
     pub(super) fn are_woken(&self) -> bool {
         self.all().iter().any(|set| !set.woken.is_empty())
@@ -384,11 +377,18 @@ fn is_alive(set: &Arc<LocalTasks>) -> bool {
 }
 
 impl Shared {
+    /// All tasks that have not ended, and whether they are local ones, who come last.
+    pub(super) fn each_task(&self, mut visit: impl FnMut(&task::Aborting, bool)) {
+        task::each_alive(self, |task| visit(&task, false));
+        for set in self.local_tasks.all() {
+            task::each_alive(LocalTasks::owner(&set), |task| visit(&task, true));
+        }
+    }
+
     /// How many tasks have not ended, local ones too.
     pub(super) fn count_tasks(&self) -> usize {
         let mut tasks = 0;
-        task::each_alive(self, |_| tasks += 1);
-        self.local_tasks.each_alive(|_| tasks += 1);
+        self.each_task(|_, _| tasks += 1);
         tasks
     }
 }

@@ -187,7 +187,11 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Shared::spawn_blocking(&here("spawn_blocking"), f, Location::caller())
+    Shared::start_blocking(
+        &here("spawn_blocking"),
+        async move { f() },
+        Location::caller(),
+    )
 }
 
 /// As [`spawn_blocking`], of a future that is ready when it was polled once.

@@ -12,6 +12,7 @@ use std::fmt;
 
 use super::{Runtime, current};
 use crate::primitive::{Arc, Mutex, lock, thread_local};
+use crate::task;
 
 static RECORD: Mutex<Record> = Mutex::new(Record {
     runtimes: 0,
@@ -102,14 +103,8 @@ pub(crate) fn left(text: &Arc<str>) {
 
 /// Ends the tasks of a runtime, or local ones.
 pub(super) fn ending<R>(end: impl FnOnce() -> R) -> R {
-    struct Leave(bool);
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            ENDS.with(|ends| ends.set(self.0));
-        }
-    }
-    let _leave = Leave(ENDS.with(|ends| ends.replace(true)));
-    end()
+    let before = ENDS.with(|ends| ends.replace(true));
+    task::finally(end, || ENDS.with(|ends| ends.set(before)))
 }
 
 impl super::Builder {

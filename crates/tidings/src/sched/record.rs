@@ -318,7 +318,7 @@ pub(super) fn task_panicked(started: &'static Location<'static>) {
     task::quietly(|| eprintln!("the {task} panicked{last}"));
 }
 
-impl super::Runtime {
+impl super::Handle {
     /// Takes what the [flight recorder](super::Builder::flight_recorder) has kept, in the order of
     /// time; nothing without one.
     ///
@@ -330,27 +330,13 @@ impl super::Runtime {
     ///     tidings::spawn(async move { tx.send("tea").await }).await.unwrap().unwrap();
     ///     rx.recv().await.unwrap();
     /// });
-    /// let record = rt.flight_record();
+    /// let record = rt.handle().flight_record();
     /// assert_eq!(record[1].happened, Happened::Sent);
     /// println!("{}", record[1]);
     /// ```
     #[must_use]
     pub fn flight_record(&self) -> Vec<Communication> {
-        self.shared.flight_record()
-    }
-}
-
-impl super::Handle {
-    /// As [`Runtime::flight_record`](super::Runtime::flight_record).
-    #[must_use]
-    pub fn flight_record(&self) -> Vec<Communication> {
-        self.shared().flight_record()
-    }
-}
-
-impl Shared {
-    fn flight_record(&self) -> Vec<Communication> {
-        let recorder = self.recorder.as_ref();
+        let recorder = self.shared().recorder.as_ref();
         recorder.map_or(Vec::new(), |recorder| recorder.all(true))
     }
 }
@@ -358,7 +344,7 @@ impl Shared {
 impl super::Builder {
     /// Keeps the last `n` communications of each worker: who started, sent to, received from or released
     /// whom. They are printed when a task panics and in a report of a deadlock, and read by
-    /// [`Runtime::flight_record`](super::Runtime::flight_record).
+    /// [`Handle::flight_record`](super::Handle::flight_record).
     ///
     /// It may stay on: a communication costs 70 to 120 instructions more (`cargo x hooks`), and one that is
     /// kept 64 bytes. Channels are recorded that were made while a runtime with a recorder lives. The lines
@@ -374,7 +360,7 @@ impl super::Builder {
     ///     tx.send(1).await.unwrap();
     ///     rx.recv().await.unwrap();
     /// });
-    /// for communication in rt.flight_record() {
+    /// for communication in rt.handle().flight_record() {
     ///     println!("{communication}");
     /// }
     /// ```

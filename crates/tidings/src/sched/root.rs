@@ -14,6 +14,7 @@ use super::{Handle, Shared, current, deadlock};
 use crate::primitive::atomic::{AtomicU32, Ordering};
 use crate::primitive::thread::{self, ThreadId};
 use crate::primitive::{Arc, Parker};
+use crate::task;
 
 /// A call of `block_on`.
 #[derive(Debug)]
@@ -109,20 +110,13 @@ impl Roots {
 
 /// Runs `f` as the inside of a `block_on` of `shared`, with its local tasks. They end when what `f` has is dropped.
 pub(super) fn inside<R>(shared: &Arc<Shared>, f: impl FnOnce(&Root, &Mine) -> R) -> R {
-    struct End(Rc<Mine>);
-    impl Drop for End {
-        fn drop(&mut self) {
-            self.0.end();
-        }
-    }
     let root = Arc::new(Root::new());
     if shared.patience.is_some() {
         shared.roots.add(&root);
     }
     let mine = Rc::new(Mine::new(Told::Root(Arc::clone(&root))));
     current::enter(shared, Some(Rc::clone(&mine)), || {
-        let mine = End(mine);
-        f(&root, &mine.0)
+        task::finally(|| f(&root, &mine), || _ = mine.end())
     })
 }
 

@@ -60,8 +60,8 @@ pub(crate) struct Shared {
     pub(super) closing: AtomicBool,
     /// Workers that have not ended.
     pub(super) running: AtomicUsize,
-    /// All tasks have, and what they had is dropped.
-    pub(super) ended: AtomicBool,
+    /// Their threads that have not stopped, with what they call then.
+    pub(super) working: AtomicUsize,
     /// Where the next task from outside goes.
     next: AtomicUsize,
     /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
@@ -130,7 +130,7 @@ impl Shared {
             roots: Roots::default(),
             closing: AtomicBool::new(false),
             running: AtomicUsize::new(workers),
-            ended: AtomicBool::new(false),
+            working: AtomicUsize::new(workers),
             next: AtomicUsize::new(0),
             solo: Mutex::new(None),
         }
@@ -139,10 +139,6 @@ impl Shared {
     #[inline(always)]
     pub(super) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
-    }
-
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
     }
 
     /// Is anything in an inbox?
@@ -232,19 +228,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn spawn_blocking<F, T>(
-        shared: &Arc<Self>,
-        f: F,
-        at: &'static Location<'static>,
-    ) -> JoinHandle<T>
-    where
-        F: FnOnce() -> T + Send + 'static,
-        T: Send + 'static,
-    {
-        Self::start_blocking(shared, async move { f() }, at)
-    }
-
-    /// As `spawn_blocking`, of a future that is ready when it was polled once.
+    /// Starts blocking work: a future that is ready when it was polled once.
     pub(super) fn start_blocking<F>(
         shared: &Arc<Self>,
         work: F,
@@ -284,6 +268,7 @@ impl Shared {
             Self::end(shared, Some(&worker));
         }
         shared.threads.stops();
+        shared.working.fetch_sub(1, Ordering::Release);
     }
 }
 
@@ -375,7 +360,7 @@ impl Runtime {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Shared::spawn_blocking(&self.shared, f, Location::caller())
+        Shared::start_blocking(&self.shared, async move { f() }, Location::caller())
     }
 
     /// A handle to spawn with from elsewhere; it does not keep the runtime going.
@@ -448,7 +433,7 @@ impl Handle {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        Shared::spawn_blocking(&self.shared, f, Location::caller())
+        Shared::start_blocking(&self.shared, async move { f() }, Location::caller())
     }
 }
 

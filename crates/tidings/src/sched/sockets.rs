@@ -289,7 +289,7 @@ mod tests {
         begun.recv().unwrap();
         let shared = Arc::clone(&runtime.shared);
         runtime.shutdown_timeout(Duration::ZERO);
-        while !shared.has_ended() {
+        while shared.working.load(Ordering::Acquire) > 0 {
             thread::yield_now();
         }
         go.send(()).unwrap();

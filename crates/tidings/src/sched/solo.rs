@@ -16,18 +16,19 @@ use super::worker::Worker;
 use super::{Party, Runtime, Shared, current, deadlock, record};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::primitive::{Arc, MutexGuard, Parker, lock};
+use crate::task;
 use crate::time::{self, Instant};
 
 /// The number of the root future, which no task has.
 const ROOT: u32 = u32::MAX - 1;
 
 /// Wakes the root future: it counts as one of the runnable tasks.
-struct Root {
+struct RootWaker {
     woken: AtomicBool,
     parker: Arc<Parker>,
 }
 
-impl std::task::Wake for Root {
+impl std::task::Wake for RootWaker {
     fn wake(self: Arc<Self>) {
         self.woken.swap(true, Ordering::AcqRel);
         self.parker.unpark();
@@ -144,15 +145,6 @@ impl Runtime {
     }
 }
 
-/// Ends the local tasks.
-struct End<'a>(&'a Worker);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.locals.as_ref().map(Mine::end);
-    }
-}
-
 /// Runs `future` and all tasks to the future's end; local ones end then.
 pub(super) fn block_on<F: Future>(
     worker: &Worker,
@@ -160,7 +152,7 @@ pub(super) fn block_on<F: Future>(
     parker: &Arc<Parker>,
     future: F,
 ) -> F::Output {
-    let root = Arc::new(Root {
+    let root = Arc::new(RootWaker {
         woken: AtomicBool::new(true),
         parker: Arc::clone(parker),
     });
@@ -168,8 +160,7 @@ pub(super) fn block_on<F: Future>(
     let mut context = Context::from_waker(&waker);
     // Since when nothing could run.
     let mut still = None;
-    current::become_worker(worker, || {
-        let _end = End(worker);
+    let run = || {
         let mut future = pin!(future);
         loop {
             let tasks = ready(worker, shared);
@@ -217,5 +208,8 @@ pub(super) fn block_on<F: Future>(
                 worker.run_picked(pick);
             }
         }
+    };
+    current::become_worker(worker, || {
+        task::finally(run, || _ = worker.locals.as_ref().map(Mine::end))
     })
 }

@@ -11,8 +11,9 @@
 use std::time::Duration;
 
 use super::Shared;
+use super::living::Living;
 use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::primitive::{Alarm, Arc, Mutex, OnceLock, Weak, lock, sleep, thread};
+use crate::primitive::{Alarm, Arc, OnceLock, sleep, thread};
 use crate::time::{self, Instant};
 
 /// From the alarm's setting to the look.
@@ -28,7 +29,7 @@ pub(super) struct Watch {
 }
 
 struct Watcher {
-    runtimes: Mutex<Vec<Weak<Shared>>>,
+    runtimes: Living<Shared>,
     alarm: Alarm,
 }
 
@@ -38,7 +39,7 @@ static WATCHER: OnceLock<Option<&'static Watcher>> = OnceLock::new();
 pub(super) fn register(shared: &Arc<Shared>) {
     let watcher = WATCHER.get_or_init(|| {
         let alarm = Alarm::new().ok()?;
-        let runtimes = Mutex::new(Vec::new());
+        let runtimes = Living::default();
         let watcher: &'static Watcher = Box::leak(Box::new(Watcher { runtimes, alarm }));
         let name = "tidings-watch".into();
         thread::Builder::new()
@@ -48,7 +49,7 @@ pub(super) fn register(shared: &Arc<Shared>) {
         Some(watcher)
     });
     if let Some(watcher) = watcher {
-        lock(&watcher.runtimes).push(Arc::downgrade(shared));
+        watcher.runtimes.add(shared);
     }
 }
 
@@ -59,15 +60,8 @@ impl Watcher {
                 // Not seen to happen; if it does, a look every second is better than none.
                 sleep(Duration::from_secs(1));
             }
-            let mut busy = Vec::new();
-            lock(&self.runtimes).retain(|runtime| match runtime.upgrade() {
-                Some(shared) => {
-                    busy.push(shared);
-                    true
-                }
-                None => false,
-            });
-            if let Some(again) = busy.iter().filter_map(|shared| shared.ring()).min() {
+            let runtimes = self.runtimes.all();
+            if let Some(again) = runtimes.iter().filter_map(|shared| shared.ring()).min() {
                 self.alarm.set(again);
             }
         }

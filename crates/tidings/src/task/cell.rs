@@ -9,7 +9,6 @@ use std::task::{Context, Poll, Waker};
 use super::ending::{self, Out};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
-use super::name;
 use super::stage::{Holds, Stage, Staged};
 use super::state::{At, Seen, State};
 use super::waker::waker;
@@ -339,7 +338,7 @@ impl Task {
 
     #[inline(always)]
     fn made<T>(header: NonNull<Header>) -> (Self, JoinHandle<T>) {
-        if waits::observed() {
+        if waits::watched() || waits::noted() {
             Self::observe(header);
         }
         (Self(header), JoinHandle::new(header))
@@ -347,7 +346,6 @@ impl Task {
 
     #[cold]
     fn observe(header: NonNull<Header>) {
-        name::fresh(header.addr().get());
         if waits::watched() {
             waits::fresh(header.addr().get());
         }

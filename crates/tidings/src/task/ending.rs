@@ -7,28 +7,39 @@ use std::ptr::NonNull;
 
 use super::cell::{Header, Polled};
 use super::handle::JoinError;
+use super::name;
 use super::panic;
 use super::stage::Holds;
 use super::state::State;
 use super::waker::{discard, drop_quietly, quietly, wake_quietly};
-use crate::primitive::atomic::{AtomicBool, Ordering};
+use crate::primitive::atomic::{AtomicU8, Ordering};
 use crate::primitive::{relax, slab};
 use crate::sched;
 
-/// Has the completer taken the joiner's waker? It is asked for where there was one.
+/// Has the completer taken the joiner's waker? It is asked for where there was one. Until then: does the table of names
+/// have the task?
 #[derive(Debug)]
-pub(crate) struct Out(AtomicBool);
+pub(crate) struct Out(AtomicU8);
+
+const NAMED: u8 = 1;
+const GONE: u8 = 2;
 
 impl Out {
     pub(crate) fn new() -> Self {
-        Self(AtomicBool::new(false))
+        Self(AtomicU8::new(0))
+    }
+
+    /// The owner of the run right only: the task has a name, which is to be out of the table before it completes.
+    pub(super) fn is_to_lose_name(&self) {
+        // RELAXED: for those that have the run right after us.
+        self.0.store(NAMED, Ordering::Relaxed);
     }
 
     /// The completer only, when it has taken the waker and touches the slot no more.
     #[inline(always)]
     pub(crate) fn goes(&self) {
         // ORD task.out: release (its look at the waker); pairs with see.
-        self.0.store(true, Ordering::Release);
+        self.0.store(GONE, Ordering::Release);
     }
 
     /// A handle of a complete task only: waits for the completer, if there was a waker and it has not yet taken it.
@@ -37,7 +48,7 @@ impl Out {
         if state.has_waker() {
             let mut step = 0;
             // ORD task.out: acquire; pairs with goes.
-            while !self.0.load(Ordering::Acquire) {
+            while self.0.load(Ordering::Acquire) != GONE {
                 relax(&mut step);
             }
         }
@@ -118,6 +129,10 @@ pub(super) unsafe fn clear(task: NonNull<Header>) {
 pub(super) unsafe fn end(task: NonNull<Header>, put: bool) {
     // SAFETY: the cell is live.
     let header = unsafe { task.as_ref() };
+    // RELAXED: as it was written.
+    if header.out.0.load(Ordering::Relaxed) == NAMED {
+        name::ended(task.addr().get());
+    }
     if !put && header.state.ends_alone() {
         // A handle that was polled before it went has left its waker.
         if header.state.has_waker() {

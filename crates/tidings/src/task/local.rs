@@ -9,6 +9,8 @@ use std::thread;
 
 use pin_project_lite::pin_project;
 
+use super::waker::finally;
+
 /// Declares task-local values, as [`thread_local!`] does thread-local ones.
 ///
 /// A value exists while a future runs inside [`LocalKey::scope`], on whatever thread the future
@@ -125,15 +127,8 @@ impl<T: 'static> LocalKey<T> {
     /// Runs `f` with the value exchanged for what is in `value`, and exchanges it back, also if
     /// `f` panics.
     fn enter<R>(&'static self, value: &mut Option<T>, f: impl FnOnce() -> R) -> R {
-        struct Back<'a, T: 'static>(&'static LocalKey<T>, &'a mut Option<T>);
-        impl<T> Drop for Back<'_, T> {
-            fn drop(&mut self) {
-                self.0.exchange(self.1);
-            }
-        }
         self.exchange(value);
-        let _back = Back(self, value);
-        f()
+        finally(f, || self.exchange(value))
     }
 
     fn exchange(&'static self, value: &mut Option<T>) {

@@ -5,38 +5,17 @@ use std::fmt;
 use std::future::Future;
 use std::panic::Location;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use pin_project_lite::pin_project;
 
-use crate::event::waits::Observing;
-use crate::primitive::{Arc, Mutex, lock};
+use super::waker::gets_name;
+use crate::primitive::{Arc, Mutex, MutexGuard, lock};
 
-static NAMES: Mutex<Names> = Mutex::new(Names {
-    of: BTreeMap::new(),
-    fresh: None,
-});
+/// By the addresses that waits know tasks by. A task's name is out before its place is another's.
+static NAMES: Mutex<Names> = Mutex::new(Names::new());
 
-struct Names {
-    /// By the addresses that waits know tasks by. The name is out before the task's place is another's.
-    of: BTreeMap<usize, Arc<str>>,
-    /// Has those told of whose place is that of a new task, while there is a name.
-    fresh: Option<Observing>,
-}
-
-impl Names {
-    fn insert(&mut self, task: usize, name: Arc<str>) {
-        self.of.entry(task).or_insert(name);
-        self.fresh.get_or_insert_with(Observing::start);
-    }
-
-    fn remove(&mut self, task: usize) {
-        self.of.remove(&task);
-        if self.of.is_empty() {
-            self.fresh = None;
-        }
-    }
-}
+type Names = BTreeMap<usize, Arc<str>>;
 
 /// A future by whose name its task goes in reports: of [deadlocks](crate::sched::Builder::watch_deadlocks), of
 /// [who waits](crate::Handle::who_waits), of long polls, and in [`inspect`](crate::inspect()).
@@ -44,7 +23,8 @@ impl Names {
 /// It may be started in any way: by [`spawn`](crate::spawn), [`spawn_local`](crate::spawn_local),
 /// [`Scope::spawn`](crate::Scope::spawn), a [`JoinSet`](crate::JoinSet), and it may be the future of
 /// [`block_on`](crate::Runtime::block_on). The task has the name from its first poll until the future is dropped,
-/// for a lock at each of the two. Names need not be unique; of several in one task the first counts.
+/// for a lock at each of the two, and as the task ends. Names need not be unique; of several in one task the first
+/// counts.
 ///
 /// ```
 /// use tidings::task::named;
@@ -90,7 +70,7 @@ impl<F: Future> Future for Named<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
         let this = self.project();
-        this.tag.is_of(cx.waker().data().addr());
+        this.tag.is_of(cx.waker());
         this.future.poll(cx)
     }
 }
@@ -111,45 +91,50 @@ struct Tag {
 
 impl Tag {
     #[inline]
-    fn is_of(&mut self, task: usize) {
-        if self.task != task {
-            self.goes_to(task);
+    fn is_of(&mut self, waker: &Waker) {
+        if self.task != waker.data().addr() {
+            self.goes_to(waker);
         }
     }
 
     #[cold]
-    fn goes_to(&mut self, task: usize) {
-        self.leave();
-        self.task = task;
-        let name = Arc::clone(&self.name);
-        // Another around this one was first.
-        lock(&NAMES).insert(task, name);
+    fn goes_to(&mut self, waker: &Waker) {
+        let mut names = self.leave();
+        self.task = waker.data().addr();
+        if gets_name(waker) {
+            // Another around this one was first.
+            names
+                .entry(self.task)
+                .or_insert_with(|| Arc::clone(&self.name));
+        }
     }
 
-    fn leave(&self) {
+    fn leave(&self) -> MutexGuard<'static, Names> {
         let mut names = lock(&NAMES);
-        let its = names.of.get(&self.task);
+        let its = names.get(&self.task);
         if its.is_some_and(|name| Arc::ptr_eq(name, &self.name)) {
-            names.remove(self.task);
+            names.remove(&self.task);
         }
+        names
     }
 }
 
 impl Drop for Tag {
     fn drop(&mut self) {
-        self.leave();
+        drop(self.leave());
     }
 }
 
-/// A task is new in this place: a name that is left is that of a future which another has given away.
+/// A task ends that had a name: one that is left is that of a future which it has given away.
 #[cold]
-pub(super) fn fresh(task: usize) {
-    lock(&NAMES).remove(task);
+pub(super) fn ended(task: usize) {
+    let left = lock(&NAMES).remove(&task);
+    drop(left);
 }
 
 /// The name of the task that waits know by this address.
 pub(crate) fn name_of(task: usize) -> Option<Arc<str>> {
-    lock(&NAMES).of.get(&task).cloned()
+    lock(&NAMES).get(&task).cloned()
 }
 
 /// That task in words; it was started there.
@@ -169,7 +154,7 @@ pub(crate) fn words(name: Option<&str>, at: &Location<'_>) -> String {
 mod tests {
     use std::future::pending;
     use std::pin::pin;
-    use std::task::{Wake, Waker};
+    use std::task::Wake;
 
     use super::*;
 
@@ -215,11 +200,18 @@ mod tests {
         drop(task);
         assert_eq!(says.recv().unwrap().as_deref(), Some("task"));
         assert_eq!(names(), [None, None]);
-        // Of one that was given away and kept a name is left, until a task is new in that place.
-        let mut kept = pin!(named("kept", pending::<()>()));
-        assert!(kept.as_mut().poll(&mut contexts[0]).is_pending());
-        fresh(one);
-        assert_eq!(names(), [None, None]);
+    }
+
+    #[test]
+    fn a_task_without_a_name_begins_and_ends_without_the_table() {
+        let mut named = pin!(named("waits", pending::<()>()));
+        let waker = Waker::from(Arc::new(Nothing));
+        let polled = named.as_mut().poll(&mut Context::from_waker(&waker));
+        assert!(polled.is_pending());
+        let runtime = crate::Runtime::builder().workers(1).build().unwrap();
+        let names = lock(&NAMES);
+        runtime.block_on(runtime.spawn(async {})).unwrap();
+        drop(names);
     }
 
     /// The future whose name its task has given away, and that the first task has.

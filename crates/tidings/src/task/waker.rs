@@ -260,6 +260,21 @@ pub(crate) fn is_ours(waker: &Waker) -> bool {
     ptr::eq(waker.vtable(), &VTABLE)
 }
 
+/// Its task is to lose its name as it ends. `false`: it is one of ours, but does not run on this thread.
+pub(super) fn gets_name(waker: &Waker) -> bool {
+    if !is_ours(waker) {
+        return true;
+    }
+    let runs = sched::running().id == waker.data().addr();
+    if runs {
+        // SAFETY: the header of a task that runs.
+        unsafe { &*waker.data().cast::<Header>() }
+            .out
+            .is_to_lose_name();
+    }
+    runs
+}
+
 fn clone(data: *const ()) -> RawWaker {
     here::note(here::FOREIGN);
     if waits::watched() {

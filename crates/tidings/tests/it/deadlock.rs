@@ -149,7 +149,7 @@ fn what_a_thread_waits_for_is_told_by_the_future_as_long_as_it_waits() {
     while runtime.ready() > 0 {
         runtime.step(0);
     }
-    let said = runtime.who_waits();
+    let said = runtime.handle().who_waits();
     says(
         &said,
         &[

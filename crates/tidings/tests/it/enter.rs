@@ -5,7 +5,7 @@ use std::rc::Rc;
 use std::thread;
 
 use crate::both::{pool, run, seeded, watchdog};
-use tidings::{Handle, Runtime};
+use tidings::{Event, Handle, Runtime};
 
 /// The name of the worker of whichever runtime this thread is inside of.
 fn inside() -> Option<String> {
@@ -96,4 +96,47 @@ fn in_a_task_a_guard_changes_nothing() {
         task.await.unwrap()
     });
     assert_eq!(name, "one-0");
+}
+
+#[test]
+fn a_block_on_that_drops_guards_of_before_is_left_as_any() {
+    let _watchdog = watchdog();
+    let (one, other) = (named("one"), named("other"));
+    let handle = other.handle();
+    for guards in 0..3 {
+        let guards: Vec<_> = (0..guards).map(|_| handle.enter()).collect();
+        one.block_on(async {
+            drop(guards);
+            assert_eq!(inside().as_deref(), Some("one-0"));
+        });
+        assert_eq!(inside(), None);
+        assert_eq!(tidings::always(1).wait(), 1);
+    }
+    let guard = handle.enter();
+    one.block_on(async {
+        other.block_on(async {
+            drop(guard);
+            assert_eq!(inside().as_deref(), Some("other-0"));
+        });
+        assert_eq!(inside().as_deref(), Some("one-0"));
+        assert_eq!(tidings::spawn_local(async { 2 }).await.unwrap(), 2);
+    });
+    assert_eq!(inside(), None);
+    assert_eq!(tidings::always(3).wait(), 3);
+}
+
+#[test]
+fn where_a_worker_is_a_guard_changes_nothing_afterwards_either() {
+    let _watchdog = watchdog();
+    let other = named("other");
+    let handle = other.handle();
+    let rt = seeded(1);
+    let mut kept = None;
+    rt.block_on(async {
+        kept = Some(handle.enter());
+        std::mem::forget(handle.enter());
+    });
+    assert_eq!(inside(), None);
+    drop(kept);
+    assert_eq!(inside(), None);
 }

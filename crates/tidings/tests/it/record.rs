@@ -83,7 +83,7 @@ fn every_way_of_a_value_is_recorded_once() {
                 .is_ok()
         );
     });
-    let record = rt.flight_record();
+    let record = rt.handle().flight_record();
     let queued = ["put", "put", "put", "took", "took", "took"];
     assert_eq!(words(&record, "u8"), queued);
     assert_eq!(words(&record, "u16"), ["handed"]);
@@ -92,7 +92,7 @@ fn every_way_of_a_value_is_recorded_once() {
     assert_eq!(words(&record, "u64"), ["put", "took", "put", "took"]);
     assert_eq!(words(&record, "i8"), ["put", "took"]);
     assert_eq!(words(&record, "i16"), [""; 0]);
-    assert!(rt.flight_record().is_empty(), "it was taken");
+    assert!(rt.handle().flight_record().is_empty(), "it was taken");
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn starts_and_releases_are_recorded_with_their_lines() {
         });
         echo.send(1).await.unwrap();
     });
-    let record = rt.flight_record();
+    let record = rt.handle().flight_record();
     let started: Vec<Party> = record
         .iter()
         .filter(|one| one.happened == Spawned)
@@ -148,7 +148,7 @@ fn a_line_is_that_of_its_own_communication() {
         drop(held);
         waits.await.unwrap();
     });
-    let record = rt.flight_record();
+    let record = rt.handle().flight_record();
     let lines = |happened| {
         let those = record.iter().filter(move |one| one.happened == happened);
         those.map(|one| one.at.is_some()).collect::<Vec<_>>()
@@ -170,9 +170,9 @@ fn the_last_ones_are_kept_and_only_where_it_is_on() {
     let (on, off) = (recording(4), Runtime::builder().workers(1).build().unwrap());
     off.block_on(program());
     on.block_on(program());
-    assert!(off.flight_record().is_empty());
+    assert!(off.handle().flight_record().is_empty());
     assert_eq!(words(&on.handle().flight_record(), "u8"), ["took"; 4]);
-    assert!(on.flight_record().is_empty(), "it was taken");
+    assert!(on.handle().flight_record().is_empty(), "it was taken");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_local_task_is_recorded_as_who_it_is_and_its_panic_prints_its_last_communica
             assert!(ended.is_err_and(|error| error.is_panic()));
             rx.recv().await.unwrap();
         });
-        let record = runtime.flight_record();
+        let record = runtime.handle().flight_record();
         let who = |one: &Communication| one.who.started.map(std::panic::Location::line);
         let with = record[0].with.unwrap().started.unwrap().line();
         let [spawned, sent, received] = &record[..] else {
@@ -417,7 +417,7 @@ fn on_several_workers_a_value_goes_in_before_it_comes_out() {
             link.await.unwrap();
         }
     });
-    let record = rt.flight_record();
+    let record = rt.handle().flight_record();
     let mut inside = std::collections::HashMap::new();
     for one in record.iter().filter(|one| one.value == "u8") {
         // One that is handed over needs one note, of him who found the other waiting.

@@ -1,7 +1,7 @@
 //! How a runtime ends, whatever its tasks are doing.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use crate::both::{pool, seeded, watchdog};
@@ -325,5 +325,28 @@ fn a_shutdown_with_a_timeout_by_one_of_its_tasks_does_not_wait_for_that() {
             done.send(()).unwrap();
         }));
         is_done.recv().unwrap();
+    }
+}
+
+#[test]
+fn a_shutdown_with_a_timeout_leaves_a_thread_that_does_not_stop() {
+    let _watchdog = watchdog();
+    // By a thread outside, and by a task of its own.
+    for (workers, own) in [(1, false), (2, false), (2, true)] {
+        let (go, wait) = mpsc::channel::<()>();
+        let wait = Mutex::new(wait);
+        let stop = move || _ = wait.lock().unwrap().recv();
+        let builder = Runtime::builder().workers(workers).on_thread_stop(stop);
+        let rt = builder.build().unwrap();
+        let timeout = Duration::from_millis(30);
+        if own {
+            let handle = rt.handle();
+            let task = handle.spawn(async move { rt.shutdown_timeout(timeout) });
+            task.into_result().unwrap();
+        } else {
+            rt.shutdown_timeout(timeout);
+        }
+        // It returns though no thread has stopped.
+        drop(go);
     }
 }

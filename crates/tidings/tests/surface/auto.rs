@@ -157,7 +157,7 @@ fn plain() -> Vec<Row> {
         "sched::Runtime": sched::Runtime => "SYU";
         "sched::Handle": sched::Handle => "SYU";
         "sched::Builder": sched::Builder => "S-U";
-        "sched::EnterGuard": sched::EnterGuard<'static> => "--U";
+        "sched::EnterGuard": sched::EnterGuard => "--U";
         "sched::Choice": sched::Choice => "SYU";
         "sched::Communication": sched::Communication => "SYU";
         "sched::Happened": sched::Happened => "SYU";
