@@ -372,7 +372,7 @@ impl<M> Mailbox<M> {
     #[cold]
     fn take_rest(&mut self) -> Result<M, Ended> {
         if self.hears_to_end() {
-            return Err(Ended);
+            return Err(Ended::said());
         }
         let stashed = self.stashed();
         if !self.is(SCANS)
@@ -395,7 +395,7 @@ impl<M> Mailbox<M> {
         }
         match received {
             Received::Value(parcel) => Ok(self.open(parcel)),
-            Received::Closed | Received::Empty => Err(Ended),
+            Received::Closed | Received::Empty => Err(Ended::said()),
         }
     }
 }
@@ -513,6 +513,14 @@ impl<M> Drop for Mailbox<M> {
 /// The actor is to end: there are no more messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended;
+
+impl Ended {
+    /// The actor hears it.
+    pub(super) fn said() -> Self {
+        here::note(here::ENDS);
+        Self
+    }
+}
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
