@@ -221,6 +221,52 @@ impl<M> Mailbox<M> {
         self.chan.beside().incarnation()
     }
 
+    /// Why the life before this one ended; `None` in the first (Akka's `preRestart`).
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Reply, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = Child::new(|mut mailbox: Mailbox<Reply<String>>| async move {
+    ///     let last = mailbox.last_exit();
+    ///     while let Ok(reply) = mailbox.recv().await {
+    ///         let _ = reply.send(last.as_ref().map_or("none".to_owned(), |exit| exit.to_string()));
+    ///     }
+    /// });
+    /// let it = worker.actor_ref();
+    /// let _supervisor = Supervisor::new(Strategy::OneForOne).child(worker).start();
+    /// assert_eq!(it.call(|reply| reply).await.unwrap(), "none");
+    /// it.fail("the disk is full");
+    /// it.restarted(1).await.unwrap();
+    /// assert_eq!(it.call(|reply| reply).await.unwrap(), "failed: the disk is full");
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn last_exit(&self) -> Option<Exit> {
+        self.chan.beside().last()
+    }
+
+    /// The actor has started, though it does not ask for a message yet, or never will: its
+    /// [supervisor](super::Supervisor) starts the next child (OTP's `proc_lib:init_ack`). Of no effect on other actors.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let beats = Child::new(|mut mailbox: Mailbox<()>| async move {
+    ///     mailbox.ready();
+    ///     loop {
+    ///         tidings::time::sleep(Duration::from_millis(1)).await;
+    ///     }
+    /// });
+    /// let supervisor = Supervisor::new(Strategy::OneForOne).child(beats).start();
+    /// supervisor.started().await.unwrap().unwrap();
+    /// # supervisor.kill();
+    /// # });
+    /// ```
+    pub fn ready(&mut self) {
+        self.is_up();
+    }
+
     /// From here on `f` is given each message that is in the mailbox when nobody is left to take it,
     /// with the reason of the end: a dead letter. Callers have heard, or hear when `f` drops the
     /// message. It runs when the actor's state is gone, or when the mailbox is; a panic in it is
