@@ -5,8 +5,8 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
-    Attribute, Block, Error, FnArg, GenericParam, Ident, ItemTrait, Result, ReturnType, Signature,
-    TraitItem, TraitItemFn, Type,
+    Attribute, Block, Error, FnArg, GenericParam, Ident, ItemTrait, Meta, Result, ReturnType,
+    Signature, TraitItem, TraitItemFn, Type,
 };
 
 use crate::argument::{argument, is_shared_self, owned, reply_of};
@@ -33,8 +33,10 @@ impl Method {
     /// Those of its variant: what it does is said at the method, whose links and examples hold there.
     pub(crate) fn of_variant(&self, interface: &Ident) -> TokenStream {
         let doc = format!("Stands for [`{interface}::{}`].", self.name);
+        let is_text =
+            |meta: &Meta| matches!(meta, Meta::NameValue(_)) && meta.path().is_ident("doc");
         let attributes = self.attributes.iter();
-        let others = attributes.filter(|attribute| !attribute.path().is_ident("doc"));
+        let others = attributes.filter(|attribute| !is_text(&attribute.meta));
         quote!(#(#others)* #[doc = #doc])
     }
 
@@ -272,9 +274,9 @@ fn typed(output: &TokenStream, body: &TokenStream) -> TokenStream {
 #[cfg(test)]
 mod tests {
     use proc_macro2::Span;
-    use syn::Ident;
+    use syn::{Ident, parse_quote};
 
-    use super::variant;
+    use super::{methods, variant};
 
     #[test]
     fn every_name_of_a_method_gives_a_message_a_name() {
@@ -293,5 +295,21 @@ mod tests {
             };
             assert_eq!(variant(&method), message);
         }
+    }
+
+    #[test]
+    fn what_is_said_of_a_method_beside_its_text_is_said_of_its_message_too() {
+        let interface = parse_quote! {
+            trait Door {
+                /// Opens it.
+                #[doc(hidden)]
+                #[deprecated]
+                async fn open(&mut self);
+            }
+        };
+        let methods = methods(&interface).unwrap();
+        let attributes = methods[0].of_variant(&parse_quote!(Door));
+        let expected = r#"# [doc (hidden)] # [deprecated] # [doc = "Stands for [`Door::open`]."]"#;
+        assert_eq!(attributes.to_string(), expected);
     }
 }

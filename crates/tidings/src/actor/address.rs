@@ -38,7 +38,8 @@ pub(super) trait Inlet<I>: Send + Sync {
     fn lock(&self) -> &Lock;
     fn life(&self) -> &Life;
     fn len(&self) -> usize;
-    /// How much it has to do: less if it waits for a message, and of two that do not, who has fewer of them.
+    /// How much it has to do: less if it waits for a message and handles none, and of two that are busy, who has
+    /// fewer of them.
     fn load(&self) -> (bool, usize);
     /// Locked. How many messages have come.
     fn come(&self) -> u64;
@@ -87,7 +88,9 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
 
     fn load(&self) -> (bool, usize) {
         let (awaited, len) = self.locked(|state| (state.is_awaited(), state.len()));
-        (!awaited, len + self.beside().kept())
+        let handlers = self.beside().handlers();
+        let busy = !awaited || handlers > 0;
+        (busy, len + self.beside().kept() + handlers)
     }
 
     fn come(&self) -> u64 {

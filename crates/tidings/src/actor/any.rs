@@ -193,8 +193,15 @@ macro_rules! life_methods {
             self.kin().life().incarnation()
         }
 
+        /// Why it ended, or while it lives, why the life before this one did; `None` in its first life.
+        #[must_use]
+        pub fn last_exit(&self) -> Option<Exit> {
+            self.kin().life().last()
+        }
+
         /// Waits until the actor has begun more than `since` lives, and gives how many: an event.
-        /// So `restarted(actor.incarnation())` is its next restart, and none is missed.
+        /// So `restarted(actor.incarnation())` is its next restart, and none is missed. Why the life before it
+        /// ended, [`last_exit`](Self::last_exit) says.
         ///
         /// # Errors
         /// Why it ended, if it ends before; or after, before it is looked at.

@@ -182,7 +182,7 @@ impl<'a, I, R> Call<'a, I, R> {
         let mut this = self.project();
         let request = this.message.take().expect("an event is performed once");
         if sent == Sent::Full && this.inlet.waits() {
-            let tell = Tell::new(*this.inlet, request);
+            let tell = Tell::late(*this.inlet, request);
             let request = tell.into_future();
             this.rest.set(Rest::Request { request });
             return;
@@ -251,7 +251,7 @@ impl<'a, I, R> Call<'a, I, R> {
         }
         self.as_mut().push(waker);
         let by = self.by_an_actor.unwrap_or(NOT_SENT);
-        // It may have found a place just when it began to wait for one: then nobody knows which.
+        // One that the mailbox's policy dropped has none.
         let is_known =
             by.ticket != NOT_SENT.ticket || self.message.is_some() || self.waits_for_a_place();
         if alone && is_known && !self.failed() {
@@ -466,8 +466,12 @@ impl<I, R> fmt::Debug for Call<'_, I, R> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
     use super::super::Builder;
-    use super::{Call, Event, Reply, Tell};
+    use super::super::tell::try_tell;
+    use super::{Call, Event, Future, Reply, Tell, here, placing};
     use crate::event::Locks;
 
     /// How many locks a choice takes for it.
@@ -486,5 +490,19 @@ mod tests {
         assert_eq!(locks(&Tell::new(&*sender, 1)), 1);
         let (sender, _receiver) = Builder::new().unlived::<Reply<u8>>();
         assert_eq!(locks(&Call::new(&*sender, |reply: Reply<u8>| reply)), 1);
+    }
+
+    #[test]
+    fn a_request_that_finds_a_place_just_as_it_begins_to_wait_has_a_ticket() {
+        let (sender, _receiver) = Builder::new().capacity(2).unlived::<u8>();
+        try_tell(&*sender, 7).unwrap();
+        here::here(|here| here.actor.set(1));
+        let (sent, ticket) = placing(|| {
+            let request = pin!(Tell::late(&*sender, 8).into_future());
+            request.poll(&mut Context::from_waker(Waker::noop()))
+        });
+        here::here(|here| here.actor.set(0));
+        assert!(matches!(sent, Poll::Ready(Ok(()))));
+        assert_eq!(ticket, 1);
     }
 }

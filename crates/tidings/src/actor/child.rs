@@ -19,6 +19,7 @@ use super::life::Life;
 use super::mailbox::Mailbox;
 use super::parcel::Parcel;
 use super::run::Run;
+use super::shared::{Shared, serve_with};
 use crate::Sender;
 use crate::channel::refs::{ReceiverRef, SenderRef};
 use crate::primitive::Arc;
@@ -197,7 +198,8 @@ pub struct Child<M> {
 }
 
 impl<M: Send + 'static> Child<M> {
-    /// An actor each life of which runs `f` with the mailbox, as [`spawn`](super::spawn) does.
+    /// An actor each life of which runs `f` with the mailbox, as [`spawn`](super::spawn) does. A life that does not ask
+    /// for messages says when it has started: [`Mailbox::ready`].
     ///
     /// The mailbox is to go with the life: a task of its own that receives from it may outlive that, and then takes
     /// what is sent to the next.
@@ -238,6 +240,40 @@ impl<M: Send + 'static> Child<M> {
         M: Dispatch<A>,
     {
         Builder::new().interface_child(make)
+    }
+
+    /// As `interface`; `make` is given what the handlers share: for timers, and for what runs beside them from
+    /// the beginning of each life ([`start_with`](super::start_with)).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::actor::{Child, Shared, Strategy, Supervisor};
+    /// #[tidings::interface]
+    /// trait Clock {
+    ///     async fn ticks(&self) -> u64;
+    /// }
+    /// struct Ticks(u64);
+    /// impl Clock for Ticks {
+    ///     async fn ticks(&self) -> u64 {
+    ///         self.0
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let child = Child::interface_with(|this: &Shared<Ticks>| {
+    ///     this.every("tick", Duration::from_millis(1), |ticks| ticks.0 += 1);
+    ///     Ticks(0)
+    /// });
+    /// let clock: ClockRef = child.reference();
+    /// let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+    /// while clock.ticks().await.unwrap() < 3 {}
+    /// # });
+    /// ```
+    pub fn interface_with<A>(make: impl Fn(&Shared<A>) -> A + Send + Sync + 'static) -> Self
+    where
+        A: Send + 'static,
+        M: Dispatch<A>,
+    {
+        Builder::new().interface_child_with(make)
     }
 
     /// When it is started anew; [`Restart::Permanent`] if nobody says otherwise.
@@ -327,6 +363,28 @@ impl Builder {
             let actor = make();
             async move {
                 serve(actor, &mut mailbox).await;
+            }
+        })
+    }
+
+    /// As [`Child::interface_with`].
+    ///
+    /// # Panics
+    /// As [`child`](Self::child).
+    #[track_caller]
+    pub fn interface_child_with<A, M>(
+        self,
+        make: impl Fn(&Shared<A>) -> A + Send + Sync + 'static,
+    ) -> Child<M>
+    where
+        A: Send + 'static,
+        M: Dispatch<A>,
+    {
+        let make = Arc::new(make);
+        self.child(move |mut mailbox| {
+            let make = Arc::clone(&make);
+            async move {
+                serve_with(|this| make(this), &mut mailbox, |_| Ok(())).await;
             }
         })
     }

@@ -31,6 +31,7 @@ use std::fmt;
 
 use rustc_hash::FxBuildHasher;
 
+use super::exit::tell_dropped;
 use super::life::{Life, Overflow};
 use super::parcel::Parcel;
 use super::roll::{Entry, Peer};
@@ -347,6 +348,8 @@ pub(super) fn returns(outer: u64) {
 
 #[cold]
 fn leave() {
+    // The end of the poll within is not that of the one around it.
+    tell_dropped();
     here(|here| {
         here.callee.set(0);
         here.actor.set(0);

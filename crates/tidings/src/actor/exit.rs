@@ -165,12 +165,12 @@ pub fn refuse<M>(message: M, why: impl Into<Box<dyn Error + Send + Sync>>) {
 thread_local! {
     /// What to tell the callers whose requests this thread drops at this moment.
     static WHY: RefCell<Option<CallError>> = const { RefCell::new(None) };
-    /// Replies that a panic in the poll of its actor dropped. They are answered once the panic is known, or has not
-    /// come out of the poll.
+    /// Replies that the poll of an actor dropped in a panic, or after its mailbox had said that it is to end. They are
+    /// answered once the poll has ended, which says whether the actor has.
     static UNANSWERED: RefCell<Vec<Kept>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Answers a reply that a panic dropped.
+/// Answers a reply that was dropped.
 type Kept = Box<dyn FnOnce(CallError)>;
 
 /// What can be told why it has no value.
@@ -224,15 +224,15 @@ impl<A: Answer> Drop for Unanswered<A> {
 fn unanswered<A: Answer>(reply: A) {
     match current() {
         Some(why) => reply.answer(why),
-        // Once the panic is known.
-        None if panicking() && here::actor() != 0 => {
+        // Once it is known whether the actor has ended.
+        None if here::actor() != 0 && (panicking() || here::ends()) => {
             keep(Box::new(move |why| reply.answer(why)));
         }
         None => drop(reply),
     }
 }
 
-/// Keeps a reply that a handler's panic drops until the panic is known.
+/// Keeps a reply that is dropped, until the poll of its actor has ended.
 #[expect(
     clippy::disallowed_methods,
     reason = "no cast changes a trait object's lifetime"
@@ -282,18 +282,24 @@ fn current() -> Option<CallError> {
     WHY.try_with(|why| why.borrow().clone()).unwrap_or(None)
 }
 
-/// An actor has panicked: its unanswered requests hear of this exit.
+/// The function of an actor has returned or panicked: the requests that it left unanswered hear of this exit.
 pub(super) fn tell_unanswered(exit: &Exit) {
-    answer_kept(&CallError::Ended(exit.clone()));
+    if is_kept() {
+        answer_kept(&CallError::Ended(exit.clone()));
+    }
 }
 
-/// A poll of an actor has ended, and not by a panic: what a panic in it has dropped, which was caught on the
-/// way, has no answer.
+/// A poll of an actor has ended, and the actor goes on: what was dropped in it has no answer.
 #[inline(always)]
 pub(super) fn tell_dropped() {
-    if here::here(|here| here.kept.get()) {
+    if is_kept() {
         answer_kept(&CallError::NoReply);
     }
+}
+
+#[inline(always)]
+fn is_kept() -> bool {
+    here::here(|here| here.kept.get())
 }
 
 #[cold]

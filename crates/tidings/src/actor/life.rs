@@ -19,7 +19,7 @@ use super::ties::Ties;
 use crate::channel::source::{Lists, Side, Source};
 use crate::event::offer::{Judge, Waiters};
 use crate::primitive::Arc;
-use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use crate::primitive::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use crate::task::{AbortHandle, first, go_on, here, quietly};
 
 /// What to do when a mailbox is full.
@@ -100,7 +100,9 @@ pub(crate) struct Life {
     /// See `is_waiting`.
     waiting: AtomicBool,
     /// See `kept`.
-    kept: AtomicUsize,
+    kept: AtomicU32,
+    /// See `handlers`.
+    handlers: AtomicU32,
     pub(super) roll: Place,
     /// See `parent`.
     parent: AtomicU64,
@@ -213,7 +215,8 @@ impl Life {
             away: AtomicBool::new(false),
             hands: AtomicU8::new(0),
             waiting: AtomicBool::new(false),
-            kept: AtomicUsize::new(0),
+            kept: AtomicU32::new(0),
+            handlers: AtomicU32::new(0),
             roll: Place::new(),
             parent: AtomicU64::new(here::actor()),
             source: Source::new(State {
@@ -266,12 +269,25 @@ impl Life {
     /// How many messages lie in the mailbox, beside the channel: the stash, and what `scan` passed over.
     pub(super) fn kept(&self) -> usize {
         // RELAXED: for people, and for a pool's choice.
-        self.kept.load(Ordering::Relaxed)
+        self.kept.load(Ordering::Relaxed) as usize
     }
 
     pub(super) fn keeps(&self, kept: usize) {
+        let kept = u32::try_from(kept).unwrap_or(u32::MAX);
         // RELAXED: as above; who has the mailbox writes it.
         self.kept.store(kept, Ordering::Relaxed);
+    }
+
+    /// How many reentrant handlers it runs.
+    pub(super) fn handlers(&self) -> usize {
+        // RELAXED: for a pool's choice.
+        self.handlers.load(Ordering::Relaxed) as usize
+    }
+
+    pub(super) fn handles(&self, handlers: usize) {
+        let handlers = u32::try_from(handlers).unwrap_or(u32::MAX);
+        // RELAXED: as above; the actor's own task writes it.
+        self.handlers.store(handlers, Ordering::Relaxed);
     }
 
     /// The number of the actor that has started it or whose child it is, or 0.

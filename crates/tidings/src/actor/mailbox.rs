@@ -221,6 +221,52 @@ impl<M> Mailbox<M> {
         self.chan.beside().incarnation()
     }
 
+    /// Why the life before this one ended; `None` in the first (Akka's `preRestart`).
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Mailbox, Reply, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let worker = Child::new(|mut mailbox: Mailbox<Reply<String>>| async move {
+    ///     let last = mailbox.last_exit();
+    ///     while let Ok(reply) = mailbox.recv().await {
+    ///         let _ = reply.send(last.as_ref().map_or("none".to_owned(), |exit| exit.to_string()));
+    ///     }
+    /// });
+    /// let it = worker.actor_ref();
+    /// let _supervisor = Supervisor::new(Strategy::OneForOne).child(worker).start();
+    /// assert_eq!(it.call(|reply| reply).await.unwrap(), "none");
+    /// it.fail("the disk is full");
+    /// it.restarted(1).await.unwrap();
+    /// assert_eq!(it.call(|reply| reply).await.unwrap(), "failed: the disk is full");
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn last_exit(&self) -> Option<Exit> {
+        self.chan.beside().last()
+    }
+
+    /// The actor has started, though it does not ask for a message yet, or never will: its
+    /// [supervisor](super::Supervisor) starts the next child (OTP's `proc_lib:init_ack`). Of no effect on other actors.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::actor::{Child, Mailbox, Strategy, Supervisor};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let beats = Child::new(|mut mailbox: Mailbox<()>| async move {
+    ///     mailbox.ready();
+    ///     loop {
+    ///         tidings::time::sleep(Duration::from_millis(1)).await;
+    ///     }
+    /// });
+    /// let supervisor = Supervisor::new(Strategy::OneForOne).child(beats).start();
+    /// supervisor.started().await.unwrap().unwrap();
+    /// # supervisor.kill();
+    /// # });
+    /// ```
+    pub fn ready(&mut self) {
+        self.is_up();
+    }
+
     /// From here on `f` is given each message that is in the mailbox when nobody is left to take it,
     /// with the reason of the end: a dead letter. Callers have heard, or hear when `f` drops the
     /// message. It runs when the actor's state is gone, or when the mailbox is; a panic in it is
@@ -372,7 +418,7 @@ impl<M> Mailbox<M> {
     #[cold]
     fn take_rest(&mut self) -> Result<M, Ended> {
         if self.hears_to_end() {
-            return Err(Ended);
+            return Err(Ended::said());
         }
         let stashed = self.stashed();
         if !self.is(SCANS)
@@ -395,7 +441,7 @@ impl<M> Mailbox<M> {
         }
         match received {
             Received::Value(parcel) => Ok(self.open(parcel)),
-            Received::Closed | Received::Empty => Err(Ended),
+            Received::Closed | Received::Empty => Err(Ended::said()),
         }
     }
 }
@@ -513,6 +559,14 @@ impl<M> Drop for Mailbox<M> {
 /// The actor is to end: there are no more messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended;
+
+impl Ended {
+    /// The actor hears it.
+    pub(super) fn said() -> Self {
+        here::note(here::ENDS);
+        Self
+    }
+}
 
 impl fmt::Display for Ended {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -21,8 +21,8 @@ pub enum Routing {
     /// One after the other.
     #[default]
     RoundRobin,
-    /// One that waits for a message; if none does, whose mailbox holds the fewest. The eldest of several. Looks into
-    /// every mailbox.
+    /// One that waits for a message and handles none; if there is none, who has the fewest in its mailbox and among its
+    /// [reentrant](super::Shared) handlers. The eldest of several. Looks into every mailbox.
     LeastLoaded,
     /// Anyone, with the same chance (under a seam, the seam's).
     Random,

@@ -107,10 +107,11 @@ impl Registry {
     /// name gets the reference.
     ///
     /// An actor may have several names. A name ends with its actor, or by
-    /// [`unregister`](Self::unregister); it keeps no actor alive.
+    /// [`unregister`](Self::unregister); it keeps no actor alive. A restart keeps it: an actor that registers
+    /// itself in each of its lives has the name already from its second on, which is no error.
     ///
     /// # Errors
-    /// If somebody has the name, or the actor has ended.
+    /// If another has the name, or this actor under another type of reference; or the actor has ended.
     pub fn register<R: Reference>(
         &self,
         name: impl Into<Arc<str>>,
@@ -129,8 +130,12 @@ impl Registry {
             let mut shard = lock(self.shard(&name));
             if let Some(claimed) = shard.names.get(&name) {
                 let by = claimed.end.id();
+                let again = by == entry.end.id() && claimed.weak::<R>().is_some();
                 drop(shard);
-                return Err(RegisterError::Taken { name, by });
+                return match again {
+                    true => Ok(()),
+                    false => Err(RegisterError::Taken { name, by }),
+                };
             }
             shard.names.insert(Arc::clone(&name), entry);
         }
@@ -362,7 +367,7 @@ impl<R> fmt::Debug for Via<R> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
-    /// Another has it, or it has it already.
+    /// Another has it, or it has it already, under another type of reference.
     Taken {
         /// The name.
         name: Arc<str>,

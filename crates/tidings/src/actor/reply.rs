@@ -11,8 +11,8 @@ use crate::time::Instant;
 
 /// Answers one request, now or later, from anywhere.
 ///
-/// The caller hears at once if it is dropped: [`CallError::NoReply`], or, where it is dropped
-/// because its actor panicked or ended, the exit.
+/// The caller hears at once if it is dropped: [`CallError::NoReply`]; or, if its actor panics or is killed with it, or
+/// drops it in the poll in which it ends after its mailbox has said so ([`Ended`](super::Ended)), the exit.
 pub struct Reply<R> {
     sender: Unanswered<Sender<R>>,
 }

@@ -85,11 +85,9 @@ impl<M: Send + 'static, F> Run<M, F> {
                 break polled;
             }
         };
-        if polled.is_ok() {
-            tell_dropped();
-        }
         let returned = match polled {
             Ok(Poll::Pending) => {
+                tell_dropped();
                 if this.chan.beside().is_deaf() {
                     forsake(&this.chan);
                 }
@@ -116,15 +114,13 @@ impl<M: Send + 'static, F> Run<M, F> {
 /// The function of an actor has returned, or panicked.
 #[cold]
 fn returned(life: &Life, returned: Result<Exit, Box<dyn Any + Send>>) -> Exit {
-    match returned {
+    let exit = match returned {
         Ok(Exit::Normal) if life.was_stopped() => life.verdict(),
         Ok(exit) => exit,
-        Err(payload) => {
-            let exit = panicked(life, &*payload);
-            tell_unanswered(&exit);
-            exit
-        }
-    }
+        Err(payload) => panicked(life, &*payload),
+    };
+    tell_unanswered(&exit);
+    exit
 }
 
 /// The exit that this panic is. On record until somebody hears of it, if the runtime watches.

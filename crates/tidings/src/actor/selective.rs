@@ -66,7 +66,7 @@ impl<M> Mailbox<M> {
     pub async fn scan<T>(&mut self, mut choose: impl FnMut(M) -> Result<T, M>) -> Result<T, Ended> {
         self.is_up();
         if self.hears_to_end() {
-            return Err(Ended);
+            return Err(Ended::said());
         }
         let mut seen = self.stashed();
         let mut fresh = false;

@@ -15,10 +15,10 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::Dispatch;
+use super::any::AnyRef;
 use super::crowd::Crowd;
 use super::exit::refuse;
 use super::interface::in_span;
-use super::life::Stop;
 use super::mailbox::{Ended, Mailbox};
 use crate::primitive::{Arc, Mutex, lock};
 use crate::sync::{self, MutexGuard};
@@ -85,7 +85,7 @@ struct Inner<A> {
     state: sync::Mutex<Option<A>>,
     crowd: Arc<Crowd>,
     timers: Mutex<Timers>,
-    stop: Box<dyn Fn(Stop) + Send + Sync>,
+    any: AnyRef,
 }
 
 struct Timers {
@@ -113,15 +113,6 @@ impl Timers {
 
 impl<A: Send + 'static> Shared<A> {
     fn new<M: Send + 'static>(mailbox: &Mailbox<M>) -> Self {
-        let this = mailbox.this();
-        let stop = move |stop| {
-            if let Some(actor) = this.upgrade() {
-                match stop {
-                    Stop::Drain => actor.stop(),
-                    Stop::Now => actor.stop_now(),
-                }
-            }
-        };
         let timers = Timers {
             named: BTreeMap::new(),
             number: 0,
@@ -132,7 +123,7 @@ impl<A: Send + 'static> Shared<A> {
                 state: sync::Mutex::new(None),
                 crowd: Crowd::new(),
                 timers: Mutex::new(timers),
-                stop: Box::new(stop),
+                any: mailbox.this().any(),
             }),
         }
     }
@@ -360,15 +351,54 @@ impl<A: Send + 'static> Shared<A> {
         lock(&self.inner.timers).limit = n;
     }
 
+    /// A reference to the actor itself, which does not keep it alive: to link it, to let it fail, to be the
+    /// [parent](super::Builder::parent) of others.
+    ///
+    /// ```
+    /// use tidings::actor::{self, AnyRef, Builder, Mailbox, Shared};
+    ///
+    /// #[tidings::interface]
+    /// trait Boss {
+    ///     async fn hire(this: Shared<Self>) -> AnyRef;
+    /// }
+    /// struct Office;
+    /// impl Boss for Office {
+    ///     async fn hire(this: Shared<Self>) -> AnyRef {
+    ///         let worker = |mut mailbox: Mailbox<()>| async move { while mailbox.recv().await.is_ok() {} };
+    ///         Builder::new().parent(&this.any()).spawn(worker).any()
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let boss: BossRef = actor::start(Office);
+    /// let worker = boss.hire().await.unwrap();
+    /// assert!(worker.exit().is_none());
+    /// // It ends before its parent does.
+    /// boss.stop();
+    /// boss.down().await;
+    /// assert!(worker.exit().is_some());
+    /// # });
+    /// ```
+    #[must_use]
+    pub fn any(&self) -> AnyRef {
+        self.inner.any.clone()
+    }
+
     /// Asks the actor to end, as [`ActorRef::stop`](super::ActorRef::stop) does: after the messages
     /// that are in its mailbox.
     pub fn stop(&self) {
-        (self.inner.stop)(Stop::Drain);
+        self.inner.any.stop();
     }
 
     /// As [`ActorRef::stop_now`](super::ActorRef::stop_now).
     pub fn stop_now(&self) {
-        (self.inner.stop)(Stop::Now);
+        self.inner.any.stop_now();
+    }
+
+    /// How many handlers run. Who chooses among actors knows it from here on.
+    fn handlers(&self) -> usize {
+        let handlers = self.inner.crowd.handlers();
+        self.inner.any.life().handles(handlers);
+        handlers
     }
 
     /// The next message, once there is room for another handler; what was woken runs meanwhile.
@@ -378,7 +408,7 @@ impl<A: Send + 'static> Shared<A> {
         poll_fn(|cx| {
             crowd.poll();
             let limit = lock(&self.inner.timers).limit;
-            if crowd.handlers() < limit
+            if self.handlers() < limit
                 && let Poll::Ready(message) = next.as_mut().poll(cx)
             {
                 return Poll::Ready(message);
@@ -412,8 +442,11 @@ struct End<A>(Shared<A>);
 
 impl<A> Drop for End<A> {
     fn drop(&mut self) {
-        let Inner { state, crowd, .. } = &*self.0.inner;
+        let Inner {
+            state, crowd, any, ..
+        } = &*self.0.inner;
         let closed = catch_unwind(AssertUnwindSafe(|| crowd.close()));
+        any.life().handles(0);
         let state = state.try_lock().and_then(|mut state| state.take());
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(state)));
         go_on(first(closed, dropped));
@@ -487,6 +520,7 @@ where
                     drop(guard);
                 };
                 this.inner.crowd.add(Box::pin(handler), true);
+                this.handlers();
             } else {
                 let mut state = this.lock("no handler has the state across an await");
                 let actor = state.as_mut().expect("it is made");

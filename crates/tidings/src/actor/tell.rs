@@ -14,6 +14,7 @@ use crate::channel::chan::Sent;
 use crate::channel::source::Slot;
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Enrol, Event, Lock, Protocol, into_future};
+use crate::task::here;
 use crate::time::Elapsed;
 
 pin_project! {
@@ -22,7 +23,7 @@ pin_project! {
     pub struct Tell<'a, I> {
         inlet: &'a dyn Inlet<I>,
         message: Option<I>,
-        // Beside the waiter: what the attempt that ended the wait found; `None`: a partner gave it a place.
+        // Beside the waiter: what the last attempt found, which ended the wait; `None`: a partner gave it a place.
         #[pin]
         slot: Slot<Sent>,
     }
@@ -36,6 +37,13 @@ impl<'a, I> Tell<'a, I> {
             message: Some(message),
             slot: Slot::bare(),
         }
+    }
+
+    /// Of a message that has found the mailbox full. Its ticket is `Here::placed`, if an actor sends it.
+    pub(super) fn late(inlet: &'a dyn Inlet<I>, message: I) -> Self {
+        let mut tell = Self::new(inlet, message);
+        *tell.slot.value() = Some(Sent::Full);
+        tell
     }
 
     /// As [`Event::timeout`], with the time that has passed among the errors of the send.
@@ -118,7 +126,10 @@ impl<I> Protocol for Tell<'_, I> {
     }
     #[inline(always)]
     fn at_once(self: Pin<&mut Self>) -> Option<Self::Output> {
-        let this = self.project();
+        let mut this = self.project();
+        if this.slot.as_mut().place().is_some() {
+            return None;
+        }
         this.inlet.put_now(this.message);
         this.message.is_none().then_some(Ok(()))
     }
@@ -126,6 +137,10 @@ impl<I> Protocol for Tell<'_, I> {
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
         let this = self.project();
         let sent = this.inlet.put(this.message, attempt);
+        if sent == Sent::Done && here::actor() != 0 {
+            let ticket = this.inlet.come().wrapping_sub(1);
+            here::here(|here| here.placed.set(ticket));
+        }
         let sent = ends(*this.inlet, sent);
         *this.slot.place() = sent;
         sent.map(|_| 0)

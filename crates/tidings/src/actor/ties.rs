@@ -236,6 +236,14 @@ impl Life {
             .locked(|state| state.known_ties().map_or(1, |ties| ties.incarnation()))
     }
 
+    /// How the actor has ended, or the last life that is over, if any is.
+    pub(super) fn last(&self) -> Option<Exit> {
+        self.chan().locked(|state| {
+            let ended = state.rare.as_ref().and_then(|rare| rare.exit.clone());
+            ended.or_else(|| state.known_ties()?.last.clone())
+        })
+    }
+
     /// Is a life being lived?
     pub(super) fn is_lived(&self) -> bool {
         self.chan().locked(|state| state.is_alive())

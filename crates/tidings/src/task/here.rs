@@ -21,6 +21,8 @@ pub(crate) const FOREIGN: u8 = 4;
 pub(crate) const PASSED: u8 = 8;
 /// The actor's own poll has taken a message.
 pub(crate) const TOOK: u8 = 16;
+/// The mailbox has said that the actor is to end.
+pub(crate) const ENDS: u8 = 32;
 
 pub(crate) struct Here {
     /// As whom it locks a channel.
@@ -41,7 +43,8 @@ pub(crate) struct Here {
     pub(crate) held_back: Cell<bool>,
     /// What the call that was held back, or is stuck, is to do.
     pub(crate) verdict: Cell<Verdict>,
-    /// A panic in an actor's poll has dropped replies, which are kept until it is known whose it is (actor/exit.rs).
+    /// A panic in an actor's poll, or its end perhaps, has dropped replies, which are kept until that is known
+    /// (actor/exit.rs).
     pub(crate) kept: Cell<bool>,
 }
 
@@ -149,6 +152,11 @@ fn hands() -> u8 {
 #[inline(always)]
 pub(crate) fn note(hands: u8) {
     here(|here| here.hands.set(here.hands.get() | hands));
+}
+
+/// Has the mailbox said that the actor is to end?
+pub(crate) fn ends() -> bool {
+    hands() & ENDS != 0
 }
 
 /// A value leaves. One that needs no drop has no reply in it.

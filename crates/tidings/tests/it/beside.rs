@@ -1,14 +1,17 @@
 //! What is known of the waits of actors beside whose handlers something else runs, and of those on threads of their own:
 //! deadlocks are reported and cycles of calls refused though they are there.
 
+use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 use crate::both::{on_all, watchdog};
 use crate::deadlock::{PATIENCE, goes_on, reports, says};
-use tidings::actor::{ActorRef, Builder, CallError, Mailbox, Reply, Shared, start_with};
+use tidings::actor::{
+    ActorRef, Builder, CallError, Mailbox, Pool, Reply, Routing, Shared, start, start_with,
+};
 use tidings::sched::Runtime;
-use tidings::{Event, after, oneshot, unbounded};
+use tidings::{Event, Receiver, Sender, after, oneshot, unbounded};
 
 #[tidings::interface]
 trait Ask {
@@ -187,4 +190,36 @@ fn blocking_work_that_waits_for_a_time_or_for_foreign_code_is_no_deadlock() {
     });
     let words = ["a thread for blocking work waits for Recv<u16> of 0x"];
     says(&stuck.unwrap_err(), &words);
+}
+
+#[tidings::interface]
+trait Gate {
+    async fn pass(this: Shared<Self>, begun: Sender<()>, opens: Receiver<()>) -> ();
+}
+
+struct Open;
+
+impl Gate for Open {
+    async fn pass(_: Shared<Self>, begun: Sender<()>, opens: Receiver<()>) {
+        begun.send(()).await.unwrap();
+        let _ = opens.recv().await;
+    }
+}
+
+#[test]
+fn handlers_that_run_beside_each_other_are_the_load_of_their_worker() {
+    on_all(|| async {
+        let workers: Pool<GateRef> = Pool::start(Routing::LeastLoaded, 3, || start(Open));
+        let ((begin, begun), (_shut, opens)) = (unbounded(), unbounded());
+        let mut picked: HashMap<u64, usize> = HashMap::new();
+        for _ in 0..6 {
+            let (worker, begin, opens) = (workers.pick().unwrap(), begin.clone(), opens.clone());
+            *picked.entry(worker.id()).or_default() += 1;
+            drop(tidings::spawn(
+                async move { worker.pass(begin, opens).await },
+            ));
+            begun.recv().await.unwrap();
+        }
+        assert_eq!(picked.into_values().collect::<Vec<_>>(), [2, 2, 2]);
+    });
 }

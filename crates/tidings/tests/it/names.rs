@@ -14,7 +14,7 @@ use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Group, Mailbox, Overflow, Pool, Recipient,
     RegisterError, Registry, Reply, Routing, Strategy, Supervisor, SupervisorRef,
 };
-use tidings::{Activity, ActorView, Event, always, oneshot};
+use tidings::{Activity, ActorView, Event, always, oneshot, unbounded};
 
 /// Takes messages until it is to end.
 fn sink() -> ActorRef<u32> {
@@ -90,6 +90,35 @@ fn a_name_and_a_membership_survive_restarts_and_end_with_the_last_life() {
         actor.down().await;
         assert!(registry.whereis::<ActorRef<u32>>("it").is_none());
         assert_eq!(group.members().len(), 0);
+    });
+}
+
+#[test]
+fn an_actor_that_names_itself_in_each_of_its_lives_has_its_name() {
+    on_all(|| async {
+        let names = Registry::new();
+        let registry = names.clone();
+        let child = Child::new(move |mut mailbox: Mailbox<Reply<u64>>| {
+            let names = registry.clone();
+            async move {
+                names.register("it", &mailbox.this().upgrade().unwrap())?;
+                while let Ok(reply) = mailbox.recv().await {
+                    reply.send(mailbox.incarnation()).unwrap();
+                }
+                Ok::<_, RegisterError>(())
+            }
+        });
+        let actor = child.actor_ref();
+        let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 1);
+        actor.kill();
+        actor.restarted(1).await.unwrap();
+        let named: ActorRef<Reply<u64>> = names.whereis("it").unwrap();
+        assert_eq!(named.call(|reply| reply).await.unwrap(), 2);
+        // By another type of reference it would be found by that one no more.
+        let taken = names.register("it", &actor.narrow::<Reply<u64>>());
+        let (name, by) = ("it".into(), actor.id());
+        assert_eq!(taken, Err(RegisterError::Taken { name, by }));
     });
 }
 
@@ -239,7 +268,7 @@ fn a_group_reaches_its_members_and_forgets_those_that_end() {
     on_all(|| async {
         let group = Group::new();
         let mut changes = group.changes();
-        let (told, heard) = tidings::unbounded();
+        let (told, heard) = unbounded();
         let members: Vec<_> = (0..3)
             .map(|index| {
                 let told = told.clone();
@@ -365,8 +394,8 @@ fn the_least_loaded_worker_is_picked() {
 #[test]
 fn a_worker_that_waits_is_picked_before_one_that_is_busy() {
     on_all(|| async {
-        let (begin, begun) = tidings::unbounded();
-        let (_open, gate) = tidings::unbounded::<()>();
+        let (begin, begun) = unbounded();
+        let (_open, gate) = unbounded::<()>();
         let pool = Pool::start(Routing::LeastLoaded, 4, move || {
             let (begin, gate) = (begin.clone(), gate.clone());
             let builder = Builder::new().name(inspect::unique());
@@ -521,7 +550,7 @@ fn a_worker_that_ends_leaves_its_pool() {
 #[test]
 fn a_broadcast_reaches_every_worker_also_those_that_are_full() {
     on_all(|| async {
-        let (told, heard) = tidings::unbounded();
+        let (told, heard) = unbounded();
         let pool = Pool::start(Routing::RoundRobin, 3, move || {
             let told = told.clone();
             Builder::new()

@@ -1,7 +1,7 @@
 //! What a supervisor does with the time between two lives, and with commands that come meanwhile.
 //! What OTP's own suite says of supervisors is in `tests/upstream`.
 
-use std::future::Future;
+use std::future::{Future, pending};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -11,8 +11,8 @@ use std::time::Duration;
 use crate::both::{on_all, run, seeded, watchdog};
 use crate::hands::{pinned, poll};
 use tidings::actor::{
-    ActorRef, Backoff, Builder, Child, ChildCount, Exit, Mailbox, SendError, Shutdown, Strategy,
-    Supervisor, SupervisorRef,
+    ActorRef, Backoff, Builder, Child, ChildCount, Exit, Mailbox, Reply, SendError, Shared,
+    Shutdown, Strategy, Supervisor, SupervisorRef,
 };
 use tidings::time::Instant;
 use tidings::{after, oneshot, unbounded, yield_now};
@@ -208,7 +208,7 @@ fn a_child_that_never_takes_messages_is_not_waited_for_once_it_was_ended() {
     on_all(|| async {
         let (_actor, child) = worker();
         let hangs = Child::new(|mailbox: Mailbox<()>| async move {
-            std::future::pending::<()>().await;
+            pending::<()>().await;
             drop(mailbox);
         });
         let hangs = hangs.shutdown(Shutdown::Kill);
@@ -281,7 +281,7 @@ async fn messages_survive<T>(family: impl FnOnce(Child<()>, Child<u32>) -> (Supe
             while let Ok(n) = mailbox.recv().await {
                 seen.send(n).await.unwrap();
                 if mailbox.incarnation() == 1 {
-                    std::future::pending::<()>().await;
+                    pending::<()>().await;
                 }
             }
         }
@@ -368,5 +368,151 @@ fn a_child_that_is_to_end_for_good_is_not_restarted() {
         open.send(()).unwrap();
         assert!(ends.await.unwrap());
         assert_eq!(actor.incarnation(), 1);
+    });
+}
+
+#[test]
+fn who_waits_before_restarts_gives_up_only_if_it_is_said_when() {
+    let wait = Duration::from_millis;
+    each_seed(move || async move {
+        let (actor, child) = worker();
+        let _supervisor = Supervisor::new(Strategy::OneForOne)
+            .backoff(Backoff::new(wait(1), wait(4)))
+            .child(child)
+            .start();
+        for life in 1..20 {
+            actor.send(()).await.unwrap();
+            assert_eq!(actor.restarted(life).await.unwrap(), life + 1);
+        }
+        for said in [true, false] {
+            let (actor, child) = worker();
+            let supervisor = Supervisor::new(Strategy::OneForOne);
+            // Without a wait it gives up, too, or would do nothing but start it.
+            let supervisor = match said {
+                true => supervisor
+                    .intensity(3, secs(5))
+                    .backoff(Backoff::new(wait(1), wait(4))),
+                false => supervisor.backoff(Backoff::default()),
+            };
+            let supervisor = supervisor.child(child).start();
+            for _ in 0..4 {
+                actor.send(()).await.unwrap();
+            }
+            let exit = supervisor.down().await.to_string();
+            assert!(exit.starts_with("failed: too many restarts"), "{exit}");
+            assert_eq!(actor.incarnation(), 4);
+        }
+    });
+}
+
+#[test]
+fn who_waits_for_the_start_of_a_child_that_is_given_up_before_its_turn_hears_so() {
+    on_all(|| async {
+        for supervisor_ends in [false, true] {
+            let hangs = Child::new(|mailbox: Mailbox<()>| async move {
+                pending::<()>().await;
+                drop(mailbox);
+            });
+            let supervisor = Supervisor::new(Strategy::OneForOne)
+                .child(hangs.shutdown(Shutdown::Kill))
+                .start();
+            let (actor, child) = worker();
+            let mut started = pinned(supervisor.start_child(child));
+            assert!(poll(started.as_mut()).is_pending());
+            if supervisor_ends {
+                supervisor.stop();
+            } else {
+                assert!(supervisor.terminate_child(actor.id()).await.unwrap());
+            }
+            let heard = started.await;
+            assert!(matches!(heard, Ok(Err(Exit::Killed))), "{heard:?}");
+            assert!(matches!(actor.exit(), Some(Exit::Killed)));
+        }
+    });
+}
+
+#[test]
+fn a_child_that_does_not_ask_for_messages_says_that_it_is_ready() {
+    on_all(|| async {
+        let (go, gate) = unbounded::<()>();
+        let busy = Child::new(move |mut mailbox: Mailbox<()>| {
+            let gate = gate.clone();
+            async move {
+                gate.recv().await.unwrap();
+                mailbox.ready();
+                pending::<()>().await;
+            }
+        });
+        let (second, child) = worker();
+        let supervisor = Supervisor::new(Strategy::OneForOne)
+            .child(busy.shutdown(Shutdown::Kill))
+            .child(child)
+            .start();
+        let mut started = pinned(supervisor.started());
+        assert!(poll(started.as_mut()).is_pending());
+        assert_eq!(second.incarnation(), 0);
+        go.send(()).await.unwrap();
+        started.await.unwrap().unwrap();
+        assert_eq!(second.incarnation(), 1);
+    });
+}
+
+#[test]
+fn a_life_knows_why_the_one_before_it_ended() {
+    on_all(|| async {
+        let child = Child::new(|mut mailbox: Mailbox<Reply<Option<String>>>| async move {
+            let last = mailbox.last_exit().map(|exit| exit.to_string());
+            while let Ok(reply) = mailbox.recv().await {
+                reply.send(last.clone()).unwrap();
+            }
+        });
+        let actor = child.actor_ref();
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), None);
+        assert!(actor.last_exit().is_none());
+        actor.kill();
+        actor.restarted(1).await.unwrap();
+        let last = actor.call(|reply| reply).await.unwrap();
+        assert_eq!(last.as_deref(), Some("was killed"));
+        actor.fail("no disk");
+        actor.restarted(2).await.unwrap();
+        let last = actor.call(|reply| reply).await.unwrap();
+        assert_eq!(last.as_deref(), Some("failed: no disk"));
+        assert!(matches!(actor.any().last_exit(), Some(Exit::Failed(_))));
+        supervisor.stop();
+        actor.down().await;
+        assert!(matches!(actor.last_exit(), Some(Exit::Stopped)));
+    });
+}
+
+#[tidings::interface]
+trait Clock {
+    async fn ticks(&self) -> u32;
+}
+
+struct Ticks(u32);
+
+impl Clock for Ticks {
+    async fn ticks(&self) -> u32 {
+        self.0
+    }
+}
+
+#[test]
+fn a_child_may_have_a_timer_from_the_beginning_of_each_life() {
+    each_seed(|| async {
+        let child = Child::interface_with(|this: &Shared<Ticks>| {
+            this.every("tick", secs(10), |ticks| ticks.0 += 1);
+            Ticks(0)
+        });
+        let clock: ClockRef = child.reference();
+        let supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        supervisor.started().await.unwrap().unwrap();
+        for life in 1..3 {
+            after(secs(35)).await;
+            assert_eq!(clock.ticks().await.unwrap(), 3);
+            clock.kill();
+            clock.restarted(life).await.unwrap();
+        }
     });
 }

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use crate::both::{on_all, on_all_unheard, pool, run, watchdog};
 use crate::driver::crash;
 use crate::hands::{pinned, poll};
-use tidings::actor::{self, Builder, CallError, Exit, Mailbox, Reply};
+use tidings::actor::{self, ActorRef, Builder, CallError, Exit, Mailbox, Reply};
 use tidings::{Runtime, oneshot, spawn_local, unbounded};
 
 #[test]
@@ -121,5 +121,77 @@ fn a_mailbox_that_another_task_drops_is_closed_and_what_is_in_it_dies_though_the
             assert!(matches!(parts.down().await, Exit::Killed));
             assert_eq!(parts.dead_letters(), 1);
         }
+    });
+}
+
+/// Keeps the replies that it is told to, and answers the others.
+async fn keep(mailbox: &mut Mailbox<(bool, Reply<u32>)>) -> Vec<Reply<u32>> {
+    let mut kept = Vec::new();
+    while let Ok((keeps, reply)) = mailbox.recv().await {
+        if keeps {
+            kept.push(reply);
+        } else {
+            reply.send(1).unwrap();
+        }
+    }
+    kept
+}
+
+#[test]
+fn who_called_hears_of_the_end_of_an_actor_that_had_kept_the_reply() {
+    type Ends = fn(&ActorRef<(bool, Reply<u32>)>);
+    let ends: [(Ends, &str); 3] = [
+        (|actor| actor.stop(), "was stopped"),
+        (|actor| actor.stop_now(), "was stopped"),
+        (|actor| actor.fail("no disk"), "failed: no disk"),
+    ];
+    for (end, exit) in ends {
+        for scans in [false, true] {
+            on_all(move || async move {
+                let actor = actor::spawn(move |mut mailbox| async move {
+                    let mut kept = Vec::new();
+                    if scans {
+                        while let Ok((keeps, reply)) = mailbox.scan(Ok).await {
+                            let (keeps, reply): (bool, Reply<u32>) = (keeps, reply);
+                            match keeps {
+                                true => kept.push(reply),
+                                false => reply.send(1).unwrap(),
+                            }
+                        }
+                    } else {
+                        kept = keep(&mut mailbox).await;
+                    }
+                    drop(kept);
+                });
+                let mut call = pinned(actor.call(|reply| (true, reply)));
+                assert!(poll(call.as_mut()).is_pending());
+                assert_eq!(actor.call(|reply| (false, reply)).await.unwrap(), 1);
+                end(&actor);
+                match call.await {
+                    Err(CallError::Ended(heard)) => assert_eq!(heard.to_string(), exit),
+                    heard => panic!("{heard:?}"),
+                }
+                assert_eq!(actor.down().await.to_string(), exit);
+            });
+        }
+    }
+}
+
+#[test]
+fn who_called_hears_of_a_reply_that_is_dropped_by_an_actor_that_is_to_end_and_goes_on() {
+    on_all(|| async {
+        let (go, gate) = oneshot::<()>();
+        let actor = actor::spawn(move |mut mailbox| async move {
+            drop(keep(&mut mailbox).await);
+            gate.await.unwrap();
+        });
+        let mut call = pinned(actor.call(|reply| (true, reply)));
+        assert!(poll(call.as_mut()).is_pending());
+        actor.stop();
+        let heard = call.await;
+        assert!(matches!(heard, Err(CallError::NoReply)), "{heard:?}");
+        assert!(actor.exit().is_none());
+        go.send(()).unwrap();
+        assert!(matches!(actor.down().await, Exit::Stopped));
     });
 }

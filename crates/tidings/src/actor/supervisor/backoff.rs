@@ -53,6 +53,11 @@ impl Backoff {
         self
     }
 
+    /// Is there any delay?
+    pub(super) fn waits(&self) -> bool {
+        !self.first.min(self.limit).is_zero()
+    }
+
     /// Before the start that follows so many failures in a row.
     pub(super) fn delay(&self, failures: u32) -> Duration {
         let factor = 1u32

@@ -63,18 +63,28 @@ pub enum AutoShutdown {
 #[derive(Clone, Debug)]
 struct Rules {
     strategy: Strategy,
-    intensity: Intensity,
+    /// If it was said.
+    intensity: Option<Intensity>,
     backoff: Backoff,
     auto_shutdown: AutoShutdown,
+}
+
+impl Rules {
+    fn intensity(&self) -> Intensity {
+        let restarts = if self.backoff.waits() { usize::MAX } else { 3 };
+        let period = Duration::from_secs(5);
+        self.intensity.unwrap_or(Intensity { restarts, period })
+    }
 }
 
 /// A supervisor to be started: an actor that starts its children in their order, starts them anew
 /// when they end, and ends them in the reverse order when it ends.
 ///
-/// A child counts as started when it first asks for a message; only then the next one is started. If
-/// a child fails before that in its first life, the supervisor does. If children fail more often
-/// than its intensity allows, it ends them all and fails ([`SupervisorError`]), which its own
-/// supervisor answers: the failure escalates. References to its children survive that too.
+/// A child counts as started when it first asks for a message, or says that it is
+/// [ready](super::Mailbox::ready); only then the next one is started. If a child fails before that in
+/// its first life, the supervisor does. If children fail more often than its intensity allows, it ends
+/// them all and fails ([`SupervisorError`]), which its own supervisor answers: the failure escalates.
+/// References to its children survive that too.
 ///
 /// It ends in order when it is stopped, or its last reference is dropped; each child has the time its
 /// [`Shutdown`] says. Killed, it kills them. Its end is heard of after theirs.
@@ -114,16 +124,13 @@ pub struct Supervisor {
 }
 
 impl Supervisor {
-    /// Without children yet; three restarts in five seconds are allowed, at once.
+    /// Without children yet; three restarts in five seconds are allowed, at once, if nobody says otherwise.
     pub fn new(strategy: Strategy) -> Self {
         Self {
             builder: Builder::new(),
             rules: Rules {
                 strategy,
-                intensity: Intensity {
-                    restarts: 3,
-                    period: Duration::from_secs(5),
-                },
+                intensity: None,
                 backoff: Backoff::default(),
                 auto_shutdown: AutoShutdown::Never,
             },
@@ -145,11 +152,12 @@ impl Supervisor {
 
     /// Allows so many restarts within any `period`: one more, and the supervisor fails. `usize::MAX` allows any number.
     pub fn intensity(mut self, restarts: usize, period: Duration) -> Self {
-        self.rules.intensity = Intensity { restarts, period };
+        self.rules.intensity = Some(Intensity { restarts, period });
         self
     }
 
-    /// Waits before restarts; without this a child is started anew at once.
+    /// Waits before restarts; without this a child is started anew at once. It waits and starts them for ever, but
+    /// if an [`intensity`](Self::intensity) says when it is to give up.
     ///
     /// ```
     /// use std::time::Duration;
@@ -297,7 +305,7 @@ impl SupervisorRef {
         self.ask(Command::Started)
     }
 
-    /// Adds a child and starts it: an event. The inner error is the exit of a child that failed
+    /// Adds a child and starts it: an event. The inner error is the exit of a child that failed, or was ended,
     /// before it took messages; it has ended then.
     ///
     /// Waits until the child takes messages. A child that waits for this itself before it does,
@@ -328,7 +336,8 @@ impl SupervisorRef {
     }
 
     /// Ends the child with this [id](AnyRef::id) as its [`Shutdown`] says, and forgets it: an
-    /// event. `false`: there is no such child. Waits until it has ended.
+    /// event. `false`: there is no such child. Waits until it has ended. A child that waits for this itself does so until
+    /// it is killed, when the time that its [`Shutdown`] gives it is over.
     ///
     /// # Errors
     /// As a call's.
@@ -352,7 +361,8 @@ impl SupervisorRef {
 
     /// Ends the present life of the child with this [id](AnyRef::id) and starts another, which does
     /// not count as a failure: an event. `false`: there is no such child, or it is to end for good. Waits until its
-    /// life has ended; [`restarted`](AnyRef::restarted) tells of the next.
+    /// life has ended; [`restarted`](AnyRef::restarted) tells of the next. A child that waits for this itself does so
+    /// until it is killed, when the time that its [`Shutdown`] gives it is over.
     ///
     /// # Errors
     /// As a call's.

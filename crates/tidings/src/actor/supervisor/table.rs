@@ -252,7 +252,7 @@ impl Table {
         }
         entry.failures += 1;
         let delay = self.rules.backoff.delay(entry.failures);
-        if !self.window.restart(now, self.rules.intensity) {
+        if !self.window.restart(now, self.rules.intensity()) {
             let child = entry.spec.lives.kin().life().label();
             let exit = exit.clone();
             self.end(Exit::failed(SupervisorError::Intensity { child, exit }));
@@ -503,8 +503,14 @@ impl Table {
         }
         self.keys.remove(&entry.spec.lives.kin().life().id);
         self.set_timer(key, None);
-        if let Some(entry) = self.children.remove(&key) {
+        if let Some(mut entry) = self.children.remove(&key) {
             self.awaited -= usize::from(entry.awaited);
+            let (child, starter) = (entry.spec.lives.any(), entry.starter.take());
+            drop(entry);
+            // It was given up before its turn. Who hears so finds that it has ended.
+            if let Some(reply) = starter {
+                let _ = reply.send(Err(child.exit().unwrap_or(Exit::Killed)));
+            }
         }
     }
 }
