@@ -7,6 +7,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use crate::backoff::Backoff;
 use crate::driver::link_to;
 use crate::limits::{Broken, Refusal};
 use crate::link::{Link, Options};
-use crate::peers::Peers;
+use crate::peers::{Peers, came};
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -154,35 +155,31 @@ impl Connector {
 
     /// The one link to this node.
     async fn only_one(&self, peers: &Peers, node: &str) -> Result<Link, ConnectError> {
-        let mut dialing = match peers.dial(node) {
-            Ok(dialing) => dialing,
+        let (dialing, comes) = match peers.dial(node) {
+            Ok(both) => both,
             Err(link) => return up(link).await,
         };
-        // A stream that does not come hides no link that does.
-        let first = {
-            let mut came = pin!(dialing.came());
-            let mut stream = pin!(self.dial());
-            poll_fn(|cx| match came.as_mut().poll(cx) {
-                Poll::Ready(link) => Poll::Ready(Err(link)),
-                Poll::Pending => stream.as_mut().poll(cx).map(Ok),
-            })
-            .await
+        let made = async {
+            let stream = self.dial().await?;
+            dialing.greets(true);
+            let made = self.greet(stream).await;
+            if matches!(&made, Err(ConnectError::Broken(why)) if why.is_linked()) {
+                // It is about to come from there.
+                dialing.greets(false);
+                tidings::after(self.options.limits.handshake).await;
+            }
+            made
         };
-        let stream = match first {
-            Ok(stream) => stream?,
-            Err(link) => return up(link).await,
-        };
-        if let Some(link) = dialing.greets() {
-            return up(link).await;
+        // Neither a stream nor an answer to our greeting that does not come hides a link that does.
+        let (mut comes, mut made) = (pin!(came(comes)), pin!(made));
+        let first = poll_fn(|cx| match comes.as_mut().poll(cx) {
+            Poll::Ready(link) => Poll::Ready(Ok(link)),
+            Poll::Pending => made.as_mut().poll(cx).map(Err),
+        });
+        match first.await {
+            Ok(link) => up(link).await,
+            Err(made) => made,
         }
-        match self.greet(stream).await {
-            Err(ConnectError::Broken(ref why)) if why.is_linked() => {}
-            done => return done,
-        }
-        let comes = dialing.refused().into_future();
-        let link = before(self.options.limits.handshake, comes).await;
-        let link = link.and_then(Result::ok);
-        up(link.ok_or(ConnectError::Broken(Broken::RefusedByPeer(Refusal::Linked)))?).await
     }
 
     /// A stream to there, and for whom its certificate is.
@@ -399,13 +396,13 @@ impl Link {
 }
 
 /// Why there is no link.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address is none.
     Address(AddressError),
     /// Nobody can be reached there; or its certificate is not good.
-    Io(io::Error),
+    Io(Arc<io::Error>),
     /// It took too long.
     Late,
     /// The peer will not speak with us, or we not with it; or it ended the link at once.
@@ -420,19 +417,6 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
-    /// The same, for another who has waited for it.
-    pub(crate) fn again(&self) -> Self {
-        match self {
-            Self::Address(error) => Self::Address(error.clone()),
-            Self::Io(error) => Self::Io(io::Error::new(error.kind(), error.to_string())),
-            Self::Late => Self::Late,
-            Self::Broken(broken) => Self::Broken(broken.clone()),
-            Self::Insecure => Self::Insecure,
-            Self::NoIdentity => Self::NoIdentity,
-            Self::NotTls => Self::NotTls,
-        }
-    }
-
     /// Can it be better later?
     #[must_use]
     pub fn may_pass(&self) -> bool {
@@ -456,7 +440,7 @@ impl ConnectError {
 
 impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> Self {
-        Self::Io(error)
+        Self::Io(error.into())
     }
 }
 

@@ -59,13 +59,22 @@ pub(crate) struct Purse {
     most: usize,
 }
 
+/// How much is left of the link's window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    /// The last quarter, or some of it: actors of which nothing is under way may be sent something.
+    Open,
+    /// More: all may be.
+    Wide,
+}
+
 /// May a request go out?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum May {
     Send,
     /// When there is credit for this target.
     WaitForTarget,
-    /// As above, or when more of the link's window is left than is for those of which nothing is under way.
+    /// As above, or when there is more of the link's window: [`Level::Wide`].
     WaitForMore,
     /// When something else has moved: any credit, room, or the end of a call.
     WaitForLink,
@@ -82,24 +91,23 @@ impl Purse {
         }
     }
 
-    /// May a request be sent, as far as its target allows?
-    pub(crate) fn is_open(&self) -> bool {
-        self.link.is_open() && self.targets.len() < self.most
-    }
-
-    /// As above, to targets of which something is under way.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.is_open() && !self.link.is_narrow(self.link_window)
+    /// What there is for requests, as far as their targets allow. `None`: nothing.
+    pub(crate) fn level(&self) -> Option<Level> {
+        let is_open = self.link.is_open() && self.targets.len() < self.most;
+        is_open.then(|| match self.link.is_narrow(self.link_window) {
+            true => Level::Open,
+            false => Level::Wide,
+        })
     }
 
     pub(crate) fn may_send(&self, target: u32) -> May {
-        if !self.is_open() {
+        let Some(level) = self.level() else {
             return May::WaitForLink;
-        }
+        };
         match self.targets.get(target) {
             None => May::Send,
             Some(left) if !left.is_open() => May::WaitForTarget,
-            Some(_) if !self.is_wide() => May::WaitForMore,
+            Some(_) if level < Level::Wide => May::WaitForMore,
             Some(_) => May::Send,
         }
     }

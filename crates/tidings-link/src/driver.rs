@@ -7,16 +7,14 @@
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use futures_io::{AsyncRead, AsyncWrite};
-use tidings::remote::{prefetch, prefetch_first};
+use tidings::remote::{prefetch, prefetch_first, quietly};
 use tidings::time::{Instant, at};
 
-use crate::failure::discard;
 use crate::hub::Hub;
 use crate::intercept::{Intercepts, Origin};
 use crate::limits::{Broken, Stats};
@@ -420,7 +418,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
 
     /// Writes, and goes on with what waited for room.
     fn write_all(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
-        while self.write(cx)? && self.hub().is_held_up() {
+        while self.write(cx)? && self.hub().goes_on() {
             self.with_hub(Hub::resume)?;
         }
         Ok(())
@@ -457,10 +455,9 @@ impl<S> Mover<S> {
         let _ = self.state.up.fill(Err(broken.clone()));
         let mut stats = Stats::default();
         if let Some(mut hub) = self.hub.take() {
-            let closed = catch_unwind(AssertUnwindSafe(|| hub.close(&broken)));
-            closed.unwrap_or_else(std::mem::forget);
+            quietly(|| hub.close(&broken));
             stats = hub.session.stats();
-            discard(hub);
+            quietly(|| drop(hub));
         }
         drop(self.shared.close());
         let _ = self.state.down.fill((broken, stats));
@@ -492,9 +489,9 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
             self.broken = self.this(note).err();
         }
         let hub = self.hub();
-        let waits = hub.is_held_up() || hub.is_to_drain() || hub.is_idle();
-        // The driver reads on, begins what was held, and ends the link.
-        !(waits || self.deaf || self.broken.is_some())
+        let ends = hub.is_to_drain() || hub.is_idle() || self.broken.is_some();
+        // The driver reads on, and ends the link.
+        !(ends || self.deaf)
     }
 
     fn is_crowded(&self) -> bool {

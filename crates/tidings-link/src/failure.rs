@@ -1,17 +1,9 @@
 //! What a call's end and an actor's end are on the wire, and what they are here.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{refused, unfit};
 
 use crate::frame::{End, Failure};
-
-/// Drops what may be a user's, whose panic there ends nothing else. What it panics with is not dropped:
-/// that may panic, too.
-pub(crate) fn discard<T>(it: T) {
-    catch_unwind(AssertUnwindSafe(|| drop(it))).unwrap_or_else(std::mem::forget);
-}
 
 /// So much of an actor's end is kept for references that come when it is known.
 const BRIEF: usize = 64;

@@ -16,7 +16,7 @@ use tidings::remote::{prefetch_first, refused};
 use tidings::time::Instant;
 
 use crate::aside::{Aside, Thing};
-use crate::credit::May;
+use crate::credit::{Level, May};
 use crate::exports::Exports;
 use crate::frame::{CARRIED, Failure};
 use crate::imports::{Blocked, In, Proxy};
@@ -134,8 +134,6 @@ pub(crate) struct Hub {
     pub(crate) aside: Aside,
     /// Proxies that wait for the link as a whole.
     pub(crate) blocked: Blocked,
-    /// Proxies that wait for more of its window than is left: for credit for their actors, or for others.
-    pub(crate) scarce: Blocked,
     /// The link begins nothing any more but what proxies had when it was told.
     pub(crate) drains: bool,
     /// How many proxies may have something of that to send yet.
@@ -183,7 +181,6 @@ impl Hub {
             doubtful: Vec::new(),
             aside: Aside::default(),
             blocked: Blocked::default(),
-            scarce: Blocked::default(),
             drains: false,
             owing: 0,
             late: false,
@@ -301,7 +298,6 @@ impl Hub {
         self.proxies -= 1;
         self.owing -= usize::from(proxy.owes);
         self.blocked.remove(proxy.turn);
-        self.scarce.remove(proxy.turn);
         if let Some(imported) = &proxy.imported {
             self.by_actor.remove(&imported.actor());
         }
@@ -489,12 +485,12 @@ impl Port for Hub {
                 if let Some(known) = self.imports.get_mut(target) {
                     known.blocked = true;
                 }
-                self.scarce.put(target, turn);
+                self.blocked.put(target, turn, Level::Wide);
             }
             May::WaitForLink => {
                 let congested = self.session.is_congested();
                 self.session.stats_mut().congested += u64::from(congested);
-                self.blocked.put(target, turn);
+                self.blocked.put(target, turn, Level::Open);
             }
         }
         false

@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use tidings::remote::{Imported, prefetch};
 
+use crate::credit::Level;
 use crate::shared::Due;
 
 /// So many references to one actor are counted before they are given up, but for one.
@@ -123,30 +124,49 @@ impl In {
     }
 }
 
-/// Proxies that wait for the link as a whole, by their turns. They go on one after the other.
+/// Proxies that wait for the link as a whole, each for as much of its window as it needs.
 #[derive(Default)]
-pub(crate) struct Blocked {
+pub(crate) struct Blocked([Ring; 2]);
+
+impl Blocked {
+    pub(crate) fn put(&mut self, target: u32, turn: u64, needs: Level) {
+        self.remove(turn);
+        self.0[needs as usize].targets.insert(turn, target);
+    }
+
+    /// It waits no more.
+    pub(crate) fn remove(&mut self, turn: u64) {
+        for ring in &mut self.0 {
+            ring.targets.remove(&turn);
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|ring| ring.targets.is_empty())
+    }
+
+    /// Does one of them go on when there is so much?
+    pub(crate) fn goes_on(&self, level: Level) -> bool {
+        let mut rings = self.0[..=level as usize].iter();
+        rings.any(|ring| !ring.targets.is_empty())
+    }
+
+    /// The one that goes on next when there is so much.
+    pub(crate) fn pop(&mut self, level: Level) -> Option<Due> {
+        self.0[..=level as usize].iter_mut().find_map(Ring::pop)
+    }
+}
+
+/// Proxies that wait for the same, by their turns. They go on one after the other.
+#[derive(Default)]
+struct Ring {
     targets: BTreeMap<u64, u32>,
     /// Those before it have gone on.
     next: u64,
 }
 
-impl Blocked {
-    pub(crate) fn put(&mut self, target: u32, turn: u64) {
-        self.targets.insert(turn, target);
-    }
-
-    /// It waits no more.
-    pub(crate) fn remove(&mut self, turn: u64) {
-        self.targets.remove(&turn);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.targets.is_empty()
-    }
-
-    /// The one that goes on next.
-    pub(crate) fn pop(&mut self) -> Option<Due> {
+impl Ring {
+    fn pop(&mut self) -> Option<Due> {
         let next = self.targets.range(self.next..).next();
         let (&turn, &target) = next.or_else(|| self.targets.first_key_value())?;
         self.targets.remove(&turn);

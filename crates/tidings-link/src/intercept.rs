@@ -9,11 +9,10 @@ use std::net::SocketAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use tidings::remote::{Format, Interface, Outcome, Served, SmallBox, Wait};
+use tidings::remote::{Format, Interface, Outcome, Served, SmallBox, Wait, quietly};
 use tidings::time::Instant;
 use tidings::trace::Trace;
 
-use crate::failure::discard;
 use crate::frame::Failure;
 use crate::hub::Hub;
 use crate::session::Peer;
@@ -220,7 +219,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        discard(self.0.take());
+        quietly(|| drop(self.0.take()));
     }
 }
 

@@ -4,12 +4,12 @@ use std::borrow::Cow;
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
-use tidings::remote::{Carried, Incoming as Parts, Port as _, Wanted, enter, refused};
+use tidings::remote::{Carried, Incoming as Parts, Port as _, Wanted, enter, quietly, refused};
 use tidings::time::Instant;
 
 use crate::GetError;
 use crate::aside::{Taken, Thing};
-use crate::failure::{brief, discard};
+use crate::failure::brief;
 use crate::frame::{End, Failure, Unbound};
 use crate::hub::{Call, Hub, Out, Waits};
 use crate::intercept::Asks;
@@ -125,9 +125,14 @@ impl Hub {
             .ok_or(too_much)
     }
 
-    /// Does anything wait for room in what is to be written?
-    pub(crate) fn is_held_up(&self) -> bool {
-        !self.blocked.is_empty() || !self.held.is_empty()
+    /// Is there anything that waited for room in what is to be written, and does no more?
+    pub(crate) fn goes_on(&self) -> bool {
+        self.is_due() || self.begins_held()
+    }
+
+    /// Is a request given to its actor that was held?
+    fn begins_held(&self) -> bool {
+        !self.held.is_empty() && !self.session.is_congested() && self.session.is_awaited(self.now)
     }
 
     /// There is room: what waited for it goes on.
@@ -138,8 +143,7 @@ impl Hub {
             let doubtful = self.doubtful.drain(..);
             self.due.extend(doubtful.map(Due::Place));
         }
-        while !self.session.is_congested()
-            && self.session.is_awaited(self.now)
+        while self.begins_held()
             && let Some((target, queued)) = self.held.pop_front()
         {
             let taken = Taken::of(&queued.carried);
@@ -430,7 +434,7 @@ impl Hub {
             Some(Call::Queued | Call::Left) => self.calls.insert(call, Call::Left),
             // Its handler can know.
             Some(Call::Served(served)) => {
-                discard(served);
+                quietly(|| drop(served));
                 self.session.answer(call, Err(Failure::NoReply), &[]);
             }
         }

@@ -4,10 +4,10 @@
 use std::task::{Context, Poll};
 
 use tidings::actor::{CallError, Exit};
-use tidings::remote::{Carried, Port, enter};
+use tidings::remote::{Carried, Port, enter, quietly};
 
 use crate::GetError;
-use crate::failure::discard;
+use crate::credit::Level;
 use crate::frame::{Failure, Unbound};
 use crate::hub::{Call, Command, Hub};
 use crate::limits::Broken;
@@ -68,26 +68,21 @@ impl Hub {
     /// What is polled next. What waits for the link as a whole is while that has something for it.
     fn next_due(&mut self) -> Option<Due> {
         let due = self.due.pop_front();
-        due.or_else(|| match (self.may_any(), self.may_more()) {
-            (true, _) => self.blocked.pop(),
-            (_, true) => self.scarce.pop(),
-            _ => None,
-        })
+        due.or_else(|| self.blocked.pop(self.level()?))
     }
 
     /// Is there anything to be polled?
     pub(crate) fn is_due(&self) -> bool {
-        !self.due.is_empty() || self.may_any() || self.may_more()
+        let goes_on = |level| self.blocked.goes_on(level);
+        !self.due.is_empty() || self.level().is_some_and(goes_on)
     }
 
-    /// Does anything wait for the link, which has something for it?
-    fn may_any(&self) -> bool {
-        !self.blocked.is_empty() && self.session.is_open()
-    }
-
-    /// The same of what waits for more of its window.
-    fn may_more(&self) -> bool {
-        !self.scarce.is_empty() && self.session.is_wide()
+    /// What the link has for those who wait for it. `None`: nothing, or nobody does.
+    fn level(&self) -> Option<Level> {
+        match self.blocked.is_empty() {
+            true => None,
+            false => self.session.level(),
+        }
     }
 
     fn poll_one(self: Box<Self>, due: Due) -> (Box<Self>, Result<(), Broken>) {
@@ -269,10 +264,12 @@ impl Hub {
             }
         }
         // One at a time: answers that nobody has taken, and messages that wait for their actors, are users'.
-        std::mem::take(&mut self.calls)
-            .into_values()
-            .for_each(discard);
-        self.exports.take_in_order().into_iter().for_each(discard);
+        for call in std::mem::take(&mut self.calls).into_values() {
+            quietly(|| drop(call));
+        }
+        for export in self.exports.take_in_order() {
+            quietly(|| drop(export));
+        }
     }
 }
 

@@ -124,7 +124,10 @@ impl Peers {
 
     /// Connects from here on, and is given the link that comes from there meanwhile; or gives the link that
     /// there is.
-    pub(crate) fn dial<'a>(&'a self, node: &'a str) -> Result<Dialing<'a>, Link> {
+    pub(crate) fn dial<'a>(
+        &'a self,
+        node: &'a str,
+    ) -> Result<(Dialing<'a>, oneshot::Receiver<Link>), Link> {
         let (came, comes) = oneshot();
         let live = {
             let mut table = self.lock();
@@ -137,11 +140,7 @@ impl Peers {
         };
         match live {
             Some((_, shared, state)) => Err(Link::again(shared, state)),
-            None => Ok(Dialing {
-                peers: self,
-                node,
-                comes: Some(comes),
-            }),
+            None => Ok((Dialing { peers: self, node }, comes)),
         }
     }
 
@@ -197,12 +196,16 @@ impl Turn<'_> {
     /// Waits for the turn.
     ///
     /// # Errors
-    /// If another has failed there meanwhile, by what may pass: nobody tries that again at once.
+    /// If another has failed there meanwhile, by what may pass, and there is no link: nobody tries that
+    /// again at once.
     pub(crate) async fn comes(&self) -> Result<Option<Permit<&Semaphore>>, ConnectError> {
         let turn = self.turns().free.acquire(1).await.ok();
+        if self.peers.get(self.node).is_some() {
+            return Ok(turn);
+        }
         match &*self.turns().failed() {
             (failed, Some((at, why))) if *failed > self.failed && at == self.address => {
-                Err(why.again())
+                Err(why.clone())
             }
             _ => Ok(turn),
         }
@@ -212,7 +215,7 @@ impl Turn<'_> {
     pub(crate) fn fails(&self, why: &ConnectError) {
         if why.may_pass() {
             let mut failed = self.turns().failed();
-            *failed = (failed.0 + 1, Some((self.address.clone(), why.again())));
+            *failed = (failed.0 + 1, Some((self.address.clone(), why.clone())));
         }
     }
 }
@@ -224,49 +227,34 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// The link that comes from there: it is kept until it is asked for, even if nobody uses it.
+pub(crate) async fn came(comes: oneshot::Receiver<Link>) -> Link {
+    match comes.await {
+        Ok(link) => link,
+        // It has ended already.
+        Err(_) => pending().await,
+    }
+}
+
 /// One of this side connects, until this is dropped.
 pub(crate) struct Dialing<'a> {
     peers: &'a Peers,
     node: &'a str,
-    comes: Option<oneshot::Receiver<Link>>,
 }
 
 impl Dialing<'_> {
-    /// Waits for the link that comes from there.
-    pub(crate) async fn came(&mut self) -> Link {
-        let comes = self.comes.as_mut().expect("it is not refused");
-        match comes.recv().await {
-            Ok(link) => link,
-            // It has ended already.
-            Err(_) => pending().await,
+    /// There is a stream, and the greeting goes: from here on a link that comes from there may be refused.
+    /// Or it was refused, and none is any more.
+    pub(crate) fn greets(&self, it: bool) {
+        if let Some(known) = self.peers.lock().get_mut(self.node) {
+            known.dialing = it;
         }
-    }
-
-    /// There is a stream, and the greeting goes: from here on one that comes from there may be refused. Gives
-    /// the link that has come meanwhile, which is taken instead.
-    pub(crate) fn greets(&self) -> Option<Link> {
-        let live = {
-            let mut table = self.peers.lock();
-            let known = table.entry(self.node.to_owned()).or_default();
-            let live = known.live();
-            known.dialing = live.is_none();
-            live
-        };
-        live.map(|(_, shared, state)| Link::again(shared, state))
-    }
-
-    /// We do not connect any more. Gives the link that has come from there meanwhile, or will come: it
-    /// is kept until it is asked for, even if nobody uses it.
-    pub(crate) fn refused(mut self) -> oneshot::Receiver<Link> {
-        self.comes.take().expect("this takes it, and ends it")
     }
 }
 
 impl Drop for Dialing<'_> {
     fn drop(&mut self) {
-        if let Some(known) = self.peers.lock().get_mut(self.node) {
-            known.dialing = false;
-        }
+        self.greets(false);
         self.peers.forget(self.node);
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future::{self, Either};
 use tidings::channel::ivar::IVar;
+use tidings::remote::quietly;
 use tidings::sync::Notify;
 use tidings::time::Instant;
 use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
@@ -510,15 +511,6 @@ impl Inner {
         quietly(|| drop(watched));
         let _ = self.joined.fill(());
         self.over.cancel();
-    }
-}
-
-/// Does what wakes others, or drops what is theirs. If that panics, it has been printed, and is no reason
-/// for us to stop.
-pub(crate) fn quietly(work: impl FnOnce()) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-        // Its drop may panic, too: it is kept.
-        let _ = Box::leak(panic);
     }
 }
 

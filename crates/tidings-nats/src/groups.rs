@@ -6,9 +6,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use tidings::actor::Reference;
 use tidings::channel::watch;
-use tidings::remote::Remote;
+use tidings::remote::{Remote, quietly};
 
-use crate::cluster::{Cluster, Inner, State, quietly};
+use crate::cluster::{Cluster, Inner, State};
 use crate::names::{Name, NameError};
 
 /// Groups that somebody watches, by their names, and what they are told.

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use tidings::Event;
 use tidings::actor::Reference;
 use tidings::channel::ivar::IVar;
-use tidings::remote::{Interface, Remote, interface};
+use tidings::remote::{Interface, Remote, interface, quietly};
 use tidings_link::{ConnectError, GetError};
 
-use crate::cluster::{Cluster, Inner, quietly};
+use crate::cluster::{Cluster, Inner};
 use crate::engine::{EngineError, Entry, Expect};
 use crate::member::{Down, Ended, Member};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
@@ -286,9 +286,12 @@ impl Inner {
 
     /// A [`Name`] was dropped.
     fn give_back(&self, name: &str, lost: &Arc<IVar<()>>) {
-        if self.let_go(name, lost).is_some() {
+        let held = self.let_go(name, lost);
+        if held.is_some() {
             self.beat.notify_one();
         }
+        // Who gives it back hears of a panic of what ends by that.
+        drop(held);
     }
 
     /// Takes a name back here that is held with this, and gives what was under it. It is held until it is

@@ -17,7 +17,7 @@ use std::time::Duration;
 use tidings::remote::Carried;
 use tidings::time::Instant;
 
-use crate::credit::{Ledger, May, Purse};
+use crate::credit::{Ledger, Level, May, Purse};
 use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, End};
 use crate::frame::{Failure, Hello, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Broken, Grant, Limits, Refusal, Stats};
@@ -356,22 +356,22 @@ impl Session {
         self.out.words() >= self.limits.outgoing.max(WORDS)
     }
 
-    /// May a request be sent, as far as its target allows?
-    pub(crate) fn is_open(&self) -> bool {
-        let waits = self.peer.is_none() || self.calls.is_full() || self.is_congested();
-        !waits && self.purse.is_open()
+    /// May no request be sent, whatever its target?
+    fn waits(&self) -> bool {
+        self.peer.is_none() || self.calls.is_full() || self.is_congested()
     }
 
-    /// As above, to an actor for which something is under way.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.is_open() && self.purse.is_wide()
+    /// What there is for requests, as far as their targets allow. `None`: nothing.
+    pub(crate) fn level(&self) -> Option<Level> {
+        let waits = self.waits();
+        self.purse.level().filter(|_| !waits)
     }
 
     /// May a request be sent to this actor?
     pub(crate) fn may_send(&self, target: u32) -> May {
-        match self.is_open() {
-            true => self.purse.may_send(target),
-            false => May::WaitForLink,
+        match self.waits() {
+            true => May::WaitForLink,
+            false => self.purse.may_send(target),
         }
     }
 

@@ -194,7 +194,7 @@ impl Session {
                 self.peer_drains = true;
                 Incoming::Bye
             }
-            kind::REFUSED => return Err(Broken::RefusedByPeer(all(rest)?)),
+            kind::REFUSED => return Err(Broken::RefusedByPeer(header(rest)?.0)),
             _ => return Err(Broken::Protocol("a frame of unknown kind")),
         }))
     }

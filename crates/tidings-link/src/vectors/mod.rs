@@ -131,6 +131,12 @@ fn frames() -> Vec<Value> {
             &[],
         ),
         vector("refused, linked", kind::REFUSED, &Refusal::Linked, &[]),
+        vector(
+            "refused, by a later version, which says more",
+            kind::REFUSED,
+            &Refusal::Overloaded,
+            &[7],
+        ),
         vector("bind", kind::BIND, &bind, &[]),
         vector(
             "bound",

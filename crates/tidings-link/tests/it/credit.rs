@@ -4,8 +4,11 @@
 use std::time::Duration;
 
 use tidings::actor;
-use tidings_link::{Exports, Grant, Limits, Link};
+use tidings::remote::{encode, interface};
+use tidings::time::Instant;
+use tidings_link::{Exports, Grant, Incoming, Limits, Link, Options, link, memory};
 
+use crate::by_hand::Peer;
 use crate::faults::run;
 use crate::nodes::{CounterMessage, CounterRef, LONG, Tally, pair_with};
 
@@ -144,4 +147,80 @@ fn references_that_were_idle_wait_where_too_many_calls_are_under_way() {
             ask(slow).await;
         });
     }
+}
+
+#[test]
+fn who_waits_for_more_of_the_window_goes_on_when_what_stands_before_it_is_written() {
+    run(1, || async {
+        let here: CounterRef = actor::start(Tally::default());
+        let options = Options::new("client").exports(Exports::new().add("counter", &here));
+        let little = Limits {
+            outgoing: 1 << 10,
+            ..Limits::default()
+        };
+        let (ours, theirs) = memory::pipe();
+        let (link, driver) = link(ours, options.limits(little));
+        drop(tidings::spawn(driver));
+        let link_window = Grant {
+            messages: 4,
+            bytes: 1 << 20,
+        };
+        let mut peer = Peer::new(
+            theirs,
+            Limits {
+                link_window,
+                ..Limits::default()
+            },
+        );
+        peer.up().await;
+        let counter = peer.asks(1, "counter", "Counter").await;
+        // Its requests are begun from here on.
+        peer.session.pong(0, Instant::now());
+        let mut there = Vec::new();
+        for target in [5, 6] {
+            let asks = tidings::spawn(link.get::<CounterRef>("there"));
+            let asked = |came: Incoming<'_>| match came {
+                Incoming::Bind(bind) => Some(bind.id),
+                _ => None,
+            };
+            let id = peer.until(asked).await;
+            peer.session.bound(id, Ok(target));
+            peer.say().await;
+            there.push(asks.await.unwrap().unwrap());
+        }
+        let [waits, other] = &there[..] else {
+            unreachable!("there are two");
+        };
+        // The last quarter of the window is left.
+        for to in [other, waits, waits] {
+            to.add(1).await.unwrap();
+            let came = |came: Incoming<'_>| matches!(came, Incoming::Request { .. }).then_some(());
+            peer.until(came).await;
+        }
+        waits.add(1).await.unwrap();
+        // More than the pipe holds.
+        let methods = interface::<CounterMessage>().methods();
+        let echo = methods
+            .iter()
+            .find(|method| method.name() == "echo")
+            .unwrap();
+        let mut body = Vec::new();
+        encode(&(vec![7_u8; 500 << 10],), &mut body).unwrap();
+        let call = peer.session.begin_call().unwrap();
+        peer.session
+            .call(call, counter, echo.number(), None, vec![], &body);
+        peer.say().await;
+        tidings::time::after(Duration::from_millis(1)).await;
+        // There is more of the window, and the answer before it.
+        peer.session.taken(6, 1);
+        peer.say().await;
+        tidings::time::after(Duration::from_millis(1)).await;
+        // Not when the link has something else to say: that comes later.
+        let sent = peer.until(|came| match came {
+            Incoming::Request { .. } => Some(true),
+            Incoming::Ping(_) => Some(false),
+            _ => None,
+        });
+        assert!(sent.await);
+    });
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use tidings::Event;
 use tidings::actor;
+use tidings::net::TcpListener;
 use tidings::sched::random;
 use tidings::time::sleep;
 use tidings_link::{Connector, Exports, Link, Listener, Options, Peers, Server};
@@ -244,6 +245,44 @@ fn who_waits_for_a_stream_that_does_not_come_keeps_out_nobody_who_comes_from_the
         let mut had = had.lock().unwrap().clone();
         had.sort_unstable();
         assert_eq!(had, ["alice", "bob"]);
+    });
+}
+
+#[test]
+fn who_waits_for_the_answer_to_a_greeting_gets_the_link_that_comes_from_there_meanwhile() {
+    Sim::new(0).seeds(20).run(|| async {
+        // Somebody else is there, who lets all in and says nothing.
+        let mute = world().node("mute", || async {
+            let listener = TcpListener::bind(([0, 0, 0, 0], 7)).unwrap();
+            let mut streams = Vec::new();
+            loop {
+                streams.push(listener.accept().await.unwrap());
+            }
+        });
+        let place = mute.address(7);
+        let had = Arc::new(OnceLock::new());
+        let to = Arc::clone(&had);
+        let alice = world().node("alice", move || {
+            let to = Arc::clone(&to);
+            async move {
+                let (_server, connector, _) = lets_in("alice", "bob", place).await;
+                let both = futures::future::join(connector.connect(), connector.connect()).await;
+                for link in [both.0.unwrap(), both.1.unwrap()] {
+                    assert_eq!(link.up().await.unwrap().node, "bob");
+                }
+                to.set(()).unwrap();
+                std::future::pending::<()>().await;
+            }
+        });
+        let place = alice.address(7);
+        let _bob = world().node("bob", move || async move {
+            let (_server, connector, _) = lets_in("bob", "alice", place).await;
+            sleep(Duration::from_secs(1)).await;
+            connector.connect().await.unwrap().down().await;
+        });
+        // Before the first gives up.
+        sleep(Duration::from_secs(3)).await;
+        assert!(had.get().is_some());
     });
 }
 

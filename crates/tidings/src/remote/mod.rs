@@ -77,6 +77,8 @@ pub use crate::channel::oneshot::{Gone, Wanted};
 pub use crate::primitive::prefetch::{prefetch, prefetch_first};
 #[doc(hidden)]
 pub use crate::primitive::small_box::SmallBox;
+#[doc(hidden)]
+pub use crate::task::waker::quietly;
 
 use crate::actor::{CallError, Reply};
 use crate::primitive::{Mutex, OnceLock, lock};
