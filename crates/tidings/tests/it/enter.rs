@@ -134,7 +134,7 @@ fn where_a_worker_is_a_guard_changes_nothing_afterwards_either() {
     let mut kept = None;
     rt.block_on(async {
         kept = Some(handle.enter());
-        std::mem::forget(handle.enter());
+        let _for_ever = std::mem::ManuallyDrop::new(handle.enter());
     });
     assert_eq!(inside(), None);
     drop(kept);
