@@ -21,7 +21,7 @@ use crate::channel::ivar::IVar;
 /// just then, so who replies over one waits for the nack after it, and takes back what was lent.
 ///
 /// ```
-/// use tidings::{Event, Nack, Sender, always, channel, select, unbounded, with_nack};
+/// use tidings::{Event, Sender, always, channel, event::Nack, select, unbounded, with_nack};
 /// # tidings::Runtime::new().unwrap().block_on(async {
 /// let (requests, inbox) = unbounded::<(Sender<&str>, Nack)>();
 /// let server = tidings::spawn(async move {
