@@ -77,12 +77,16 @@ pub use crate::channel::oneshot::{Gone, Wanted};
 pub use crate::primitive::prefetch::{prefetch, prefetch_first};
 #[doc(hidden)]
 pub use crate::primitive::small_box::SmallBox;
-#[doc(hidden)]
-pub use crate::task::waker::quietly;
 
 use crate::actor::{CallError, Reply};
 use crate::primitive::{Mutex, OnceLock, lock};
 use crate::time::Instant;
+
+/// Runs what may be users' code where nobody can be told of its panic.
+#[doc(hidden)]
+pub fn quietly(f: impl FnOnce()) {
+    crate::task::quietly(f);
+}
 
 /// Messages that can cross a link. `#[tidings::interface(remote)]` implements it for the messages of
 /// an interface, and `#[derive(tidings::Remote)]` for any type that serde knows and that has a

@@ -71,7 +71,7 @@ pub(crate) mod panic;
 mod set;
 mod stage;
 mod state;
-pub(crate) mod waker;
+mod waker;
 mod yield_now;
 
 pub(crate) use alive::{Aborting, each_alive};

@@ -174,7 +174,7 @@ pub(crate) fn first(woken: Woken, then: Woken) -> Woken {
 }
 
 /// Runs users' code where nobody can be told of its panic; the panic hook has been.
-pub fn quietly(f: impl FnOnce()) {
+pub(crate) fn quietly(f: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
         discard(panic);
     }
