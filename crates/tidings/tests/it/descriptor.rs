@@ -216,3 +216,28 @@ fn the_systems_resolver_is_not_asked_under_a_seam() {
         assert_eq!(error.kind(), ErrorKind::Unsupported);
     });
 }
+
+#[test]
+fn a_connect_tries_all_addresses_and_a_bind_takes_no_name() {
+    let _watchdog = watchdog();
+    run(&pool(1), async {
+        let gone = TcpListener::bind("127.0.0.1:0").unwrap();
+        let nobody = gone.local_addr().unwrap();
+        drop(gone);
+        let there = TcpListener::bind(HERE).unwrap();
+        let at = there.local_addr().unwrap();
+        let stream = TcpStream::connect(&[nobody, at][..]).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), at);
+        TcpStream::connect(("localhost", at.port())).await.unwrap();
+        let refused = TcpStream::connect(nobody).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        let nowhere: &[SocketAddr] = &[];
+        let error = TcpStream::connect(nowhere).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        // The second, where the first is taken.
+        let other = TcpListener::bind(&[at, HERE.into()][..]).unwrap();
+        assert_ne!(other.local_addr().unwrap(), at);
+        let error = TcpListener::bind("localhost:0").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    });
+}

@@ -57,37 +57,6 @@ async fn pair() -> (TcpStream, TcpStream) {
     (a, b)
 }
 
-#[test]
-fn a_connect_tries_all_addresses_and_a_bind_takes_no_name() {
-    on_pools(|| async {
-        let nobody = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap();
-        let at = serve();
-        let all = [nobody, at];
-        assert_eq!(
-            TcpStream::connect(&all[..])
-                .await
-                .unwrap()
-                .peer_addr()
-                .unwrap(),
-            at
-        );
-        TcpStream::connect(("localhost", at.port())).await.unwrap();
-        let refused = TcpStream::connect(nobody).await.unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
-        let nowhere: &[SocketAddr] = &[];
-        let error = TcpStream::connect(nowhere).await.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput);
-        // The second, where the first is somebody's.
-        let listener = TcpListener::bind(&[at, HERE.into()][..]).unwrap();
-        assert_ne!(listener.local_addr().unwrap(), at);
-        let error = TcpListener::bind("localhost:0").unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidInput);
-    });
-}
-
 /// On pools of 1, 2 and 8 workers.
 fn everywhere<F>(body: impl Fn() -> F)
 where
