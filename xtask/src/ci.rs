@@ -154,7 +154,7 @@ fn chaos(tally: &mut Tally) -> Result<Outcome, String> {
     let mut first = Tally::default();
     done(match engines::chaos(&["--short"], &mut first) {
         Ok(()) => {
-            tally.passed += first.passed;
+            tally.add(first);
             Ok(())
         }
         Err(why) => {
