@@ -111,14 +111,13 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     if numbers.is_empty() {
         return Err("no mutant is meant".to_owned());
     }
-    let drawn = matches!(chosen, Chosen::Some(..));
-    let left = if drawn {
-        drawn::left(&mut session, &entries, &numbers, &rows)?
-    } else {
-        numbers.clone()
-    };
+    if matches!(chosen, Chosen::Some(..)) {
+        let left = drawn::left(&mut session, &entries, &numbers, &rows)?;
+        let names = left.iter().map(|&n| entries[n].name.as_str()).collect();
+        return verdict(numbers.len(), names, tally);
+    }
     let mut survivors = Vec::new();
-    for n in left {
+    for &n in &numbers {
         let entry = &entries[n];
         let start = Instant::now();
         let killed = session.kill(entry, n + 1)?;
@@ -135,21 +134,25 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
             }
             None => survivors.push(entry.name.as_str()),
         }
-        if !drawn {
-            table::write(TABLE, &text(&entries, &rows, &survivors))?;
-        }
+        table::write(TABLE, &text(&entries, &rows, &survivors))?;
     }
-    let killed = numbers.len() - survivors.len();
+    verdict(numbers.len(), survivors, tally)
+}
+
+fn verdict(all: usize, survivors: Vec<&str>, tally: &mut Tally) -> Result<ExitCode, String> {
+    let killed = all - survivors.len();
     println!(
-        "{} mutants, {killed} killed, {} survive",
-        numbers.len(),
+        "{all} mutants, {killed} killed, {} survive",
         survivors.len()
     );
     tally.count_these(killed, survivors.len());
     if survivors.is_empty() {
         Ok(ExitCode::SUCCESS)
     } else {
-        Err(format!("mutants: {} survive", survivors.join(", ")))
+        let names = survivors.join(", ");
+        Err(format!(
+            "mutants: {names} survive; `cargo x mutants NAME` asks all engines"
+        ))
     }
 }
 

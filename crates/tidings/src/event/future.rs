@@ -29,6 +29,13 @@ enum Stage {
     WaitingDue,
 }
 
+/// What becomes of a wait.
+enum Change {
+    Waker(Waker),
+    /// By a branch of its own, or none.
+    Over(Option<u32>),
+}
+
 /// The future of an event.
 ///
 /// Dropping it before it is ready withdraws the event: nobody notices. A value that had already
@@ -168,8 +175,10 @@ impl<E: Event> EventFuture<E> {
             self.stage != Stage::Done,
             "an event's future is polled after it was ready"
         );
-        let committed = self.offer.committed();
-        committed.or_else(|| self.wait_on(cx))
+        match self.offer.committed() {
+            None => self.wait_on(cx),
+            branch => branch,
+        }
     }
 
     /// A later poll, and no partner has committed yet.
@@ -204,37 +213,20 @@ impl<E: Event> EventFuture<E> {
         let mut foreign = waker.filter(|waker| !task::is_ours(waker)).cloned();
         let mut attempt = Attempt::default();
         // One source, known statically: no list of locks.
-        let single: Option<*const Lock> = self.event.single().map(std::ptr::from_ref);
-        let branch = if let Some(lock) = single {
-            // SAFETY: the lock belongs to the source, which outlives the event.
-            let lock = unsafe { &*lock };
-            lock.lock();
-            // An attempt may ask a user's seam.
-            task::finally(
-                || self.attempt_locked(&mut attempt, waker, &mut foreign),
-                || lock.unlock(),
-            )
-        } else if let Some(branch) = event(&mut self.event).attempt_apart(&mut attempt) {
-            Some(branch)
-        } else if let Some(two) = self.event.two() {
-            let locks = two.locks.map(std::ptr::from_ref);
-            // Also of the choices within its branches.
-            attempt.biased = two.biased;
-            let first = match two.biased {
-                true => 0,
-                false => sched::choose_branch(2),
-            };
-            self.attempt_two(first, locks, &mut attempt, waker, &mut foreign)
-        } else {
-            let mut locks = Locks::default();
-            // SAFETY: the locks belong to the sources, which outlive the event; the event itself
-            // is not moved while they are held.
-            unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
-            locks.lock_all();
-            task::finally(
-                || self.attempt_locked(&mut attempt, waker, &mut foreign),
-                || locks.unlock_all(),
-            )
+        let branch = match self.event.single().map(std::ptr::from_ref) {
+            Some(lock) => {
+                // SAFETY: the lock belongs to the source, which outlives the event.
+                let lock: &Lock = unsafe { &*lock };
+                lock.lock();
+                // An attempt may ask a user's seam.
+                task::finally(
+                    || self.attempt_locked(&mut attempt, waker, &mut foreign),
+                    || lock.unlock(),
+                )
+            }
+            // So that what several sources take is not compiled for it.
+            None if E::SHORT => unreachable!("a short event has one source"),
+            None => self.attempt_several(&mut attempt, waker, &mut foreign),
         };
         if let Some(branch) = branch {
             // Not used; its drop must not cost what has happened.
@@ -244,7 +236,40 @@ impl<E: Event> EventFuture<E> {
         branch
     }
 
-    /// As `attempt_or_enrol`, of a choice of two. The one that is tried first needs its own lock only. If it cannot
+    /// As `attempt_or_enrol`, of more sources than one, or of what is not known to have one.
+    #[inline(always)]
+    fn attempt_several(
+        &mut self,
+        attempt: &mut Attempt,
+        waker: Option<&Waker>,
+        foreign: &mut Option<Waker>,
+    ) -> Option<u32> {
+        if let Some(branch) = event(&mut self.event).attempt_apart(attempt) {
+            return Some(branch);
+        }
+        if let Some(two) = self.event.two() {
+            let [left, right] = two.locks;
+            let locks = [std::ptr::from_ref(left), std::ptr::from_ref(right)];
+            // Also of the choices within its branches.
+            attempt.biased = two.biased;
+            let first = match two.biased {
+                true => 0,
+                false => sched::choose_branch(2),
+            };
+            return self.attempt_two(first, locks, attempt, waker, foreign);
+        }
+        let mut locks = Locks::default();
+        // SAFETY: the locks belong to the sources, which outlive the event; the event itself
+        // is not moved while they are held.
+        unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
+        locks.lock_all();
+        task::finally(
+            || self.attempt_locked(attempt, waker, foreign),
+            || locks.unlock_all(),
+        )
+    }
+
+    /// As `attempt_several`, of a choice of two. The one that is tried first needs its own lock only. If it cannot
     /// happen, the other's is taken while that one is held, so all in all it is one look at both.
     #[inline(always)]
     fn attempt_two(
@@ -256,7 +281,7 @@ impl<E: Event> EventFuture<E> {
         foreign: &mut Option<Waker>,
     ) -> Option<u32> {
         // SAFETY: the locks belong to the sources, which outlive the event.
-        let [here, there] = [first, 1 - first].map(|which| unsafe { &*locks[which] });
+        let (here, there) = unsafe { (&*locks[first], &*locks[1 - first]) };
         let (mut turn, both) = (first, Cell::new(false));
         here.lock();
         let attempt = || loop {
@@ -334,40 +359,40 @@ impl<E: Event> EventFuture<E> {
         event(&mut self.event).finish(branch)
     }
 
-    /// Runs `f` with all locks held, if the offer still waits; `None` if a partner was faster.
-    fn locked<R>(&mut self, f: impl FnOnce(&mut Self) -> R) -> Option<R> {
-        // SAFETY: as in `attempt_or_enrol`.
-        let locks = Self::lock_all(unsafe { &*std::ptr::from_ref(&self.event) });
-        let result = (self.offer.look() == Outcome::Waiting).then(|| f(self));
-        locks.leave_all();
-        result
-    }
-
-    /// Not in place: it is longer than what is done under the locks, and that is done in three places for each event.
+    /// With all locks held, if the offer still waits: makes this of the wait, and gives the waker that was there.
+    /// `None`: a partner was faster.
     #[cold]
     #[inline(never)]
-    fn lock_all(event: &E) -> Locks<'_> {
+    fn change(&mut self, to: Change) -> Option<Waker> {
         let mut locks = Locks::default();
-        event.lock(&mut locks);
+        // SAFETY: as in `attempt_several`.
+        unsafe { &*std::ptr::from_ref(&self.event) }.lock(&mut locks);
         locks.lock_all();
-        locks
+        let before = match to {
+            // A waker in it is dropped without locks, too.
+            _ if self.offer.look() != Outcome::Waiting => None,
+            Change::Waker(waker) => Some(self.offer.rewake(waker)),
+            Change::Over(branch) => {
+                // Unlinked under the same lock: an exclusive waiter that is linked can be claimed.
+                event(&mut self.event).withdraw(branch, true);
+                Some(self.offer.close(branch))
+            }
+        };
+        locks.leave_all();
+        before
     }
 
     /// Asks the branches that no partner commits.
     #[cold]
     fn look_due(&mut self, cx: &mut Context<'_>) -> Option<u32> {
         let branch = event(&mut self.event).due(cx.waker())?;
-        // Unlinked under the same lock: an exclusive waiter that is linked can be claimed.
-        match self.locked(|this| {
-            event(&mut this.event).withdraw(Some(branch), true);
-            this.offer.close(Some(branch))
-        }) {
+        Some(match self.change(Change::Over(Some(branch))) {
             Some(waker) => {
                 drop(waker);
-                Some(branch)
+                branch
             }
-            None => Some(self.committed()),
-        }
+            None => self.committed(),
+        })
     }
 
     /// All locks were held once since a claim was seen, so the partner is done.
@@ -381,8 +406,7 @@ impl<E: Event> EventFuture<E> {
     #[cold]
     fn rewake(&mut self, cx: &mut Context<'_>) -> Option<u32> {
         // Cloned and dropped outside of the locks: a foreign waker runs foreign code.
-        let mut waker = Some(task::clone_waker(cx.waker()));
-        match self.locked(|this| waker.take().map(|waker| this.offer.rewake(waker))) {
+        match self.change(Change::Waker(task::clone_waker(cx.waker()))) {
             Some(old) => {
                 event(&mut self.event).rewake(cx.waker());
                 drop(old);
@@ -390,6 +414,24 @@ impl<E: Event> EventFuture<E> {
             }
             None => Some(self.committed()),
         }
+    }
+
+    #[cold]
+    fn withdraw(&mut self) {
+        if self.recorded {
+            self.strike();
+        }
+        let waker = self.change(Change::Over(None));
+        if let Some(waker) = waker {
+            self.stage = Stage::Done;
+            // Who waits behind it hears of that first: the waker's drop is foreign code.
+            task::finally(
+                || event(&mut self.event).withdraw(None, false),
+                || drop(waker),
+            );
+            return;
+        }
+        self.abandon(self.committed());
     }
 }
 
@@ -501,29 +543,6 @@ impl<E: Event> Drop for EventFuture<E> {
     }
 }
 
-impl<E: Event> EventFuture<E> {
-    #[cold]
-    fn withdraw(&mut self) {
-        if self.recorded {
-            self.strike();
-        }
-        let waker = self.locked(|this| {
-            event(&mut this.event).withdraw(None, true);
-            this.offer.close(None)
-        });
-        if let Some(waker) = waker {
-            self.stage = Stage::Done;
-            // Who waits behind it hears of that first: the waker's drop is foreign code.
-            task::finally(
-                || event(&mut self.event).withdraw(None, false),
-                || drop(waker),
-            );
-            return;
-        }
-        self.abandon(self.committed());
-    }
-}
-
 impl<E: Event> fmt::Debug for EventFuture<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EventFuture")
@@ -540,10 +559,7 @@ pub(super) fn try_now<E: Event>(e: E) -> Result<E::Output, E::Lost> {
     event(&mut this.event).prepare();
     this.stage = Stage::Done;
     match this.attempt_or_enrol(None) {
-        Some(branch) => {
-            withdraw_losers(&mut this.event, branch);
-            Ok(event(&mut this.event).finish(branch))
-        }
+        Some(branch) => Ok(this.done(branch)),
         None => {
             event(&mut this.event).withdraw(None, false);
             Err(event(&mut this.event).lost())

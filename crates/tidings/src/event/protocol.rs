@@ -16,7 +16,7 @@ use super::{Lock, Locks};
 
 /// See the module.
 pub(crate) trait Protocol: IntoFuture + Sized {
-    /// Has it one source, and an attempt that is worth its place in the code of who awaits it?
+    /// Has it one source, which `single` gives, and an attempt that is worth its place in the code of who awaits it?
     const SHORT: bool = false;
 
     /// Makes what is made at the time of the wait (guards, nacks). Once, first.

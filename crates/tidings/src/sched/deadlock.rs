@@ -19,12 +19,11 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use super::record::Party;
+use super::root::Main;
 use super::{Shared, record, root};
 use crate::actor;
 use crate::event::waits::{self, Wait};
@@ -40,21 +39,13 @@ const LOOKS: u32 = 4;
 const UNKNOWN: usize = 16;
 
 /// As `root::block_on`, watching.
-pub(super) fn block_on<F: Future>(
-    shared: &Arc<Shared>,
-    patience: Duration,
-    future: F,
-) -> F::Output {
-    root::inside(shared, |root, mine| {
+pub(super) fn block_on(shared: &Arc<Shared>, patience: Duration, mut main: Main<'_>) {
+    root::inside(shared, move |root, mine| {
         let waker = root.waker();
         let mut context = Context::from_waker(&waker);
-        let mut future = pin!(future);
         let interval = patience / LOOKS;
         let mut joins = Joins::new(interval);
-        loop {
-            if let Poll::Ready(output) = root.poll(shared, future.as_mut(), &mut context) {
-                return output;
-            }
+        while root.poll(shared, &mut main, &mut context).is_pending() {
             let (mut seen, mut looks) = (None, 0);
             loop {
                 let woken = mine.wait(root, shared.budget, Some(interval));
@@ -74,7 +65,7 @@ pub(super) fn block_on<F: Future>(
                 }
             }
         }
-    })
+    });
 }
 
 /// Tasks that wait for each other's ends: while others run the runtime does not stand still, but those do.

@@ -91,8 +91,7 @@ mod worker;
 
 use std::future::Future;
 use std::panic::Location;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 pub use books::{Ledger, keep_books, ledger};
@@ -263,16 +262,14 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
         !current::is_in_block_on(),
         "inside of a block_on its local tasks must not wait for the thread's sake: await instead"
     );
-    let parker = Arc::new(Parker::current());
-    let waker = Waker::from(Arc::clone(&parker));
-    let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
-    loop {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-            return output;
+    root::erased(future, |mut main| {
+        let parker = Arc::new(Parker::current());
+        let waker = Waker::from(Arc::clone(&parker));
+        let mut context = Context::from_waker(&waker);
+        while main.poll(&mut context).is_pending() {
+            blocking::park(&parker);
         }
-        blocking::park(&parker);
-    }
+    })
 }
 
 /// Runs `poll` as one by an executor that is not ours, which has its thread back after as many operations as

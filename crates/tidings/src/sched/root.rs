@@ -8,6 +8,8 @@ use std::ptr;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use pin_project_lite::pin_project;
+
 use super::living::Living;
 use super::local_tasks::{Mine, Told};
 use super::{Handle, Shared, current, deadlock};
@@ -56,13 +58,13 @@ impl Root {
 
     /// A poll of its future, which has its budget as a task has: its timers and local tasks have their turn, however
     /// much it finds ready.
-    pub(super) fn poll<F: Future>(
+    pub(super) fn poll(
         &self,
         shared: &Shared,
-        future: Pin<&mut F>,
+        main: &mut Main<'_>,
         context: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        self.run(|| current::poll_local(ptr::null_mut(), shared.budget, || future.poll(context)))
+    ) -> Poll<()> {
+        self.run(|| current::poll_local(ptr::null_mut(), shared.budget, || main.poll(context)))
     }
 
     /// Does its future wait for nothing but what is on record, and not for a time?
@@ -108,8 +110,64 @@ impl Roots {
     }
 }
 
+/// The future of a `block_on`, dropped with it. What runs it knows nothing of its type: that is compiled once, and not
+/// once for each future of a program.
+pub(super) struct Main<'a>(Pin<&'a mut dyn Erased>);
+
+trait Erased {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()>;
+    fn clear(self: Pin<&mut Self>);
+}
+
+pin_project! {
+    struct Place<F: Future> {
+        #[pin]
+        future: Option<F>,
+        output: Option<F::Output>,
+    }
+}
+
+impl<F: Future> Erased for Place<F> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let future = this.future.as_pin_mut();
+        let polled = future.expect("polled to its end once").poll(context);
+        polled.map(|output| *this.output = Some(output))
+    }
+
+    fn clear(self: Pin<&mut Self>) {
+        self.project().future.set(None);
+    }
+}
+
+impl Main<'_> {
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context)
+    }
+}
+
+impl Drop for Main<'_> {
+    fn drop(&mut self) {
+        self.0.as_mut().clear();
+    }
+}
+
+/// Has `run` run the future to its end.
+pub(super) fn erased<F: Future>(future: F, run: impl FnOnce(Main<'_>)) -> F::Output {
+    let mut place = pin!(Place {
+        future: Some(future),
+        output: None,
+    });
+    run(Main(place.as_mut()));
+    place
+        .project()
+        .output
+        .take()
+        .expect("it has run to its end")
+}
+
 /// Runs `f` as the inside of a `block_on` of `shared`, with its local tasks. They end when what `f` has is dropped.
-pub(super) fn inside<R>(shared: &Arc<Shared>, f: impl FnOnce(&Root, &Mine) -> R) -> R {
+pub(super) fn inside(shared: &Arc<Shared>, f: impl FnOnce(&Root, &Mine)) {
     let root = Arc::new(Root::new());
     if shared.patience.is_some() {
         shared.roots.add(&root);
@@ -121,21 +179,17 @@ pub(super) fn inside<R>(shared: &Arc<Shared>, f: impl FnOnce(&Root, &Mine) -> R)
 }
 
 /// As `Runtime::block_on`, beside the workers.
-pub(super) fn block_on<F: Future>(shared: &Arc<Shared>, future: F) -> F::Output {
+pub(super) fn block_on(shared: &Arc<Shared>, mut main: Main<'_>) {
     if let Some((patience, _)) = shared.patience {
-        return deadlock::block_on(shared, patience, future);
+        return deadlock::block_on(shared, patience, main);
     }
-    inside(shared, |root, mine| {
+    inside(shared, move |root, mine| {
         let waker = root.waker();
         let mut context = Context::from_waker(&waker);
-        let mut future = pin!(future);
-        loop {
-            if let Poll::Ready(output) = root.poll(shared, future.as_mut(), &mut context) {
-                return output;
-            }
+        while root.poll(shared, &mut main, &mut context).is_pending() {
             mine.wait(root, shared.budget, None);
         }
-    })
+    });
 }
 
 impl Handle {
@@ -158,6 +212,6 @@ impl Handle {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();
-        block_on(self.shared(), future)
+        erased(future, |main| block_on(self.shared(), main))
     }
 }

@@ -18,7 +18,7 @@ use super::long::LongPolls;
 use super::panics::WatchingPanics;
 use super::rescue::Looks;
 use super::rings::Recorder;
-use super::root::{self, Roots};
+use super::root::{self, Main, Roots};
 use super::sockets::Sockets;
 use super::threads::Threads;
 use super::watch::Watch;
@@ -327,8 +327,13 @@ impl Runtime {
     #[track_caller]
     pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         super::assert_may_wait();
+        root::erased(future, |main| self.run(main))
+    }
+
+    #[track_caller]
+    fn run(&self, main: Main<'_>) {
         let Some(solo) = &self.solo else {
-            return root::block_on(&self.shared, future);
+            return root::block_on(&self.shared, main);
         };
         let worker = match solo.try_lock() {
             Ok(worker) => worker,
@@ -340,7 +345,7 @@ impl Runtime {
         };
         let parker = Arc::new(Parker::current());
         *lock(&self.shared.solo) = Some(Arc::clone(&parker));
-        solo::block_on(&worker, &self.shared, &parker, future)
+        solo::block_on(&worker, &self.shared, &parker, main);
     }
 
     /// As [`tidings::spawn`](crate::spawn), on this runtime, from any thread.

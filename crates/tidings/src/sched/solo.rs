@@ -5,12 +5,11 @@
 //! that only a thread outside can help. A simulator of several runtimes drives each of them step
 //! by step instead ([`Runtime::step`]).
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use super::local_tasks::Mine;
+use super::root::Main;
 use super::seam::Choice;
 use super::worker::Worker;
 use super::{Party, Runtime, Shared, current, deadlock, record};
@@ -145,13 +144,8 @@ impl Runtime {
     }
 }
 
-/// Runs `future` and all tasks to the future's end; local ones end then.
-pub(super) fn block_on<F: Future>(
-    worker: &Worker,
-    shared: &Shared,
-    parker: &Arc<Parker>,
-    future: F,
-) -> F::Output {
+/// Runs the root future and all tasks to its end; local ones end then.
+pub(super) fn block_on(worker: &Worker, shared: &Shared, parker: &Arc<Parker>, main: Main<'_>) {
     let root = Arc::new(RootWaker {
         woken: AtomicBool::new(true),
         parker: Arc::clone(parker),
@@ -161,7 +155,7 @@ pub(super) fn block_on<F: Future>(
     // Since when nothing could run.
     let mut still = None;
     let run = || {
-        let mut future = pin!(future);
+        let mut main = main;
         loop {
             let tasks = ready(worker, shared);
             let root_runs = root.woken.load(Ordering::Acquire);
@@ -201,8 +195,8 @@ pub(super) fn block_on<F: Future>(
                 worker.refill_budget();
                 worker.refill_asked(ROOT);
                 worker.runs_no_task();
-                if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
-                    return output;
+                if main.poll(&mut context).is_ready() {
+                    return;
                 }
             } else {
                 worker.run_picked(pick);
@@ -210,6 +204,6 @@ pub(super) fn block_on<F: Future>(
         }
     };
     current::become_worker(worker, || {
-        task::finally(run, || _ = worker.locals.as_ref().map(Mine::end))
-    })
+        task::finally(run, || _ = worker.locals.as_ref().map(Mine::end));
+    });
 }

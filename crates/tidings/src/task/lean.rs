@@ -228,7 +228,8 @@ impl Lean {
             state.settle();
         } else if seen.is_alive() && state.move_to(seen, REVOKED).is_some() {
             section(home).wait_out();
-            // One for the run right, and one more if it is to run again.
+            // One for the run right, and one more if it is to run again. (Who takes a home to wake the task does so next,
+            // and covers for that one; but nobody need know it.)
             let right = self.right() & RIGHT;
             state.leave_home(u64::from(right.count_ones()));
         }

@@ -175,8 +175,25 @@ pub(crate) fn first(woken: Woken, then: Woken) -> Woken {
 
 /// Runs users' code where nobody can be told of its panic; the panic hook has been.
 pub(crate) fn quietly(f: impl FnOnce()) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(f)) {
+    caught(&mut Some(f));
+}
+
+/// What catches is compiled once, and not once for each event, task and actor of a program.
+fn caught(f: &mut dyn Once) {
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| f.once())) {
         discard(panic);
+    }
+}
+
+trait Once {
+    fn once(&mut self);
+}
+
+impl<F: FnOnce()> Once for Option<F> {
+    fn once(&mut self) {
+        if let Some(f) = self.take() {
+            f();
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Runs one body on real threads and in a simulation, under a watchdog.
 
+use std::pin::Pin;
 use std::sync::mpsc;
 use std::time::Duration;
 use tidings::sched::{Runtime, Seeded};
@@ -43,6 +44,8 @@ pub(crate) fn run<F>(rt: &Runtime, body: F) -> F::Output
 where
     F: Future<Output: Send> + Send + 'static,
 {
+    // A task of one type for most tests: what tasks are made of is compiled once for each.
+    let body: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(body);
     rt.block_on(async {
         match tidings::spawn(body).await {
             Ok(output) => output,
