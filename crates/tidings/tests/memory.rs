@@ -230,7 +230,9 @@ fn an_idle_actor_takes_at_most_512_bytes() {
             ("two interfaces", bytes::<OneOfTwo>(ACTORS, 0).await),
         ] {
             println!("{form}: {bytes} bytes");
-            assert!(bytes <= 512, "{form} takes {bytes} bytes");
+            // A chunk that another test has begun may be counted; a word more for each actor would be twice as much.
+            let inexact = CHUNK / ACTORS;
+            assert!(bytes <= 512 + inexact, "{form} takes {bytes} bytes");
         }
     });
 }
