@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::arena::cells::size::Profile;
 use crate::arena::exit;
-use crate::arena::size::Profile;
 use crate::arena::units::{parse_bytes, parse_duration, parse_fraction, parse_share};
 
 /// Message passing for Rust: tasks, channels, actors, and choice as a value.

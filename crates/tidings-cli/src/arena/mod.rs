@@ -1,80 +1,29 @@
 //! The arena: the same workloads for every system, measured side by side.
 //!
-//! `catalog` finds the peers (`manifest`), `build` makes them, `plan` says which cells run at which `size`, `fit` what a short run leaves out. `measure` takes
-//! the samples of a group through `track`, `peer`, `speaker` and `process`; `figures`, `stats` and `verdict` turn them into the
-//! records that `record` saves, `table` prints and `report` draws. What a correct sample counts is in `workload`.
+//! | folder | what |
+//! |---|---|
+//! | `verbs` | one file for each verb of the command line |
+//! | `machine` | the machine that measures, and the person in front of it |
+//! | `peers` | `catalog` finds them (`manifest`), `build` makes them, `peer`, `speaker` and `process` run them |
+//! | `cells` | what a correct sample counts (`workload`), which cells run at which `size` (`plan`), what a short run leaves out (`fit`) |
+//! | `sampling` | `measure` takes the samples of a group, each system's through `track` |
+//! | `statistics` | `figures`, `stats` and `verdict` make of them what is told |
+//! | `records` | `record` saves it, `table` prints it |
+//! | `report` | a page that draws it |
 
-mod apt;
-mod baseline;
-mod best;
-mod build;
-mod bundle;
-mod catalog;
-mod clean;
-mod compare;
-mod compare_text;
-mod conformance;
-mod doctor;
-mod doctor_peer;
-mod environment;
-mod estimate;
+pub(crate) mod cells;
 pub(crate) mod exit;
-mod figures;
-mod filter;
-mod fingerprint;
-mod fit;
-mod guide;
-mod hangs;
-mod heartbeat;
-mod histogram;
-mod history;
-mod interrupt;
-mod list;
-mod manifest;
-mod measure;
-mod merge;
-mod merge_text;
-mod net_table;
-mod noise;
-mod options;
-mod outcome;
-mod paced;
+mod machine;
 mod paths;
-mod peer;
-mod pilot;
+mod peers;
 mod plain;
-mod plan;
-mod proc_tree;
-mod process;
-mod progress;
-mod protocol;
-mod random;
-mod ready;
-mod record;
+mod records;
 mod report;
-mod resume;
-mod run;
-mod saved;
-mod savina;
-mod scaffold;
-mod session;
-mod setup;
-mod show;
-#[cfg(test)]
-mod simulation;
-pub(crate) mod size;
-mod smoke;
-mod speaker;
-mod state;
-mod static_binary;
-mod stats;
-mod table;
+mod sampling;
+mod statistics;
 mod terminal;
-mod track;
 pub(crate) mod units;
-mod verdict;
-mod wire;
-mod workload;
+mod verbs;
 
 use std::process::ExitCode;
 
@@ -83,23 +32,23 @@ use crate::cli::{Arena, ArenaCommand, PeerCommand};
 /// Carries out `tidings arena ...`.
 pub(crate) fn main(arena: &Arena) -> ExitCode {
     let result = match &arena.command {
-        None => guide::guide(),
-        Some(ArenaCommand::List(args)) => list::list(args),
-        Some(ArenaCommand::Doctor(args)) => doctor::doctor(args),
-        Some(ArenaCommand::Setup(args)) => setup::setup(args),
-        Some(ArenaCommand::Run(args)) => run::run(args),
-        Some(ArenaCommand::Show(args)) => show::show(args),
+        None => verbs::guide::guide(),
+        Some(ArenaCommand::List(args)) => verbs::list::list(args),
+        Some(ArenaCommand::Doctor(args)) => verbs::doctor::doctor(args),
+        Some(ArenaCommand::Setup(args)) => verbs::setup::setup(args),
+        Some(ArenaCommand::Run(args)) => verbs::run::run(args),
+        Some(ArenaCommand::Show(args)) => verbs::show::show(args),
         Some(ArenaCommand::Report(args)) => report::report(args),
-        Some(ArenaCommand::Smoke(args)) => smoke::smoke(args),
-        Some(ArenaCommand::Compare(args)) => compare::compare(args),
-        Some(ArenaCommand::Baseline(args)) => baseline::baseline(&args.command),
-        Some(ArenaCommand::History(args)) => history::history(args),
-        Some(ArenaCommand::Clean(args)) => clean::clean(args),
-        Some(ArenaCommand::Merge(args)) => merge::merge(args),
-        Some(ArenaCommand::Bundle(args)) => bundle::bundle(args),
+        Some(ArenaCommand::Smoke(args)) => verbs::smoke::smoke(args),
+        Some(ArenaCommand::Compare(args)) => verbs::compare::compare(args),
+        Some(ArenaCommand::Baseline(args)) => verbs::baseline::baseline(&args.command),
+        Some(ArenaCommand::History(args)) => verbs::history::history(args),
+        Some(ArenaCommand::Clean(args)) => verbs::clean::clean(args),
+        Some(ArenaCommand::Merge(args)) => verbs::merge::merge(args),
+        Some(ArenaCommand::Bundle(args)) => verbs::bundle::bundle(args),
         Some(ArenaCommand::Peer(args)) => match &args.command {
-            PeerCommand::New(args) => scaffold::new(args),
-            PeerCommand::Test(args) => conformance::test(args),
+            PeerCommand::New(args) => verbs::scaffold::new(args),
+            PeerCommand::Test(args) => verbs::conformance::test(args),
         },
     };
     match result {

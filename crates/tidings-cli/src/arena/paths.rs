@@ -3,7 +3,7 @@
 use std::env;
 use std::path::PathBuf;
 
-use super::exit::Stop;
+use crate::arena::exit::Stop;
 
 fn base(variable: &str, below_home: &str) -> Result<PathBuf, Stop> {
     if let Some(path) = env::var_os(variable)

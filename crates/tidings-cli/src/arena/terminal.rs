@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal as _, Write as _};
 
-use super::exit::Stop;
+use crate::arena::exit::Stop;
 
 /// Widths tables are made for when nobody can be asked.
 const DEFAULT_WIDTH: u16 = 120;

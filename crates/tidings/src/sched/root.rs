@@ -174,8 +174,8 @@ pub(super) fn inside(shared: &Arc<Shared>, f: impl FnOnce(&Root, &Mine)) {
     }
     let mine = Rc::new(Mine::new(Told::Root(Arc::clone(&root))));
     current::enter(shared, Some(Rc::clone(&mine)), || {
-        task::finally(|| f(&root, &mine), || _ = mine.end())
-    })
+        task::finally(|| f(&root, &mine), || _ = mine.end());
+    });
 }
 
 /// As `Runtime::block_on`, beside the workers.

@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::workload;
 use super::plot::diagram::{Arrow, Diagram};
 use super::plot::figure;
+use crate::arena::cells::workload;
 
 struct About {
     id: &'static str,

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::super::compare::{Compared, Comparison, Outcome};
 use super::plot::slope::{Slope, SlopePlot};
 use super::plot::{Name, figure};
 use super::words::{self, heads, number, scroll};
+use crate::arena::verbs::compare::{Compared, Comparison, Outcome};
 
 /// More lines than these in one plot tell nothing apart.
 const DRAWN: usize = 40;

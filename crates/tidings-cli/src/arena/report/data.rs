@@ -6,13 +6,14 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::exit::Stop;
-use super::super::histogram::Bucket;
-use super::super::record::{CellRecord, Run, SampleRecord};
-use super::super::workload::{self, CellId, Params};
-use super::super::{size, stats};
 use super::baseline::Against;
 use super::words;
+use crate::arena::cells::size;
+use crate::arena::cells::workload::{self, CellId, Params};
+use crate::arena::exit::Stop;
+use crate::arena::records::record::{CellRecord, Run, SampleRecord};
+use crate::arena::statistics::histogram::Bucket;
+use crate::arena::statistics::stats;
 
 /// One line of `samples.ndjson`.
 #[derive(Clone, Debug, Deserialize)]

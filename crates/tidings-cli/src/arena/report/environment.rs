@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use super::super::environment::Environment;
-use super::super::record::CellRecord;
-use super::super::units;
 use super::data::Data;
 use super::words::{self, NOTHING, heads, scroll};
+use crate::arena::machine::environment::Environment;
+use crate::arena::records::record::CellRecord;
+use crate::arena::units;
 
 pub(super) fn page(data: &Data) -> Markup {
     html! {

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::units;
-use super::super::verdict::Verdict;
 use super::data::{Data, Group};
 use super::words::{self, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::statistics::verdict::Verdict;
+use crate::arena::units;
 
 /// One row: a group that ran, or a variant that nobody could run.
 enum Row<'a> {

@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::super::histogram::{Bucket, Histogram};
-use super::super::record::CellRecord;
 use super::data::Data;
 use super::plot::curve::{Curve, Series, Value};
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::words::{self, heads, number, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::statistics::histogram::{Bucket, Histogram};
 
 /// Percentiles that are shown, of a million.
 const SHOWN: &[u32] = &[500_000, 900_000, 990_000, 999_000, 1_000_000];

@@ -5,10 +5,6 @@
 
 use maud::{Markup, html};
 
-use super::super::merge::{Machine, Merged, Panels, Relation, Row};
-use super::super::state::State;
-use super::super::units;
-use super::super::verdict::MARGIN;
 use super::data::slug;
 use super::page::{Page, around};
 use super::plot::dot::{Dot, DotPlot, Kind};
@@ -17,6 +13,10 @@ use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::words::{NOTHING, counted, heads, number, scroll};
 use super::{about, environment};
+use crate::arena::records::state::State;
+use crate::arena::statistics::verdict::MARGIN;
+use crate::arena::units;
+use crate::arena::verbs::merge::{Machine, Merged, Panels, Relation, Row};
 
 /// What is said wherever panels meet.
 pub(super) const RULE: &str = "Rates of different machines say nothing beside each other, and no rank crosses from one to \

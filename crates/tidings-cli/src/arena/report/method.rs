@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::super::noise::{FOREIGN_RUN, NOISY_RUN};
-use super::super::stats;
-use super::super::verdict::MARGIN;
 use super::data::Data;
+use crate::arena::sampling::noise::{FOREIGN_RUN, NOISY_RUN};
+use crate::arena::statistics::stats;
+use crate::arena::statistics::verdict::MARGIN;
 
 pub(super) fn page(data: &Data) -> Markup {
     html! {

@@ -31,12 +31,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::compare::{self, Scope};
-use super::exit::{Exit, Stop};
-use super::merge::{self, Merged};
-use super::record::{self, Run};
-use super::saved::Saved;
-use super::{paths, terminal};
+use crate::arena::exit::{Exit, Stop};
+use crate::arena::paths;
+use crate::arena::records::record::{self, Run};
+use crate::arena::records::saved::Saved;
+use crate::arena::terminal;
+use crate::arena::verbs::compare::{self, Scope};
+use crate::arena::verbs::merge::{self, Merged};
 use crate::cli::ReportArgs;
 
 /// Writes the page of a saved run, and prints where it is.
@@ -106,7 +107,7 @@ fn finish(
 
 /// The run against a baseline of the same machine.
 fn against(name: &str, folder: &Path, run: &Run) -> Result<baseline::Against, Stop> {
-    let kept = super::baseline::load(name)?;
+    let kept = crate::arena::verbs::baseline::load(name)?;
     compare::comparable(&kept.run.env, &run.env)?;
     let this = Saved {
         folder: folder.to_owned(),

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::units;
-use super::super::verdict::Verdict;
 use super::data::{Data, Group};
 use super::words::{self, counted, heads, scroll};
 use super::{heat, problems};
+use crate::arena::records::record::CellRecord;
+use crate::arena::statistics::verdict::Verdict;
+use crate::arena::units;
 
 /// Tables of so many rows stand open between the others.
 const FEW: usize = 12;

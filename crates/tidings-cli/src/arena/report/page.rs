@@ -2,12 +2,12 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::super::exit::Stop;
 use super::data::{Data, slug};
 use super::{
     baseline, environment, latency, method, overview, raw, resources, scaling, seed_page, warmup,
     workload,
 };
+use crate::arena::exit::Stop;
 
 const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");

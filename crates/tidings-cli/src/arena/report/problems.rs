@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::state::State;
 use super::data::Data;
 use super::words::{counted, heads, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::records::state::State;
 
 /// Cells of one system with the same trouble.
 struct Trouble<'a> {

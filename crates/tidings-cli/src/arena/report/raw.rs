@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use maud::{Markup, PreEscaped, html};
 use serde_json::{Value, json};
 
-use super::super::exit::Stop;
 use super::data::Data;
 use super::words::counted;
+use crate::arena::exit::Stop;
 
 /// What is kept of a sample, after the index of its cell.
 const COLUMNS: &[&str] = &[

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::stats;
-use super::super::units;
 use super::data::{Data, sizes};
 use super::plot::dot::{Dot, DotPlot, Kind};
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::words::{self, heads, number, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::statistics::stats;
+use crate::arena::units;
 
 pub(super) fn page(data: &Data) -> Markup {
     html! {

@@ -298,7 +298,7 @@ pub(super) const ERRATA: &[Erratum] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::arena::workload;
+    use crate::arena::cells::workload;
 
     #[test]
     fn figures_name_known_errata_documents_and_cells() {

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::units;
 use super::data::{Data, Group};
 use super::words::{self, NOTHING, number, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::units;
 
 pub(super) fn full(data: &Data, group: &Group<'_>) -> Markup {
     let unit = &group.first().unit;
@@ -56,7 +56,7 @@ pub(super) fn full(data: &Data, group: &Group<'_>) -> Markup {
 fn row(data: &Data, cell: &CellRecord) -> Markup {
     let figure = cell.ns_per_op;
     let digits = |value: Option<f64>| number(value, units::digits);
-    let of = |field: fn(super::super::record::Figure) -> f64| figure.map(field);
+    let of = |field: fn(crate::arena::records::record::Figure) -> f64| figure.map(field);
     let with_figure = |value: Option<f64>| value.filter(|_| figure.is_some());
     #[expect(
         clippy::cast_precision_loss,

@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::units;
 use super::data::{Data, sizes, steady_at};
 use super::plot::Name;
 use super::plot::panel::{Panel, Point};
 use super::words::{self, counted, heads, number, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::units;
 
 /// The time line of a cell.
 struct Line<'a> {

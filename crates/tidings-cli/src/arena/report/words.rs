@@ -2,12 +2,12 @@
 
 use maud::{Markup, html};
 
-use super::super::record::{CellRecord, Figure};
-use super::super::state::State;
-use super::super::table;
-use super::super::units;
-use super::super::verdict::{Ratio, Verdict};
 use super::data::Data;
+use crate::arena::records::record::{CellRecord, Figure};
+use crate::arena::records::state::State;
+use crate::arena::records::table;
+use crate::arena::statistics::verdict::{Ratio, Verdict};
+use crate::arena::units;
 
 /// Stands where there is nothing to say.
 pub(super) const NOTHING: &str = "-";

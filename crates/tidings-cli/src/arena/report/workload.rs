@@ -2,10 +2,6 @@
 
 use maud::{Markup, html};
 
-use super::super::record::CellRecord;
-use super::super::state::State;
-use super::super::units;
-use super::super::verdict::{MARGIN, Verdict};
 use super::data::{Data, Group, Sample};
 use super::plot::dot::{Dot, DotPlot, Kind};
 use super::plot::panel::{Panel, Point};
@@ -13,6 +9,10 @@ use super::plot::ratio::{Ratio, RatioPlot};
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::{about, extras, seed_page, table, words};
+use crate::arena::records::record::CellRecord;
+use crate::arena::records::state::State;
+use crate::arena::statistics::verdict::{MARGIN, Verdict};
+use crate::arena::units;
 
 pub(super) fn page(data: &Data, name: &str) -> Markup {
     let groups = data.groups_of(name);

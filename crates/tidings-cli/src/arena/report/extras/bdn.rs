@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::super::record::CellRecord;
-use super::super::super::stats;
 use super::super::data::{Data, sizes};
 use super::super::plot::scale::count;
 use super::super::words::{self, NOTHING, heads, number, scroll};
+use crate::arena::records::record::CellRecord;
+use crate::arena::statistics::stats;
 
 /// One row: times are of a whole scenario, in nanoseconds.
 #[derive(Clone, Debug)]

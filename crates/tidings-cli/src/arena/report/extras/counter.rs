@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::super::super::units;
 use super::super::data::{Data, sizes};
 use super::super::plot::curve::{Curve, Series};
 use super::super::plot::scale::Quantity;
 use super::super::plot::{Name, figure};
 use super::super::words::{heads, number, scroll};
 use super::{lines, push, rate_at, size};
+use crate::arena::units;
 
 pub(super) fn extras(data: &Data) -> Markup {
     let mut curves: Vec<(String, Vec<Series>)> = Vec::new();

@@ -9,9 +9,9 @@ mod skynet;
 
 use maud::Markup;
 
-use super::super::record::CellRecord;
 use super::data::Data;
 use super::plot::curve::{Series, Value};
+use crate::arena::records::record::CellRecord;
 
 pub(super) use bdn::{kilobytes, rows};
 

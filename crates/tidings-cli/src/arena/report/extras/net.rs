@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::super::record::CellRecord;
-use super::super::super::units;
 use super::super::data::{Data, Group};
 use super::super::words::{self, NOTHING, heads, number, scroll};
 use super::scenario;
+use crate::arena::records::record::CellRecord;
+use crate::arena::units;
 
 pub(super) fn extras(data: &Data) -> Markup {
     let groups = data.groups_of("net");

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::super::super::record::CellRecord;
-use super::super::super::units;
 use super::super::data::{Data, Group, sizes};
 use super::super::plot::scale::Quantity;
 use super::super::plot::scatter::{Scatter, Spot};
 use super::super::plot::{Name, figure};
 use super::super::words::{self, heads, number, scroll};
 use super::scenario;
+use crate::arena::records::record::CellRecord;
+use crate::arena::units;
 
 const CLASSES: &[(&str, &str)] = &[
     ("U0", "plain recursion, a floor"),

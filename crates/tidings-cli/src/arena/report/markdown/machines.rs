@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use super::super::super::merge::{Merged, Panels};
-use super::super::super::units;
 use super::super::machines::{RULE, doubt, interval, pair, relation, sentence, title};
 use super::text::{cell, plain};
+use crate::arena::units;
+use crate::arena::verbs::merge::{Merged, Panels};
 
 /// The whole document.
 pub(in super::super) fn of_machines(merged: &Merged) -> String {

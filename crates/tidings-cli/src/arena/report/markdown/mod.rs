@@ -6,12 +6,12 @@ mod text;
 
 use std::fmt::Write as _;
 
-use super::super::compare::Outcome;
-use super::super::table;
-use super::super::verdict::Verdict;
 use super::data::Data;
 use super::seeds::ERRATA;
 use super::{baseline, words};
+use crate::arena::records::table;
+use crate::arena::statistics::verdict::Verdict;
+use crate::arena::verbs::compare::Outcome;
 pub(super) use machines::of_machines;
 use text::{cell, plain};
 

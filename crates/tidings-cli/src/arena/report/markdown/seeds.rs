@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::super::super::record::CellRecord;
 use super::super::data::{Data, Group, sizes};
 use super::super::extras::{self, kilobytes, scenario};
 use super::super::words;
 use super::text::{cell, code};
+use crate::arena::records::record::CellRecord;
 
 /// Names of variants in the seeds' programs.
 const HOPAC: &[(&str, &str)] = &[
@@ -221,7 +221,7 @@ pub(super) fn skynet(out: &mut String, data: &Data) {
             let class = of.labels.get("class").map_or("no class", String::as_str);
             let memory = of
                 .peak_rss
-                .map_or("-".to_owned(), super::super::super::units::bytes);
+                .map_or("-".to_owned(), crate::arena::units::bytes);
             let ms = scenario(of).unwrap_or(0.0) / 1e6;
             let ms = if ms < 10.0 {
                 format!("{ms:.1}")

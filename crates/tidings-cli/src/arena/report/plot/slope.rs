@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::super::super::compare::Outcome;
 use super::scale::{Log, Quantity};
 use super::{Name, fit, line, mark, svg, text};
+use crate::arena::verbs::compare::Outcome;
 
 const WIDTH: f64 = 500.0;
 const LEFT: f64 = 110.0;
