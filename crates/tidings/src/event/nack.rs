@@ -47,10 +47,11 @@ use crate::channel::ivar::IVar;
 ///     requests.try_send((reply, nack)).unwrap();
 ///     lent.recv()
 /// });
-/// assert_eq!(ask.or(always(Ok("my own"))).biased().await, Ok("my own"));
+/// // The server may be as fast, on another core.
+/// let again = ask.or(always(Ok("my own"))).await == Ok("a pen");
 ///
 /// drop(requests);
-/// assert_eq!(server.await.unwrap(), 1);
+/// assert_eq!(server.await.unwrap(), 1 + u32::from(again));
 /// # });
 /// ```
 pub fn with_nack<E: Event, F: FnOnce(Nack) -> E>(f: F) -> WithNack<F, E> {
