@@ -33,18 +33,33 @@ pub(crate) fn run_tests(env: &[(&str, &str)], line: &str, tally: &mut Tally) -> 
     }
 }
 
-/// Every model, under every interleaving with so many preemptions. Release, because loom's time is
-/// the tests' time.
+/// How models are optimized: fully, because loom's time is the tests' time; in the short forms, which run for seconds and
+/// are built for minutes, so much that both together take least.
+const fn optimized(full: bool) -> [(&'static str, &'static str); 2] {
+    [
+        (
+            "CARGO_PROFILE_RELEASE_OPT_LEVEL",
+            if full { "3" } else { "1" },
+        ),
+        (
+            "CARGO_PROFILE_RELEASE_LTO",
+            if full { "false" } else { "off" },
+        ),
+    ]
+}
+
+/// Every model, under every interleaving with so many preemptions.
 pub(crate) fn loom(full: bool, filter: Option<&str>, tally: &mut Tally) -> Result<(), String> {
     let filter = filter.map_or("models".to_owned(), |filter| format!("models::{filter}"));
+    let own = [
+        ("RUSTFLAGS", "--cfg loom"),
+        ("LOOM_MAX_PREEMPTIONS", if full { "3" } else { "2" }),
+        // The models that take longer.
+        ("TIDINGS_LOOM_FULL", if full { "1" } else { "0" }),
+        ("CARGO_TARGET_DIR", &target("loom")),
+    ];
     run_tests(
-        &[
-            ("RUSTFLAGS", "--cfg loom"),
-            ("LOOM_MAX_PREEMPTIONS", if full { "3" } else { "2" }),
-            // The models that take longer.
-            ("TIDINGS_LOOM_FULL", if full { "1" } else { "0" }),
-            ("CARGO_TARGET_DIR", &target("loom")),
-        ],
+        &[&own[..], &optimized(full)].concat(),
         &format!("cargo test -p tidings --release --lib -- {filter}"),
         tally,
     )
@@ -74,7 +89,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("CARGO_TARGET_DIR", &target("loom")),
             ];
             laws(
-                &[env, &own].concat(),
+                &[env, &own, &optimized(full)].concat(),
                 build(true),
                 &["engines --nocapture"],
                 tally,
@@ -83,13 +98,13 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
         &["loom"],
     ),
     (
-        |env, _, tally| {
+        |env, full, tally| {
             let own = [
                 ("RUSTFLAGS", "--cfg shuttle"),
                 ("CARGO_TARGET_DIR", &target("shuttle")),
             ];
             laws(
-                &[env, &own].concat(),
+                &[env, &own, &optimized(full)].concat(),
                 build(true),
                 &["engines --nocapture", "races --nocapture"],
                 tally,
