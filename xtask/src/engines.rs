@@ -35,17 +35,14 @@ pub(crate) fn run_tests(env: &[(&str, &str)], line: &str, tally: &mut Tally) -> 
 
 /// How models are optimized: fully, because loom's time is the tests' time; in the short forms, which run for seconds and
 /// are built for minutes, so much that both together take least.
-const fn optimized(full: bool) -> [(&'static str, &'static str); 2] {
-    [
-        (
-            "CARGO_PROFILE_RELEASE_OPT_LEVEL",
-            if full { "3" } else { "1" },
-        ),
-        (
-            "CARGO_PROFILE_RELEASE_LTO",
-            if full { "false" } else { "off" },
-        ),
-    ]
+const fn optimized(full: bool) -> &'static [(&'static str, &'static str)] {
+    match full {
+        true => &[],
+        false => &[
+            ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1"),
+            ("CARGO_PROFILE_RELEASE_LTO", "off"),
+        ],
+    }
 }
 
 /// Every model, under every interleaving with so many preemptions.
@@ -59,7 +56,7 @@ pub(crate) fn loom(full: bool, filter: Option<&str>, tally: &mut Tally) -> Resul
         ("CARGO_TARGET_DIR", &target("loom")),
     ];
     run_tests(
-        &[&own[..], &optimized(full)].concat(),
+        &[&own[..], optimized(full)].concat(),
         &format!("cargo test -p tidings --release --lib -- {filter}"),
         tally,
     )
@@ -89,7 +86,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("CARGO_TARGET_DIR", &target("loom")),
             ];
             laws(
-                &[env, &own, &optimized(full)].concat(),
+                &[env, &own, optimized(full)].concat(),
                 build(true),
                 &["engines --nocapture"],
                 tally,
@@ -104,7 +101,7 @@ pub(crate) const LAWS: &[(Laws, &[&str])] = &[
                 ("CARGO_TARGET_DIR", &target("shuttle")),
             ];
             laws(
-                &[env, &own, &optimized(full)].concat(),
+                &[env, &own, optimized(full)].concat(),
                 build(true),
                 &["engines --nocapture", "races --nocapture"],
                 tally,

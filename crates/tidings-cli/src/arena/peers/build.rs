@@ -106,11 +106,7 @@ pub(crate) fn is_done(built: &Built, manifest: &Manifest) -> bool {
 /// The commands a build runs, for the plan that is shown first.
 pub(crate) fn steps(entry: &Entry, built: &Built) -> Vec<Vec<String>> {
     let out = built.out.to_string_lossy();
-    let src = entry
-        .folder
-        .as_ref()
-        .map(|f| f.to_string_lossy())
-        .unwrap_or_default();
+    let src = entry.src();
     let places = Places {
         out: &out,
         src: &src,

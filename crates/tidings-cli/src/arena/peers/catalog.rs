@@ -1,5 +1,6 @@
 //! The peers there are, and whether each can run now.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -252,6 +253,12 @@ impl Entry {
         }
     }
 
+    /// The folder of its sources, in words; of one that is in this binary, none.
+    pub(crate) fn src(&self) -> Cow<'_, str> {
+        let folder = self.folder.as_ref();
+        folder.map_or_else(Cow::default, |folder| folder.to_string_lossy())
+    }
+
     /// How one system's process is started.
     pub(crate) fn launch(
         &self,
@@ -263,11 +270,7 @@ impl Entry {
         let this = std::env::current_exe()
             .map_err(|e| Stop::internal(format!("cannot find this binary: {e}")))?;
         let (out, this) = (built.out.to_string_lossy(), this.to_string_lossy());
-        let src = self
-            .folder
-            .as_ref()
-            .map(|f| f.to_string_lossy())
-            .unwrap_or_default();
+        let src = self.src();
         let places = Places {
             out: &out,
             src: &src,

@@ -419,7 +419,7 @@ pub(crate) fn json(run: &Run) -> Result<String, Stop> {
         .map_err(|e| Stop::internal(format!("cannot write the result: {e}")))
 }
 
-/// The saved runs, oldest first (their names begin with the time).
+/// The runs saved in a folder, by name: oldest first, where the names begin with the time.
 pub(crate) fn saved(runs: &Path) -> Vec<String> {
     let Ok(list) = fs::read_dir(runs) else {
         return Vec::new();

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::paths;
+use crate::arena::records::record;
 use crate::arena::records::saved::{self, Saved};
 use crate::arena::terminal;
 use crate::cli::BaselineCommand;
@@ -50,16 +51,7 @@ fn unknown(name: &str) -> Stop {
 
 fn names() -> Vec<String> {
     let folder = paths::baselines().ok();
-    let entries = folder.and_then(|folder| fs::read_dir(folder).ok());
-    let mut names: Vec<String> = entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter(|entry| entry.path().join("run.json").is_file())
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    names
+    folder.map_or(Vec::new(), |folder| record::saved(&folder))
 }
 
 fn save(name: &str, run: Option<&str>) -> Result<(), Stop> {
