@@ -2,7 +2,8 @@
 //! against the one test that the table says finds it.
 //!
 //! One engine finds them all, so that one program is to be built. Once it is, that takes seconds.
-//! One that its test does not find any more survives: the long form looks whether another does.
+//! One that its test does not find meets those that its entry names. If these do not find it either it survives: the
+//! long form looks whether others do.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -115,7 +116,7 @@ pub(super) fn left(
             if let Some(how) = killed {
                 println!("{name:<34} {engine:<8} {how}");
             } else {
-                println!("{name:<34} {engine:<8} {test} finds it no more");
+                println!("{name:<34} {engine:<8} {test} does not find it");
                 missed.lock().map_err(|e| e.to_string())?.push(n);
             }
         }

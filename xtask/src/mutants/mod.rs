@@ -113,8 +113,13 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     }
     if matches!(chosen, Chosen::Some(..)) {
         let left = drawn::left(&mut session, &entries, &numbers, &rows)?;
-        let names = left.iter().map(|&n| entries[n].name.as_str()).collect();
-        return verdict(numbers.len(), names, tally);
+        let mut survivors = Vec::new();
+        for n in left {
+            if !session.is_found_where_expected(&entries[n], n + 1)? {
+                survivors.push(entries[n].name.as_str());
+            }
+        }
+        return verdict(numbers.len(), survivors, tally);
     }
     let mut survivors = Vec::new();
     for &n in &numbers {
@@ -208,15 +213,27 @@ impl Session {
         Ok(program)
     }
 
+    /// Do the tests that the entry names find it, though not the one of its row? Of a program that ended the row has the
+    /// first of those that had not, which need not be the cause.
+    fn is_found_where_expected(&mut self, entry: &Entry, number: usize) -> Result<bool, String> {
+        let Some((engine, tests)) = expected(entry) else {
+            return Ok(false);
+        };
+        let switch = number.to_string();
+        let verdict = self
+            .built(engine)?
+            .run(tests.as_deref(), &[(SWITCH, &switch)])?;
+        let Verdict::Killed(how) = verdict else {
+            return Ok(false);
+        };
+        println!("{:<34} {engine:<8} {how}", entry.name);
+        Ok(true)
+    }
+
     /// The engine that kills the mutant, and the test. First the expected one, then all.
     fn kill(&mut self, entry: &Entry, number: usize) -> Result<Option<(String, String)>, String> {
         let switch = number.to_string();
-        let first = entry.first.iter().map(|(engine, tests)| {
-            let tests: Option<Vec<String>> = tests
-                .as_ref()
-                .map(|tests| tests.split_whitespace().map(str::to_owned).collect());
-            (engine.as_str(), tests)
-        });
+        let first = expected(entry).into_iter();
         for (engine, tests) in first.chain(ENGINES.iter().map(|engine| (engine.name, None))) {
             let program = self.program(engine)?;
             let verdict = program.run(tests.as_deref(), &[(SWITCH, &switch)])?;
@@ -231,6 +248,14 @@ impl Session {
         }
         Ok(None)
     }
+}
+
+/// The engine and the tests that an entry names.
+fn expected(entry: &Entry) -> Option<(&str, Option<Vec<String>>)> {
+    let (engine, tests) = entry.first.as_ref()?;
+    let tests = tests.as_ref();
+    let tests = tests.map(|tests| tests.split_whitespace().map(str::to_owned).collect());
+    Some((engine, tests))
 }
 
 /// Writes a line at the end of a file at once: a session may be cut off.
