@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::Verdict;
 use super::entry::{Entry, SWITCH};
-use super::{PARALLEL, Session, table};
+use super::{PARALLEL, Session, expected, few, table};
 
 /// So often a test is asked: some find by chance what needs threads to meet.
 const TRIES: u32 = 5;
@@ -78,6 +78,15 @@ pub(super) fn left(
             }
             None => left.push(n),
         }
+    }
+    let asked = tests.get("it").into_iter().flatten().copied();
+    let drawn = numbers.iter().filter_map(|&n| expected(&entries[n]));
+    let named = drawn.filter(|(engine, _)| *engine == "it");
+    let named: Vec<_> = named.map(|(_, tests)| tests).collect();
+    // Where an entry names no test all are asked.
+    if named.iter().all(Option::is_some) {
+        let named = named.iter().flatten().flatten().map(String::as_str);
+        few::keep(&session.tree.root, asked.chain(named))?;
     }
     // Without a mutant they are green: else their failure would say nothing.
     for (engine, tests) in tests {

@@ -5,6 +5,7 @@
 //! | `list/` | seeded bugs, one short entry each; `entry.rs` says how they are written |
 //! | `engine.rs` | what is to kill them: a table of test programs |
 //! | `drawn.rs` | a few of them, each against the test that is known to find it |
+//! | `few.rs` | what those few tests need of the program that has all |
 //! | `matrix.rs` | which engine kills which of them, by itself |
 //! | `orderings.rs` | every explicit memory ordering, weakened by one step |
 //! | `reach.rs` | which tests come to which mutants |
@@ -15,6 +16,7 @@
 mod drawn;
 mod engine;
 mod entry;
+mod few;
 mod generated;
 mod matrix;
 mod orderings;

@@ -15,7 +15,7 @@ fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
         ("pingpong", _) => [(3, 997), (1, 1), (5, 1500)]
             .map(|(p, n)| (format!("p={p} n={n}"), [2 * p * n, 2 * p, p * triangle(n)]))
             .into(),
-        ("net", _) => [(7, 31), (1, 1), (101, 13)]
+        ("net", _) => [(7, 31), (1, 1), (37, 13)]
             .map(|(n, m)| (format!("N={n} M={m}"), [2 * n * m, 2 * n, n * triangle(m)]))
             .into(),
         ("chain", _) => [1, 7, 103, 5003]

@@ -156,7 +156,7 @@ fn paced_samples_that_cannot_be_are_named() {
         for (mode, _, _) in PACED {
             stage.peer(mode, mode, &["net/paced"]);
         }
-        let called = run(&stage, "net/paced", "early", &[]);
+        let called = run(&stage, "net/paced@liar-hist,early,unsorted,hasty", "early", &[]);
         assert_eq!(called.code, 3, "{}", called.stderr);
         let run = called.json();
         for (mode, state, reason) in PACED {
@@ -175,7 +175,7 @@ fn latencies_are_counted_at_three_loads() {
         stage
             .peer("honest", "honest", &["net/paced"])
             .peer("late", "late", &["net/paced"]);
-        let called = run(&stage, "net/paced", "honest", &[]);
+        let called = run(&stage, "net/paced@honest,late", "honest", &[]);
         assert_eq!(called.code, 0, "{}", called.stderr);
         let run = called.json();
         for (system, kept_up) in [("honest", true), ("late", false)] {
