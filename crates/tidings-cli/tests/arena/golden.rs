@@ -104,6 +104,7 @@ fn a_line_for_each_cell_beside_the_best_peer_and_the_floor() {
         for (variant, ns) in [("atomic", 2.5), ("syscall", 200.0)] {
             let mut floor = cells[0].clone();
             floor["workload"] = "floor".into();
+            floor["system"] = "hardware".into();
             floor["variant"] = variant.into();
             floor["params"] = serde_json::json!({ "n": 1000 });
             floor["ranked"] = false.into();

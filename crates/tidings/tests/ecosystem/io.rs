@@ -45,6 +45,8 @@ fn hyper_serves_and_asks_over_our_sockets() {
         for path in ["/one", "/two"] {
             let request = Request::get(path).header("host", "here");
             let request = request.body(Empty::<Bytes>::new()).unwrap();
+            // hyper refuses a request while its connection has not heard that the last answer was read.
+            asks.ready().await.unwrap();
             let answer = asks.send_request(request).await.unwrap();
             let body = answer.into_body().collect().await.unwrap().to_bytes();
             assert_eq!(body, format!("hello, {path}"));

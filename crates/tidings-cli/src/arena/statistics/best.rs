@@ -24,7 +24,7 @@ pub(crate) fn markdown(run: &Run) -> String {
     let floors: Vec<(&str, f64)> = run
         .cells
         .iter()
-        .filter(|cell| cell.workload == "floor" && cell.system == *reference)
+        .filter(|cell| cell.workload == "floor")
         .filter_map(|cell| Some((cell.variant.as_str(), time(cell)?)))
         .collect();
     let mut text = format!(
