@@ -170,12 +170,16 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a future around a pinned future",
     ),
     (
+        "crates/tidings/src/sync/guard.rs",
+        "the guards of locks hand out their values",
+    ),
+    (
         "crates/tidings/src/sync/mutex.rs",
-        "the guard of the lock hands out its value",
+        "the value goes with the lock",
     ),
     (
         "crates/tidings/src/sync/rw_lock.rs",
-        "the guards of the lock hand out its value",
+        "the value goes with the lock",
     ),
     (
         "crates/tidings/src/sched/local_tasks.rs",

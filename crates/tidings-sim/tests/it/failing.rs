@@ -256,7 +256,7 @@ fn a_deadlock_names_all_that_is_waited_for_with_its_lines() {
     let told = failure.to_string();
     for words in [
         "waits for Recv<u16> of",
-        ", or Lock<i32> of",
+        ", or Lock<&Mutex<i32>> of",
         ", which the program has",
         "\n  full waits for something that is no event",
         "waits for the answer of actor",

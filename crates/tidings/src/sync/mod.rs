@@ -22,6 +22,7 @@
 //! on. A choice of events cannot do this: its losers have left every list before a branch runs.
 
 mod barrier;
+mod guard;
 mod mutex;
 mod notify;
 mod once_cell;
@@ -29,8 +30,11 @@ mod rw_lock;
 mod semaphore;
 
 pub use barrier::{Barrier, BarrierWait, BarrierWaitResult};
-pub use mutex::{Lock, Mutex, MutexGuard};
+pub use mutex::{Lock, Mutex, MutexGuard, OwnedMutexGuard};
 pub use notify::{Notified, Notify};
 pub use once_cell::OnceCell;
-pub use rw_lock::{Read, RwLock, RwLockReadGuard, RwLockWriteGuard, Write};
+pub use rw_lock::{
+    OwnedRwLockReadGuard, OwnedRwLockWriteGuard, Read, RwLock, RwLockReadGuard, RwLockWriteGuard,
+    Write,
+};
 pub use semaphore::{Acquire, AcquireError, Permit, Semaphore, TryAcquireError};

@@ -2,14 +2,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
+use super::guard::guard;
 use super::semaphore::{Semaphore, State};
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Ticket, Wait, wait_event};
-use crate::event::waits;
 use crate::primitive::UnsafeCell;
-use crate::sched;
 
 /// A value that one task at a time may use, over awaits too.
 ///
@@ -82,9 +81,29 @@ impl<T: ?Sized> Mutex<T> {
     /// assert_eq!(*mutex.lock().await, 1);
     /// # });
     /// ```
-    pub fn lock(&self) -> Lock<'_, T> {
+    pub fn lock(&self) -> Lock<&Self> {
         Lock {
             mutex: self,
+            slot: Ticket::new(None),
+        }
+    }
+
+    /// As [`lock`](Self::lock), with a guard that has a handle of the mutex of its own and borrows nothing, so that it
+    /// can go into a task that is spawned.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidings::sync::Mutex;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let mutex = Arc::new(Mutex::new(1));
+    /// let mut held = mutex.lock_owned().await;
+    /// tidings::spawn(async move { *held += 1 }).await.unwrap();
+    /// assert_eq!(*mutex.lock().await, 2);
+    /// # });
+    /// ```
+    pub fn lock_owned(self: &Arc<Self>) -> Lock<Arc<Self>> {
+        Lock {
+            mutex: self.clone(),
             slot: Ticket::new(None),
         }
     }
@@ -98,8 +117,23 @@ impl<T: ?Sized> Mutex<T> {
     /// ```
     #[must_use]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-        let taken = self.semaphore.source.locked(|state| state.take(1));
-        taken.then(|| MutexGuard::new(self))
+        self.semaphore.try_take(1).ok()?;
+        Some(self.guard())
+    }
+
+    /// As [`try_lock`](Self::try_lock), with a guard that [borrows nothing](Self::lock_owned).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let mutex = Arc::new(tidings::sync::Mutex::new(1));
+    /// let held = mutex.try_lock_owned().unwrap();
+    /// std::thread::spawn(move || drop(held)).join().unwrap();
+    /// assert!(mutex.try_lock().is_some());
+    /// ```
+    #[must_use]
+    pub fn try_lock_owned(self: &Arc<Self>) -> Option<OwnedMutexGuard<T>> {
+        self.semaphore.try_take(1).ok()?;
+        Some(self.clone().guard())
     }
 
     /// The value, without waiting: the borrow says that nobody else has it.
@@ -138,75 +172,90 @@ pub struct MutexGuard<'a, T: ?Sized> {
     value: PhantomData<&'a mut T>,
 }
 
-impl<'a, T: ?Sized> MutexGuard<'a, T> {
+/// A [`MutexGuard`] that borrows nothing, of [`Mutex::lock_owned`]: it has the mutex in an `Arc`.
+#[must_use = "the mutex is free again when this is dropped"]
+pub struct OwnedMutexGuard<T: ?Sized> {
+    mutex: Arc<Mutex<T>>,
+    /// As above; a `Box` may be moved, whatever is in it.
+    value: PhantomData<Box<T>>,
+}
+
+guard!(mut mutex: ['a, T: ?Sized] MutexGuard<'a, T>, [T: ?Sized] OwnedMutexGuard<T>);
+
+impl<T: ?Sized> Drop for MutexGuard<'_, T> {
+    fn drop(&mut self) {
+        self.mutex.semaphore.let_go(1);
+    }
+}
+
+impl<T: ?Sized> Drop for OwnedMutexGuard<T> {
+    fn drop(&mut self) {
+        self.mutex.semaphore.let_go(1);
+    }
+}
+
+/// How a wait has its mutex, and so which guard it gives.
+pub trait Handle: Clone {
+    type Guard;
+    fn semaphore(&self) -> &Semaphore;
     /// The caller has the permit.
-    fn new(mutex: &'a Mutex<T>) -> Self {
-        if waits::watched() {
-            waits::held(mutex.semaphore.source.number(), sched::running());
-        }
-        Self {
-            mutex,
+    fn guard(self) -> Self::Guard;
+}
+
+impl<'a, T: ?Sized> Handle for &'a Mutex<T> {
+    type Guard = MutexGuard<'a, T>;
+    fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
+    }
+    fn guard(self) -> MutexGuard<'a, T> {
+        self.semaphore.is_held();
+        MutexGuard {
+            mutex: self,
             value: PhantomData,
         }
     }
 }
 
-impl<T: ?Sized> Deref for MutexGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the guard has the permit, so there is no other guard.
-        self.mutex.value.with(|value| unsafe { &*value })
+impl<T: ?Sized> Handle for Arc<Mutex<T>> {
+    type Guard = OwnedMutexGuard<T>;
+    fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
     }
-}
-
-impl<T: ?Sized> DerefMut for MutexGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
-        self.mutex.value.with_mut(|value| unsafe { &mut *value })
-    }
-}
-
-impl<T: ?Sized> Drop for MutexGuard<'_, T> {
-    fn drop(&mut self) {
-        if waits::watched() {
-            waits::let_go(self.mutex.semaphore.source.number());
+    fn guard(self) -> OwnedMutexGuard<T> {
+        self.semaphore.is_held();
+        OwnedMutexGuard {
+            mutex: self,
+            value: PhantomData,
         }
-        self.mutex.semaphore.release(1);
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for MutexGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
-    }
-}
-
-/// The event of [`Mutex::lock`].
+/// The event of [`Mutex::lock`] and [`Mutex::lock_owned`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Lock<'a, T: ?Sized> {
-    mutex: &'a Mutex<T>,
+pub struct Lock<M> {
+    mutex: M,
     slot: Ticket,
 }
 
-impl<'a, T: ?Sized> Wait for Lock<'a, T> {
+impl<M: Handle> Wait for Lock<M> {
     type State = State;
-    type Output = MutexGuard<'a, T>;
+    type Output = M::Guard;
     const SIDE: Side = Side::Receiver;
 
     fn source(&self) -> &Source<State> {
-        &self.mutex.semaphore.source
+        &self.mutex.semaphore().source
     }
     fn ready(&mut self, state: &mut State) -> bool {
         self.slot.write(1);
         state.take(1)
     }
-    fn done(&mut self) -> MutexGuard<'a, T> {
-        MutexGuard::new(self.mutex)
+    fn done(&mut self) -> M::Guard {
+        self.mutex.clone().guard()
     }
     fn undo(&mut self) {
         drop(self.done());
     }
 }
 
-wait_event!(impl['a, T: ?Sized] Lock<'a, T> => MutexGuard<'a, T>);
+wait_event!(impl[M: Handle] Lock<M> => M::Guard);

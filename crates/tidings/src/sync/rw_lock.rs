@@ -3,14 +3,13 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
-use super::semaphore::{Permit, Semaphore, State};
+use super::guard::guard;
+use super::semaphore::{Semaphore, State};
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Ticket, Wait, wait_event};
-use crate::event::waits;
 use crate::primitive::UnsafeCell;
-use crate::sched;
 
 /// What a reader has, and what a writer has.
 const ONE: usize = 1;
@@ -80,9 +79,28 @@ impl<T: ?Sized> RwLock<T> {
     /// assert_eq!(*lock.read().await, 1);
     /// # });
     /// ```
-    pub fn read(&self) -> Read<'_, T> {
+    pub fn read(&self) -> Read<&Self> {
         Read {
             lock: self,
+            slot: Ticket::new(None),
+        }
+    }
+
+    /// As [`read`](Self::read), with a guard that has a handle of the lock of its own and borrows nothing, so that it
+    /// can go into a task that is spawned.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidings::sync::RwLock;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let lock = Arc::new(RwLock::new(1));
+    /// let read = lock.read_owned().await;
+    /// assert_eq!(tidings::spawn(async move { *read }).await.unwrap(), 1);
+    /// # });
+    /// ```
+    pub fn read_owned(self: &Arc<Self>) -> Read<Arc<Self>> {
+        Read {
+            lock: self.clone(),
             slot: Ticket::new(None),
         }
     }
@@ -96,9 +114,28 @@ impl<T: ?Sized> RwLock<T> {
     /// assert_eq!(*lock.read().await, 2);
     /// # });
     /// ```
-    pub fn write(&self) -> Write<'_, T> {
+    pub fn write(&self) -> Write<&Self> {
         Write {
             lock: self,
+            slot: Ticket::new(None),
+        }
+    }
+
+    /// As [`write`](Self::write), with a guard that [borrows nothing](Self::read_owned).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tidings::sync::RwLock;
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let lock = Arc::new(RwLock::new(1));
+    /// let mut write = lock.write_owned().await;
+    /// tidings::spawn(async move { *write += 1 }).await.unwrap();
+    /// assert_eq!(*lock.read().await, 2);
+    /// # });
+    /// ```
+    pub fn write_owned(self: &Arc<Self>) -> Write<Arc<Self>> {
+        Write {
+            lock: self.clone(),
             slot: Ticket::new(None),
         }
     }
@@ -113,7 +150,21 @@ impl<T: ?Sized> RwLock<T> {
     #[must_use]
     pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
         self.semaphore.try_take(ONE).ok()?;
-        Some(RwLockReadGuard::new(self))
+        Some(self.reading())
+    }
+
+    /// As [`try_read`](Self::try_read), with a guard that [borrows nothing](Self::read_owned).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let lock = Arc::new(tidings::sync::RwLock::new(1));
+    /// let read = lock.try_read_owned().unwrap();
+    /// assert_eq!(std::thread::spawn(move || *read).join().unwrap(), 1);
+    /// ```
+    #[must_use]
+    pub fn try_read_owned(self: &Arc<Self>) -> Option<OwnedRwLockReadGuard<T>> {
+        self.semaphore.try_take(ONE).ok()?;
+        Some(self.clone().reading())
     }
 
     /// To write, if nobody reads, writes or waits.
@@ -126,7 +177,22 @@ impl<T: ?Sized> RwLock<T> {
     #[must_use]
     pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
         self.semaphore.try_take(ALL).ok()?;
-        Some(RwLockWriteGuard::new(self))
+        Some(self.writing())
+    }
+
+    /// As [`try_write`](Self::try_write), with a guard that [borrows nothing](Self::read_owned).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// let lock = Arc::new(tidings::sync::RwLock::new(1));
+    /// let mut write = lock.try_write_owned().unwrap();
+    /// std::thread::spawn(move || *write = 2).join().unwrap();
+    /// assert_eq!(*lock.try_read().unwrap(), 2);
+    /// ```
+    #[must_use]
+    pub fn try_write_owned(self: &Arc<Self>) -> Option<OwnedRwLockWriteGuard<T>> {
+        self.semaphore.try_take(ALL).ok()?;
+        Some(self.clone().writing())
     }
 
     /// The value, without waiting: the borrow says that nobody else has it.
@@ -163,30 +229,25 @@ impl<T: ?Sized> fmt::Debug for RwLock<T> {
 #[must_use = "the right to read ends when this is dropped"]
 pub struct RwLockReadGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
-    _permit: Permit<&'a Semaphore>,
 }
 
-impl<'a, T: ?Sized> RwLockReadGuard<'a, T> {
-    /// The caller has a permit.
-    fn new(lock: &'a RwLock<T>) -> Self {
-        Self {
-            lock,
-            _permit: lock.semaphore.permit(ONE),
-        }
+/// A [`RwLockReadGuard`] that borrows nothing, of [`RwLock::read_owned`]: it has the lock in an `Arc`.
+#[must_use = "the right to read ends when this is dropped"]
+pub struct OwnedRwLockReadGuard<T: ?Sized> {
+    lock: Arc<RwLock<T>>,
+}
+
+guard!(lock: ['a, T: ?Sized] RwLockReadGuard<'a, T>, [T: ?Sized] OwnedRwLockReadGuard<T>);
+
+impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
+    fn drop(&mut self) {
+        self.lock.semaphore.release(ONE);
     }
 }
 
-impl<T: ?Sized> Deref for RwLockReadGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the guard has a permit, so nobody has all of them and may write.
-        self.lock.value.with(|value| unsafe { &*value })
-    }
-}
-
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+impl<T: ?Sized> Drop for OwnedRwLockReadGuard<T> {
+    fn drop(&mut self) {
+        self.lock.semaphore.release(ONE);
     }
 }
 
@@ -194,24 +255,24 @@ impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockReadGuard<'_, T> {
 #[must_use = "the lock is free again when this is dropped"]
 pub struct RwLockWriteGuard<'a, T: ?Sized> {
     lock: &'a RwLock<T>,
-    permits: Permit<&'a Semaphore>,
+    /// What it gives back: all, but for what a reader has that it has become.
+    permits: usize,
     /// Says for `Send` and `Sync` what the guard is.
     value: PhantomData<&'a mut T>,
 }
 
-impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
-    /// The caller has all permits.
-    fn new(lock: &'a RwLock<T>) -> Self {
-        if waits::watched() {
-            waits::held(lock.semaphore.source.number(), sched::running());
-        }
-        Self {
-            lock,
-            permits: lock.semaphore.permit(ALL),
-            value: PhantomData,
-        }
-    }
+/// A [`RwLockWriteGuard`] that borrows nothing, of [`RwLock::write_owned`]: it has the lock in an `Arc`.
+#[must_use = "the lock is free again when this is dropped"]
+pub struct OwnedRwLockWriteGuard<T: ?Sized> {
+    lock: Arc<RwLock<T>>,
+    permits: usize,
+    /// As above; a `Box` may be moved, whatever is in it.
+    value: PhantomData<Box<T>>,
+}
 
+guard!(mut lock: ['a, T: ?Sized] RwLockWriteGuard<'a, T>, [T: ?Sized] OwnedRwLockWriteGuard<T>);
+
+impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// To go on reading: other readers come in, and nobody writes in between.
     ///
     /// ```
@@ -224,104 +285,148 @@ impl<'a, T: ?Sized> RwLockWriteGuard<'a, T> {
     /// # });
     /// ```
     pub fn downgrade(mut self) -> RwLockReadGuard<'a, T> {
-        let one = self.permits.split(ONE);
-        RwLockReadGuard {
-            lock: self.lock,
-            _permit: one.expect("a writer has all permits"),
-        }
+        self.permits -= ONE;
+        self.lock.reading()
     }
 }
 
-impl<T: ?Sized> Deref for RwLockWriteGuard<'_, T> {
-    type Target = T;
-    fn deref(&self) -> &T {
-        // SAFETY: the guard has all permits, so there is no other guard.
-        self.lock.value.with(|value| unsafe { &*value })
-    }
-}
-
-impl<T: ?Sized> DerefMut for RwLockWriteGuard<'_, T> {
-    fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
-        self.lock.value.with_mut(|value| unsafe { &mut *value })
+impl<T: ?Sized> OwnedRwLockWriteGuard<T> {
+    /// As [`RwLockWriteGuard::downgrade`].
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let lock = std::sync::Arc::new(tidings::sync::RwLock::new(1));
+    /// let read = lock.write_owned().await.downgrade();
+    /// assert_eq!((*read, *lock.read().await), (1, 1));
+    /// # });
+    /// ```
+    pub fn downgrade(mut self) -> OwnedRwLockReadGuard<T> {
+        self.permits -= ONE;
+        self.lock.clone().reading()
     }
 }
 
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
-        // Before the permits go, and somebody else has the lock.
-        if waits::watched() {
-            waits::let_go(self.lock.semaphore.source.number());
+        self.lock.semaphore.let_go(self.permits);
+    }
+}
+
+impl<T: ?Sized> Drop for OwnedRwLockWriteGuard<T> {
+    fn drop(&mut self) {
+        self.lock.semaphore.let_go(self.permits);
+    }
+}
+
+/// How a wait has its lock, and so which guards it gives.
+pub trait Handle: Clone {
+    type Read;
+    type Write;
+    fn semaphore(&self) -> &Semaphore;
+    /// The caller has a permit.
+    fn reading(self) -> Self::Read;
+    /// The caller has all permits.
+    fn writing(self) -> Self::Write;
+}
+
+impl<'a, T: ?Sized> Handle for &'a RwLock<T> {
+    type Read = RwLockReadGuard<'a, T>;
+    type Write = RwLockWriteGuard<'a, T>;
+    fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
+    }
+    fn reading(self) -> RwLockReadGuard<'a, T> {
+        RwLockReadGuard { lock: self }
+    }
+    fn writing(self) -> RwLockWriteGuard<'a, T> {
+        self.semaphore.is_held();
+        RwLockWriteGuard {
+            lock: self,
+            permits: ALL,
+            value: PhantomData,
         }
     }
 }
 
-impl<T: ?Sized + fmt::Debug> fmt::Debug for RwLockWriteGuard<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+impl<T: ?Sized> Handle for Arc<RwLock<T>> {
+    type Read = OwnedRwLockReadGuard<T>;
+    type Write = OwnedRwLockWriteGuard<T>;
+    fn semaphore(&self) -> &Semaphore {
+        &self.semaphore
+    }
+    fn reading(self) -> OwnedRwLockReadGuard<T> {
+        OwnedRwLockReadGuard { lock: self }
+    }
+    fn writing(self) -> OwnedRwLockWriteGuard<T> {
+        self.semaphore.is_held();
+        OwnedRwLockWriteGuard {
+            lock: self,
+            permits: ALL,
+            value: PhantomData,
+        }
     }
 }
 
-/// The event of [`RwLock::read`].
+/// The event of [`RwLock::read`] and [`RwLock::read_owned`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Read<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+pub struct Read<L> {
+    lock: L,
     slot: Ticket,
 }
 
-impl<'a, T: ?Sized> Wait for Read<'a, T> {
+impl<L: Handle> Wait for Read<L> {
     type State = State;
-    type Output = RwLockReadGuard<'a, T>;
+    type Output = L::Read;
     const SIDE: Side = Side::Receiver;
 
     fn source(&self) -> &Source<State> {
-        &self.lock.semaphore.source
+        &self.lock.semaphore().source
     }
     fn ready(&mut self, state: &mut State) -> bool {
         self.slot.write(ONE as u64);
         state.take(ONE)
     }
     fn done(&mut self) -> Self::Output {
-        RwLockReadGuard::new(self.lock)
+        self.lock.clone().reading()
     }
     fn undo(&mut self) {
         drop(self.done());
     }
 }
 
-wait_event!(impl['a, T: ?Sized] Read<'a, T> => RwLockReadGuard<'a, T>);
+wait_event!(impl[L: Handle] Read<L> => L::Read);
 
-/// The event of [`RwLock::write`].
+/// The event of [`RwLock::write`] and [`RwLock::write_owned`].
 #[derive(Debug)]
 #[must_use = "events do nothing unless awaited"]
-pub struct Write<'a, T: ?Sized> {
-    lock: &'a RwLock<T>,
+pub struct Write<L> {
+    lock: L,
     slot: Ticket,
 }
 
-impl<'a, T: ?Sized> Wait for Write<'a, T> {
+impl<L: Handle> Wait for Write<L> {
     type State = State;
-    type Output = RwLockWriteGuard<'a, T>;
+    type Output = L::Write;
     const SIDE: Side = Side::Receiver;
 
     fn source(&self) -> &Source<State> {
-        &self.lock.semaphore.source
+        &self.lock.semaphore().source
     }
     fn ready(&mut self, state: &mut State) -> bool {
         self.slot.write(ALL as u64);
         state.take(ALL)
     }
     fn done(&mut self) -> Self::Output {
-        RwLockWriteGuard::new(self.lock)
+        self.lock.clone().writing()
     }
     fn undo(&mut self) {
         drop(self.done());
     }
     fn withdrawn(&mut self) {
         // Readers may have waited behind it.
-        self.lock.semaphore.release(0);
+        self.lock.semaphore().release(0);
     }
 }
 
-wait_event!(impl['a, T: ?Sized] Write<'a, T> => RwLockWriteGuard<'a, T>);
+wait_event!(impl[L: Handle] Write<L> => L::Write);

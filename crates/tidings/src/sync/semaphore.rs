@@ -11,6 +11,8 @@ use std::sync::Arc;
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Claimed, Judge, Waiters};
+use crate::event::waits;
+use crate::sched;
 
 /// Permits that are acquired, held and given back.
 ///
@@ -155,7 +157,7 @@ impl Semaphore {
     /// ```
     pub fn try_acquire(&self, n: usize) -> Result<Permit<&Self>, TryAcquireError> {
         self.try_take(n)?;
-        Ok(self.permit(n))
+        Ok(Permit { semaphore: self, n })
     }
 
     /// As [`try_acquire`](Self::try_acquire), with permits that [borrow nothing](Self::acquire_owned).
@@ -193,9 +195,19 @@ impl Semaphore {
         })
     }
 
-    /// Permits that were taken.
-    pub(super) fn permit(&self, n: usize) -> Permit<&Self> {
-        Permit { semaphore: self, n }
+    /// Whoever calls has all permits of a lock, and is the one for whom others wait.
+    pub(super) fn is_held(&self) {
+        if waits::watched() {
+            waits::held(self.source.number(), sched::running());
+        }
+    }
+
+    /// Gives permits back that were [held](Self::is_held), once nobody is told to wait for who had them.
+    pub(super) fn let_go(&self, n: usize) {
+        if waits::watched() {
+            waits::let_go(self.source.number());
+        }
+        self.release(n);
     }
 
     /// Adds permits, which did not exist before.

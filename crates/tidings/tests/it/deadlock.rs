@@ -276,7 +276,7 @@ fn who_has_a_lock_is_named_until_it_is_let_go() {
         drop((tasks, lender));
     });
     for report in found {
-        let waits = |line: &&str| line.contains("waits for Lock<i32> of");
+        let waits = |line: &&str| line.contains("waits for Lock<&Mutex<i32>> of");
         let lines: Vec<_> = report.lines().filter(waits).collect();
         let has = |who: &str| lines.iter().filter(|line| line.contains(who)).count();
         let task = ", which the task started at crates/tidings/tests/it/deadlock.rs:";
