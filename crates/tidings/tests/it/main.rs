@@ -49,6 +49,7 @@ mod names;
 #[cfg(unix)]
 mod net;
 mod once;
+mod owned;
 mod panics;
 mod plain;
 mod process;
