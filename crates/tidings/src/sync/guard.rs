@@ -1,4 +1,4 @@
-//! What all guards of locks do, borrowed and owned: hand out the value as long as they are there.
+//! What all guards of locks do, borrowed and owned: they hand out the value for as long as they are there.
 
 /// Makes guards of structs whose field `$lock` has a lock with a `value`; with `mut`, of one that nobody shares.
 macro_rules! guard {
