@@ -79,15 +79,19 @@ pub(super) fn left(
             None => left.push(n),
         }
     }
-    let asked = tests.get("it").into_iter().flatten().copied();
-    let drawn = numbers.iter().filter_map(|&n| expected(&entries[n]));
-    let named = drawn.filter(|(engine, _)| *engine == "it");
-    let named: Vec<_> = named.map(|(_, tests)| tests).collect();
-    // Where an entry names no test all are asked.
-    if named.iter().all(Option::is_some) {
-        let named = named.iter().flatten().flatten().map(String::as_str);
-        few::keep(&session.tree.root, asked.chain(named))?;
+    let mut asked: Vec<String> = tests
+        .get("it")
+        .into_iter()
+        .flatten()
+        .map(|&test| test.to_owned())
+        .collect();
+    for (engine, named) in numbers.iter().filter_map(|&n| expected(&entries[n])) {
+        if engine == "it" {
+            // An entry that names none asks all: the empty name is in each.
+            asked.extend(named.unwrap_or_else(|| vec![String::new()]));
+        }
     }
+    few::keep(&session.tree.root, asked.iter().map(String::as_str))?;
     // Without a mutant they are green: else their failure would say nothing.
     for (engine, tests) in tests {
         let filter: Vec<String> = std::iter::once("--exact")

@@ -208,7 +208,7 @@ impl<'a, T: ?Sized> Handle for &'a Mutex<T> {
         &self.semaphore
     }
     fn guard(self) -> MutexGuard<'a, T> {
-        self.semaphore.is_held();
+        self.semaphore.note_holder();
         MutexGuard {
             mutex: self,
             value: PhantomData,
@@ -222,7 +222,7 @@ impl<T: ?Sized> Handle for Arc<Mutex<T>> {
         &self.semaphore
     }
     fn guard(self) -> OwnedMutexGuard<T> {
-        self.semaphore.is_held();
+        self.semaphore.note_holder();
         OwnedMutexGuard {
             mutex: self,
             value: PhantomData,

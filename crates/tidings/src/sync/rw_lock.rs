@@ -339,7 +339,7 @@ impl<'a, T: ?Sized> Handle for &'a RwLock<T> {
         RwLockReadGuard { lock: self }
     }
     fn writing(self) -> RwLockWriteGuard<'a, T> {
-        self.semaphore.is_held();
+        self.semaphore.note_holder();
         RwLockWriteGuard {
             lock: self,
             permits: ALL,
@@ -358,7 +358,7 @@ impl<T: ?Sized> Handle for Arc<RwLock<T>> {
         OwnedRwLockReadGuard { lock: self }
     }
     fn writing(self) -> OwnedRwLockWriteGuard<T> {
-        self.semaphore.is_held();
+        self.semaphore.note_holder();
         OwnedRwLockWriteGuard {
             lock: self,
             permits: ALL,

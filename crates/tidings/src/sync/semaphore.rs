@@ -196,13 +196,13 @@ impl Semaphore {
     }
 
     /// Whoever calls has all permits of a lock, and is the one for whom others wait.
-    pub(super) fn is_held(&self) {
+    pub(super) fn note_holder(&self) {
         if waits::watched() {
             waits::held(self.source.number(), sched::running());
         }
     }
 
-    /// Gives permits back that were [held](Self::is_held), once nobody is told to wait for who had them.
+    /// Gives permits back that were [held](Self::note_holder), once nobody is told to wait for who had them.
     pub(super) fn let_go(&self, n: usize) {
         if waits::watched() {
             waits::let_go(self.source.number());
