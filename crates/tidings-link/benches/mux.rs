@@ -9,7 +9,7 @@
 //! | `alone` | the round trip of a caller that is alone, beside a bare echo of tokio's |
 //! | `tls` | the same 1000 callers over a link with mutual TLS, beside one without |
 //! | `links N` | what N idle links take at each end, 10,000 if nothing is said: `ulimit -n` must allow it |
-//! | `memory CALLERS CALLS` | both ends in this process over a pipe, for callgrind |
+//! | `memory CALLERS CALLS ACTORS` | both ends in this process over a pipe, for callgrind; callers share an actor if nothing is said |
 //!
 //! tokio's loop is the least that does this: a request is `u32 length | u32 id | bytes`, callers wait
 //! at a oneshot each, one task writes what has gathered, one reads; there is no schema, no credit, no
@@ -56,7 +56,7 @@ fn main() {
         Some("alone") => alone(number(1, 32) as usize),
         Some("tls") => tls(number(1, 1000), number(2, 2), number(3, 32) as usize),
         Some("links") => links(number(1, 10_000)),
-        Some("memory") => in_memory(number(1, 1000), number(2, 100)),
+        Some("memory") => in_memory(number(1, 1000), number(2, 100), number(3, 1)),
         _ => compare(number(0, 1000), number(1, 2), number(2, 32) as usize),
     }
 }
@@ -344,8 +344,8 @@ fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize) -> f64
     })
 }
 
-/// Both ends here: so many callers, so many calls each.
-fn in_memory(callers: u64, calls: u64) {
+/// Both ends here: so many callers, so many calls each, which go round so many actors.
+fn in_memory(callers: u64, calls: u64, actors: u64) {
     let begin = Instant::now();
     tidings::Runtime::builder()
         .workers(1)
@@ -353,16 +353,21 @@ fn in_memory(callers: u64, calls: u64) {
         .unwrap()
         .block_on(async {
             let (ours, theirs) = memory::pipe();
-            let mirror: EchoRef = actor::start(Mirror);
-            let options = Options::new("server").exports(Exports::new().add("echo", &mirror));
+            let exports = (0..actors).fold(Exports::new(), |exports, n| {
+                let mirror: EchoRef = actor::start(Mirror);
+                exports.add(format!("echo{n}"), &mirror)
+            });
+            let options = Options::new("server").exports(exports);
             let (_server, driver) = link(ours, options);
             drop(tidings::spawn(driver));
             let (client, driver) = link(theirs, Options::new("client"));
             drop(tidings::spawn(driver));
-            let echo: EchoRef = client.get("echo").await.unwrap();
+            let mut echoes: Vec<EchoRef> = Vec::new();
+            for n in 0..actors {
+                echoes.push(client.get(&format!("echo{n}")).await.unwrap());
+            }
             let mut all = tidings::JoinSet::new();
-            for _ in 0..callers {
-                let echo = echo.clone();
+            for echo in echoes.iter().cycle().take(callers as usize).cloned() {
                 all.spawn(async move {
                     for _ in 0..calls {
                         echo.echo(Bytes(vec![7; 32])).await.unwrap();
