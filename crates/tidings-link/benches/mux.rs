@@ -1,8 +1,8 @@
 //! Many callers over one connection: what a link carries beside a bare loop of tokio's.
 //!
-//! `cargo bench -p tidings-link --bench mux [-- CALLERS SECONDS BYTES]`: 1000 callers, 2 seconds, 32
-//! bytes if nothing is said. Each of the two servers is a process of its own, over TCP on this machine;
-//! the passes alternate.
+//! `cargo bench -p tidings-link --bench mux [-- CALLERS SECONDS BYTES ACTORS]`: 1000 callers, 2 seconds, 32
+//! bytes if nothing is said, and one actor that all call; 1000 at most. Each of the two servers is a process of its
+//! own, over TCP on this machine; the passes alternate.
 //!
 //! | `--` | what |
 //! |---|---|
@@ -57,20 +57,27 @@ fn main() {
         Some("tls") => tls(number(1, 1000), number(2, 2), number(3, 32) as usize),
         Some("links") => links(number(1, 10_000)),
         Some("memory") => in_memory(number(1, 1000), number(2, 100), number(3, 1)),
-        _ => compare(number(0, 1000), number(1, 2), number(2, 32) as usize),
+        _ => compare(
+            number(0, 1000),
+            number(1, 2),
+            number(2, 32) as usize,
+            number(3, 1),
+        ),
     }
 }
 
 const PASSES: u32 = 3;
 
-fn compare(callers: u64, seconds: u64, bytes: usize) {
-    println!("{callers} callers, {bytes} bytes, one connection, two processes: requests a second");
+fn compare(callers: u64, seconds: u64, bytes: usize, actors: u64) {
+    println!(
+        "{callers} callers of {actors} actors, {bytes} bytes, one connection, two processes: requests a second"
+    );
     let time = Duration::from_secs(seconds);
     alternate(
         ["tidings", "tokio's loop"],
         || {
             with_server("serve-tidings", |at| {
-                tidings_client(at, callers, time, bytes)
+                tidings_client(at, callers, time, bytes, actors)
             })
         },
         || with_server("serve-tokio", |at| tokio_client(at, callers, time, bytes)),
@@ -99,7 +106,7 @@ fn alternate(names: [&str; 2], first: impl Fn() -> f64, second: impl Fn() -> f64
 fn tls(callers: u64, seconds: u64, bytes: usize) {
     println!("{callers} callers, {bytes} bytes, one link, two processes: requests a second");
     let time = Duration::from_secs(seconds);
-    let passes = |kind| with_server(kind, |at| tidings_client(at, callers, time, bytes));
+    let passes = |kind| with_server(kind, |at| tidings_client(at, callers, time, bytes, 1));
     alternate(
         ["TLS", "plain"],
         || passes("serve-tls"),
@@ -286,10 +293,29 @@ fn is_tls(at: &str) -> bool {
     at.starts_with("tls:")
 }
 
+/// How many actors a server has.
+const ACTORS: u64 = 1000;
+
+/// So many actors, each by its number.
+fn mirrors(n: u64) -> Exports {
+    (0..n).fold(Exports::new(), |exports, n| {
+        let mirror: EchoRef = actor::start(Mirror);
+        exports.add(format!("echo{n}"), &mirror)
+    })
+}
+
+/// References to the first `n` of them.
+async fn echoes(link: &Link, n: u64) -> Vec<EchoRef> {
+    let mut all = Vec::new();
+    for n in 0..n {
+        all.push(link.get(&format!("echo{n}")).await.unwrap());
+    }
+    all
+}
+
 fn serve_tidings(at: &str) {
     tidings::Runtime::new().unwrap().block_on(async {
-        let mirror: EchoRef = actor::start(Mirror);
-        let options = options().exports(Exports::new().add("echo", &mirror));
+        let options = options().exports(mirrors(ACTORS));
         let server = Listener::bind(at, options).await.unwrap();
         let server = server.links(usize::MAX);
         let server = if is_tls(at) {
@@ -311,19 +337,20 @@ async fn connect(at: &str) -> (Link, EchoRef) {
         connector
     };
     let link = connector.connect().await.unwrap();
-    let echo = link.get("echo").await.unwrap();
+    let echo = link.get("echo0").await.unwrap();
     (link, echo)
 }
 
-fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize) -> f64 {
+fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize, actors: u64) -> f64 {
     tidings::Runtime::new().unwrap().block_on(async move {
-        let (_link, echo) = connect(&at).await;
+        let (link, _) = connect(&at).await;
+        let echoes = echoes(&link, actors).await;
         let (stop, count) = (
             Arc::new(AtomicBool::new(false)),
             Arc::new(AtomicU64::new(0)),
         );
         let mut all = tidings::JoinSet::new();
-        for caller in 0..callers {
+        for (caller, echo) in (0..callers).zip(echoes.iter().cycle()) {
             let (echo, stop, count) = (echo.clone(), Arc::clone(&stop), Arc::clone(&count));
             all.spawn(async move {
                 let sent = Bytes(vec![caller as u8; bytes]);
@@ -353,19 +380,12 @@ fn in_memory(callers: u64, calls: u64, actors: u64) {
         .unwrap()
         .block_on(async {
             let (ours, theirs) = memory::pipe();
-            let exports = (0..actors).fold(Exports::new(), |exports, n| {
-                let mirror: EchoRef = actor::start(Mirror);
-                exports.add(format!("echo{n}"), &mirror)
-            });
-            let options = Options::new("server").exports(exports);
+            let options = Options::new("server").exports(mirrors(actors));
             let (_server, driver) = link(ours, options);
             drop(tidings::spawn(driver));
             let (client, driver) = link(theirs, Options::new("client"));
             drop(tidings::spawn(driver));
-            let mut echoes: Vec<EchoRef> = Vec::new();
-            for n in 0..actors {
-                echoes.push(client.get(&format!("echo{n}")).await.unwrap());
-            }
+            let echoes = echoes(&client, actors).await;
             let mut all = tidings::JoinSet::new();
             for echo in echoes.iter().cycle().take(callers as usize).cloned() {
                 all.spawn(async move {
