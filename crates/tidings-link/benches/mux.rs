@@ -387,7 +387,8 @@ fn in_memory(callers: u64, calls: u64, actors: u64) {
             drop(tidings::spawn(driver));
             let echoes = echoes(&client, actors).await;
             let mut all = tidings::JoinSet::new();
-            for echo in echoes.iter().cycle().take(callers as usize).cloned() {
+            for echo in echoes.iter().cycle().take(callers as usize) {
+                let echo = echo.clone();
                 all.spawn(async move {
                     for _ in 0..calls {
                         echo.echo(Bytes(vec![7; 32])).await.unwrap();
