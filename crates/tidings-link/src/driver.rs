@@ -32,6 +32,11 @@ const READS: usize = 8;
 const PARTS: usize = 4;
 const PART: usize = 32;
 
+/// So many messages that have come, and notes of others, are handled in one turn: it is over before what waits behind
+/// it is taken to another core (`sched/rescue.rs` of tidings), and with it all that the tasks of a crowd have in
+/// the cache.
+const TURN: usize = 256;
+
 /// Room for what comes: at first and when nothing has come for a while, and at most.
 const ROOM: (usize, usize) = (4 << 10, 128 << 10);
 
@@ -58,6 +63,8 @@ struct Mover<S> {
     filled: (usize, usize),
     /// There may be whole messages in it.
     more: bool,
+    /// What is left of [`TURN`].
+    budget: usize,
     /// Nothing is read: the peer is to read first.
     deaf: bool,
     /// The peer has gone, in order: what has come is given to its actors yet.
@@ -160,6 +167,7 @@ where
         input: Vec::new(),
         filled: (0, 0),
         more: false,
+        budget: TURN,
         deaf: false,
         over: false,
         flushed: true,
@@ -195,8 +203,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         prefetch(&*self.hub());
         self.time(cx)?;
         self.hub().session.begin_turn();
+        self.budget = TURN;
         if !left.is_empty() {
-            self.with_hub(|hub| hub.letters(left))?;
+            let notes = left.notes.len().min(TURN);
+            self.with_hub(|hub| hub.letters(left, notes))?;
+            // Something is read in each turn.
+            self.budget = PART.max(TURN - notes);
         }
         // On its way while the system reads.
         self.hub().prefetch();
@@ -352,7 +364,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             calls => PART.max(calls / PARTS),
         };
         self.more = true;
-        for _ in 0..most {
+        for _ in 0..most.min(self.budget) {
             let (start, end) = self.filled;
             if start == end {
                 self.more = false;
@@ -365,6 +377,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
                 break;
             };
             self.filled.0 += taken;
+            self.budget -= 1;
             if let Some(incoming) = incoming {
                 if incoming == Incoming::Up {
                     self.up();
@@ -426,6 +439,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
 
     /// The stream is over: what came before may say why, and is handled.
     fn last_words(&mut self, cx: &mut Context<'_>) -> Option<Broken> {
+        self.budget = usize::MAX;
         loop {
             match self.read(cx) {
                 Ok(true) => {}
@@ -467,15 +481,14 @@ impl<S> Mover<S> {
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
     fn turn(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Turned {
         let mut broken = match self.all(left, cx) {
-            Ok(false) => return Turned::Done,
-            Ok(true) => return Turned::More,
+            Ok(more) => return Turned::with(more, left),
             Err(broken) => broken,
         };
         if matches!(broken, Broken::Closed | Broken::Io(..)) {
             broken = self.last_words(cx).unwrap_or(broken);
             if self.over {
                 match self.rest() {
-                    Ok(_) => return Turned::Done,
+                    Ok(more) => return Turned::with(more, left),
                     Err(drained) => broken = drained,
                 }
             }

@@ -14,14 +14,18 @@ use crate::limits::Broken;
 use crate::shared::{Due, Left, Note};
 
 impl Hub {
-    /// Does what others have left.
-    pub(crate) fn letters(mut self: Box<Self>, left: &mut Left) -> (Box<Self>, Result<(), Broken>) {
+    /// Does what others have left: of the notes so many.
+    pub(crate) fn letters(
+        mut self: Box<Self>,
+        left: &mut Left,
+        notes: usize,
+    ) -> (Box<Self>, Result<(), Broken>) {
         for command in left.commands.drain(..) {
             if let Err(broken) = self.command(command) {
                 return (self, Err(broken));
             }
         }
-        for note in left.notes.drain(..) {
+        for note in left.notes.drain(..notes) {
             let result;
             (self, result) = self.note(note);
             if result.is_err() {

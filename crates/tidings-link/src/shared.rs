@@ -79,6 +79,15 @@ impl Left {
     pub(crate) fn is_empty(&self) -> bool {
         self.notes.is_empty() && self.commands.is_empty()
     }
+
+    /// Behind what is here yet comes this.
+    fn take(&mut self, more: &mut Self) {
+        if self.is_empty() {
+            return std::mem::swap(self, more);
+        }
+        self.notes.append(&mut more.notes);
+        self.commands.append(&mut more.commands);
+    }
 }
 
 /// What moves a link. Whoever has its station does it.
@@ -107,6 +116,16 @@ pub(crate) enum Turned {
     More,
     /// The link has ended.
     Ended(Broken),
+}
+
+impl Turned {
+    /// There is more, or something that was left is not done.
+    pub(crate) fn with(more: bool, left: &Left) -> Self {
+        match more || !left.is_empty() {
+            true => Self::More,
+            false => Self::Done,
+        }
+    }
 }
 
 /// What the driver finds.
@@ -281,7 +300,7 @@ impl Shared {
             return Found::Busy;
         };
         if std::mem::take(&mut letters.rung) {
-            std::mem::swap(&mut letters.left, &mut station.left);
+            station.left.take(&mut letters.left);
         }
         letters.yielded = false;
         Found::Station(station)

@@ -11,7 +11,7 @@ use futures::io::{AsyncRead, AsyncWrite};
 use tidings::actor::CallError;
 use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Broken, Driver, Incoming, Limits, Link, Options, Session, link};
+use tidings_link::{Broken, Driver, Grant, Incoming, Limits, Link, Options, Session, link};
 
 use crate::nodes::{CounterRef, peer};
 
@@ -19,12 +19,18 @@ use crate::nodes::{CounterRef, peer};
 pub(crate) struct Peer {
     pub(crate) session: Session,
     pipe: Pipe,
+    /// Callers that have gone, as it was told.
+    gone: usize,
 }
 
 impl Peer {
     pub(crate) fn new(pipe: Pipe, limits: Limits) -> Self {
         let session = peer(limits);
-        Self { session, pipe }
+        Self {
+            session,
+            pipe,
+            gone: 0,
+        }
     }
 
     /// Hears all that has been written so far, and gives the calls in it.
@@ -44,6 +50,7 @@ impl Peer {
                     calls.push(call);
                 }
                 Some(Incoming::Bind(bind)) => self.session.bound(bind.id, Ok(0)),
+                Some(Incoming::Nack(_)) => self.gone += 1,
                 _ => {}
             }
         }
@@ -255,6 +262,48 @@ fn a_crowd_is_answered_in_parts_and_those_who_were_go_on_before_the_next() {
 }
 
 #[test]
+fn a_turn_is_over_after_so_many_messages_and_the_next_goes_on() {
+    // As many as a turn handles; and calls of which a quarter is more.
+    const TURN: usize = 256;
+    const CALLS: usize = 1500;
+    let window = Grant {
+        messages: 1 << 12,
+        bytes: 1 << 20,
+    };
+    let limits = Limits {
+        window,
+        ..Limits::default()
+    };
+    let (mut peer, mut moved, _link, there) = up_over(|pipe| pipe, limits);
+    let mut waiting = calls(&there, CALLS);
+    let mut begun = Vec::new();
+    while begun.len() < CALLS {
+        moved.turns();
+        begun.extend(peer.hear());
+        // Some wait for a place in the mailbox.
+        assert!(!waiting.iter_mut().any(poll));
+    }
+    // What comes from others: that callers have gone.
+    waiting.truncate(CALLS / 2);
+    while peer.gone < CALLS / 2 {
+        let before = peer.gone;
+        let wants_another = moved.turn();
+        peer.hear();
+        assert!(peer.gone - before <= TURN);
+        assert!(wants_another || peer.gone == CALLS / 2);
+    }
+    // What comes from the peer: answers.
+    peer.answer(&begun);
+    while !waiting.is_empty() {
+        let before = waiting.len();
+        let wants_another = moved.turn();
+        waiting.retain_mut(|call| !poll(call));
+        assert!(before - waiting.len() <= TURN);
+        assert!(wants_another || waiting.is_empty());
+    }
+}
+
+#[test]
 fn a_few_are_answered_at_once() {
     let (mut peer, mut moved, _link, there) = up();
     let mut waiting = calls(&there, 30);
@@ -356,7 +405,10 @@ fn a_peer_that_never_stops_lets_others_have_their_turn() {
     let (_link, mut moved) = Moved::new(stream);
     for _ in 0..5 {
         let before = read.load(Ordering::Relaxed);
-        assert!(moved.turn());
-        assert!(read.load(Ordering::Relaxed) > before);
+        let mut turns = 0..100;
+        while read.load(Ordering::Relaxed) == before {
+            assert!(turns.next().is_some(), "nothing is read any more");
+            assert!(moved.turn());
+        }
     }
 }
