@@ -32,9 +32,9 @@ const READS: usize = 8;
 const PARTS: usize = 4;
 const PART: usize = 32;
 
-/// So many messages that have come, and notes of others, are handled in one turn: it is over before what waits behind
-/// it is taken to another core (`sched/rescue.rs` of tidings), and with it all that the tasks of a crowd have in
-/// the cache.
+/// So many notes of others are done in one turn, and so many messages that have come, at most. A turn that takes long
+/// is taken for stuck: what waits behind it goes to another worker (`sched/rescue.rs` of tidings), and on its way are
+/// all the tasks of a crowd and what they have in the cache.
 const TURN: usize = 256;
 
 /// Room for what comes: at first and when nothing has come for a while, and at most.
@@ -205,10 +205,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         self.hub().session.begin_turn();
         self.budget = TURN;
         if !left.is_empty() {
-            let notes = left.notes.len().min(TURN);
-            self.with_hub(|hub| hub.letters(left, notes))?;
-            // Something is read in each turn.
-            self.budget = PART.max(TURN - notes);
+            self.with_hub(|hub| hub.letters(left, TURN))?;
         }
         // On its way while the system reads.
         self.hub().prefetch();

@@ -14,18 +14,19 @@ use crate::limits::Broken;
 use crate::shared::{Due, Left, Note};
 
 impl Hub {
-    /// Does what others have left: of the notes so many.
+    /// Does what others have left: of the notes so many, at most.
     pub(crate) fn letters(
         mut self: Box<Self>,
         left: &mut Left,
-        notes: usize,
+        most: usize,
     ) -> (Box<Self>, Result<(), Broken>) {
         for command in left.commands.drain(..) {
             if let Err(broken) = self.command(command) {
                 return (self, Err(broken));
             }
         }
-        for note in left.notes.drain(..notes) {
+        let n = left.notes.len().min(most);
+        for note in left.notes.drain(..n) {
             let result;
             (self, result) = self.note(note);
             if result.is_err() {

@@ -263,7 +263,7 @@ fn a_crowd_is_answered_in_parts_and_those_who_were_go_on_before_the_next() {
 
 #[test]
 fn a_turn_is_over_after_so_many_messages_and_the_next_goes_on() {
-    // As many as a turn handles; and calls of which a quarter is more.
+    // As many as a turn handles of either; and calls of which a quarter is more.
     const TURN: usize = 256;
     const CALLS: usize = 1500;
     let window = Grant {
