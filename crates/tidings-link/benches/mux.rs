@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p tidings-link --bench mux [-- CALLERS SECONDS BYTES ACTORS]`: 1000 callers, 2 seconds, 32
 //! bytes if nothing is said, and one actor that all call; 1000 at most. Each of the two servers is a process of its
-//! own, over TCP on this machine; the passes alternate.
+//! own, over TCP on this machine; the passes alternate. With `WORKERS=1` in the environment tidings has so many at
+//! each end.
 //!
 //! | `--` | what |
 //! |---|---|
@@ -124,8 +125,9 @@ fn alone(bytes: usize) {
         times[times.len() / 2].as_secs_f64() * 1e6
     };
     let ours = |at: String| {
-        tidings::Runtime::new().unwrap().block_on(async move {
-            let (_link, echo) = connect(&at).await;
+        runtime().block_on(async move {
+            let link = connect(&at).await;
+            let echo: EchoRef = link.get("echo0").await.unwrap();
             // As a task: this is another thread.
             let trips = tidings::spawn(async move {
                 let sent = Bytes(vec![7; bytes]);
@@ -181,14 +183,15 @@ fn links(n: u64) {
         kib as f64 / 1024.0
     };
     let kept = with_server_process("serve-tidings", |at, server| {
-        tidings::Runtime::new().unwrap().block_on(async {
+        runtime().block_on(async {
             let before = [resident("self"), resident(&server.to_string())];
             let mut all = tidings::JoinSet::new();
             let mut kept = Vec::new();
             for _ in 0..n {
                 let at = at.clone();
                 all.spawn(async move {
-                    let (link, echo) = connect(&at).await;
+                    let link = connect(&at).await;
+                    let echo: EchoRef = link.get("echo0").await.unwrap();
                     echo.echo(Bytes(vec![7; 32])).await.unwrap();
                     (link, echo)
                 });
@@ -313,8 +316,18 @@ async fn echoes(link: &Link, n: u64) -> Vec<EchoRef> {
     all
 }
 
+fn runtime() -> tidings::Runtime {
+    let workers = std::env::var("WORKERS").ok();
+    let builder = tidings::Runtime::builder();
+    let builder = match workers.and_then(|n| n.parse().ok()) {
+        Some(workers) => builder.workers(workers),
+        None => builder,
+    };
+    builder.build().unwrap()
+}
+
 fn serve_tidings(at: &str) {
-    tidings::Runtime::new().unwrap().block_on(async {
+    runtime().block_on(async {
         let options = options().exports(mirrors(ACTORS));
         let server = Listener::bind(at, options).await.unwrap();
         let server = server.links(usize::MAX);
@@ -329,21 +342,19 @@ fn serve_tidings(at: &str) {
     });
 }
 
-async fn connect(at: &str) -> (Link, EchoRef) {
+async fn connect(at: &str) -> Link {
     let connector = Connector::new(at).unwrap().options(options());
     let connector = if is_tls(at) {
         connector.node("bench").tls(identity())
     } else {
         connector
     };
-    let link = connector.connect().await.unwrap();
-    let echo = link.get("echo0").await.unwrap();
-    (link, echo)
+    connector.connect().await.unwrap()
 }
 
 fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize, actors: u64) -> f64 {
-    tidings::Runtime::new().unwrap().block_on(async move {
-        let (link, _) = connect(&at).await;
+    runtime().block_on(async move {
+        let link = connect(&at).await;
         let echoes = echoes(&link, actors).await;
         let (stop, count) = (
             Arc::new(AtomicBool::new(false)),
