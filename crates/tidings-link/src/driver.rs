@@ -478,14 +478,15 @@ impl<S> Mover<S> {
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Moves for Mover<S> {
     fn turn(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Turned {
         let mut broken = match self.all(left, cx) {
-            Ok(more) => return Turned::with(more, left),
+            Ok(false) => return Turned::Done,
+            Ok(true) => return Turned::More,
             Err(broken) => broken,
         };
         if matches!(broken, Broken::Closed | Broken::Io(..)) {
             broken = self.last_words(cx).unwrap_or(broken);
             if self.over {
                 match self.rest() {
-                    Ok(more) => return Turned::with(more, left),
+                    Ok(_) => return Turned::Done,
                     Err(drained) => broken = drained,
                 }
             }

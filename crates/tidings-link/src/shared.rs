@@ -110,22 +110,12 @@ pub(crate) struct Station<M: ?Sized = dyn Moves> {
 
 /// How a turn has ended.
 pub(crate) enum Turned {
-    /// All was done that there was.
+    /// All was done that there was, but for what it has not taken of what others had left.
     Done,
     /// There is more: others have their turn, and then it goes on.
     More,
     /// The link has ended.
     Ended(Broken),
-}
-
-impl Turned {
-    /// There is more, or something that was left is not done.
-    pub(crate) fn with(more: bool, left: &Left) -> Self {
-        match more || !left.is_empty() {
-            true => Self::More,
-            false => Self::Done,
-        }
-    }
 }
 
 /// What the driver finds.
@@ -322,7 +312,7 @@ impl Shared {
         let turned = moves.turn(left, cx);
         drop(moving);
         let more = match turned {
-            Turned::Done => false,
+            Turned::Done => !left.is_empty(),
             Turned::More => true,
             Turned::Ended(broken) => return Poll::Ready(Some(broken)),
         };
