@@ -114,7 +114,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
                 [target] if !target.starts_with('-') => (fuzz::SECS, Some(*target)),
                 _ => return Err(usage(arguments)),
             };
-            fuzz::run(secs, target, &mut Tally::default())?;
+            fuzz::run(|_| secs, target, &mut Tally::default())?;
         }
         ["hooks"] => hooks::run()?,
         ["soak"] => soak::run(soak::SECS, &mut Tally::default())?,

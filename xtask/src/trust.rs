@@ -75,8 +75,8 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "fuzz",
         what: "random programs that seek new paths",
-        short: Some(|tally| fuzz::run(fuzz::SHORT, None, tally)),
-        long: |tally| fuzz::run(600, None, tally),
+        short: Some(|tally| fuzz::run(fuzz::short, None, tally)),
+        long: |tally| fuzz::run(|_| 600, None, tally),
     },
     Engine {
         name: "mutants",
