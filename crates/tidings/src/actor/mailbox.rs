@@ -505,11 +505,10 @@ impl<M> Protocol for Recv<'_, M> {
         if !here::takes(life.id) {
             life.goes_away();
         }
-        let got = this.slot.place().take();
         if this.mailbox.flows {
             this.mailbox.flows = false;
         }
-        this.mailbox.take(got)
+        this.mailbox.take(this.slot.place().take())
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();
