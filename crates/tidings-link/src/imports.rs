@@ -32,23 +32,48 @@ pub(crate) struct Proxy {
 /// it are sent and nobody refers to it any more. The first is polled, so that messages keep their order.
 struct Line {
     kind: TypeId,
-    proxies: VecDeque<Proxy>,
+    first: Proxy,
+    behind: VecDeque<Proxy>,
 }
 
-/// An actor of the peer's: its proxies. A program has few types of reference to one actor.
+impl Line {
+    fn last(&mut self) -> &mut Proxy {
+        self.behind.back_mut().unwrap_or(&mut self.first)
+    }
+
+    fn proxies_mut(&mut self) -> impl Iterator<Item = &mut Proxy> {
+        std::iter::once(&mut self.first).chain(&mut self.behind)
+    }
+
+    fn into_proxies(self) -> impl Iterator<Item = Proxy> {
+        std::iter::once(self.first).chain(self.behind)
+    }
+}
+
+/// An actor of the peer's: its proxies. A program has few types of reference to one actor, and mostly one, which lies
+/// here: of a thousand actors each in turn that is two looks into memory less for a message.
 #[derive(Default)]
 pub(crate) struct In {
-    lines: Vec<Line>,
+    /// `None`: there is none.
+    line: Option<Line>,
+    others: Vec<Line>,
     /// It waits for credit.
     pub(crate) blocked: bool,
 }
 
 impl In {
+    fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.line.iter().chain(&self.others)
+    }
+
+    fn lines_mut(&mut self) -> impl Iterator<Item = &mut Line> {
+        self.line.iter_mut().chain(&mut self.others)
+    }
+
     /// Another reference of this type, which has come, if there is a proxy that lives; and how many are to
     /// be given up, as no more can be counted.
     pub(crate) fn again(&mut self, kind: TypeId) -> Option<(Box<dyn Any>, u32)> {
-        let line = self.lines.iter_mut().find(|line| line.kind == kind)?;
-        let last = line.proxies.back_mut()?;
+        let last = self.lines_mut().find(|line| line.kind == kind)?.last();
         let again = last.imported.as_ref()?.again()?;
         last.received += 1;
         // One is left, for when it ends.
@@ -61,40 +86,49 @@ impl In {
 
     /// Puts a proxy behind those of its type. `true`: it is the first.
     pub(crate) fn put(&mut self, kind: TypeId, proxy: Proxy) -> bool {
-        if let Some(line) = self.lines.iter_mut().find(|line| line.kind == kind) {
-            line.proxies.push_back(proxy);
+        if let Some(line) = self.lines_mut().find(|line| line.kind == kind) {
+            line.behind.push_back(proxy);
             return false;
         }
-        let proxies = VecDeque::from([proxy]);
-        self.lines.push(Line { kind, proxies });
+        let line = Line {
+            kind,
+            first: proxy,
+            behind: VecDeque::new(),
+        };
+        match &self.line {
+            None => self.line = Some(line),
+            Some(_) => self.others.push(line),
+        }
         true
     }
 
-    fn place(&self, turn: u64) -> Option<usize> {
-        let first = |line: &Line| line.proxies.front().is_some_and(|proxy| proxy.turn == turn);
-        self.lines.iter().position(first)
-    }
-
     /// The proxy of this turn, if it is the first of its type.
+    #[inline]
     pub(crate) fn first(&mut self, turn: u64) -> Option<&mut Proxy> {
-        let place = self.place(turn)?;
-        self.lines[place].proxies.front_mut()
+        let mut firsts = self.lines_mut().map(|line| &mut line.first);
+        firsts.find(|proxy| proxy.turn == turn)
     }
 
     /// The proxy of this turn, which was the first of its type, and the turn of the next.
     pub(crate) fn end(&mut self, turn: u64) -> Option<(Proxy, Option<u64>)> {
-        let place = self.place(turn)?;
-        let proxies = &mut self.lines[place].proxies;
-        let ended = proxies.pop_front()?;
-        let next = proxies.front().map(|proxy| proxy.turn);
-        if next.is_none() {
-            self.lines.remove(place);
+        let line = self.lines_mut().find(|line| line.first.turn == turn)?;
+        if let Some(next) = line.behind.pop_front() {
+            let next_turn = next.turn;
+            return Some((std::mem::replace(&mut line.first, next), Some(next_turn)));
         }
-        Some((ended, next))
+        let ended = |line: &mut Line| line.first.turn == turn;
+        let line = match self.line.take_if(ended) {
+            Some(line) => {
+                self.line = self.others.pop();
+                line
+            }
+            None => self.others.extract_if(.., ended).next()?,
+        };
+        Some((line.first, None))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.line.is_none()
     }
 
     /// There is credit: the proxies that wait for it go on.
@@ -105,21 +139,22 @@ impl In {
     }
 
     pub(crate) fn firsts(&self) -> impl Iterator<Item = &Proxy> {
-        self.lines.iter().filter_map(|line| line.proxies.front())
+        self.lines().map(|line| &line.first)
     }
 
     pub(crate) fn proxies_mut(&mut self) -> impl Iterator<Item = &mut Proxy> {
-        self.lines.iter_mut().flat_map(|line| &mut line.proxies)
+        self.lines_mut().flat_map(Line::proxies_mut)
     }
 
     pub(crate) fn into_proxies(self) -> impl Iterator<Item = Proxy> {
-        self.lines.into_iter().flat_map(|line| line.proxies)
+        let lines = self.line.into_iter().chain(self.others);
+        lines.flat_map(Line::into_proxies)
     }
 
     /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
     pub(crate) fn prefetch(&self) {
-        if let Some(proxy) = self.lines.first().and_then(|line| line.proxies.front()) {
-            prefetch(proxy);
+        if let Some(line) = &self.line {
+            prefetch(&line.first);
         }
     }
 }
