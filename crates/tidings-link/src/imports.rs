@@ -209,3 +209,49 @@ impl Ring {
         Some(Due::Proxy(target, turn))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn proxy(turn: u64) -> Proxy {
+        Proxy {
+            imported: None,
+            turn,
+            received: 1,
+            until: 0,
+            owes: false,
+            waker: None,
+        }
+    }
+
+    fn turns(known: &In) -> Vec<u64> {
+        let mut turns: Vec<u64> = known.firsts().map(|proxy| proxy.turn).collect();
+        turns.sort_unstable();
+        turns
+    }
+
+    #[test]
+    fn proxies_of_one_type_follow_each_other_and_those_of_others_stay() {
+        let (one, two, three) = (TypeId::of::<u8>(), TypeId::of::<u16>(), TypeId::of::<u32>());
+        let mut known = In::default();
+        assert!(known.put(one, proxy(1)) && known.put(two, proxy(2)));
+        assert!(!known.put(one, proxy(3)) && !known.put(two, proxy(4)));
+        assert!(known.put(three, proxy(5)));
+        assert_eq!(turns(&known), [1, 2, 5]);
+        // Those behind have not their turn.
+        assert!(known.first(3).is_none() && known.end(4).is_none());
+        let mut end = |turn| known.end(turn).map(|(ended, next)| (ended.turn, next));
+        assert_eq!(end(1), Some((1, Some(3))));
+        assert_eq!(end(3), Some((3, None)));
+        assert_eq!(end(3).map(|(turn, _)| turn), None);
+        assert_eq!(turns(&known), [2, 5]);
+        assert_eq!(known.proxies_mut().count(), 3);
+        let mut end = |turn| known.end(turn).map(|(ended, next)| (ended.turn, next));
+        assert_eq!(end(2), Some((2, Some(4))));
+        assert_eq!(end(5), Some((5, None)));
+        assert!(!known.is_empty());
+        assert_eq!(known.end(4).map(|(_, next)| next), Some(None));
+        assert!(known.is_empty() && known.into_proxies().next().is_none());
+    }
+}
