@@ -1,9 +1,8 @@
 //! `cargo x fuzz`: random programs for libFuzzer, under AddressSanitizer.
 //!
 //! Builds the targets as `cargo fuzz` does, which works in `fuzz/` too, and runs two at a time, those that take
-//! longest first. Each first
-//! runs the inputs in the repository. What it finds beyond them stays in the target folder; a program that
-//! breaks something is kept in `fuzz/artifacts`, and printed.
+//! longest first. Each begins with the inputs in the repository. What it finds beyond them stays in the target folder; a
+//! program that breaks something is kept in `fuzz/artifacts`, and printed.
 
 use std::fs::{self, File};
 use std::process::{Child, Command};
@@ -71,7 +70,7 @@ pub(crate) fn run(
         let lanes: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(lane)).collect();
         let ends = lanes
             .into_iter()
-            .map(|lane| lane.join().expect("a lane panics where its thread says"));
+            .map(|lane| lane.join().expect("nothing in a lane panics"));
         ends.flatten().collect::<Vec<_>>()
     });
     let passed = ends.iter().filter(|end| end.is_ok()).count();
