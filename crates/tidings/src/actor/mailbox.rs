@@ -508,6 +508,7 @@ impl<M> Protocol for Recv<'_, M> {
         if this.mailbox.flows {
             this.mailbox.flows = false;
         }
+        // Last: a message that is held while other places are written to is moved once more.
         this.mailbox.take(this.slot.place().take())
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
