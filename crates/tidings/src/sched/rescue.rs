@@ -15,6 +15,10 @@ use crate::time::{self, Instant};
 
 /// The least time that a neighbour is left its private work in one poll.
 pub(super) const STUCK: Duration = Duration::from_micros(250);
+/// As above, where the last look found a task or a few. So many are worth a wake-up each; of hundreds, as behind the
+/// driver of a link, their worker has done with most in that time.
+const BRISK: Duration = Duration::from_micros(50);
+const FEW: usize = 4;
 /// How long a thread that waits for a core may have to wait for each that is before it.
 const SLICE: Duration = Duration::from_millis(4);
 /// The longest time between two looks at what waits behind one poll, where the last one found nothing.
@@ -61,10 +65,11 @@ impl Default for Looks {
 
 impl Looks {
     /// Is it time for one, by the caller? Then nobody else takes it, and where it finds nothing the next comes later.
-    fn begin(&mut self, turn: u32, now: Instant) -> bool {
+    fn begin(&mut self, turn: u32, now: Instant, patience: Duration) -> bool {
         if self.of != Some(turn) {
             *self = Self {
                 of: Some(turn),
+                pause: patience,
                 ..Self::default()
             };
         }
@@ -77,49 +82,86 @@ impl Looks {
     }
 
     /// There was something.
-    fn found(&mut self, now: Instant) {
-        (self.next, self.pause) = (now.saturating_add(STUCK), STUCK);
+    fn found(&mut self, now: Instant, patience: Duration) {
+        (self.next, self.pause) = (now.saturating_add(patience), patience);
+    }
+
+    /// There will be, after so long: a timer is due there. Of many in a row some are late, by a short pause.
+    fn expect(&mut self, now: Instant, after: Duration) {
+        self.next = self.next.min(now.saturating_add(after.max(BRISK)));
     }
 }
 
-/// How long a neighbour may be in one poll before its private work is taken from it. Where more workers are awake than
-/// there are cores most that stand still are in no long poll: they wait for a core.
-fn grace(awake: usize, cores: usize) -> Duration {
+/// What a look at the neighbours has found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rescued {
+    /// There is work now.
+    pub(super) work: bool,
+    /// When to look again at one that stands still.
+    pub(super) again: Option<Instant>,
+}
+
+/// How much longer a neighbour is left its work for others that wait for its core: where more workers are awake than
+/// there are cores most that stand still are in no long poll.
+fn rounds(awake: usize, cores: usize) -> Duration {
     let rounds = (awake / cores.max(1)).saturating_sub(1);
-    STUCK + SLICE * u32::try_from(rounds).unwrap_or(u32::MAX)
+    SLICE * u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
 impl Worker {
-    /// See [`grace`].
-    pub(super) fn grace(&self) -> Duration {
-        let workers = self.shared.remotes.len();
-        if workers <= self.shared.cores {
-            return STUCK;
+    /// The least time from one look at what waits behind a poll to the next.
+    pub(super) fn patience(&self) -> Duration {
+        // RELAXED: a guess.
+        match self.shared.brisk.load(Ordering::Relaxed) {
+            true => BRISK,
+            false => STUCK,
         }
-        grace(self.shared.idle.awake(workers), self.shared.cores)
     }
 
-    /// Takes the private work of neighbours that have been in one poll for too long. `true`:
-    /// there is work now.
-    #[cold]
-    pub(super) fn rescue(&self) -> bool {
+    /// How long a neighbour may be in one poll before its private work is taken from it.
+    pub(super) fn grace(&self) -> Duration {
+        let (shared, workers) = (&self.shared, self.shared.remotes.len());
+        match workers <= shared.cores {
+            true => self.patience(),
+            false => self.patience() + rounds(shared.idle.awake(workers), shared.cores),
+        }
+    }
+
+    /// Keeps watch from here on. Gives the pause before the first look, which is the least there is if this is less.
+    pub(super) fn begin_watch(&self) -> Duration {
+        if self.patience() == STUCK {
+            // So the first two are the same: one sees who is in which turn, the other who has not ended it.
+            return STUCK / 2;
+        }
         let now = time::system();
-        let grace = self.grace();
-        let mut rescued = false;
+        for (index, remote) in self.shared.remotes.iter().enumerate() {
+            self.see(index, remote.turn.load(Ordering::Relaxed), now);
+        }
+        BRISK
+    }
+
+    /// A neighbour is in this turn. Gives since when it is known to be.
+    fn see(&self, index: usize, turn: u32, now: Instant) -> Instant {
+        let seen = &mut self.watched.borrow_mut()[index];
+        if seen.turn != turn {
+            *seen = Watched { turn, since: now };
+        }
+        seen.since
+    }
+
+    /// Takes the private work of neighbours that have been in one poll for too long.
+    #[cold]
+    pub(super) fn rescue(&self) -> Rescued {
+        let now = time::system();
+        let (patience, grace) = (self.patience(), self.grace());
+        let mut rescued = Rescued::default();
         for (index, remote) in self.shared.remotes.iter().enumerate() {
             if index == self.index() {
                 continue;
             }
             let turn = remote.turn.load(Ordering::Relaxed);
-            let seen = {
-                let mut watched = self.watched.borrow_mut();
-                let seen = &mut watched[index];
-                if seen.turn != turn {
-                    *seen = Watched { turn, since: now };
-                }
-                *seen
-            };
-            let stands = now.saturating_since(seen.since);
+            let since = self.see(index, turn, now);
+            let stands = now.saturating_since(since);
             if stands < grace || self.shared.idle.is_sleeping(index) {
                 continue;
             }
@@ -128,37 +170,56 @@ impl Worker {
                 // Of this turn, and not of the next.
                 && remote.turn.load(Ordering::Relaxed) == turn
             {
-                self.shared
-                    .long_polls
-                    .note(index, turn, seen.since, now, polled);
+                self.shared.long_polls.note(index, turn, since, now, polled);
             }
-            if !lock(&remote.looks).begin(turn, now) {
-                continue;
+            let begins = lock(&remote.looks).begin(turn, now, patience);
+            if begins {
+                rescued.work |= self.look_behind(index, now, patience);
             }
-            let mut tasks = Vec::new();
-            let mut due = self.due.take();
-            remote.local.revoke(|local| {
-                tasks.extend(local.drain());
-                remote.sent.take_all(|task| tasks.push(task));
-                if !local.timers.is_idle() {
-                    local.timers.refresh(Instant::now(), &mut due.0, &mut due.1);
-                }
-            });
-            drop_quietly(due.1.drain(..));
-            if !tasks.is_empty() || !remote.inbox.is_empty() {
-                // To the inbox of the stuck one: we take half of it, others the rest.
-                self.shared.push_to(index, tasks);
-            }
-            // Also what was there before: who is sated has left it (`appetite.rs`).
-            if !remote.inbox.is_empty() || !due.0.is_empty() {
-                lock(&remote.looks).found(now);
-                rescued = true;
-            }
-            wake_quietly(due.0.drain(..));
-            self.due.replace(due);
+            let next = lock(&remote.looks).next;
+            rescued.again = Some(rescued.again.map_or(next, |again| again.min(next)));
         }
         // What was woken, or dropped, may have woken tasks here.
-        rescued || !self.local(|local| local.is_empty())
+        rescued.work |= !self.local(|local| local.is_empty());
+        rescued
+    }
+
+    /// Takes what waits behind the poll of a neighbour. `true`: something did.
+    fn look_behind(&self, index: usize, now: Instant, patience: Duration) -> bool {
+        let remote = &self.shared.remotes[index];
+        let (mut tasks, mut due) = (Vec::new(), self.due.take());
+        let clock = Instant::now();
+        let next = remote.local.revoke(|local| {
+            tasks.extend(local.drain());
+            remote.sent.take_all(|task| tasks.push(task));
+            if local.timers.is_idle() {
+                return None;
+            }
+            local.timers.refresh(clock, &mut due.0, &mut due.1);
+            local.timers.next()
+        });
+        drop_quietly(due.1.drain(..));
+        let waited = tasks.len() + due.0.len();
+        if !tasks.is_empty() || !remote.inbox.is_empty() {
+            // To the inbox of the stuck one: we take half of it, others the rest.
+            self.shared.push_to(index, tasks);
+        }
+        // Also what was there before: who is sated has left it (`appetite.rs`).
+        let found = !remote.inbox.is_empty() || !due.0.is_empty();
+        // RELAXED: a guess.
+        let brisk = found && waited <= FEW;
+        self.shared.brisk.store(brisk, Ordering::Relaxed);
+        let mut looks = lock(&remote.looks);
+        if found {
+            looks.found(now, patience);
+        }
+        if let Some(next) = next {
+            looks.expect(now, next.saturating_since(clock));
+        }
+        drop(looks);
+        wake_quietly(due.0.drain(..));
+        self.due.replace(due);
+        found
     }
 
     /// Does it stand still, and did somebody look what waits there?
@@ -178,9 +239,12 @@ mod tests {
     use std::task::{Context, Poll, Wake, Waker};
 
     use super::super::spawn;
+    use super::super::worker::Worker;
     use super::super::worker::tests::on_both;
     use super::lock;
-    use super::{Duration, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched, grace};
+    use super::{
+        BRISK, Duration, FEW, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched,
+    };
     use crate::event::EventFuture;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::{Arc, Mutex, thread};
@@ -190,7 +254,7 @@ mod tests {
     #[test]
     fn a_neighbour_is_left_its_work_for_longer_the_more_workers_wait_for_a_core() {
         for (awake, cores, rounds) in [(1, 2, 0), (2, 2, 0), (3, 2, 0), (4, 2, 1), (64, 2, 31)] {
-            assert_eq!(grace(awake, cores), STUCK + SLICE * rounds);
+            assert_eq!(super::rounds(awake, cores), SLICE * rounds);
         }
     }
 
@@ -208,12 +272,12 @@ mod tests {
             both.wait();
             worker.watched.borrow_mut()[0] = Watched::default();
             let (shared, mut took) = (worker.shared(), Vec::new());
-            let first = worker.rescue();
+            let first = worker.rescue().work;
             while shared.remotes[0].inbox.is_empty() && !first {
-                took.push(worker.rescue());
+                took.push(worker.rescue().work);
             }
             while shared.long_polls.all().is_empty() && !first {
-                took.push(worker.rescue());
+                took.push(worker.rescue().work);
             }
             // Nobody is sated by a rescue. (What came before, this task too, may have been taken otherwise.)
             let start = Instant::from_nanos(0);
@@ -224,7 +288,7 @@ mod tests {
             let told = took.iter().any(|took| *took);
             // Nothing waits there any more, whatever was taken.
             let again = Instant::now().saturating_add(STUCK);
-            let left = (0..).map(|_| worker.rescue());
+            let left = (0..).map(|_| worker.rescue().work);
             let left = left
                 .take_while(|_| Instant::now() <= again)
                 .any(|took| took);
@@ -364,10 +428,10 @@ mod tests {
             let wait = lock(&given).take();
             drop(wait);
             worker.watched.borrow_mut()[0] = Watched::default();
-            let early = worker.rescue();
+            let early = worker.rescue().work;
             let mut found = false;
             while !worker.is_rescued(0) {
-                found = worker.rescue();
+                found = worker.rescue().work;
             }
             both.wait();
             Some((early, found))
@@ -380,9 +444,9 @@ mod tests {
         let mut looks = Looks::default();
         let mut now = Instant::from_nanos(1);
         let mut after = |looks: &mut Looks, turn, pause: Duration| {
-            assert!(looks.begin(turn, now), "{turn}");
+            assert!(looks.begin(turn, now, STUCK), "{turn}");
             let early = pause - Duration::from_nanos(1);
-            assert!(!looks.begin(turn, now.saturating_add(early)));
+            assert!(!looks.begin(turn, now.saturating_add(early), STUCK));
             now = now.saturating_add(pause);
         };
         let mut pause = STUCK;
@@ -395,11 +459,83 @@ mod tests {
         after(&mut looks, 8, STUCK * 2);
         // It found something.
         let mut now = Instant::from_nanos(u64::from(u32::MAX));
-        assert!(looks.begin(8, now));
-        looks.found(now);
-        now = now.saturating_add(STUCK);
-        assert!(looks.begin(8, now));
-        assert!(!looks.begin(8, now));
+        assert!(looks.begin(8, now, STUCK));
+        looks.found(now, BRISK);
+        now = now.saturating_add(BRISK);
+        assert!(looks.begin(8, now, STUCK));
+        assert!(!looks.begin(8, now, STUCK));
+        // A timer is due before the next.
+        looks.expect(now, Duration::ZERO);
+        looks.expect(now, STUCK);
+        assert!(!looks.begin(8, now.saturating_add(BRISK / 2), STUCK));
+        assert!(looks.begin(8, now.saturating_add(BRISK), STUCK));
+    }
+
+    /// Until somebody has looked behind the poll of the worker 0. Gives when it is to be looked there again.
+    fn look(worker: &Worker) -> Option<Instant> {
+        let next = || lock(&worker.shared().remotes[0].looks).next;
+        let before = next();
+        loop {
+            let seen = worker.rescue();
+            if next() != before {
+                return seen.again;
+            }
+        }
+    }
+
+    #[test]
+    fn who_found_a_task_or_a_few_comes_back_sooner_than_who_found_many_or_none() {
+        const WAITED: [usize; 6] = [1, 0, FEW, FEW + 1, 1, 100];
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let seen = on_both(&runtime, |worker, both| {
+            let mut seen = Vec::new();
+            for n in WAITED {
+                if worker.index() == 0 {
+                    (0..n).for_each(|_| drop(spawn(async {})));
+                }
+                both.wait();
+                if worker.index() == 1 {
+                    look(worker);
+                    seen.push(worker.patience());
+                    while let Some(task) = worker.take_from(0) {
+                        task.cancel();
+                    }
+                }
+                both.wait();
+            }
+            (worker.index() == 1).then_some(seen)
+        });
+        let expected = WAITED.map(|n| match n {
+            1..=FEW => BRISK,
+            _ => STUCK,
+        });
+        assert_eq!(seen.unwrap(), expected);
+    }
+
+    #[test]
+    fn who_looks_behind_a_long_poll_in_vain_knows_when_a_timer_is_due_there() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
+        let again = on_both(&runtime, move |worker, both| {
+            if worker.index() == 0 {
+                let mut timer = Box::pin(crate::after(second).into_future());
+                let polled = timer.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+                assert!(polled.is_pending());
+                both.wait();
+                // In this poll until the other has looked.
+                both.wait();
+                return None;
+            }
+            both.wait();
+            look(worker);
+            // Long after the timer.
+            lock(&worker.shared().remotes[0].looks).pause = hour;
+            let again = look(worker);
+            both.wait();
+            Some(again.unwrap().saturating_since(crate::time::system()))
+        });
+        let left = again.expect("one was on each worker");
+        assert!(left <= second, "{left:?}");
     }
 
     /// How often a task has yielded, or `WOKEN`.

@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(super) sockets: Sockets,
     /// How often somebody was woken from outside, by sockets or by the time.
     pub(super) heard: AtomicU32,
+    /// The last look behind a long poll has found a task or a few.
+    pub(super) brisk: AtomicBool,
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
     /// If it watches for panics that nobody hears of.
@@ -120,6 +122,7 @@ impl Shared {
                 .map(|patience| (patience, Watching::start())),
             sockets: std::mem::take(&mut builder.sockets),
             heard: AtomicU32::new(0),
+            brisk: AtomicBool::new(false),
             recorder: builder
                 .recorded
                 .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),

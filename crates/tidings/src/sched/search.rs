@@ -154,9 +154,9 @@ impl Worker {
             }
             return Slept::not(true);
         }
-        // Half of the shortest pause: so the first two are the same, and the second look can tell early
-        // that a turn has not ended.
-        let mut watch = STUCK / 2;
+        // From when it keeps watch: how long until the next look, and when to look again at who stood still.
+        let mut watch = None;
+        let mut again: Option<Instant> = None;
         let (mut due, mut heard) = (false, false);
         // How often somebody had looked at the sockets. At first: somebody just has.
         let mut looked = self.shared.sockets.looked().wrapping_sub(1);
@@ -184,8 +184,11 @@ impl Worker {
             }
             // One is enough: with many workers they would wake as often each.
             let keeps = others_busy && idle.keeper() == Some(self.index());
-            let look = keeps.then(|| watch.max(STUCK));
-            let wait = [until_timer, until_hungry, look];
+            let pause = keeps.then(|| *watch.get_or_insert_with(|| self.begin_watch()));
+            let look = pause.map(|pause| pause.max(self.patience()));
+            let until_again = look.and(again);
+            let until_again = until_again.map(|again| again.saturating_since(time::system()));
+            let wait = [until_timer, until_hungry, look, until_again];
             let wait = wait.into_iter().flatten().min();
             // Who works looks at the sockets, too. While somebody does, and has short turns, what has come there is
             // left to them: two that take it from each other have twice the wake-ups, and each the tasks of the other.
@@ -201,10 +204,16 @@ impl Worker {
             if heard || !idle.is_sleeping(self.index()) {
                 break;
             }
-            if keeps {
-                watch = (watch * 2).min(WATCH_MAX.max(self.grace() / 2));
-                if self.rescue() {
+            if let Some(pause) = pause {
+                watch = Some((pause * 2).min(WATCH_MAX.max(self.grace() / 2)));
+                let rescued = self.rescue();
+                if rescued.work {
                     break;
+                }
+                again = rescued.again;
+                if pause >= STUCK {
+                    // RELAXED: a guess.
+                    self.shared.brisk.store(false, Ordering::Relaxed);
                 }
             }
         }

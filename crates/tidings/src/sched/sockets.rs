@@ -181,7 +181,7 @@ impl Worker {
             let now = time::system();
             if now >= watch {
                 watch = now.saturating_add(STUCK);
-                if self.rescue() {
+                if self.rescue().work {
                     break Found::Own;
                 }
             }
