@@ -3,10 +3,11 @@
 //! A stage that fails does not keep the others from running, so that one run shows all.
 
 use std::process::{Command, ExitCode};
+use std::thread;
 use std::time::Instant;
 
 use crate::command::{Tally, root, run_at_root, run_in};
-use crate::{engines, tidy, tools, trust};
+use crate::{engines, fuzz, tidy, tools, trust};
 
 /// A stage says `Skipped` only where a tool that is optional is not on the machine.
 enum Outcome {
@@ -77,11 +78,29 @@ fn test(tally: &mut Tally) -> Result<Outcome, String> {
         ("TIDINGS_LAWS_FILTER", "none"),
     ];
     let env = [needed, &brief].concat();
-    let own = run_at_root(&env, "cargo test --workspace --no-fail-fast", tally);
-    let own = run_at_root(&[], FEATURES, tally).and(own);
+    let built = run_at_root(&env, "cargo test --workspace --no-run", tally);
+    let own = thread::scope(|threads| {
+        let ahead = threads.spawn(build_ahead);
+        let own = run_at_root(&env, "cargo test --workspace --no-fail-fast", tally);
+        ahead
+            .join()
+            .map_err(|_| "a thread of this program panicked")?;
+        own
+    });
+    let own = run_at_root(&[], FEATURES, tally).and(built).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
     let shared = run_in("arena/peers/shared/savina", &[], shared, tally);
     done(server.and(own).and(shared))
+}
+
+/// Builds what comes after the tests, which wait more than they compute. What fails here fails there.
+fn build_ahead() {
+    // It has a core while nobody else wants it, and says nothing between their lines.
+    let aside = "nice -n 19 env CARGO_TERM_QUIET=true";
+    let tally = &mut Tally::default();
+    let _ = fuzz::build(&format!("{aside} cargo"), tally);
+    let features = format!("{aside} {FEATURES} --no-run");
+    let _ = run_at_root(&[], &features, tally);
 }
 
 fn has_go() -> bool {

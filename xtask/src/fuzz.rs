@@ -49,11 +49,8 @@ pub(crate) fn run(
             return Err(format!("no target `{name}`; there are {all}"));
         }
     }
+    build("cargo", tally)?;
     let built = target("fuzz");
-    let flags = format!("{ADDRESS} {COVERAGE}");
-    let env: [(&str, &str); 2] = [("RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &built)];
-    let line = format!("cargo {NIGHTLY} build --release --target {HOST}");
-    run_in("fuzz", &env, &line, tally)?;
     let mut timed: Vec<(String, u32)> = targets
         .into_iter()
         .map(|name| (name.clone(), secs(&name)))
@@ -81,6 +78,14 @@ pub(crate) fn run(
     } else {
         Err(broken.join("; "))
     }
+}
+
+/// Builds the targets, by `cargo` or what runs it.
+pub(crate) fn build(cargo: &str, tally: &mut Tally) -> Result<(), String> {
+    let flags = format!("{ADDRESS} {COVERAGE}");
+    let env: [(&str, &str); 2] = [("RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &target("fuzz"))];
+    let line = format!("{cargo} {NIGHTLY} build --release --target {HOST}");
+    run_in("fuzz", &env, &line, tally)
 }
 
 /// Runs one target, and shows what it said.
