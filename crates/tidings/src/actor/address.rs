@@ -217,7 +217,7 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
 
 /// A message has come, of which its sender may ask for the ticket: the last.
 fn note_place<T>(state: &State<T>) {
-    here::here(|here| here.placed.set(state.come().wrapping_sub(1)));
+    here::place(state.come().wrapping_sub(1));
 }
 
 /// As `put_now`, of a mailbox whose lock does not lean towards this thread.

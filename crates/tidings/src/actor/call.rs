@@ -78,9 +78,9 @@ const NOT_SENT: ByAnActor = ByAnActor {
 
 /// Does what may put a request into a mailbox that was full; gives its ticket, if it went in and that is known.
 fn placing<R>(put: impl FnOnce() -> R) -> (R, u64) {
-    here::here(|here| here.placed.set(NOT_SENT.ticket));
+    here::place(NOT_SENT.ticket);
     let done = put();
-    (done, here::here(|here| here.placed.get()))
+    (done, here::placed())
 }
 
 impl<'a, I, R> Call<'a, I, R> {
@@ -129,7 +129,7 @@ impl<'a, I, R> Call<'a, I, R> {
     /// Sends the request of an actor, or begins to wait for a place.
     fn request(mut self: Pin<&mut Self>) {
         // What an actor gives away by the call that it waits for comes back or is stuck with it.
-        let hands = here::here(|here| here.hands.get());
+        let hands = here::hands();
         let this = self.as_mut().project();
         let mut attempt = Attempt::default();
         this.inlet.lock().lock();
@@ -145,7 +145,7 @@ impl<'a, I, R> Call<'a, I, R> {
         } else {
             this.by_an_actor.get_or_insert(NOT_SENT).ticket = ticket;
         }
-        here::here(|here| here.hands.set(hands));
+        here::set_hands(hands);
     }
 
     #[inline(always)]
@@ -203,7 +203,7 @@ impl<'a, I, R> Call<'a, I, R> {
             return;
         };
         // It is one wait, with that for the answer; and see `request`.
-        let (hands, waits) = here::here(|here| (here.hands.get(), here.waits.get()));
+        let (hands, waits) = (here::hands(), here::waited());
         let (sent, ticket) = placing(|| request.poll(&mut Context::from_waker(waker)));
         if let Poll::Ready(sent) = sent {
             this.by_an_actor.get_or_insert(NOT_SENT).ticket = ticket;
@@ -215,10 +215,8 @@ impl<'a, I, R> Call<'a, I, R> {
                 },
             });
         }
-        here::here(|here| {
-            here.hands.set(hands);
-            here.waits.set(waits);
-        });
+        here::set_hands(hands);
+        here::set_waited(waits);
     }
 
     /// The caller is no actor, or is none any more.
@@ -238,10 +236,10 @@ impl<'a, I, R> Call<'a, I, R> {
             let mut this = self.project();
             let why = Box::new(CallError::Cycle(cycle::refused()));
             // Not executed, if it was held back; its reply is dropped with it, and is nobody's.
-            let hands = here::here(|here| here.hands.get());
+            let hands = here::hands();
             drop(this.message.take());
             this.rest.set(Rest::Failed { why });
-            here::here(|here| here.hands.set(hands));
+            here::set_hands(hands);
             return;
         }
         let by = self.by_an_actor.unwrap_or(NOT_SENT);

@@ -210,16 +210,30 @@ pub(super) fn discard_late<M>(mailbox: &Chan<Parcel<M>, Life>, exit: &Exit) {
 fn bury<M>(
     life: &Life,
     exit: &Exit,
-    dead: impl Iterator<Item = Parcel<M>>,
+    mut dead: impl Iterator<Item = Parcel<M>>,
     mut each: impl FnMut(Parcel<M>),
 ) {
+    bury_all(life, exit, &mut |is_one| {
+        if let Some(parcel) = dead.next() {
+            *is_one = true;
+            each(parcel);
+        }
+    });
+}
+
+/// As `bury`: `next` does it with the next, and says before whether there is one.
+fn bury_all(life: &Life, exit: &Exit, next: &mut dyn FnMut(&mut bool)) {
     let mut n = 0;
-    // What is done with a message is user code, and so is its drop; there is nobody left whose
-    // panic it could be.
     leaving(CallError::NotExecuted(exit.clone()), || {
-        for parcel in dead {
+        loop {
+            let mut is_one = false;
+            // What is done with a message is user code, and so is its drop; there is nobody left whose
+            // panic it could be.
+            quietly(|| next(&mut is_one));
+            if !is_one {
+                break;
+            }
             n += 1;
-            quietly(|| each(parcel));
         }
     });
     life.bury(n);

@@ -1,6 +1,5 @@
 //! The receiving side of an actor: its messages, and what the control lane says.
 
-use std::collections::VecDeque;
 use std::error::Error;
 use std::fmt;
 use std::pin::Pin;
@@ -14,15 +13,13 @@ use super::life::{Life, Signal, Stop};
 use super::link::LinkExit;
 use super::parcel::{Parcel, Part};
 use super::roll;
+use super::selective::Passed;
 use crate::channel::chan::{Chan, Received, State};
 use crate::channel::refs::ReceiverRef;
 use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, Protocol, event};
 use crate::task::{here, quietly};
-
-/// Room for so many messages that `scan` passed over is kept when none is there.
-const PASSED_KEPT: usize = 4;
 
 /// The mailbox of an actor: one, which receives.
 ///
@@ -31,8 +28,7 @@ const PASSED_KEPT: usize = 4;
 pub struct Mailbox<M> {
     pub(super) chan: ReceiverRef<Parcel<M>, Life>,
     /// The stash, then what `scan` passed over: older than all that is in the channel.
-    #[expect(clippy::box_collection, reason = "most actors have none, and are many")]
-    pub(super) passed: Option<Box<VecDeque<Parcel<M>>>>,
+    pub(super) passed: Option<Box<Passed<M>>>,
     /// How many of these are the stash, which no receive gives.
     pub(super) stashed: u32,
     /// Which of `SCANS`, `AWAITED` and `STOPPED` hold.
@@ -160,7 +156,7 @@ impl<M> Mailbox<M> {
             || self
                 .passed
                 .as_ref()
-                .is_some_and(|passed| !passed.is_empty());
+                .is_some_and(|passed| !passed.parcels.is_empty());
     }
 
     /// Does a receive go on without the channel? The actor is to stop, or there is a message for it that
@@ -195,7 +191,9 @@ impl<M> Mailbox<M> {
 
     /// How many lie beside the channel.
     fn kept(&self) -> usize {
-        self.passed.as_ref().map_or(0, |passed| passed.len())
+        self.passed
+            .as_ref()
+            .map_or(0, |passed| passed.parcels.len())
     }
 
     /// What lies beside the channel has changed.
@@ -423,13 +421,9 @@ impl<M> Mailbox<M> {
         let stashed = self.stashed();
         if !self.is(SCANS)
             && let Some(passed) = &mut self.passed
-            && let Some(parcel) = passed.remove(stashed)
+            && let Some(parcel) = (passed.take)(&mut passed.parcels, stashed)
         {
             here::note(here::PASSED);
-            if passed.is_empty() {
-                // Nothing stays of a burst.
-                passed.shrink_to(PASSED_KEPT);
-            }
             self.keeps();
             return Ok(self.open(parcel));
         }
@@ -534,9 +528,7 @@ impl<M> Drop for Mailbox<M> {
     fn drop(&mut self) {
         // What is left is dropped by `Run`, which knows why, if this is the actor's own poll, or its end.
         if let Some(passed) = self.passed.take() {
-            for message in passed.into_iter().rev() {
-                self.chan().give_back(message);
-            }
+            (passed.give_back)(passed.parcels, self.chan());
             self.keeps();
             if let Some(exit) = self.chan.beside().exit() {
                 // It has outlived its actor, whose end may have found none of them.

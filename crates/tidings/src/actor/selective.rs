@@ -6,9 +6,45 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use super::life::Life;
 use super::mailbox::{Ended, Mailbox};
 use super::parcel::Parcel;
+use crate::channel::chan::Chan;
 use crate::task::here;
+
+/// Room for so many messages that were passed over is kept when none is there.
+const KEPT: usize = 4;
+
+/// What lies beside the channel. Every mailbox looks there, and few put something: so what is done with it is in a table
+/// that those make, and is compiled for the messages of no other.
+pub(super) struct Passed<M> {
+    pub(super) parcels: VecDeque<Parcel<M>>,
+    /// Takes the one at this place.
+    pub(super) take: fn(&mut VecDeque<Parcel<M>>, usize) -> Option<Parcel<M>>,
+    /// Puts them back into the channel.
+    pub(super) give_back: fn(VecDeque<Parcel<M>>, &Chan<Parcel<M>, Life>),
+}
+
+impl<M> Default for Passed<M> {
+    fn default() -> Self {
+        Self {
+            parcels: VecDeque::new(),
+            take: |parcels, place| {
+                let taken = parcels.remove(place);
+                if parcels.is_empty() {
+                    // Nothing stays of a burst.
+                    parcels.shrink_to(KEPT);
+                }
+                taken
+            },
+            give_back: |parcels, chan| {
+                for parcel in parcels.into_iter().rev() {
+                    chan.give_back(parcel);
+                }
+            },
+        }
+    }
+}
 
 impl<M> Mailbox<M> {
     /// Selective receive (Erlang's `receive`, F#'s `Scan`): the first message that `choose` takes,
@@ -175,6 +211,6 @@ impl<M> Mailbox<M> {
 
     fn passed_over(&mut self) -> &mut VecDeque<Parcel<M>> {
         self.special = true;
-        self.passed.get_or_insert_default()
+        &mut self.passed.get_or_insert_default().parcels
     }
 }

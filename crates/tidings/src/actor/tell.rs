@@ -139,7 +139,7 @@ impl<I> Protocol for Tell<'_, I> {
         let sent = this.inlet.put(this.message, attempt);
         if sent == Sent::Done && here::actor() != 0 {
             let ticket = this.inlet.come().wrapping_sub(1);
-            here::here(|here| here.placed.set(ticket));
+            here::place(ticket);
         }
         let sent = ends(*this.inlet, sent);
         *this.slot.place() = sent;

@@ -6,7 +6,7 @@ use super::chan::{Chan, State};
 use super::queue::Queue;
 use super::sender::Sender;
 use super::source::{Side, Slot, slot_methods};
-use crate::event::offer::Claimed;
+use crate::event::offer::{Claimed, Waiters};
 use crate::event::{Attempt, Protocol, event};
 
 impl<T, X> Chan<T, X> {
@@ -70,9 +70,10 @@ impl<T, X> Chan<T, X> {
 impl<T> State<T> {
     /// Closes it if nobody is to hear of that. Was it open?
     fn shuts_quickly(&mut self) -> Option<bool> {
-        let lists = [&self.senders, &self.receivers, &self.observers];
-        let unheard = lists.iter().all(|list| list.is_empty());
-        unheard.then(|| self.shut())
+        match are_waited_in(self.lists()) {
+            true => None,
+            false => Some(self.shut()),
+        }
     }
 
     /// No more sends. Was it open?
@@ -82,9 +83,23 @@ impl<T> State<T> {
     }
 
     fn claim_for_close(&mut self) -> Option<Claimed> {
-        let claimed = self.senders.claim().or_else(|| self.receivers.claim());
-        claimed.or_else(|| self.observers.claim())
+        claim_any(self.lists())
     }
+
+    /// In the order in which they hear of the close.
+    fn lists(&mut self) -> [&mut Waiters; 3] {
+        [&mut self.senders, &mut self.receivers, &mut self.observers]
+    }
+}
+
+// These two are compiled once, and not for the values of each channel.
+fn are_waited_in(lists: [&mut Waiters; 3]) -> bool {
+    lists.iter().any(|list| !list.is_empty())
+}
+
+fn claim_any([senders, receivers, observers]: [&mut Waiters; 3]) -> Option<Claimed> {
+    let claimed = senders.claim().or_else(|| receivers.claim());
+    claimed.or_else(|| observers.claim())
 }
 
 /// The event of [`Sender::closed`].

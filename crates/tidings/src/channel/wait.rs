@@ -10,7 +10,7 @@ use std::task::Waker;
 
 use super::source::{Side, Slot, Source, slot_of};
 use crate::event::offer::{Claimed, Judge, Waiters};
-use crate::event::waits;
+use crate::event::{Lock, waits};
 use crate::sched::record;
 use crate::task::{Woken, first, go_on, wake_each};
 
@@ -122,24 +122,35 @@ impl<S> Source<S> {
         closed: bool,
         mut next: impl FnMut(&mut S) -> Option<Claimed>,
     ) -> Woken {
-        let mut woken = Ok(());
-        loop {
-            let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
-            let more = self.locked(|state| {
-                wakers.iter_mut().all(|place| {
-                    *place = next(state).map(|claimed| claimed.commit(closed));
-                    place.is_some()
-                })
-            });
-            if waits::noted() {
-                for waker in wakers.iter().flatten() {
-                    record::released::<S>(self.number(), waker);
-                }
-            }
-            woken = first(woken, wake_each(wakers.into_iter().flatten()));
-            if !more {
-                return woken;
-            }
+        let released = |waker: &Waker| record::released::<S>(self.number(), waker);
+        // SAFETY: it is called with the lock held.
+        let mut next = || next(unsafe { self.state() }).map(|claimed| claimed.commit(closed));
+        commit(&self.lock, &mut next, &released)
+    }
+}
+
+/// Takes from `next`, with this lock held, the wakers of those that it commits, and wakes them without the lock.
+/// Compiled once, and not once for each kind of channel of a program.
+fn commit(
+    lock: &Lock,
+    next: &mut dyn FnMut() -> Option<Waker>,
+    released: &dyn Fn(&Waker),
+) -> Woken {
+    let mut woken = Ok(());
+    loop {
+        let mut wakers: [Option<Waker>; BATCH] = [const { None }; BATCH];
+        lock.lock();
+        let more = wakers.iter_mut().all(|place| {
+            *place = next();
+            place.is_some()
+        });
+        lock.unlock();
+        if waits::noted() {
+            wakers.iter().flatten().for_each(released);
+        }
+        woken = first(woken, wake_each(wakers.into_iter().flatten()));
+        if !more {
+            return woken;
         }
     }
 }

@@ -26,6 +26,7 @@
 // | `protocol.rs` | what a source of events must do |
 // | `offer.rs` | the commit protocol |
 // | `future.rs` | performing an event: the future |
+// | `wait.rs` | the wait of that future, whatever it waits for |
 // | `waits.rs` | who waits for what, for reports of deadlocks |
 // | `made.rs` | which line made a source |
 // | `locks.rs` | locking all sources of a choice |
@@ -54,6 +55,7 @@ pub(crate) mod select;
 mod slice;
 mod timeout;
 pub(crate) mod unfold;
+mod wait;
 pub(crate) mod waits;
 
 use std::pin::Pin;

@@ -70,7 +70,7 @@ pub(crate) trait Protocol: IntoFuture + Sized {
 
     /// Says what it waits for.
     fn waits_for(&self, waits: &mut Waits) {
-        waits.event::<Self>(self.single());
+        waits.event(std::any::type_name::<Self>(), self.single());
     }
 
     /// Adds the locks of all sources.

@@ -83,9 +83,9 @@ impl Waits {
         self.what.push(What::End(task, started));
     }
 
-    /// An event of this type, on the source of this lock.
-    pub(super) fn event<E>(&mut self, lock: Option<&Lock>) {
-        let mut what = plain(std::any::type_name::<E>());
+    /// An event of this type, by its name, on the source of this lock.
+    pub(super) fn event(&mut self, of_type: &str, lock: Option<&Lock>) {
+        let mut what = plain(of_type);
         if let Some(lock) = lock {
             what += &format!(" of {:#x}", std::ptr::from_ref(lock).addr());
             #[cfg(debug_assertions)]

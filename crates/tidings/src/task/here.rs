@@ -37,8 +37,8 @@ pub(crate) struct Here {
     /// The call that it waits for: the callee's number, or 0 (so between two polls), and the request's ticket.
     pub(crate) callee: Cell<u64>,
     pub(crate) ticket: Cell<u64>,
-    /// The ticket of the message that went last into a place that it had waited for, or that another left for it.
-    pub(crate) placed: Cell<u64>,
+    /// See the function.
+    placed: Cell<u64>,
     /// The request is held back.
     pub(crate) held_back: Cell<bool>,
     /// What the call that was held back, or is stuck, is to do.
@@ -145,8 +145,33 @@ pub(crate) fn again() {
 }
 
 #[inline(always)]
-fn hands() -> u8 {
+pub(crate) fn hands() -> u8 {
     here(|here| here.hands.get())
+}
+
+/// They are again what [`hands`] gave.
+pub(crate) fn set_hands(hands: u8) {
+    here(|here| here.hands.set(hands));
+}
+
+/// How many waits this poll leaves pending.
+pub(crate) fn waited() -> u32 {
+    here(|here| here.waits.get())
+}
+
+pub(crate) fn set_waited(waits: u32) {
+    here(|here| here.waits.set(waits));
+}
+
+/// A message has come, with this ticket: see [`placed`].
+#[inline(always)]
+pub(crate) fn place(ticket: u64) {
+    here(|here| here.placed.set(ticket));
+}
+
+/// The ticket of the message that went last into a place that it had waited for, or that another left for it.
+pub(crate) fn placed() -> u64 {
+    here(|here| here.placed.get())
 }
 
 #[inline(always)]
