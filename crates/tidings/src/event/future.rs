@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 
 use super::locks::Lock;
-use super::wait::{Awaited, Stage, Trial, Wait, withdraw_losers};
+use super::wait::{Awaited, Stage, Trial, Wait, unwound};
 use super::waits::Waits;
 use super::{Attempt, Event, Locks, Protocol};
 use crate::{sched, task};
@@ -106,31 +106,25 @@ impl<E: Event> EventFuture<E> {
     #[inline(always)]
     fn done(&mut self, branch: u32) -> E::Output {
         self.wait.stage = Stage::Done;
-        withdraw_losers(awaited(&mut self.event), branch);
+        withdraw_losers(&mut self.event, branch);
         event(&mut self.event).finish(branch)
     }
 }
 
 impl<E: Event> Awaited for E {
     fn lock<'a>(&'a self, locks: &mut Locks<'a>) {
-        Protocol::lock(self, locks);
+        match self.single() {
+            Some(lock) => locks.add_only(lock),
+            None => Protocol::lock(self, locks),
+        }
     }
 
     fn waits_for(&self, waits: &mut Waits) {
         Protocol::waits_for(self, waits);
     }
 
-    #[inline]
-    fn attempt_locked(
-        mut self: Pin<&mut Self>,
-        wait: &mut Wait,
-        trial: &mut Trial<'_>,
-    ) -> Option<u32> {
-        let branch = self.as_mut().attempt(&mut trial.attempt);
-        if branch.is_none() {
-            wait.enrol_with(self, trial);
-        }
-        branch
+    fn attempt_locked(self: Pin<&mut Self>, wait: &mut Wait, trial: &mut Trial<'_>) -> Option<u32> {
+        attempt_locked(self, wait, trial)
     }
 
     fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
@@ -141,7 +135,6 @@ impl<E: Event> Awaited for E {
         Protocol::rewake(self, waker);
     }
 
-    #[inline]
     fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
         Protocol::withdraw(self, winner, locked);
     }
@@ -149,6 +142,20 @@ impl<E: Event> Awaited for E {
     fn abandon(self: Pin<&mut Self>, branch: u32) {
         Protocol::abandon(self, branch);
     }
+}
+
+/// All locks held: tries to commit; enrols if that fails and a waker is given.
+#[inline(always)]
+fn attempt_locked<E: Event>(
+    mut event: Pin<&mut E>,
+    wait: &mut Wait,
+    trial: &mut Trial<'_>,
+) -> Option<u32> {
+    let branch = event.as_mut().attempt(&mut trial.attempt);
+    if branch.is_none() {
+        wait.enrol_with(event, trial);
+    }
+    branch
 }
 
 /// Tries to commit, of more sources than one, or of what is not known to have one; enrols if that fails.
@@ -215,6 +222,23 @@ fn attempt_two<E: Event>(
         }
         here.unlock();
     })
+}
+
+/// As [`Wait::abandon`] does, here in the code of who awaits it.
+#[inline(always)]
+fn withdraw_losers<E: Event>(it: &mut E, branch: u32) {
+    struct Unwinds<'a, E: Event>(&'a mut E, Option<u32>);
+    impl<E: Event> Drop for Unwinds<'_, E> {
+        #[inline(always)]
+        fn drop(&mut self) {
+            if let Some(branch) = self.1 {
+                unwound(awaited(self.0), branch);
+            }
+        }
+    }
+    let mut unwinds = Unwinds(it, Some(branch));
+    event(&mut *unwinds.0).withdraw(Some(branch), false);
+    unwinds.1 = None;
 }
 
 /// Runs `attempt` of an event with one lock, which is taken here.

@@ -157,6 +157,11 @@ impl<'a> Locks<'a> {
         }
     }
 
+    /// As `add`, of one that is likely the only one: apart.
+    pub(crate) fn add_only(&mut self, lock: &'a Lock) {
+        self.add(lock);
+    }
+
     #[inline]
     pub(crate) fn add(&mut self, lock: &'a Lock) {
         if self.len < INLINE {

@@ -6,6 +6,7 @@
 use std::marker::PhantomPinned;
 #[cfg(debug_assertions)]
 use std::panic::Location;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
@@ -118,8 +119,14 @@ impl Wait {
     #[cold]
     fn abandon(&mut self, mut event: Pin<&mut dyn Awaited>, branch: u32) {
         self.stage = Stage::Done;
-        withdraw_losers(event.as_mut(), branch);
-        event.abandon(branch);
+        let losers = || event.as_mut().withdraw(Some(branch), false);
+        match catch_unwind(AssertUnwindSafe(losers)) {
+            Ok(()) => event.abandon(branch),
+            Err(panic) => {
+                unwound(event, branch);
+                task::go_on(Err(panic));
+            }
+        }
     }
 
     /// The rest of a first poll that has enrolled.
@@ -361,24 +368,8 @@ impl Wait {
     }
 }
 
-/// `branch` has happened: the others are withdrawn, which may wake who waits behind them. If a waker panics, what has
-/// happened is given back or counted as dead before the panic goes on.
-#[inline(always)]
-pub(super) fn withdraw_losers(event: Pin<&mut dyn Awaited>, branch: u32) {
-    struct Unwinds<'a>(Pin<&'a mut dyn Awaited>, Option<u32>);
-    impl Drop for Unwinds<'_> {
-        #[inline(always)]
-        fn drop(&mut self) {
-            if let Some(branch) = self.1 {
-                unwound(self.0.as_mut(), branch);
-            }
-        }
-    }
-    #[cold]
-    fn unwound(event: Pin<&mut dyn Awaited>, branch: u32) {
-        task::quietly(|| event.abandon(branch));
-    }
-    let mut unwinds = Unwinds(event, Some(branch));
-    unwinds.0.as_mut().withdraw(Some(branch), false);
-    unwinds.1 = None;
+/// A waker has panicked as those that lost against `branch` were withdrawn: nobody will look at what it gives.
+#[cold]
+pub(super) fn unwound(event: Pin<&mut dyn Awaited>, branch: u32) {
+    task::quietly(|| event.abandon(branch));
 }
