@@ -15,20 +15,22 @@ use crate::task::here;
 /// Room for so many messages that were passed over is kept when none is there.
 const KEPT: usize = 4;
 
+type Parcels<M> = VecDeque<Parcel<M>>;
+
 /// What lies beside the channel. Every mailbox looks there, and few put something: so what is done with it is in a table
 /// that those make, and is compiled for the messages of no other.
 pub(super) struct Passed<M> {
-    pub(super) parcels: VecDeque<Parcel<M>>,
+    pub(super) parcels: Parcels<M>,
     /// Takes the one at this place.
-    pub(super) take: fn(&mut VecDeque<Parcel<M>>, usize) -> Option<Parcel<M>>,
+    pub(super) take: fn(&mut Parcels<M>, usize) -> Option<Parcel<M>>,
     /// Puts them back into the channel.
-    pub(super) give_back: fn(VecDeque<Parcel<M>>, &Chan<Parcel<M>, Life>),
+    pub(super) give_back: fn(Parcels<M>, &Chan<Parcel<M>, Life>),
 }
 
 impl<M> Default for Passed<M> {
     fn default() -> Self {
         Self {
-            parcels: VecDeque::new(),
+            parcels: Parcels::new(),
             take: |parcels, place| {
                 let taken = parcels.remove(place);
                 if parcels.is_empty() {
@@ -209,7 +211,7 @@ impl<M> Mailbox<M> {
         self.stashed as usize
     }
 
-    fn passed_over(&mut self) -> &mut VecDeque<Parcel<M>> {
+    fn passed_over(&mut self) -> &mut Parcels<M> {
         self.special = true;
         &mut self.passed.get_or_insert_default().parcels
     }

@@ -35,6 +35,7 @@
 // | `linger.rs` | a worker that waits for sockets looks at them before it sleeps |
 // | `pace.rs` | how long a worker will have to do with what comes from outside |
 // | `seam.rs` | the door through which a simulator decides |
+// | `brisk.rs` | how soon somebody looks there again |
 // | `rescue.rs` | what waits behind a long poll is taken by a neighbour |
 // | `watch.rs` | the alarm that keeps somebody awake while a worker works |
 // | `deadlock.rs` | who waits for what when nothing can happen any more |
@@ -57,6 +58,7 @@
 mod appetite;
 mod blocking;
 pub(crate) mod books;
+mod brisk;
 mod builder;
 mod current;
 mod deadlock;

@@ -7,18 +7,13 @@
 
 use std::time::Duration;
 
+use super::brisk::{BRISK, KEEN, STUCK};
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::lock;
 use crate::task::{Task, drop_quietly, wake_quietly};
 use crate::time::{self, Instant};
 
-/// The least time that a neighbour is left its private work in one poll.
-pub(super) const STUCK: Duration = Duration::from_micros(250);
-/// As above, where the last look found a task or a few. So many are worth a wake-up each; of hundreds, as behind the
-/// driver of a link, their worker has done with most in that time.
-const BRISK: Duration = Duration::from_micros(50);
-const FEW: usize = 4;
 /// How long a thread that waits for a core may have to wait for each that is before it.
 const SLICE: Duration = Duration::from_millis(4);
 /// The longest time between two looks at what waits behind one poll, where the last one found nothing.
@@ -111,11 +106,13 @@ fn rounds(awake: usize, cores: usize) -> Duration {
 impl Worker {
     /// The least time from one look at what waits behind a poll to the next.
     pub(super) fn patience(&self) -> Duration {
-        // RELAXED: a guess.
-        match self.shared.brisk.load(Ordering::Relaxed) {
-            true => BRISK,
-            false => STUCK,
-        }
+        self.shared.brisk.patience()
+    }
+
+    /// Does a search look, too?
+    pub(super) fn is_keen(&self) -> bool {
+        let shared = &self.shared;
+        shared.brisk.is_keen() && shared.remotes.len() <= shared.cores
     }
 
     /// How long a neighbour may be in one poll before its private work is taken from it.
@@ -152,8 +149,17 @@ impl Worker {
     /// Takes the private work of neighbours that have been in one poll for too long.
     #[cold]
     pub(super) fn rescue(&self) -> Rescued {
+        self.rescue_after(self.patience(), self.grace())
+    }
+
+    /// As `rescue`, by a search. Is there work here now?
+    #[cold]
+    pub(super) fn rescue_awake(&self) -> bool {
+        self.rescue_after(KEEN, KEEN).work && !self.local(|local| local.is_empty())
+    }
+
+    fn rescue_after(&self, patience: Duration, grace: Duration) -> Rescued {
         let now = time::system();
-        let (patience, grace) = (self.patience(), self.grace());
         let mut rescued = Rescued::default();
         for (index, remote) in self.shared.remotes.iter().enumerate() {
             if index == self.index() {
@@ -206,15 +212,14 @@ impl Worker {
         }
         // Also what was there before: who is sated has left it (`appetite.rs`).
         let found = !remote.inbox.is_empty() || !due.0.is_empty();
-        // RELAXED: a guess.
-        let brisk = found && waited <= FEW;
-        self.shared.brisk.store(brisk, Ordering::Relaxed);
+        let after = next.map(|next| next.saturating_since(clock));
+        self.shared.brisk.looked(waited.max(found.into()), after);
         let mut looks = lock(&remote.looks);
         if found {
             looks.found(now, patience);
         }
-        if let Some(next) = next {
-            looks.expect(now, next.saturating_since(clock));
+        if let Some(after) = after {
+            looks.expect(now, after);
         }
         drop(looks);
         wake_quietly(due.0.drain(..));
@@ -238,13 +243,12 @@ mod tests {
     use std::sync::{Barrier, mpsc};
     use std::task::{Context, Poll, Wake, Waker};
 
+    use super::super::brisk::FEW;
     use super::super::spawn;
     use super::super::worker::Worker;
     use super::super::worker::tests::on_both;
     use super::lock;
-    use super::{
-        BRISK, Duration, FEW, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched,
-    };
+    use super::{BRISK, Duration, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched};
     use crate::event::EventFuture;
     use crate::primitive::atomic::{AtomicU32, Ordering};
     use crate::primitive::{Arc, Mutex, thread};

@@ -8,6 +8,7 @@ use std::sync::TryLockError;
 use std::time::Duration;
 
 use super::blocking::Blocking;
+use super::brisk::Brisk;
 use super::builder::Builder;
 use super::foreign::Foreign;
 use super::idle::Idle;
@@ -48,8 +49,8 @@ pub(crate) struct Shared {
     pub(super) sockets: Sockets,
     /// How often somebody was woken from outside, by sockets or by the time.
     pub(super) heard: AtomicU32,
-    /// The last look behind a long poll has found a task or a few.
-    pub(super) brisk: AtomicBool,
+    /// What the looks behind long polls have found.
+    pub(super) brisk: Brisk,
     /// If it records communications.
     pub(super) recorder: Option<Recorder>,
     /// If it watches for panics that nobody hears of.
@@ -122,7 +123,7 @@ impl Shared {
                 .map(|patience| (patience, Watching::start())),
             sockets: std::mem::take(&mut builder.sockets),
             heard: AtomicU32::new(0),
-            brisk: AtomicBool::new(false),
+            brisk: Brisk::default(),
             recorder: builder
                 .recorded
                 .map(|kept| Recorder::new(kept, workers, builder.seam.is_some())),

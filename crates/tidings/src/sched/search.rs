@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::rescue::STUCK;
+use super::brisk::STUCK;
 use super::seam::Choice;
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
@@ -11,6 +11,8 @@ use crate::time::{self, Instant};
 
 /// Looks around before a worker sleeps: some 20 us. Waking a sleeper costs 12 us and more.
 const SPINS: u32 = 200;
+/// As many as take three times as long as a neighbour is left its work where a search looks at that.
+const KEEN_SPINS: u32 = 600;
 /// The longest sleep of the worker that keeps watch while others are busy: it is their rescuer, and takes two looks.
 const WATCH_MAX: Duration = Duration::from_millis(2);
 /// Looks around, for each of which a searcher looks at the sockets once.
@@ -119,15 +121,21 @@ impl Worker {
     /// Looks around for a while. If the runtime waits for what is outside, at the sockets, or not at all: who is to
     /// send it may need the core. Ends a searcher.
     pub(super) fn search(&self) -> Found {
-        for spin in 0..SPINS {
+        for spin in 0..KEEN_SPINS {
+            let keen = self.is_keen();
+            if spin >= SPINS && !keen {
+                break;
+            }
             if let Some(task) = self.steal() {
                 return Found::Task(task);
             }
-            if spin.is_multiple_of(LOOK_SPINS)
-                && !self.shared.sockets.are_attended()
-                && self.look_at_sockets()
-            {
-                return Found::Own;
+            if spin.is_multiple_of(LOOK_SPINS) {
+                if !self.shared.sockets.are_attended() && self.look_at_sockets() {
+                    return Found::Own;
+                }
+                if keen && self.rescue_awake() {
+                    return Found::Own;
+                }
             }
             if self.has_heard() {
                 return self.linger();
@@ -211,9 +219,8 @@ impl Worker {
                     break;
                 }
                 again = rescued.again;
-                if pause >= STUCK {
-                    // RELAXED: a guess.
-                    self.shared.brisk.store(false, Ordering::Relaxed);
+                if pause >= STUCK && again.is_none() {
+                    self.shared.brisk.ends();
                 }
             }
         }

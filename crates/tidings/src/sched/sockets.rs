@@ -14,8 +14,8 @@ use std::io;
 use std::time::Duration;
 
 use super::Shared;
+use super::brisk::STUCK;
 use super::linger;
-use super::rescue::STUCK;
 use super::search::Found;
 use super::worker::Worker;
 use crate::net::{Driver, Network};
