@@ -132,7 +132,7 @@ fn arena(tally: &mut Tally) -> Result<Outcome, String> {
         data.to_str().ok_or("a folder that is not UTF-8")?,
     )];
     let run =
-        format!("run --release -- arena run {MEASURED} --threads 1 --no-alloc --budget 40s -q");
+        format!("run --release -- arena run {MEASURED} --threads 1 --no-alloc --budget 20s -q");
     let compare = format!(
         "run --release -- arena compare arena/baseline/run.json --to {UNIT} --threshold 300% --fail-on regress"
     );

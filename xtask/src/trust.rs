@@ -81,7 +81,7 @@ const ENGINES: &[Engine] = &[
     Engine {
         name: "mutants",
         what: "seeded bugs: each must be found by one of the above",
-        short: Some(|tally| verdict(mutants::run(&["--short", "5"], tally))),
+        short: Some(|tally| verdict(mutants::run(&["--short", "3"], tally))),
         long: |tally| verdict(mutants::run(&[], tally)),
     },
     Engine {

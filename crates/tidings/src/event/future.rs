@@ -224,7 +224,8 @@ fn attempt_two<E: Event>(
     })
 }
 
-/// As [`Wait::abandon`] does, here in the code of who awaits it.
+/// `branch` has happened: the others are withdrawn, which may wake who waits behind them. If a waker panics, what has
+/// happened is given back or counted as dead before the panic goes on.
 #[inline(always)]
 fn withdraw_losers<E: Event>(it: &mut E, branch: u32) {
     struct Unwinds<'a, E: Event>(&'a mut E, Option<u32>);

@@ -32,7 +32,7 @@ enum Change {
     Over(Option<u32>),
 }
 
-/// What of [`Protocol`](super::Protocol) a wait asks its event, by the names there; and what is not worth a call of its own.
+/// What of [`Protocol`](super::Protocol) a wait asks its event, by the names there; and a look at its sources in one call.
 pub(super) trait Awaited {
     fn lock<'a>(&'a self, locks: &mut Locks<'a>);
     fn waits_for(&self, waits: &mut Waits);
