@@ -90,7 +90,7 @@ impl<E: Event> EventFuture<E> {
         if let Some(lock) = self.event.single().map(std::ptr::from_ref) {
             return self
                 .wait
-                .attempt_alone(awaited(&mut self.event), lock, waker);
+                .attempt_single(awaited(&mut self.event), lock, waker);
         }
         // So that what several sources take is not compiled for it.
         assert!(!E::SHORT, "a short event has one source");
@@ -123,8 +123,16 @@ impl<E: Event> Awaited for E {
         Protocol::waits_for(self, waits);
     }
 
-    fn attempt_locked(self: Pin<&mut Self>, wait: &mut Wait, trial: &mut Trial<'_>) -> Option<u32> {
-        attempt_locked(self, wait, trial)
+    fn attempt_locked(
+        mut self: Pin<&mut Self>,
+        wait: &mut Wait,
+        trial: &mut Trial<'_>,
+    ) -> Option<u32> {
+        let branch = self.as_mut().attempt(&mut trial.attempt);
+        if branch.is_none() {
+            wait.enrol_with(self, trial);
+        }
+        branch
     }
 
     fn due(self: Pin<&mut Self>, waker: &Waker) -> Option<u32> {
@@ -142,20 +150,6 @@ impl<E: Event> Awaited for E {
     fn abandon(self: Pin<&mut Self>, branch: u32) {
         Protocol::abandon(self, branch);
     }
-}
-
-/// All locks held: tries to commit; enrols if that fails and a waker is given.
-#[inline(always)]
-fn attempt_locked<E: Event>(
-    mut event: Pin<&mut E>,
-    wait: &mut Wait,
-    trial: &mut Trial<'_>,
-) -> Option<u32> {
-    let branch = event.as_mut().attempt(&mut trial.attempt);
-    if branch.is_none() {
-        wait.enrol_with(event, trial);
-    }
-    branch
 }
 
 /// Tries to commit, of more sources than one, or of what is not known to have one; enrols if that fails.

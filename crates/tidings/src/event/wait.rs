@@ -233,7 +233,7 @@ impl Wait {
     }
 
     /// Tries to commit by way of the lock of the only source; enrols if that fails and a waker is given.
-    pub(super) fn attempt_alone(
+    pub(super) fn attempt_single(
         &mut self,
         mut event: Pin<&mut dyn Awaited>,
         lock: *const Lock,
