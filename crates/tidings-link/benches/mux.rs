@@ -434,7 +434,7 @@ fn serve_tokio() {
         let (mut input, mut filled) = (vec![0; 128 << 10], 0);
         // Echoes whole frames, many at a time.
         while let Ok(n @ 1..) = stream.read(&mut input[filled..]).await {
-            filled += n;
+            filled = grown(&mut input, filled + n);
             let mut whole = 0;
             while let Some(length) = input[whole..filled].first_chunk::<4>() {
                 let end = whole + 4 + u32::from_le_bytes(*length) as usize;
@@ -448,6 +448,14 @@ fn serve_tokio() {
             filled -= whole;
         }
     });
+}
+
+/// Room for more where a frame takes all: `filled`, as it was.
+fn grown(input: &mut Vec<u8>, filled: usize) -> usize {
+    if filled == input.len() {
+        input.resize(2 * filled, 0);
+    }
+    filled
 }
 
 /// Who waits for what id.
@@ -476,7 +484,7 @@ fn tokio_client(at: String, callers: u64, time: Duration, bytes: usize) -> f64 {
         tokio::spawn(async move {
             let (mut input, mut filled) = (vec![0; 128 << 10], 0);
             while let Ok(n @ 1..) = reads.read(&mut input[filled..]).await {
-                filled += n;
+                filled = grown(&mut input, filled + n);
                 let mut rest = &input[..filled];
                 while let Some((length, after)) = rest.split_first_chunk::<4>() {
                     let Some((frame, after)) =

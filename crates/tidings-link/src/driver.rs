@@ -290,6 +290,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
                 if self.filled.0 == self.filled.1 {
                     self.input = Vec::new();
                     self.filled = (0, 0);
+                    self.hub().trim();
                 }
             }
             let hub = self.hub();

@@ -449,21 +449,34 @@ pub(crate) fn write<H: Serialize>(to: &mut Vec<u8>, kind: u8, header: &H) {
     frame(to, kind, false, &[], |to| put(header, to));
 }
 
-/// Appends a message: one frame, or several.
+/// Appends a message, or its first frame. Gives what does not fit into that.
 #[inline]
-pub(crate) fn write_message(to: &mut Vec<u8>, kind: u8, header: &impl Head, body: &[u8]) {
-    frames(to, kind, body, |to| header.write(to));
+pub(crate) fn write_first<'a>(
+    to: &mut Vec<u8>,
+    kind: u8,
+    header: &impl Head,
+    body: &'a [u8],
+) -> &'a [u8] {
+    first(to, kind, body, |to| header.write(to))
 }
 
 #[inline]
-fn frames(to: &mut Vec<u8>, kind: u8, body: &[u8], header: impl FnOnce(&mut Vec<u8>)) {
-    let (first, mut rest) = body.split_at(body.len().min(FRAGMENT));
+fn first<'a>(
+    to: &mut Vec<u8>,
+    kind: u8,
+    body: &'a [u8],
+    header: impl FnOnce(&mut Vec<u8>),
+) -> &'a [u8] {
+    let (first, rest) = body.split_at(body.len().min(FRAGMENT));
     frame(to, kind, !rest.is_empty(), first, header);
-    while !rest.is_empty() {
-        let (next, more) = rest.split_at(rest.len().min(FRAGMENT));
-        frame(to, kind::REST, !more.is_empty(), next, |to| to.push(kind));
-        rest = more;
-    }
+    rest
+}
+
+/// Appends the next frame of a message of this kind. Gives what does not fit into that.
+pub(crate) fn write_rest<'a>(to: &mut Vec<u8>, kind: u8, body: &'a [u8]) -> &'a [u8] {
+    let (next, rest) = body.split_at(body.len().min(FRAGMENT));
+    frame(to, kind::REST, !rest.is_empty(), next, |to| to.push(kind));
+    rest
 }
 
 #[inline]
@@ -478,10 +491,13 @@ fn frame(to: &mut Vec<u8>, kind: u8, more: bool, body: &[u8], header: impl FnOnc
     to[start..start + 4].copy_from_slice(&length.to_le_bytes());
 }
 
-/// As `write_message`; serde writes the header.
+/// Appends a message whole; serde writes the header.
 #[cfg(test)]
 pub(crate) fn write_by_serde<H: Serialize>(to: &mut Vec<u8>, kind: u8, header: &H, body: &[u8]) {
-    frames(to, kind, body, |to| put(header, to));
+    let mut rest = first(to, kind, body, |to| put(header, to));
+    while !rest.is_empty() {
+        rest = write_rest(to, kind, rest);
+    }
 }
 
 /// Appends the refusal of a peer.
@@ -497,7 +513,7 @@ mod tests {
 
     fn agrees<H: Head + Serialize + PartialEq + std::fmt::Debug>(head: &H) {
         let (mut by_hand, mut by_serde) = (Vec::new(), Vec::new());
-        write_message(&mut by_hand, kind::CALL, head, b"body");
+        assert!(write_first(&mut by_hand, kind::CALL, head, b"body").is_empty());
         write_by_serde(&mut by_serde, kind::CALL, head, b"body");
         assert_eq!(by_hand, by_serde);
         let (length, frame) = parse(&by_hand, LONGEST).unwrap().unwrap();

@@ -122,7 +122,7 @@ pub(crate) struct Hub {
     /// What the message carries that is encoded, and that is decoded.
     pub(crate) carries: Vec<Carried>,
     pub(crate) carried: Vec<Option<Carried>>,
-    room: Vec<u8>,
+    pub(crate) room: Vec<u8>,
     /// What is to be polled.
     pub(crate) due: VecDeque<Due>,
     /// Requests of the peer's that wait until there is room for their answers, or until it is known
@@ -567,7 +567,6 @@ impl Port for Hub {
 
     fn keep(&mut self, mut room: Vec<u8>) {
         room.clear();
-        room.shrink_to(64 << 10);
         self.room = room;
     }
 

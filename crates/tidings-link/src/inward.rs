@@ -48,7 +48,11 @@ impl Hub {
                 call,
                 outcome,
                 body,
-            } => return self.answered(call, outcome, &body),
+            } => {
+                let (mut hub, result) = self.answered(call, outcome, &body);
+                hub.session.keep(body);
+                return (hub, result);
+            }
             Incoming::Up => {
                 // Before any request of ours: the peer begins none before it knows this.
                 let now = Instant::now();
@@ -293,6 +297,7 @@ impl Hub {
             waits = waits.map(|wait| guard.until_delivered(wait));
         }
         hub.leftovers();
+        hub.session.keep(body);
         let mut owed = Some(size);
         if let Some(wait) = waits
             && let Some(out) = hub.exports.get_mut(target)

@@ -1,26 +1,40 @@
 //! What waits to be written, in three classes: control, answers, requests. What is urgent goes
 //! first, frame by frame, so that no answer ever waits behind requests.
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use tidings::remote::prefetch_first;
 
-use crate::frame::{self, kind};
+use crate::frame::{self, Head, LONGEST, kind};
 
-/// How much is put together for one write.
+/// How much is put together for one write; a frame more, if it is a long one.
 const CHUNK: usize = 64 << 10;
 
-/// Room that is kept when nothing waits.
-const KEPT: usize = 2 * CHUNK;
+/// What is no longer goes with what is more urgent in one write. More is not copied for that.
+const COPIED: usize = CHUNK / 4;
+
+/// So many buffers that have been written are kept for what comes next, of each class.
+const SPARES: usize = 2;
 
 /// Whole frames of one class, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    bytes: Vec<u8>,
-    /// So much has been taken.
-    taken: usize,
+    /// Those of which there is a chunk.
+    full: VecDeque<Chunk>,
+    /// What comes after them.
+    last: Chunk,
+    spares: Vec<Vec<u8>>,
+    /// How much has ever been put in, but for what is in `last`.
+    before: u64,
     /// How much has ever been taken.
     passed: u64,
-    /// How much of what waits are words.
+}
+
+#[derive(Debug, Default)]
+struct Chunk {
+    bytes: Vec<u8>,
+    /// How much of it are words.
     words: usize,
 }
 
@@ -34,35 +48,81 @@ fn is_word(kind: u8) -> bool {
 
 impl Queue {
     /// Where to append a frame.
+    #[inline]
     pub(crate) fn end(&mut self) -> &mut Vec<u8> {
-        &mut self.bytes
+        if self.last.bytes.len() >= CHUNK {
+            self.begin();
+        }
+        &mut self.last.bytes
+    }
+
+    /// Begins a chunk.
+    #[cold]
+    fn begin(&mut self) {
+        let room = || Vec::with_capacity(2 * CHUNK);
+        let next = Chunk {
+            bytes: self.spares.pop().unwrap_or_else(room),
+            words: 0,
+        };
+        let full = std::mem::replace(&mut self.last, next);
+        self.before += full.bytes.len() as u64;
+        self.full.push_back(full);
+    }
+
+    /// Appends a message: one frame, or several.
+    #[inline]
+    pub(crate) fn message(&mut self, kind: u8, header: &impl Head, body: &[u8]) {
+        let mut rest = frame::write_first(self.end(), kind, header, body);
+        while !rest.is_empty() {
+            rest = frame::write_rest(self.end(), kind, rest);
+        }
     }
 
     /// Appends a word.
     pub(crate) fn word<H: Serialize>(&mut self, kind: u8, header: &H) {
         debug_assert!(is_word(kind));
-        let before = self.bytes.len();
-        frame::write(&mut self.bytes, kind, header);
-        self.words += self.bytes.len() - before;
+        let end = self.end();
+        let before = end.len();
+        frame::write(end, kind, header);
+        let length = end.len() - before;
+        self.last.words += length;
     }
 
+    /// Puts whole frames before all others.
+    pub(crate) fn prepend(&mut self, bytes: Vec<u8>) {
+        self.before += bytes.len() as u64;
+        self.full.push_front(Chunk { bytes, words: 0 });
+    }
+
+    fn chunks(&self) -> impl Iterator<Item = &Chunk> {
+        self.full.iter().chain([&self.last])
+    }
+
+    #[inline]
     fn len(&self) -> usize {
-        self.bytes.len() - self.taken
+        (self.position() - self.passed) as usize
+    }
+
+    fn words(&self) -> usize {
+        self.chunks().map(|chunk| chunk.words).sum()
     }
 
     /// How many messages of this kind wait to be taken, from their first frames on.
     pub(crate) fn waiting(&self, kind: u8) -> usize {
-        let (mut rest, mut count) = (&self.bytes[self.taken..], 0);
-        while let Ok(Some((length, frame))) = frame::parse(rest, frame::LONGEST) {
-            count += usize::from(frame.kind == kind);
-            rest = &rest[length..];
+        let mut count = 0;
+        for chunk in self.chunks() {
+            let mut rest = &chunk.bytes[..];
+            while let Ok(Some((length, frame))) = frame::parse(rest, LONGEST) {
+                count += usize::from(frame.kind == kind);
+                rest = &rest[length..];
+            }
         }
         count
     }
 
     /// How much has ever been put in.
     pub(crate) fn position(&self) -> u64 {
-        self.passed + self.len() as u64
+        self.before + self.last.bytes.len() as u64
     }
 
     /// How much has ever been taken out.
@@ -70,44 +130,41 @@ impl Queue {
         self.passed
     }
 
-    /// Moves frames until `to` has a chunk.
-    fn fill(&mut self, to: &mut Vec<u8>) {
-        let waiting = &self.bytes[self.taken..];
-        if waiting.is_empty() {
-            return;
-        }
-        if to.is_empty() && waiting.len() <= CHUNK && self.taken == 0 {
-            self.passed += waiting.len() as u64;
-            self.words = 0;
-            return std::mem::swap(to, &mut self.bytes);
-        }
-        let room = CHUNK.saturating_sub(to.len());
-        let mut length = waiting.len();
-        if length > room {
-            // At least one, if there is any room.
-            length = 0;
-            while length < room
-                && let Some([header @ .., kind]) = waiting[length..].first_chunk::<5>()
-            {
-                let frame = 4 + u32::from_le_bytes(*header) as usize;
-                length += frame;
-                self.words -= if is_word(*kind) { frame } else { 0 };
+    /// Moves what may go in one write to `to`. `false`: there is more.
+    #[inline]
+    fn fill(&mut self, to: &mut Vec<u8>) -> bool {
+        while !self.full.is_empty() {
+            if !self.take(to) {
+                return false;
             }
+        }
+        self.last.bytes.is_empty() || self.take(to)
+    }
+
+    /// The same of the first chunk.
+    fn take(&mut self, to: &mut Vec<u8>) -> bool {
+        let is_last = self.full.is_empty();
+        let first = self.full.front_mut().unwrap_or(&mut self.last);
+        let length = first.bytes.len();
+        if to.is_empty() {
+            std::mem::swap(to, &mut first.bytes);
+        } else if length <= COPIED && to.len() + length <= CHUNK {
+            to.extend_from_slice(&first.bytes);
+            first.bytes.clear();
         } else {
-            self.words = 0;
+            return false;
         }
-        to.extend_from_slice(&waiting[..length]);
-        self.taken += length;
+        first.words = 0;
         self.passed += length as u64;
-        if self.taken == self.bytes.len() {
-            self.bytes.clear();
-            self.bytes.shrink_to(KEPT);
-            self.taken = 0;
-        } else if self.taken > self.bytes.len() / 2 {
-            // What is moved is less than what was taken.
-            self.bytes.drain(..self.taken);
-            self.taken = 0;
+        if is_last {
+            self.before += length as u64;
+        } else if let Some(Chunk { bytes, .. }) = self.full.pop_front()
+            && bytes.capacity() >= CHUNK
+            && self.spares.len() < SPARES
+        {
+            self.spares.push(bytes);
         }
+        true
     }
 }
 
@@ -137,10 +194,11 @@ impl Outbox {
     #[inline(never)]
     fn refill(&mut self) {
         self.wire.clear();
-        self.wire.shrink_to(KEPT);
         self.written = 0;
         for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
-            queue.fill(&mut self.wire);
+            if !queue.fill(&mut self.wire) {
+                return;
+            }
         }
     }
 
@@ -151,8 +209,8 @@ impl Outbox {
             self.written = 0;
             // An idle link has one buffer, not two by turns: a thousand of them stay in the cache longer.
             let mut queues = [&mut self.requests, &mut self.answers].into_iter();
-            if let Some(queue) = queues.find(|queue| queue.bytes.capacity() == 0) {
-                std::mem::swap(&mut queue.bytes, &mut self.wire);
+            if let Some(queue) = queues.find(|queue| queue.last.bytes.capacity() == 0) {
+                std::mem::swap(&mut queue.last.bytes, &mut self.wire);
             }
         }
     }
@@ -161,7 +219,8 @@ impl Outbox {
     pub(crate) fn trim(&mut self) {
         if self.len() == 0 {
             for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
-                (queue.bytes, queue.taken) = (Vec::new(), 0);
+                (queue.last.bytes, queue.spares) = (Vec::new(), Vec::new());
+                queue.full = VecDeque::new();
             }
             (self.wire, self.written) = (Vec::new(), 0);
         }
@@ -169,13 +228,13 @@ impl Outbox {
 
     /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
     pub(crate) fn prefetch(&self) {
-        prefetch_first(&self.requests.bytes);
-        prefetch_first(&self.answers.bytes);
+        prefetch_first(&self.requests.last.bytes);
+        prefetch_first(&self.answers.last.bytes);
     }
 
     /// How much of what waits are words, in bytes.
     pub(crate) fn words(&self) -> usize {
-        self.control.words + self.requests.words
+        self.control.words() + self.requests.words()
     }
 
     /// How much waits, in bytes.
@@ -187,8 +246,10 @@ impl Outbox {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
-    use crate::frame::{PongHead, ReleaseHead, TellHead, write, write_message};
+    use crate::frame::{PongHead, ReleaseHead, TellHead, write};
 
     #[test]
     fn what_is_urgent_waits_for_a_chunk_at_most_and_frames_stay_whole() {
@@ -199,7 +260,7 @@ mod tests {
                 method: [0; 4],
                 carried: vec![],
             };
-            write_message(out.requests.end(), kind::TELL, &head, &[7; 10_000]);
+            out.requests.message(kind::TELL, &head, &[7; 10_000]);
         }
         let first = out.next().to_vec();
         assert!(first.len() <= CHUNK + 11_000);
@@ -225,6 +286,68 @@ mod tests {
         assert_eq!(frames, 101);
     }
 
+    /// The class of a frame of the test below.
+    fn class(frame: &frame::Frame<'_>) -> usize {
+        match frame.kind {
+            kind::REST if frame.rest[0] == kind::ANSWER => 1,
+            kind::REST | kind::TELL => 2,
+            kind::ANSWER => 1,
+            _ => 0,
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn each_class_comes_as_it_was_put_in_and_what_is_urgent_in_the_next_write(
+            steps in prop::collection::vec((0..3_usize, 0_usize..100_000, 0_u32..16, any::<bool>()), 1..60),
+        ) {
+            let head = TellHead { target: 0, method: [0; 4], carried: vec![] };
+            let mut out = Outbox::default();
+            let (mut put, mut came) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
+            let takes = steps.len() * 4;
+            let steps = steps.into_iter().map(Some).chain(std::iter::repeat_n(None, takes));
+            for step in steps {
+                if let Some((to, size, shift, _)) = step {
+                    let kind = [kind::PING, kind::ANSWER, kind::TELL][to];
+                    let body = vec![to as u8; size >> shift];
+                    let queue = match to {
+                        0 => &mut out.control,
+                        1 => &mut out.answers,
+                        _ => &mut out.requests,
+                    };
+                    if to == 0 {
+                        write(queue.end(), kind, &size);
+                        write(&mut put[to], kind, &size);
+                    } else {
+                        queue.message(kind, &head, &body);
+                        let mut rest = frame::write_first(&mut put[to], kind, &head, &body);
+                        while !rest.is_empty() {
+                            rest = frame::write_rest(&mut put[to], kind, rest);
+                        }
+                    }
+                    prop_assert_eq!(queue.position(), put[to].len() as u64);
+                }
+                if step.is_none_or(|(.., take)| take) {
+                    let next = out.next().to_vec();
+                    prop_assert!(next.len() < CHUNK + LONGEST);
+                    out.written(next.len());
+                    let mut rest = &next[..];
+                    while let Some((length, frame)) = frame::parse(rest, LONGEST).unwrap() {
+                        came[class(&frame)].extend_from_slice(&rest[..length]);
+                        rest = &rest[length..];
+                    }
+                    prop_assert!(rest.is_empty(), "a frame is cut");
+                    prop_assert_eq!(&came[0], &put[0]);
+                    prop_assert_eq!(out.requests.passed(), came[2].len() as u64);
+                    let waits = |class: usize| put[class].len() - came[class].len();
+                    prop_assert_eq!(out.len(), waits(1) + waits(2));
+                }
+            }
+            prop_assert_eq!(&came, &put);
+            prop_assert_eq!(out.len(), 0);
+        }
+    }
+
     #[test]
     fn words_count_until_they_are_taken_and_nothing_else_does() {
         let mut out = Outbox::default();
@@ -238,7 +361,7 @@ mod tests {
         );
         let mut words = 0;
         for at in 0..300 {
-            write_message(out.requests.end(), kind::TELL, &tell, &body);
+            out.requests.message(kind::TELL, &tell, &body);
             let release = ReleaseHead {
                 target: 7,
                 count: 1,
@@ -251,10 +374,13 @@ mod tests {
         // By hand, of all that still waits.
         let count = |out: &Outbox| {
             let count = |queue: &Queue| {
-                let (mut rest, mut words) = (&queue.bytes[queue.taken..], 0);
-                while let Some((length, frame)) = frame::parse(rest, frame::LONGEST).unwrap() {
-                    words += if is_word(frame.kind) { length } else { 0 };
-                    rest = &rest[length..];
+                let mut words = 0;
+                for chunk in queue.chunks() {
+                    let mut rest = &chunk.bytes[..];
+                    while let Some((length, frame)) = frame::parse(rest, LONGEST).unwrap() {
+                        words += if is_word(frame.kind) { length } else { 0 };
+                        rest = &rest[length..];
+                    }
                 }
                 words
             };

@@ -231,6 +231,12 @@ impl Hub {
         Ok(())
     }
 
+    /// Gives back the room that large messages have had.
+    pub(crate) fn trim(&mut self) {
+        self.room = Vec::new();
+        self.session.trim();
+    }
+
     /// Does nobody use the link any more?
     pub(crate) fn is_idle(&self) -> bool {
         self.imports.is_empty()

@@ -155,6 +155,8 @@ pub struct Session {
     /// Calls of the peer's.
     served: Numbers,
     parts: [Option<Box<Parts>>; 2],
+    /// For the next of them.
+    room: Vec<u8>,
     /// One-way messages were sent in this turn of the driver.
     told: bool,
     /// When the last frame has come whole.
@@ -229,6 +231,7 @@ impl Session {
             nacks: VecDeque::new(),
             served: Numbers::new(limits.calls),
             parts: [None, None],
+            room: Vec::new(),
             told: false,
             heard: now,
             ask: now,
@@ -307,7 +310,7 @@ impl Session {
     pub fn answer(&mut self, call: u32, outcome: Result<Vec<Carried>, Failure>, body: &[u8]) {
         self.served.remove(call);
         let head = AnswerHead { id: call, outcome };
-        frame::write_message(self.out.answers.end(), kind::ANSWER, &head, body);
+        self.out.answers.message(kind::ANSWER, &head, body);
     }
 
     /// Is a body of this size too large for the peer?
@@ -404,7 +407,7 @@ impl Session {
             until: self.until(deadline),
             carried,
         };
-        frame::write_message(self.out.requests.end(), kind::CALL, &head, body);
+        self.out.requests.message(kind::CALL, &head, body);
     }
 
     /// Sends a one-way message.
@@ -417,7 +420,7 @@ impl Session {
             method: method.to_le_bytes(),
             carried,
         };
-        frame::write_message(self.out.requests.end(), kind::TELL, &head, body);
+        self.out.requests.message(kind::TELL, &head, body);
     }
 
     /// Where requests that are sent now stand among all; see `passed`.
@@ -535,6 +538,11 @@ impl Session {
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.goodbye.is_some() || self.peer_drains
+    }
+
+    /// Gives back the room of the last message that came in parts.
+    pub(crate) fn trim(&mut self) {
+        self.room = Vec::new();
     }
 
     /// What is to be written next; nothing if it is empty.

@@ -91,8 +91,7 @@ impl Session {
         let greeting = &mut self.handshake.greeting;
         if !greeting.is_empty() {
             // Before all that was put in meanwhile.
-            greeting.append(self.out.control.end());
-            *self.out.control.end() = std::mem::take(greeting);
+            self.out.control.prepend(std::mem::take(greeting));
         }
         self.clock.be_patient(hello.patience);
         // Often enough that one that is lost in a gap is not missed.
@@ -287,10 +286,12 @@ impl Session {
         if parts.is_some() {
             return Err(Broken::Protocol("a message within another"));
         }
+        let mut whole = std::mem::take(&mut self.room);
+        whole.extend_from_slice(body);
         *parts = Some(Box::new(Parts {
             kind: frame.kind,
             header: head,
-            body: body.to_vec(),
+            body: whole,
         }));
         Ok(None)
     }
@@ -316,6 +317,15 @@ impl Session {
             Some(parts) => self
                 .complete(parts.header, Cow::Owned(parts.body))
                 .map(Some),
+        }
+    }
+
+    /// A message has been decoded: what is to come may have its room.
+    #[inline]
+    pub(crate) fn keep(&mut self, body: Cow<'_, [u8]>) {
+        if let Cow::Owned(mut room) = body {
+            room.clear();
+            self.room = room;
         }
     }
 
