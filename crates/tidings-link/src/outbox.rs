@@ -278,7 +278,7 @@ mod tests {
         }
         let mut frames = 0;
         let mut rest = &all[..];
-        while let Some((length, _)) = frame::parse(rest, frame::LONGEST).unwrap() {
+        while let Some((length, _)) = frame::parse(rest, LONGEST).unwrap() {
             rest = &rest[length..];
             frames += 1;
         }
