@@ -181,6 +181,16 @@ impl Environment {
         environment
     }
 
+    /// Do others use the cores?
+    pub(crate) fn is_busy(&self) -> bool {
+        self.load1 > 0.25 * f64::from(self.cores)
+    }
+
+    /// Does the governor keep the cores slow?
+    pub(crate) fn saves_power(&self) -> bool {
+        matches!(self.governor.as_deref(), Some("powersave" | "conservative"))
+    }
+
     fn unfit(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         if self.debug_build {
@@ -189,7 +199,7 @@ impl Environment {
                     .to_owned(),
             );
         }
-        if self.load1 > 0.25 * f64::from(self.cores) {
+        if self.is_busy() {
             warnings.push(format!(
                 "load {:.2} on {} cores: the machine is busy",
                 self.load1, self.cores
@@ -201,7 +211,7 @@ impl Environment {
                 crate::arena::units::bytes(self.swap_used)
             ));
         }
-        if let Some(governor @ ("powersave" | "conservative")) = self.governor.as_deref() {
+        if let Some(governor) = self.governor.as_ref().filter(|_| self.saves_power()) {
             warnings.push(format!("CPU governor is {governor}"));
         }
         if !self.variables.is_empty() {

@@ -128,7 +128,7 @@ fn machine(env: &Environment) -> Vec<Check> {
         ),
         check(
             "load",
-            env.load1 <= 0.25 * f64::from(env.cores),
+            !env.is_busy(),
             format!("{:.2} on {} cores", env.load1, env.cores),
             "end other programs: uptime; top",
         ),
@@ -152,7 +152,7 @@ fn machine(env: &Environment) -> Vec<Check> {
         ),
         check(
             "governor",
-            !matches!(env.governor.as_deref(), Some("powersave" | "conservative")),
+            !env.saves_power(),
             env.governor
                 .clone()
                 .unwrap_or_else(|| "none to see".to_owned()),
