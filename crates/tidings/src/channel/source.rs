@@ -275,6 +275,7 @@ pub(crate) unsafe fn slot_of<T>(waiter: *mut Waiter) -> *mut Slot<T> {
 macro_rules! slot_methods {
     ($side:expr, $handle:ident) => {
         const SHORT: bool = true;
+        const TRACELESS: bool = true;
         #[inline(always)]
         fn single(&self) -> Option<&crate::event::Lock> {
             Some(&self.$handle.chan().lock)

@@ -25,6 +25,8 @@ pub struct Always<T> {
 impl<T> Unpin for Always<T> {}
 
 impl<T> Protocol for Always<T> {
+    const TRACELESS: bool = true;
+
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         Some(0)
     }
@@ -71,6 +73,8 @@ pub struct Never<T> {
 }
 
 impl<T> Protocol for Never<T> {
+    const TRACELESS: bool = true;
+
     fn attempt(self: Pin<&mut Self>, _: &mut Attempt) -> Option<u32> {
         None
     }

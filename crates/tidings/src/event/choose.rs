@@ -111,6 +111,8 @@ impl<E: Event> Choose<E> {
 }
 
 impl<E: Event> Protocol for Choose<E> {
+    const TRACELESS: bool = E::TRACELESS;
+
     fn prepare(mut self: Pin<&mut Self>) {
         self.as_mut().each().for_each(Protocol::prepare);
         let this = self.get_mut();

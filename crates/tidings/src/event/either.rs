@@ -38,6 +38,8 @@ impl<A, B> EitherOf<A, B> {
 pair!(impl[A: Event, B: Event] EitherOf<A, B>: A, B);
 
 impl<A: Event, B: Event> Protocol for EitherOf<A, B> {
+    const TRACELESS: bool = A::TRACELESS && B::TRACELESS;
+
     choice_methods!();
 
     #[inline]

@@ -105,8 +105,11 @@ impl<E: Event> EventFuture<E> {
     /// A partner has committed `branch`, or we have.
     #[inline(always)]
     fn done(&mut self, branch: u32) -> E::Output {
+        let enrolled = self.wait.stage != Stage::New;
         self.wait.stage = Stage::Done;
-        withdraw_losers(&mut self.event, branch);
+        if enrolled || !E::TRACELESS {
+            withdraw_losers(&mut self.event, branch);
+        }
         event(&mut self.event).finish(branch)
     }
 }

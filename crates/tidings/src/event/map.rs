@@ -98,6 +98,8 @@ macro_rules! wrapper_methods {
 pub(super) use wrapper_methods;
 
 impl<E: Event, R, F: FnOnce(E::Output) -> R> Protocol for Map<E, F> {
+    const TRACELESS: bool = E::TRACELESS;
+
     wrapper_methods!(turns);
 
     #[inline(always)]

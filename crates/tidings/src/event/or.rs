@@ -222,6 +222,8 @@ pub(super) use choice_methods;
 pair!(impl[A: Event, B: Event] Or<A, B>: A, B);
 
 impl<A: Event, B: Event<Output = A::Output>> Protocol for Or<A, B> {
+    const TRACELESS: bool = A::TRACELESS && B::TRACELESS;
+
     choice_methods!();
 
     #[inline]
@@ -262,6 +264,8 @@ impl<E> Biased<E> {
 }
 
 impl<E: Event> Protocol for Biased<E> {
+    const TRACELESS: bool = E::TRACELESS;
+
     super::map::wrapper_methods!();
 
     #[inline(always)]

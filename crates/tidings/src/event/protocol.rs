@@ -19,6 +19,10 @@ pub(crate) trait Protocol: IntoFuture + Sized {
     /// Has it one source, which `single` gives, and an attempt that is worth its place in the code of who awaits it?
     const SHORT: bool = false;
 
+    /// Has `withdraw` nothing to do where it has not enrolled? So of what waits in a list and of what is made of it alone;
+    /// not of nacks.
+    const TRACELESS: bool = false;
+
     /// Makes what is made at the time of the wait (guards, nacks). Once, first.
     #[inline(always)]
     fn prepare(self: Pin<&mut Self>) {}

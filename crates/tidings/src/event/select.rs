@@ -180,6 +180,8 @@ pub fn arms<A: Event, B: Event>(a: A, b: B) -> Arms<A, B> {
 pair!(impl[A: Event, B: Event] Arms<A, B>: A, B);
 
 impl<A: Event, B: Event> Protocol for Arms<A, B> {
+    const TRACELESS: bool = A::TRACELESS && B::TRACELESS;
+
     choice_methods!();
 
     #[inline]

@@ -35,6 +35,7 @@ pair!(impl[E: Event] Timeout<E>: E, After);
 
 impl<E: Event> Protocol for Timeout<E> {
     const SHORT: bool = E::SHORT;
+    const TRACELESS: bool = E::TRACELESS;
 
     pair_methods!();
 

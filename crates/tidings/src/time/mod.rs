@@ -196,6 +196,8 @@ impl After {
 }
 
 impl Protocol for After {
+    const TRACELESS: bool = true;
+
     fn waits_for(&self, waits: &mut Waits) {
         waits.timed = true;
         waits.of(format_args!("a time"));
