@@ -168,8 +168,12 @@ unsafe impl<T: Send> Send for Slot<T> {}
 impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn new(value: Option<T>) -> Self {
+        let waiter = match value {
+            Some(_) => Waiter::giving(false),
+            None => Waiter::taking(),
+        };
         Self {
-            waiter: UnsafeCell::new(Waiter::new(false)),
+            waiter: UnsafeCell::new(waiter),
             value: UnsafeCell::new(value),
             _pinned: PhantomPinned,
         }
@@ -237,7 +241,7 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn bare() -> Self {
         Self {
-            waiter: UnsafeCell::new(Waiter::new(true)),
+            waiter: UnsafeCell::new(Waiter::giving(true)),
             ..Self::new(None)
         }
     }

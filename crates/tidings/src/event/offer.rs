@@ -181,17 +181,35 @@ struct Links {
 }
 
 impl Waiter {
-    /// `bare`: a waiter for a place.
+    /// Of who gives something; `bare`: of who waits for a place.
     #[inline(always)]
-    pub(crate) fn new(bare: bool) -> Self {
-        // Zeros, though nobody reads them: what is left open has the compiler put the value together on the stack and
-        // copy it from there, over the bounds of what it has just written, which stalls (4 ns a branch of a choice).
+    pub(crate) fn giving(bare: bool) -> Self {
+        let mut waiter = MaybeUninit::<Self>::uninit();
+        let at = waiter.as_mut_ptr();
+        // SAFETY: all fields are written, but for `links`, which need not be. Written as one value they
+        // would be, too, with zeros: every send would pay for it, and most are over before they begin.
+        unsafe {
+            ptr::addr_of_mut!((*at).branch).write(0);
+            ptr::addr_of_mut!((*at).exclusive).write(false);
+            ptr::addr_of_mut!((*at).linked).write(false);
+            ptr::addr_of_mut!((*at).bare).write(bare);
+            ptr::addr_of_mut!((*at).closed).write(false);
+            #[cfg(loom)]
+            ptr::addr_of_mut!((*at).slot).write(ptr::null_mut());
+            waiter.assume_init()
+        }
+    }
+
+    /// Of who takes. With zeros for its links: where they are left open the compiler puts an event of a `choose`
+    /// together on the stack and copies it over the bounds of what it has just written, which stalls (4 ns a branch).
+    #[inline(always)]
+    pub(crate) fn taking() -> Self {
         Self {
             links: MaybeUninit::zeroed(),
             branch: 0,
             exclusive: false,
             linked: false,
-            bare,
+            bare: false,
             closed: false,
             #[cfg(loom)]
             slot: ptr::null_mut(),
