@@ -56,7 +56,7 @@ impl<T> Receiver<T> {
     pub fn recv(&self) -> Recv<'_, T> {
         Recv {
             receiver: self,
-            slot: Slot::new(None),
+            slot: Slot::whole(),
         }
     }
 

@@ -168,14 +168,19 @@ unsafe impl<T: Send> Send for Slot<T> {}
 impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn new(value: Option<T>) -> Self {
-        let waiter = match value {
-            Some(_) => Waiter::giving(false),
-            None => Waiter::taking(),
-        };
         Self {
-            waiter: UnsafeCell::new(waiter),
+            waiter: UnsafeCell::new(Waiter::new(false)),
             value: UnsafeCell::new(value),
             _pinned: PhantomPinned,
+        }
+    }
+
+    /// An empty one, as [`Waiter::whole`].
+    #[inline(always)]
+    pub(crate) fn whole() -> Self {
+        Self {
+            waiter: UnsafeCell::new(Waiter::whole()),
+            ..Self::new(None)
         }
     }
 
@@ -241,7 +246,7 @@ impl<T> Slot<T> {
     #[inline(always)]
     pub(crate) fn bare() -> Self {
         Self {
-            waiter: UnsafeCell::new(Waiter::giving(true)),
+            waiter: UnsafeCell::new(Waiter::new(true)),
             ..Self::new(None)
         }
     }

@@ -181,13 +181,13 @@ struct Links {
 }
 
 impl Waiter {
-    /// Of who gives something; `bare`: of who waits for a place.
+    /// `bare`: a waiter for a place.
     #[inline(always)]
-    pub(crate) fn giving(bare: bool) -> Self {
+    pub(crate) fn new(bare: bool) -> Self {
         let mut waiter = MaybeUninit::<Self>::uninit();
         let at = waiter.as_mut_ptr();
         // SAFETY: all fields are written, but for `links`, which need not be. Written as one value they
-        // would be, too, with zeros: every send would pay for it, and most are over before they begin.
+        // would be, too, with zeros: every wait would pay for it, and most are over before they begin.
         unsafe {
             ptr::addr_of_mut!((*at).branch).write(0);
             ptr::addr_of_mut!((*at).exclusive).write(false);
@@ -200,10 +200,10 @@ impl Waiter {
         }
     }
 
-    /// Of who takes. With zeros for its links: where they are left open the compiler puts an event of a `choose`
+    /// With zeros for its links, of what many a `choose` is made of: where they are left open the compiler puts each event
     /// together on the stack and copies it over the bounds of what it has just written, which stalls (4 ns a branch).
     #[inline(always)]
-    pub(crate) fn taking() -> Self {
+    pub(crate) fn whole() -> Self {
         Self {
             links: MaybeUninit::zeroed(),
             branch: 0,
