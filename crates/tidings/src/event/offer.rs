@@ -200,8 +200,8 @@ impl Waiter {
         }
     }
 
-    /// With zeros for its links, of what many a `choose` is made of: where they are left open the compiler puts each event
-    /// together on the stack and copies it over the bounds of what it has just written, which stalls (4 ns a branch).
+    /// With zeros for its links, for events that a `choose` has many of: where the links are left open the compiler puts
+    /// each event together on the stack and copies it over the bounds of what it has just written, which stalls (4 ns).
     #[inline(always)]
     pub(crate) fn whole() -> Self {
         Self {
