@@ -24,9 +24,10 @@
 //! What is stuck here behind a long poll is taken by `rescue.rs`.
 
 use std::collections::VecDeque;
+use std::ptr;
 
 use crate::sched::inbox::Inbox;
-use crate::task::{At, Task};
+use crate::task::{At, Header, Task};
 use crate::time::Timers;
 
 /// Turns in a row that the new children of `next` may go first.
@@ -87,6 +88,13 @@ impl Local {
     #[inline(always)]
     pub(crate) fn push_spawned(&mut self, task: Task) {
         self.spawned.push_back(task);
+    }
+
+    /// Is it the one that was spawned last, and is it still here?
+    #[inline(always)]
+    pub(crate) fn is_newest(&self, task: &Header) -> bool {
+        let newest = self.spawned.back();
+        newest.is_some_and(|newest| ptr::eq(newest.as_ptr(), task))
     }
 
     /// The next task to run. `inbox`: it is the inbox's turn, and it has something.

@@ -114,7 +114,7 @@ pub(crate) use runtime::{Remote, Shared};
 pub use seam::{Choice, Seam, Seeded, buggify, incarnation, random};
 
 use crate::primitive::{Arc, Met, Parker};
-use crate::task::{Home, JoinHandle, Task, here};
+use crate::task::{Header, Home, JoinHandle, Task, here};
 use crate::time::Timers;
 
 /// Starts a task on the runtime of this thread; it runs whether or not the handle is awaited.
@@ -152,6 +152,13 @@ where
         None => push_outside(task),
     }
     handle
+}
+
+/// The join handle of a new task goes, which the worker of this thread has queued last, and still has. `false`: it is
+/// not so, and the handle is still there.
+#[inline(always)]
+pub(crate) fn forgoes_new(task: &Header) -> bool {
+    current::worker().is_some_and(|worker| worker.forgoes_new(task))
 }
 
 /// The runtime of this thread, which is no worker, but in a `block_on`, which keeps the runtime.

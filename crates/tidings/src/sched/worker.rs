@@ -136,6 +136,7 @@ impl Worker {
     }
 
     /// The task that it runs, or ran last.
+    #[inline(always)]
     pub(super) fn running(&self) -> *mut Header {
         // RELAXED: our own.
         self.remote().running.load(Ordering::Relaxed)
@@ -263,6 +264,12 @@ impl Worker {
         if shared {
             self.shared.notify();
         }
+    }
+
+    /// See the function of `mod.rs`.
+    #[inline(always)]
+    pub(super) fn forgoes_new(&self, task: &Header) -> bool {
+        self.local(|local| local.is_newest(task) && task.forgo_new())
     }
 
     /// As tasks know us that lean towards us.

@@ -10,8 +10,9 @@ use super::ending::{self, Out};
 use super::handle::{JoinError, JoinHandle};
 use super::lean::{Home, Lean};
 use super::stage::{Holds, Stage, Staged};
-use super::state::{At, Seen, State};
+use super::state::State;
 use super::waker::waker;
+use super::word::{At, Seen};
 use crate::event::waits;
 use crate::primitive::atomic::{AtomicPtr, Ordering};
 use crate::primitive::{Section, UnsafeCell, slab};
@@ -271,6 +272,12 @@ impl<F: Future, const LOCAL: bool> Cell<F, LOCAL> {
 }
 
 impl Header {
+    /// See [`State::forgo_new`].
+    #[inline(always)]
+    pub(crate) fn forgo_new(&self) -> bool {
+        self.state.forgo_new()
+    }
+
     pub(super) fn vtable(&self) -> &'static Vtable {
         // SAFETY: written by the maker before the task was published.
         self.vtable.with(|vtable| unsafe { *vtable })

@@ -16,6 +16,7 @@ use super::panic::{self, panic_message};
 use super::state::State;
 use super::waker::{abort, clone_waker};
 use crate::event::{Attempt, Enrol, Protocol, event, waits};
+use crate::sched;
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
 ///
@@ -65,6 +66,24 @@ impl Slot {
     fn abort_handle(&self) -> AbortHandle {
         self.state().add_handle();
         AbortHandle { slot: Self(self.0) }
+    }
+
+    /// The join handle goes; `taken`: it has taken the output.
+    fn leave(&self, taken: bool) {
+        if waits::watched() {
+            waits::end(self.address());
+        }
+        if !taken {
+            if self.state().forgo() {
+                return;
+            }
+            // SAFETY: complete, and we are the join handle.
+            unsafe { ending::drop_output(self.0) };
+        }
+        if self.state().leave() {
+            // SAFETY: complete, and we were the last handle; we have taken or dropped the output.
+            unsafe { ending::give_back(self.0) };
+        }
     }
 
     /// As waits know the task.
@@ -214,20 +233,10 @@ impl<T> Future for JoinHandle<T> {
 impl<T> Drop for JoinHandle<T> {
     #[inline]
     fn drop(&mut self) {
-        if waits::watched() {
-            waits::end(self.slot.address());
+        if !self.taken && !waits::watched() && sched::forgoes_new(self.slot.header()) {
+            return;
         }
-        if !self.taken {
-            if self.slot.state().forgo() {
-                return;
-            }
-            // SAFETY: complete, and we are the join handle.
-            unsafe { ending::drop_output(self.slot.0) };
-        }
-        if self.slot.state().leave() {
-            // SAFETY: complete, and we were the last handle; we have taken or dropped the output.
-            unsafe { ending::give_back(self.slot.0) };
-        }
+        self.slot.leave(self.taken);
     }
 }
 
@@ -459,7 +468,7 @@ mod tests {
     use std::task::Wake;
 
     use super::super::cell::{Cell, Task};
-    use super::super::state::At;
+    use super::super::word::At;
     use super::*;
     use crate::primitive::Arc;
 

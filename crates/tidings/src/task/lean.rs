@@ -19,7 +19,8 @@
 //! Source: as `primitive/leaning.rs`; tasks owned by a worker, with messages to it: Go's `runnext` has none, Pony's and
 //! BEAM's schedulers own their actors, but count by atomics.
 
-use super::state::{At, REVOKED, Seen, State};
+use super::state::State;
+use super::word::{At, REVOKED, Seen};
 use crate::primitive::Section;
 use crate::primitive::atomic::{AtomicU8, Ordering};
 

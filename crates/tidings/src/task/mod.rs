@@ -72,6 +72,7 @@ mod set;
 mod stage;
 mod state;
 mod waker;
+mod word;
 mod yield_now;
 
 pub(crate) use alive::{Aborting, each_alive};
@@ -87,13 +88,13 @@ pub use name::{Named, named};
 pub(crate) use name::{in_words, name_of, words};
 pub(crate) use panic::text_of;
 pub use set::{JoinNext, JoinSet};
-pub(crate) use state::At;
 #[cfg(all(test, loom))]
 pub(crate) use state::State;
 pub(crate) use waker::{
     Woken, clone_waker, copy_ours, drop_quietly, each, finally, first, go_on, is_ours, quietly,
     wake_all, wake_each, wake_now, wake_partner, wake_quietly,
 };
+pub(crate) use word::At;
 pub use yield_now::{YieldNow, yield_now};
 
 /// Gives task memory that nothing uses back to the system; returns bytes.

@@ -1,16 +1,5 @@
-//! The state word of a task: one method per transition, each with its precondition.
+//! The state of a task, in one word (`word.rs`): one method per transition, each with its precondition.
 //!
-//! ```text
-//! bit 0    ALIVE     the slot holds a future that has not completed
-//! bit 1    COMPLETE  the output is there
-//! bit 2    JOIN      the join handle exists and wants the output
-//! bit 3    ABORT     the next run drops the future
-//! bit 4    WAITED    the join handle has left a waker, or had one there
-//! bit 5    WAKER     its waker is there: the completer's, once the task is complete
-//! 8..31    handles   join handle and abort handles: the last one out frees a complete task
-//! 32..55   wakes     how often it was woken since it was last idle; 0 = idle
-//! 56..63   home      0, or the worker that the task leans towards (lean.rs), which counts instead
-//! ```
 //! Whoever raises `wakes` from 0 on a live task owns the right to run it, and must queue it.
 //! The right passes with the queue to the worker; it ends in [`State::end`].
 //! 0 is a free slot. A stale waker may add wakes to a complete word: nobody looks.
@@ -20,88 +9,17 @@
 //!
 //! Cost: a wake is one `compare_exchange`; a run is a load before and one `fetch_sub` after the poll.
 
+use super::word::{
+    ABORT, ALIVE, At, COMPLETE, HANDLE, HANDLES, HOME, JOIN, MOST, NEW, REVOKED, Seen, WAITED,
+    WAKE, WAKER, WAKES,
+};
 use crate::primitive::atomic::{AtomicU64, Ordering};
 use crate::primitive::relax;
-
-const ALIVE: u64 = 1;
-const COMPLETE: u64 = 1 << 1;
-const JOIN: u64 = 1 << 2;
-const ABORT: u64 = 1 << 3;
-const WAITED: u64 = 1 << 4;
-const WAKER: u64 = 1 << 5;
-const HANDLE: u64 = 1 << 8;
-const HANDLES: u64 = (WAKE - 1) & !(HANDLE - 1);
-/// So many handles are the end: as many more as there may be threads fit the word, each of which may have made one
-/// before it looks.
-const MOST: u64 = HANDLES - 0x3fff * HANDLE;
-const WAKE: u64 = 1 << 32;
-const WAKES: u64 = (HOME - 1) & !(WAKE - 1);
-const HOME: u64 = 1 << 56;
-
-/// The home of a task whose home is being taken from it: nobody's.
-pub(super) const REVOKED: u8 = u8::MAX;
 
 /// The word.
 #[derive(Debug)]
 #[repr(transparent)]
 pub(crate) struct State(AtomicU64);
-
-/// The word as it was at a moment.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen(u64);
-
-impl Seen {
-    pub(crate) fn is_aborted(self) -> bool {
-        self.0 & ABORT != 0
-    }
-
-    /// Not complete, not free.
-    #[inline(always)]
-    pub(crate) fn is_alive(self) -> bool {
-        self.0 & ALIVE != 0
-    }
-
-    /// Alive, and the task leans towards `home`?
-    #[inline(always)]
-    pub(super) fn is_at(self, home: At) -> bool {
-        self.0 & (!(HOME - 1) | ALIVE) == home.0
-    }
-
-    /// Nobody has woken it since it last ran; of a word without a home.
-    pub(super) fn is_idle(self) -> bool {
-        self.0 & WAKES == 0
-    }
-
-    /// How many there are.
-    pub(super) fn handles(self) -> u64 {
-        (self.0 & HANDLES) / HANDLE
-    }
-
-    /// Towards whom the task leans, or 0.
-    #[inline(always)]
-    pub(crate) fn home(self) -> u8 {
-        let [home, ..] = self.0.to_be_bytes();
-        home
-    }
-
-    /// The join handle is gone for which the output was put away, and there are others, which only keep the slot.
-    #[inline(always)]
-    fn is_left(self, put: bool) -> bool {
-        put && self.0 & JOIN == 0 && self.0 & HANDLES != 0
-    }
-
-    /// The same with another home, and other wakes.
-    #[inline(always)]
-    fn at(self, home: u8, wakes: u64) -> Self {
-        Self(self.0 & (WAKE - 1) | (wakes * WAKE) | (u64::from(home) * HOME))
-    }
-
-    /// Woken once; for a word with no wakes.
-    #[inline(always)]
-    pub(super) fn woken(self) -> Self {
-        Self(self.0 | WAKE)
-    }
-}
 
 /// What who has completed a task is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,22 +28,6 @@ pub(crate) struct Completed {
     pub(crate) handles_own: bool,
     /// The join handle's waker is the caller's, who takes it out before a handle may go on.
     pub(crate) awaited: bool,
-}
-
-/// The home of a live task, as the word has it; of a worker that is nobody's home, what no word has.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct At(u64);
-
-impl At {
-    pub(crate) const NOBODYS: Self = Self(0);
-
-    pub(crate) fn new(seat: Option<u8>) -> Self {
-        seat.map_or(Self::NOBODYS, |seat| Self((u64::from(seat) * HOME) | ALIVE))
-    }
-
-    pub(super) fn seat(self) -> u8 {
-        Seen(self.0).home()
-    }
 }
 
 /// As `Arc` does: a count that overflows would free memory in use.
@@ -141,19 +43,24 @@ impl State {
     /// A new task: alive, with its join handle, and the maker owns the right to run it.
     #[cfg(any(test, shuttle))]
     pub(crate) fn new() -> Self {
-        Self(AtomicU64::new(ALIVE | JOIN | HANDLE | WAKE))
+        Self(AtomicU64::new(NEW))
     }
 
     /// Publishes a new task in a reused slot. Stale wakes may hit the word at any time.
     #[inline(always)]
     pub(crate) fn reset(&self) {
+        self.overwrite(NEW);
+    }
+
+    /// Where nobody else writes the word but stale wakes, one of which may be lost.
+    #[inline(always)]
+    fn overwrite(&self, word: u64) {
         // ORD task.state: release; pairs with every acquire below.
         #[cfg(not(loom))]
-        self.0
-            .store(ALIVE | JOIN | HANDLE | WAKE, Ordering::Release);
+        self.0.store(word, Ordering::Release);
         // loom does not order a plain store and a stale wake of another thread.
         #[cfg(loom)]
-        self.0.swap(ALIVE | JOIN | HANDLE | WAKE, Ordering::Release);
+        self.0.swap(word, Ordering::Release);
     }
 
     /// Any thread, any time.
@@ -363,6 +270,7 @@ impl State {
     }
 
     /// Does the join handle want the output? A hint: it may go at any time.
+    #[inline]
     pub(crate) fn is_joined(&self) -> bool {
         self.0.load(Ordering::Relaxed) & JOIN != 0
     }
@@ -370,10 +278,7 @@ impl State {
     /// Owner of the slot only: it goes back to the slab.
     #[inline(always)]
     pub(crate) fn release(&self) {
-        #[cfg(not(loom))]
-        self.0.store(0, Ordering::Release);
-        #[cfg(loom)]
-        self.0.swap(0, Ordering::Release);
+        self.overwrite(0);
     }
 
     /// A handle only.
@@ -411,6 +316,17 @@ impl State {
             }
         }
         false
+    }
+
+    /// As [`forgo`](Self::forgo), by who keeps the task in its queue meanwhile. `false`: it was aborted, or has other
+    /// handles.
+    #[inline(always)]
+    pub(crate) fn forgo_new(&self) -> bool {
+        let new = self.look().0 == NEW;
+        if new {
+            self.overwrite(NEW - (HANDLE | JOIN));
+        }
+        new
     }
 
     /// A handle only, the join handle's of a complete task only: it goes. `true`: it was the last of a complete task
