@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use super::{Ledger, Value, explore, fork, note, seen};
 use crate::primitive::atomic::AtomicU32;
-use crate::primitive::{Section, UnsafeCell};
+use crate::primitive::{Biased, Section, UnsafeCell};
 use crate::task::{Lean, Out, State};
 
 /// No worker runs these tasks, so they lean towards none.
@@ -269,6 +269,43 @@ fn a_join_handle_whose_wait_is_dropped_and_that_goes_and_a_completer_free_the_sl
     leaves("state/withdraw", true);
 }
 
+/// Who goes keeps the task in its queue meanwhile, or finds that another has taken it, who runs it.
+#[test]
+fn a_join_handle_of_a_queued_task_and_a_thief_free_the_slot_once() {
+    const OUTCOMES: &[&str] = &[
+        "still queued",
+        "taken",
+        "freed by the completer",
+        "freed by the completer, late",
+        "freed by a handle",
+        "nobody wants the output",
+        "nobody waited",
+    ];
+    explore("state/queued", OUTCOMES, || {
+        let ledger = Ledger::default();
+        let (task, output) = ending(&ledger);
+        let queue = Arc::new(Biased::new(Some(Arc::clone(&task))));
+        let thief = Arc::clone(&queue);
+        let thief = fork(move || {
+            let stolen = thief.revoke(Option::take).expect("it was queued");
+            stolen.run(output);
+        });
+        // SAFETY: this thread is the one owner.
+        let forgone = unsafe {
+            queue.enter(|queued| queued.as_ref().is_some_and(|task| task.state.forgo_new()))
+        };
+        if forgone {
+            seen("still queued");
+        } else {
+            seen("taken");
+            task.leave();
+        }
+        thief.join().unwrap();
+        assert_eq!(task.freed.load(Relaxed), 1);
+        ledger.balance();
+    });
+}
+
 /// Another handle is kept, and whoever waits has been polled before, or not.
 fn left_behind(name: &'static str, outcomes: &'static [&'static str], waits: bool) {
     explore(name, outcomes, move || {
@@ -435,5 +472,29 @@ fn a_stale_wake_is_at_most_spurious() {
         // Its handle is its own, too.
         assert!(task.state.is_joined() && task.state.forgo());
         assert!(task.state.ends_alone());
+    });
+}
+
+#[test]
+fn a_stale_wake_does_not_undo_that_a_join_handle_is_gone() {
+    const OUTCOMES: &[&str] = &["of the last tenant", "of the next"];
+    explore("state/stale-queued", OUTCOMES, || {
+        let task = Polled::new();
+        assert!(task.state.forgo() && task.state.ends_alone());
+        task.state.release();
+        let stale = Arc::clone(&task);
+        let stale = fork(move || {
+            if stale.lean.wake(&stale.state, None, nobodys) {
+                seen("of the next");
+                stale.run();
+            } else {
+                seen("of the last tenant");
+            }
+        });
+        task.state.reset();
+        assert!(task.state.forgo_new() || task.state.forgo());
+        task.run();
+        stale.join().unwrap();
+        assert!(!task.state.is_joined() && task.state.ends_alone());
     });
 }

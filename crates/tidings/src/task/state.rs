@@ -155,12 +155,15 @@ impl State {
     pub(crate) fn ends_alone(&self) -> bool {
         // ORD task.state: acquire; pairs with leave.
         let word = self.0.load(Ordering::Acquire);
-        if word & HANDLES == 0 && Seen(word).home() != 0 {
+        if word & HANDLES != 0 {
+            return false;
+        }
+        if Seen(word).home() != 0 {
             // ORD task.state: as complete, for those who come to take its home.
             self.0.fetch_and(!ALIVE, Ordering::AcqRel);
             self.settle();
         }
-        word & HANDLES == 0
+        true
     }
 
     /// As [`complete`](Self::complete), where no joiner has waited, none has left the output behind, and nobody takes the
@@ -377,6 +380,21 @@ mod tests {
         std::iter::repeat_with(|| state.wake(state.look()))
             .find_map(|first| first)
             .expect("it ends")
+    }
+
+    #[test]
+    fn a_join_handle_goes_by_a_store_only_where_it_is_the_only_one_of_a_new_task() {
+        let new = State::new();
+        assert!(new.forgo_new() && !new.is_joined() && new.is_alive());
+        assert!(!new.forgo_new() && new.ends_alone());
+        let changes = [State::add_handle, State::abort, |state: &State| {
+            assert!(!wake(state), "it is queued");
+        }];
+        for change in changes {
+            let state = State::new();
+            change(&state);
+            assert!(!state.forgo_new() && state.is_joined() && state.forgo());
+        }
     }
 
     #[test]

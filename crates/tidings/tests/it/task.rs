@@ -169,6 +169,28 @@ fn aborts_from_many_threads_race_with_completion_and_lose_nothing() {
 }
 
 #[test]
+fn join_handles_that_go_while_another_worker_ends_their_tasks_leave_no_output() {
+    let _watchdog = watchdog();
+    let rt = pool(2);
+    let ledger = Ledger::default();
+    let letters = ledger.clone();
+    let spawner = rt.spawn(async move {
+        for n in 0..30_000 {
+            let letter = letters.letter(n);
+            let task = tidings::spawn(async move { letter });
+            (0..n % 256).for_each(|_| std::hint::spin_loop());
+            drop(task);
+            if n % 32 == 0 {
+                yield_now().await;
+            }
+        }
+    });
+    rt.block_on(spawner).unwrap();
+    drop(rt);
+    assert_eq!(ledger.alive(), 0);
+}
+
+#[test]
 fn a_detached_task_goes_on() {
     on_all(|| async {
         let (tx, rx) = unbounded();
