@@ -92,9 +92,9 @@ impl Local {
 
     /// Is it the one that was spawned last, and is it still here?
     #[inline(always)]
-    pub(crate) fn is_newest(&self, task: &Header) -> bool {
+    pub(crate) fn is_newest(&self, task: *const Header) -> bool {
         let newest = self.spawned.back();
-        newest.is_some_and(|newest| ptr::eq(newest.as_ptr(), task))
+        newest.is_some_and(|newest| ptr::eq(task, newest.as_ptr()))
     }
 
     /// The next task to run. `inbox`: it is the inbox's turn, and it has something.
@@ -319,6 +319,20 @@ mod tests {
             self.local.drain().for_each(Task::cancel);
             self.shared();
         }
+    }
+
+    #[test]
+    fn of_new_tasks_one_is_the_newest_as_long_as_it_is_here() {
+        let mut queues = Queues::new();
+        assert!(!queues.local.is_newest(ptr::null()));
+        let new = queues.spawn(2);
+        queues.yielded(1);
+        let is = |queues: &Queues| [0, 1].map(|n: usize| queues.local.is_newest(new[n]));
+        assert_eq!(is(&queues), [false, true]);
+        queues.run();
+        assert_eq!(is(&queues), [false, true]);
+        assert_eq!((queues.run(), is(&queues)), (Some(new[1]), [true, false]));
+        assert_eq!((queues.run(), is(&queues)), (Some(new[0]), [false; 2]));
     }
 
     #[test]
