@@ -5,7 +5,6 @@ use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
 use std::io;
 use std::net::SocketAddr;
-use std::path::Path;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -20,6 +19,7 @@ use crate::driver::link_to;
 use crate::limits::{Broken, Refusal};
 use crate::link::{Link, Options};
 use crate::peers::{Peers, came};
+use crate::place::met_at;
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
@@ -247,7 +247,8 @@ impl Connector {
         }
         match &self.address {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path).map_err(|error| at_path(path, &error))?;
+                let stream = UnixStream::connect(path);
+                let stream = stream.map_err(|error| met_at(path.display(), error))?;
                 Ok((Stream::Unix(stream), None))
             }
             Address::Tcp(at) => {
@@ -277,7 +278,7 @@ impl Connector {
         }
         let dial = async |address| {
             let stream = TcpStream::connect(address).await;
-            stream.map_err(|error| at_address(address, &error))
+            stream.map_err(|error| met_at(address, error))
         };
         let stream = first_of(addresses, dial).await?;
         stream.set_nodelay(true)?;
@@ -322,16 +323,6 @@ async fn first_of<T>(
             None => {}
         }
     }
-}
-
-/// The error, which says where it was met.
-pub(crate) fn at_address(address: SocketAddr, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{address}: {error}"))
-}
-
-/// As above.
-pub(crate) fn at_path(path: &Path, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
 }
 
 /// Does what is sent there stay on this machine?
@@ -401,7 +392,8 @@ impl Link {
 pub enum ConnectError {
     /// The address is none.
     Address(AddressError),
-    /// Nobody can be reached there; or its certificate is not good.
+    /// Nobody can be reached there; or its certificate is not good. What says where it was met has the system's
+    /// own error, and its number, as its source ([`Error::source`]).
     Io(Arc<io::Error>),
     /// It took too long.
     Late,
@@ -468,7 +460,15 @@ impl fmt::Display for ConnectError {
     }
 }
 
-impl Error for ConnectError {}
+impl Error for ConnectError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            // It is shown as this one.
+            Self::Io(error) => error.source(),
+            _ => None,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -242,6 +242,7 @@
 // | `backoff.rs` | when a connector tries again |
 // | `arriving.rs` | who has come and has no link yet |
 // | `peers.rs` | one link for each peer |
+// | `place.rs` | an error, and where it was met |
 // | `vectors.rs` | what PROTOCOL.md's vectors hold (tests) |
 
 #![forbid(unsafe_code)]
@@ -269,6 +270,7 @@ mod numbers;
 mod outbox;
 mod outward;
 mod peers;
+mod place;
 mod server;
 mod session;
 mod shared;

@@ -9,9 +9,10 @@ use std::path::Path;
 use tidings::net::{TcpListener, UnixListener, UnixStream, lookup_host};
 
 use crate::address::Address;
-use crate::connect::{ConnectError, at_address, at_path, is_here};
+use crate::connect::{ConnectError, is_here};
 use crate::link::Options;
 use crate::peers::Peers;
+use crate::place::met_at;
 use crate::server::Server;
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
@@ -240,7 +241,7 @@ fn unix(path: &Path) -> io::Result<UnixListener> {
             bound => bound,
         }
     };
-    bind().map_err(|error| at_path(path, &error))
+    bind().map_err(|error| met_at(path.display(), error))
 }
 
 /// The lock file beside a socket, locked until it is dropped. It stays there: who took it away could take
@@ -269,7 +270,7 @@ async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
         }
         match TcpListener::bind(address) {
             Ok(socket) => return Ok(socket),
-            Err(error) => last = at_address(address, &error),
+            Err(error) => last = met_at(address, error),
         }
     }
     Err(last.into())

@@ -1,6 +1,7 @@
 //! Links over TCP, Unix sockets and TLS.
 
 use std::collections::BTreeMap;
+use std::error::Error;
 use std::future::{Future, IntoFuture};
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
@@ -8,6 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use futures::AsyncReadExt;
+use rustix::io::Errno;
 use tidings::net::TcpStream;
 use tidings::{Event, JoinSet, actor};
 use tidings_link::{
@@ -112,19 +114,29 @@ async fn an_identity_and_an_address_over_tls_go_together() {
     connector.insecure(true).connect().await.unwrap();
 }
 
+/// The system's, of the error that says where it was met.
+fn number(met: &ConnectError) -> Option<i32> {
+    let source = met.source()?.downcast_ref::<std::io::Error>()?;
+    source.raw_os_error()
+}
+
 #[tidings::test]
-async fn an_error_says_where_it_was_met() {
+async fn an_error_says_where_it_was_met_and_has_the_systems_number() {
     let (free, at) = {
         let socket = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let at = socket.local_addr().unwrap();
         let taken = Listener::bind(&format!("tcp://{at}"), options("server")).await;
-        assert!(taken.unwrap_err().to_string().starts_with(&at.to_string()));
+        let taken = taken.unwrap_err();
+        assert!(taken.to_string().starts_with(&at.to_string()));
+        assert_eq!(number(&taken), Some(Errno::ADDRINUSE.raw_os_error()));
         (format!("tcp://{at}"), at.to_string())
     };
     let nobody = Link::connect(&free).await.unwrap_err();
     assert!(nobody.to_string().starts_with(&at) && nobody.may_pass());
+    assert_eq!(number(&nobody), Some(Errno::CONNREFUSED.raw_os_error()));
     let nowhere = Link::connect("unix:/nowhere/socket").await.unwrap_err();
     assert!(nowhere.to_string().starts_with("/nowhere/socket: "));
+    assert_eq!(number(&nowhere), Some(Errno::NOENT.raw_os_error()));
 }
 
 #[tidings::test]
