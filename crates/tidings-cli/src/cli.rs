@@ -38,6 +38,9 @@ pub(crate) struct PeerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = exit::HELP)]
 pub(crate) struct Arena {
+    /// No colour
+    #[arg(long, global = true, display_order = 100)]
+    pub(crate) no_color: bool,
     #[command(subcommand)]
     pub(crate) command: Option<ArenaCommand>,
 }
@@ -138,9 +141,6 @@ pub(crate) struct SmokeArgs {
     pub(crate) mem_cap: Option<u64>,
     #[command(flatten)]
     pub(crate) peers: PeersArg,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Args)]
@@ -153,9 +153,6 @@ pub(crate) struct ShowArgs {
     /// The saved document on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Args)]
@@ -203,9 +200,6 @@ pub(crate) struct CompareArgs {
     /// A JSON document on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Args)]
@@ -239,9 +233,6 @@ pub(crate) struct MergeArgs {
     /// The JSON document on standard output
     #[arg(long)]
     pub(crate) json: bool,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Args)]
@@ -298,18 +289,12 @@ pub(crate) struct PeerTestArgs {
     /// Leave out the checks of the clock
     #[arg(long)]
     pub(crate) no_timing: bool,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct HistoryArgs {
     /// workload[/variant][@system], with globs and commas
     pub(crate) filter: Vec<String>,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }
 
 #[derive(Debug, Args)]
@@ -411,7 +396,4 @@ pub(crate) struct RunArgs {
     /// Also how each cell was calibrated
     #[arg(short, long)]
     pub(crate) verbose: bool,
-    /// No colour
-    #[arg(long)]
-    pub(crate) no_color: bool,
 }

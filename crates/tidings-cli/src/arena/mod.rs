@@ -31,6 +31,9 @@ use crate::cli::{Arena, ArenaCommand, PeerCommand};
 
 /// Carries out `tidings arena ...`.
 pub(crate) fn main(arena: &Arena) -> ExitCode {
+    if arena.no_color {
+        terminal::without_colour();
+    }
     let result = match &arena.command {
         None => verbs::guide::guide(),
         Some(ArenaCommand::List(args)) => verbs::list::list(args),

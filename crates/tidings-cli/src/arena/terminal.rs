@@ -1,11 +1,20 @@
 //! Where text goes: standard output and error, their width, and colour only where somebody sees it.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::arena::exit::Stop;
 
 /// Widths tables are made for when nobody can be asked.
 const DEFAULT_WIDTH: u16 = 120;
+
+/// `--no-color` was given.
+static PLAIN: AtomicBool = AtomicBool::new(false);
+
+/// From here on nothing has colour.
+pub(crate) fn without_colour() {
+    PLAIN.store(true, Ordering::Relaxed);
+}
 
 /// How text is marked up.
 #[derive(Clone, Copy, Debug, Default)]
@@ -14,9 +23,19 @@ pub(crate) struct Style {
 }
 
 impl Style {
+    /// On standard output.
+    pub(crate) fn of_stdout() -> Self {
+        Self::choose(io::stdout().is_terminal())
+    }
+
+    /// On standard error.
+    pub(crate) fn of_stderr() -> Self {
+        Self::choose(stderr_is_terminal())
+    }
+
     /// Colour on a terminal, unless `--no-color` or `NO_COLOR` says otherwise.
-    pub(crate) fn choose(no_color: bool, terminal: bool) -> Self {
-        let refused = no_color
+    fn choose(terminal: bool) -> Self {
+        let refused = PLAIN.load(Ordering::Relaxed)
             || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         Self {
@@ -64,10 +83,6 @@ pub(crate) fn width() -> u16 {
     told.or_else(asked)
         .filter(|columns| *columns >= 40)
         .unwrap_or(DEFAULT_WIDTH)
-}
-
-pub(crate) fn stdout_is_terminal() -> bool {
-    io::stdout().is_terminal()
 }
 
 pub(crate) fn stderr_is_terminal() -> bool {

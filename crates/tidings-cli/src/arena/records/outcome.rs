@@ -142,12 +142,12 @@ pub(crate) fn finish(
 ) -> Result<Exit, Stop> {
     if args.json {
         terminal::print(&record::json(run)?)?;
-        let style = Style::choose(args.no_color, terminal::stderr_is_terminal());
+        let style = Style::of_stderr();
         if !args.quiet {
             terminal::say(&table::report(run, terminal::width(), style));
         }
     } else {
-        let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+        let style = Style::of_stdout();
         let text = table::report(run, terminal::width(), style);
         terminal::print(&format!("\n{text}"))?;
     }

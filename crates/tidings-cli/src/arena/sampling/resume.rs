@@ -59,7 +59,7 @@ pub(crate) fn open(name: &str, now: &RunArgs) -> Result<Earlier, Stop> {
     let mut args = *begun;
     args.json = now.json;
     args.ndjson.clone_from(&now.ndjson);
-    (args.quiet, args.verbose, args.no_color) = (now.quiet, now.verbose, now.no_color);
+    (args.quiet, args.verbose) = (now.quiet, now.verbose);
     args.keep_logs |= now.keep_logs;
     args.baseline.clone_from(&now.baseline);
     let peers = now.peers.peers.clone().or_else(|| run.plan.peers.clone());

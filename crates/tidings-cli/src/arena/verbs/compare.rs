@@ -144,7 +144,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Stop> {
             .map_err(|e| Stop::internal(format!("cannot write the comparison: {e}")))?;
         terminal::print(&(text + "\n"))?;
     } else {
-        let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+        let style = Style::of_stdout();
         terminal::print(&compare_text::text(&comparison, style))?;
     }
     let regress = comparison.cells.iter().any(|c| c.outcome.is_regress());

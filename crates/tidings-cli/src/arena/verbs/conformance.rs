@@ -41,7 +41,7 @@ struct Trial<'a> {
 }
 
 pub(crate) fn test(args: &PeerTestArgs) -> Result<Exit, Stop> {
-    let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     let limits = options::limits(Profile::Smoke, args.timeout, None)?;
     let threads = ready::threads(&args.threads)?[0];
     let interrupt = Interrupt::install()?;

@@ -74,7 +74,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Stop> {
         terminal::print(&(text + "\n"))?;
         return Ok(Exit::Ok);
     }
-    let style = Style::choose(false, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     let mut text = format!("{}\n", env.summary());
     for check in &checks {
         let mark = if check.ok {

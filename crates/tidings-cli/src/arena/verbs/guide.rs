@@ -26,7 +26,7 @@ A filter is workload[/variant][@system], with globs and commas. Every command ha
 ";
 
 pub(crate) fn guide() -> Result<Exit, Stop> {
-    let style = Style::choose(false, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     let candidates = ready::look(None)?;
     let mut ready_systems = Vec::new();
     let mut to_build = Vec::new();

@@ -63,7 +63,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<Exit, Stop> {
     if lines.is_empty() {
         return Err(Stop::nothing("no saved run has figures of such a cell"));
     }
-    let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     let others = all.len() - runs.len();
     terminal::print(&text(lines, runs.len(), others, style))?;
     Ok(Exit::Ok)

@@ -116,7 +116,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, Stop> {
         terminal::print(&(text + "\n"))?;
         return Ok(Exit::Ok);
     }
-    let style = Style::choose(false, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     terminal::print(&text(&candidates, &cells, style))?;
     Ok(Exit::Ok)
 }

@@ -108,7 +108,7 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Stop> {
     if args.json {
         terminal::print(&(json + "\n"))?;
     } else {
-        let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+        let style = Style::of_stdout();
         terminal::print(&merge_text::text(&merged, style))?;
     }
     Ok(Exit::Ok)

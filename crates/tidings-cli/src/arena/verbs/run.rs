@@ -18,7 +18,7 @@ use crate::cli::RunArgs;
 
 /// Runs the command; the exit code tells how the cells went.
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
-    let style = Style::choose(args.no_color, terminal::stderr_is_terminal());
+    let style = Style::of_stderr();
     let earlier = match &args.resume {
         Some(name) => Some(resume::open(name, args)?),
         None => None,

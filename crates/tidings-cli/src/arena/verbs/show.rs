@@ -18,7 +18,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Stop> {
         terminal::print(&best::markdown(&run))?;
         return Ok(Exit::Ok);
     }
-    let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     let head = format!(
         "{}\n{}\n\n",
         style.bold(&format!(

@@ -25,7 +25,7 @@ const INNER: u64 = 3;
 
 pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     let begin = Instant::now();
-    let style = Style::choose(args.no_color, terminal::stdout_is_terminal());
+    let style = Style::of_stdout();
     let allowed = options::limits(Profile::Smoke, args.timeout, args.mem_cap)?;
     let mut candidates = ready::look(args.peers.peers.as_deref())?;
     let filters = Filters::parse(&args.filter, &plan::systems(&candidates))?;
