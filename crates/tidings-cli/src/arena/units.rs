@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::arena::statistics::stats;
+
 /// A year: longer times would not fit a clock's.
 const MOST_SECONDS: f64 = 366.0 * 86_400.0;
 
@@ -41,6 +43,11 @@ pub(crate) fn rate(per_second: f64) -> String {
         }
     }
     digits(per_second)
+}
+
+/// `±2.1 %`: half the width of an interval, relative to its median.
+pub(crate) fn spread(median: f64, interval: [f64; 2]) -> String {
+    format!("±{:.1} %", 100.0 * stats::half_width(median, interval))
 }
 
 /// `1:05`, `2:01:05`.
@@ -128,6 +135,7 @@ mod tests {
         assert_eq!(bytes(640), "640 B");
         assert_eq!(bytes(3 << 30), "3.00 GiB");
         assert_eq!(rate(18_930_000.0), "18.9 M");
+        assert_eq!(spread(200.0, [190.0, 220.0]), "±7.5 %");
         assert_eq!(clock(Duration::from_secs(65)), "1:05");
         assert_eq!(clock(Duration::from_secs(7265)), "2:01:05");
         assert_eq!(parse_duration("500ms"), Ok(Duration::from_millis(500)));

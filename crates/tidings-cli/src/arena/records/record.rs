@@ -16,6 +16,7 @@ use crate::arena::sampling::noise::Tally;
 use crate::arena::statistics::histogram::{Bucket, Percentiles};
 use crate::arena::statistics::stats::Outliers;
 use crate::arena::statistics::verdict::{Ratio, Verdict};
+use crate::arena::units;
 
 /// The file of a run's samples.
 const SAMPLES: &str = "samples.ndjson";
@@ -146,6 +147,12 @@ impl Figure {
     /// Where the median is: its interval, or all samples where they are too few for one.
     pub(crate) fn range(&self) -> [f64; 2] {
         self.ci95.unwrap_or([self.min, self.max])
+    }
+
+    /// Half the interval in percent, `~` where it is wider than the run aimed for.
+    pub(crate) fn spread(&self) -> Option<String> {
+        let spread = units::spread(self.median, self.ci95?);
+        Some(format!("{}{spread}", if self.precise { "" } else { "~" }))
     }
 }
 

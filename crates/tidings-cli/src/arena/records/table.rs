@@ -269,16 +269,10 @@ pub(crate) fn compare(ratio: &Ratio) -> String {
 }
 
 fn spread(figure: &Figure) -> String {
-    match figure.ci95 {
-        Some([low, high]) => {
-            let percent = 50.0 * (high - low) / figure.median;
-            format!("{}±{percent:.1} %", if figure.precise { "" } else { "~" })
-        }
-        None => {
-            let (low, high) = (1e9 / figure.max, 1e9 / figure.min);
-            format!("{}..{}", units::rate(low), units::rate(high))
-        }
-    }
+    figure.spread().unwrap_or_else(|| {
+        let (low, high) = (1e9 / figure.max, 1e9 / figure.min);
+        format!("{}..{}", units::rate(low), units::rate(high))
+    })
 }
 
 fn table(text: &mut String, group: &[&CellRecord], width: u16, style: Style) {

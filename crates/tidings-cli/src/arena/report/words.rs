@@ -30,16 +30,10 @@ pub(super) fn rate(cell: &CellRecord) -> Option<String> {
 
 /// Half the interval in percent, `~` where it is wider than the run aimed for; or the range.
 pub(super) fn spread(figure: &Figure) -> String {
-    figure.ci95.map_or_else(
-        || {
-            let (low, high) = (units::digits(figure.min), units::digits(figure.max));
-            format!("{low}..{high} (range)")
-        },
-        |[low, high]| {
-            let percent = 50.0 * (high - low) / figure.median;
-            format!("{}±{percent:.1} %", if figure.precise { "" } else { "~" })
-        },
-    )
+    figure.spread().unwrap_or_else(|| {
+        let (low, high) = (units::digits(figure.min), units::digits(figure.max));
+        format!("{low}..{high} (range)")
+    })
 }
 
 /// `2.55× slower`, with a sign that needs no colour.

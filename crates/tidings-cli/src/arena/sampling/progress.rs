@@ -183,9 +183,8 @@ fn row(group: &Group, track: &Track) -> String {
         return format!("    {:<18} -", track.cell.system);
     }
     let median = stats::median(&all);
-    let width = stats::interval(&values, Level::P95, RESAMPLES_ROUGH).map_or(String::new(), |i| {
-        format!("±{:.1} %", 100.0 * stats::half_width(median, i))
-    });
+    let width = stats::interval(&values, Level::P95, RESAMPLES_ROUGH)
+        .map_or(String::new(), |i| units::spread(median, i));
     format!(
         "    {:<18} {:>9} {}/s {width:>9}  {} samples{}",
         track.cell.system,

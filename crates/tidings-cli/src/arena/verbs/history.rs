@@ -106,8 +106,8 @@ fn text(lines: BTreeMap<String, Line>, runs: usize, others: usize, style: Style)
         let from = line.medians.len().saturating_sub(SHOWN);
         let shown = &line.medians[from..];
         let last = shown.last().copied().unwrap_or(f64::NAN);
-        let spread = line.ci95.map_or(String::new(), |[low, high]| {
-            format!(" ±{:.1} %", 50.0 * (high - low) / last)
+        let spread = line.ci95.map_or(String::new(), |interval| {
+            format!(" {}", units::spread(last, interval))
         });
         let _ = writeln!(
             text,

@@ -80,9 +80,9 @@ fn line(text: &mut String, machine: &str, row: &Row, group: &Panels, style: Styl
     let _ = write!(text, "  {machine} {rank:>2} {:<18}", row.system);
     match row.ns_per_op {
         Some(median) => {
-            let spread = row.ci95.map_or(String::new(), |[low, high]| {
-                format!("±{:.1} %", 50.0 * (high - low) / median)
-            });
+            let spread = row
+                .ci95
+                .map_or(String::new(), |interval| units::spread(median, interval));
             let _ = write!(
                 text,
                 " {:>9} {}/s {spread:>9}",
