@@ -180,52 +180,59 @@ impl Trial {
 /// # Panics
 /// If there is no such workload.
 pub fn odd(cell: &str) -> Vec<(String, [i64; 3])> {
+    let (workload, _) = cell.split_once('/').expect("workload/variant");
+    let sizes: &[&[i64]] = match workload {
+        "pingpong" => &[&[3, 997], &[1, 1], &[5, 1500]],
+        "net" => &[&[7, 31], &[1, 1]],
+        "chain" => &[&[1], &[7], &[103]],
+        "fan" => &[&[1], &[997], &[5003]],
+        "counter" => &[&[3, 997], &[1, 1], &[7, 3001]],
+        "skynet" => &[&[1], &[10], &[1000]],
+        "spawn" | "floor" => &[&[1], &[997]],
+        "growth" => &[&[8, 1], &[64, 997], &[512, 1500]],
+        "quality" => &[&[1], &[3]],
+        other => panic!("{other:?}"),
+    };
+    sizes.iter().map(|sizes| at(cell, sizes)).collect()
+}
+
+/// A cell's size in words, and its `(msgs, units, check)`.
+///
+/// # Panics
+/// If there is no such workload, or it has not so many sizes.
+pub fn at(cell: &str, sizes: &[i64]) -> (String, [i64; 3]) {
     let triangle = |n: i64| n * (n - 1) / 2;
-    match cell.split_once('/').expect("workload/variant") {
-        ("pingpong", _) => [(3, 997), (1, 1), (5, 1500)]
-            .map(|(p, n)| (format!("p={p} n={n}"), [2 * p * n, 2 * p, p * triangle(n)]))
-            .into(),
-        ("net", _) => [(7, 31), (1, 1)]
-            .map(|(n, m)| (format!("N={n} M={m}"), [2 * n * m, 2 * n, n * triangle(m)]))
-            .into(),
-        ("chain", _) => [1, 7, 103]
-            .map(|a| (format!("A={a}"), [2 * a + 2, a + 1, a]))
-            .into(),
-        ("fan", _) => [1, 997, 5003]
-            .map(|n| (format!("N={n}"), [2 * n + 3, 2, triangle(n)]))
-            .into(),
-        ("counter", _) => [(3, 997), (1, 1), (7, 3001)]
-            .map(|(p, n)| (format!("P={p} n={n}"), [p * n, p + 1, 100 * p * n]))
-            .into(),
-        ("skynet", variant) => [1, 10, 1000]
-            .map(|s| {
-                let nodes = (10 * s - 1) / 9;
-                let units = if variant == "floor" { 0 } else { nodes };
-                (format!("S={s}"), [nodes, units, triangle(s)])
-            })
-            .into(),
-        ("spawn", _) => [1, 997].map(|n| (format!("n={n}"), [n, n, n])).into(),
-        ("growth", variant) => [(8, 1), (64, 997), (512, 1500)]
-            .map(|(k, n)| {
-                let counts = match variant {
-                    "waiters" => [n, k + 1, triangle(n)],
-                    "branches" | "payload" => [n, 2, triangle(n)],
-                    _ => [n, n, n],
-                };
-                (format!("k={k} n={n}"), counts)
-            })
-            .into(),
-        ("quality", variant) => [1, 3]
-            .map(|n| {
-                let counts = match variant {
-                    "pairs" => [4 * n, 4, 2 * n],
-                    "idle" => [n, 2, 2],
-                    "hog-spawn" => [n, n + 1, n],
-                    _ => [n, 2, n],
-                };
-                (format!("p=2 n={n}"), counts)
-            })
-            .into(),
+    let (workload, variant) = cell.split_once('/').expect("workload/variant");
+    match (workload, sizes) {
+        ("pingpong", &[p, n]) => (format!("p={p} n={n}"), [2 * p * n, 2 * p, p * triangle(n)]),
+        ("net", &[n, m]) => (format!("N={n} M={m}"), [2 * n * m, 2 * n, n * triangle(m)]),
+        ("chain", &[a]) => (format!("A={a}"), [2 * a + 2, a + 1, a]),
+        ("fan", &[n]) => (format!("N={n}"), [2 * n + 3, 2, triangle(n)]),
+        ("counter", &[p, n]) => (format!("P={p} n={n}"), [p * n, p + 1, 100 * p * n]),
+        ("skynet", &[s]) => {
+            let nodes = (10 * s - 1) / 9;
+            let units = if variant == "floor" { 0 } else { nodes };
+            (format!("S={s}"), [nodes, units, triangle(s)])
+        }
+        ("spawn", &[n]) => (format!("n={n}"), [n, n, n]),
+        ("floor", &[n]) => (format!("n={n}"), [n, 0, n]),
+        ("growth", &[k, n]) => {
+            let counts = match variant {
+                "waiters" => [n, k + 1, triangle(n)],
+                "branches" | "payload" => [n, 2, triangle(n)],
+                _ => [n, n, n],
+            };
+            (format!("k={k} n={n}"), counts)
+        }
+        ("quality", &[n]) => {
+            let counts = match variant {
+                "pairs" => [4 * n, 4, 2 * n],
+                "idle" => [n, 2, 2],
+                "hog-spawn" => [n, n + 1, n],
+                _ => [n, 2, n],
+            };
+            (format!("p=2 n={n}"), counts)
+        }
         other => panic!("{other:?}"),
     }
 }
