@@ -182,7 +182,8 @@ impl Node {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        // The pipe stays open: libtest says of a test that it takes a minute, and ends where nobody can hear it.
+        let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
         let at = lines
             .map_while(Result::ok)
             .find_map(|line| Some(line.split_once("at tcp://")?.1.to_owned()))

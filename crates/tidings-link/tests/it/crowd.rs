@@ -7,11 +7,15 @@ use crate::nodes::{CounterRef, LONG, Tally};
 
 const LINKS: i64 = 10_000;
 
-/// So many at once, in a build for tests, take a while to greet each other.
+/// So many at once, in a build for tests, take a while to greet each other: no link is to end for that, and no
+/// words that are asked for all the time are to make it longer.
 fn options(node: String) -> Options {
-    let handshake = 6 * LONG;
+    let patience = 6 * LONG;
     Options::new(node).limits(Limits {
-        handshake,
+        handshake: patience,
+        silence: patience,
+        stall: patience,
+        idle: patience,
         ..Limits::default()
     })
 }
