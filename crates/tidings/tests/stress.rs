@@ -3,6 +3,8 @@
 //! `TIDINGS_STRESS_SECS` says how long each test runs (2 by default). Without libtest, whose own
 //! threads ThreadSanitizer does not understand; arguments are parts of names of tests.
 
+#[path = "laws/dice.rs"]
+mod dice;
 #[path = "stress/load.rs"]
 mod load;
 #[path = "stress/runner.rs"]
@@ -18,7 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use load::{Dice, Ledger, any_channel, receiver, sender, swapper};
+use dice::Dice;
+use load::{Ledger, any_channel, receiver, sender, swapper};
 use runner::{PROGRESS, budget, tests, watched};
 use tidings::channel::dead_letters;
 use tidings::sched::Handle;

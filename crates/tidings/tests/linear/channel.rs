@@ -6,7 +6,8 @@
 
 use tidings::Runtime;
 
-use super::race::{Dice, Engine, Program, check, seeds};
+use super::dice::Dice;
+use super::race::{Engine, Program, check, seeds};
 
 fn run(capacities: impl Fn(&mut Dice) -> Vec<usize>, branches: usize) {
     let pool = Runtime::builder().workers(2).build().unwrap();
@@ -30,7 +31,7 @@ fn a_rendezvous_channel_is_linearizable() {
 
 #[test]
 fn a_bounded_channel_is_linearizable() {
-    run(|dice| vec![1 + dice.below(2)], 1);
+    run(|dice| vec![1 + dice.one_of(2)], 1);
 }
 
 #[test]
@@ -40,7 +41,7 @@ fn an_unbounded_channel_is_linearizable() {
 
 #[test]
 fn choices_over_channels_of_all_kinds_are_linearizable() {
-    let any = |dice: &mut Dice| [0, 0, 1, 2, usize::MAX][dice.below(5)];
+    let any = |dice: &mut Dice| [0, 0, 1, 2, usize::MAX][dice.one_of(5)];
     run(|dice| (0..2).map(|_| any(dice)).collect(), 3);
 }
 

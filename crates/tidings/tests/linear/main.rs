@@ -13,6 +13,8 @@
 
 mod cells;
 mod channel;
+#[path = "../laws/dice.rs"]
+mod dice;
 mod differential;
 mod model;
 mod play;

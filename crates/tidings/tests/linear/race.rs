@@ -14,6 +14,7 @@ use tidings::Runtime;
 use tidings::sched::Seeded;
 
 use super::checker::{self, Call, Spec};
+use super::dice::Dice;
 use super::model::{Branch, Choice, Id, Model, Op, Ret, What};
 use super::real::{Ends, Happened, Wakes, end_permit};
 use super::record::{Clock, Record};
@@ -44,21 +45,14 @@ pub(crate) enum Engine {
     Seeded(u64),
 }
 
-/// `SplitMix64`.
-#[derive(Clone, Debug)]
-pub(crate) struct Dice(pub(crate) u64);
-
 impl Dice {
-    pub(crate) fn below(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
+    /// One of so many.
+    pub(crate) fn one_of(&mut self, n: usize) -> usize {
+        self.below(n as u64) as usize
     }
 
     /// Once in `n`.
-    pub(crate) fn one_in(&mut self, n: usize) -> bool {
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 }
@@ -123,7 +117,7 @@ fn task(dice: &mut Dice, next: &mut u32, chans: usize, branches: usize) -> Vec<S
     // Some tasks mostly send and some mostly receive, or few would meet.
     let leaning = dice.below(3);
     for _ in 0..3 + dice.below(6) {
-        let chan = dice.below(chans);
+        let chan = dice.one_of(chans);
         let kind = match dice.below(12) {
             0..6 => 8,
             kind => kind - 6,
@@ -142,20 +136,20 @@ fn task(dice: &mut Dice, next: &mut u32, chans: usize, branches: usize) -> Vec<S
             5 if dice.one_in(2) => Step::DropReceiver(chan),
             _ => {
                 let mut choice = [None; 3];
-                for branch in choice.iter_mut().take(1 + dice.below(branches)) {
+                for branch in choice.iter_mut().take(1 + dice.one_of(branches)) {
                     let what = match (leaning, dice.below(10)) {
                         (_, 0) => What::Reserve,
                         (_, 1) => What::Closed,
                         (0, 2..8) | (1, 2..5) => What::Recv,
                         _ => What::Send(number()),
                     };
-                    let chan = dice.below(chans);
+                    let chan = dice.one_of(chans);
                     *branch = Some(Branch { chan, what });
                 }
                 Step::Wait {
                     id: number(),
                     choice,
-                    looks: dice.below(4),
+                    looks: dice.one_of(4),
                     value: dice.one_in(2).then(&mut number),
                     own_waker: dice.one_in(2),
                 }

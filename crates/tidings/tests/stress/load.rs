@@ -9,21 +9,11 @@ use tidings::{
     Either, Event, Receiver, Sender, after, bounded, channel, choose, unbounded, yield_now,
 };
 
+use super::dice::Dice;
 use super::runner::PROGRESS;
 
-/// `SplitMix64`.
-#[derive(Clone)]
-pub(super) struct Dice(pub(super) u64);
-
 impl Dice {
-    pub(super) fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-
+    /// Others, for another task.
     pub(super) fn split(&mut self) -> Self {
         Self(self.below(u64::MAX))
     }

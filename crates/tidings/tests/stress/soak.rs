@@ -11,7 +11,8 @@ use tidings::task::trim;
 use tidings::time::interval;
 use tidings::{Event, JoinSet, Receiver, Runtime, Sender, after, scope, spawn_blocking, yield_now};
 
-use super::load::{Dice, Ledger, Letter, any_channel, receiver, sender};
+use super::dice::Dice;
+use super::load::{Ledger, Letter, any_channel, receiver, sender};
 use super::runner::{PROGRESS, budget, watched};
 
 /// Workers of a round, in turn: far more than there are cores, too.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::load::Dice;
+use super::dice::Dice;
 
 /// How long a worker stands still, at most.
 const LONGEST: Duration = Duration::from_millis(20);

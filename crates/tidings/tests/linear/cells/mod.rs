@@ -16,7 +16,8 @@ use std::sync::atomic::AtomicUsize;
 use tidings::Runtime;
 
 use super::checker::{Call, Spec, assert_linearizable};
-use super::race::{ByHand, Dice, Engine, assert_woken, meet, run, seeds};
+use super::dice::Dice;
+use super::race::{ByHand, Engine, assert_woken, meet, run, seeds};
 use super::real::Wakes;
 use super::record::{Clock, Record};
 
@@ -78,7 +79,7 @@ impl<O: Copy, R: Copy> Tools<O, R> {
             ops,
             pending,
             dropped,
-            looks: self.dice.below(4),
+            looks: self.dice.one_of(4),
             own_waker: self.dice.one_in(2),
         };
         let (_, wakes) = by_hand

@@ -160,8 +160,8 @@ async fn watch_receiver(
 fn a_watch_cell_is_linearizable() {
     programs(|dice, tools| {
         let spec = LastValue {
-            senders: 1 + dice.below(2),
-            receivers: 1 + dice.below(2),
+            senders: 1 + dice.one_of(2),
+            receivers: 1 + dice.one_of(2),
         };
         let (tx, rx) = watch(0);
         let senders = vec![tx; spec.senders].into_iter().enumerate();
