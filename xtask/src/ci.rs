@@ -64,6 +64,20 @@ const FEATURES: &str = "cargo test -p tidings -p tidings-ecosystem-test -p tidin
 /// The workspace's tests, and those of the crate that it shares with peers outside of it. Where Go is, so is a
 /// nats-server, and no test of the cluster passes by being skipped for want of one.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {
+    tests(build_features, tally)
+}
+
+/// As above, where the fuzz targets are wanted afterwards.
+fn test_before_fuzz(tally: &mut Tally) -> Result<Outcome, String> {
+    let ahead = || {
+        let _ = fuzz::build(&format!("{ASIDE} cargo"), &mut Tally::default());
+        build_features();
+    };
+    tests(ahead, tally)
+}
+
+/// `ahead` builds what comes after the tests, which wait more than they compute. What fails there fails again.
+fn tests(ahead: impl FnOnce() + Send, tally: &mut Tally) -> Result<Outcome, String> {
     let (server, needed): (_, &[_]) = if has_go() {
         (
             tools::nats(tally).map(|_| ()),
@@ -80,7 +94,7 @@ fn test(tally: &mut Tally) -> Result<Outcome, String> {
     let env = [needed, &brief].concat();
     let built = run_at_root(&env, "cargo test --workspace --no-run", tally);
     let own = thread::scope(|threads| {
-        let ahead = threads.spawn(build_ahead);
+        let ahead = threads.spawn(ahead);
         let own = run_at_root(&env, "cargo test --workspace --no-fail-fast", tally);
         ahead
             .join()
@@ -93,14 +107,12 @@ fn test(tally: &mut Tally) -> Result<Outcome, String> {
     done(server.and(own).and(shared))
 }
 
-/// Builds what comes after the tests, which wait more than they compute. What fails here fails there.
-fn build_ahead() {
-    // It has a core while nobody else wants it, and says nothing between their lines.
-    let aside = "nice -n 19 env CARGO_TERM_QUIET=true";
-    let tally = &mut Tally::default();
-    let _ = fuzz::build(&format!("{aside} cargo"), tally);
-    let features = format!("{aside} {FEATURES} --no-run");
-    let _ = run_at_root(&[], &features, tally);
+/// It has a core while nobody else wants it, and says nothing between the lines of others.
+const ASIDE: &str = "nice -n 19 env CARGO_TERM_QUIET=true";
+
+fn build_features() {
+    let features = format!("{ASIDE} {FEATURES} --no-run");
+    let _ = run_at_root(&[], &features, &mut Tally::default());
 }
 
 fn has_go() -> bool {
@@ -213,7 +225,7 @@ fn find(name: &str) -> Result<(&'static str, Stage), String> {
 
 /// Runs the named stages, or all. The last line it prints is `N passed, N failed`, in tests.
 pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
-    let chosen: Vec<(&str, Stage)> = if names.is_empty() {
+    let mut chosen: Vec<(&str, Stage)> = if names.is_empty() {
         STAGES.to_vec()
     } else {
         names
@@ -221,6 +233,11 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
             .map(|name| find(name))
             .collect::<Result<_, _>>()?
     };
+    if chosen.iter().any(|(name, _)| *name == "fuzz") {
+        for (_, stage) in chosen.iter_mut().filter(|(name, _)| *name == "test") {
+            *stage = test_before_fuzz;
+        }
+    }
     let mut tally = Tally::default();
     let mut report = Vec::new();
     let mut exit = ExitCode::SUCCESS;
