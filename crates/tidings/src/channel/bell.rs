@@ -99,8 +99,15 @@ mod with_links {
             rare.is_some_and(|rare| std::mem::take(&mut rare.twin))
         }
 
-        /// What this half rings as it goes.
+        /// May something hang there?
         #[inline(always)]
+        pub(crate) fn is_hung(&self) -> bool {
+            self.hung.is_some() || self.rare.is_some()
+        }
+
+        /// What this half rings as it goes. Few have something: not in place, and for all others `is_hung`.
+        #[cold]
+        #[inline(never)]
         pub(crate) fn take(&mut self, by_sender: bool) -> Option<Rings> {
             let of_this_half = |rings: &mut Rings| rings.by_sender == by_sender;
             let hung = self.hung.take_if(of_this_half);
@@ -133,6 +140,11 @@ mod without {
 
         #[inline(always)]
         pub(crate) fn take_twin(&mut self) -> bool {
+            false
+        }
+
+        #[inline(always)]
+        pub(crate) fn is_hung(&self) -> bool {
             false
         }
 

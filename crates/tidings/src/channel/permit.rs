@@ -10,19 +10,39 @@ use super::sender::Sender;
 use super::source::{Side, Slot, slot_methods};
 use crate::event::{Attempt, Protocol, event};
 
+/// How a permit has the handle of its channel: by a reference, or as its own.
+pub trait Handle: Clone {
+    type Value;
+    fn sender(&self) -> &Sender<Self::Value>;
+}
+
+impl<T> Handle for &Sender<T> {
+    type Value = T;
+    fn sender(&self) -> &Sender<T> {
+        self
+    }
+}
+
+impl<T> Handle for Sender<T> {
+    type Value = T;
+    fn sender(&self) -> &Sender<T> {
+        self
+    }
+}
+
 pin_project! {
-    /// The event of [`Sender::reserve`].
+    /// The event of [`Sender::reserve`] and [`Sender::reserve_owned`].
     #[derive(Debug)]
     #[must_use = "events do nothing unless awaited"]
-    pub struct Reserve<'a, T> {
-        sender: &'a Sender<T>,
+    pub struct Reserve<S> {
+        sender: S,
         #[pin]
         slot: Slot<()>,
     }
 }
 
-impl<'a, T> Reserve<'a, T> {
-    pub(super) fn new(sender: &'a Sender<T>) -> Self {
+impl<S> Reserve<S> {
+    pub(super) fn new(sender: S) -> Self {
         Self {
             sender,
             slot: Slot::bare(),
@@ -30,11 +50,11 @@ impl<'a, T> Reserve<'a, T> {
     }
 }
 
-impl<'a, T> Protocol for Reserve<'a, T> {
-    slot_methods!(Side::Sender, sender);
+impl<S: Handle> Protocol for Reserve<S> {
+    slot_methods!(Side::Sender, sender.sender());
 
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {
-        let chan = self.sender.chan();
+        let chan = self.sender.sender().chan();
         let sent = chan.attempt(attempt, |state, _| state.try_reserve());
         self.project().slot.found_closed(sent == Sent::Closed);
         (sent != Sent::Full).then_some(0)
@@ -44,7 +64,7 @@ impl<'a, T> Protocol for Reserve<'a, T> {
             return Err(SendError(()));
         }
         Ok(Permit {
-            sender: self.sender,
+            sender: self.sender.clone(),
             used: false,
         })
     }
@@ -54,17 +74,18 @@ impl<'a, T> Protocol for Reserve<'a, T> {
     }
 }
 
-event!(impl['a, T] Reserve<'a, T> => Result<Permit<'a, T>, SendError<()>>);
+event!(impl[S: Handle] Reserve<S> => Result<Permit<S>, SendError<()>>);
 
-/// A place in a channel, from [`Sender::reserve`]. Dropping it gives the place to the next.
+/// A place in a channel, from [`Sender::reserve`], or one that borrows nothing, from
+/// [`Sender::reserve_owned`]. Dropping it gives the place to the next.
 #[derive(Debug)]
 #[must_use = "a permit that is dropped gives its place up"]
-pub struct Permit<'a, T> {
-    sender: &'a Sender<T>,
+pub struct Permit<S: Handle> {
+    sender: S,
     used: bool,
 }
 
-impl<T> Permit<'_, T> {
+impl<S: Handle> Permit<S> {
     /// Sends, without waiting.
     ///
     /// # Errors
@@ -79,7 +100,7 @@ impl<T> Permit<'_, T> {
     /// assert_eq!(rx.recv().await, Ok("made"));
     /// # });
     /// ```
-    pub fn send(mut self, value: T) -> Result<(), SendError<T>> {
+    pub fn send(mut self, value: S::Value) -> Result<(), SendError<S::Value>> {
         self.used = true;
         match self.end(Some(value)) {
             None => Ok(()),
@@ -88,9 +109,10 @@ impl<T> Permit<'_, T> {
     }
 
     /// Gives the place up; gives the value back if the channel is closed.
-    fn end(&self, mut value: Option<T>) -> Option<T> {
+    fn end(&self, mut value: Option<S::Value>) -> Option<S::Value> {
         let mut wakers = Vec::new();
         self.sender
+            .sender()
             .chan()
             .locked(|state| state.unreserve(&mut value, &mut wakers));
         crate::task::wake_all(wakers);
@@ -98,7 +120,7 @@ impl<T> Permit<'_, T> {
     }
 }
 
-impl<T> Drop for Permit<'_, T> {
+impl<S: Handle> Drop for Permit<S> {
     fn drop(&mut self) {
         if !self.used {
             drop(self.end(None));

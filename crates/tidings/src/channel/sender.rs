@@ -215,8 +215,25 @@ impl<T> Sender<T> {
     /// assert_eq!(rx.recv().await, Ok(1));
     /// # });
     /// ```
-    pub fn reserve(&self) -> Reserve<'_, T> {
+    pub fn reserve(&self) -> Reserve<&Self> {
         Reserve::new(self)
+    }
+
+    /// As [`reserve`](Self::reserve), with a permit that has a handle of its own and borrows nothing, so that it can go
+    /// into a task that is spawned, or be kept in a struct. It keeps the channel open as every sender does.
+    ///
+    /// ```
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = tidings::bounded(1);
+    /// let permit = tx.reserve_owned().await.unwrap();
+    /// drop(tx);
+    /// tidings::spawn(async move { permit.send(1) }).await.unwrap().unwrap();
+    /// assert_eq!(rx.recv().await, Ok(1));
+    /// assert!(rx.recv().await.is_err(), "it was the last sender");
+    /// # });
+    /// ```
+    pub fn reserve_owned(&self) -> Reserve<Self> {
+        Reserve::new(self.clone())
     }
 
     /// Closes the channel: sends fail from now on, receivers take what is left. `false` if it

@@ -282,12 +282,12 @@ pub(crate) unsafe fn slot_of<T>(waiter: *mut Waiter) -> *mut Slot<T> {
 /// The methods of `Protocol` that all operations on a source share: one leaf, which waits in the
 /// list of its side with its `slot`. The event's field `$handle` has a method `chan`, the source.
 macro_rules! slot_methods {
-    ($side:expr, $handle:ident) => {
+    ($side:expr, $($handle:tt)+) => {
         const SHORT: bool = true;
         const TRACELESS: bool = true;
         #[inline(always)]
         fn single(&self) -> Option<&crate::event::Lock> {
-            Some(&self.$handle.chan().lock)
+            Some(&self.$($handle)+.chan().lock)
         }
         #[inline(always)]
         fn enrol(self: Pin<&mut Self>, enrol: &mut crate::event::Enrol<'_>) {
@@ -297,7 +297,7 @@ macro_rules! slot_methods {
             let slot = unsafe { Pin::new_unchecked(&mut this.slot) };
             // SAFETY: the caller holds the lock; the slot was not linked, and is withdrawn or
             // committed before the event ends.
-            unsafe { this.$handle.chan().enrol($side, slot, enrol) };
+            unsafe { this.$($handle)+.chan().enrol($side, slot, enrol) };
         }
         #[inline(always)]
         fn withdraw(self: Pin<&mut Self>, winner: Option<u32>, locked: bool) {
@@ -309,7 +309,7 @@ macro_rules! slot_methods {
             // SAFETY: as above.
             let slot = unsafe { Pin::new_unchecked(&mut this.slot) };
             // SAFETY: the slot waits on this side, or not at all.
-            unsafe { this.$handle.chan().withdraw($side, slot, locked) };
+            unsafe { this.$($handle)+.chan().withdraw($side, slot, locked) };
         }
     };
 }

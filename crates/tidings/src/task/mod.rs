@@ -32,7 +32,8 @@
 
 // | file | what |
 // |---|---|
-// | `state.rs` | the state word and its transitions |
+// | `word.rs` | what the state word says |
+// | `state.rs` | its transitions |
 // | `lean.rs` | the run right of a task that one worker runs, without read-modify-writes |
 // | `cell.rs` | the allocation: header, then future or output; what knows the future's type |
 // | `ending.rs` | complete, and free: what does not |

@@ -417,6 +417,28 @@ fn a_permit_keeps_a_place() {
     });
 }
 
+#[test]
+fn a_permit_of_its_own_keeps_its_place_and_the_channel_open() {
+    on_all(|| async {
+        let (tx, rx) = bounded(1);
+        let (permit, next) = (tx.reserve_owned().await.unwrap(), tx.reserve_owned());
+        let mut next = pinned(next);
+        assert!(poll(next.as_mut()).is_pending());
+        drop(tx);
+        let sent = tidings::spawn(async move { permit.send(1) });
+        sent.await.unwrap().unwrap();
+        assert!(poll(next.as_mut()).is_pending());
+        assert_eq!(rx.recv().await, Ok(1));
+        let std::task::Poll::Ready(Ok(last)) = poll(next.as_mut()) else {
+            panic!("its turn")
+        };
+        drop(next);
+        assert_eq!(rx.try_recv(), Err(TryRecvError::Empty));
+        drop(last);
+        assert_eq!(rx.try_recv(), Err(TryRecvError::Closed));
+    });
+}
+
 /// A sender waits for a place that a permit holds, and a receiver for a value: whatever becomes
 /// of the permit, both must hear.
 #[test]

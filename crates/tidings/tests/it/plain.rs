@@ -45,7 +45,7 @@ struct Both<'a> {
     rx: &'a Receiver<u64>,
     plain: VecDeque<u64>,
     bound: usize,
-    permits: Vec<Permit<'a, u64>>,
+    permits: Vec<Permit<&'a Sender<u64>>>,
     next: u64,
 }
 

@@ -2,7 +2,7 @@
 
 use tidings::channel::Permit;
 
-async fn reserve<'a>(tx: tidings::Sender<u8>) -> Permit<'a, u8> {
+async fn reserve<'a>(tx: tidings::Sender<u8>) -> Permit<&'a tidings::Sender<u8>> {
     tx.reserve().await.unwrap()
 }
 

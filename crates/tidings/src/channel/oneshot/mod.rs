@@ -41,23 +41,25 @@ pub use receiver::{Receiver, Recv};
 #[must_use]
 #[cfg_attr(debug_assertions, track_caller)]
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
-    halves(State::new())
+    halves(State::new)
 }
 
 /// One whose receiver wants the value so, with what is rung when the sender has sent or goes.
 #[cfg(feature = "remote")]
 #[cfg_attr(debug_assertions, track_caller)]
 pub(crate) fn wanted<T>(wanted: Wanted, rings: Option<Rings>) -> (Sender<T>, Receiver<T>) {
-    let mut state = State::new();
-    state.deadline = wanted.deadline;
-    #[cfg(feature = "tracing")]
-    {
-        state.trace = wanted.trace;
-    }
-    if let Some(rings) = rings {
-        state.bell.hang(rings);
-    }
-    halves(state)
+    halves(|| {
+        let mut state = State::new();
+        state.deadline = wanted.deadline;
+        #[cfg(feature = "tracing")]
+        {
+            state.trace = wanted.trace;
+        }
+        if let Some(rings) = rings {
+            state.bell.hang(rings);
+        }
+        state
+    })
 }
 
 /// The receiver has gone.
@@ -77,10 +79,11 @@ pub struct Wanted {
 
 #[inline(always)]
 #[cfg_attr(debug_assertions, track_caller)]
-fn halves<T>(state: State<T>) -> (Sender<T>, Receiver<T>) {
+fn halves<T>(state: impl FnOnce() -> State<T>) -> (Sender<T>, Receiver<T>) {
     let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
+    // Made there, and not before: else it is copied to there in pieces that overlap what was written, which stalls.
     // SAFETY: the slot is ours, large enough and aligned.
-    unsafe { cell.write(Source::new(state)) };
+    unsafe { cell.write(Source::new(state())) };
     (Sender { cell }, Receiver::new(cell))
 }
 
@@ -210,14 +213,20 @@ impl<T> Sender<T> {
     /// The caller is the sender and does not use it any more.
     #[inline]
     unsafe fn end(cell: NonNull<Cell<T>>, mut value: Option<T>) -> Result<(), T> {
+        // Not given by the closure: as a part of what that gives it was copied three times, in pieces that overlap, which
+        // stalls, and was nothing: half the time of a send.
+        let mut bell = None;
         // SAFETY: the cell lives until both halves are gone.
-        let (waker, receiver_gone, bell) = unsafe { cell.as_ref() }.locked(|state| {
+        let (waker, receiver_gone) = unsafe { cell.as_ref() }.locked(|state| {
             if state.bell.take_twin() {
-                return (None, false, None);
+                return (None, false);
             }
             state.sender_gone = true;
             if state.receiver_gone {
-                return (None, true, None);
+                return (None, true);
+            }
+            if state.bell.is_hung() {
+                bell = state.bell.take(true);
             }
             let waker = match state.receiver.claim() {
                 Some(claimed) => {
@@ -238,7 +247,7 @@ impl<T> Sender<T> {
                     None
                 }
             };
-            (waker, false, state.bell.take(true))
+            (waker, false)
         });
         if receiver_gone {
             // SAFETY: both halves are gone.

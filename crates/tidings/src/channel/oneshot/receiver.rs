@@ -193,7 +193,8 @@ impl<T> Receiver<T> {
     fn goes(&self, receives: bool) -> (Option<T>, Woken) {
         // More than one may wait for the end: the sender can be shared.
         let mut wakers = Vec::new();
-        let (value, sender_gone, bell) = self.chan().locked(|state| {
+        let mut bell = None;
+        let (value, sender_gone) = self.chan().locked(|state| {
             state.receiver_gone = true;
             while let Some(claimed) = state.observer.claim() {
                 wakers.push(claimed.commit(true));
@@ -205,7 +206,10 @@ impl<T> Receiver<T> {
             } else {
                 books::died(number, n as usize);
             }
-            (value, state.sender_gone, state.bell.take(false))
+            if state.bell.is_hung() {
+                bell = state.bell.take(false);
+            }
+            (value, state.sender_gone)
         });
         if sender_gone {
             // SAFETY: both halves are gone.
