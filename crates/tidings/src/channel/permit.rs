@@ -25,7 +25,7 @@ impl<T> Handle for &Sender<T> {
 
 impl<T> Handle for Sender<T> {
     type Value = T;
-    fn sender(&self) -> &Sender<T> {
+    fn sender(&self) -> &Self {
         self
     }
 }

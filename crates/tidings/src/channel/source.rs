@@ -2,7 +2,10 @@
 //! which a waiter and its value wait together.
 
 use std::marker::PhantomPinned;
+#[cfg(loom)]
+use std::mem;
 use std::pin::Pin;
+use std::ptr::{self, NonNull};
 
 use crate::event::offer::{Claimed, Waiter, Waiters};
 use crate::event::{Attempt, Enrol, Lock};
@@ -45,6 +48,30 @@ impl<S> Source<S> {
         }
     }
 
+    /// Makes one in its place. `fill` writes the state there, field by field: moved there as a whole, a state with parts
+    /// that nothing is written to yet is copied in pieces that overlap what was just written, which stalls.
+    ///
+    /// # Safety
+    /// The place may be written, and `fill` writes all that its state consists of.
+    #[inline(always)]
+    #[cfg_attr(debug_assertions, track_caller)]
+    pub(crate) unsafe fn make(place: NonNull<Self>, fill: impl FnOnce(*mut S)) {
+        let source = place.as_ptr();
+        // SAFETY: the caller's promise.
+        unsafe {
+            ptr::addr_of_mut!((*source).lock).write(Lock::new());
+            #[cfg(not(loom))]
+            fill(UnsafeCell::raw_get(ptr::addr_of!((*source).state)));
+            // A cell of loom's does not begin with what it holds.
+            #[cfg(loom)]
+            {
+                let mut state = mem::MaybeUninit::uninit();
+                fill(state.as_mut_ptr());
+                ptr::addr_of_mut!((*source).state).write(UnsafeCell::new(state.assume_init()));
+            }
+        }
+    }
+
     /// # Safety
     /// The lock is held, and no other reference from here is alive.
     #[inline(always)]
@@ -66,12 +93,12 @@ impl<S> Source<S> {
 
     /// Its number in reports: it stays where it is.
     pub(crate) fn number(&self) -> usize {
-        std::ptr::from_ref(&self.lock).addr()
+        ptr::from_ref(&self.lock).addr()
     }
 
     /// That of the source around a state.
     pub(crate) fn number_around(state: &S) -> usize {
-        let source = std::ptr::from_ref(state).addr() - std::mem::offset_of!(Self, state);
+        let source = ptr::from_ref(state).addr() - std::mem::offset_of!(Self, state);
         source + std::mem::offset_of!(Self, lock)
     }
 

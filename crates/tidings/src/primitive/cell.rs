@@ -26,6 +26,13 @@ impl<T> UnsafeCell<T> {
     pub(crate) fn into_inner(self) -> T {
         self.0.into_inner()
     }
+
+    /// Where the value is of a cell that may not be there yet.
+    #[inline(always)]
+    pub(crate) const fn raw_get(this: *const Self) -> *mut T {
+        // `repr(transparent)`, as the other is.
+        this.cast::<T>().cast_mut()
+    }
 }
 
 #[cfg(not(loom))]

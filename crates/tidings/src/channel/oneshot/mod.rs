@@ -6,7 +6,7 @@
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
 
 use crate::channel::bell::Bell;
 #[cfg(feature = "remote")]
@@ -41,15 +41,20 @@ pub use receiver::{Receiver, Recv};
 #[must_use]
 #[cfg_attr(debug_assertions, track_caller)]
 pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
-    halves(State::new)
+    // SAFETY: it is the place of a new one.
+    halves(|place| unsafe { State::fill(place) })
 }
 
 /// One whose receiver wants the value so, with what is rung when the sender has sent or goes.
 #[cfg(feature = "remote")]
 #[cfg_attr(debug_assertions, track_caller)]
 pub(crate) fn wanted<T>(wanted: Wanted, rings: Option<Rings>) -> (Sender<T>, Receiver<T>) {
-    halves(|| {
-        let mut state = State::new();
+    halves(|place| {
+        // SAFETY: it is the place of a new one, and filled then.
+        let state: &mut State<T> = unsafe {
+            State::fill(place);
+            &mut *place
+        };
         state.deadline = wanted.deadline;
         #[cfg(feature = "tracing")]
         {
@@ -58,7 +63,6 @@ pub(crate) fn wanted<T>(wanted: Wanted, rings: Option<Rings>) -> (Sender<T>, Rec
         if let Some(rings) = rings {
             state.bell.hang(rings);
         }
-        state
     })
 }
 
@@ -79,11 +83,10 @@ pub struct Wanted {
 
 #[inline(always)]
 #[cfg_attr(debug_assertions, track_caller)]
-fn halves<T>(state: impl FnOnce() -> State<T>) -> (Sender<T>, Receiver<T>) {
+fn halves<T>(fill: impl FnOnce(*mut State<T>)) -> (Sender<T>, Receiver<T>) {
     let cell = slab::alloc(const { class::<T>() }).cast::<Cell<T>>();
-    // Made there, and not before: else it is copied to there in pieces that overlap what was written, which stalls.
-    // SAFETY: the slot is ours, large enough and aligned.
-    unsafe { cell.write(Source::new(state())) };
+    // SAFETY: the slot is ours, large enough and aligned; both of ours fill it.
+    unsafe { Source::make(cell, fill) };
     (Sender { cell }, Receiver::new(cell))
 }
 
@@ -135,18 +138,38 @@ struct State<T> {
     receiver_gone: bool,
 }
 
+/// All that [`State::fill`] writes: who adds a field adds it there.
+#[cfg(not(feature = "tracing"))]
+const _: fn(State<()>) = |state| {
+    let State {
+        value: _,
+        receiver: _,
+        observer: _,
+        deadline: _,
+        bell: _,
+        sender_gone: _,
+        receiver_gone: _,
+    } = state;
+};
+
 impl<T> State<T> {
-    fn new() -> Self {
-        Self {
-            value: None,
-            receiver: Waiters::new(),
-            observer: Waiters::new(),
-            deadline: None,
+    /// Writes a new one, as [`Source::make`] wants it.
+    ///
+    /// # Safety
+    /// The place may be written.
+    #[inline(always)]
+    unsafe fn fill(place: *mut Self) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            ptr::addr_of_mut!((*place).value).write(None);
+            ptr::addr_of_mut!((*place).receiver).write(Waiters::new());
+            ptr::addr_of_mut!((*place).observer).write(Waiters::new());
+            ptr::addr_of_mut!((*place).deadline).write(None);
             #[cfg(feature = "tracing")]
-            trace: None,
-            bell: Bell::new(),
-            sender_gone: false,
-            receiver_gone: false,
+            ptr::addr_of_mut!((*place).trace).write(None);
+            ptr::addr_of_mut!((*place).bell).write(Bell::new());
+            ptr::addr_of_mut!((*place).sender_gone).write(false);
+            ptr::addr_of_mut!((*place).receiver_gone).write(false);
         }
     }
 }
