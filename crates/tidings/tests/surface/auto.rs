@@ -49,8 +49,10 @@ fn generic() -> Vec<Row> {
         "channel::SendFrom": channel::SendFrom<'static, T> => "S-- S-- ---";
         "channel::Recv": channel::Recv<'static, T> => "S-- S-- ---";
         "channel::RecvMany": channel::RecvMany<'static, T> => "S-- S-- ---";
-        "channel::Reserve": channel::Reserve<'static, T> => "S-- S-- ---";
-        "channel::Permit": channel::Permit<'static, T> => "SYU SYU --U";
+        "channel::Reserve": channel::Reserve<&'static channel::Sender<T>> => "S-- S-- ---";
+        "channel::Reserve": channel::Reserve<channel::Sender<T>> => "S-- S-- ---";
+        "channel::Permit": channel::Permit<&'static channel::Sender<T>> => "SYU SYU --U";
+        "channel::Permit": channel::Permit<channel::Sender<T>> => "SYU SYU --U";
         "channel::Closed": channel::Closed<'static, T> => "S-- S-- ---";
         "channel::Stream": channel::Stream<T> => "SYU SYU --U";
         "channel::Sink": channel::Sink<T> => "SYU SYU --U";
