@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use tidings::Sender;
 use tidings::channel::Permit;
 
 use super::model::{Branch, Choice, Id, Model, Op, Ret, What};
@@ -41,7 +42,7 @@ struct Game<'e> {
     ends: &'e Ends,
     model: Model,
     open: Vec<Open<'e>>,
-    permits: Vec<(usize, Permit<'e, Letter>)>,
+    permits: Vec<(usize, Permit<&'e Sender<Letter>>)>,
     /// The last value or wait.
     number: u32,
 }

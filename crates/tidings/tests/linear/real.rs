@@ -71,7 +71,7 @@ pub(crate) struct Ends {
 /// How a wait ended; the letter or permit is its owner's.
 pub(crate) enum Happened<'a> {
     Got(Letter),
-    Place(Permit<'a, Letter>),
+    Place(Permit<&'a Sender<Letter>>),
     Other(End),
 }
 
@@ -204,7 +204,7 @@ impl Ends {
 }
 
 /// Ends a permit as the operation says.
-pub(crate) fn end_permit(permit: Permit<'_, Letter>, op: Op, ledger: &Ledger) -> Ret {
+pub(crate) fn end_permit(permit: Permit<&Sender<Letter>>, op: Op, ledger: &Ledger) -> Ret {
     match op {
         Op::PermitSend(_, n) => match permit.send(ledger.letter(n)) {
             Ok(()) => Ret::Done,
@@ -228,6 +228,6 @@ fn got<'a>(result: Result<Letter, RecvError>) -> Happened<'a> {
     result.map_or(Happened::Other(End::Closed), Happened::Got)
 }
 
-fn place<'a>(result: Result<Permit<'a, Letter>, SendError<()>>) -> Happened<'a> {
+fn place<'a>(result: Result<Permit<&'a Sender<Letter>>, SendError<()>>) -> Happened<'a> {
     result.map_or(Happened::Other(End::Closed), Happened::Place)
 }
