@@ -14,6 +14,7 @@ mod laws;
 mod mutants;
 mod sanitizers;
 mod soak;
+mod stalls;
 mod surface;
 mod tidy;
 mod tools;
@@ -44,6 +45,8 @@ cargo x <verb>
   fuzz [--secs N] [TARGET] random programs, N seconds for each target (60) (nightly)
   fuzz --keep              takes what was found into the repository, as few inputs as do
   hooks                    what the hooks of the simulator and the recorder cost, by callgrind
+  stalls CELL ARGUMENT..   loads of a cell's work that wait for stores, by callgrind and objdump: one of the
+                           arguments has two lengths (`pingpong/call threads=1 p=1 n=2000..12000`)
   soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
   api [--update]           the public API against its snapshot (nightly)
   semver [REVISION]        what would break users of that revision, or of the last release
@@ -117,6 +120,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
             fuzz::run(|_| secs, target, &mut Tally::default())?;
         }
         ["hooks"] => hooks::run()?,
+        ["stalls", cell, arguments @ ..] if !cell.starts_with('-') => stalls::run(cell, arguments)?,
         ["soak"] => soak::run(soak::SECS, &mut Tally::default())?,
         ["soak", "--secs", n] => soak::run(secs(n)?, &mut Tally::default())?,
         ["api"] => surface::api(false)?,
