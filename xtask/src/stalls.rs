@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::process::Command;
 
-use crate::command::{root, target};
+use crate::command::{Tally, run_at_root, target};
 
 /// An instruction that runs less often than this part of the length is not of the work.
 const OFTEN: f64 = 0.05;
@@ -35,7 +35,12 @@ pub(crate) fn run(cell: &str, arguments: &[&str]) -> Result<(), String> {
         .find_map(long)
         .filter(|(_, few, many)| few < many)
         .ok_or("stalls: one argument says how long it is to be played, as `n=2000..12000`")?;
-    let program = build()?;
+    run_at_root(
+        &[],
+        "cargo build --release -p tidings-peer --example cell",
+        &mut Tally::default(),
+    )?;
+    let program = target("release/examples/cell");
     let counts = [few, many].map(|n| {
         let mut with = vec![cell.to_owned(), "reps=2".to_owned()];
         with.extend(arguments.iter().map(|argument| match long(argument) {
@@ -68,20 +73,6 @@ pub(crate) fn run(cell: &str, arguments: &[&str]) -> Result<(), String> {
     let all: usize = found.values().map(Vec::len).sum();
     println!("stalls: {all} loads; times are of one of `{name}`, over all that the cell repeats");
     Ok(())
-}
-
-/// The arena's cell by itself; its path.
-fn build() -> Result<String, String> {
-    let line = "build --release -p tidings-peer --example cell";
-    println!("$ cargo {line}");
-    let built = Command::new("cargo")
-        .args(line.split(' '))
-        .current_dir(root())
-        .status();
-    match built {
-        Ok(built) if built.success() => Ok(target("release/examples/cell")),
-        _ => Err("stalls: the cell does not build".to_owned()),
-    }
 }
 
 /// What a program has printed.

@@ -437,21 +437,27 @@ fn an_abort_and_a_completion_free_the_slot_once() {
     });
 }
 
+const STALE: &[&str] = &["no effect", "the next tenant runs for nothing"];
+
+/// A waker of the slot's last tenant is used.
+fn wakes_late(task: &Arc<Polled>) -> loom::thread::JoinHandle<()> {
+    let stale = Arc::clone(task);
+    fork(move || {
+        if stale.lean.wake(&stale.state, None, nobodys) {
+            seen("the next tenant runs for nothing");
+            stale.run();
+        } else {
+            seen("no effect");
+        }
+    })
+}
+
 #[test]
 fn a_stale_wake_is_at_most_spurious() {
-    const OUTCOMES: &[&str] = &["no effect", "the next tenant runs for nothing"];
-    explore("state/stale", OUTCOMES, || {
+    explore("state/stale", STALE, || {
         let task = Polled::new();
         // The first tenant completes; a waker of it is still about.
-        let stale = Arc::clone(&task);
-        let stale = fork(move || {
-            if stale.lean.wake(&stale.state, None, nobodys) {
-                seen("the next tenant runs for nothing");
-                stale.run();
-            } else {
-                seen("no effect");
-            }
-        });
+        let stale = wakes_late(&task);
         assert!(task.state.forgo());
         assert!(task.state.ends_alone());
         task.state.release();
@@ -477,20 +483,11 @@ fn a_stale_wake_is_at_most_spurious() {
 
 #[test]
 fn a_stale_wake_does_not_undo_that_a_join_handle_is_gone() {
-    const OUTCOMES: &[&str] = &["of the last tenant", "of the next"];
-    explore("state/stale-queued", OUTCOMES, || {
+    explore("state/stale-queued", STALE, || {
         let task = Polled::new();
         assert!(task.state.forgo() && task.state.ends_alone());
         task.state.release();
-        let stale = Arc::clone(&task);
-        let stale = fork(move || {
-            if stale.lean.wake(&stale.state, None, nobodys) {
-                seen("of the next");
-                stale.run();
-            } else {
-                seen("of the last tenant");
-            }
-        });
+        let stale = wakes_late(&task);
         task.state.reset();
         assert!(task.state.forgo_new() || task.state.forgo());
         task.run();
