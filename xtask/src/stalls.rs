@@ -1,10 +1,10 @@
-//! `cargo x stalls CELL ARGUMENT..`: loads that wait for stores.
+//! `cargo x stalls CELL ARGUMENT..`: loads that wait for stores; of a bench for `PACKAGE:BENCH ARGUMENT..`.
 //!
 //! A load whose bytes were just written by one store as wide, or a wider one, has them from the store's buffer. One
 //! that spans two stores, or a store and what nobody has written, waits until they are in the cache, a dozen cycles.
 //! So it is where the compiler moves what it has just put together from parts, and a count of instructions does not
-//! show it. This plays a cell of the arena under callgrind with two lengths (`n=2000..12000`), takes the difference as
-//! what the work itself runs, and follows the stores of that code as it is assembled, function by function.
+//! show it. This plays a cell of the arena, or a bench, under callgrind with two lengths (`n=2000..12000`, or only the
+//! numbers where the program names none), takes the difference as what the work itself runs, and follows the stores of that code as it is assembled, function by function.
 //!
 //! It follows the text of a function, not its jumps, and does not know what a pointer points to: it shows where to look.
 
@@ -22,7 +22,7 @@ const NEAR: usize = 45;
 /// The verb.
 pub(crate) fn run(cell: &str, arguments: &[&str]) -> Result<(), String> {
     let long = |argument: &&str| {
-        let (name, lengths) = argument.split_once('=')?;
+        let (name, lengths) = argument.rsplit_once('=').unwrap_or(("", argument));
         let (few, many) = lengths.split_once("..")?;
         Some((
             name.to_owned(),
@@ -35,22 +35,24 @@ pub(crate) fn run(cell: &str, arguments: &[&str]) -> Result<(), String> {
         .find_map(long)
         .filter(|(_, few, many)| few < many)
         .ok_or("stalls: one argument says how long it is to be played, as `n=2000..12000`")?;
-    run_at_root(
-        &[],
-        "cargo build --release -p tidings-peer --example cell",
-        &mut Tally::default(),
-    )?;
-    let program = target("release/examples/cell");
+    let program = match cell.split_once(':') {
+        Some((package, bench)) => format!("bench -p {package} --bench {bench} --"),
+        None => format!("run --release -p tidings-peer --example cell -- {cell} reps=2"),
+    };
     let counts = [few, many].map(|n| {
-        let mut with = vec![cell.to_owned(), "reps=2".to_owned()];
-        with.extend(arguments.iter().map(|argument| match long(argument) {
-            Some(_) => format!("{name}={n}"),
-            None => (*argument).to_owned(),
-        }));
-        play(&program, &with)
+        let mut line = program.clone();
+        for argument in arguments {
+            line += " ";
+            line += &match long(argument) {
+                Some((name, ..)) if name.is_empty() => n.to_string(),
+                Some((name, ..)) => format!("{name}={n}"),
+                None => (*argument).to_owned(),
+            };
+        }
+        play(&line)
     });
     let [before, after] = counts;
-    let (before, after) = (before?, after?);
+    let ((_, before), (program, after)) = (before?, after?);
     let per = (many - few) as f64;
     let times: HashMap<u64, f64> = after
         .into_iter()
@@ -71,7 +73,11 @@ pub(crate) fn run(cell: &str, arguments: &[&str]) -> Result<(), String> {
         }
     }
     let all: usize = found.values().map(Vec::len).sum();
-    println!("stalls: {all} loads; times are of one of `{name}`, over all that the cell repeats");
+    let one = match name.as_str() {
+        "" => "what has two lengths",
+        name => name,
+    };
+    println!("stalls: {all} loads; times are of one of {one}, over all that is repeated");
     Ok(())
 }
 
@@ -87,20 +93,28 @@ fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
     }
 }
 
-/// How often each instruction of the program runs, by its address.
-fn play(program: &str, with: &[String]) -> Result<HashMap<u64, u64>, String> {
+/// Which program that command of cargo runs, and how often each of its instructions, by address.
+fn play(line: &str) -> Result<(String, HashMap<u64, u64>), String> {
     let file = target("stalls.callgrind");
-    println!(
-        "$ valgrind --tool=callgrind --dump-instr=yes {program} {}",
-        with.join(" ")
+    let runner = format!(
+        "valgrind --tool=callgrind --dump-instr=yes --compress-pos=no --compress-strings=no \
+         --callgrind-out-file={file}"
     );
-    let out = format!("--callgrind-out-file={file}");
-    let mut arguments = vec!["--tool=callgrind", "--dump-instr=yes", "--compress-pos=no"];
-    arguments.extend(["--compress-strings=no", &out, program]);
-    arguments.extend(with.iter().map(String::as_str));
-    said("valgrind", &arguments)?;
+    let variable = format!(
+        "CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER",
+        std::env::consts::ARCH.to_uppercase()
+    );
+    run_at_root(
+        &[(&variable, &runner)],
+        &format!("cargo {line}"),
+        &mut Tally::default(),
+    )?;
     let profile = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
-    Ok(counts(&profile, program))
+    let program = profile
+        .lines()
+        .find_map(|line| line.strip_prefix("cmd:")?.split_whitespace().next())
+        .ok_or_else(|| format!("{file} names no command"))?;
+    Ok((program.to_owned(), counts(&profile, program)))
 }
 
 /// Those of a callgrind profile with addresses.
