@@ -175,6 +175,8 @@ counts! {
 /// Why a link has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
+// A tag of a word. One of a byte makes a result with it bytes to move that no store has written in one go: `cargo x stalls`.
+#[repr(u64)]
 pub enum Broken {
     /// The peer has closed the stream, in order or by its end.
     Closed,
