@@ -370,17 +370,23 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             }
             let hub = self.hub();
             let now = hub.now;
-            let Some((taken, incoming)) = hub.session.receive(&input[start..end], now)? else {
-                self.more = false;
-                break;
-            };
-            self.filled.0 += taken;
-            self.budget -= 1;
-            if let Some(incoming) = incoming {
-                if incoming == Incoming::Up {
-                    self.up();
+            let mut received = hub.session.receive(&input[start..end], now);
+            match received {
+                Ok(Some((taken, ref mut incoming))) => {
+                    self.filled.0 += taken;
+                    self.budget -= 1;
+                    if let Some(incoming) = incoming {
+                        if *incoming == Incoming::Up {
+                            self.up();
+                        }
+                        self.with_hub(|hub| hub.handle(incoming))?;
+                    }
                 }
-                self.with_hub(|hub| hub.handle(incoming))?;
+                Ok(None) => {
+                    self.more = false;
+                    break;
+                }
+                Err(broken) => return Err(broken),
             }
         }
         match self.hub().is_due() {

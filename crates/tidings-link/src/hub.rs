@@ -248,7 +248,11 @@ impl Hub {
         if index >= self.pending.len() {
             self.pending.resize_with(index + 1, || None);
         }
-        self.pending[index] = Some(Waiting {
+        let place = &mut self.pending[index];
+        // Nobody waits there. The compiler, which does not know, would drop whoever does when the new one is ready, and
+        // make that elsewhere to move it here.
+        *place = None;
+        *place = Some(Waiting {
             pending: Some(pending),
             at: Some(self.session.position()),
         });
@@ -393,11 +397,7 @@ impl Port for Hub {
     }
 
     fn call(&self, call: u32, until: u64) -> Caller {
-        let wanted = Wanted {
-            deadline: self.session.deadline(until),
-            trace: None,
-        };
-        self.caller(call, wanted)
+        self.caller(call, Wanted::new(self.session.deadline(until), None))
     }
 
     fn carried(&mut self, place: u32) -> Option<Carried> {

@@ -1,6 +1,7 @@
 //! What a hub does with what comes: requests go to actors, answers to callers.
 
 use std::borrow::Cow;
+use std::mem::{replace, take};
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
@@ -18,10 +19,11 @@ use crate::session::{Bind, Incoming};
 use crate::shared::Due;
 
 impl Hub {
-    /// Handles what the session has found.
+    /// Handles what the session has found: takes it out of where the session has put it, which costs less than that it
+    /// is moved here as a whole.
     pub(crate) fn handle(
         mut self: Box<Self>,
-        incoming: Incoming<'_>,
+        incoming: &mut Incoming<'_>,
     ) -> (Box<Self>, Result<(), Broken>) {
         let result = match incoming {
             Incoming::Request {
@@ -33,14 +35,14 @@ impl Hub {
                 body,
             } => {
                 return self.requested(
-                    target,
+                    *target,
                     Asked {
-                        call,
+                        call: *call,
                         begun: true,
-                        method,
-                        until,
-                        carried,
-                        body,
+                        method: *method,
+                        until: *until,
+                        carried: take(carried),
+                        body: take(body),
                     },
                 );
             }
@@ -49,8 +51,8 @@ impl Hub {
                 outcome,
                 body,
             } => {
-                let (mut hub, result) = self.answered(call, outcome, &body);
-                hub.session.keep(body);
+                let (mut hub, result) = self.answered(*call, outcome, body);
+                hub.session.keep(take(body));
                 return (hub, result);
             }
             Incoming::Up => {
@@ -61,24 +63,24 @@ impl Hub {
                 Ok(())
             }
             Incoming::Ping(at) => {
-                self.session.pong(at, Instant::now());
+                self.session.pong(*at, Instant::now());
                 Ok(())
             }
             Incoming::Pong => return self.resume(),
             Incoming::Nack(call) => {
-                self.nacked(call);
+                self.nacked(*call);
                 Ok(())
             }
             Incoming::Credit(target) => {
-                if let Some(known) = self.imports.get_mut(target) {
-                    known.unblock(target, &mut self.due);
+                if let Some(known) = self.imports.get_mut(*target) {
+                    known.unblock(*target, &mut self.due);
                 }
                 Ok(())
             }
-            Incoming::Down(target, end) => self.peer_down(target, end),
-            Incoming::Release(target, count) => self.given_up(target, count),
-            Incoming::Bind(bind) => self.asked(&bind),
-            Incoming::Bound(id, outcome) => self.bound(id, outcome),
+            Incoming::Down(target, end) => self.peer_down(*target, replace(end, End::Normal)),
+            Incoming::Release(target, count) => self.given_up(*target, *count),
+            Incoming::Bind(bind) => self.asked(bind),
+            Incoming::Bound(id, outcome) => self.bound(*id, replace(outcome, Ok(0))),
             Incoming::Bye => {
                 self.drain();
                 Ok(())
@@ -224,37 +226,30 @@ impl Hub {
                 }
             },
         };
-        let seen = found.and_then(|(export, place)| {
-            let guard = match self.intercepts {
-                None => None,
-                Some(_) => self.intercept(
-                    target,
-                    Asks {
-                        interface: export.interface(),
-                        method: place,
-                        is_call: call.is_some(),
-                        deadline,
-                        size,
-                        trace,
-                    },
-                )?,
-            };
-            Ok((export, place, guard))
-        });
-        let (export, place, mut guard) = match seen {
-            Ok(seen) => seen,
-            Err(why) => {
-                self.fail(call, why);
-                self.not_decoded(carried);
-                self.session.taken(target, size);
-                return self.checked();
-            }
+        let (export, place) = match found {
+            Ok(found) => found,
+            Err(why) => return self.not_delivered(target, call, why, carried, size),
         };
+        let mut guard = None;
+        if self.intercepts.is_some() {
+            let asks = Asks {
+                interface: export.interface(),
+                method: place,
+                is_call: call.is_some(),
+                deadline,
+                size,
+                trace,
+            };
+            guard = match self.intercept(target, asks) {
+                Ok(guard) => guard,
+                Err(why) => return self.not_delivered(target, call, why, carried, size),
+            };
+        }
         self.lay_out(carried);
-        let caller = call.map(|call| self.caller(call, Wanted { deadline, trace }));
         let takes_at_once = export.takes_at_once();
         let format = self.format.clone();
-        let mut parts = Parts::new(place, &format, &body, caller).part_of(trace);
+        let caller = call.map(|call| self.caller(call, Wanted::new(deadline, trace)));
+        let mut parts = Parts::new(place, &format, &body, caller, trace);
         let (mut hub, delivered) = enter(self, || export.deliver(&mut parts));
         let mut unanswered = call;
         if let Ok(Ok(_)) = delivered
@@ -315,6 +310,22 @@ impl Hub {
         hub.checked()
     }
 
+    /// A request is answered here.
+    #[cold]
+    fn not_delivered(
+        mut self: Box<Self>,
+        target: u32,
+        call: Option<u32>,
+        why: Failure,
+        carried: Vec<Carried>,
+        size: usize,
+    ) -> (Box<Self>, Result<(), Broken>) {
+        self.fail(call, why);
+        self.not_decoded(carried);
+        self.session.taken(target, size);
+        self.checked()
+    }
+
     /// Has what was handled broken a rule in the middle?
     fn checked(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
         match self.broken.take() {
@@ -348,7 +359,7 @@ impl Hub {
         if self.carried.is_empty() {
             return;
         }
-        for carried in std::mem::take(&mut self.carried).into_iter().flatten() {
+        for carried in take(&mut self.carried).into_iter().flatten() {
             match carried {
                 Carried::Mine(target) => self.session.release(target, 1),
                 Carried::Reply(call, _) => match self.session.serve(call) {
@@ -407,14 +418,14 @@ impl Hub {
     fn answered(
         mut self: Box<Self>,
         call: u32,
-        outcome: Result<Vec<Carried>, Failure>,
+        outcome: &mut Result<Vec<Carried>, Failure>,
         body: &[u8],
     ) -> (Box<Self>, Result<(), Broken>) {
         let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
         let pending = waiting.and_then(|waiting| waiting.pending);
         match (outcome, pending) {
             (Ok(carried), Some(mut pending)) => {
-                self.lay_out(carried);
+                self.lay_out(take(carried));
                 let format = self.format.clone();
                 let (mut hub, answered) = enter(self, || pending.answer(Ok((&format, body))));
                 if !matches!(answered, Ok(Ok(()))) {
@@ -423,8 +434,9 @@ impl Hub {
                 hub.leftovers();
                 return hub.checked();
             }
-            (Ok(carried), None) => self.not_decoded(carried),
+            (Ok(carried), None) => self.not_decoded(take(carried)),
             (Err(failure), Some(mut pending)) => {
+                let failure = replace(failure, Failure::NoReply);
                 let _ = pending.answer(Err(failure.into()));
             }
             (Err(_), None) => {}

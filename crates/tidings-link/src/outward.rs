@@ -353,7 +353,7 @@ mod tests {
         peer.taken(9, 0);
         let credit = peer.output().to_vec();
         let came = hub.session.receive(&credit, Instant::now()).unwrap();
-        hub = hub.handle(came.unwrap().1.unwrap()).0;
+        hub = hub.handle(&mut came.unwrap().1.unwrap()).0;
         let mut polled = 0;
         while let Some(due) = hub.next_due() {
             hub = hub.poll_one(due).0;
@@ -405,14 +405,16 @@ mod tests {
         let kept: Vec<_> = (0..100).map(|target| comes(&mut hub, target)).collect();
         hub = hub.poll_due().0;
         for _ in 0..10 {
-            hub = hub.handle(Incoming::Pong).0;
-            hub = hub.handle(Incoming::Credit(7)).0;
+            hub = hub.handle(&mut Incoming::Pong).0;
+            hub = hub.handle(&mut Incoming::Credit(7)).0;
             assert!(!hub.is_due() && hub.next_due().is_none());
         }
         assert!(!hub.blocked.is_empty());
         // One that ends waits no more.
         for target in 0..100 {
-            hub = hub.handle(Incoming::Down(target, crate::End::Normal)).0;
+            hub = hub
+                .handle(&mut Incoming::Down(target, crate::End::Normal))
+                .0;
         }
         assert!(hub.blocked.is_empty());
         drop(kept);

@@ -211,11 +211,7 @@ mod tests {
     fn a_reply_knows_of_which_trace_its_caller_asks_as_a_part() {
         let trace = crate::trace::Trace::new(1, 2, 3);
         for known in [None, Some(trace)] {
-            let wanted = Wanted {
-                deadline: None,
-                trace: known,
-            };
-            let (reply, _answers) = Reply::<()>::pair(wanted, None);
+            let (reply, _answers) = Reply::<()>::pair(Wanted::new(None, known), None);
             assert_eq!((reply.part_of(), reply.trace()), (known, known));
         }
     }

@@ -33,6 +33,7 @@ mod with_links {
     }
 
     impl Rings {
+        #[inline]
         pub(crate) fn new(door: Arc<dyn Door>, key: u32, by_sender: bool) -> Self {
             Self {
                 door,
@@ -78,6 +79,7 @@ mod with_links {
             }
         }
 
+        #[inline]
         pub(crate) fn hang(&mut self, rings: Rings) {
             match &self.hung {
                 Some(hung) if hung.by_sender != rings.by_sender => {

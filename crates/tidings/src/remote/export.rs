@@ -169,24 +169,23 @@ pub struct Incoming<'a> {
 impl<'a> Incoming<'a> {
     /// What came for the method at this place of its interface.
     #[doc(hidden)]
+    #[inline]
     #[must_use]
-    pub fn new(method: usize, format: &'a Format, body: &'a [u8], call: Option<Call>) -> Self {
+    pub fn new(
+        method: usize,
+        format: &'a Format,
+        body: &'a [u8],
+        call: Option<Call>,
+        trace: Option<Trace>,
+    ) -> Self {
         Self {
             method,
             format,
             body,
             call,
             served: None,
-            part: Part::default(),
+            part: trace.into(),
         }
-    }
-
-    /// What its sender sent it as a part of.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn part_of(self, trace: Option<Trace>) -> Self {
-        let part = trace.into();
-        Self { part, ..self }
     }
 
     /// The arguments: a tuple.

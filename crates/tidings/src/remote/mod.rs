@@ -511,10 +511,7 @@ mod tests {
 
     #[test]
     fn a_request_that_came_too_late_is_not_handled() {
-        let by = |deadline| {
-            let trace = None;
-            Reply::<u8>::pair(Wanted { deadline, trace }, None)
-        };
+        let by = |deadline| Reply::<u8>::pair(Wanted::new(deadline, None), None);
         let (late, _caller) = by(Some(Instant::now()));
         assert!(in_time(late).is_none());
         let soon = Instant::now() + Duration::from_secs(3600);

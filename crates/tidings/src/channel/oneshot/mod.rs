@@ -49,21 +49,19 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
 #[cfg(feature = "remote")]
 #[cfg_attr(debug_assertions, track_caller)]
 pub(crate) fn wanted<T>(wanted: Wanted, rings: Option<Rings>) -> (Sender<T>, Receiver<T>) {
-    halves(|place| {
-        // SAFETY: it is the place of a new one, and filled then.
-        let state: &mut State<T> = unsafe {
-            State::fill(place);
-            &mut *place
-        };
-        state.deadline = wanted.deadline;
-        #[cfg(feature = "tracing")]
-        {
-            state.trace = wanted.trace;
-        }
-        if let Some(rings) = rings {
-            state.bell.hang(rings);
-        }
-    })
+    let (sender, receiver) = oneshot();
+    // SAFETY: nobody else refers to it yet. With the lock it would be the same, and what hangs there would be put
+    // together on the stack to be moved there.
+    let state = unsafe { sender.chan().state() };
+    state.deadline = wanted.deadline;
+    #[cfg(feature = "tracing")]
+    {
+        state.trace = wanted.trace;
+    }
+    if let Some(rings) = rings {
+        state.bell.hang(rings);
+    }
+    (sender, receiver)
 }
 
 /// The receiver has gone.
@@ -78,7 +76,26 @@ pub struct Wanted {
     /// By when, if it said so.
     pub deadline: Option<Instant>,
     /// As a part of what, if that is known.
-    pub trace: Option<Trace>,
+    #[cfg(feature = "tracing")]
+    trace: Option<Trace>,
+}
+
+#[cfg(feature = "remote")]
+impl Wanted {
+    /// By then, and as a part of that.
+    #[inline]
+    #[must_use]
+    #[cfg_attr(
+        not(feature = "tracing"),
+        expect(unused_variables, reason = "it is not kept")
+    )]
+    pub fn new(deadline: Option<Instant>, trace: Option<Trace>) -> Self {
+        Self {
+            deadline,
+            #[cfg(feature = "tracing")]
+            trace,
+        }
+    }
 }
 
 #[inline(always)]
