@@ -370,23 +370,20 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
             }
             let hub = self.hub();
             let now = hub.now;
-            let mut received = hub.session.receive(&input[start..end], now);
-            match received {
-                Ok(Some((taken, ref mut incoming))) => {
-                    self.filled.0 += taken;
-                    self.budget -= 1;
-                    if let Some(incoming) = incoming {
-                        if *incoming == Incoming::Up {
-                            self.up();
-                        }
-                        self.with_hub(|hub| hub.handle(incoming))?;
-                    }
+            let mut incoming = None;
+            let come = &input[start..end];
+            let taken = hub.session.receive_into(come, now, &mut incoming)?;
+            if taken == 0 {
+                self.more = false;
+                break;
+            }
+            self.filled.0 += taken;
+            self.budget -= 1;
+            if let Some(incoming) = &mut incoming {
+                if *incoming == Incoming::Up {
+                    self.up();
                 }
-                Ok(None) => {
-                    self.more = false;
-                    break;
-                }
-                Err(broken) => return Err(broken),
+                self.with_hub(|hub| hub.handle(incoming))?;
             }
         }
         match self.hub().is_due() {

@@ -50,20 +50,33 @@ impl Session {
         bytes: &'a [u8],
         now: Instant,
     ) -> Result<Option<(usize, Option<Incoming<'a>>)>, Broken> {
+        let mut incoming = None;
+        let taken = self.receive_into(bytes, now, &mut incoming)?;
+        Ok((taken > 0).then_some((taken, incoming)))
+    }
+
+    /// The same, with the message put in its place, which is empty: it is large to be handed from result to result. 0:
+    /// the next frame has not come whole.
+    pub(crate) fn receive_into<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        now: Instant,
+        place: &mut Option<Incoming<'a>>,
+    ) -> Result<usize, Broken> {
         let longest = match self.peer {
             Some(_) => frame::LONGEST,
             None => frame::LONGEST_HELLO,
         };
         let Some((length, frame)) = frame::parse(bytes, longest)? else {
-            return Ok(None);
+            return Ok(0);
         };
         // Not a byte now and then of a frame that never comes whole.
         self.heard = now;
-        let incoming = match self.peer {
-            None => Some(self.greeting(&frame)?),
-            Some(_) => self.frame(&frame, now)?,
-        };
-        Ok(Some((length, incoming)))
+        match self.peer {
+            None => *place = Some(self.greeting(&frame)?),
+            Some(_) => self.frame(&frame, now, place)?,
+        }
+        Ok(length)
     }
 
     /// Bytes have come, so many.
@@ -135,20 +148,20 @@ impl Session {
         &mut self,
         frame: &Frame<'a>,
         now: Instant,
-    ) -> Result<Option<Incoming<'a>>, Broken> {
+        place: &mut Option<Incoming<'a>>,
+    ) -> Result<(), Broken> {
         match frame.kind {
-            kind::CALL | kind::TELL | kind::ANSWER => self.message(frame),
-            kind::REST => self.rest(frame),
-            _ => self.control(frame, now),
+            kind::CALL | kind::TELL | kind::ANSWER => self.message(frame, place),
+            kind::REST => self.rest(frame, place),
+            _ => {
+                *place = Some(self.control(frame, now)?);
+                Ok(())
+            }
         }
     }
 
     #[inline(never)]
-    fn control<'a>(
-        &mut self,
-        frame: &Frame<'a>,
-        now: Instant,
-    ) -> Result<Option<Incoming<'a>>, Broken> {
+    fn control<'a>(&mut self, frame: &Frame<'a>, now: Instant) -> Result<Incoming<'a>, Broken> {
         if frame.more {
             return Err(Broken::Protocol("only bodies come in parts"));
         }
@@ -156,7 +169,7 @@ impl Session {
             self.count(now)?;
         }
         let rest = frame.rest;
-        Ok(Some(match frame.kind {
+        Ok(match frame.kind {
             kind::CREDIT => {
                 let credit: CreditHead = all(rest)?;
                 self.purse.add(credit.target, credit.grant)?;
@@ -195,7 +208,7 @@ impl Session {
             }
             kind::REFUSED => return Err(Broken::RefusedByPeer(header(rest)?.0)),
             _ => return Err(Broken::Protocol("a frame of unknown kind")),
-        }))
+        })
     }
 
     /// The peer may say so many words more, later: that the caller of its call has gone, that its actor
@@ -229,7 +242,11 @@ impl Session {
     }
 
     #[inline]
-    fn message<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
+    fn message<'a>(
+        &mut self,
+        frame: &Frame<'a>,
+        place: &mut Option<Incoming<'a>>,
+    ) -> Result<(), Broken> {
         let (head, body) = match frame.kind {
             kind::CALL => {
                 let (call, body) = CallHead::read(frame.rest)?;
@@ -280,7 +297,7 @@ impl Session {
         }
         self.check_size(body.len())?;
         if !frame.more {
-            return self.complete(head, Cow::Borrowed(body)).map(Some);
+            return self.complete(head, Cow::Borrowed(body), place);
         }
         let parts = &mut self.parts[class(frame.kind)];
         if parts.is_some() {
@@ -293,11 +310,11 @@ impl Session {
             header: head,
             body: whole,
         }));
-        Ok(None)
+        Ok(())
     }
 
     #[inline(never)]
-    fn rest<'a>(&mut self, frame: &Frame<'a>) -> Result<Option<Incoming<'a>>, Broken> {
+    fn rest(&mut self, frame: &Frame<'_>, place: &mut Option<Incoming<'_>>) -> Result<(), Broken> {
         let (&kind, body) = frame
             .rest
             .split_first()
@@ -313,10 +330,8 @@ impl Session {
         let whole = (!frame.more).then(|| slot.take()).flatten();
         self.check_size(size)?;
         match whole {
-            None => Ok(None),
-            Some(parts) => self
-                .complete(parts.header, Cow::Owned(parts.body))
-                .map(Some),
+            None => Ok(()),
+            Some(parts) => self.complete(parts.header, Cow::Owned(parts.body), place),
         }
     }
 
@@ -337,7 +352,12 @@ impl Session {
     }
 
     #[inline]
-    fn complete<'a>(&mut self, head: Head, body: Cow<'a, [u8]>) -> Result<Incoming<'a>, Broken> {
+    fn complete<'a>(
+        &mut self,
+        head: Head,
+        body: Cow<'a, [u8]>,
+        place: &mut Option<Incoming<'a>>,
+    ) -> Result<(), Broken> {
         match head {
             Head::Request {
                 call,
@@ -354,26 +374,27 @@ impl Session {
                     Some(_) => self.stats.calls_in += 1,
                     None => self.stats.tells_in += 1,
                 }
-                Ok(Incoming::Request {
+                *place = Some(Incoming::Request {
                     call,
                     target,
                     method,
                     until,
                     carried,
                     body,
-                })
+                });
             }
             Head::Answer(AnswerHead { id, outcome }) => {
                 if !self.calls.give_back(id) {
                     return Err(Broken::Protocol("an answer to no call"));
                 }
-                Ok(Incoming::Answer {
+                *place = Some(Incoming::Answer {
                     call: id,
                     outcome,
                     body,
-                })
+                });
             }
         }
+        Ok(())
     }
 }
 
