@@ -183,14 +183,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         self.hub.as_mut().expect("it is put back")
     }
 
-    fn with_hub(
-        &mut self,
-        f: impl FnOnce(Box<Hub>) -> (Box<Hub>, Result<(), Broken>),
-    ) -> Result<(), Broken> {
+    fn with_hub(&mut self, f: impl FnOnce(Box<Hub>) -> Box<Hub>) -> Result<(), Broken> {
         let hub = self.hub.take().expect("it is put back");
-        let (hub, result) = f(hub);
-        self.hub = Some(hub);
-        result
+        let hub = self.hub.insert(f(hub));
+        match hub.broken.take() {
+            None => Ok(()),
+            Some(broken) => Err(broken),
+        }
     }
 
     /// Does all there is to do. What others leave from here on wakes it.

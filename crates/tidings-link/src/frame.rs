@@ -285,12 +285,13 @@ pub(crate) trait Head: Sized {
 impl Head for CallHead {
     #[inline]
     fn write(&self, to: &mut Vec<u8>) {
-        let mut start = Start::default();
-        start.number(self.id.into());
-        start.number(self.target.into());
-        start.bytes(self.method);
-        start.number(self.until);
-        start.end(&self.carried, to);
+        begin(to, |start| {
+            start.number(self.id.into());
+            start.number(self.target.into());
+            start.bytes(self.method);
+            start.number(self.until);
+        });
+        put_carried(&self.carried, to);
     }
 
     #[inline]
@@ -314,10 +315,11 @@ impl Head for CallHead {
 impl Head for TellHead {
     #[inline]
     fn write(&self, to: &mut Vec<u8>) {
-        let mut start = Start::default();
-        start.number(self.target.into());
-        start.bytes(self.method);
-        start.end(&self.carried, to);
+        begin(to, |start| {
+            start.number(self.target.into());
+            start.bytes(self.method);
+        });
+        put_carried(&self.carried, to);
     }
 
     #[inline]
@@ -340,17 +342,13 @@ const ANSWERED: u8 = 0;
 impl Head for AnswerHead {
     #[inline]
     fn write(&self, to: &mut Vec<u8>) {
-        let mut start = Start::default();
-        start.number(self.id.into());
+        begin(to, |start| start.number(self.id.into()));
         match &self.outcome {
             Ok(carried) => {
-                start.bytes([ANSWERED]);
-                start.end(carried, to);
+                to.push(ANSWERED);
+                put_carried(carried, to);
             }
-            outcome => {
-                to.extend_from_slice(start.written());
-                put(outcome, to);
-            }
+            outcome => put(outcome, to),
         }
     }
 
@@ -400,14 +398,29 @@ fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
     }
 }
 
-/// How a header begins: it is put together here, and appended at once.
-#[derive(Default)]
-struct Start {
-    bytes: [u8; 32],
+/// Appends how a header begins: not more than fits there. In its place, as bytes that are just written one by one are
+/// not to be had again at once in larger pieces (`cargo x stalls`).
+#[inline]
+fn begin(to: &mut Vec<u8>, write: impl FnOnce(&mut Start<'_>)) {
+    let at = to.len();
+    to.extend_from_slice(&[0; LONGEST_START]);
+    let mut start = Start {
+        bytes: &mut to[at..],
+        length: 0,
+    };
+    write(&mut start);
+    let length = start.length;
+    to.truncate(at + length);
+}
+
+const LONGEST_START: usize = 32;
+
+struct Start<'a> {
+    bytes: &'a mut [u8],
     length: usize,
 }
 
-impl Start {
+impl Start<'_> {
     #[inline]
     fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
         self.bytes[self.length..][..N].copy_from_slice(&bytes);
@@ -423,20 +436,14 @@ impl Start {
         }
         self.bytes([number.to_le_bytes()[0]]);
     }
+}
 
-    fn written(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-
-    #[inline]
-    fn end(mut self, carried: &[Carried], to: &mut Vec<u8>) {
-        if carried.is_empty() {
-            self.bytes([0]);
-            to.extend_from_slice(self.written());
-        } else {
-            to.extend_from_slice(self.written());
-            put(carried, to);
-        }
+/// Appends what a message carries, behind the rest of its header.
+#[inline]
+fn put_carried(carried: &[Carried], to: &mut Vec<u8>) {
+    match carried {
+        [] => to.push(0),
+        carried => put(carried, to),
     }
 }
 

@@ -140,7 +140,7 @@ pub(crate) struct Hub {
     pub(crate) owing: usize,
     /// What a proxy takes next is not of that.
     pub(crate) late: bool,
-    /// The peer has broken a rule in the middle of something.
+    /// Why the link is to end, when what is done now is done ([`Hub::breaks`]).
     pub(crate) broken: Option<Broken>,
     pub(crate) now: Instant,
 }
@@ -463,7 +463,7 @@ impl Port for Hub {
                 Err(Malformed::new("too many calls are under way"))
             }
             Err(broken) => {
-                self.broken = Some(broken);
+                self.breaks(broken);
                 Err(Malformed::new("a call whose number is in use"))
             }
         }

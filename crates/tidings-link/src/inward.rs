@@ -21,10 +21,7 @@ use crate::shared::Due;
 impl Hub {
     /// Handles what the session has found: takes it out of where the session has put it, which costs less than that it
     /// is moved here as a whole.
-    pub(crate) fn handle(
-        mut self: Box<Self>,
-        incoming: &mut Incoming<'_>,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn handle(mut self: Box<Self>, incoming: &mut Incoming<'_>) -> Box<Self> {
         let result = match incoming {
             Incoming::Request {
                 call,
@@ -51,9 +48,9 @@ impl Hub {
                 outcome,
                 body,
             } => {
-                let (mut hub, result) = self.answered(*call, outcome, body);
+                let mut hub = self.answered(*call, outcome, body);
                 hub.session.keep(take(body));
-                return (hub, result);
+                return hub;
             }
             Incoming::Up => {
                 // Before any request of ours: the peer begins none before it knows this.
@@ -86,18 +83,29 @@ impl Hub {
                 Ok(())
             }
         };
-        (self, result)
+        self.unless(result);
+        self
     }
 
-    fn requested(
-        mut self: Box<Self>,
-        target: u32,
-        mut request: Asked<'_>,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    /// The link is to end, for this reason, or for that which was first.
+    pub(crate) fn breaks(&mut self, why: Broken) {
+        self.broken.get_or_insert(why);
+    }
+
+    fn unless(&mut self, result: Result<(), Broken>) {
+        if let Err(why) = result {
+            self.breaks(why);
+        }
+    }
+
+    fn requested(mut self: Box<Self>, target: u32, mut request: Asked<'_>) -> Box<Self> {
         if let Some(call) = request.call {
             match self.begin_served(call) {
                 Ok(begun) => request.begun = begun,
-                Err(broken) => return (self, Err(broken)),
+                Err(broken) => {
+                    self.breaks(broken);
+                    return self;
+                }
             }
         }
         if self.session.is_congested() {
@@ -111,15 +119,12 @@ impl Hub {
         self.admit(target, request)
     }
 
-    fn hold(
-        mut self: Box<Self>,
-        target: u32,
-        request: Asked<'_>,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    fn hold(mut self: Box<Self>, target: u32, request: Asked<'_>) -> Box<Self> {
         self.aside.add(Thing::Yours(target));
         let put = self.put_aside(&request);
         self.held.push_back((target, request.queued()));
-        (self, put)
+        self.unless(put);
+        self
     }
 
     /// The request is decoded later.
@@ -142,7 +147,7 @@ impl Hub {
     }
 
     /// There is room: what waited for it goes on.
-    pub(crate) fn resume(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn resume(mut self: Box<Self>) -> Box<Self> {
         // Who moves the link at once knows no other time than that of the driver's last turn.
         self.now = Instant::now();
         if self.session.is_awaited(self.now) {
@@ -153,10 +158,9 @@ impl Hub {
             && let Some((target, queued)) = self.held.pop_front()
         {
             let taken = Taken::of(&queued.carried);
-            let result;
-            (self, result) = self.admit(target, queued);
-            if result.is_err() {
-                return (self, result);
+            self = self.admit(target, queued);
+            if self.broken.is_some() {
+                return self;
             }
             self.decoded(taken);
             // Its reference may have been given up behind it.
@@ -166,16 +170,12 @@ impl Hub {
     }
 
     /// In the order of its actor.
-    fn admit(
-        mut self: Box<Self>,
-        target: u32,
-        request: Asked<'_>,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    fn admit(mut self: Box<Self>, target: u32, request: Asked<'_>) -> Box<Self> {
         if let (Some(call), false) = (request.call, request.begun) {
             self.session.answer(call, Err(Failure::Overloaded), &[]);
             self.not_decoded(request.carried);
             self.session.taken(target, request.body.len());
-            return self.checked();
+            return self;
         }
         let busy = |out: &Out| !out.is_done();
         if !self.exports.get(target).is_some_and(busy) {
@@ -185,15 +185,12 @@ impl Hub {
         if let Some(out) = self.exports.get_mut(target) {
             out.queue.push_back(request.queued());
         }
-        (self, put)
+        self.unless(put);
+        self
     }
 
     /// Gives a request to its actor.
-    fn deliver(
-        mut self: Box<Self>,
-        target: u32,
-        request: Asked<'_>,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    fn deliver(mut self: Box<Self>, target: u32, request: Asked<'_>) -> Box<Self> {
         let Asked {
             call,
             begun: _,
@@ -307,7 +304,7 @@ impl Hub {
         if let Some(size) = owed {
             hub.session.taken(target, size);
         }
-        hub.checked()
+        hub
     }
 
     /// A request is answered here.
@@ -319,19 +316,11 @@ impl Hub {
         why: Failure,
         carried: Vec<Carried>,
         size: usize,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    ) -> Box<Self> {
         self.fail(call, why);
         self.not_decoded(carried);
         self.session.taken(target, size);
-        self.checked()
-    }
-
-    /// Has what was handled broken a rule in the middle?
-    fn checked(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
-        match self.broken.take() {
-            Some(broken) => (self, Err(broken)),
-            None => (self, Ok(())),
-        }
+        self
     }
 
     /// Has the caller of a call gone that waits to be decoded?
@@ -367,7 +356,7 @@ impl Hub {
                         let why = Failure::NotExecuted(End::NoSuchActor);
                         self.session.answer(call, Err(why), &[]);
                     }
-                    Err(broken) => self.broken = Some(broken),
+                    Err(broken) => self.breaks(broken),
                 },
                 Carried::Yours(_) | Carried::Gone | Carried::Trace(_) => {}
             }
@@ -375,17 +364,17 @@ impl Hub {
     }
 
     /// There may be a place for the message that waits for an actor, and then for those behind it.
-    pub(crate) fn place(mut self: Box<Self>, target: u32) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn place(mut self: Box<Self>, target: u32) -> Box<Self> {
         // What waited may be too late by now.
         self.now = Instant::now();
         loop {
             let Some(out) = self.exports.get_mut(target) else {
-                return (self, Ok(()));
+                return self;
             };
             if let Some(waits) = &mut out.waits {
                 let mut cx = Context::from_waker(&out.waker);
                 if waits.wait.as_mut().poll(&mut cx) == Poll::Pending {
-                    return (self, Ok(()));
+                    return self;
                 }
                 let size = waits.owed;
                 out.waits = None;
@@ -399,17 +388,16 @@ impl Hub {
                 // It may be too late for all of them: see `requested`.
                 self.session.doubt(self.now);
                 self.doubtful.push(target);
-                return (self, Ok(()));
+                return self;
             }
             let Some(next) = out.queue.pop_front() else {
                 self.forget(target);
-                return (self, Ok(()));
+                return self;
             };
             let taken = Taken::of(&next.carried);
-            let result;
-            (self, result) = self.deliver(target, next);
-            if result.is_err() {
-                return (self, result);
+            self = self.deliver(target, next);
+            if self.broken.is_some() {
+                return self;
             }
             self.decoded(taken);
         }
@@ -420,7 +408,7 @@ impl Hub {
         call: u32,
         outcome: &mut Result<Vec<Carried>, Failure>,
         body: &[u8],
-    ) -> (Box<Self>, Result<(), Broken>) {
+    ) -> Box<Self> {
         let waiting = self.pending.get_mut(call as usize).and_then(Option::take);
         let pending = waiting.and_then(|waiting| waiting.pending);
         match (outcome, pending) {
@@ -432,7 +420,7 @@ impl Hub {
                     hub.session.stats_mut().malformed += 1;
                 }
                 hub.leftovers();
-                return hub.checked();
+                return hub;
             }
             (Ok(carried), None) => self.not_decoded(take(carried)),
             (Err(failure), Some(mut pending)) => {
@@ -441,7 +429,7 @@ impl Hub {
             }
             (Err(_), None) => {}
         }
-        self.checked()
+        self
     }
 
     pub(crate) fn nacked(&mut self, call: u32) {

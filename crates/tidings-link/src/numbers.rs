@@ -186,6 +186,7 @@ impl<T> LowFirst<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, number: u32, value: T) {
         let low = number as usize;
         if low >= LOW {

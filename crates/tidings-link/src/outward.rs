@@ -15,39 +15,34 @@ use crate::shared::{Due, Left, Note};
 
 impl Hub {
     /// Does what others have left: of the notes so many, at most.
-    pub(crate) fn letters(
-        mut self: Box<Self>,
-        left: &mut Left,
-        most: usize,
-    ) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn letters(mut self: Box<Self>, left: &mut Left, most: usize) -> Box<Self> {
         for command in left.commands.drain(..) {
             if let Err(broken) = self.command(command) {
-                return (self, Err(broken));
+                self.breaks(broken);
+                return self;
             }
         }
         let n = left.notes.len().min(most);
         for note in left.notes.drain(..n) {
-            let result;
-            (self, result) = self.note(note);
-            if result.is_err() {
-                return (self, result);
+            self = self.note(note);
+            if self.broken.is_some() {
+                break;
             }
         }
-        (self, Ok(()))
+        self
     }
 
     /// Does what somebody has left, and polls what that makes due.
-    pub(crate) fn note(mut self: Box<Self>, note: Note) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn note(mut self: Box<Self>, note: Note) -> Box<Self> {
         match note {
             Note::Answer(call) => self = self.answer(call),
             Note::Caller(call) => self.caller_gone(call),
             Note::Ended(target) => self.actor_ended(target),
             Note::Drain => self.drain(),
             Note::Due(due) => {
-                let result;
-                (self, result) = self.poll_one(due);
-                if result.is_err() {
-                    return (self, result);
+                self = self.poll_one(due);
+                if self.broken.is_some() {
+                    return self;
                 }
             }
         }
@@ -56,18 +51,17 @@ impl Hub {
 
     /// Polls what is due, until nothing is.
     #[inline]
-    pub(crate) fn poll_due(mut self: Box<Self>) -> (Box<Self>, Result<(), Broken>) {
+    pub(crate) fn poll_due(mut self: Box<Self>) -> Box<Self> {
         while let Some(due) = self.next_due() {
-            let result;
-            (self, result) = self.poll_one(due);
-            if result.is_err() {
-                return (self, result);
+            self = self.poll_one(due);
+            if self.broken.is_some() {
+                return self;
             }
         }
         if self.is_to_drain() {
             self.drain();
         }
-        (self, Ok(()))
+        self
     }
 
     /// What is polled next. What waits for the link as a whole is while that has something for it.
@@ -90,9 +84,9 @@ impl Hub {
         }
     }
 
-    fn poll_one(self: Box<Self>, due: Due) -> (Box<Self>, Result<(), Broken>) {
+    fn poll_one(self: Box<Self>, due: Due) -> Box<Self> {
         match due {
-            Due::Proxy(target, turn) => (self.poll_proxy(target, turn), Ok(())),
+            Due::Proxy(target, turn) => self.poll_proxy(target, turn),
             Due::Place(target) => self.place(target),
         }
     }
@@ -343,7 +337,7 @@ mod tests {
         hub.session.tell(9, 0, vec![], &[]);
         for _ in 0..100 {
             drop(comes(&mut hub, 5));
-            hub = hub.poll_due().0;
+            hub = hub.poll_due();
             assert!(hub.due.is_empty());
         }
         // It is taken, and there is credit.
@@ -353,10 +347,10 @@ mod tests {
         peer.taken(9, 0);
         let credit = peer.output().to_vec();
         let came = hub.session.receive(&credit, Instant::now()).unwrap();
-        hub = hub.handle(&mut came.unwrap().1.unwrap()).0;
+        hub = hub.handle(&mut came.unwrap().1.unwrap());
         let mut polled = 0;
         while let Some(due) = hub.next_due() {
-            hub = hub.poll_one(due).0;
+            hub = hub.poll_one(due);
             assert!(hub.due.len() <= 1, "{}", hub.due.len());
             polled += 1;
         }
@@ -373,12 +367,12 @@ mod tests {
         tidings::Runtime::new().unwrap().block_on(async {
             let (mut hub, _peer) = hub(1);
             hub.next_export = NUMBERS - SPARE - 1;
-            hub = hub.poll_due().0;
+            hub = hub.poll_due();
             assert!(!hub.session.has_said_goodbye());
             let desk: DeskRef = tidings::actor::start(Clerk);
             hub.begin();
             export(&mut *hub, &desk).unwrap();
-            hub = hub.poll_due().0;
+            hub = hub.poll_due();
             assert!(hub.session.has_said_goodbye());
         });
     }
@@ -403,18 +397,16 @@ mod tests {
      {
         let (mut hub, _peer) = hub(0);
         let kept: Vec<_> = (0..100).map(|target| comes(&mut hub, target)).collect();
-        hub = hub.poll_due().0;
+        hub = hub.poll_due();
         for _ in 0..10 {
-            hub = hub.handle(&mut Incoming::Pong).0;
-            hub = hub.handle(&mut Incoming::Credit(7)).0;
+            hub = hub.handle(&mut Incoming::Pong);
+            hub = hub.handle(&mut Incoming::Credit(7));
             assert!(!hub.is_due() && hub.next_due().is_none());
         }
         assert!(!hub.blocked.is_empty());
         // One that ends waits no more.
         for target in 0..100 {
-            hub = hub
-                .handle(&mut Incoming::Down(target, crate::End::Normal))
-                .0;
+            hub = hub.handle(&mut Incoming::Down(target, crate::End::Normal));
         }
         assert!(hub.blocked.is_empty());
         drop(kept);
