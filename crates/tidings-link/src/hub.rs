@@ -569,10 +569,6 @@ impl Port for Hub {
         room.clear();
         self.room = room;
     }
-
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
-        self
-    }
 }
 
 impl Hub {

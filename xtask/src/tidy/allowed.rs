@@ -166,6 +166,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a trait object lies in place, and is found from where that is",
     ),
     (
+        "crates/tidings/src/remote/port.rs",
+        "the link of a thread, which comes back as the type as which it went in",
+    ),
+    (
         "crates/tidings/src/sched/current.rs",
         "the worker of this thread, by a pointer in a thread-local",
     ),
