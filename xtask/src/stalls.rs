@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::process::Command;
 
-use crate::command::{Tally, run_at_root, target};
+use crate::command::{Tally, root, run_at_root, target};
 
 /// An instruction that runs less often than this part of the length is not of the work.
 const OFTEN: f64 = 0.05;
@@ -114,7 +114,10 @@ fn play(line: &str) -> Result<(String, HashMap<u64, u64>), String> {
         .lines()
         .find_map(|line| line.strip_prefix("cmd:")?.split_whitespace().next())
         .ok_or_else(|| format!("{file} names no command"))?;
-    Ok((program.to_owned(), counts(&profile, program)))
+    // Cargo says it from the root on, where it can; the profile's objects are whole paths.
+    let program = root().join(program).to_string_lossy().into_owned();
+    let counts = counts(&profile, &program);
+    Ok((program, counts))
 }
 
 /// Those of a callgrind profile with addresses.
