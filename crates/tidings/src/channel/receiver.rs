@@ -11,7 +11,7 @@ use super::chan::{Chan, Received, State};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::queue::Queue;
 use super::refs::{ReceiverRef, WeakRef};
-use super::source::{Side, Slot, slot_methods};
+use super::source::{Side, Slot, slot_methods, take_whole};
 use super::stream::Stream;
 use crate::event::{Attempt, Event, Protocol, event};
 use crate::sched::record;
@@ -313,7 +313,11 @@ impl<T> Protocol for Recv<'_, T> {
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
-        self.project().slot.place().take().ok_or(RecvError)
+        let place = self.project().slot.place();
+        match place.is_some() {
+            true => Ok(take_whole(place)),
+            false => Err(RecvError),
+        }
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();

@@ -176,6 +176,21 @@ impl<S: Lists> Source<S> {
     }
 }
 
+/// Takes the value out of its place, where there is one. What [`Option::take`] gives is looked at and moved, and so a
+/// compiler may move its tag by itself, and the rest of it, 15 bytes or 7 of an enum of small fields, in pieces that
+/// overlap. Whoever reads that next waits until all are in the cache: a third of the time of actors that did little else
+/// (`cargo x stalls`). Here the tag is looked at where it lies, and the value is moved as it is.
+#[inline(always)]
+pub(crate) fn take_whole<T>(place: &mut Option<T>) -> T {
+    let value = ptr::from_mut(place.as_mut().expect("there is one"));
+    // SAFETY: it is moved out of its place, where there is none from then on.
+    unsafe {
+        let value = value.read();
+        ptr::from_mut(place).write(None);
+        value
+    }
+}
+
 /// A waiter with the place of its value: what a sender offers, what a receiver gets.
 #[derive(Debug)]
 #[repr(C)]

@@ -38,6 +38,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use ::savina::{Share, Sizes};
+use tidings::Event;
 use tidings::actor::{ActorRef, Builder, IntoExit, Mailbox};
 use tidings::channel::oneshot::oneshot;
 
@@ -69,8 +70,9 @@ fn me<M>(mailbox: &Mailbox<M>) -> ActorRef<M> {
 }
 
 /// Sends to an actor that must be alive.
-async fn tell<M: Send + 'static>(to: &ActorRef<M>, message: M) {
-    to.send(message).await.expect("the receiver is alive");
+fn tell<M: Send + 'static>(to: &ActorRef<M>, message: M) -> impl Event<Output = ()> {
+    to.send(message)
+        .map(|sent| sent.expect("the receiver is alive"))
 }
 
 fn cell(p: Params, id: &str, make: fn(Sizes) -> Program) -> Result<Sample, Fault> {
