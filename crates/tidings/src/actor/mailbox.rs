@@ -16,7 +16,7 @@ use super::roll;
 use super::selective::Passed;
 use crate::channel::chan::{Chan, Received, State};
 use crate::channel::refs::ReceiverRef;
-use crate::channel::source::{Side, Slot, slot_methods, take_whole};
+use crate::channel::source::{Side, Slot, slot_methods};
 use crate::event::waits::Waits;
 use crate::event::{Attempt, Event, Protocol, event};
 use crate::task::{here, quietly};
@@ -380,6 +380,15 @@ impl<M> Mailbox<M> {
         true
     }
 
+    /// No lock: what a receive gives that can go on.
+    #[inline(always)]
+    fn take(&mut self, got: Option<Parcel<M>>) -> Result<M, Ended> {
+        if let Some(parcel) = got {
+            return Ok(self.open(parcel));
+        }
+        self.take_rest()
+    }
+
     /// Hears what the control lane says. Is the actor to end without delay?
     #[cold]
     pub(super) fn hears_to_end(&mut self) -> bool {
@@ -494,11 +503,7 @@ impl<M> Protocol for Recv<'_, M> {
             this.mailbox.flows = false;
         }
         // Last: a message that is held while other places are written to is moved once more.
-        let place = this.slot.place();
-        if place.is_some() {
-            return Ok(this.mailbox.open(take_whole(place)));
-        }
-        this.mailbox.take_rest()
+        this.mailbox.take(this.slot.place().take())
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();

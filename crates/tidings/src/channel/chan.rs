@@ -18,12 +18,12 @@
 
 use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::queue::Queue;
 use super::refs::{ReceiverRef, Ref, SenderRef};
-use super::source::{Lists, Side, Source, take_whole, value_of};
+use super::source::{Lists, Side, Source, hand_over, value_of};
 use crate::event::offer::Waiters;
 use crate::event::{Attempt, waits};
 use crate::primitive::atomic::{AtomicU64, Ordering};
@@ -308,10 +308,8 @@ impl<T> State<T> {
         if let Some(claimed) = self.receivers.claim() {
             here::gave::<T>();
             self.left += 1;
-            if value.is_some() {
-                // SAFETY: the receivers' waiters are slots of this channel, locked, and have no value yet.
-                unsafe { ptr::from_mut(value_of(&claimed)).write(Some(wrap(take_whole(value)))) };
-            }
+            // SAFETY: the receivers' waiters are slots of this channel, locked.
+            hand_over(value, unsafe { value_of(&claimed) }, wrap);
             attempt.waker = Some(claimed.commit(false));
             self.note_sent(attempt.waker.as_ref());
             return Sent::Done;

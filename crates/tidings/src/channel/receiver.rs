@@ -11,7 +11,7 @@ use super::chan::{Chan, Received, State};
 use super::error::{RecvError, RecvTimeoutError, TryRecvError};
 use super::queue::Queue;
 use super::refs::{ReceiverRef, WeakRef};
-use super::source::{Side, Slot, slot_methods, take_whole};
+use super::source::{Side, Slot, slot_methods};
 use super::stream::Stream;
 use crate::event::{Attempt, Event, Protocol, event};
 use crate::sched::record;
@@ -313,11 +313,7 @@ impl<T> Protocol for Recv<'_, T> {
     }
     #[inline(always)]
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {
-        let place = self.project().slot.place();
-        match place.is_some() {
-            true => Ok(take_whole(place)),
-            false => Err(RecvError),
-        }
+        self.project().slot.place().take().ok_or(RecvError)
     }
     fn abandon(self: Pin<&mut Self>, _: u32) {
         let this = self.project();

@@ -176,18 +176,24 @@ impl<S: Lists> Source<S> {
     }
 }
 
-/// Takes the value out of its place, where there is one. What [`Option::take`] gives is looked at and moved, and so a
-/// compiler may move its tag by itself, and the rest of it, 15 bytes or 7 of an enum of small fields, in pieces that
-/// overlap. Whoever reads that next waits until all are in the cache: a third of the time of actors that did little else
-/// (`cargo x stalls`). Here the tag is looked at where it lies, and the value is moved as it is.
+/// Hands what `wrap` makes of the value, where there is one, to a waiter that has none. It is moved as it is: what
+/// [`Option::take`] gives is both looked at and moved, and so a compiler may move the tag by itself and the rest, 15
+/// bytes of an enum of small fields, in pieces that overlap, for which whoever reads them next waits (`cargo x stalls`).
+/// A word has no such pieces.
 #[inline(always)]
-pub(crate) fn take_whole<T>(place: &mut Option<T>) -> T {
-    let value = ptr::from_mut(place.as_mut().expect("there is one"));
-    // SAFETY: it is moved out of its place, where there is none from then on.
+pub(crate) fn hand_over<I, T>(from: &mut Option<I>, to: &mut Option<T>, wrap: impl FnOnce(I) -> T) {
+    if size_of::<I>() <= size_of::<usize>() {
+        *to = from.take().map(wrap);
+        return;
+    }
+    let Some(value) = from else {
+        return;
+    };
+    // SAFETY: the value is moved out of its place, where there is none from then on. In the other one is nothing to drop.
     unsafe {
-        let value = value.read();
-        ptr::from_mut(place).write(None);
-        value
+        let value = ptr::from_mut(value).read();
+        ptr::from_mut(from).write(None);
+        ptr::from_mut(to).write(Some(wrap(value)));
     }
 }
 
