@@ -404,27 +404,22 @@ fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
 fn begin(to: &mut Vec<u8>, write: impl FnOnce(&mut Start<'_>)) {
     let at = to.len();
     to.extend_from_slice(&[0; LONGEST_START]);
-    let mut start = Start {
-        bytes: &mut to[at..],
-        length: 0,
-    };
+    let mut start = Start(&mut to[at..], 0);
     write(&mut start);
-    let length = start.length;
+    let length = start.1;
     to.truncate(at + length);
 }
 
 const LONGEST_START: usize = 32;
 
-struct Start<'a> {
-    bytes: &'a mut [u8],
-    length: usize,
-}
+/// The place, and how much of it is written.
+struct Start<'a>(&'a mut [u8], usize);
 
 impl Start<'_> {
     #[inline]
     fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.bytes[self.length..][..N].copy_from_slice(&bytes);
-        self.length += N;
+        self.0[self.1..][..N].copy_from_slice(&bytes);
+        self.1 += N;
     }
 
     /// Seven bits a byte, the lowest first.
