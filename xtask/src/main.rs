@@ -46,7 +46,8 @@ cargo x <verb>
   fuzz --keep              takes what was found into the repository, as few inputs as do
   hooks                    what the hooks of the simulator and the recorder cost, by callgrind
   stalls CELL ARGUMENT..   loads of a cell's work that wait for stores, by callgrind and objdump: one of the
-                           arguments has two lengths (`pingpong/call threads=1 p=1 n=2000..12000`)
+                           arguments has two lengths (`pingpong/call threads=1 p=1 n=2000..12000`); of a bench
+                           for PACKAGE:BENCH (`tidings:actor call/six-methods 5000..15000`)
   soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
   api [--update]           the public API against its snapshot (nightly)
   semver [REVISION]        what would break users of that revision, or of the last release
