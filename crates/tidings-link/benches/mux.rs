@@ -10,7 +10,7 @@
 //! | `alone` | the round trip of a caller that is alone, beside a bare echo of tokio's |
 //! | `tls` | the same 1000 callers over a link with mutual TLS, beside one without |
 //! | `links N` | what N idle links take at each end, 10,000 if nothing is said: `ulimit -n` must allow it |
-//! | `memory CALLERS CALLS ACTORS` | both ends in this process over a pipe, for callgrind; callers share an actor if nothing is said |
+//! | `memory CALLERS CALLS ACTORS LINKS` | both ends in this process over a pipe, for callgrind; callers share an actor and a link if nothing is said |
 //!
 //! tokio's loop is the least that does this: a request is `u32 length | u32 id | bytes`, callers wait
 //! at a oneshot each, one task writes what has gathered, one reads; there is no schema, no credit, no
@@ -57,7 +57,7 @@ fn main() {
         Some("alone") => alone(number(1, 32) as usize),
         Some("tls") => tls(number(1, 1000), number(2, 2), number(3, 32) as usize),
         Some("links") => links(number(1, 10_000)),
-        Some("memory") => in_memory(number(1, 1000), number(2, 100), number(3, 1)),
+        Some("memory") => in_memory(number(1, 1000), number(2, 100), number(3, 1), number(4, 1)),
         _ => compare(
             number(0, 1000),
             number(1, 2),
@@ -383,22 +383,26 @@ fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize, actors
 }
 
 /// Both ends here: so many callers, so many calls each, which go round so many actors.
-fn in_memory(callers: u64, calls: u64, actors: u64) {
-    let begin = Instant::now();
+fn in_memory(callers: u64, calls: u64, actors: u64, links: u64) {
     tidings::Runtime::builder()
         .workers(1)
         .build()
         .unwrap()
         .block_on(async {
-            let (ours, theirs) = memory::pipe();
-            let options = Options::new("server").exports(mirrors(actors));
-            let (_server, driver) = link(ours, options);
-            drop(tidings::spawn(driver));
-            let (client, driver) = link(theirs, Options::new("client"));
-            drop(tidings::spawn(driver));
-            let echoes = echoes(&client, actors).await;
+            let (mut ends, mut known) = (Vec::new(), Vec::new());
+            for _ in 0..links {
+                let (ours, theirs) = memory::pipe();
+                let options = Options::new("server").exports(mirrors(actors));
+                let (server, driver) = link(ours, options);
+                drop(tidings::spawn(driver));
+                let (client, driver) = link(theirs, Options::new("client"));
+                drop(tidings::spawn(driver));
+                known.extend(echoes(&client, actors).await);
+                ends.push((server, client));
+            }
             let mut all = tidings::JoinSet::new();
-            for echo in echoes.iter().cycle().take(callers as usize) {
+            let begin = Instant::now();
+            for echo in known.iter().cycle().take(callers as usize) {
                 let echo = echo.clone();
                 all.spawn(async move {
                     for _ in 0..calls {
@@ -407,14 +411,14 @@ fn in_memory(callers: u64, calls: u64, actors: u64) {
                 });
             }
             while all.join_next().await.is_some() {}
-            println!("{:?}", client.stats().await);
+            let took = begin.elapsed();
+            println!("{:?}", ends[0].1.stats().await);
+            println!(
+                "{} calls in {took:?}: {:?} each",
+                callers * calls,
+                took / (callers * calls) as u32
+            );
         });
-    let took = begin.elapsed();
-    println!(
-        "{} calls in {took:?}: {:?} each",
-        callers * calls,
-        took / (callers * calls) as u32
-    );
 }
 
 fn on_tokio<R>(f: impl Future<Output = R>) -> R {
