@@ -362,3 +362,30 @@ macro_rules! slot_methods {
     };
 }
 pub(crate) use slot_methods;
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::hand_over;
+    use crate::primitive::Arc;
+
+    /// Of a word, and of more.
+    fn goes_over_once<T>(make: impl Fn(Arc<()>) -> T) {
+        let alive = Arc::new(());
+        let (mut from, mut to) = (Some(make(alive.clone())), None);
+        hand_over(&mut from, &mut to, |value| (7_u8, value));
+        assert!(from.is_none() && to.as_ref().is_some_and(|(wrapped, _)| *wrapped == 7));
+        assert_eq!(Arc::strong_count(&alive), 2);
+        drop(to);
+        assert_eq!(Arc::strong_count(&alive), 1);
+        let mut nothing = None;
+        hand_over(&mut None, &mut nothing, |value: T| value);
+        assert!(nothing.is_none());
+    }
+
+    #[test]
+    fn what_is_handed_to_a_waiter_is_there_once_and_what_is_not_there_is_not() {
+        goes_over_once(|alive| alive);
+        goes_over_once(|alive| (1_u64, alive));
+        goes_over_once(|alive| Ok::<_, u8>((1_u8, alive)));
+    }
+}
