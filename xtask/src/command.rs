@@ -109,6 +109,9 @@ pub(crate) fn target(name: &str) -> String {
     target.join(name).to_string_lossy().into_owned()
 }
 
+/// The variable by which cargo runs what it has built by another program, as valgrind.
+pub(crate) const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
+
 /// Runs `line`, a program and its arguments without spaces in them, in `folder` below the root.
 pub(crate) fn run_in(
     folder: &str,

@@ -1,7 +1,7 @@
 //! Tests that run under something that watches their memory: AddressSanitizer, ThreadSanitizer,
 //! valgrind.
 
-use crate::command::{Tally, root, target};
+use crate::command::{RUNNER, Tally, root, target};
 use crate::engines::run_tests;
 
 /// The only place that names the toolchain the sanitizers need.
@@ -75,7 +75,7 @@ pub(crate) fn memory(tally: &mut Tally) -> Result<(), String> {
                     --errors-for-leak-kinds=definite --show-leak-kinds=definite --fair-sched=yes";
     run_tests(
         &[
-            ("CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER", valgrind),
+            (RUNNER, valgrind),
             // All takes some fifty times as long: seeds differ in order, and not in what they touch.
             ("TIDINGS_SEEDS", "2"),
             ("TIDINGS_HANG_SECS", "1200"),

@@ -4,7 +4,8 @@
 //! that spans two stores, or a store and what nobody has written, waits until they are in the cache, a dozen cycles.
 //! So it is where the compiler moves what it has just put together from parts, and a count of instructions does not
 //! show it. This plays a cell of the arena, or a bench, under callgrind with two lengths (`n=2000..12000`, or only the
-//! numbers where the program names none), takes the difference as what the work itself runs, and follows the stores of that code as it is assembled, function by function.
+//! numbers where the program names none), takes the difference as what the work itself runs, and follows the stores of
+//! that code as it is assembled, function by function.
 //!
 //! It follows the text of a function, not its jumps, and does not know what a pointer points to: it shows where to look.
 
@@ -12,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::process::Command;
 
-use crate::command::{Tally, root, run_at_root, target};
+use crate::command::{RUNNER, Tally, root, run_at_root, target};
 
 /// An instruction that runs less often than this part of the length is not of the work.
 const OFTEN: f64 = 0.05;
@@ -100,12 +101,8 @@ fn play(line: &str) -> Result<(String, HashMap<u64, u64>), String> {
         "valgrind --tool=callgrind --dump-instr=yes --compress-pos=no --compress-strings=no \
          --callgrind-out-file={file}"
     );
-    let variable = format!(
-        "CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER",
-        std::env::consts::ARCH.to_uppercase()
-    );
     run_at_root(
-        &[(&variable, &runner)],
+        &[(RUNNER, &runner)],
         &format!("cargo {line}"),
         &mut Tally::default(),
     )?;

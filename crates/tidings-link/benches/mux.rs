@@ -382,7 +382,7 @@ fn tidings_client(at: String, callers: u64, time: Duration, bytes: usize, actors
     })
 }
 
-/// Both ends here: so many callers, so many calls each, which go round so many actors.
+/// Both ends here: so many callers, so many calls each, which go round so many actors of each of so many links.
 fn in_memory(callers: u64, calls: u64, actors: u64, links: u64) {
     tidings::Runtime::builder()
         .workers(1)

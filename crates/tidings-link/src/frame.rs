@@ -285,12 +285,10 @@ pub(crate) trait Head: Sized {
 impl Head for CallHead {
     #[inline]
     fn write(&self, to: &mut Vec<u8>) {
-        begin(to, |start| {
-            start.number(self.id.into());
-            start.number(self.target.into());
-            start.bytes(self.method);
-            start.number(self.until);
-        });
+        put_number(self.id.into(), to);
+        put_number(self.target.into(), to);
+        to.extend_from_slice(&self.method);
+        put_number(self.until, to);
         put_carried(&self.carried, to);
     }
 
@@ -315,10 +313,8 @@ impl Head for CallHead {
 impl Head for TellHead {
     #[inline]
     fn write(&self, to: &mut Vec<u8>) {
-        begin(to, |start| {
-            start.number(self.target.into());
-            start.bytes(self.method);
-        });
+        put_number(self.target.into(), to);
+        to.extend_from_slice(&self.method);
         put_carried(&self.carried, to);
     }
 
@@ -342,7 +338,7 @@ const ANSWERED: u8 = 0;
 impl Head for AnswerHead {
     #[inline]
     fn write(&self, to: &mut Vec<u8>) {
-        begin(to, |start| start.number(self.id.into()));
+        put_number(self.id.into(), to);
         match &self.outcome {
             Ok(carried) => {
                 to.push(ANSWERED);
@@ -398,39 +394,14 @@ fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
     }
 }
 
-/// Appends how a header begins: not more than fits there. In its place, as bytes that are just written one by one are
-/// not to be had again at once in larger pieces (`cargo x stalls`).
+/// Appends a number: seven bits a byte, the lowest first.
 #[inline]
-fn begin(to: &mut Vec<u8>, write: impl FnOnce(&mut Start<'_>)) {
-    let at = to.len();
-    to.extend_from_slice(&[0; LONGEST_START]);
-    let mut start = Start(&mut to[at..], 0);
-    write(&mut start);
-    let length = start.1;
-    to.truncate(at + length);
-}
-
-const LONGEST_START: usize = 32;
-
-/// The place, and how much of it is written.
-struct Start<'a>(&'a mut [u8], usize);
-
-impl Start<'_> {
-    #[inline]
-    fn bytes<const N: usize>(&mut self, bytes: [u8; N]) {
-        self.0[self.1..][..N].copy_from_slice(&bytes);
-        self.1 += N;
+fn put_number(mut number: u64, to: &mut Vec<u8>) {
+    while number > 0x7f {
+        to.push(number.to_le_bytes()[0] | 0x80);
+        number >>= 7;
     }
-
-    /// Seven bits a byte, the lowest first.
-    #[inline]
-    fn number(&mut self, mut number: u64) {
-        while number > 0x7f {
-            self.bytes([number.to_le_bytes()[0] | 0x80]);
-            number >>= 7;
-        }
-        self.bytes([number.to_le_bytes()[0]]);
-    }
+    to.push(number.to_le_bytes()[0]);
 }
 
 /// Appends what a message carries, behind the rest of its header.

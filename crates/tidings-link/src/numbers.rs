@@ -186,7 +186,6 @@ impl<T> LowFirst<T> {
         }
     }
 
-    #[inline(always)]
     pub(crate) fn insert(&mut self, number: u32, value: T) {
         let low = number as usize;
         if low >= LOW {
@@ -205,7 +204,6 @@ impl<T> LowFirst<T> {
         low.chain(self.high.into_values())
     }
 
-    #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         match number as usize {
             low if low < LOW => self.low.get_mut(low)?.take(),
