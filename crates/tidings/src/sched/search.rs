@@ -234,3 +234,43 @@ impl Worker {
         Slept { heard, quiet }
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::super::worker::tests::on_both;
+    use super::Duration;
+    use crate::Runtime;
+    use crate::primitive::{Arc, Mutex, lock, thread};
+
+    #[test]
+    fn who_falls_asleep_looks_once_more_for_what_was_left_to_it_while_it_searched() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let handle = runtime.handle();
+        let (tell, told) = mpsc::channel();
+        let told = Arc::new(Mutex::new(told));
+        let stood_up = on_both(&runtime, move |worker, both| {
+            let shared = worker.shared();
+            // Both, so that who sleeps has nobody to keep watch over.
+            shared.idle.start_search();
+            both.wait();
+            if worker.index() == 0 {
+                let stood_up = lock(&told).recv_timeout(Duration::from_secs(10));
+                if stood_up.is_err() && shared.idle.wake_this(1) {
+                    shared.unpark(1);
+                }
+                shared.idle.found();
+                return Some(stood_up);
+            }
+            let handle = handle.clone();
+            let push = thread::spawn(move || drop(handle.spawn(async {})));
+            push.join().unwrap();
+            worker.sleep(None);
+            tell.send(()).unwrap();
+            shared.idle.found();
+            None
+        });
+        assert_eq!(stood_up, Some(Ok(())), "it sleeps");
+    }
+}
