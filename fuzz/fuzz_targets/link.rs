@@ -37,7 +37,7 @@ fn feed(session: &mut Session, mut bytes: &[u8]) {
             if let Some(call) = call
                 && session.serve(call) == Ok(true)
             {
-                session.answer(call, Ok(vec![]), &body);
+                session.answer(call, Ok(vec![]), &mut body.to_vec());
             }
             session.taken(target, body.len());
         }
@@ -53,7 +53,7 @@ fuzz_target!(|bytes: &[u8]| {
     // Some calls of its own, which the bytes may answer.
     for _ in 0..3 {
         if let Some(call) = one.begin_call() {
-            one.call(call, 0, 7, None, vec![], &[1, 2, 3]);
+            one.call(call, 0, 7, None, vec![], &mut vec![1, 2, 3]);
         }
     }
     feed(&mut one, bytes);

@@ -452,6 +452,17 @@ pub(crate) fn write_rest<'a>(to: &mut Vec<u8>, kind: u8, body: &'a [u8]) -> &'a 
     rest
 }
 
+/// The head of such a frame, with all that is before its part of the body.
+pub(crate) const REST_HEAD: usize = 6;
+
+/// Of a frame that has so much of a body.
+pub(crate) fn rest_head(kind: u8, length: usize, more: bool) -> [u8; REST_HEAD] {
+    let length = u32::try_from(2 + length).expect("a frame is short");
+    let [a, b, c, d] = length.to_le_bytes();
+    let rest = if more { kind::REST | MORE } else { kind::REST };
+    [a, b, c, d, rest, kind]
+}
+
 #[inline]
 fn frame(to: &mut Vec<u8>, kind: u8, more: bool, body: &[u8], header: impl FnOnce(&mut Vec<u8>)) {
     let start = to.len();

@@ -335,7 +335,7 @@ impl Hub {
     pub(crate) fn fail(&mut self, call: Option<u32>, why: Failure) {
         if let Some(call) = call {
             self.calls.remove(call);
-            self.session.answer(call, Err(why), &[]);
+            self.session.answer(call, Err(why), &mut vec![]);
         }
     }
 }
@@ -459,7 +459,8 @@ impl Port for Hub {
                 Ok(())
             }
             Ok(false) => {
-                self.session.answer(call, Err(Failure::Overloaded), &[]);
+                self.session
+                    .answer(call, Err(Failure::Overloaded), &mut vec![]);
                 Err(Malformed::new("too many calls are under way"))
             }
             Err(broken) => {
@@ -562,7 +563,11 @@ impl Port for Hub {
     }
 
     fn room(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.room)
+        let room = std::mem::take(&mut self.room);
+        match room.capacity() {
+            0 => self.session.outgoing_room(),
+            _ => room,
+        }
     }
 
     fn keep(&mut self, mut room: Vec<u8>) {

@@ -172,7 +172,8 @@ impl Hub {
     /// In the order of its actor.
     fn admit(mut self: Box<Self>, target: u32, request: Asked<'_>) -> Box<Self> {
         if let (Some(call), false) = (request.call, request.begun) {
-            self.session.answer(call, Err(Failure::Overloaded), &[]);
+            self.session
+                .answer(call, Err(Failure::Overloaded), &mut vec![]);
             self.not_decoded(request.carried);
             self.session.taken(target, request.body.len());
             return self;
@@ -354,7 +355,7 @@ impl Hub {
                 Carried::Reply(call, _) => match self.session.serve(call) {
                     Ok(_) => {
                         let why = Failure::NotExecuted(End::NoSuchActor);
-                        self.session.answer(call, Err(why), &[]);
+                        self.session.answer(call, Err(why), &mut vec![]);
                     }
                     Err(broken) => self.breaks(broken),
                 },
@@ -440,7 +441,8 @@ impl Hub {
             // Its handler can know.
             Some(Call::Served(served)) => {
                 quietly(|| drop(served));
-                self.session.answer(call, Err(Failure::NoReply), &[]);
+                self.session
+                    .answer(call, Err(Failure::NoReply), &mut vec![]);
             }
         }
     }

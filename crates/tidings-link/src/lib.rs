@@ -265,6 +265,7 @@ mod inward;
 mod limits;
 mod link;
 mod listen;
+mod long;
 pub mod memory;
 mod numbers;
 mod outbox;

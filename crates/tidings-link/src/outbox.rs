@@ -2,11 +2,13 @@
 //! first, frame by frame, so that no answer ever waits behind requests.
 
 use std::collections::VecDeque;
+use std::mem::{replace, swap, take};
 
 use serde::Serialize;
 use tidings::remote::prefetch_first;
 
 use crate::frame::{self, Head, LONGEST, kind};
+use crate::long::Long;
 
 /// How much is put together for one write; a frame more, if it is a long one.
 const CHUNK: usize = 64 << 10;
@@ -14,14 +16,17 @@ const CHUNK: usize = 64 << 10;
 /// What is no longer goes with what is more urgent in one write. More is not copied for that.
 const COPIED: usize = CHUNK / 4;
 
+/// A body that is longer is not copied into chunks, but for its first frame: it is written where it lies.
+const LONG: usize = 2 * CHUNK;
+
 /// So many buffers that have been written are kept for what comes next, of each class.
 const SPARES: usize = 2;
 
 /// Whole frames of one class, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
-    /// Those of which there is a chunk.
-    full: VecDeque<Chunk>,
+    /// Those of which there is a chunk, and long bodies.
+    full: VecDeque<Full>,
     /// What comes after them.
     last: Chunk,
     spares: Vec<Vec<u8>>,
@@ -36,6 +41,12 @@ struct Chunk {
     bytes: Vec<u8>,
     /// How much of it are words.
     words: usize,
+}
+
+#[derive(Debug)]
+enum Full {
+    Chunk(Chunk),
+    Long(Long),
 }
 
 /// Is a frame of this kind a word: one that the peer brings about by what it says, and no message?
@@ -64,18 +75,30 @@ impl Queue {
             bytes: self.spares.pop().unwrap_or_else(room),
             words: 0,
         };
-        let full = std::mem::replace(&mut self.last, next);
+        let full = replace(&mut self.last, next);
         self.before += full.bytes.len() as u64;
-        self.full.push_back(full);
+        self.full.push_back(Full::Chunk(full));
     }
 
-    /// Appends a message: one frame, or several.
+    /// Appends a message: one frame, or several. The memory of a long body is taken.
     #[inline]
-    pub(crate) fn message(&mut self, kind: u8, header: &impl Head, body: &[u8]) {
+    pub(crate) fn message(&mut self, kind: u8, header: &impl Head, body: &mut Vec<u8>) {
         let mut rest = frame::write_first(self.end(), kind, header, body);
+        if rest.len() > LONG {
+            return self.long(kind, take(body));
+        }
         while !rest.is_empty() {
             rest = frame::write_rest(self.end(), kind, rest);
         }
+    }
+
+    /// Appends what comes after the first frame of a message.
+    #[inline(never)]
+    fn long(&mut self, kind: u8, body: Vec<u8>) {
+        self.begin();
+        let long = Long::new(kind, body);
+        self.before += long.waiting() as u64;
+        self.full.push_back(Full::Long(long));
     }
 
     /// Appends a word.
@@ -91,11 +114,15 @@ impl Queue {
     /// Puts whole frames before all others.
     pub(crate) fn prepend(&mut self, bytes: Vec<u8>) {
         self.before += bytes.len() as u64;
-        self.full.push_front(Chunk { bytes, words: 0 });
+        self.full.push_front(Full::Chunk(Chunk { bytes, words: 0 }));
     }
 
     fn chunks(&self) -> impl Iterator<Item = &Chunk> {
-        self.full.iter().chain([&self.last])
+        let full = self.full.iter().filter_map(|full| match full {
+            Full::Chunk(chunk) => Some(chunk),
+            Full::Long(_) => None,
+        });
+        full.chain([&self.last])
     }
 
     #[inline]
@@ -130,10 +157,16 @@ impl Queue {
         self.passed
     }
 
-    /// Moves what may go in one write to `to`. `false`: there is more.
+    /// Moves what may go in one write to `to`, or to `long`. `false`: there is more, or nothing goes along with it.
     #[inline]
-    fn fill(&mut self, to: &mut Vec<u8>) -> bool {
-        while !self.full.is_empty() {
+    fn fill(&mut self, to: &mut Vec<u8>, long: &mut Option<Long>) -> bool {
+        while let Some(first) = self.full.front() {
+            if matches!(first, Full::Long(_)) {
+                if to.is_empty() {
+                    *long = self.take_long();
+                }
+                return false;
+            }
             if !self.take(to) {
                 return false;
             }
@@ -141,13 +174,26 @@ impl Queue {
         self.last.bytes.is_empty() || self.take(to)
     }
 
+    /// The long body that is first, to write the next part of it.
+    #[inline(never)]
+    fn take_long(&mut self) -> Option<Long> {
+        let Some(Full::Long(mut long)) = self.full.pop_front() else {
+            return None;
+        };
+        self.passed += long.begin() as u64;
+        Some(long)
+    }
+
     /// The same of the first chunk.
     fn take(&mut self, to: &mut Vec<u8>) -> bool {
         let is_last = self.full.is_empty();
-        let first = self.full.front_mut().unwrap_or(&mut self.last);
+        let first = match self.full.front_mut() {
+            Some(Full::Chunk(first)) => first,
+            _ => &mut self.last,
+        };
         let length = first.bytes.len();
         if to.is_empty() {
-            std::mem::swap(to, &mut first.bytes);
+            swap(to, &mut first.bytes);
         } else if length <= COPIED && to.len() + length <= CHUNK {
             to.extend_from_slice(&first.bytes);
             first.bytes.clear();
@@ -158,7 +204,7 @@ impl Queue {
         self.passed += length as u64;
         if is_last {
             self.before += length as u64;
-        } else if let Some(Chunk { bytes, .. }) = self.full.pop_front()
+        } else if let Some(Full::Chunk(Chunk { bytes, .. })) = self.full.pop_front()
             && bytes.capacity() >= CHUNK
             && self.spares.len() < SPARES
         {
@@ -176,6 +222,10 @@ pub(crate) struct Outbox {
     /// What is being written, and how much of it has been.
     wire: Vec<u8>,
     written: usize,
+    /// In place of that: what is being written is a part of this.
+    long: Option<Long>,
+    /// Of the last long body.
+    room: Vec<u8>,
 }
 
 impl Outbox {
@@ -186,7 +236,12 @@ impl Outbox {
             if self.len() == 0 {
                 return &[];
             }
-            self.refill();
+            if self.long.is_none() {
+                self.refill();
+            }
+            if let Some(long) = &self.long {
+                return long.output();
+            }
         }
         &self.wire[self.written..]
     }
@@ -196,13 +251,16 @@ impl Outbox {
         self.wire.clear();
         self.written = 0;
         for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
-            if !queue.fill(&mut self.wire) {
+            if !queue.fill(&mut self.wire, &mut self.long) {
                 return;
             }
         }
     }
 
     pub(crate) fn written(&mut self, n: usize) {
+        if self.long.is_some() {
+            return self.written_of_long(n);
+        }
         self.written += n;
         if self.written == self.wire.len() {
             self.wire.clear();
@@ -210,9 +268,33 @@ impl Outbox {
             // An idle link has one buffer, not two by turns: a thousand of them stay in the cache longer.
             let mut queues = [&mut self.requests, &mut self.answers].into_iter();
             if let Some(queue) = queues.find(|queue| queue.last.bytes.capacity() == 0) {
-                std::mem::swap(&mut queue.last.bytes, &mut self.wire);
+                swap(&mut queue.last.bytes, &mut self.wire);
             }
         }
+    }
+
+    #[inline(never)]
+    fn written_of_long(&mut self, n: usize) {
+        let Some(long) = self.long.take_if(|long| long.written(n)) else {
+            return;
+        };
+        match long.end() {
+            Ok(room) => self.room = room,
+            Err(long) => {
+                let queue = match long.kind {
+                    kind::ANSWER => &mut self.answers,
+                    _ => &mut self.requests,
+                };
+                queue.full.push_front(Full::Long(long));
+            }
+        }
+    }
+
+    /// Room for a body: of one that has been written, if there is one.
+    pub(crate) fn room(&mut self) -> Vec<u8> {
+        let mut room = take(&mut self.room);
+        room.clear();
+        room
     }
 
     /// Gives back room that is not needed.
@@ -223,6 +305,7 @@ impl Outbox {
                 queue.full = VecDeque::new();
             }
             (self.wire, self.written) = (Vec::new(), 0);
+            self.room = Vec::new();
         }
     }
 
@@ -240,7 +323,8 @@ impl Outbox {
     /// How much waits, in bytes.
     pub(crate) fn len(&self) -> usize {
         let queued = self.control.len() + self.answers.len() + self.requests.len();
-        queued + self.wire.len() - self.written
+        let long = self.long.as_ref().map_or(0, |long| long.output().len());
+        queued + self.wire.len() - self.written + long
     }
 }
 
@@ -260,7 +344,8 @@ mod tests {
                 method: [0; 4],
                 carried: vec![],
             };
-            out.requests.message(kind::TELL, &head, &[7; 10_000]);
+            out.requests
+                .message(kind::TELL, &head, &mut vec![7; 10_000]);
         }
         let first = out.next().to_vec();
         assert!(first.len() <= CHUNK + 11_000);
@@ -286,6 +371,38 @@ mod tests {
         assert_eq!(frames, 101);
     }
 
+    #[test]
+    fn the_memory_of_a_long_body_is_taken_and_comes_back_when_it_has_been_written() {
+        let head = TellHead {
+            target: 0,
+            method: [0; 4],
+            carried: vec![],
+        };
+        let mut out = Outbox::default();
+        let mut body = vec![7; LONG];
+        out.requests.message(kind::TELL, &head, &mut body);
+        assert_eq!(body.len(), LONG);
+        body.resize(4 * LONG, 7);
+        let its = body.as_ptr();
+        out.requests.message(kind::TELL, &head, &mut body);
+        assert!(body.is_empty());
+        loop {
+            // A byte is left each time, which is written by itself.
+            let n = out.next().len();
+            if n == 0 {
+                break;
+            }
+            assert_eq!(out.room().capacity(), 0);
+            out.written(n - 1);
+            assert_eq!(out.next().len(), 1);
+            out.written(1);
+        }
+        assert_eq!(out.len(), 0);
+        let room = out.room();
+        assert!(room.is_empty() && room.capacity() >= 4 * LONG);
+        assert_eq!(room.as_ptr(), its);
+    }
+
     /// The class of a frame of the test below.
     fn class(frame: &frame::Frame<'_>) -> usize {
         match frame.kind {
@@ -299,7 +416,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_class_comes_as_it_was_put_in_and_what_is_urgent_in_the_next_write(
-            steps in prop::collection::vec((0..3_usize, 0_usize..100_000, 0_u32..16, any::<bool>()), 1..60),
+            steps in prop::collection::vec((0..3_usize, 0_usize..400_000, 0_u32..18, any::<bool>()), 1..60),
         ) {
             let head = TellHead { target: 0, method: [0; 4], carried: vec![] };
             let mut out = Outbox::default();
@@ -309,7 +426,7 @@ mod tests {
             for step in steps {
                 if let Some((to, size, shift, _)) = step {
                     let kind = [kind::PING, kind::ANSWER, kind::TELL][to];
-                    let body = vec![to as u8; size >> shift];
+                    let body: Vec<u8> = (0..size >> shift).map(|n| (n >> 3) as u8).collect();
                     let queue = match to {
                         0 => &mut out.control,
                         1 => &mut out.answers,
@@ -319,7 +436,7 @@ mod tests {
                         write(queue.end(), kind, &size);
                         write(&mut put[to], kind, &size);
                     } else {
-                        queue.message(kind, &head, &body);
+                        queue.message(kind, &head, &mut body.clone());
                         let mut rest = frame::write_first(&mut put[to], kind, &head, &body);
                         while !rest.is_empty() {
                             rest = frame::write_rest(&mut put[to], kind, rest);
@@ -357,11 +474,11 @@ mod tests {
                 method: [0; 4],
                 carried: vec![],
             },
-            [7; 1_000],
+            vec![7; 1_000],
         );
         let mut words = 0;
         for at in 0..300 {
-            out.requests.message(kind::TELL, &tell, &body);
+            out.requests.message(kind::TELL, &tell, &mut body.clone());
             let release = ReleaseHead {
                 target: 7,
                 count: 1,

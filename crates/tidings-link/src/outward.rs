@@ -160,7 +160,7 @@ impl Hub {
             if outcome.is_err() {
                 body.clear();
             }
-            hub.session.answer(call, outcome, &body);
+            hub.session.answer(call, outcome, &mut body);
         }
         hub.keep(body);
         hub
@@ -334,7 +334,7 @@ mod tests {
     fn of_many_proxies_of_one_actor_that_end_each_makes_the_next_due_and_no_other() {
         let (mut hub, mut peer) = hub(1);
         // The only message that the link has credit for.
-        hub.session.tell(9, 0, vec![], &[]);
+        hub.session.tell(9, 0, vec![], &mut vec![]);
         for _ in 0..100 {
             drop(comes(&mut hub, 5));
             hub = hub.poll_due();

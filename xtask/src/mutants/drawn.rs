@@ -2,8 +2,8 @@
 //! against the one test that the table says finds it.
 //!
 //! One engine finds them all, so that one program is to be built. Once it is, that takes seconds.
-//! One that its test does not find meets those that its entry names. If these do not find it either it survives: the
-//! long form looks whether others do.
+//! One that its test does not find meets those that its entry names, and if these do not find it either, all of all
+//! engines, which takes minutes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;

@@ -114,13 +114,13 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
         return Err("no mutant is meant".to_owned());
     }
     if matches!(chosen, Chosen::Some(..)) {
-        let left = drawn::left(&mut session, &entries, &numbers, &rows)?;
-        let mut survivors = Vec::new();
-        for n in left {
+        let mut left = Vec::new();
+        for n in drawn::left(&mut session, &entries, &numbers, &rows)? {
             if !session.is_found_where_expected(&entries[n], n + 1)? {
-                survivors.push(entries[n].name.as_str());
+                left.push(n);
             }
         }
+        let survivors = survivors(&entries, left)?;
         return verdict(numbers.len(), survivors, tally);
     }
     let mut survivors = Vec::new();
@@ -146,6 +146,25 @@ pub(crate) fn run(options: &[&str], tally: &mut Tally) -> Result<ExitCode, Strin
     verdict(numbers.len(), survivors, tally)
 }
 
+/// Those of `numbers` that no engine finds: where threads have to meet, the few tests that were asked may miss one by
+/// chance.
+fn survivors(entries: &[Entry], numbers: Vec<usize>) -> Result<Vec<&str>, String> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    // With all tests again.
+    let mut session = Session::new(entries)?;
+    let mut survivors = Vec::new();
+    for n in numbers {
+        let name = entries[n].name.as_str();
+        match session.kill(&entries[n], n + 1)? {
+            Some((engine, test)) => println!("{name:<34} {engine:<8} {test}"),
+            None => survivors.push(name),
+        }
+    }
+    Ok(survivors)
+}
+
 fn verdict(all: usize, survivors: Vec<&str>, tally: &mut Tally) -> Result<ExitCode, String> {
     let killed = all - survivors.len();
     println!(
@@ -157,9 +176,7 @@ fn verdict(all: usize, survivors: Vec<&str>, tally: &mut Tally) -> Result<ExitCo
         Ok(ExitCode::SUCCESS)
     } else {
         let names = survivors.join(", ");
-        Err(format!(
-            "mutants: {names} survive; `cargo x mutants NAME` asks all engines"
-        ))
+        Err(format!("mutants: {names} survive"))
     }
 }
 

@@ -306,8 +306,13 @@ impl Session {
         Ok(true)
     }
 
-    /// Answers a call of the peer's.
-    pub fn answer(&mut self, call: u32, outcome: Result<Vec<Carried>, Failure>, body: &[u8]) {
+    /// Answers a call of the peer's. The memory of a long body is taken.
+    pub fn answer(
+        &mut self,
+        call: u32,
+        outcome: Result<Vec<Carried>, Failure>,
+        body: &mut Vec<u8>,
+    ) {
         self.served.remove(call);
         let head = AnswerHead { id: call, outcome };
         self.out.answers.message(kind::ANSWER, &head, body);
@@ -388,7 +393,7 @@ impl Session {
         self.calls.give_back(call);
     }
 
-    /// Sends a call.
+    /// Sends a call. The memory of a long body is taken.
     pub fn call(
         &mut self,
         call: u32,
@@ -396,7 +401,7 @@ impl Session {
         method: u32,
         deadline: Option<Instant>,
         carried: Vec<Carried>,
-        body: &[u8],
+        body: &mut Vec<u8>,
     ) {
         self.stats.calls_out += 1;
         self.purse.spend(target, body.len());
@@ -410,8 +415,8 @@ impl Session {
         self.out.requests.message(kind::CALL, &head, body);
     }
 
-    /// Sends a one-way message.
-    pub fn tell(&mut self, target: u32, method: u32, carried: Vec<Carried>, body: &[u8]) {
+    /// Sends a one-way message. The memory of a long body is taken.
+    pub fn tell(&mut self, target: u32, method: u32, carried: Vec<Carried>, body: &mut Vec<u8>) {
         self.stats.tells_out += 1;
         self.told = true;
         self.purse.spend(target, body.len());
@@ -538,6 +543,11 @@ impl Session {
     #[must_use]
     pub fn is_draining(&self) -> bool {
         self.goodbye.is_some() || self.peer_drains
+    }
+
+    /// Room for a body that is to be sent.
+    pub(crate) fn outgoing_room(&mut self) -> Vec<u8> {
+        self.out.room()
     }
 
     /// Gives back the room of the last message that came in parts.

@@ -66,7 +66,7 @@ fn session(greeting: &Value, credit: Option<&Value>) -> Session {
             } else {
                 0
             };
-            session.tell(target, 0, vec![], &vec![0; first as usize]);
+            session.tell(target, 0, vec![], &mut vec![0; first as usize]);
         }
     }
     session

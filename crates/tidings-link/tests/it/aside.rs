@@ -78,7 +78,7 @@ impl Stage {
         let carried = vec![carried];
         self.peer
             .session
-            .call(call, self.to, method, None, carried, body);
+            .call(call, self.to, method, None, carried, &mut body.to_vec());
     }
 
     /// What was put aside is begun, once what came behind it has been handled.
@@ -203,7 +203,10 @@ fn what_waits_carries_no_more_than_it_may() {
         for target in 0..16 {
             for _ in 0..1024 {
                 let carried = vec![Carried::Gone; 1024];
-                stage.peer.session.tell(100 + target, lend, carried, &[]);
+                stage
+                    .peer
+                    .session
+                    .tell(100 + target, lend, carried, &mut vec![]);
             }
             if stage.peer.tries().await.is_err() {
                 assert_eq!(target, 1);

@@ -138,7 +138,9 @@ fn calls_beyond_the_limit_wait_for_room_as_all_requests_do() {
     // Each has an answer, and a word for each reference that it carries.
     for said in 0..1_000 {
         let carried = carried.clone();
-        talker.session.call(1 << 16, 0, 0, None, carried, &[]);
+        talker
+            .session
+            .call(1 << 16, 0, 0, None, carried, &mut vec![]);
         assert!(talker.say());
         if let Some(why) = moved.run() {
             // Those that wait keep their credit.
@@ -156,7 +158,9 @@ fn calls_beyond_the_limit_that_wait_are_answered_when_the_peer_reads() {
     let carried: Vec<_> = (0..1_024).map(Carried::Mine).collect();
     for _ in 0..200 {
         let carried = carried.clone();
-        talker.session.call(1 << 16, 0, 0, None, carried, &[]);
+        talker
+            .session
+            .call(1 << 16, 0, 0, None, carried, &mut vec![]);
         assert!(talker.say());
         assert_eq!(moved.run(), None);
     }

@@ -262,7 +262,7 @@ async fn ask<A: Serialize>(
     tidings::remote::encode(arguments, &mut body).unwrap();
     let session = &mut peer.session;
     let call = session.begin_call().unwrap();
-    session.call(call, target, method, None, vec![], &body);
+    session.call(call, target, method, None, vec![], &mut body.clone());
     let answer = |came: Incoming<'_>| match came {
         Incoming::Answer { outcome, body, .. } => {
             Some(outcome.map(|carried| (carried, body.into_owned())))

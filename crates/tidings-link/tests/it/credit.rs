@@ -207,8 +207,14 @@ fn who_waits_for_more_of_the_window_goes_on_when_what_stands_before_it_is_writte
         let mut body = Vec::new();
         encode(&(vec![7_u8; 500 << 10],), &mut body).unwrap();
         let call = peer.session.begin_call().unwrap();
-        peer.session
-            .call(call, counter, echo.number(), None, vec![], &body);
+        peer.session.call(
+            call,
+            counter,
+            echo.number(),
+            None,
+            vec![],
+            &mut body.clone(),
+        );
         peer.say().await;
         tidings::time::after(Duration::from_millis(1)).await;
         // There is more of the window, and the answer before it.

@@ -125,7 +125,7 @@ async fn a_link_that_a_limit_ends_is_counted_by_that() {
     };
     ends("message_too_large", small, async |server| {
         let mut peer = peer(server).await;
-        peer.session.tell(0, 0, vec![], &[0; 1_001]);
+        peer.session.tell(0, 0, vec![], &mut vec![0; 1_001]);
         let _ = peer.tries().await;
         peer
     })
@@ -136,7 +136,7 @@ async fn a_link_that_a_limit_ends_is_counted_by_that() {
         let mut peer = peer(server).await;
         for _ in 0..4 {
             // As it has not said what its clock is, none of them is begun.
-            peer.session.tell(0, 0, vec![], &[]);
+            peer.session.tell(0, 0, vec![], &mut vec![]);
         }
         let _ = peer.tries().await;
         peer

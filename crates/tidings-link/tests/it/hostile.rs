@@ -127,7 +127,7 @@ fn feed(session: &mut Session, mut bytes: &[u8], now: Instant) -> Result<(), Bro
                 if let Some(call) = call
                     && session.serve(call)?
                 {
-                    session.answer(call, Ok(vec![]), &body);
+                    session.answer(call, Ok(vec![]), &mut body.to_vec());
                 }
                 session.taken(target, body.len());
             }
@@ -153,7 +153,7 @@ fn a_million_malformed_frames_end_their_links_and_nothing_else() {
         // Calls of its own, which the frames may answer.
         for _ in 0..3 {
             let call = session.begin_call().unwrap();
-            session.call(call, 0, 7, None, vec![], &[1, 2, 3]);
+            session.call(call, 0, 7, None, vec![], &mut vec![1, 2, 3]);
         }
         session
     };

@@ -343,7 +343,8 @@ fn what_was_held_up_is_seen_when_it_is_begun_and_with_its_trace() {
             vec![Carried::Trace(none)],
             vec![],
         ] {
-            peer.session.tell(desk, number("note"), carried, &[7]);
+            peer.session
+                .tell(desk, number("note"), carried, &mut vec![7]);
         }
         // It has not said what its clock is: nothing is begun.
         peer.asks(2, "desk", "Desk").await;
@@ -367,7 +368,8 @@ fn what_a_request_carried_that_is_refused_is_given_back() {
         let carried = vec![Carried::Mine(5), Carried::Reply(kept, 0)];
         let keep = number("keep");
         let body = &[0, 1, 1];
-        peer.session.call(call, desk, keep, None, carried, body);
+        peer.session
+            .call(call, desk, keep, None, carried, &mut body.to_vec());
         let mut heard = Vec::new();
         peer.until(|came| {
             match came {

@@ -291,7 +291,8 @@ fn an_actor_that_is_given_up_has_first_what_was_held_for_it() {
         let book = tidings::remote::interface::<BookMessage>();
         let note = &book.methods()[0];
         let target = peer.asks(1, "book", "Book").await;
-        peer.session.tell(target, note.number(), vec![], &[7]);
+        peer.session
+            .tell(target, note.number(), vec![], &mut vec![7]);
         peer.session.release(target, 1);
         peer.say().await;
         // What comes behind both has been handled.

@@ -156,7 +156,7 @@ fn a_message_that_is_too_large_ends_the_link_also_in_parts() {
     // It was told of a larger limit than holds.
     let (mut liar, _) = pair(generous);
     let (mut victim, _) = pair(strict);
-    liar.tell(1, 1, vec![], &vec![0; 100_001]);
+    liar.tell(1, 1, vec![], &mut vec![0; 100_001]);
     let bytes = output(&mut liar);
     let error = feed(&mut victim, &bytes, Instant::now()).unwrap_err();
     assert_eq!(error, Broken::MessageTooLarge);
@@ -177,13 +177,13 @@ fn who_sends_without_credit_is_cut_off() {
     let (mut victim, _) = pair(small);
     let now = Instant::now();
     for _ in 0..3 {
-        liar.tell(1, 1, vec![], &[1]);
+        liar.tell(1, 1, vec![], &mut vec![1]);
     }
     // Another actor has a window of its own.
-    liar.tell(2, 1, vec![], &[1]);
+    liar.tell(2, 1, vec![], &mut vec![1]);
     let bytes = output(&mut liar);
     assert_eq!(feed(&mut victim, &bytes, now).unwrap().len(), 4);
-    liar.tell(1, 1, vec![], &[1]);
+    liar.tell(1, 1, vec![], &mut vec![1]);
     let bytes = output(&mut liar);
     assert_eq!(feed(&mut victim, &bytes, now).unwrap_err(), Broken::Credit);
 }
@@ -199,14 +199,14 @@ fn calls_beyond_the_limit_are_refused_and_counted_and_a_number_is_used_once() {
     let now = Instant::now();
     for _ in 0..3 {
         let call = liar.begin_call().unwrap();
-        liar.call(call, 1, 1, None, vec![], &[]);
+        liar.call(call, 1, 1, None, vec![], &mut vec![]);
     }
     let bytes = output(&mut liar);
     let seen = feed(&mut victim, &bytes, now).unwrap();
     assert_eq!(seen, ["call 0: true", "call 1: true", "call 2: false"]);
     assert_eq!(victim.stats().overloaded, 1);
-    liar.call(0, 1, 1, None, vec![], &[]);
-    victim.answer(1, Ok(vec![]), &[]);
+    liar.call(0, 1, 1, None, vec![], &mut vec![]);
+    victim.answer(1, Ok(vec![]), &mut vec![]);
     let bytes = output(&mut liar);
     assert!(matches!(
         feed(&mut victim, &bytes, now),
@@ -239,14 +239,14 @@ fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
     let (mut one, mut other) = pair(limits);
     for _ in 0..500 {
         let call = other.begin_call().unwrap();
-        other.call(call, 1, 1, None, vec![], &[]);
+        other.call(call, 1, 1, None, vec![], &mut vec![]);
         other.nack(call);
     }
     let bytes = output(&mut other);
     feed(&mut one, &bytes, now).unwrap();
     for call in 500..1_000 {
         assert_eq!(other.begin_call(), Some(call));
-        other.call(call, 1, 1, None, vec![], &[]);
+        other.call(call, 1, 1, None, vec![], &mut vec![]);
     }
     for call in 500..1_000 {
         other.nack(call);
@@ -265,10 +265,10 @@ fn a_flood_of_control_frames_ends_the_link_and_one_beside_work_does_not() {
     });
     for _ in 0..500 {
         let call = other.begin_call().unwrap();
-        other.call(call, 1, 1, None, vec![], &[]);
+        other.call(call, 1, 1, None, vec![], &mut vec![]);
         let bytes = output(&mut other);
         feed(&mut one, &bytes, now).unwrap();
-        one.answer(call, Ok(vec![]), &[]);
+        one.answer(call, Ok(vec![]), &mut vec![]);
         let bytes = output(&mut one);
         feed(&mut other, &bytes, now).unwrap();
     }
@@ -284,7 +284,7 @@ fn what_waits_to_be_written_is_bounded_and_requests_wait() {
     };
     let (mut one, _) = pair(small);
     assert!(!one.is_congested());
-    one.tell(1, 1, vec![], &[0; 10_000]);
+    one.tell(1, 1, vec![], &mut vec![0; 10_000]);
     assert!(one.is_congested());
     output(&mut one);
     assert!(!one.is_congested());
@@ -296,7 +296,7 @@ fn a_nack_comes_behind_the_call_that_it_is_about() {
     let now = Instant::now();
     // In several frames, none of which is written when its caller goes.
     let call = one.begin_call().unwrap();
-    one.call(call, 1, 1, None, vec![], &[0; 100_000]);
+    one.call(call, 1, 1, None, vec![], &mut vec![0; 100_000]);
     one.nack(call);
     let bytes = output(&mut one);
     let seen = feed(&mut other, &bytes, now).unwrap();
@@ -308,10 +308,10 @@ fn a_number_is_not_used_again_while_word_of_its_last_caller_may_be_overtaken() {
     let (mut one, mut other) = pair(Limits::default());
     let now = Instant::now();
     let call = one.begin_call().unwrap();
-    one.call(call, 1, 1, None, vec![], &[]);
+    one.call(call, 1, 1, None, vec![], &mut vec![]);
     let bytes = output(&mut one);
     feed(&mut other, &bytes, now).unwrap();
-    other.answer(call, Ok(vec![]), &[]);
+    other.answer(call, Ok(vec![]), &mut vec![]);
     // Its caller goes before the answer has come.
     one.nack(call);
     let bytes = output(&mut other);
@@ -329,16 +329,16 @@ fn an_answer_overtakes_a_request_of_which_half_is_written() {
     let (mut one, mut other) = pair(Limits::default());
     let now = Instant::now();
     let call = other.begin_call().unwrap();
-    other.call(call, 1, 1, None, vec![], &[]);
+    other.call(call, 1, 1, None, vec![], &mut vec![]);
     assert_eq!(
         feed(&mut one, &output(&mut other), now).unwrap(),
         ["call 0: true"]
     );
-    one.tell(1, 1, vec![], &[7; 300_000]);
+    one.tell(1, 1, vec![], &mut vec![7; 300_000]);
     let mut bytes = one.output().to_vec();
     assert!(bytes.len() < 200_000);
     one.written(bytes.len());
-    one.answer(call, Ok(vec![]), &[9; 100_000]);
+    one.answer(call, Ok(vec![]), &mut vec![9; 100_000]);
     bytes.extend(output(&mut one));
     other.heard(bytes.len());
     let mut bodies = Vec::new();
@@ -451,7 +451,7 @@ fn what_a_message_carries_and_what_an_end_says_is_no_longer_than_it_may_be() {
     let long = [&[0x81, 8][..], &[b'x'; 1025]].concat();
     let mut carries = session("one", Limits::default());
     output(&mut carries);
-    carries.tell(7, 0, vec![Carried::Gone; 1025], &[]);
+    carries.tell(7, 0, vec![Carried::Gone; 1025], &mut vec![]);
     let says = [
         output(&mut carries),
         // The ends `Panicked` and `Linked`, and an answer that is `Refused`.
@@ -467,7 +467,7 @@ fn what_a_message_carries_and_what_an_end_says_is_no_longer_than_it_may_be() {
         assert_eq!(feed(&mut other, &said, now).unwrap_err(), malformed);
     }
     let (mut one, mut other) = pair(Limits::default());
-    one.tell(7, 0, vec![Carried::Gone; 1024], &[]);
+    one.tell(7, 0, vec![Carried::Gone; 1024], &mut vec![]);
     one.down(7, End::Panicked("x".repeat(1024)));
     assert!(feed(&mut other, &output(&mut one), now).is_ok());
 }
@@ -477,7 +477,7 @@ fn behind_a_goodbye_no_request_is_served_and_what_was_said_before_is() {
     let now = Instant::now();
     let (mut one, mut other) = pair(Limits::default());
     let call = other.begin_call().unwrap();
-    other.call(call, 1, 1, None, vec![], &[0; 100_000]);
+    other.call(call, 1, 1, None, vec![], &mut vec![0; 100_000]);
     other.drain();
     // What no call is may still come: its caller goes, and gives up what it has.
     other.nack(call);
@@ -488,10 +488,10 @@ fn behind_a_goodbye_no_request_is_served_and_what_was_said_before_is() {
         let (mut one, mut other) = pair(Limits::default());
         other.drain();
         match request {
-            true => other.tell(1, 1, vec![], &[]),
+            true => other.tell(1, 1, vec![], &mut vec![]),
             false => {
                 let call = other.begin_call().unwrap();
-                other.call(call, 1, 1, None, vec![], &[]);
+                other.call(call, 1, 1, None, vec![], &mut vec![]);
             }
         }
         let error = feed(&mut one, &output(&mut other), now).unwrap_err();

@@ -71,7 +71,14 @@ fn a_request_is_begun_before_its_caller_has_given_it_up_wherever_it_was_held_up(
         let (mut one, mut other) = pair(Limits::default());
         let now = Instant::now();
         let call = one.begin_call().unwrap();
-        one.call(call, 1, 1, waits.map(|waits| now + waits), vec![], &[]);
+        one.call(
+            call,
+            1,
+            1,
+            waits.map(|waits| now + waits),
+            vec![],
+            &mut vec![],
+        );
         let bytes = output(&mut one);
         let case = format!("{late:?} late, {waits:?}");
         assert_eq!(is_begun(&mut other, &bytes, now + late), begun, "{case}");

@@ -76,7 +76,7 @@ impl Peer {
 
     pub(crate) fn answer(&mut self, calls: &[u32]) {
         for call in calls {
-            self.session.answer(*call, Ok(vec![]), &[0]);
+            self.session.answer(*call, Ok(vec![]), &mut vec![0]);
         }
         self.say();
     }
@@ -394,7 +394,7 @@ fn a_peer_that_never_stops_lets_others_have_their_turn() {
     peer.session.pong(0, Instant::now());
     let greeting = peer.session.output().to_vec();
     peer.session.written(greeting.len());
-    peer.session.tell(7, 1, vec![], &[1]);
+    peer.session.tell(7, 1, vec![], &mut vec![1]);
     let word = peer.session.output().to_vec();
     let read = Arc::<AtomicUsize>::default();
     let stream = Endless {

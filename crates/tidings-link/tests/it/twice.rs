@@ -47,7 +47,7 @@ impl Stage {
         let to = self.to;
         self.peer
             .session
-            .call(number, to, wait(), None, carried, &[]);
+            .call(number, to, wait(), None, carried, &mut vec![]);
     }
 
     async fn ends(mut self) {
@@ -66,7 +66,7 @@ fn again() -> Vec<Carried> {
 async fn a_message_that_is_refused_uses_no_number_twice() {
     let mut stage = Stage::new().await;
     // There is no such actor.
-    stage.peer.session.tell(99, 0, again(), &[]);
+    stage.peer.session.tell(99, 0, again(), &mut vec![]);
     stage.ends().await;
 }
 
@@ -108,7 +108,7 @@ async fn an_answer_uses_no_number_twice() {
             let left = |came: Incoming<'_>| matches!(came, Incoming::Nack(_)).then_some(());
             stage.peer.until(left).await;
         }
-        stage.peer.session.answer(call, Ok(again()), &[0]);
+        stage.peer.session.answer(call, Ok(again()), &mut vec![0]);
         stage.ends().await;
     }
 }

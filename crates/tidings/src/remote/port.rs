@@ -57,8 +57,8 @@ pub struct Request<'a> {
     pub target: u32,
     /// The method's.
     pub number: u32,
-    /// The arguments.
-    pub body: &'a [u8],
+    /// The arguments. Their memory is the link's, if it takes it.
+    pub body: &'a mut Vec<u8>,
     /// What the caller asks as a part of.
     pub trace: Option<Trace>,
 }
@@ -156,7 +156,7 @@ pub trait Port: Send + 'static {
     /// How bodies are written and read.
     fn format(&self) -> Format;
 
-    /// Room for a body; `keep` gives it back.
+    /// Room for a body; `keep` gives it back, or what is in its place.
     fn room(&mut self) -> Vec<u8>;
 
     /// Gives the room back.

@@ -194,7 +194,7 @@ impl Outgoing {
                 let request = Request {
                     target: self.target,
                     number: self.interface.methods()[method].number(),
-                    body: &body,
+                    body: &mut body,
                     trace: match &reply {
                         Some(reply) => reply.part_of(),
                         None => self.part.trace(),
