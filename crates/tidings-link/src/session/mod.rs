@@ -376,6 +376,7 @@ impl Session {
     }
 
     /// May a request be sent to this actor?
+    #[inline]
     pub(crate) fn may_send(&self, target: u32) -> May {
         match self.waits() {
             true => May::WaitForLink,
