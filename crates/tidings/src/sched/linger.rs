@@ -36,7 +36,7 @@ pub(super) struct Linger {
     /// What came last came soon.
     soon: bool,
     /// In vain, in a row.
-    misses: u32,
+    pub(super) misses: u32,
     /// Waits that are left until it is tried again, and how many there were.
     left: u32,
     pause: u32,

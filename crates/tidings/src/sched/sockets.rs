@@ -340,6 +340,28 @@ mod tests {
     }
 
     #[test]
+    fn who_lingers_hears_at_once_that_the_runtime_ends() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let _listener = runtime.block_on(async { TcpListener::bind(HERE).unwrap() });
+        let found = on_both(&runtime, |worker, both| {
+            if worker.index() == 0 {
+                // In this poll until the other has looked on.
+                both.wait();
+                return None;
+            }
+            worker.linger.set(Linger::default());
+            let closing = &worker.shared().closing;
+            closing.store(true, Ordering::SeqCst);
+            let found = worker.look_on(Duration::from_secs(3600));
+            closing.store(false, Ordering::SeqCst);
+            both.wait();
+            Some((matches!(found, Found::Nothing), worker.linger.get().misses))
+        });
+        // It has not given up because its core was away.
+        assert_eq!(found, Some((true, 0)));
+    }
+
+    #[test]
     fn who_lingers_takes_what_waits_behind_a_long_poll() {
         let runtime = Runtime::builder().workers(2).build().unwrap();
         let _listener = runtime.block_on(async { TcpListener::bind(HERE).unwrap() });
