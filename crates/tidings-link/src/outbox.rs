@@ -16,7 +16,7 @@ const CHUNK: usize = 64 << 10;
 /// What is no longer goes with what is more urgent in one write. More is not copied for that.
 const COPIED: usize = CHUNK / 4;
 
-/// A body that is longer is not copied into chunks, but for its first frame: it is written where it lies.
+/// What comes after the first frame of a body is not copied into chunks if it is longer: it is written where it lies.
 const LONG: usize = 2 * CHUNK;
 
 /// So many buffers that have been written are kept for what comes next, of each class.
