@@ -16,15 +16,41 @@ const CAPACITY_KEPT: usize = 1024;
 
 /// See the module.
 pub(crate) struct Inbox {
-    /// Written under the lock, read by anybody as a hint.
+    /// Of both queues. Written under the lock, read by anybody as a hint.
     len: AtomicUsize,
     list: SpinLock<List>,
 }
 
 #[derive(Default)]
 struct List {
-    tasks: VecDeque<Task>,
+    /// Of others, and from outside.
+    woken: VecDeque<Task>,
+    /// What its worker has spawned and shared. Whoever takes it has it as what it spawned itself: a tree of
+    /// tasks runs depth first on both.
+    new: VecDeque<Task>,
     closed: bool,
+}
+
+impl List {
+    fn len(&self) -> usize {
+        self.woken.len() + self.new.len()
+    }
+
+    fn of(&mut self, are: Are) -> &mut VecDeque<Task> {
+        match are {
+            Are::New => &mut self.new,
+            Are::Woken => &mut self.woken,
+        }
+    }
+}
+
+/// Which of the two queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Are {
+    /// Spawned by a task of the worker whose inbox it is, and in no turn yet.
+    New,
+    /// Woken, or from outside.
+    Woken,
 }
 
 impl Inbox {
@@ -41,40 +67,73 @@ impl Inbox {
         self.len.load(Ordering::Relaxed) == 0
     }
 
-    /// Appends tasks. Gives them back once the runtime has shut down.
+    /// Appends tasks that were woken or come from outside. Gives them back once the runtime has shut down.
     pub(crate) fn push(&self, tasks: impl IntoIterator<Item = Task>) -> Result<(), Vec<Task>> {
+        self.append(Are::Woken, tasks)
+    }
+
+    /// As `push`, of one kind.
+    pub(crate) fn append(
+        &self,
+        are: Are,
+        tasks: impl IntoIterator<Item = Task>,
+    ) -> Result<(), Vec<Task>> {
         let mut list = self.list.lock();
         if list.closed {
             drop(list);
             return Err(tasks.into_iter().collect());
         }
-        list.tasks.extend(tasks);
+        list.of(are).extend(tasks);
         // RELAXED: written under the lock; readers fence (idle.rs).
-        self.len.store(list.tasks.len(), Ordering::Relaxed);
+        self.len.store(list.len(), Ordering::Relaxed);
         Ok(())
     }
 
-    /// Takes the older half, rounded up, at most `max`; calls `each` in order.
-    pub(crate) fn take_half(&self, max: usize, each: impl FnMut(Task)) {
-        if !self.is_empty() {
-            self.take(|len| len.div_ceil(2).min(max), each);
-        }
+    /// Takes the older half, rounded up, at most `max`, of those that were woken, or else of the new ones; calls
+    /// `each` in order.
+    pub(crate) fn take_half(&self, max: usize, mut each: impl FnMut(Are, Task)) {
+        self.take(|list| {
+            let are = if list.woken.is_empty() {
+                Are::New
+            } else {
+                Are::Woken
+            };
+            let tasks = list.of(are);
+            let n = tasks.len().div_ceil(2).min(max);
+            tasks.drain(..n).for_each(|task| each(are, task));
+        });
     }
 
-    /// Takes everything, in order.
-    pub(crate) fn take_all(&self, each: impl FnMut(Task)) {
-        if !self.is_empty() {
-            self.take(|len| len, each);
-        }
+    /// Takes the oldest of one kind.
+    pub(crate) fn take_oldest(&self, are: Are) -> Option<Task> {
+        let mut oldest = None;
+        self.take(|list| oldest = list.of(are).pop_front());
+        oldest
     }
 
-    fn take(&self, how_many: impl FnOnce(usize) -> usize, each: impl FnMut(Task)) {
+    /// Takes everything, in order, the new ones last.
+    pub(crate) fn take_all(&self, mut each: impl FnMut(Task)) {
+        self.take(|list| {
+            let tasks = list.woken.drain(..).chain(list.new.drain(..));
+            tasks.for_each(&mut each);
+        });
+    }
+
+    fn take(&self, some: impl FnOnce(&mut List)) {
+        if self.is_empty() {
+            return;
+        }
         let mut list = self.list.lock();
-        let n = how_many(list.tasks.len());
-        list.tasks.drain(..n).for_each(each);
-        self.len.store(list.tasks.len(), Ordering::Relaxed);
-        let emptied = list.tasks.is_empty() && list.tasks.capacity() > CAPACITY_KEPT;
-        let large = emptied.then(|| std::mem::take(&mut list.tasks));
+        some(&mut list);
+        self.len.store(list.len(), Ordering::Relaxed);
+        let empty = list.len() == 0;
+        let large = empty && list.woken.capacity().max(list.new.capacity()) > CAPACITY_KEPT;
+        let large = large.then(|| {
+            (
+                std::mem::take(&mut list.woken),
+                std::mem::take(&mut list.new),
+            )
+        });
         drop(list);
         drop(large);
     }

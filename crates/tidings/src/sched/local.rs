@@ -25,10 +25,11 @@
 
 use std::collections::VecDeque;
 use std::ptr;
+use std::time::Duration;
 
-use crate::sched::inbox::Inbox;
+use crate::sched::inbox::{Are, Inbox};
 use crate::task::{At, Header, Task};
-use crate::time::Timers;
+use crate::time::{self, Instant, Timers};
 
 /// Turns in a row that the new children of `next` may go first.
 const STREAK: u32 = 64;
@@ -41,6 +42,9 @@ const OLDEST: u32 = 61;
 /// If new tasks had fewer of those turns, and that for longer, some of them are put among the woken ones. They
 /// have more while a tree of tasks unfolds, which is to run depth first.
 const NEW: u32 = OLDEST / 2;
+/// While they have, the oldest of them goes first no more often than that: in a tree it is a large part, and all of
+/// it would be begun before any of it is done.
+const OLDEST_PAUSE: Duration = Duration::from_micros(100);
 /// For so many rounds: who took a batch of a tree from another has those first, as woken ones. At once, `skynet`
 /// of 100,000 on two workers took 1.8 times as long (36 and 67 ns a leaf).
 const LONG: u32 = 32;
@@ -65,6 +69,8 @@ pub(crate) struct Local {
     begun: u32,
     /// Rounds in a row in which they had too few.
     rounds: u32,
+    /// When the oldest new task went first although new ones had turns.
+    oldest_at: Option<Instant>,
     left_over: u32,
     pub(crate) timers: Timers,
 }
@@ -127,7 +133,7 @@ impl Local {
     }
 
     #[inline(always)]
-    fn pop_newest(&mut self) -> Option<Task> {
+    pub(super) fn pop_newest(&mut self) -> Option<Task> {
         self.begun += 1;
         self.spawned.pop_back()
     }
@@ -139,16 +145,31 @@ impl Local {
                 *queue = VecDeque::new();
             }
         }
-        let mut oldest = None;
-        inbox.take_half(1, |task| oldest = Some(task));
-        let oldest = oldest.or_else(|| self.spawned.pop_front());
         let few = std::mem::take(&mut self.begun) < NEW && !self.spawned.is_empty();
+        let oldest = inbox.take_oldest(Are::Woken).or_else(|| {
+            if !few && !self.is_new_ones_time() {
+                return None;
+            }
+            let shared = inbox.take_oldest(Are::New);
+            shared.or_else(|| self.spawned.pop_front())
+        });
         self.rounds = if few { self.rounds + 1 } else { 0 };
         if self.rounds > LONG {
             let part = self.spawned.len().div_ceil(PART);
             self.woken.extend(self.spawned.drain(..part));
         }
         oldest
+    }
+
+    /// While new tasks have their turns anyway, the oldest of them goes first when some time has passed.
+    fn is_new_ones_time(&mut self) -> bool {
+        let now = time::system();
+        let due = |last| now.saturating_since(last) >= OLDEST_PAUSE;
+        let due = self.oldest_at.is_none_or(due);
+        if due {
+            self.oldest_at = Some(now);
+        }
+        due
     }
 
     /// Moves work to the inbox for a hungry neighbour; `true` if it did. `at`: of our worker.
@@ -168,7 +189,7 @@ impl Local {
         self.left_over = 0;
         let n = self.woken.len().div_ceil(2);
         let woken = self.woken.drain(..n).inspect(|task| task.let_go(at));
-        hand_over(inbox, self.spawned.drain(..).chain(woken))
+        hand_over(inbox, Are::Woken, self.spawned.drain(..).chain(woken))
     }
 
     /// As `share`, of tasks that were woken from outside at one moment.
@@ -176,7 +197,7 @@ impl Local {
         if self.len() >= BATCH {
             let n = self.woken.len().div_ceil(2);
             let woken = self.woken.drain(..n).inspect(|task| task.let_go(at));
-            hand_over(inbox, woken);
+            hand_over(inbox, Are::Woken, woken);
         }
     }
 
@@ -184,7 +205,7 @@ impl Local {
     #[inline]
     pub(crate) fn share_spawned(&mut self, inbox: &Inbox) -> bool {
         let n = self.spawned.len() / 2;
-        n > 0 && hand_over(inbox, self.spawned.drain(..n))
+        n > 0 && hand_over(inbox, Are::New, self.spawned.drain(..n))
     }
 
     /// Whether any task is here.
@@ -228,8 +249,8 @@ impl Local {
 }
 
 /// Puts tasks into the inbox. It closes only after its worker has stopped, so it takes them.
-fn hand_over(inbox: &Inbox, tasks: impl Iterator<Item = Task>) -> bool {
-    match inbox.push(tasks) {
+fn hand_over(inbox: &Inbox, are: Are, tasks: impl Iterator<Item = Task>) -> bool {
+    match inbox.append(are, tasks) {
         Ok(()) => true,
         Err(tasks) => {
             tasks.into_iter().for_each(Task::cancel);

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+use super::inbox::Are;
 use super::linger::Linger;
 use super::local::Local;
 use super::local_tasks::{Mine, Told};
@@ -493,23 +494,25 @@ impl Worker {
         next
     }
 
-    /// Takes the older half of an inbox; runs the first of them, queues the rest.
+    /// Takes the older half of an inbox. Of woken tasks the first is run and the rest queued, of new ones the newest.
     #[inline]
     pub(super) fn take_from(&self, index: usize) -> Option<Task> {
         let inbox = &self.shared.remotes[index].inbox;
         if inbox.is_empty() {
             return None;
         }
-        let (mut first, mut taken) = (None, 0);
-        self.local(|local| {
-            inbox.take_half(STEAL_MAX, |task| {
+        let mut taken = 0;
+        let first = self.local(|local| {
+            let mut first = None;
+            inbox.take_half(STEAL_MAX, |are, task| {
                 taken += 1;
-                if first.is_none() {
-                    first = Some(task);
-                } else {
-                    local.push_yielded(task);
+                match are {
+                    Are::New => local.push_spawned(task),
+                    Are::Woken if first.is_none() => first = Some(task),
+                    Are::Woken => local.push_yielded(task),
                 }
             });
+            first.or_else(|| local.pop_newest())
         });
         // What waits behind a long poll is taken whatever it costs.
         if taken > 0 && index != self.index && !self.is_rescued(index) {
