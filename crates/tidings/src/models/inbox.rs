@@ -8,7 +8,7 @@ use crate::task::Task;
 
 fn take(inbox: &Inbox) -> usize {
     let mut n = 0;
-    inbox.take_half(1, |task| {
+    inbox.take_half(1, |_, task| {
         task.drop_stub();
         n += 1;
     });

@@ -10,16 +10,17 @@
 //! likely waits for what they send, and gets it in one poll instead of one poll each.
 //!
 //! Fairness: `next` runs at most 3 times in a row ([`STREAK`]), and every [`OLDEST`] turns the
-//! oldest spawned task, or the inbox, goes first. If woken tasks had most turns for [`LONG`] such rounds, an
-//! eighth of the spawned ones, the oldest, queue up among them in each: else what a busy program starts piled
-//! up for as long as it is busy.
+//! inbox, or the oldest spawned task, goes first. If woken tasks had most of these turns, an eighth of the spawned
+//! ones, the oldest, queue up among them: else what a busy program starts piled up for as long as it is busy. If
+//! spawned ones had, the oldest goes first once in [`OLDEST_PAUSE`] at most: else a tree unfolds in breadth.
 //!
 //! Sharing: a neighbour takes from the inbox only, so private work costs no atomics. The worker
 //! moves the older half of its work to the inbox when somebody is hungry: new tasks at once
 //! (they are likely independent), woken ones only when some have been left over for [`PATIENCE`]
 //! turns in a row, because a lone woken task is likely the hot partner of the one that runs, and
 //! taking it to another core costs both 3 to 10 times what it brings. Who took what was not worth
-//! that is not hungry for a while (`appetite.rs`).
+//! that is not hungry for a while (`appetite.rs`). New tasks are new to who takes them, too: as woken ones all of
+//! them had their turn before any of their children, and each that went to the other side made ten.
 //! Of a batch that sockets or timers have woken half is shared at once: its tasks are likely independent.
 //! What is stuck here behind a long poll is taken by `rescue.rs`.
 
@@ -39,21 +40,20 @@ const STREAK: u32 = 64;
 const OWN_TURN: u32 = 22;
 /// Every so many turns the oldest go first. A prime, so that it falls in step with nothing.
 const OLDEST: u32 = 61;
-/// If new tasks had fewer of those turns, and that for longer, some of them are put among the woken ones. They
-/// have more while a tree of tasks unfolds, which is to run depth first.
+/// If new tasks had fewer of those turns, some of them are put among the woken ones. They have more while a tree
+/// of tasks unfolds, which is to run depth first.
 const NEW: u32 = OLDEST / 2;
 /// While they have, the oldest of them goes first no more often than that: in a tree it is a large part, and all of
 /// it would be begun before any of it is done.
 const OLDEST_PAUSE: Duration = Duration::from_micros(100);
-/// For so many rounds: who took a batch of a tree from another has those first, as woken ones. At once, `skynet`
-/// of 100,000 on two workers took 1.8 times as long (36 and 67 ns a leaf).
-const LONG: u32 = 32;
 /// One of so many, and not so many: however many each turn starts, they run as fast as they come.
 const PART: usize = 8;
 /// Turns with woken tasks left over before some are shared.
 const PATIENCE: u32 = 64;
 /// So many tasks, woken from outside at one moment, are a batch: two workers are faster with it than one.
 const BATCH: usize = 4;
+/// Tasks taken from a neighbour at once, at most.
+const STEAL_MAX: usize = 256;
 /// An empty queue keeps at most this capacity.
 const CAPACITY_KEPT: usize = 1024;
 
@@ -67,8 +67,6 @@ pub(crate) struct Local {
     turn: u32,
     /// Turns of new tasks since the oldest went first.
     begun: u32,
-    /// Rounds in a row in which they had too few.
-    rounds: u32,
     /// When the oldest new task went first although new ones had turns.
     oldest_at: Option<Instant>,
     left_over: u32,
@@ -133,9 +131,24 @@ impl Local {
     }
 
     #[inline(always)]
-    pub(super) fn pop_newest(&mut self) -> Option<Task> {
+    fn pop_newest(&mut self) -> Option<Task> {
         self.begun += 1;
         self.spawned.pop_back()
+    }
+
+    /// Takes the older half of an inbox, and how many that was: of what was woken the first is to run now, of what
+    /// is new the last, as if it had been spawned here.
+    pub(crate) fn take_from(&mut self, inbox: &Inbox) -> (Option<Task>, usize) {
+        let (mut first, mut taken) = (None, 0);
+        inbox.take_half(STEAL_MAX, |are, task| {
+            taken += 1;
+            match are {
+                Are::New => self.push_spawned(task),
+                Are::Woken if first.is_none() => first = Some(task),
+                Are::Woken => self.push_yielded(task),
+            }
+        });
+        (first.or_else(|| self.pop_newest()), taken)
     }
 
     #[cold]
@@ -153,8 +166,7 @@ impl Local {
             let shared = inbox.take_oldest(Are::New);
             shared.or_else(|| self.spawned.pop_front())
         });
-        self.rounds = if few { self.rounds + 1 } else { 0 };
-        if self.rounds > LONG {
+        if few {
             let part = self.spawned.len().div_ceil(PART);
             self.woken.extend(self.spawned.drain(..part));
         }
@@ -263,10 +275,12 @@ fn hand_over(inbox: &Inbox, are: Are, tasks: impl Iterator<Item = Task>) -> bool
 mod tests {
     use std::panic::Location;
     use std::ptr;
+    use std::time::Duration;
 
-    use super::{BATCH, LONG, Local, NEW, OLDEST, PART, PATIENCE, STREAK};
+    use super::{BATCH, Local, NEW, OLDEST, PART, PATIENCE, STREAK};
     use crate::sched::inbox::Inbox;
     use crate::task::{At, Header, Task};
+    use crate::time;
 
     /// The queues of a worker that does not run: its tasks are of no runtime.
     struct Queues {
@@ -457,6 +471,51 @@ mod tests {
     }
 
     #[test]
+    fn while_new_tasks_have_their_turns_the_oldest_goes_first_by_time() {
+        let mut queues = Queues::new();
+        let all = queues.spawn(5 * OLDEST as usize);
+        let round = |queues: &mut Queues| {
+            let ran: Vec<_> = (0..OLDEST).map(|_| queues.run().unwrap()).collect();
+            ran.contains(&all[0])
+        };
+        queues.local.oldest_at = Some(time::system().saturating_add(Duration::from_secs(3600)));
+        assert!(!round(&mut queues) && !round(&mut queues));
+        queues.local.oldest_at = None;
+        assert!(round(&mut queues));
+    }
+
+    #[test]
+    fn what_was_shared_as_new_is_new_to_who_takes_it() {
+        let (mut one, mut other) = (Queues::new(), Queues::new());
+        let all = one.spawn(8);
+        assert!(one.local.share_spawned(&one.inbox));
+        let yielded = other.yielded(1);
+        // Two of the four that were shared: the newer first, and the older behind what is ready.
+        let (task, taken) = other.local.take_from(&one.inbox);
+        let task = task.unwrap();
+        assert_eq!((task.as_ptr(), taken), (all[1], 2));
+        task.cancel();
+        assert_eq!([other.run(), other.run()], [Some(yielded[0]), Some(all[0])]);
+        assert_eq!(one.shared(), all[2..4]);
+    }
+
+    #[test]
+    fn what_was_woken_is_taken_before_what_is_new_and_in_its_order() {
+        let (mut one, mut other) = (Queues::new(), Queues::new());
+        let new = one.spawn(2);
+        assert!(one.local.share_spawned(&one.inbox));
+        let woken = [Queues::task(), Queues::task(), Queues::task()];
+        let names = woken.each_ref().map(|(_, name)| *name);
+        assert!(one.inbox.push(woken.map(|(task, _)| task)).is_ok());
+        let (task, taken) = other.local.take_from(&one.inbox);
+        let task = task.unwrap();
+        assert_eq!((task.as_ptr(), taken), (names[0], 2));
+        task.cancel();
+        assert_eq!(other.run(), Some(names[1]));
+        assert_eq!(one.shared(), [names[2], new[0]]);
+    }
+
+    #[test]
     fn what_tasks_that_are_always_ready_spawn_does_not_pile_up() {
         for each in [1, 3, 20] {
             let mut queues = Queues::new();
@@ -472,7 +531,7 @@ mod tests {
                 }
                 most = most.max(queues.local.len());
             }
-            let bound = OLDEST as usize * (PART + LONG as usize * each);
+            let bound = OLDEST as usize * (PART + each);
             assert!(most < 2 * bound, "{each} each turn: {most}");
         }
     }

@@ -12,7 +12,6 @@ use std::time::Duration;
 use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
-use super::inbox::Are;
 use super::linger::Linger;
 use super::local::Local;
 use super::local_tasks::{Mine, Told};
@@ -28,8 +27,6 @@ use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
 pub(crate) const REFRESH: u32 = 32;
-/// Tasks taken from a neighbour at once, at most.
-const STEAL_MAX: usize = 256;
 /// Turns between looks at the sockets by a worker that is busy.
 const LOOK_TURNS: u32 = 64;
 /// Turns between looks at stuck neighbours by a worker that is busy itself.
@@ -494,26 +491,14 @@ impl Worker {
         next
     }
 
-    /// Takes the older half of an inbox. Of woken tasks the first is run and the rest queued, of new ones the newest.
+    /// Takes the older half of an inbox; runs one of them, queues the rest.
     #[inline]
     pub(super) fn take_from(&self, index: usize) -> Option<Task> {
         let inbox = &self.shared.remotes[index].inbox;
         if inbox.is_empty() {
             return None;
         }
-        let mut taken = 0;
-        let first = self.local(|local| {
-            let mut first = None;
-            inbox.take_half(STEAL_MAX, |are, task| {
-                taken += 1;
-                match are {
-                    Are::New => local.push_spawned(task),
-                    Are::Woken if first.is_none() => first = Some(task),
-                    Are::Woken => local.push_yielded(task),
-                }
-            });
-            first.or_else(|| local.pop_newest())
-        });
+        let (first, taken) = self.local(|local| local.take_from(inbox));
         // What waits behind a long poll is taken whatever it costs.
         if taken > 0 && index != self.index && !self.is_rescued(index) {
             let now = time::system();
