@@ -160,7 +160,8 @@ impl Local {
         }
         let few = std::mem::take(&mut self.begun) < NEW && !self.spawned.is_empty();
         let oldest = inbox.take_oldest(Are::Woken).or_else(|| {
-            if !few && !self.is_new_ones_time() {
+            let none = self.spawned.is_empty() && inbox.is_empty();
+            if none || !few && !self.is_new_ones_time() {
                 return None;
             }
             let shared = inbox.take_oldest(Are::New);
