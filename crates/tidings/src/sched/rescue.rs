@@ -5,9 +5,12 @@
 //! the turn in which it was seen before; a busy one looks every so many turns (`worker.rs`). If all slept
 //! when it was quiet, `watch.rs` wakes one. Long polls are noted on the way (`long.rs`).
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::brisk::{BRISK, KEEN, STUCK};
+use super::inbox::Are;
+use super::local::hand_over;
 use super::worker::Worker;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::lock;
@@ -193,10 +196,11 @@ impl Worker {
     /// Takes what waits behind the poll of a neighbour. `true`: something did.
     fn look_behind(&self, index: usize, now: Instant, patience: Duration) -> bool {
         let remote = &self.shared.remotes[index];
-        let (mut tasks, mut due) = (Vec::new(), self.due.take());
+        let (mut new, mut tasks) = (VecDeque::new(), Vec::new());
+        let mut due = self.due.take();
         let clock = Instant::now();
         let next = remote.local.revoke(|local| {
-            tasks.extend(local.drain());
+            (new, tasks) = local.take_all();
             remote.sent.take_all(|task| tasks.push(task));
             if local.timers.is_idle() {
                 return None;
@@ -205,9 +209,10 @@ impl Worker {
             local.timers.next()
         });
         drop_quietly(due.1.drain(..));
-        let waited = tasks.len() + due.0.len();
-        if !tasks.is_empty() || !remote.inbox.is_empty() {
+        let waited = new.len() + tasks.len() + due.0.len();
+        if waited > due.0.len() || !remote.inbox.is_empty() {
             // To the inbox of the stuck one: we take half of it, others the rest.
+            hand_over(&remote.inbox, Are::New, new.into_iter());
             self.shared.push_to(index, tasks);
         }
         // Also what was there before: who is sated has left it (`appetite.rs`).

@@ -510,7 +510,7 @@ impl Worker {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) mod tests {
-    use std::sync::Barrier;
+    use std::sync::{Barrier, Mutex};
 
     use super::super::appetite::PULLED;
     use super::{ANYBODY, Arc, Met, Worker, current};
@@ -532,6 +532,32 @@ pub(super) mod tests {
         });
         let gave = parts.map(|part| runtime.block_on(part).unwrap());
         gave.into_iter().flatten().next()
+    }
+
+    #[test]
+    fn new_tasks_that_are_stuck_are_new_to_who_takes_them() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let ran = on_both(&runtime, |worker, both| {
+            let began = Arc::new(Mutex::new(Vec::new()));
+            if worker.index() == 0 {
+                // The other one is not hungry yet.
+                for child in 0..8 {
+                    let began = Arc::clone(&began);
+                    crate::spawn(async move { began.lock().unwrap().push(child) });
+                }
+            }
+            both.wait();
+            if worker.index() == 1 {
+                return None;
+            }
+            let mut ran = Vec::new();
+            while ran.len() < 8 {
+                ran.clone_from(&began.lock().unwrap());
+            }
+            Some(ran)
+        });
+        // Of the older half the newest, and so on: 3, 2, 1, 0, 5, 4, 6, 7, if no turn is the oldest's.
+        assert!(ran.is_some_and(|ran| !ran.is_sorted()));
     }
 
     #[test]
