@@ -149,14 +149,14 @@ impl Local {
         self.spawned.pop_back()
     }
 
-    /// Takes the older half of an inbox, and how many that was: of what was woken the first is to run now, of what
-    /// is new the last, as if it had been spawned here.
+    /// Takes the older half of an inbox, and how many that was. The first is to run now. What is new is so here, too,
+    /// the oldest before the others, and their children before all of them.
     pub(crate) fn take_from(&mut self, inbox: &Inbox) -> (Option<Task>, usize) {
         let (mut first, mut taken) = (None, 0);
         inbox.take_half(STEAL_MAX, |are, task| {
             taken += 1;
             match are {
-                Are::New => self.push_spawned(task),
+                Are::New => self.spawned.push_front(task),
                 Are::Woken if first.is_none() => first = Some(task),
                 Are::Woken => self.push_yielded(task),
             }
@@ -509,12 +509,14 @@ mod tests {
         let all = one.spawn(8);
         assert!(one.local.share_spawned(&one.inbox));
         let yielded = other.yielded(1);
-        // Two of the four that were shared: the newer first, and the older behind what is ready.
+        // Two of the four that were shared: one at once, the other behind what is ready and behind a child.
         let (task, taken) = other.local.take_from(&one.inbox);
         let task = task.unwrap();
-        assert_eq!((task.as_ptr(), taken), (all[1], 2));
+        assert_eq!((task.as_ptr(), taken), (all[0], 2));
         task.cancel();
-        assert_eq!([other.run(), other.run()], [Some(yielded[0]), Some(all[0])]);
+        let child = other.spawn(1)[0];
+        let ran = [other.run(), other.run(), other.run()];
+        assert_eq!(ran, [yielded[0], child, all[1]].map(Some));
         assert_eq!(one.shared(), all[2..4]);
     }
 
