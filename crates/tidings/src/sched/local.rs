@@ -12,7 +12,8 @@
 //! Fairness: `next` runs at most 3 times in a row ([`STREAK`]), and every [`OLDEST`] turns the
 //! inbox, or the oldest spawned task, goes first. If woken tasks had most of these turns, an eighth of the spawned
 //! ones, the oldest, go before them: else what a busy program starts piled up for as long as it is busy. If
-//! spawned ones had, the oldest goes first once in [`OLDEST_PAUSE`] at most: else a tree unfolds in breadth.
+//! spawned ones had, and there are more of them each time, the oldest goes first once in [`OLDEST_PAUSE`] at most:
+//! else a tree unfolds in breadth.
 //!
 //! Sharing: a neighbour takes from the inbox only, so private work costs no atomics. The worker
 //! moves the older half of its work to the inbox when somebody is hungry: new tasks at once
@@ -43,8 +44,8 @@ const OLDEST: u32 = 61;
 /// If new tasks had fewer of those turns, some of them go before the woken ones. They have more while a tree of
 /// tasks unfolds, which is to run depth first.
 const NEW: u32 = OLDEST / 2;
-/// While they have, the oldest of them goes first no more often than that: in a tree it is a large part, and all of
-/// it would be begun before any of it is done.
+/// While they have and become more, the oldest of them goes first no more often than that: in a tree it is a large
+/// part, and all of it would be begun before any of it is done.
 const OLDEST_PAUSE: Duration = Duration::from_micros(100);
 /// One of so many, and not so many: however many each turn starts, they run as fast as they come.
 const PART: usize = 8;
@@ -69,8 +70,10 @@ pub(crate) struct Local {
     begun: u32,
     /// So many of the oldest of `spawned` go before `woken`.
     aged: usize,
-    /// When the oldest new task went first although new ones had turns.
+    /// When the oldest new task went first although new ones had turns, and more of them had come.
     oldest_at: Option<Instant>,
+    /// How many new tasks there were when the oldest went first although new ones had turns.
+    grown: usize,
     left_over: u32,
     pub(crate) timers: Timers,
 }
@@ -186,15 +189,20 @@ impl Local {
         oldest
     }
 
-    /// While new tasks have their turns anyway, the oldest of them goes first when some time has passed.
+    /// While new tasks have their turns anyway, the oldest of them goes first if there are no more than when it last
+    /// did, and when some time has passed.
     fn is_new_ones_time(&mut self) -> bool {
-        let now = time::system();
-        let due = |last| now.saturating_since(last) >= OLDEST_PAUSE;
-        let due = self.oldest_at.is_none_or(due);
-        if due {
+        let new = self.spawned.len();
+        if new > self.grown {
+            let now = time::system();
+            let due = |last| now.saturating_since(last) >= OLDEST_PAUSE;
+            if !self.oldest_at.is_none_or(due) {
+                return false;
+            }
             self.oldest_at = Some(now);
         }
-        due
+        self.grown = new;
+        true
     }
 
     /// Moves work to the inbox for a hungry neighbour; `true` if it did. `at`: of our worker.
@@ -292,6 +300,7 @@ pub(super) fn hand_over(inbox: &Inbox, are: Are, tasks: impl Iterator<Item = Tas
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
+    use std::collections::{HashMap, HashSet};
     use std::panic::Location;
     use std::ptr;
     use std::time::Duration;
@@ -481,15 +490,6 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_new_task_goes_first_now_and_then() {
-        let mut queues = Queues::new();
-        let all = queues.spawn(2 * OLDEST as usize);
-        let ran: Vec<_> = (0..OLDEST).map(|_| queues.run().unwrap()).collect();
-        assert_eq!(ran[0], *all.last().unwrap());
-        assert_eq!(ran.iter().position(|ran| *ran == all[0]), Some(60));
-    }
-
-    #[test]
     fn while_new_tasks_have_their_turns_the_oldest_goes_first_by_time() {
         let mut queues = Queues::new();
         let all = queues.spawn(5 * OLDEST as usize);
@@ -500,7 +500,24 @@ mod tests {
         queues.local.oldest_at = Some(time::system().saturating_add(Duration::from_secs(3600)));
         assert!(!round(&mut queues) && !round(&mut queues));
         queues.local.oldest_at = None;
-        assert!(round(&mut queues));
+        assert!(round(&mut queues) && queues.local.aged == 0);
+    }
+
+    #[test]
+    fn new_tasks_that_each_make_another_take_turns() {
+        const CHAINS: usize = 20;
+        let mut queues = Queues::new();
+        queues.local.oldest_at = Some(time::system().saturating_add(Duration::from_secs(3600)));
+        // As when time has passed once.
+        queues.local.grown = CHAINS;
+        let mut chains: HashMap<_, _> = queues.spawn(CHAINS).into_iter().zip(0..).collect();
+        let mut ran = HashSet::new();
+        for _ in 0..CHAINS as u32 * OLDEST {
+            let chain = chains.remove(&queues.run().unwrap()).unwrap();
+            chains.insert(queues.spawn(1)[0], chain);
+            ran.insert(chain);
+        }
+        assert_eq!(ran.len(), CHAINS);
     }
 
     #[test]
@@ -578,15 +595,5 @@ mod tests {
             let bound = OLDEST as usize * PART * (1 + each);
             assert!(most < bound, "{each} each turn: {most}");
         }
-    }
-
-    #[test]
-    fn new_tasks_stay_in_their_order_where_they_have_their_turns() {
-        let mut queues = Queues::new();
-        queues.spawn(10 * OLDEST as usize);
-        (1..OLDEST).for_each(|_| assert!(queues.run().is_some()));
-        assert!(queues.local.begun >= NEW);
-        queues.run();
-        assert_eq!((queues.local.begun, queues.local.woken.len()), (0, 0));
     }
 }
