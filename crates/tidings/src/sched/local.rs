@@ -305,7 +305,7 @@ mod tests {
     use std::ptr;
     use std::time::Duration;
 
-    use super::{BATCH, Local, NEW, OLDEST, PART, PATIENCE, STREAK};
+    use super::{BATCH, Local, OLDEST, PART, PATIENCE, STREAK};
     use crate::sched::inbox::Inbox;
     use crate::task::{At, Header, Task};
     use crate::time;
