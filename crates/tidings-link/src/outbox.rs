@@ -421,7 +421,8 @@ mod tests {
             let head = TellHead { target: 0, method: [0; 4], carried: vec![] };
             let mut out = Outbox::default();
             let (mut put, mut came) = ([const { Vec::new() }; 3], [const { Vec::new() }; 3]);
-            let takes = steps.len() * 4;
+            // A body of 400,000 bytes takes seven: its first frame, and then two at a time.
+            let takes = steps.len() * 8;
             let steps = steps.into_iter().map(Some).chain(std::iter::repeat_n(None, takes));
             for step in steps {
                 if let Some((to, size, shift, _)) = step {
