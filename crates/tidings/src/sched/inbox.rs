@@ -1,8 +1,9 @@
-//! The public queue of a worker: first in, first out, open to every thread.
+//! The public queues of a worker: first in, first out, open to every thread.
 //!
-//! It takes what comes from outside (spawns and wakes by threads that are not workers of this
-//! runtime) and what the worker shares with hungry neighbours. Cost: one read-modify-write per operation.
-//! It does not look into the tasks: a list through them is one miss of the cache after the other for who
+//! They take what comes from outside (spawns and wakes by threads that are not workers of this
+//! runtime) and what the worker shares with hungry neighbours; of that, new tasks have a queue of
+//! their own. Cost: one read-modify-write per operation.
+//! Nobody looks into the tasks here: a list through them is one miss of the cache after the other for who
 //! takes them, all of them under the lock.
 
 use std::collections::VecDeque;
@@ -45,7 +46,7 @@ impl List {
 }
 
 /// Which of the two queues.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Are {
     /// Spawned by a task of the worker whose inbox it is, and in no turn yet.
     New,

@@ -247,11 +247,9 @@ impl Local {
     }
 
     /// Everything, oldest first: for shutdown.
-    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Task> + '_ {
-        self.spawned
-            .drain(..)
-            .chain(self.woken.drain(..))
-            .chain(self.next.take())
+    pub(crate) fn drain(&mut self) -> impl Iterator<Item = Task> + use<> {
+        let (new, woken) = self.take_all();
+        new.into_iter().chain(woken)
     }
 
     /// All new tasks and all others, oldest first: for a rescue.
