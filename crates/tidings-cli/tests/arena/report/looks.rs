@@ -6,15 +6,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use image::RgbImage;
-use image::imageops::{FilterType, resize};
-
 use super::browser::Browser;
+use super::picture::Picture;
 use super::{beside, fixture, read, report};
 use crate::stage::Stage;
 
 /// Committed pictures are so small; each of their pixels is a block of the page.
-const SMALL: (u32, u32) = (160, 300);
+const SMALL: (usize, usize) = (80, 300);
 /// Mean difference of a channel that is still the same page.
 const TOLERANCE: f64 = 3.0;
 
@@ -122,31 +120,18 @@ impl Frames {
     }
 
     /// A picture of all pages.
-    fn picture(&self, browser: &Browser, stage: &Stage, dark: bool) -> RgbImage {
+    fn picture(&self, browser: &Browser, stage: &Stage, dark: bool) -> Picture {
         let picture = stage.root.join(format!("dark-{dark}.png"));
         let size = (self.width() / SCALE, HEIGHT / SCALE);
         browser.picture(&self.write(stage), dark, size, &picture);
-        image::open(&picture).expect("a picture").to_rgb8()
+        Picture::read(&picture)
     }
 }
 
 /// One page of a picture of several.
-fn small(whole: &RgbImage, (left, width): (u32, u32)) -> RgbImage {
-    let page = image::imageops::crop_imm(whole, left / SCALE, 0, width / SCALE, HEIGHT / SCALE);
-    resize(&page.to_image(), SMALL.0, SMALL.1, FilterType::Triangle)
-}
-
-fn difference(a: &RgbImage, b: &RgbImage) -> f64 {
-    assert_eq!(a.dimensions(), b.dimensions());
-    let sum: u64 = a
-        .as_raw()
-        .iter()
-        .zip(b.as_raw())
-        .map(|(a, b)| u64::from(a.abs_diff(*b)))
-        .sum();
-    #[expect(clippy::cast_precision_loss, reason = "a mean of bytes")]
-    let mean = sum as f64 / a.as_raw().len() as f64;
-    mean
+fn small(whole: &Picture, (left, width): (u32, u32)) -> Picture {
+    let columns = left / SCALE..(left + width) / SCALE;
+    whole.shrunk(columns.start as usize..columns.end as usize, SMALL)
 }
 
 #[test]
@@ -183,10 +168,9 @@ fn the_page_looks_as_it_did_at_two_widths_in_light_and_dark() {
         let now = small(if *is_dark { &dark } else { &light }, place);
         let golden = fixture().join(format!("../pictures/{name}.png"));
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            now.save(&golden).expect("written");
+            now.write(&golden);
         }
-        let then = image::open(&golden).expect("committed").to_rgb8();
-        let apart = difference(&now, &then);
+        let apart = now.apart(&Picture::read(&golden));
         println!("{name}: {apart:.2} of 255 apart");
         assert!(
             apart <= TOLERANCE,
@@ -197,12 +181,12 @@ fn the_page_looks_as_it_did_at_two_widths_in_light_and_dark() {
         taken.push(now);
     }
     // The measure sees what it must: a page without its heat map is another page.
-    let apart = difference(&small(&light, hidden), &taken[0]);
+    let apart = small(&light, hidden).apart(&taken[0]);
     println!("without the heat map: {apart:.2} of 255 apart");
     assert!(apart > TOLERANCE, "{apart}");
-    assert!(difference(&taken[0], &taken[1]) > 100.0, "dark is dark");
+    assert!(taken[0].apart(&taken[1]) > 100.0, "dark is dark");
     assert!(
-        difference(&taken[0], &taken[2]) > 2.0 * TOLERANCE,
+        taken[0].apart(&taken[2]) > 2.0 * TOLERANCE,
         "a phone is no desktop"
     );
 }

@@ -7,6 +7,7 @@ mod browser;
 mod document;
 mod escape;
 mod looks;
+mod picture;
 
 use std::fs;
 use std::path::Path;
