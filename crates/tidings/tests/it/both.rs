@@ -44,8 +44,11 @@ pub(crate) fn run<F>(rt: &Runtime, body: F) -> F::Output
 where
     F: Future<Output: Send> + Send + 'static,
 {
-    // A task of one type for most tests: what tasks are made of is compiled once for each.
-    let body: Pin<Box<dyn Future<Output = F::Output> + Send>> = Box::pin(body);
+    run_boxed(rt, Box::pin(body))
+}
+
+/// Of one type for most tests: what runtimes and tasks are made of is compiled once for each.
+fn run_boxed<T: Send + 'static>(rt: &Runtime, body: Pin<Box<dyn Future<Output = T> + Send>>) -> T {
     rt.block_on(async {
         match tidings::spawn(body).await {
             Ok(output) => output,
