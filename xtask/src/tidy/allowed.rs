@@ -70,6 +70,10 @@ pub(super) const UNSAFE: &[(&str, &str)] = &[
         "a counted pointer to a mailbox whose message type is not known any more",
     ),
     (
+        "crates/tidings/src/event/boxed.rs",
+        "an event that owns what it borrows from",
+    ),
+    (
         "crates/tidings/src/actor/exit.rs",
         "a reply without its bound `'static`, which its maker has",
     ),

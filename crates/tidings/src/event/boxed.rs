@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::ptr::NonNull;
 use std::task::Waker;
 
 use super::waits::Waits;
@@ -17,7 +18,22 @@ use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 /// ```
 #[must_use = "events do nothing unless awaited"]
 pub struct Boxed<'a, T> {
+    // Dropped before what it borrows from.
     event: Pin<Box<dyn Erased<T> + Send + 'a>>,
+    owner: Option<Owner<'a>>,
+}
+
+/// What an event borrows from, in an allocation of its own, where it stays when the event is moved.
+struct Owner<'a>(NonNull<dyn Send + 'a>);
+
+// SAFETY: it owns what it points to, and that may be sent.
+unsafe impl Send for Owner<'_> {}
+
+impl Drop for Owner<'_> {
+    fn drop(&mut self) {
+        // SAFETY: `owning` has leaked it for us, and the event that borrows from it is gone.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
 }
 
 /// `Erased<T>`, the object-safe part of [`Protocol`]; every event has it, and so a `Boxed` has `Protocol` by it.
@@ -83,6 +99,57 @@ impl<'a, T> Boxed<'a, T> {
     pub(super) fn new<E: Event<Output = T> + Send + 'a>(event: E) -> Self {
         Self {
             event: Box::pin(event),
+            owner: None,
+        }
+    }
+
+    /// An event that takes along what it borrows from: a function can return it, a task be given it, a channel carry
+    /// it. Most events borrow a handle, and so end before it does.
+    ///
+    /// `make` is called once, here. The handle is dropped with the event, so clone it if you want to keep one. Two
+    /// allocations, beside that of [`boxed`](Event::boxed).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tidings::event::{Boxed, Event};
+    /// use tidings::{Receiver, RecvError, after, choose, unbounded};
+    ///
+    /// fn next<T: Send + 'static>(rx: &Receiver<T>) -> Boxed<'static, Result<T, RecvError>> {
+    ///     Boxed::owning(rx.clone(), |rx| rx.recv().boxed())
+    /// }
+    ///
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let (tx, rx) = unbounded();
+    /// let (other_tx, other_rx) = unbounded();
+    /// // The channel carries communications.
+    /// let (todo, events) = unbounded();
+    /// todo.send(choose([next(&rx), next(&other_rx)]).boxed()).await.unwrap();
+    /// let who = tidings::spawn(async move { events.recv().await.unwrap().await });
+    /// other_tx.send(7).await.unwrap();
+    /// assert_eq!(who.await.unwrap(), Ok(7));
+    /// # drop((tx, rx, other_rx));
+    /// # });
+    /// ```
+    pub fn owning<H: Send + 'a>(
+        owner: H,
+        make: impl for<'h> FnOnce(&'h mut H) -> Boxed<'h, T>,
+    ) -> Self
+    where
+        T: 'a,
+    {
+        let place = NonNull::from(Box::leak(Box::new(owner)));
+        // From here on it is dropped, also where `make` panics.
+        let owner = Owner(place);
+        // SAFETY: the place is valid until `owner` is dropped, which nothing else refers to. The event is dropped before
+        // that: it is the field before it. Nothing else can hold the reference: `make` does not know how long it lives.
+        let made = make(unsafe { &mut *place.as_ptr() });
+        let event: Pin<Box<dyn Erased<T> + Send + 'a>> = match made.owner {
+            None => made.event,
+            Some(_) => Box::pin(made),
+        };
+        Self {
+            event,
+            owner: Some(owner),
         }
     }
 }

@@ -50,6 +50,7 @@ mod names;
 mod net;
 mod once;
 mod owned;
+mod owning;
 mod panics;
 mod plain;
 mod process;
