@@ -6,10 +6,10 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use tidings::channel::watch;
-use tidings::event::{Boxed, Event};
+use tidings::event::{Always, Boxed, Event};
 use tidings::sync::{Mutex, Notify};
 use tidings::{
-    Receiver, RecvError, Sender, bounded, broadcast, channel, choose, oneshot, unbounded,
+    Receiver, RecvError, Sender, bounded, broadcast, channel, choose, guard, oneshot, unbounded,
 };
 
 use crate::both::on_all;
@@ -148,6 +148,15 @@ fn panics_leave_nothing_behind() {
     let bomb = Waker::from(Arc::new(Bomb));
     assert!(poll_with(behind.as_mut(), &bomb).is_pending());
     assert!(catch_unwind(AssertUnwindSafe(|| drop(event))).is_err());
+    assert_eq!(ledger.alive(), 0);
+    // One that gives a value back as it is dropped, whose neighbour cannot be made.
+    let (tx, _rx) = channel();
+    let event = Boxed::owning((tx, Some(ledger.letter(3))), |(tx, place)| {
+        tx.send_from(place).map(drop).boxed()
+    });
+    let neighbour = guard(|| -> Always<()> { panic!("no event") });
+    let choice = AssertUnwindSafe(|| poll(pinned(event.or(neighbour)).as_mut()));
+    assert!(catch_unwind(choice).is_err());
     assert_eq!(ledger.alive(), 0);
 }
 
