@@ -172,6 +172,11 @@ class Links(LinkTest):
         with self.assertRaises(ValueError):
             t.Trace.parse("00-" + "0" * 32 + "-b7ad6b7169203331-01")
 
+    def test_an_identity_is_never_left_unused_and_a_port_is_one(self):
+        for wrong, tls in (("tcp://127.0.0.1:1", ssl.create_default_context()), ("tcp://127.0.0.1:65536", None)):
+            with self.assertRaises(ValueError):
+                t.connect(wrong, tls=tls)
+
     def test_replies_travel_and_are_answered_or_known_to_be_dropped(self):
         tally, _, server, _, there = counter()
         pairs = [t.Reply.pair() for _ in range(3)]

@@ -70,6 +70,8 @@ def dial(
 ) -> tuple[socket.socket, list[str] | None]:
     """Connects to an address, and gives the names of the peer's certificate, if it has one."""
     kind, found, rest = address.partition(":")
+    if kind != "tls" and context is not None:
+        raise ValueError(f"an identity for TLS, and {address} is without")
     if kind == "unix" and found and rest:
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(timeout)
@@ -80,7 +82,8 @@ def dial(
             raise
         return sock, None
     host, _, port = rest.removeprefix("//").rpartition(":")
-    if kind not in ("tcp", "tls") or not rest.startswith("//") or not host or not port.isdigit():
+    is_port = port.isdecimal() and int(port) <= 65_535
+    if kind not in ("tcp", "tls") or not rest.startswith("//") or not host or not is_port:
         raise ValueError(f"no address: {address!r}")
     host = host.removeprefix("[").removesuffix("]")
     if kind == "tls" and context is None:
@@ -91,7 +94,7 @@ def dial(
         if kind == "tcp" and not insecure and not (peer.startswith("127.") or peer == "::1"):
             raise Insecure(f"{address} leaves this machine without TLS")
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if context is None or kind == "tcp":
+        if context is None:
             return sock, None
         secured = context.wrap_socket(sock, server_hostname=node or host)
         names = secured.getpeercert() or {}

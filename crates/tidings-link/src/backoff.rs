@@ -31,7 +31,7 @@ struct Course {
 impl Course {
     fn pause(&mut self, longest: Duration, now: Instant) {
         self.due = Some(now + self.limit.mul_f64(chance()));
-        self.limit = (2 * self.limit).min(longest);
+        self.limit = self.limit.saturating_mul(2).min(longest);
     }
 }
 
@@ -47,6 +47,7 @@ impl Clone for Backoff {
 
 impl Backoff {
     pub(crate) fn new(first: Duration, longest: Duration) -> Self {
+        let first = first.min(longest);
         let course = Course {
             limit: first,
             due: None,
@@ -128,6 +129,18 @@ mod tests {
         now += LASTED;
         assert!(backoff.due(now).unwrap() <= now + FIRST);
         assert_eq!((limit(&backoff), limit(&other)), (2 * FIRST, LONGEST));
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_the_longest_nor_too_long_to_reckon_with() {
+        let backoff = Backoff::new(LONGEST, FIRST);
+        assert_eq!(limit(&backoff), FIRST);
+        let endless = Backoff::new(Duration::MAX, Duration::MAX);
+        for _ in 0..3 {
+            endless.failed(Instant::now());
+        }
+        assert_eq!(limit(&endless), Duration::MAX);
+        assert!(endless.due(Instant::now()).is_some());
     }
 
     #[test]

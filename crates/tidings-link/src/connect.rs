@@ -88,8 +88,8 @@ impl Connector {
         self
     }
 
-    /// The node that is expected there, which its certificate must be for; the address's host if
-    /// it is not given.
+    /// The node that is expected there, which its certificate must be for: no other is spoken with. If it is not
+    /// given, any may be there, with a certificate for the address's host.
     #[must_use]
     pub fn node(mut self, name: impl Into<String>) -> Self {
         self.node = Some(name.into());
@@ -193,7 +193,7 @@ impl Connector {
         let mut options = self.options.clone();
         options.only(names);
         let peers = self.peers.as_ref();
-        if let (Some(_), Some(node)) = (peers, &self.node) {
+        if let Some(node) = &self.node {
             // A certificate may be for others, too, whose places it is not to take.
             options.only(Some(vec![node.clone()]));
         }

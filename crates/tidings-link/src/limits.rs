@@ -289,7 +289,7 @@ pub enum Refusal {
     Cluster(#[serde(with = "crate::frame::text")] String),
     /// It writes bodies in another format, of this name.
     Codec(#[serde(with = "crate::frame::text")] String),
-    /// Its certificate is not for the node that it says it is.
+    /// It says that it is this node, which is not expected, or which its certificate is not for.
     Node(#[serde(with = "crate::frame::text")] String),
     /// It has as many links as it takes.
     Overloaded,
@@ -303,7 +303,10 @@ impl fmt::Display for Refusal {
             Self::Version(min, max) => write!(f, "versions {min} to {max} of the protocol"),
             Self::Cluster(name) => write!(f, "cluster {name:?}"),
             Self::Codec(name) => write!(f, "codec {name:?}"),
-            Self::Node(name) => write!(f, "the certificate is not for node {name:?}"),
+            Self::Node(name) => write!(
+                f,
+                "node {name:?} is not expected here, or its certificate is not for it"
+            ),
             Self::Overloaded => f.write_str("too many links"),
             Self::Linked => f.write_str("there is a link already"),
         }

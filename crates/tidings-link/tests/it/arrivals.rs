@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tidings::Runtime;
 use tidings::net::{Accept, Connecting, Network, Socket};
-use tidings_link::{ConnectError, Connector, Link, Listener, Options};
+use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Options, Refusal};
 
 use crate::authority::Authority;
 use crate::nodes::LONG;
@@ -19,6 +19,17 @@ async fn told(connector: Connector) -> ConnectError {
     let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(10));
     let told = before(LONG, connector.connect_until_up()).await;
     told.expect("it goes on for ever").unwrap_err()
+}
+
+#[tidings::test]
+async fn a_connector_speaks_with_the_node_that_it_names_and_no_other() {
+    let listener = Listener::bind("tcp://127.0.0.1:0", Options::new("server")).await;
+    let server = listener.unwrap().serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let error = told(connector.clone().node("other")).await;
+    let refused = Broken::Refused(Refusal::Node("server".into()));
+    assert_eq!(error, ConnectError::Broken(refused));
+    assert!(connector.node("server").connect().await.is_ok());
 }
 
 #[tidings::test]

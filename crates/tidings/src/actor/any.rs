@@ -92,7 +92,7 @@ macro_rules! life_methods {
         }
 
         /// Asks the actor to end after the message that it handles; the others are dropped, and
-        /// their callers hear of it.
+        /// their callers hear of it. Of a supervised actor that ends one life: if another follows, they wait for it.
         ///
         /// ```
         /// use tidings::actor::{self, Mailbox};

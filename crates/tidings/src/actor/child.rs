@@ -156,13 +156,14 @@ impl<M: Send + 'static, F> Drop for Seat<M, F> {
     fn drop(&mut self) {
         // A supervisor's mostly, whose other children these panics are no concern of: of what is done
         // with messages, of what the function holds, of foreign wakers.
+        // The children of a supervisor are in its function, and end before it does.
+        let body = self.body.take();
+        quietly(|| drop(body));
         quietly(|| {
             if let Some(exit) = self.receiver.beside().abandon() {
                 finish(&self.receiver, &exit);
             }
         });
-        let body = self.body.take();
-        quietly(|| drop(body));
     }
 }
 

@@ -17,6 +17,7 @@ use super::{blocking, driver};
 use crate::channel::refs::ReceiverRef;
 use crate::primitive::Arc;
 use crate::sched::{self, panics};
+use crate::task::quietly;
 
 /// The future of an actor's task.
 ///
@@ -114,12 +115,14 @@ impl<M: Send + 'static, F> Run<M, F> {
 /// The function of an actor has returned, or panicked.
 #[cold]
 fn returned(life: &Life, returned: Result<Exit, Box<dyn Any + Send>>) -> Exit {
-    let exit = match returned {
-        Ok(Exit::Normal) if life.was_stopped() => life.verdict(),
-        Ok(exit) => exit,
-        Err(payload) => panicked(life, &*payload),
+    let (exit, payload) = match returned {
+        Ok(Exit::Normal) if life.was_stopped() => (life.verdict(), None),
+        Ok(exit) => (exit, None),
+        Err(payload) => (panicked(life, &*payload), Some(payload)),
     };
     tell_unanswered(&exit);
+    // Its drop is user code, whose panic changes nothing.
+    quietly(|| drop(payload));
     exit
 }
 

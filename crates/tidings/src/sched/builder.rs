@@ -268,8 +268,17 @@ impl Builder {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// If the system starts no threads.
+    /// If the system starts no threads, or the [name](Self::name) has a zero in it, which no thread's can have.
     pub fn build(mut self) -> io::Result<Runtime> {
+        if self
+            .threads
+            .name
+            .as_ref()
+            .is_some_and(|name| name.contains('\0'))
+        {
+            let why = "the name of a runtime, and so of its threads, has a zero in it";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
+        }
         let cores = thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let workers = if self.seam.is_some() {
             1

@@ -228,3 +228,9 @@ fn a_runtime_whose_threads_do_not_start_is_an_error() {
     let builder = Runtime::builder().workers(3);
     assert!(builder.thread_stack_size(1 << 60).build().is_err());
 }
+
+#[test]
+fn a_name_that_no_thread_can_have_is_an_error() {
+    let named = Runtime::builder().name("a\0b").workers(1).build();
+    assert_eq!(named.unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
+}

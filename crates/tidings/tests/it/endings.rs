@@ -101,6 +101,30 @@ fn a_supervisors_stop_that_ended_in_a_kill_is_not_for_the_next_life() {
 }
 
 #[test]
+fn a_supervisor_that_another_gives_up_ends_after_its_children() {
+    on_all(|| async {
+        let child = Child::new(first_life_hangs);
+        let actor = child.actor_ref();
+        let inner = Supervisor::new(Strategy::OneForOne)
+            .child(child)
+            .into_child();
+        let supervisor: SupervisorRef = inner.reference();
+        let children_first = tidings::spawn({
+            let actor = actor.clone();
+            async move {
+                supervisor.down().await;
+                actor.exit().is_some()
+            }
+        });
+        let top = Supervisor::new(Strategy::OneForOne).child(inner).start();
+        assert_eq!(actor.call(|reply| reply).await.unwrap(), 1);
+        top.stop();
+        top.down().await;
+        assert!(children_first.await.unwrap());
+    });
+}
+
+#[test]
 fn a_mailbox_that_outlives_its_life_does_not_close_that_of_the_next() {
     on_all(|| async {
         let (give, given) = tidings::unbounded();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::both::{on_all, on_all_unheard, pool, run, watchdog};
 use crate::hands::{Bomb, Wakes, pinned, poll_with};
 use crate::process::child;
-use tidings::actor::{Builder, Mailbox, Reply};
+use tidings::actor::{self, Builder, CallError, Exit, Mailbox, Reply};
 use tidings::sync::{Mutex, Notify, Semaphore};
 use tidings::{Event, after, choose, never, oneshot, unbounded, with_nack, yield_now};
 
@@ -336,6 +336,23 @@ fn what_a_task_panicked_with_may_panic_as_it_is_dropped() {
             yield_now().await;
         }
         assert_eq!(tidings::spawn(async { 1 }).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn what_an_actor_panicked_with_may_panic_as_it_is_dropped() {
+    on_all_unheard(|| async {
+        let actor = actor::spawn(|mut mailbox: Mailbox<Reply<()>>| async move {
+            let _reply = mailbox.recv().await;
+            panic_any(BadDrop)
+        });
+        let heard = actor.call(|reply| reply).await;
+        assert!(
+            matches!(heard, Err(CallError::Ended(Exit::Panicked(_)))),
+            "{heard:?}"
+        );
+        let exit = actor.down().await;
+        assert!(matches!(exit, Exit::Panicked(_)), "{exit}");
     });
 }
 
