@@ -27,8 +27,10 @@ async fn a_connector_speaks_with_the_node_that_it_names_and_no_other() {
     let server = listener.unwrap().serve();
     let connector = Connector::new(&server.address().to_string()).unwrap();
     let error = told(connector.clone().node("other")).await;
-    let refused = Broken::Refused(Refusal::Node("server".into()));
-    assert_eq!(error, ConnectError::Broken(refused));
+    assert!(
+        matches!(&error, ConnectError::Broken(Broken::Refused(Refusal::Node(node))) if node == "server"),
+        "{error:?}"
+    );
     assert!(connector.node("server").connect().await.is_ok());
 }
 
