@@ -103,10 +103,7 @@ fn what_is_borrowed_for_writing_can_be_taken_along() {
             seen.changed().map(|end| u32::from(end.is_err())).boxed()
         });
         let answered = Boxed::owning(question, |question| {
-            (&mut *question)
-                .recv()
-                .map(|n: Result<u32, _>| n.unwrap())
-                .boxed()
+            question.recv().map(|n: Result<u32, _>| n.unwrap()).boxed()
         });
         let first = tidings::spawn(async move { choose([heard, changed, answered]).await });
         answer.send(3).ok();
