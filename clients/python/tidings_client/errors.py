@@ -241,7 +241,7 @@ class OtherCodec(_WithText, Refused):
 
 
 class OtherNode(_WithText, Refused):
-    """The certificate is not for the node of this name."""
+    """The peer says that it is this node, which is not expected, or which its certificate is not for."""
 
 
 class TooManyLinks(Refused):
