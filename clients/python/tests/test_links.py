@@ -173,7 +173,8 @@ class Links(LinkTest):
             t.Trace.parse("00-" + "0" * 32 + "-b7ad6b7169203331-01")
 
     def test_an_identity_is_never_left_unused_and_a_port_is_one(self):
-        for wrong, tls in (("tcp://127.0.0.1:1", ssl.create_default_context()), ("tcp://127.0.0.1:65536", None)):
+        unused = ssl.create_default_context()
+        for wrong, tls in (("tcp://127.0.0.1:1", unused), ("tcp://127.0.0.1:65536", None)):
             with self.assertRaises(ValueError):
                 t.connect(wrong, tls=tls)
 
