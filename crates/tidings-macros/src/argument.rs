@@ -8,9 +8,19 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::{Error, FnArg, GenericArgument, Ident, Pat, PathArguments, Result, Type};
 
+/// The type itself, without what a `macro_rules!` puts around one that it was given.
+fn plain(mut kind: &Type) -> &Type {
+    while let Type::Group(group) = kind {
+        kind = &group.elem;
+    }
+    kind
+}
+
 /// The only type argument of `Name<..>`, whatever path leads there.
 fn only_argument<'a>(kind: &'a Type, name: &str) -> Option<&'a Type> {
-    let Type::Path(path) = kind else { return None };
+    let Type::Path(path) = plain(kind) else {
+        return None;
+    };
     let last = path.path.segments.last()?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return None;
@@ -26,7 +36,7 @@ fn only_argument<'a>(kind: &'a Type, name: &str) -> Option<&'a Type> {
 }
 
 pub(crate) fn is_shared_self(kind: &Type) -> bool {
-    let state = only_argument(kind, "Shared");
+    let state = only_argument(kind, "Shared").map(plain);
     matches!(state, Some(Type::Path(state)) if state.path.is_ident("Self"))
 }
 

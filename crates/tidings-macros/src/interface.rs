@@ -361,7 +361,7 @@ impl Unused {
                     #[doc(hidden)]
                     _Unused(
                         ::core::convert::Infallible,
-                        ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
+                        ::core::marker::PhantomData<(#(fn() -> ::core::marker::PhantomData<#types>,)*)>,
                     )
                 }
             }),

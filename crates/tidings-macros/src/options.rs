@@ -71,6 +71,23 @@ pub(crate) fn flag_and_crate_path(
             format!("`{flag}` is given twice"),
         ));
     }
+    for option in &others {
+        match option.first() {
+            Some(word) if is_flag(word) => {
+                return Err(Error::new_spanned(
+                    word,
+                    format!("`{flag}` stands by itself"),
+                ));
+            }
+            Some(TokenTree::Ident(word)) if word != "crate" => {
+                return Err(Error::new(
+                    word.span(),
+                    format!("{name} has no option `{word}`; there are `{flag}` and `crate = path`"),
+                ));
+            }
+            _ => {}
+        }
+    }
     let others = others.join(&TokenTree::Punct(Punct::new(',', Spacing::Alone)));
     let others = Assignments::parse_terminated.parse2(others.into_iter().collect())?;
     Ok((given == 1, only_crate_path(name, others)?))

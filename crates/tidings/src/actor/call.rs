@@ -368,12 +368,15 @@ pub enum CallError {
     /// It was refused, for this reason: by an interceptor, by its handler ([`refuse`](super::refuse())), or by
     /// a link, over which the request or its answer could not go.
     Refused(Arc<dyn Error + Send + Sync>),
-    /// The callee waits, by calls, for the actor that called, and so would they for ever. Not
-    /// executed; but where two calls closed the cycle at the same moment, the request may be handled
-    /// later, its answer being dropped.
+    /// The callee waits, by calls, for the actor that called, and so would they for ever. So does a callee whose life
+    /// is over, and which another may follow, for the end of a [child](super::Builder::parent) that calls. Not
+    /// executed; but where two calls closed the cycle at the same moment, or the callee's life has ended since, the
+    /// request may be handled later, its answer being dropped.
     ///
     /// Only a call that would wait without any other end is refused: not one in a choice or with a
-    /// deadline, nor one whose answer another than the callee could give.
+    /// deadline, nor one whose answer another than the callee could give. That another has the reply is not seen
+    /// where an actor that runs a function gives it away by no means of this library, as by a channel of another or
+    /// in shared memory, and then calls back itself.
     Cycle(Cycle),
     /// The time that [`Call::timeout`] gave it is over. It may have been executed, or be so yet.
     Timeout,

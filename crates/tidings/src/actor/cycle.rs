@@ -21,6 +21,10 @@
 //! Two calls that close a cycle at the same time find nobody waiting, and send. Then the notes are
 //! there when the last poll ends, whose call is refused, its request being in a mailbox already.
 //!
+//! A life that is over waits for the ends of its children, one after the other, and has a note of that,
+//! too: nobody else can bring an end, and what lies in its mailbox stays there. Whoever waits for it then
+//! by calls is polled again, and finds that its call is one to be refused.
+//!
 //! Reentrant handlers, and what runs beside them, wait with wakers of `crowd.rs`, which are not the task's: their calls
 //! make no note. They do not go on while a method has its actor to itself, whose call makes one. A note ends with the
 //! life of its actor.
@@ -71,12 +75,13 @@ fn callers(id: u64) -> MutexGuard<'static, HashMap<u64, Entry, FxBuildHasher>> {
     lock(&CALLERS[(id % CALLERS.len() as u64) as usize])
 }
 
-/// The call that an actor waits for.
+/// The call that an actor waits for, or the end of a child.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wait {
     pub(super) callee: u64,
-    /// As a note's; that of a request which is held back is higher than any.
-    pub(super) ticket: u64,
+    /// Of the request: how many messages had come before it; that of one which is held back is higher than any.
+    /// `None`: it waits for the end.
+    pub(super) ticket: Option<u64>,
 }
 
 /// The actor has a note from here on.
@@ -116,9 +121,28 @@ pub(super) fn life_over(life: &Life) {
     }
 }
 
-/// Whom an actor waits for.
+/// The life of `me` is over but for the end of this child: if that waits for `me`, by calls, they are looked at again.
+pub(super) fn waits_for_end(me: &dyn Peer, entry: &dyn Fn() -> Entry, child: u64) {
+    let wait = Wait {
+        callee: child,
+        ticket: None,
+    };
+    publish(me, entry, wait);
+    let mut steps = Vec::new();
+    if follow(child, me.life().id, |step| steps.push(step)) {
+        for step in steps.iter().filter(|step| step.ticket.is_some()) {
+            let caller = callers(step.id).get(&step.id).cloned();
+            if let Some(caller) = caller {
+                caller.peer().life().poll_again();
+            }
+        }
+    }
+}
+
+/// Whom an actor calls.
 pub(super) fn callee(life: &Life) -> Option<u64> {
-    Some(life.note()?.wait?.callee)
+    let wait = life.note()?.wait?;
+    wait.ticket.map(|_| wait.callee)
 }
 
 /// An actor on a walk, with its note.
@@ -127,7 +151,7 @@ struct Step {
     name: Option<Arc<str>>,
     number: u64,
     callee: u64,
-    ticket: u64,
+    ticket: Option<u64>,
     hands: u8,
     mailbox: Seen,
 }
@@ -150,8 +174,29 @@ fn step(id: u64) -> Option<Step> {
         callee: wait.callee,
         ticket: wait.ticket,
         hands: note.hands,
-        mailbox: Seen::of(peer, note.hands),
+        mailbox: Seen::of(peer, note.hands, wait.ticket.is_none()),
     })
+}
+
+/// Does `each` with the steps from `id` to `me`. `false`: the notes do not lead there.
+fn follow(mut id: u64, me: u64, mut each: impl FnMut(Step)) -> bool {
+    // Brent's: notes that lead around a cycle without `me` come by this one again.
+    let (mut seen, mut steps) = (id, 0_usize);
+    while id != me {
+        let Some(next) = step(id) else {
+            return false;
+        };
+        id = next.callee;
+        each(next);
+        steps += 1;
+        if id == seen {
+            return false;
+        }
+        if steps.is_power_of_two() {
+            seen = id;
+        }
+    }
+    true
 }
 
 /// What a walk sees of a mailbox.
@@ -162,15 +207,22 @@ struct Seen {
     away: bool,
     /// Some leave without being received.
     drops: bool,
+    /// It waits for another life.
+    over: bool,
 }
 
 impl Seen {
-    fn of(peer: &dyn Peer, hands: u8) -> Self {
+    fn of(peer: &dyn Peer, hands: u8, over: bool) -> Self {
         let life = peer.life();
         Self {
             left: peer.counts().left,
-            away: is_away(life, hands),
+            away: match over {
+                // Closed, if no life follows: whoever calls hears that.
+                true => life.is_away() || life.guardian().is_none(),
+                false => is_away(life, hands),
+            },
             drops: life.overflow == Overflow::DropOldest,
+            over,
         }
     }
 }
@@ -189,27 +241,14 @@ thread_local! {
 /// but a refusal can end it.
 fn walk(me: &dyn Peer, Wait { callee, ticket }: Wait) -> Option<Cycle> {
     let mut steps: Vec<Step> = Vec::new();
-    let mut id = callee;
-    // Brent's: notes that lead around a cycle without `me` come by this one again.
-    let mut seen = callee;
-    while id != me.life().id {
-        let next = step(id)?;
-        id = next.callee;
-        steps.push(next);
-        if id == seen {
-            return None;
-        }
-        if steps.len().is_power_of_two() {
-            seen = id;
-        }
-    }
-    is_certain(&steps, me, ticket).then(|| Cycle::new(me.life(), &steps))
+    let leads_back = follow(callee, me.life().id, |step| steps.push(step));
+    (leads_back && is_certain(&steps, me, ticket)).then(|| Cycle::new(me.life(), &steps))
 }
 
 /// Could nobody outside of the cycle answer, and are all notes there at one moment?
-fn is_certain(steps: &[Step], me: &dyn Peer, ticket: u64) -> bool {
+fn is_certain(steps: &[Step], me: &dyn Peer, ticket: Option<u64>) -> bool {
     let my_hands = me.life().hands();
-    let my_mailbox = Seen::of(me, my_hands);
+    let my_mailbox = Seen::of(me, my_hands, false);
     // Of those who wait, this actor first, and of those who are waited for, it last. What it has
     // held back has no ticket yet.
     let tickets = std::iter::once(ticket).chain(steps.iter().map(|step| step.ticket));
@@ -217,7 +256,11 @@ fn is_certain(steps: &[Step], me: &dyn Peer, ticket: u64) -> bool {
     let mine = (&my_mailbox, my_hands);
     let (mut gave, mut in_hands) = (false, false);
     for (ticket, (mailbox, hands)) in tickets.zip(callees.chain([mine])) {
-        gave |= hands & GAVE != 0;
+        // What a life that is over has given away is not what lies in its mailbox.
+        gave |= hands & GAVE != 0 && !mailbox.over;
+        let Some(ticket) = ticket else {
+            continue;
+        };
         if mailbox.away {
             return false;
         }
@@ -225,6 +268,10 @@ fn is_certain(steps: &[Step], me: &dyn Peer, ticket: u64) -> bool {
             continue;
         }
         if mailbox.left != ticket + 1 || mailbox.drops || hands & PASSED != 0 {
+            return false;
+        }
+        // It is in the state of a life that is over no more.
+        if mailbox.over {
             return false;
         }
         in_hands |= hands & HELD == 0;
@@ -245,22 +292,7 @@ pub(super) fn closes(callee: &Life) -> bool {
 
 #[cold]
 fn leads_to(me: u64, callee: &Life) -> bool {
-    let mut id = callee.id;
-    let (mut seen, mut steps) = (id, 0_usize);
-    while let Some(next) = step(id) {
-        id = next.callee;
-        if id == me {
-            return true;
-        }
-        steps += 1;
-        if id == seen {
-            return false;
-        }
-        if steps.is_power_of_two() {
-            seen = id;
-        }
-    }
-    false
+    follow(callee.id, me, |_| {})
 }
 
 /// The actor that runs here waits for an answer of `callee`. `ticket`: of the request, if it is
@@ -369,7 +401,7 @@ fn look(me: &dyn Peer, entry: &dyn Fn() -> Entry) -> bool {
     let (wait, held_back, alone) = here(|here| {
         let wait = Wait {
             callee: here.callee.get(),
-            ticket: here.ticket.get(),
+            ticket: Some(here.ticket.get()),
         };
         let alone = here.waits.get() == 1 && here.hands.get() & FOREIGN == 0;
         (wait, here.held_back.get(), alone)
@@ -401,7 +433,8 @@ pub(super) fn settle(
     walk(me, wait)
 }
 
-/// A cycle of calls, each actor waiting for the next: `a -> b -> a`.
+/// A cycle of calls, each actor waiting for the next: `a -> b -> a`. One whose life is over, before it ends or
+/// lives again, waits for the ends of its [children](super::Builder::parent).
 ///
 /// ```
 /// use tidings::actor::{ActorRef, Builder, CallError, Mailbox, Reply};
@@ -472,7 +505,10 @@ mod tests {
         let is_listed = || callers(life.id).contains_key(&life.id);
         let mut last = None;
         for callee in 7..10 {
-            let wait = Wait { callee, ticket: 0 };
+            let wait = Wait {
+                callee,
+                ticket: Some(0),
+            };
             publish(&*sender, &|| Entry::new(sender.downgrade()), wait);
             let number = life.note().map(|note| note.number);
             assert!(number > last && is_listed());

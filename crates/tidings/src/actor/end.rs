@@ -3,6 +3,9 @@
 //! In this order: the children end; the life is over (`Life::over`), which links hear. If a supervisor
 //! watches it is told, and decides; the mailbox stays. If not, the mailbox is closed and emptied,
 //! callers hear why; its names and memberships end; and whoever waits for the end hears of it.
+//!
+//! Children may wait for what they wait to end: those that are linked hear first, and a mailbox for which
+//! no life follows is closed and emptied before; of one that stays see `cycle.rs`.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -10,11 +13,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::any::{AnyRef, Kin};
 use super::call::CallError;
+use super::cycle;
 use super::driver;
 use super::exit::{Exit, leaving};
 use super::life::{Hand, Life, Signal, Stop};
 use super::link;
 use super::parcel::Parcel;
+use super::roll::Entry;
 use crate::channel::chan::Chan;
 use crate::channel::refs::ReceiverRef;
 #[cfg(all(test, not(any(loom, shuttle))))]
@@ -30,6 +35,7 @@ trait Ending: Send {
     fn any(&self) -> AnyRef;
     fn discard(&self, exit: &Exit);
     fn another(&self) -> Box<dyn Ending>;
+    fn waits_for_end(&self, child: u64);
 }
 
 impl<M: Send + 'static> Ending for ReceiverRef<Parcel<M>, Life> {
@@ -48,6 +54,10 @@ impl<M: Send + 'static> Ending for ReceiverRef<Parcel<M>, Life> {
     fn another(&self) -> Box<dyn Ending> {
         Box::new(self.clone())
     }
+
+    fn waits_for_end(&self, child: u64) {
+        cycle::waits_for_end(&**self, &|| Entry::new(self.downgrade()), child);
+    }
 }
 
 /// The state of a life is gone. Ends its children first.
@@ -56,15 +66,24 @@ pub(super) fn conclude<M: Send + 'static>(mailbox: &ReceiverRef<Parcel<M>, Life>
 }
 
 fn over_after_children(mailbox: &dyn Ending, exit: Exit) {
-    let children = mailbox.beside().take_children();
+    let life = mailbox.beside();
+    let children = life.take_children();
     if children.is_empty() {
         return over(mailbox, exit);
+    }
+    let linked = life.links_with(&children);
+    let told = link::tell(&mailbox.any(), &exit, &linked);
+    if life.guardian().is_none() {
+        // Who sends meanwhile hears this.
+        life.fails(exit.clone());
+        mailbox.discard(&exit);
     }
     await_children(Last {
         mailbox: mailbox.another(),
         exit,
         children,
     });
+    go_on(told);
 }
 
 /// In a task of its own, or by another driver: that of the life may be over already. It is the life's
@@ -99,10 +118,11 @@ impl Last {
             }
         }
         // The last that came goes first.
-        for child in self.children.values().rev() {
+        for (&id, child) in self.children.iter().rev() {
             if !killed {
                 child.signal(Signal::Stop(Stop::Drain));
             }
+            self.mailbox.waits_for_end(id);
             let _ = child.life().life_over().await;
         }
         self.children.clear();
@@ -123,6 +143,7 @@ impl Drop for Last {
                 });
             }
             _ => {
+                cycle::life_over(life);
                 // Nobody waits for them.
                 for child in children.values() {
                     quietly(|| child.life().doom(Exit::Killed));

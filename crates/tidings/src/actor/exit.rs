@@ -11,6 +11,9 @@ use crate::primitive::{Arc, thread_local};
 use crate::sched::panics;
 use crate::task::{here, quietly};
 
+/// How many links of a chain an exit names.
+const NAMED: usize = 16;
+
 /// Why an actor ended: OTP's exit reason.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -25,7 +28,8 @@ pub enum Exit {
     Panicked(Arc<str>),
     /// Its function gave this error.
     Failed(Arc<dyn Error + Send + Sync>),
-    /// An actor that it was linked to ended, not in order.
+    /// An actor that it was linked to ended, not in order. Of a chain of links, along which each ends because the one
+    /// before did, the first sixteen are named.
     Linked {
         /// The name of that actor, or its number.
         actor: Arc<str>,
@@ -49,6 +53,26 @@ impl Exit {
     #[must_use]
     pub fn is_orderly(&self) -> bool {
         matches!(self, Self::Normal | Self::Stopped)
+    }
+
+    /// Of one that is linked to this actor, which has ended so.
+    pub(super) fn of_linked(&self, actor: Arc<str>) -> Self {
+        // What is named is dropped, compared and shown from within: that must not go as deep as a chain is long.
+        if self.depth() >= NAMED {
+            return self.clone();
+        }
+        let exit = Arc::new(self.clone());
+        Self::Linked { actor, exit }
+    }
+
+    /// Through how many links it has come.
+    fn depth(&self) -> usize {
+        let (mut depth, mut exit) = (0, self);
+        while let Self::Linked { exit: cause, .. } = exit {
+            depth += 1;
+            exit = cause;
+        }
+        depth
     }
 
     pub(super) fn failed(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {

@@ -1,6 +1,8 @@
 //! Groups: actors that are reached together, as Erlang's `pg`.
 
 use std::fmt;
+use std::future::{Future, IntoFuture, poll_fn};
+use std::task::Poll;
 
 use super::actor_ref::Recipient;
 use super::interface::Reference;
@@ -18,8 +20,8 @@ pub(super) async fn broadcast<I: Clone + Send + 'static>(
     message: I,
 ) -> usize {
     let mut sent = 0;
-    let mut full = Vec::new();
-    // Nobody waits behind a mailbox that is full.
+    let (mut full, mut copies) = (Vec::new(), Vec::new());
+    // Nobody waits behind a mailbox that is full, nor one of those behind another.
     for recipient in to {
         let policy = recipient.life().overflow;
         let mut copy = Some(message.clone());
@@ -29,15 +31,30 @@ pub(super) async fn broadcast<I: Clone + Send + 'static>(
             continue;
         };
         if put == Sent::Full && policy == Overflow::Wait {
-            full.push((recipient, copy));
+            full.push(recipient);
+            copies.push(copy);
         } else {
             let came = unsent(recipient.inlet(), put, copy).is_ok();
             sent += usize::from(came && policy != Overflow::DropNewest);
         }
     }
-    for (recipient, copy) in full {
-        sent += usize::from(recipient.send(copy).await.is_ok());
-    }
+    let sends = full.iter().zip(copies);
+    let sends = sends.map(|(recipient, copy)| Box::pin(recipient.send(copy).into_future()));
+    let mut sends: Vec<_> = sends.collect();
+    poll_fn(|cx| {
+        sends.retain_mut(|send| match send.as_mut().poll(cx) {
+            Poll::Pending => true,
+            Poll::Ready(came) => {
+                sent += usize::from(came.is_ok());
+                false
+            }
+        });
+        match sends.is_empty() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
     sent
 }
 

@@ -329,6 +329,18 @@ impl Life {
         drop(before);
         if doomed {
             hand.abort();
+        } else if self.is_waiting() {
+            // Who was to have it polled again did not know it yet.
+            self.poll_again();
+        }
+    }
+
+    /// Has it polled once more, for the call that it waits for, if it is a task.
+    #[cold]
+    pub(super) fn poll_again(&self) {
+        let task = self.chan().locked(|state| state.task.clone());
+        if let Some(task) = task {
+            task.wake();
         }
     }
 

@@ -11,7 +11,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::any::AnyRef;
 use super::exit::Exit;
 use super::life::Life;
-use crate::primitive::Arc;
 use crate::task::{Woken, first};
 
 /// The end of a linked actor, as one that traps exits gets it
@@ -74,10 +73,7 @@ fn deliver(ended: &AnyRef, exit: &Exit, to: &AnyRef) {
         }
     }
     if !exit.is_orderly() {
-        to.life().doom(Exit::Linked {
-            actor: ended.life().label(),
-            exit: Arc::new(exit.clone()),
-        });
+        to.life().doom(exit.of_linked(ended.life().label()));
     }
 }
 
@@ -114,6 +110,15 @@ impl Life {
             ties.links.remove(&other.life().id)
         });
         removed.is_some()
+    }
+
+    /// Those of its links that are with these.
+    pub(super) fn links_with<T>(&self, others: &BTreeMap<u64, T>) -> BTreeMap<u64, AnyRef> {
+        self.chan().locked(|state| {
+            let links = state.known_ties().into_iter().flat_map(|ties| &ties.links);
+            let with = links.filter(|(id, _)| others.contains_key(id));
+            with.map(|(&id, actor)| (id, actor.clone())).collect()
+        })
     }
 
     fn last_exit(&self) -> Exit {

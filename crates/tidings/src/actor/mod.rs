@@ -189,7 +189,7 @@ impl<'a, M: Send + 'static> Waiting<'a, M> {
     pub(crate) fn for_answer_of(&self, callee: &ActorRef<M>) -> bool {
         let wait = cycle::Wait {
             callee: callee.id(),
-            ticket: 0,
+            ticket: Some(0),
         };
         let entry = || roll::Entry::new(self.0.downgrade());
         cycle::settle(&**self.0, &entry, wait, false).is_some()
@@ -321,6 +321,7 @@ impl Builder {
     ///
     /// # Panics
     /// If it is 0.
+    #[track_caller]
     pub fn capacity(mut self, capacity: usize) -> Self {
         assert!(capacity > 0, "a mailbox holds at least 1 message");
         self.capacity = capacity;
@@ -367,7 +368,10 @@ impl Builder {
     /// stopped at once.
     ///
     /// An actor that does not heed a stop keeps its parent from ending: a supervisor as the child,
-    /// with actors of its own, has deadlines.
+    /// with actors of its own, has deadlines. A call of its parent does not: that gets
+    /// [`CallError::NotExecuted`] where the parent's life was its last, and [`CallError::Cycle`] where another
+    /// may follow, for which its mailbox stays open. A child that waits for a place in such a mailbox, or gives a
+    /// call a deadline, ends after that.
     ///
     /// ```
     /// use tidings::actor::{Builder, Mailbox};

@@ -137,7 +137,8 @@ impl<A: Send + 'static> Shared<A> {
         let inside = CURRENT.try_with(|&current| current == self.number());
         assert!(
             inside == Ok(true),
-            "Shared::with works inside of its actor only: send it a message from elsewhere"
+            "Shared::with works in its actor's handlers, and in what they have spawned there, only: not before \
+             the state is made, and from elsewhere send the actor a message"
         );
         let mut state =
             self.lock("Shared::with while another `with`, or `&mut self`, has the state");

@@ -200,8 +200,10 @@ pub enum SendError<M> {
 
 impl<M> SendError<M> {
     pub(super) fn ended(life: &Life, message: M) -> Self {
-        // Without an exit it was closed because it is to stop.
-        Self::Ended(message, life.tell_exit().unwrap_or_else(|| life.verdict()))
+        // Without an exit it was closed because it is to stop, or because it waits for its children.
+        let exit = life.exit().unwrap_or_else(|| life.verdict());
+        exit.heard();
+        Self::Ended(message, exit)
     }
 
     /// The message.

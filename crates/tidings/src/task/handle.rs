@@ -14,7 +14,7 @@ use super::ending;
 use super::here;
 use super::panic::{self, panic_message};
 use super::state::State;
-use super::waker::{abort, clone_waker};
+use super::waker::{abort, clone_waker, wake};
 use crate::event::{Attempt, Enrol, Protocol, event, waits};
 use crate::sched;
 
@@ -328,6 +328,11 @@ impl AbortHandle {
     /// Is it neither running nor queued?
     pub(crate) fn is_idle(&self) -> bool {
         self.slot.header().is_idle()
+    }
+
+    /// Has the task polled once more.
+    pub(crate) fn wake(&self) {
+        wake(self.slot.0);
     }
 
     /// As waits know the task.

@@ -37,7 +37,7 @@ pub(crate) fn copy_ours(waker: &Waker) -> Option<Waker> {
 
 /// Wakes the task in `header`'s slot, if one is there and idle.
 #[inline(always)]
-fn wake(header: NonNull<Header>) {
+pub(super) fn wake(header: NonNull<Header>) {
     // SAFETY: type-stable memory: this is an atomic in every slot that was ever used.
     let shared = unsafe { &*ptr::addr_of!((*header.as_ptr()).shared) };
     wake_one_of(header, shared.load(Ordering::Relaxed));

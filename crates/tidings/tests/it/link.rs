@@ -1,7 +1,7 @@
 //! Links: OTP's `erts/emulator/test/process_SUITE.erl` (`trap_exit_badarg`, `exit_and_timeout`, `exit_twice`)
 //! and `signal_SUITE.erl` are about signals; what programs see of them is here.
 
-use crate::both::on_all;
+use crate::both::{on_all, pool, run, watchdog};
 use tidings::actor::{self, ActorRef, Child, Exit, LinkExit, Mailbox, Strategy, Supervisor};
 use tidings::{Event, Receiver, always, oneshot, select, unbounded, yield_now};
 
@@ -54,6 +54,25 @@ fn an_end_that_is_not_in_order_ends_those_that_are_linked() {
                 format!("was linked to two, which was linked to one, which {why}")
             );
         }
+    });
+}
+
+#[test]
+fn an_exit_names_the_first_links_of_a_chain_of_any_length() {
+    let _watchdog = watchdog();
+    run(&pool(2), async {
+        let mut last = start("first");
+        let first = last.clone();
+        for _ in 0..20_000 {
+            let next = start("next");
+            last.link(&next.any());
+            last = next;
+        }
+        first.kill();
+        let exit = last.down().await.to_string();
+        let (of_first, others) = (" first, which was killed", "was linked to next, which ");
+        let expected = format!("{}was linked to{of_first}", others.repeat(15));
+        assert_eq!(exit, expected);
     });
 }
 

@@ -14,6 +14,7 @@ mod by_hand;
 mod cancel;
 mod cell;
 mod channel;
+mod children;
 mod circle;
 #[cfg(target_os = "linux")]
 mod confined;
@@ -31,6 +32,7 @@ mod fair;
 mod flow;
 mod foreign;
 mod gallery;
+mod groups;
 mod handler;
 mod hands;
 mod inspect;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::both::on_all;
-use tidings::actor;
+use tidings::actor::{self, Reply, Shared};
 
 /// Notes when it is dropped.
 struct Permit(Arc<AtomicBool>);
@@ -243,4 +243,61 @@ async fn what_a_type_parameter_is_by_default_holds_for_messages_and_references()
     let message = |reply| StoreMessage::Keep(8, reply);
     let of_store: actor::Recipient<StoreMessage> = shelf.narrow();
     assert_eq!(of_store.call(message).await.unwrap(), 2);
+}
+
+/// What a macro is given is in a group of its own.
+macro_rules! interface {
+    ($name:ident, $this:ty, $reply:ty, $value:ty) => {
+        #[tidings::interface]
+        trait $name {
+            async fn beside(this: $this) -> $value;
+            async fn later(&mut self, reply: $reply);
+        }
+    };
+}
+
+interface!(Made, Shared<Self>, Reply<u32>, u32);
+
+struct Three;
+
+impl Made for Three {
+    async fn beside(_: Shared<Self>) -> u32 {
+        3
+    }
+    async fn later(&mut self, reply: Reply<u32>) {
+        let _ = reply.send(33);
+    }
+}
+
+#[test]
+fn an_interface_may_be_made_by_a_macro() {
+    on_all(|| async {
+        let three: MadeRef = actor::start(Three);
+        assert_eq!(three.beside().await.unwrap(), 3);
+        assert_eq!(three.later().await.unwrap(), 33);
+    });
+}
+
+#[tidings::interface]
+trait Store<K: ?Sized, V> {
+    async fn put(&mut self, key: Box<K>, value: V) -> usize;
+}
+
+#[derive(Default)]
+struct Stored(Vec<(Box<str>, u32)>);
+
+impl Store<str, u32> for Stored {
+    async fn put(&mut self, key: Box<str>, value: u32) -> usize {
+        self.0.push((key, value));
+        self.0.len()
+    }
+}
+
+#[test]
+fn an_interface_may_have_a_parameter_without_a_size() {
+    on_all(|| async {
+        let store: StoreRef<str, u32> = actor::start(Stored::default());
+        assert_eq!(store.put("a".into(), 1).await.unwrap(), 1);
+        assert_eq!(store.put("b".into(), 2).await.unwrap(), 2);
+    });
 }

@@ -210,6 +210,7 @@ impl Supervisor {
     ///
     /// # Panics
     /// Outside of a runtime.
+    #[track_caller]
     pub fn start(self) -> SupervisorRef {
         let Self {
             builder,
