@@ -121,22 +121,25 @@ pub(super) fn life_over(life: &Life) {
     }
 }
 
-/// The life of `me` is over but for the end of this child: if that waits for `me`, by calls, they are looked at again.
-pub(super) fn waits_for_end(me: &dyn Peer, entry: &dyn Fn() -> Entry, child: u64) {
+/// The life of `me` is over but for the end of this child. `true`: that waits for `me`, by calls, which are looked at
+/// again.
+pub(super) fn waits_for_end(me: &dyn Peer, entry: &dyn Fn() -> Entry, child: u64) -> bool {
     let wait = Wait {
         callee: child,
         ticket: None,
     };
     publish(me, entry, wait);
     let mut steps = Vec::new();
-    if follow(child, me.life().id, |step| steps.push(step)) {
-        for step in steps.iter().filter(|step| step.ticket.is_some()) {
-            let caller = callers(step.id).get(&step.id).cloned();
-            if let Some(caller) = caller {
-                caller.peer().life().poll_again();
-            }
+    if !follow(child, me.life().id, |step| steps.push(step)) {
+        return false;
+    }
+    for step in steps.iter().filter(|step| step.ticket.is_some()) {
+        let caller = callers(step.id).get(&step.id).cloned();
+        if let Some(caller) = caller {
+            caller.peer().life().poll_again();
         }
     }
+    true
 }
 
 /// Whom an actor calls.

@@ -56,7 +56,8 @@ impl<M: Send + 'static> Ending for ReceiverRef<Parcel<M>, Life> {
     }
 
     fn waits_for_end(&self, child: u64) {
-        cycle::waits_for_end(&**self, &|| Entry::new(self.downgrade()), child);
+        let entry = || Entry::new(self.downgrade());
+        cycle::waits_for_end(&**self, &entry, child);
     }
 }
 

@@ -195,6 +195,12 @@ impl<'a, M: Send + 'static> Waiting<'a, M> {
         cycle::settle(&**self.0, &entry, wait, false).is_some()
     }
 
+    /// Its life is over but for the end of `child`. `true`: the call of that is looked at again.
+    pub(crate) fn for_end_of(&self, child: &ActorRef<M>) -> bool {
+        let entry = || roll::Entry::new(self.0.downgrade());
+        cycle::waits_for_end(&**self.0, &entry, child.id())
+    }
+
     /// The actor runs again.
     pub(crate) fn is_over(&self) {
         cycle::begin(self.0.beside());

@@ -110,9 +110,8 @@ impl<'a, T> Boxed<'a, T> {
     /// allocations, beside that of [`boxed`](Event::boxed).
     ///
     /// ```
-    /// use std::time::Duration;
     /// use tidings::event::{Boxed, Event};
-    /// use tidings::{Receiver, RecvError, after, choose, unbounded};
+    /// use tidings::{Receiver, RecvError, choose, unbounded};
     ///
     /// fn next<T: Send + 'static>(rx: &Receiver<T>) -> Boxed<'static, Result<T, RecvError>> {
     ///     Boxed::owning(rx.clone(), |rx| rx.recv().boxed())

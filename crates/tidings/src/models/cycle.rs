@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{explore, fork, seen};
-use crate::actor::{ActorRef, Mailbox, Waiting, lane};
+use crate::actor::{ActorRef, Mailbox, Waiting, is_supervised, lane};
 use crate::primitive::atomic::{AtomicBool, Ordering};
 
 /// An actor whose poll ends with a call to `callee`: is it refused?
@@ -52,5 +52,28 @@ fn whose_wait_is_over_is_in_no_cycle() {
         Waiting::of(&runs.join().unwrap()).end();
         Waiting::of(&others).end();
         drop((one, other));
+    });
+}
+
+#[test]
+fn of_a_child_that_calls_and_the_parent_that_waits_for_its_end_one_finds_the_other() {
+    let found = ["the child", "the parent", "both"];
+    explore("cycle/end", &found, || {
+        let ((parent, mailbox), (child, others)) = (lane(9), lane(9));
+        is_supervised(&mailbox);
+        let call = fork(move || (calls(&others, &parent), others, parent));
+        let again = Waiting::of(&mailbox).for_end_of(&child);
+        let (refused, others, parent) = call.join().unwrap();
+        seen(match (refused, again) {
+            (true, true) => "both",
+            (true, false) => "the child",
+            (false, true) => "the parent",
+            (false, false) => panic!("they would wait for each other for ever"),
+        });
+        let looked_at = Waiting::of(&others).for_answer_of(&parent);
+        assert!(looked_at, "its poll ends once more");
+        Waiting::of(&mailbox).end();
+        Waiting::of(&others).end();
+        drop((parent, child));
     });
 }

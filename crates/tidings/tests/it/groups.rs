@@ -1,6 +1,7 @@
 //! Broadcasts to actors of which one takes nothing.
 
 use std::future::pending;
+use std::sync::Mutex;
 
 use tidings::actor::{ActorRef, Builder, Group, Mailbox, Pool, Routing};
 use tidings::{Receiver, unbounded, yield_now};
@@ -65,8 +66,10 @@ fn a_member_that_takes_nothing_keeps_no_broadcast_from_the_others() {
 fn a_worker_that_takes_nothing_keeps_no_broadcast_from_the_others() {
     on_all(|| async {
         let (actors, heard) = full().await;
-        let mut given = actors.clone().into_iter();
-        let pool = Pool::start(Routing::RoundRobin, 4, move || given.next().unwrap());
+        let given = Mutex::new(actors.into_iter());
+        let pool = Pool::start(Routing::RoundRobin, 4, move || {
+            given.lock().unwrap().next().unwrap()
+        });
         let mut first = pinned(pool.broadcast(1));
         while heard.len() < 6 {
             assert!(poll(first.as_mut()).is_pending());

@@ -61,15 +61,13 @@ fn an_end_that_is_not_in_order_ends_those_that_are_linked() {
 fn an_exit_names_the_first_links_of_a_chain_of_any_length() {
     let _watchdog = watchdog();
     run(&pool(2), async {
-        let mut last = start("first");
-        let first = last.clone();
-        for _ in 0..20_000 {
-            let next = start("next");
-            last.link(&next.any());
-            last = next;
+        let mut chain = vec![start("first")];
+        chain.extend((0..20_000).map(|_| start("next")));
+        for pair in chain.windows(2) {
+            pair[0].link(&pair[1].any());
         }
-        first.kill();
-        let exit = last.down().await.to_string();
+        chain[0].kill();
+        let exit = chain[20_000].down().await.to_string();
         let (of_first, others) = (" first, which was killed", "was linked to next, which ");
         let expected = format!("{}was linked to{of_first}", others.repeat(15));
         assert_eq!(exit, expected);

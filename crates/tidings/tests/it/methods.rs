@@ -279,14 +279,14 @@ fn an_interface_may_be_made_by_a_macro() {
 }
 
 #[tidings::interface]
-trait Store<K: ?Sized, V> {
+trait Ledger<K: ?Sized, V> {
     async fn put(&mut self, key: Box<K>, value: V) -> usize;
 }
 
 #[derive(Default)]
-struct Stored(Vec<(Box<str>, u32)>);
+struct Books(Vec<(Box<str>, u32)>);
 
-impl Store<str, u32> for Stored {
+impl Ledger<str, u32> for Books {
     async fn put(&mut self, key: Box<str>, value: u32) -> usize {
         self.0.push((key, value));
         self.0.len()
@@ -296,8 +296,8 @@ impl Store<str, u32> for Stored {
 #[test]
 fn an_interface_may_have_a_parameter_without_a_size() {
     on_all(|| async {
-        let store: StoreRef<str, u32> = actor::start(Stored::default());
-        assert_eq!(store.put("a".into(), 1).await.unwrap(), 1);
-        assert_eq!(store.put("b".into(), 2).await.unwrap(), 2);
+        let shelf: LedgerRef<str, u32> = actor::start(Books::default());
+        assert_eq!(shelf.put("a".into(), 1).await.unwrap(), 1);
+        assert_eq!(shelf.put("b".into(), 2).await.unwrap(), 2);
     });
 }
