@@ -49,7 +49,8 @@ class Hostile(unittest.TestCase):
         call = frames.frame(frames.CALL, (1, 0, hang, 0, []), b"")
         bind = frames.frame(frames.BIND, (1, "counter", b"", "Counter", []))
         cases = [
-            (b"GET / HTTP/1.1\r\n\r\n", False, "frame-too-large", {}),
+            (b"GET / HTTP/1.1\r\n\r\n", False, "protocol", {}),
+            (b"+OK ready\r\n", False, "frame-too-large", {}),
             (frame(frames.PONG, b""), False, "protocol", {}),
             (b"\xff\xff\xff\xff", True, "frame-too-large", {}),
             (bytes(4), True, "protocol", {}),
@@ -197,12 +198,25 @@ class Hostile(unittest.TestCase):
         self.theirs.sendall(self.greet(cluster="other"))
         why = link.down()
         self.assertEqual((why.kind, type(why.refusal)), ("refused", errors.OtherCluster))
+        # Each hears what the other is.
+        self.assertEqual(str(why.refusal), "other")
         data = bytearray()
         while more := self.theirs.recv(4096):
             data += more
         length, _ = frames.parse(data, frames.LONGEST)
         _, refused = frames.parse(data[length:], frames.LONGEST)
         self.assertIsInstance(refused.header, errors.OtherCluster)
+        self.assertEqual(str(refused.header), "")
+
+    def test_who_speaks_another_protocol_is_told_by_how_it_begins(self):
+        for begins, what in [
+            (b"HTTP/1.1 400 Bad Request\r\n", "HTTP"),
+            (b"SSH-2.0-OpenSSH_9.2p1\r\n", "SSH"),
+            (b"\x15\x03\x01\0\x02\x02\x46", "TLS"),
+        ]:
+            link = self.victim()
+            self.theirs.sendall(begins)
+            self.assertEqual(link.down().text, f"it speaks {what}")
 
     def frames_of(self, count):
         """The next frames that the link writes, but for its word to a greeting and what it asks."""

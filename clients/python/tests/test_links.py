@@ -47,6 +47,11 @@ class Links(LinkTest):
                 client.get(g.Counter, "counter", bytes(length))
         self.assertEqual(there.get().result(LONG), 0)
 
+    def test_names_that_go_into_no_greeting_are_refused_before_anybody_is_asked(self):
+        for names in ({"node": "n" * 4_000}, {"node": "n" * 3_000, "cluster": "\xe9" * 500}):
+            with self.assertRaises(ValueError):
+                t.connect_until_up("unix:/nowhere/at-all.sock", **names)
+
     def test_who_waits_until_it_is_up_does_not_wait_for_what_does_not_pass(self):
         alert = errors.LinkDown("io", "tlsv13 alert certificate required")
         alert.__cause__ = ssl.SSLError(1, "tlsv13 alert certificate required")
@@ -102,8 +107,9 @@ class Links(LinkTest):
 
     def test_a_body_that_is_too_large_is_refused_here_and_the_link_stays(self):
         _, _, _, client, there = counter()
-        with self.assertRaises(errors.RefusedCall):
+        with self.assertRaises(errors.RefusedCall) as raised:
             there.echo(bytes(1 << 21))
+        self.assertIs(raised.exception.executed, False)
         self.assertEqual(there.get().result(LONG), 0)
         self.assertEqual(client.stats()["unsendable"], 1)
         with self.assertRaises(errors.Malformed):

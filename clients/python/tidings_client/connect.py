@@ -12,7 +12,7 @@ from .actor import Reference
 from .errors import LinkDown, LinkedAlready, TooManyLinks
 from .hub import Export
 from .link import Link
-from .session import Limits
+from .session import Limits, check_names
 
 over = Link
 
@@ -32,8 +32,9 @@ def connect(
 
     `node` is our name, `exports` what the peer can ask for; `to` is the node that the peer's
     certificate must be for, if it is not the address's host. `LinkDown` if it will not speak with us,
-    `OSError` if nobody can be reached.
+    `OSError` if nobody can be reached, `ValueError` if the names are too long for a greeting.
     """
+    check_names(node, cluster)
     limits = limits or Limits()
     sock, names = stream.dial(address, tls, to, limits.handshake, insecure=insecure)
     link = over(sock, node=node, cluster=cluster, exports=exports, limits=limits, expect=names)

@@ -1,7 +1,8 @@
 """What can go wrong: with a call, with a name, with a link; and how actors end.
 
 The classes are the variants of PROTOCOL.md's enums too: the codec writes and reads them as such.
-`executed` of a failed call says what is known: `False`, or `None` for perhaps.
+`executed` of a failed call says what is known: `False`, `True` if only its answer could not be read, or
+`None` for perhaps.
 """
 
 from __future__ import annotations
@@ -143,7 +144,11 @@ class NoReply(CallFailed):
 
 
 class RefusedCall(_WithText, CallFailed):
-    """It was refused, for this reason."""
+    """It was refused, for this reason. Not executed where it was not sent; perhaps if the peer says so."""
+
+    def __init__(self, text: str = "", *, executed: bool | None = None) -> None:
+        super().__init__(text)
+        self.executed = executed
 
 
 class Cycle(_WithText, CallFailed):

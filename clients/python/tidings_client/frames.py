@@ -20,6 +20,8 @@ CODEC = "postcard"
 FRAGMENT = 32 << 10
 LONGEST = FRAGMENT + (16 << 10)
 LONGEST_HELLO = 4 << 10
+# The names in it are no longer together.
+NAMES = 4_000
 MORE = 0x80
 
 # No message carries more references and replies; a trace may be there besides.
@@ -159,6 +161,25 @@ class Frame:
     more: bool
     header: Any
     body: bytes
+
+
+# How others begin, whose first four bytes are no length of a greeting. Of TLS an alert, and a handshake.
+OTHERS = {
+    "HTTP": (b"HTTP", b"GET ", b"HEAD", b"POST", b"PUT ", b"PRI "),
+    "SSH": (b"SSH-",),
+    "TLS": (b"\x15\x03", b"\x16\x03"),
+}
+
+
+def first(data: bytearray) -> tuple[int, Frame] | None:
+    """As `parse`, of what a peer begins with, which may speak another protocol."""
+    try:
+        return parse(data, LONGEST_HELLO)
+    except errors.LinkDown as why:
+        other = next((name for name, begins in OTHERS.items() if data.startswith(begins)), None)
+        if other is None or why.kind != "frame-too-large":
+            raise
+        raise errors.LinkDown("protocol", f"it speaks {other}") from None
 
 
 def parse(data: bytearray, longest: int) -> tuple[int, Frame] | None:

@@ -171,7 +171,7 @@ class Hub:
                 method.arguments.encode(values, body, self)
                 assert self.session.peer is not None
                 if len(body) > self.session.peer.message:
-                    raise errors.RefusedCall("the message is too large")
+                    raise errors.RefusedCall("the message is too large", executed=False)
                 if method.answer is not None:
                     call = Call()
                     number = self.wait_for(Waiting(call, method.answer))

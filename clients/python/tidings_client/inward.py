@@ -139,8 +139,7 @@ class Inward(Hub):
                 self.settle(waiting, waiting.answer.decode(body, self))
             except errors.Malformed as why:
                 self.session.stats["Malformed"] += 1
-                # It was executed; what it said cannot be read.
-                self.settle(waiting, errors.RefusedCall(f"the answer is malformed: {why}"))
+                self.settle(waiting, errors.RefusedCall(f"the answer is malformed: {why}", executed=True))
         self.leftovers()
 
     def nacked(self, number: int) -> None:

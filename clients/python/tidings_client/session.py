@@ -259,6 +259,12 @@ class Queued:
         self.begun = False
 
 
+def check_names(node: str, cluster: str) -> None:
+    """Do they go into a greeting, with the codec?"""
+    if sum(len(name.encode()) for name in (node, cluster, frames.CODEC)) > frames.NAMES:
+        raise ValueError(f"the names of a node take {frames.NAMES} bytes at most, with its cluster and codec")
+
+
 class Session:
     """One end of a link."""
 
@@ -271,6 +277,7 @@ class Session:
         expect: list[str] | None = None,
         incarnation: int = INCARNATION,
     ) -> None:
+        check_names(node, cluster)
         self.cluster = cluster
         self.limits = limits
         # The names that the peer may have; any if there are none.
@@ -463,15 +470,15 @@ class Session:
         self._input += data
         found: list[Frame] = []
         while True:
-            longest = frames.LONGEST_HELLO if self.peer is None else frames.LONGEST
-            parsed = frames.parse(self._input, longest)
+            greeted = self.peer is not None
+            parsed = frames.parse(self._input, frames.LONGEST) if greeted else frames.first(self._input)
             if parsed is None:
                 return found
             # Not a byte now and then of a frame that never comes whole.
             self.heard = now
             length, frame = parsed
             del self._input[:length]
-            message = self._greeting(frame, now) if self.peer is None else self._frame(frame, now)
+            message = self._frame(frame, now) if greeted else self._greeting(frame, now)
             if message is not None:
                 found.append(message)
 
@@ -482,9 +489,10 @@ class Session:
             raise errors.LinkDown("protocol", "it does not begin with a greeting")
         _, versions, node, incarnation, cluster, codec, message, calls, *rest = frame.header
         window, link, patience = rest
-        why = self._objection(versions, node, cluster, codec)
-        if why is not None:
-            self._send(frames.REFUSED, why)
+        objection = self._objection(versions, node, cluster, codec)
+        if objection is not None:
+            why, told = objection
+            self._send(frames.REFUSED, told)
             raise errors.LinkDown("refused", str(why), why)
         # As many as there may be references, and as many that the peer has not forgotten yet.
         self._purse = Purse(window, link, 2 * self.limits.exports)
@@ -499,16 +507,17 @@ class Session:
 
     def _objection(
         self, versions: tuple[int, int], node: str, cluster: str, codec: str
-    ) -> errors.Refused | None:
+    ) -> tuple[errors.Refused, errors.Refused] | None:
+        """Why we do not speak with the peer, by what it is, and what it is told, which is what we are."""
         first, last = frames.VERSIONS
         if versions[1] < first or versions[0] > last:
-            return errors.OtherVersion(first, last)
+            return errors.OtherVersion(*versions), errors.OtherVersion(first, last)
         if cluster != self.cluster:
-            return errors.OtherCluster(self.cluster)
+            return errors.OtherCluster(cluster), errors.OtherCluster(self.cluster)
         if codec != frames.CODEC:
-            return errors.OtherCodec(frames.CODEC)
+            return errors.OtherCodec(codec), errors.OtherCodec(frames.CODEC)
         if self.expect is not None and node not in self.expect:
-            return errors.OtherNode(node)
+            return errors.OtherNode(node), errors.OtherNode(node)
         return None
 
     def _frame(self, frame: Frame, now: float) -> Frame | None:

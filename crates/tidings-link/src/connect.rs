@@ -192,12 +192,11 @@ impl Connector {
     async fn greet(&self, (stream, names): Secured) -> Result<Link, ConnectError> {
         let mut options = self.options.clone();
         options.only(names);
-        let peers = self.peers.as_ref();
         if let Some(node) = &self.node {
             // A certificate may be for others, too, whose places it is not to take.
             options.only(Some(vec![node.clone()]));
         }
-        start(stream, options, peers.map(|peers| (peers, true))).await
+        start(stream, options, self.peers.as_ref()).await
     }
 
     /// As [`connect`](Self::connect), again and again until it succeeds, after a time between
@@ -335,9 +334,16 @@ pub(crate) fn is_here(address: SocketAddr) -> bool {
 pub(crate) async fn start(
     stream: Stream,
     options: Options,
-    peers: Option<(&Peers, bool)>,
+    peers: Option<&Peers>,
 ) -> Result<Link, ConnectError> {
-    let (link, driver) = link_to(stream, options, peers, Stream::origin, Stream::give_up);
+    let (link, driver) = link_to(
+        stream,
+        options,
+        false,
+        peers,
+        Stream::origin,
+        Stream::give_up,
+    );
     drop(tidings::spawn(driver));
     up(link).await
 }

@@ -117,16 +117,17 @@ pub fn link<S>(stream: S, options: Options) -> (Link, Driver)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    link_to(stream, options, None, |_| Origin::default(), |_| {})
+    link_to(stream, options, false, None, |_| Origin::default(), |_| {})
 }
 
-/// As [`link`]; with the table in which it is to have a place, and whether we have connected; with what
-/// says where the stream comes from; and with what makes that nothing arrives any more of what was
-/// written to it.
+/// As [`link`]; with whether the peer has connected to us; with the table in which it is to have a place;
+/// with what says where the stream comes from; and with what makes that nothing arrives any more of what
+/// was written to it.
 pub(crate) fn link_to<S>(
     stream: S,
     options: Options,
-    peers: Option<(&Peers, bool)>,
+    accepted: bool,
+    peers: Option<&Peers>,
     origin: fn(&S) -> Origin,
     give_up: fn(&S),
 ) -> (Link, Driver)
@@ -140,9 +141,12 @@ where
     }
     let shared = Arc::new(Shared::default());
     let link = Link::new(Arc::clone(&shared));
-    if let Some((peers, dialed)) = peers {
+    if accepted {
+        session.greet_back();
+    }
+    if let Some(peers) = peers {
         let us = &options.identity.node;
-        session.seat(Seat::new(peers.clone(), us, dialed, &link));
+        session.seat(Seat::new(peers.clone(), us, !accepted, &link));
     }
     let intercepts = options.interceptor.map(|interceptor| {
         Box::new(Intercepts {

@@ -128,8 +128,8 @@ pub(crate) struct Hub {
     /// Requests of the peer's that wait until there is room for their answers, or until it is known
     /// that it still waits for those.
     pub(crate) held: VecDeque<(u32, Asked<'static>)>,
-    /// Actors before whose next request, which waits here, that is to be known.
-    pub(crate) doubtful: Vec<u32>,
+    /// Actors whose next request waits here for the same.
+    pub(crate) paused: Vec<u32>,
     /// What those carry, and those that wait for their actors.
     pub(crate) aside: Aside,
     /// Proxies that wait for the link as a whole.
@@ -178,7 +178,7 @@ impl Hub {
             room: Vec::new(),
             due: VecDeque::new(),
             held: VecDeque::new(),
-            doubtful: Vec::new(),
+            paused: Vec::new(),
             aside: Aside::default(),
             blocked: Blocked::default(),
             drains: false,
@@ -429,6 +429,7 @@ impl Port for Hub {
             self.session.release(target, 1);
             return Ok(reference);
         }
+        imported.hand(self.waker(Due::Killed(target, turn)));
         self.by_actor.insert(imported.actor(), (target, kind));
         self.proxies += 1;
         let until = self.until_at_first(&imported);
@@ -448,8 +449,8 @@ impl Port for Hub {
         Ok(reference)
     }
 
-    fn home(&self, target: u32) -> Option<&dyn Any> {
-        self.exports.get(target).map(|out| out.export.reference())
+    fn home(&self, target: u32) -> Option<&dyn Export> {
+        self.exports.get(target).map(|out| &*out.export)
     }
 
     fn serve(&mut self, call: u32, served: SmallBox<dyn Served>) -> Result<(), Malformed> {

@@ -138,21 +138,22 @@ impl Hub {
 
     /// Is there anything that waited for room in what is to be written, and does no more?
     pub(crate) fn goes_on(&self) -> bool {
-        self.is_due() || self.begins_held()
+        let waits = !self.held.is_empty() || !self.paused.is_empty();
+        self.is_due() || waits && self.session.begins(self.now)
     }
 
     /// Is a request given to its actor that was held?
     fn begins_held(&self) -> bool {
-        !self.held.is_empty() && !self.session.is_congested() && self.session.is_awaited(self.now)
+        !self.held.is_empty() && self.session.begins(self.now)
     }
 
     /// There is room: what waited for it goes on.
     pub(crate) fn resume(mut self: Box<Self>) -> Box<Self> {
         // Who moves the link at once knows no other time than that of the driver's last turn.
         self.now = Instant::now();
-        if self.session.is_awaited(self.now) {
-            let doubtful = self.doubtful.drain(..);
-            self.due.extend(doubtful.map(Due::Place));
+        if self.session.begins(self.now) {
+            let paused = self.paused.drain(..);
+            self.due.extend(paused.map(Due::Place));
         }
         while self.begins_held()
             && let Some((target, queued)) = self.held.pop_front()
@@ -385,10 +386,12 @@ impl Hub {
                 }
                 continue;
             }
-            if !out.queue.is_empty() && !self.session.is_awaited(self.now) {
-                // It may be too late for all of them: see `requested`.
+            if !out.queue.is_empty() && !self.session.begins(self.now) {
+                // There is no room for their answers, or it may be too late for all of them: see `requested`.
+                let congested = self.session.is_congested();
+                self.session.stats_mut().congested += u64::from(congested);
                 self.session.doubt(self.now);
-                self.doubtful.push(target);
+                self.paused.push(target);
                 return self;
             }
             let Some(next) = out.queue.pop_front() else {

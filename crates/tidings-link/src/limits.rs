@@ -38,8 +38,9 @@ pub struct Limits {
     /// The largest body of a message or an answer that the peer may send, in bytes; 1 MiB by default. A
     /// larger one is refused where it is sent, and ends the link of a peer that sends it all the same.
     pub message: u32,
-    /// Calls of the peer's under way; 65,536 by default, 1,048,576 at most. One more fails with
-    /// [`CallError::Full`](tidings::actor::CallError::Full).
+    /// Calls of the peer's under way; 65,536 by default, 1,048,576 at most. While there are as many the peer's
+    /// requests wait there, one-way messages with them: nobody knows what comes next behind a reference. A
+    /// call that is sent all the same fails with [`CallError::Full`](tidings::actor::CallError::Full).
     pub calls: u32,
     /// Actors that are exported to the peer, and, counted by themselves, references to the peer's that are
     /// held here; 65,536 each by default. A message that would need one more is not sent, or not read.
@@ -279,7 +280,8 @@ impl From<std::io::Error> for Broken {
     }
 }
 
-/// Why one side will not speak with the other.
+/// Why one side will not speak with the other. It says what the other is: that which has been refused
+/// ([`Broken::Refused`]), or has refused ([`Broken::RefusedByPeer`]).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -289,7 +291,7 @@ pub enum Refusal {
     Cluster(#[serde(with = "crate::frame::text")] String),
     /// It writes bodies in another format, of this name.
     Codec(#[serde(with = "crate::frame::text")] String),
-    /// It says that it is this node, which is not expected, or which its certificate is not for.
+    /// Who was refused says that it is this node, which is not expected, or which its certificate is not for.
     Node(#[serde(with = "crate::frame::text")] String),
     /// It has as many links as it takes.
     Overloaded,
@@ -300,9 +302,11 @@ pub enum Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version(min, max) => write!(f, "versions {min} to {max} of the protocol"),
-            Self::Cluster(name) => write!(f, "cluster {name:?}"),
-            Self::Codec(name) => write!(f, "codec {name:?}"),
+            Self::Version(min, max) => {
+                write!(f, "it speaks versions {min} to {max} of the protocol")
+            }
+            Self::Cluster(name) => write!(f, "it is of another cluster, {name:?}"),
+            Self::Codec(name) => write!(f, "it has another codec, {name:?}"),
             Self::Node(name) => write!(
                 f,
                 "node {name:?} is not expected here, or its certificate is not for it"

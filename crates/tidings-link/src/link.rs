@@ -114,7 +114,7 @@ impl Options {
     /// ([`Stats::refused`]), and whoever called hears [`CallError::Refused`](tidings::actor::CallError::Refused)
     /// with the error's text (1,024 bytes at most; of a panic, that it was one).
     ///
-    /// - Requests of one sender to one actor come in their order, each once, when they are to be given to
+    /// - Requests of one sender to one interface come in their order, each once, when they are to be given to
     ///   the actor. One that waits until there is a place in the mailbox comes when there is, not before.
     /// - Those that cannot be given to it do not come: they are too late, or have no actor or method. The
     ///   link answers and counts them ([`Stats`]). Nor does the asking for a name: that needs a token, if

@@ -84,10 +84,25 @@ impl Hub {
         }
     }
 
-    fn poll_one(self: Box<Self>, due: Due) -> Box<Self> {
+    fn poll_one(mut self: Box<Self>, due: Due) -> Box<Self> {
         match due {
             Due::Proxy(target, turn) => self.poll_proxy(target, turn),
+            Due::Killed(target, turn) => {
+                self.kill_proxy(target, turn);
+                self
+            }
             Due::Place(target) => self.place(target),
+        }
+    }
+
+    /// Ends a proxy, whatever it waits for. It leaves its place when it is polled.
+    fn kill_proxy(&mut self, target: u32, turn: u64) {
+        let known = self.imports.get_mut(target);
+        let killed = known.and_then(|known| known.proxies_mut().find(|proxy| proxy.turn == turn));
+        if let Some(imported) = killed.and_then(|proxy| proxy.imported.as_mut()) {
+            // What it has not sent is a user's.
+            quietly(|| imported.kill());
+            self.due.push_back(Due::Proxy(target, turn));
         }
     }
 

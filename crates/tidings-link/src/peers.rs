@@ -264,7 +264,7 @@ pub(crate) struct Seat {
     peers: Peers,
     us: String,
     /// We have connected; otherwise the peer has.
-    pub(crate) dialed: bool,
+    dialed: bool,
     link: (Weak<Shared>, Weak<State>),
     taken: Option<String>,
 }

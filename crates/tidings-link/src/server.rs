@@ -184,11 +184,11 @@ impl Served {
             state.counts.overloaded += 1;
             return Err(Some(stream));
         }
-        let peers = self.terms.peers.as_ref().map(|peers| (peers, false));
         let (link, driver) = link_to(
             stream,
             options.clone(),
-            peers,
+            true,
+            self.terms.peers.as_ref(),
             Stream::origin,
             Stream::give_up,
         );

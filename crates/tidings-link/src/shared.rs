@@ -41,6 +41,8 @@ pub(crate) fn ended(target: u32) -> u32 {
 pub(crate) enum Due {
     /// A proxy: its target, and which of those for it.
     Proxy(u32, u64),
+    /// As above: one that somebody here has ended.
+    Killed(u32, u64),
     /// A message that waits for a place in the mailbox of this actor.
     Place(u32),
 }

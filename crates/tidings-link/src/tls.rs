@@ -212,7 +212,7 @@ where
         addr: None,
         certificate: shown(stream),
     };
-    link_to(stream, options, None, origin, |_| {})
+    link_to(stream, options, false, None, origin, |_| {})
 }
 
 /// The certificate that the peer has shown, in DER.

@@ -496,6 +496,11 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             fn recipient(&self) -> #tidings::actor::Recipient<Self::Message> {
                 ::core::clone::Clone::clone(&self.recipient)
             }
+            fn of_recipient(
+                recipient: #tidings::actor::Recipient<Self::Message>,
+            ) -> ::core::option::Option<Self> {
+                ::core::option::Option::Some(::core::convert::From::from(recipient))
+            }
         }
     }
 }

@@ -253,12 +253,14 @@ impl Session {
         self.handshake.expected = Some(nodes);
     }
 
-    /// There may be one link to the peer: this, if the place is free. We wait for the greeting of who
-    /// has connected to us, so that it hears one thing: that there is a link, or that there is none.
+    /// The peer has connected to us: we wait for its greeting, so that it hears one thing, that there is a link, or
+    /// that there is none.
+    pub(crate) fn greet_back(&mut self) {
+        self.handshake.greeting = std::mem::take(self.out.control.end());
+    }
+
+    /// There may be one link to the peer: this, if the place is free.
     pub(crate) fn seat(&mut self, seat: Seat) {
-        if !seat.dialed {
-            self.handshake.greeting = std::mem::take(self.out.control.end());
-        }
         self.handshake.seat = Some(seat);
     }
 

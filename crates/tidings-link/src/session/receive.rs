@@ -67,7 +67,11 @@ impl Session {
             Some(_) => frame::LONGEST,
             None => frame::LONGEST_HELLO,
         };
-        let Some((length, frame)) = frame::parse(bytes, longest)? else {
+        let parsed = match frame::parse(bytes, longest) {
+            Err(Broken::FrameTooLarge) if self.peer.is_none() => return Err(foreign(bytes)),
+            parsed => parsed?,
+        };
+        let Some((length, frame)) = parsed else {
             return Ok(0);
         };
         // Not a byte now and then of a frame that never comes whole.
@@ -97,8 +101,8 @@ impl Session {
         if hello.magic != frame::MAGIC {
             return Err(Broken::Protocol("it does not begin with a greeting"));
         }
-        if let Some(why) = self.objection(&hello) {
-            self.refuse(&why);
+        if let Some((why, told)) = self.objection(&hello) {
+            self.refuse(&told);
             return Err(Broken::Refused(why));
         }
         let greeting = &mut self.handshake.greeting;
@@ -123,24 +127,31 @@ impl Session {
         Ok(Incoming::Up)
     }
 
-    fn objection(&mut self, hello: &Hello) -> Option<Refusal> {
-        let (min, max) = frame::VERSIONS;
-        if hello.versions.1 < min || hello.versions.0 > max {
-            return Some(Refusal::Version(min, max));
+    /// Why we do not speak with the peer, by what it is, and what it is told, which is what we are.
+    fn objection(&mut self, hello: &Hello) -> Option<(Refusal, Refusal)> {
+        let ((min, max), theirs) = (frame::VERSIONS, hello.versions);
+        if theirs.1 < min || theirs.0 > max {
+            let why = Refusal::Version(theirs.0, theirs.1);
+            return Some((why, Refusal::Version(min, max)));
         }
         let ours = &mut *self.handshake;
         if hello.cluster != ours.cluster {
-            return Some(Refusal::Cluster(ours.cluster.clone()));
+            let why = Refusal::Cluster(hello.cluster.clone());
+            return Some((why, Refusal::Cluster(ours.cluster.clone())));
         }
         if hello.codec != ours.codec {
-            return Some(Refusal::Codec(ours.codec.clone()));
+            let why = Refusal::Codec(hello.codec.clone());
+            return Some((why, Refusal::Codec(ours.codec.clone())));
         }
         let expected = ours.expected.as_ref();
-        if expected.is_some_and(|names| !names.contains(&hello.node)) {
-            return Some(Refusal::Node(hello.node.clone()));
-        }
-        let seat = ours.seat.as_mut()?;
-        seat.take(&hello.node, hello.incarnation).err()
+        let why = match expected.is_some_and(|names| !names.contains(&hello.node)) {
+            true => Refusal::Node(hello.node.clone()),
+            false => {
+                let seat = ours.seat.as_mut()?;
+                seat.take(&hello.node, hello.incarnation).err()?
+            }
+        };
+        Some((why.clone(), why))
     }
 
     #[inline]
@@ -396,6 +407,28 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Why there is no link to a peer whose first frame would be too large: it may begin as others do.
+#[cold]
+fn foreign(bytes: &[u8]) -> Broken {
+    const HTTP: &str = "it speaks HTTP";
+    const TLS: &str = "it speaks TLS";
+    let others = [
+        ("HTTP", HTTP),
+        ("GET ", HTTP),
+        ("HEAD", HTTP),
+        ("POST", HTTP),
+        ("PUT ", HTTP),
+        ("PRI ", HTTP),
+        ("SSH-", "it speaks SSH"),
+        // An alert, and a handshake.
+        ("\x15\x03", TLS),
+        ("\x16\x03", TLS),
+    ];
+    let mut known = others.into_iter();
+    let known = known.find(|(begins, _)| bytes.starts_with(begins.as_bytes()));
+    known.map_or(Broken::FrameTooLarge, |(_, it)| Broken::Protocol(it))
 }
 
 /// The class of a message: each comes whole before the next of its class.

@@ -28,6 +28,12 @@ impl Session {
         self.gone || self.clock.is_awaited(now)
     }
 
+    /// Is a request of the peer's to be begun: is there room for its answer, and does the peer still wait for that? To
+    /// one that has gone nothing is written any more.
+    pub(crate) fn begins(&self, now: Instant) -> bool {
+        self.gone || !self.is_congested() && self.is_awaited(now)
+    }
+
     /// The peer has gone, in order: what it has sent it does not give up any more, and it reads nothing.
     pub(crate) fn leave(&mut self) {
         self.gone = true;

@@ -52,7 +52,13 @@ async fn who_has_no_good_certificate_does_not_try_for_ever() {
 
 #[tidings::test]
 async fn where_another_protocol_is_spoken_nobody_tries_for_ever() {
-    for says in ["HTTP/1.1 400 Bad Request\r\n\r\n", "\x05\0\0\0hello"] {
+    for (says, what) in [
+        ("HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP"),
+        ("SSH-2.0-OpenSSH_9.2p1\r\n", "it speaks SSH"),
+        ("\x15\x03\x01\0\x02\x02\x46", "it speaks TLS"),
+        ("+OK ready\r\n", "too large"),
+        ("\x05\0\0\0hello", "a greeting"),
+    ] {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let at = listener.local_addr().unwrap();
         // It ends with the first that comes, or with this test's process.
@@ -66,7 +72,36 @@ async fn where_another_protocol_is_spoken_nobody_tries_for_ever() {
         });
         let error = told(Connector::new(&format!("tcp://{at}")).unwrap()).await;
         assert!(matches!(error, ConnectError::Broken(_)), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
     }
+}
+
+#[tidings::test]
+async fn whom_a_server_refuses_has_no_link_and_does_not_try_for_ever() {
+    let options = Options::new("server").cluster("blue").expect(["client"]);
+    let listener = Listener::bind("tcp://127.0.0.1:0", options).await;
+    let server = listener.unwrap().serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let client = |node: &str, cluster: &str| {
+        let options = Options::new(node).cluster(cluster);
+        connector.clone().options(options)
+    };
+    for (refused, why) in [
+        (client("client", "red"), Refusal::Cluster("blue".to_owned())),
+        (client("other", "blue"), Refusal::Node("other".to_owned())),
+    ] {
+        for error in [
+            told(refused.clone()).await,
+            refused.connect().await.unwrap_err(),
+        ] {
+            let ConnectError::Broken(Broken::RefusedByPeer(heard)) = &error else {
+                panic!("{error:?}");
+            };
+            assert_eq!(*heard, why);
+        }
+    }
+    assert!(client("client", "blue").connect().await.is_ok());
+    assert_eq!(server.arrivals().failed, 4);
 }
 
 #[test]

@@ -1,14 +1,17 @@
 //! A peer that says much and reads nothing: what is kept for it is bounded, and when it reads it has all.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use futures::io::{AsyncRead, AsyncWrite};
-use tidings::remote::Carried;
+use tidings::actor::Builder;
+use tidings::remote::{Carried, interface};
 use tidings::time::Instant;
 use tidings_link::memory::{self, Pipe};
-use tidings_link::{Broken, Grant, Incoming, Limits, Link, Options, Session, link};
+use tidings_link::{Broken, Exports, Grant, Incoming, Limits, Link, Options, Session, link};
 
 use crate::by_hand;
 use crate::faults::run;
@@ -179,6 +182,57 @@ fn calls_beyond_the_limit_that_wait_are_answered_when_the_peer_reads() {
     assert_eq!((answers, link.exit()), (200, None));
 }
 
+#[tidings::interface(remote)]
+trait Shelf {
+    async fn page(&mut self) -> Vec<u8>;
+}
+
+/// Counts the pages that it was asked for.
+struct Pages(Arc<AtomicUsize>);
+
+impl Shelf for Pages {
+    async fn page(&mut self) -> Vec<u8> {
+        self.0.fetch_add(1, Relaxed);
+        vec![7; 16 << 10]
+    }
+}
+
+#[test]
+fn requests_behind_others_for_their_actor_wait_for_room_and_are_answered_when_the_peer_reads() {
+    const CALLS: usize = 500;
+    run(3, || async {
+        let (ours, theirs) = memory::pipe();
+        let begun = Arc::<AtomicUsize>::default();
+        let shelf: ShelfRef = Builder::new().capacity(1).start(Pages(Arc::clone(&begun)));
+        let options = Options::new("server").exports(Exports::new().add("shelf", &shelf));
+        let (server, driver) = link(ours, options.limits(narrow()));
+        drop(tidings::spawn(driver));
+        let mut peer = by_hand::Peer::new(theirs, narrow());
+        peer.up().await;
+        peer.session.pong(0, Instant::now());
+        let target = peer.asks(1, "shelf", "Shelf").await;
+        let number = interface::<ShelfMessage>().methods()[0].number();
+        for _ in 0..CALLS {
+            let call = peer.session.begin_call().unwrap();
+            peer.session
+                .call(call, target, number, None, vec![], &mut vec![]);
+        }
+        peer.say().await;
+        tidings::after(Duration::from_secs(1)).await;
+        // Sixteen go into the pipe, four may wait, and a few are with their actor.
+        let most = begun.load(Relaxed);
+        assert!((16..32).contains(&most), "{most}");
+        assert!(server.stats().await.congested > 0);
+        let mut answers = 0;
+        peer.until(|came| {
+            answers += usize::from(matches!(came, Incoming::Answer { outcome: Ok(_), .. }));
+            (answers == CALLS).then_some(())
+        })
+        .await;
+        assert_eq!((begun.load(Relaxed), server.exit()), (CALLS, None));
+    });
+}
+
 #[test]
 fn it_is_no_silence_of_the_peers_that_it_is_not_read() {
     run(1, || async {
@@ -213,7 +267,7 @@ fn who_gives_up_no_reference_breaks_the_rules() {
         let (ours, theirs) = memory::pipe();
         let counter: crate::nodes::CounterRef =
             tidings::actor::start(crate::nodes::Tally::default());
-        let exports = tidings_link::Exports::new().add("counter", &counter);
+        let exports = Exports::new().add("counter", &counter);
         let (server, driver) = link(ours, Options::new("server").exports(exports));
         drop(tidings::spawn(driver));
         let mut peer = by_hand::Peer::new(theirs, Limits::default());

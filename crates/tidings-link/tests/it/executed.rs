@@ -1,6 +1,9 @@
 //! What a caller knows of a request whose answer it does not have.
 
+use serde::ser::Error as _;
+use serde::{Deserialize, Serialize, Serializer};
 use tidings::actor::{self, CallError};
+use tidings::remote::{Describe, Schema};
 use tidings_link::Exports;
 
 use crate::nodes::pair;
@@ -13,6 +16,25 @@ trait Maker {
     async fn bytes(&mut self, n: u32, of: Vec<u8>) -> Vec<u8>;
     /// How many requests there were.
     async fn made(&self) -> u32;
+    async fn lend(&self, others: Vec<MakerRef>) -> usize;
+    async fn borrow(&self, n: u32) -> Vec<MakerRef>;
+    async fn own(&self, it: Own) -> ();
+}
+
+/// What cannot be written.
+#[derive(Deserialize)]
+struct Own;
+
+impl Serialize for Own {
+    fn serialize<S: Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+        Err(S::Error::custom("it is mine"))
+    }
+}
+
+impl Schema for Own {
+    fn describe(to: &mut Describe) {
+        to.word("()");
+    }
 }
 
 #[derive(Default)]
@@ -30,6 +52,13 @@ impl Maker for Made {
     async fn made(&self) -> u32 {
         self.0
     }
+    async fn lend(&self, others: Vec<MakerRef>) -> usize {
+        others.len()
+    }
+    async fn borrow(&self, n: u32) -> Vec<MakerRef> {
+        vec![actor::start(Self::default()); n as usize]
+    }
+    async fn own(&self, _: Own) {}
 }
 
 fn refused(error: &CallError) -> Option<bool> {
@@ -52,4 +81,23 @@ async fn who_calls_knows_of_what_a_link_refuses_whether_it_was_executed() {
     let unanswered = maker.bytes(2 << 20, vec![7]).await.unwrap_err();
     assert_eq!(refused(&unanswered), None);
     assert_eq!(maker.made().await.unwrap(), 2);
+}
+
+#[tidings::test]
+async fn who_hears_that_a_message_cannot_be_written_hears_why() {
+    let maker: MakerRef = actor::start(Made::default());
+    let (_server, client) = pair(Exports::new().add("maker", &maker));
+    let there: MakerRef = client.get("maker").await.unwrap();
+    let says = |error: CallError, why: &str, executed| {
+        assert!(error.to_string().contains(why), "{error}");
+        assert_eq!(refused(&error), executed);
+    };
+    let many = there.lend(vec![maker.clone(); 1_025]).await.unwrap_err();
+    says(many, "too many references", Some(false));
+    let many = there.borrow(1_025).await.unwrap_err();
+    says(many, "too many references", None);
+    // What is written next has its own reason.
+    let own = there.own(Own).await.unwrap_err();
+    says(own, "`Serialize`", Some(false));
+    assert_eq!(there.lend(vec![maker.clone()]).await.unwrap(), 1);
 }

@@ -129,12 +129,12 @@ async fn nodes_whose_formats_differ_do_not_speak_and_both_hear_why() {
     let (postcard, json) = linked(Options::new("server"), Options::new("client").codec(Json));
     let told = [
         Broken::RefusedByPeer(Refusal::Codec("json".to_owned())),
-        Broken::Refused(Refusal::Codec("postcard".to_owned())),
+        Broken::Refused(Refusal::Codec("json".to_owned())),
     ];
     assert!(told.contains(&postcard.up().await.unwrap_err()));
     let told = [
         Broken::RefusedByPeer(Refusal::Codec("postcard".to_owned())),
-        Broken::Refused(Refusal::Codec("json".to_owned())),
+        Broken::Refused(Refusal::Codec("postcard".to_owned())),
     ];
     assert!(told.contains(&json.up().await.unwrap_err()));
 }

@@ -112,9 +112,17 @@ fn what_is_no_frame_ends_the_link() {
     let now = Instant::now();
     let greeting = |bytes: &[u8]| feed(&mut session("fresh", Limits::default()), bytes, now);
     assert!(matches!(
-        greeting(b"GET / HTTP/1.1\r\n\r\n"),
+        greeting(b"+OK ready\r\n"),
         Err(Broken::FrameTooLarge)
     ));
+    for (begins, what) in [
+        ("GET / HTTP/1.1\r\n\r\n", "it speaks HTTP"),
+        ("SSH-2.0-OpenSSH_9.2p1\r\n", "it speaks SSH"),
+        ("\x16\x03\x01\x02\0\x01", "it speaks TLS"),
+    ] {
+        let why = Broken::Protocol(what);
+        assert_eq!(greeting(begins.as_bytes()).unwrap_err(), why);
+    }
     assert!(matches!(
         greeting(&frame(14, &[])),
         Err(Broken::Protocol(_))
@@ -381,13 +389,17 @@ fn who_is_not_to_be_spoken_with_hears_why() {
     };
     let one = || identity("one");
     let other_cluster = refusal(one(), same, |one| one.cluster = "other".to_owned());
-    // The refused side has the greeting first, with the same objection.
-    assert_eq!(other_cluster.0, told(Refusal::Cluster("test".to_owned())).0);
+    // The refused side has the greeting first, with the same objection. Each hears what the other is.
+    assert_eq!(
+        other_cluster.0,
+        told(Refusal::Cluster("other".to_owned())).0
+    );
+    assert_eq!(other_cluster.1, told(Refusal::Cluster("test".to_owned())).0);
     let other_node = refusal(one(), same, |one| one.node = "mallory".to_owned());
     assert_eq!(other_node.0, told(Refusal::Node("mallory".to_owned())).0);
     // Behind length, kind and magic: the versions, one byte each.
     let newer = refusal(one(), |hello| (hello[13], hello[14]) = (7, 9), |_| {});
-    assert_eq!(newer.0, told(Refusal::Version(2, 2)).0);
+    assert_eq!(newer.0, told(Refusal::Version(7, 9)).0);
     let codec = refusal(
         one(),
         |hello| {
@@ -396,7 +408,7 @@ fn who_is_not_to_be_spoken_with_hears_why() {
         },
         |_| {},
     );
-    assert_eq!(codec.0, told(Refusal::Codec("postcard".to_owned())).0);
+    assert_eq!(codec.0, told(Refusal::Codec("Postcard".to_owned())).0);
     // What it is told: the greeting is good for it, and the refusal comes next.
     assert_eq!(newer.1, told(Refusal::Version(2, 2)).1);
     assert_eq!(codec.1, told(Refusal::Codec("postcard".to_owned())).1);

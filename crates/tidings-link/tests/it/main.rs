@@ -23,6 +23,7 @@ mod hostile;
 mod idle;
 mod intercept;
 mod kept;
+mod killed;
 mod known;
 mod late;
 mod limits;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
-use tidings::actor::{self, ActorRef, CallError, Exit, Mailbox, Recipient, Reply};
+use tidings::actor::{self, ActorRef, CallError, Exit, Mailbox, Recipient, Reference, Reply};
 use tidings::{Event, JoinSet, Remote, Schema};
 use tidings_link::Exports;
 
@@ -147,6 +147,44 @@ async fn a_reference_that_comes_home_is_the_actors_own() {
     let (listener, _heard) = ear();
     there.keep(listener.clone()).await.unwrap();
     assert_eq!(there.give().await.unwrap(), listener);
+}
+
+#[tidings::test]
+async fn a_reference_that_comes_home_as_another_type_of_the_same_interface_is_the_actors_own() {
+    #[tidings::interface(remote)]
+    trait Door {
+        async fn names(&self, it: ListenerRef) -> u64;
+        async fn narrows(&self, it: Recipient<ListenerMessage>) -> u64;
+        async fn knows(&self, it: ActorRef<ListenerMessage>) -> u64;
+    }
+    struct Porter;
+    impl Door for Porter {
+        async fn names(&self, it: ListenerRef) -> u64 {
+            it.any().id()
+        }
+        async fn narrows(&self, it: Recipient<ListenerMessage>) -> u64 {
+            it.id()
+        }
+        async fn knows(&self, it: ActorRef<ListenerMessage>) -> u64 {
+            it.id()
+        }
+    }
+    let door: DoorRef = actor::start(Porter);
+    let (listener, _heard) = ear();
+    let exports = Exports::new()
+        .add("door", &door)
+        .add("ear", &listener)
+        .add("narrow", &listener.recipient());
+    let (_server, client) = pair(exports);
+    let there: DoorRef = client.get("door").await.unwrap();
+    let own = listener.any().id();
+    let narrowed: Recipient<ListenerMessage> = client.get("ear").await.unwrap();
+    assert_eq!(there.narrows(narrowed).await.unwrap(), own);
+    let named: ListenerRef = client.get("narrow").await.unwrap();
+    assert_eq!(there.names(named).await.unwrap(), own);
+    // What knows its actor's whole mailbox cannot be made of one that does not.
+    let whole: ActorRef<ListenerMessage> = client.get("ear").await.unwrap();
+    assert!(there.knows(whole).await.is_err());
 }
 
 #[tidings::test]

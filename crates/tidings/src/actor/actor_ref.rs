@@ -8,7 +8,6 @@ use super::address::{Carries, Inlet, Strong, Weak};
 use super::any::{AnyRef, Kin, life_methods};
 use super::call::{Call, CallError};
 use super::exit::{Exit, leaving};
-use super::interface::Reference;
 use super::life::{Life, Signal, Stop};
 use super::mailbox::Mailbox;
 use super::parcel::Parcel;
@@ -32,6 +31,73 @@ pub struct ActorRef<M> {
 /// A reference to an actor that takes an `I` among other messages.
 pub struct Recipient<I> {
     address: Strong<I>,
+}
+
+/// A typed reference: an [`ActorRef`], a [`Recipient`], or what `#[tidings::interface]` makes.
+pub trait Reference: Clone + Send + Sync + 'static {
+    /// What it sends.
+    type Message: Send + 'static;
+
+    /// The same, not keeping the actor alive.
+    #[doc(hidden)]
+    type Weak: Clone + Send + Sync + 'static;
+
+    #[doc(hidden)]
+    fn of(actor: ActorRef<Self::Message>) -> Self;
+
+    #[doc(hidden)]
+    fn weak(&self) -> Self::Weak;
+
+    #[doc(hidden)]
+    fn strong(weak: &Self::Weak) -> Option<Self>;
+
+    #[doc(hidden)]
+    fn recipient(&self) -> Recipient<Self::Message>;
+
+    /// That of a recipient, if it is no more than that.
+    #[doc(hidden)]
+    fn of_recipient(_: Recipient<Self::Message>) -> Option<Self> {
+        None
+    }
+}
+
+impl<M: Send + 'static> Reference for ActorRef<M> {
+    type Message = M;
+    type Weak = WeakActorRef<M>;
+
+    fn of(actor: Self) -> Self {
+        actor
+    }
+    fn weak(&self) -> Self::Weak {
+        self.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade()
+    }
+    fn recipient(&self) -> Recipient<M> {
+        self.narrow()
+    }
+}
+
+impl<I: Send + 'static> Reference for Recipient<I> {
+    type Message = I;
+    type Weak = WeakRecipient<I>;
+
+    fn of(actor: ActorRef<I>) -> Self {
+        actor.narrow()
+    }
+    fn weak(&self) -> Self::Weak {
+        self.downgrade()
+    }
+    fn strong(weak: &Self::Weak) -> Option<Self> {
+        weak.upgrade()
+    }
+    fn recipient(&self) -> Self {
+        self.clone()
+    }
+    fn of_recipient(recipient: Self) -> Option<Self> {
+        Some(recipient)
+    }
 }
 
 /// What both kinds of reference do, in terms of `inlet`, the mailbox.

@@ -9,12 +9,12 @@ use std::future::Future;
 use std::time::Duration;
 
 use super::Builder;
-use super::actor_ref::ActorRef;
+use super::actor_ref::{ActorRef, Reference};
 use super::any::{AnyRef, Kin};
 use super::driver::Place;
 use super::end::finish;
 use super::exit::{Exit, IntoExit};
-use super::interface::{Dispatch, Reference, serve};
+use super::interface::{Dispatch, serve};
 use super::life::Life;
 use super::mailbox::Mailbox;
 use super::parcel::Parcel;

@@ -4,8 +4,7 @@ use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
 use std::task::Poll;
 
-use super::actor_ref::Recipient;
-use super::interface::Reference;
+use super::actor_ref::{Recipient, Reference};
 use super::life::Overflow;
 use super::members::{Listed, Members};
 use super::tell::unsent;

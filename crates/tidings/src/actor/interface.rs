@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 use pin_project_lite::pin_project;
 
 use super::Builder;
-use super::actor_ref::{ActorRef, Recipient, WeakActorRef, WeakRecipient};
+use super::actor_ref::Reference;
 use super::mailbox::Mailbox;
 use super::reply::Reply;
 use super::shared::{Shared, serve_with};
@@ -154,64 +154,6 @@ pub enum Way {
 #[cold]
 fn goes_elsewhere<T>(_: T) -> Ready<()> {
     unreachable!("it goes another way");
-}
-
-/// A typed reference: an [`ActorRef`], a [`Recipient`], or what `#[tidings::interface]` makes.
-pub trait Reference: Clone + Send + Sync + 'static {
-    /// What it sends.
-    type Message: Send + 'static;
-
-    /// The same, not keeping the actor alive.
-    #[doc(hidden)]
-    type Weak: Clone + Send + Sync + 'static;
-
-    #[doc(hidden)]
-    fn of(actor: ActorRef<Self::Message>) -> Self;
-
-    #[doc(hidden)]
-    fn weak(&self) -> Self::Weak;
-
-    #[doc(hidden)]
-    fn strong(weak: &Self::Weak) -> Option<Self>;
-
-    #[doc(hidden)]
-    fn recipient(&self) -> Recipient<Self::Message>;
-}
-
-impl<M: Send + 'static> Reference for ActorRef<M> {
-    type Message = M;
-    type Weak = WeakActorRef<M>;
-
-    fn of(actor: Self) -> Self {
-        actor
-    }
-    fn weak(&self) -> Self::Weak {
-        self.downgrade()
-    }
-    fn strong(weak: &Self::Weak) -> Option<Self> {
-        weak.upgrade()
-    }
-    fn recipient(&self) -> Recipient<M> {
-        self.narrow()
-    }
-}
-
-impl<I: Send + 'static> Reference for Recipient<I> {
-    type Message = I;
-    type Weak = WeakRecipient<I>;
-
-    fn of(actor: ActorRef<I>) -> Self {
-        actor.narrow()
-    }
-    fn weak(&self) -> Self::Weak {
-        self.downgrade()
-    }
-    fn strong(weak: &Self::Weak) -> Option<Self> {
-        weak.upgrade()
-    }
-    fn recipient(&self) -> Self {
-        self.clone()
-    }
 }
 
 /// Starts an actor with this state, whose interface is that of the reference it gives.

@@ -10,10 +10,12 @@ use std::fmt;
 use std::hint::cold_path;
 use std::mem::discriminant;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::task::Waker;
 
 use super::cycle::Note;
 use super::driver::Switch;
 use super::exit::Exit;
+pub(super) use super::hand::Hand;
 use super::roll::{self, Place};
 use super::ties::Ties;
 use crate::channel::source::{Lists, Side, Source};
@@ -64,21 +66,6 @@ impl Signal {
                 this == other
             }
             _ => discriminant(self) == discriminant(other),
-        }
-    }
-}
-
-/// What runs a life, for those who end it.
-pub(super) enum Hand {
-    Task(AbortHandle),
-    Driver(Arc<Switch>),
-}
-
-impl Hand {
-    fn abort(&self) {
-        match self {
-            Self::Task(task) => task.abort(),
-            Self::Driver(switch) => switch.kill(),
         }
     }
 }
@@ -137,6 +124,8 @@ pub(crate) struct Rare {
     pub(super) doom: Option<Exit>,
     /// The reason it gives if it stops in order.
     pub(super) verdict: Option<Exit>,
+    /// What moves the life of a proxy.
+    pub(super) link: Option<Waker>,
     /// Messages that were in the mailbox when nobody was left to take them.
     dead: u64,
     /// Messages that the overflow policy dropped or rejected.
@@ -305,45 +294,6 @@ impl Life {
         &self.source
     }
 
-    /// The number of what will run the present life from here on: taken before that can begin.
-    pub(super) fn next_run(&self) -> u32 {
-        self.chan().locked(|state| {
-            state.run = state.run.wrapping_add(1);
-            state.run
-        })
-    }
-
-    /// What runs the present life, by its number; aborted at once if it was doomed before that was known. It may have
-    /// ended meanwhile, and something else run the life, or the next.
-    pub(super) fn runs_as(&self, run: u32, hand: Hand) {
-        let (doomed, before) = self.chan().locked(|state| {
-            let mut before = None;
-            match &hand {
-                _ if run != state.run || !state.is_alive() => return (false, None),
-                Hand::Task(task) => state.task = Some(task.clone()),
-                Hand::Driver(switch) => before = state.ties().switch.replace(Arc::clone(switch)),
-            }
-            let rare = state.rare.as_ref();
-            (rare.is_some_and(|rare| rare.doom.is_some()), before)
-        });
-        drop(before);
-        if doomed {
-            hand.abort();
-        } else if self.is_waiting() {
-            // Who was to have it polled again did not know it yet.
-            self.poll_again();
-        }
-    }
-
-    /// Has it polled once more, for the call that it waits for, if it is a task.
-    #[cold]
-    pub(super) fn poll_again(&self) {
-        let task = self.chan().locked(|state| state.task.clone());
-        if let Some(task) = task {
-            task.wake();
-        }
-    }
-
     pub(super) fn name(&self) -> Option<Arc<str>> {
         self.chan()
             .locked(|state| state.rare.as_ref().and_then(|rare| rare.name.clone()))
@@ -422,41 +372,6 @@ impl Life {
     #[inline(always)]
     pub(super) fn is_deaf(&self) -> bool {
         self.deaf.load(Ordering::Relaxed)
-    }
-
-    /// Ends the present life at its next turn, for this reason; the first that is given counts.
-    /// Between lives there is nothing to end.
-    pub(super) fn doom(&self, exit: Exit) {
-        // What is not stored is dropped without the lock: it may hold a user's error.
-        let mut exit = Some(exit);
-        let hand = self.chan().locked(|state| {
-            if !state.is_alive() {
-                return None;
-            }
-            let doom = &mut state.rare().doom;
-            if doom.is_none() {
-                *doom = exit.take();
-            }
-            match &state.task {
-                Some(task) => Some(Hand::Task(task.clone())),
-                None => state.switch().cloned().map(Hand::Driver),
-            }
-        });
-        // Not under the lock: it wakes the task. One that is not known yet is aborted when it is.
-        if let Some(hand) = hand {
-            hand.abort();
-        }
-    }
-
-    /// Why the present life is to end, if it is; once.
-    pub(super) fn doomed(&self) -> Option<Exit> {
-        self.chan()
-            .locked(|state| state.rare.as_mut().and_then(|rare| rare.doom.take()))
-    }
-
-    /// Why the present life was aborted.
-    pub(super) fn take_doom(&self) -> Exit {
-        self.doomed().unwrap_or(Exit::Killed)
     }
 
     /// The reason that a life gives which stops in order.

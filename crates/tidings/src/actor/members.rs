@@ -5,8 +5,8 @@
 
 use std::collections::BTreeMap;
 
+use super::actor_ref::Reference;
 use super::any::AtEnd;
-use super::interface::Reference;
 use crate::channel::watch::{self, watch};
 use crate::primitive::{Arc, Mutex, lock};
 

@@ -59,7 +59,7 @@
 // | `timers.rs` | messages to oneself, later |
 // | `blocking.rs` | an actor on a thread of its own |
 // | `driver.rs` | an actor that another executor runs |
-// | `life.rs`, `down.rs` | id, name, control lane, end; monitors |
+// | `life.rs`, `hand.rs`, `down.rs` | id, name, control lane, end; monitors |
 // | `ties.rs`, `link.rs` | what binds actors: supervisors, children, links, the count of lives |
 // | `child.rs` | actors that can be started anew |
 // | `supervisor/` | who starts them anew |
@@ -83,6 +83,7 @@ mod end;
 mod exit;
 mod flow;
 mod group;
+mod hand;
 mod inspect;
 mod interface;
 mod life;
@@ -109,7 +110,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub use actor_ref::{ActorRef, Recipient, WeakActorRef, WeakOf, WeakRecipient};
+pub use actor_ref::{ActorRef, Recipient, Reference, WeakActorRef, WeakOf, WeakRecipient};
 pub use address::Carries;
 pub use any::AnyRef;
 pub use call::{Call, CallError};
@@ -122,7 +123,7 @@ pub(crate) use driver::driver;
 pub use exit::{Exit, IntoExit, refuse};
 pub use group::{Changes, Group};
 pub(crate) use inspect::{names_of_tasks, views};
-pub use interface::{Answering, Dispatch, OneOf, Reference, Way, serve, start, start_with};
+pub use interface::{Answering, Dispatch, OneOf, Way, serve, start, start_with};
 pub use life::Overflow;
 pub use link::LinkExit;
 pub use mailbox::{Ended, Mailbox, Recv};

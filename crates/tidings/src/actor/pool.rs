@@ -7,8 +7,8 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use super::actor_ref::Reference;
 use super::group::{Changes, broadcast};
-use super::interface::Reference;
 use super::members::{Listed, Members};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicUsize, Ordering};

@@ -13,8 +13,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use super::actor_ref::Reference;
 use super::any::AtEnd;
-use super::interface::Reference;
 use crate::channel::oneshot;
 use crate::event::{Event, guard};
 use crate::primitive::{Arc, Mutex, OnceLock, Weak, lock};

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use super::Builder;
 use super::actor_ref::{ActorRef, Recipient};
@@ -14,6 +14,7 @@ pub(crate) use super::any::AtEnd;
 use super::call::CallError;
 pub(crate) use super::exit::apart;
 use super::exit::{Exit, IntoExit, leaving};
+use super::life::Hand;
 use super::mailbox::Mailbox;
 use super::reply::Reply;
 use super::run::Run;
@@ -121,10 +122,26 @@ impl Proxy {
         }
     }
 
+    /// Who has it: is woken when somebody ends it, and ends it then by `kill`.
+    pub(crate) fn hand(&self, link: Waker) {
+        let life = self.actor.life();
+        life.runs_as(life.next_run(), Hand::Link(link));
+    }
+
     /// It ends, for this reason; what is in its mailbox was not executed.
     pub(crate) fn end(mut self, exit: Exit) {
-        self.actor.life().doom(exit);
+        // It is aborted here.
+        drop(self.actor.life().dooms(exit));
+        self.kill();
+    }
+
+    /// It ends at once, for the reason that was given.
+    pub(crate) fn kill(&mut self) {
         self.run = None;
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.run.is_none()
     }
 
     pub(crate) fn id(&self) -> u64 {

@@ -123,7 +123,7 @@ impl Life {
         let (over, old) = self.chan().locked(|state| {
             let task = state.task.take();
             let rare = state.rare();
-            let doom = (rare.doom.take(), rare.verdict.take());
+            let doom = (rare.doom.take(), rare.verdict.take(), rare.link.take());
             let mut over = Over {
                 links: None,
                 guardian: None,

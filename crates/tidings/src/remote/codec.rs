@@ -35,10 +35,14 @@ impl Flavor for Grows<'_> {
 /// Appends a value. After an error there may be a part of it.
 ///
 /// # Errors
-/// If the type has a way to fail, or cannot be written in this format (a sequence of unknown length).
+/// If the type has a way to fail, or cannot be written in this format (a sequence of unknown length). Of an
+/// error of the type's own postcard keeps no text.
 #[inline]
 pub fn encode<T: Serialize + ?Sized>(value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
-    postcard::serialize_with_flavor(value, Grows(to)).map_err(Malformed::because)
+    postcard::serialize_with_flavor(value, Grows(to)).map_err(|error| match error {
+        postcard::Error::SerdeSerCustom => Malformed::new("its `Serialize` gives an error"),
+        error => Malformed::because(error),
+    })
 }
 
 /// Reads a value, which takes all of the bytes.

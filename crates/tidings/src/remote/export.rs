@@ -40,8 +40,8 @@ pub trait Export: Send + Sync {
         false
     }
 
-    /// A reference to it, of the type as which it was exported.
-    fn reference(&self) -> &dyn Any;
+    /// References to it: of the type as which it was exported, and a [`Recipient`] of the same messages.
+    fn references(&self) -> [&dyn Any; 2];
 
     /// Why it ended.
     fn exit(&self) -> Option<Exit>;
@@ -104,8 +104,8 @@ impl<R: Reference<Message: Remote>> Export for Exported<R> {
         }))))
     }
 
-    fn reference(&self) -> &dyn Any {
-        &self.reference
+    fn references(&self) -> [&dyn Any; 2] {
+        [&self.reference, &self.recipient]
     }
 
     fn exit(&self) -> Option<Exit> {

@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 use super::bounded::Bounded;
 use super::codec;
 use super::limits::{Budget, Limits, Malformed};
+use super::port::unwritten;
 use crate::primitive::Arc;
 
 /// A format for the bodies of messages, in place of postcard: whatever serde can write and read.
@@ -131,13 +132,14 @@ impl Format {
     /// Appends a value. After an error there may be a part of it.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If it cannot be written. Why a type's own `Serialize` gives an error a codec may tell; postcard does not.
     #[inline]
     pub fn encode<T: Serialize>(&self, value: &T, to: &mut Vec<u8>) -> Result<(), Malformed> {
-        match &self.codec {
+        let written = match &self.codec {
             None => codec::encode(value, to),
             Some(codec) => codec.encode(&Value(value), to),
-        }
+        };
+        written.map_err(unwritten)
     }
 
     /// Reads a value, which takes all of the bytes.

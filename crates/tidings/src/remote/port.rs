@@ -11,7 +11,7 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, ser};
 
 use super::export::{Export, Served};
 use super::format::Format;
@@ -128,8 +128,8 @@ pub trait Port: Send + 'static {
         make: &mut dyn FnMut(u32, u64) -> (Box<dyn Any>, Imported),
     ) -> Result<Box<dyn Any>, Malformed>;
 
-    /// An actor of ours that has come home: a reference to it.
-    fn home(&self, target: u32) -> Option<&dyn Any>;
+    /// An actor of ours that has come home.
+    fn home(&self, target: u32) -> Option<&dyn Export>;
 
     /// The peer waits for what `served` gives.
     ///
@@ -167,6 +167,25 @@ thread_local! {
     // Nothing is there when the thread ends: `enter` takes it out. Without a destructor every access
     // is a plain one.
     static PORT: Cell<Option<ManuallyDrop<Box<dyn Port>>>> = const { Cell::new(None) };
+}
+
+thread_local! {
+    // Why a reference, a reply or a stream could not be written: a codec may lose what it is told.
+    static UNWRITTEN: Cell<Option<Malformed>> = const { Cell::new(None) };
+}
+
+/// The error of something that this link does not take along.
+#[cold]
+pub(super) fn not_written<E: ser::Error>(why: Malformed) -> E {
+    let error = E::custom(&why);
+    UNWRITTEN.set(Some(why));
+    error
+}
+
+/// Why a value could not be written of which a codec says so.
+#[cold]
+pub(super) fn unwritten(said: Malformed) -> Malformed {
+    UNWRITTEN.take().unwrap_or(said)
 }
 
 #[inline(always)]

@@ -5,7 +5,7 @@ use std::any::{Any, TypeId};
 use std::fmt;
 use std::future::{Future, IntoFuture, poll_fn};
 use std::pin::pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -237,6 +237,16 @@ impl Imported {
         self.proxy.end(exit);
     }
 
+    /// Wakes this when somebody here ends it: by `kill`, or because an actor that is linked to it has ended.
+    pub fn hand(&self, link: Waker) {
+        self.proxy.hand(link);
+    }
+
+    /// Ends it, as whoever has woken the link wishes.
+    pub fn kill(&mut self) {
+        self.proxy.kill();
+    }
+
     /// The number of its actor here.
     #[must_use]
     pub fn actor(&self) -> u64 {
@@ -246,7 +256,10 @@ impl Imported {
     /// Another reference to it, if one is left.
     #[must_use]
     pub fn again(&self) -> Option<Box<dyn Any>> {
-        self.again.as_ref()?()
+        match self.proxy.is_over() {
+            true => None,
+            false => self.again.as_ref()?(),
+        }
     }
 
     /// How many messages have come to it; to a stream, which asks until it is complete, any number.

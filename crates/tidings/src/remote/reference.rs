@@ -3,12 +3,11 @@
 use std::any::TypeId;
 
 use serde::de::{DeserializeOwned, Error as _};
-use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Remote;
-use super::export::{Answering, Exported, Served};
-use super::port::{Carried, Identity, with};
+use super::export::{Answering, Export, Exported, Served};
+use super::port::{Carried, Identity, not_written, with};
 use super::proxy::{Awaited, Pending, ended, import};
 use super::{Malformed, Port};
 use crate::actor::{ActorRef, Recipient, Reference, Reply};
@@ -50,7 +49,7 @@ where
     S: Serializer,
 {
     let place = with(|port| export(port, reference));
-    serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
+    serializer.serialize_u32(place.flatten().map_err(not_written)?)
 }
 
 /// As above.
@@ -67,13 +66,20 @@ where
     let found = with(|port| match port.carried(place) {
         Some(Carried::Mine(target)) => import::<R>(port, target),
         Some(Carried::Yours(target)) => {
-            let home = port.home(target).and_then(|home| home.downcast_ref::<R>());
-            home.cloned().ok_or_else(|| Malformed::new("no such actor"))
+            let home = port.home(target).and_then(own::<R>);
+            home.ok_or_else(|| Malformed::new("no such actor"))
         }
         Some(Carried::Gone) => Ok(ended()),
         _ => Err(Malformed::new("it carries no such reference")),
     });
     found.flatten().map_err(D::Error::custom)
+}
+
+/// A reference to an actor that has come home, whatever the type of its interface as which it was exported.
+fn own<R: Reference>(export: &dyn Export) -> Option<R> {
+    let [same, recipient] = export.references();
+    let narrowed = || R::of_recipient(recipient.downcast_ref::<Recipient<_>>()?.clone());
+    same.downcast_ref().cloned().or_else(narrowed)
 }
 
 macro_rules! references {
@@ -102,7 +108,7 @@ impl<R: DeserializeOwned + Send + 'static> Serialize for Reply<R> {
             let travels = twin.ok_or_else(|| Malformed::new("a reply travels once"))?;
             port.send_reply(SmallBox::<dyn Pending>::new(Awaited::new(travels)))
         });
-        serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
+        serializer.serialize_u32(place.flatten().map_err(not_written)?)
     }
 }
 

@@ -7,11 +7,10 @@ use std::future::ready;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use serde::de::{DeserializeOwned, Error as _};
-use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::export::{Export, Incoming, Served, Wait};
-use super::port::{Carried, Identity, Outcome, with};
+use super::port::{Carried, Identity, Outcome, not_written, with};
 use super::proxy::{Imported, Outgoing, unfit};
 use super::schema::{self, Describe, Schema};
 use super::{Format, Interface, Malformed, Method};
@@ -71,7 +70,7 @@ impl<T: Serialize + Send + 'static> Serialize for Streaming<T> {
                 }))))
             })
         });
-        serializer.serialize_u32(place.flatten().map_err(S::Error::custom)?)
+        serializer.serialize_u32(place.flatten().map_err(not_written)?)
     }
 }
 
@@ -162,8 +161,8 @@ impl<T: Serialize + Send + 'static> Export for Source<T> {
         true
     }
 
-    fn reference(&self) -> &dyn Any {
-        &()
+    fn references(&self) -> [&dyn Any; 2] {
+        [&(), &()]
     }
 
     fn exit(&self) -> Option<Exit> {

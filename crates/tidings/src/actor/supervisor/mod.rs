@@ -22,12 +22,11 @@ use entry::{Slot, Spec};
 use table::supervise;
 
 use super::Builder;
-use super::actor_ref::{ActorRef, Recipient, WeakActorRef};
+use super::actor_ref::{ActorRef, Recipient, Reference, WeakActorRef};
 use super::any::AnyRef;
 use super::call::Call;
 use super::child::{Child, Restart, Shutdown};
 use super::exit::Exit;
-use super::interface::Reference;
 use super::reply::Reply;
 use crate::primitive::Arc;
 
