@@ -15,10 +15,6 @@ pub(super) enum Hand {
     Task(AbortHandle),
     Driver(Arc<Switch>),
     /// What moves a link: the life is that of a proxy of an actor elsewhere.
-    #[cfg_attr(
-        not(feature = "remote"),
-        expect(dead_code, reason = "there are no links")
-    )]
     Link(Waker),
 }
 
