@@ -9,7 +9,9 @@
 //! `stop` and `kill` end the proxy, and say nothing to the actor: a peer may send it what its
 //! interface has, and no more. It is the proxy, too, that is tied to other actors
 //! ([`AnyRef::link`](tidings::actor::AnyRef::link)): these hear of the end of the actor there and of that of
-//! the link, and their own ends are heard by the proxy. Call cycles that cross a link are not seen: give such calls a timeout.
+//! the link, and their own ends are heard by the proxy. A reference that comes home by the link that it went
+//! by is the actor's own; by another it is one to where it has been. Call cycles that cross a link are not seen:
+//! give such calls a timeout.
 //!
 //! ```
 //! use tidings::actor;
