@@ -59,12 +59,12 @@
 //! What it prints, here of `examples/lost_wakeup.rs`:
 //!
 //! ```text
-//! lost_wakeup: seed 2: deadlock: nothing can run, and no time is waited for
+//! lost_wakeup: seed 6: deadlock: nothing can run, and no time is waited for
 //!   the program waits for Notified of 0x55c1, made at crates/tidings-sim/examples/lost_wakeup.rs:11:68, at crates/tidings-sim/examples/lost_wakeup.rs:23:25
-//!   again:     TIDINGS_SEED=2 cargo run -p tidings-sim --example lost_wakeup
-//!   shortest:  3 polls, 2 decisions that are not the first alternative (found with 4 and 3; 29 runs)
-//!              TIDINGS_TRACE=target/tidings-sim/lost_wakeup-2.trace cargo run -p tidings-sim --example lost_wakeup
-//!   picture:   target/tidings-sim/lost_wakeup-2.svg
+//!   again:     TIDINGS_SEED=6 cargo run -p tidings-sim --example lost_wakeup
+//!   shortest:  3 polls, 1 decisions that are not the first alternative (found with 4 and 2; 23 runs)
+//!              TIDINGS_TRACE=target/tidings-sim/lost_wakeup/lost_wakeup-6.trace cargo run -p tidings-sim --example lost_wakeup
+//!   picture:   target/tidings-sim/lost_wakeup/lost_wakeup-6.svg
 //!      0: main             1: lost_wakeup.rs…
 //!    0 ●┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈┈▶│
 //!    1 │                   ● runs

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 use std::future::{IntoFuture, poll_fn};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use tidings::sync::Notify;
 use tidings::time::{Instant, sleep};
 use tidings::{Event, after, bounded, select, unbounded, yield_now};
 use tidings_sim::{Sim, Strategy, try_world, world};
@@ -76,6 +78,59 @@ fn an_exhaustive_search_goes_to_its_end_if_nobody_has_said_how_many_runs() {
         }
     });
     assert!(summary.complete && summary.runs > 5, "{summary:?}");
+}
+
+#[test]
+fn who_yields_until_another_has_run_ends_though_the_first_alternative_is_taken_each_time() {
+    let first = Sim::new(0)
+        .polls(100)
+        .strategy(Strategy::Exhaustive { delays: 0 });
+    let yields_until = |starts: fn(Arc<Notify>, Arc<AtomicBool>)| {
+        first.run(move || async move {
+            let (bell, rung) = (Arc::new(Notify::new()), Arc::new(AtomicBool::new(false)));
+            starts(Arc::clone(&bell), Arc::clone(&rung));
+            while !rung.load(Ordering::SeqCst) {
+                bell.notify_one();
+                yield_now().await;
+            }
+        })
+    };
+    let summary = yields_until(|_, rung| {
+        drop(tidings::spawn(
+            async move { rung.store(true, Ordering::SeqCst) },
+        ));
+    });
+    assert_eq!(summary.polls, 3, "it stands behind who was there before it");
+    yields_until(|_, rung| {
+        drop(tidings::spawn_local(async move {
+            rung.store(true, Ordering::SeqCst)
+        }));
+    });
+    // One that is woken each time.
+    yields_until(|bell, rung| {
+        drop(tidings::spawn(async move {
+            for _ in 0..3 {
+                bell.notified().await;
+            }
+            rung.store(true, Ordering::SeqCst);
+        }));
+    });
+    // A local one that waits for one that is none.
+    first.run(|| async {
+        let rung = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&rung);
+        let waits = tidings::spawn_local(async move {
+            while !seen.load(Ordering::SeqCst) {
+                yield_now().await;
+            }
+        });
+        let rings = tidings::spawn(async move {
+            yield_now().await;
+            rung.store(true, Ordering::SeqCst);
+        });
+        rings.await.unwrap();
+        waits.await.unwrap();
+    });
 }
 
 #[test]

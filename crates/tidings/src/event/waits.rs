@@ -27,12 +27,15 @@ const RECORDER: usize = 1;
 const BOOKS: usize = 1 << (usize::BITS / 2);
 
 static RECORD: Mutex<Record> = Mutex::new(Record {
+    begun: 0,
     waits: BTreeMap::new(),
     holders: BTreeMap::new(),
     foreign: None,
 });
 
 struct Record {
+    /// So many waits have begun.
+    begun: usize,
     /// By the address of the wait.
     waits: BTreeMap<usize, Wait>,
     /// Who has a lock, by the lock's number.
@@ -44,6 +47,8 @@ struct Record {
 /// One wait.
 #[derive(Clone, Debug)]
 pub(crate) struct Wait {
+    /// Among all of the process, in the order in which they began: where one lies says nothing.
+    pub(crate) number: usize,
     /// The task, or the thread, by its waker.
     pub(crate) waiter: usize,
     at: Option<&'static Location<'static>>,
@@ -232,16 +237,18 @@ impl Drop for Recording {
 /// Puts a wait on record, or its new waker.
 #[cold]
 pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'static>>, of: Waits) {
-    let wait = (
-        wait,
-        Wait {
-            waiter: waker.data().addr(),
-            at,
-            of,
-            thread: thread::current().id(),
-        },
-    );
-    let old = lock(&RECORD).waits.insert(wait.0, wait.1);
+    let thread = thread::current().id();
+    let mut record = lock(&RECORD);
+    record.begun += 1;
+    let new = Wait {
+        number: record.begun,
+        waiter: waker.data().addr(),
+        at,
+        of,
+        thread,
+    };
+    let old = record.waits.insert(wait, new);
+    drop(record);
     drop(old);
 }
 
@@ -302,17 +309,19 @@ pub(crate) fn is_foreign(waiter: usize) -> bool {
         .is_some_and(|foreign| foreign.contains(&waiter))
 }
 
-/// All waits of this moment.
+/// All waits of this moment, in the order of their numbers.
 pub(crate) fn all() -> Vec<Wait> {
-    lock(&RECORD).waits.values().cloned().collect()
+    let mut all: Vec<_> = lock(&RECORD).waits.values().cloned().collect();
+    all.sort_by_key(|wait| wait.number);
+    all
 }
 
-/// All waits of this thread, by the address of the wait.
-pub(crate) fn here() -> Vec<(usize, Wait)> {
+/// All waits of this thread.
+pub(crate) fn here() -> Vec<Wait> {
     let here = thread::current().id();
     let record = lock(&RECORD);
-    let mine = record.waits.iter().filter(|(_, wait)| wait.thread == here);
-    mine.map(|(&at, wait)| (at, wait.clone())).collect()
+    let mine = record.waits.values().filter(|wait| wait.thread == here);
+    mine.cloned().collect()
 }
 
 /// As `begin`, for a wait of this line on the end of a task that was started there: the task is the wait.

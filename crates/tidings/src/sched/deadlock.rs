@@ -19,6 +19,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
+use std::panic::Location;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -212,9 +213,9 @@ pub(super) fn report(shared: &Shared, main: usize) -> String {
     )
 }
 
-/// What the futures wait for that were polled on this thread, in words, by a number; known while some
-/// runtime [watches](super::Builder::watch_deadlocks). One whose task has ended is kept by somebody who
-/// will not poll it.
+/// What the futures wait for that were polled on this thread, in words, in the order in which they began to, by a
+/// number that each has; known while some runtime [watches](super::Builder::watch_deadlocks). One whose task has ended
+/// is kept by somebody who will not poll it.
 ///
 /// ```
 /// use std::time::Duration;
@@ -230,7 +231,7 @@ pub(super) fn report(shared: &Shared, main: usize) -> String {
 #[must_use]
 pub fn waits() -> BTreeMap<usize, String> {
     let waits = waits::here().into_iter();
-    waits.map(|(at, wait)| (at, wait.to_string())).collect()
+    waits.map(|wait| (wait.number, wait.to_string())).collect()
 }
 
 impl super::Handle {
@@ -348,15 +349,16 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
             }
         }
     };
-    shared.each_task(|task, local| match names.get(&task.address()) {
-        Some(actor) if actor.awaits => idle += 1,
-        Some(actor) => tell(actor.name.as_ref(), task.address()),
-        None => {
-            let the = if local { "the local" } else { "the" };
-            let words = task::in_words(task.address(), task.location());
-            tell(&format!("{the} {words}"), task.address());
+    for (_, task, at, local) in in_order(shared, &waits) {
+        match names.get(&task) {
+            Some(actor) if actor.awaits => idle += 1,
+            Some(actor) => tell(actor.name.as_ref(), task),
+            None => {
+                let the = if local { "the local" } else { "the" };
+                tell(&format!("{the} {}", task::in_words(task, at)), task);
+            }
         }
-    });
+    }
     shared.blocking.each_parked(|parked| {
         say(&mut text, "a thread for blocking work", parked);
     });
@@ -372,6 +374,24 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         }
     }
     text
+}
+
+/// All tasks, in the order in which they have begun to wait, and then of their lines: where one lies says nothing.
+fn in_order(
+    shared: &Shared,
+    waits: &[Wait],
+) -> Vec<(Option<usize>, usize, &'static Location<'static>, bool)> {
+    let mut since = HashMap::new();
+    for wait in waits {
+        since.entry(wait.waiter).or_insert(wait.number);
+    }
+    let mut tasks = Vec::new();
+    shared.each_task(|task, local| {
+        let (task, at) = (task.address(), task.location());
+        tasks.push((since.get(&task).copied(), task, at, local));
+    });
+    tasks.sort_by_key(|&(since, _, at, local)| (local, since.is_none(), since, at));
+    tasks
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]

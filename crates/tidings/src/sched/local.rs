@@ -263,25 +263,12 @@ impl Local {
         self.woken.len() + self.spawned.len() + usize::from(self.next.is_some())
     }
 
-    /// All of them, in the order of [`pick`](Self::pick).
-    pub(crate) fn each(&self, visit: impl FnMut(&Task)) {
-        self.woken
-            .iter()
-            .chain(&self.spawned)
-            .chain(&self.next)
-            .for_each(visit);
-    }
-
-    /// The `index`th of them.
-    pub(crate) fn pick(&mut self, index: usize) -> Option<Task> {
-        let woken = self.woken.len();
-        if index < woken {
-            return self.woken.remove(index);
-        }
-        if index - woken < self.spawned.len() {
-            return self.spawned.remove(index - woken);
-        }
-        self.next.take()
+    /// For a scheduler that picks among all of them: they stand in one line, each behind those that came in an earlier
+    /// poll. A yield before or after the rest would keep it waiting for ever, where the first is picked each time.
+    pub(crate) fn line_up(&mut self) -> &mut VecDeque<Task> {
+        self.woken.extend(self.spawned.drain(..));
+        self.woken.extend(self.next.take());
+        &mut self.woken
     }
 }
 
@@ -472,19 +459,20 @@ mod tests {
     }
 
     #[test]
-    fn each_can_be_picked_in_the_order_in_which_they_are_shown() {
-        for index in 0..6 {
-            let mut queues = Queues::new();
-            queues.yielded(2);
-            queues.spawn(3);
-            queues.local.push_woken(Queues::task().0);
-            let mut shown = Vec::new();
-            queues.local.each(|task| shown.push(task.as_ptr()));
-            assert_eq!(shown.len(), queues.local.len());
-            let picked = queues.local.pick(index).unwrap();
-            assert_eq!(picked.as_ptr(), shown[index]);
-            picked.cancel();
+    fn who_is_picked_from_one_line_stands_there_behind_all_that_came_in_an_earlier_poll() {
+        let mut queues = Queues::new();
+        let mut came = Vec::new();
+        for _ in 0..3 {
+            came.extend(queues.spawn(2));
+            let (woken, name) = Queues::task();
+            queues.local.push_woken(woken);
+            came.push(name);
+            queues.local.line_up();
+            came.extend(queues.yielded(1));
         }
+        let line = queues.local.line_up().iter();
+        assert_eq!(line.map(Task::as_ptr).collect::<Vec<_>>(), came);
+        assert_eq!(queues.local.len(), came.len());
     }
 
     #[test]

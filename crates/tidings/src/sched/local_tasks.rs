@@ -175,6 +175,8 @@ pub(super) struct Mine {
     queue: RefCell<VecDeque<Task>>,
     /// They are told apart, and ended in the order of their starts, by their numbers.
     spawned: Cell<u32>,
+    /// Under a seam: one that is not among them ran last.
+    turn: Cell<bool>,
     told: Told,
 }
 
@@ -184,6 +186,7 @@ impl Mine {
             set: RefCell::default(),
             queue: RefCell::default(),
             spawned: Cell::new(0),
+            turn: Cell::new(false),
             told,
         }
     }
@@ -298,6 +301,20 @@ impl Mine {
         let mut queue = self.queue.borrow_mut();
         set.woken.take_all(|task| queue.push_back(task));
         queue.len()
+    }
+
+    /// Under a seam: how many of them come before all other tasks, which is all or none: neither keep the others
+    /// waiting for ever, where the first is picked each time.
+    pub(super) fn first(&self) -> usize {
+        match self.turn.get() {
+            true => self.queue.borrow().len(),
+            false => 0,
+        }
+    }
+
+    /// Under a seam: one that is not among them runs now, or one that is.
+    pub(super) fn turn(&self, other: bool) {
+        self.turn.set(other);
     }
 
     /// Under a seam: there is none that could run.

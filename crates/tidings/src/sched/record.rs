@@ -20,6 +20,7 @@ use std::time::Duration;
 use super::rings::{Name, Note, Way};
 use super::{Shared, books, current};
 use crate::event::waits;
+use crate::primitive::Arc;
 use crate::primitive::atomic::Ordering;
 use crate::task::{self, Task};
 
@@ -298,7 +299,9 @@ pub(super) fn last_of(shared: &Shared, task: Option<usize>) -> String {
 /// A task of this thread's runtime has panicked.
 #[cold]
 pub(super) fn task_panicked(started: &'static Location<'static>) {
-    let shared = current::shared().filter(|shared| shared.recorder.is_some());
+    // Under a seam he tells of it who drives the runtime, and has the record.
+    let prints = |shared: &Arc<Shared>| shared.recorder.is_some() && !shared.has_seam;
+    let shared = current::shared().filter(prints);
     let (
         Some(shared),
         Party {
@@ -343,8 +346,8 @@ impl super::Handle {
 
 impl super::Builder {
     /// Keeps the last `n` communications of each worker: who started, sent to, received from or released
-    /// whom. They are printed when a task panics and in a report of a deadlock, and read by
-    /// [`Handle::flight_record`](super::Handle::flight_record).
+    /// whom. They are printed when a task panics (but under a [seam](Self::seam)) and in a report of a deadlock, and
+    /// read by [`Handle::flight_record`](super::Handle::flight_record).
     ///
     /// It may stay on: a communication costs 70 to 120 instructions more (`cargo x hooks`), and one that is
     /// kept 64 bytes. Channels are recorded that were made while a runtime with a recorder lives. The lines

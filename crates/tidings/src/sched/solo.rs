@@ -37,11 +37,12 @@ impl std::task::Wake for RootWaker {
 /// How many tasks could run. What came from outside takes part from here on.
 fn ready(worker: &Worker, shared: &Shared) -> usize {
     let tasks = worker.local(|local| {
+        let line = local.line_up();
         shared.remotes[0].inbox.take_all(|task| {
             worker.number(&task);
-            local.push_yielded(task);
+            line.push_back(task);
         });
-        local.len()
+        line.len()
     });
     tasks + worker.locals.as_ref().map_or(0, Mine::ready)
 }

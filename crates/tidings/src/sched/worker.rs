@@ -356,12 +356,7 @@ impl Worker {
     /// As [`run_task`](Self::run_task), with the budget as it is.
     #[inline(always)]
     fn run_on(&self, task: Task) {
-        // RELAXED: a neighbour asks whom we poll when we have done so for long.
-        self.remote()
-            .running
-            .store(task.as_ptr(), Ordering::Relaxed);
-        let moved = task.set_ran_on(self.id.get());
-        let again = task.run(Some(self.home()), moved);
+        let again = self.poll_task(task);
         // Also if it waits now: who wakes it decides where it goes on.
         let pulled = self.pulled.take();
         if let Some(again) = again {
@@ -374,6 +369,17 @@ impl Worker {
         }
     }
 
+    /// Polls a task; gives it if it is to run again.
+    #[inline(always)]
+    fn poll_task(&self, task: Task) -> Option<Task> {
+        // RELAXED: a neighbour asks whom we poll when we have done so for long.
+        self.remote()
+            .running
+            .store(task.as_ptr(), Ordering::Relaxed);
+        let moved = task.set_ran_on(self.id.get());
+        task.run(Some(self.home()), moved)
+    }
+
     /// Under a seam, where there is one worker, tasks remember their number instead of it.
     pub(super) fn number(&self, task: &Task) -> u32 {
         task.ran_on().unwrap_or_else(|| {
@@ -384,37 +390,44 @@ impl Worker {
         })
     }
 
-    /// Under a seam, all that could run, local tasks last.
+    /// Under a seam, all that could run: local tasks last, or first if another one ran last.
     pub(super) fn each_ready(&self, mut each: impl FnMut(&Task)) {
-        self.local(|local| local.each(&mut each));
-        if let Some(locals) = &self.locals {
+        let Some(locals) = &self.locals else { return };
+        let first = locals.first() > 0;
+        if first {
+            locals.each(&mut each);
+        }
+        self.local(|local| local.line_up().iter().for_each(&mut each));
+        if !first {
             locals.each(each);
         }
     }
 
     /// Runs the `pick`th of those, and gives its number.
     pub(super) fn run_picked(&self, pick: usize) -> Option<u32> {
-        let (task, others) = self.local(|local| (local.pick(pick), local.len()));
-        let locals = self.locals.as_ref();
-        let local = || locals?.pick(pick.checked_sub(others)?);
-        let (task, stays) = match task {
-            Some(task) => (task, None),
-            None => (local()?, locals),
+        let locals = self.locals.as_ref()?;
+        let (first, others) = (locals.first(), self.local(|local| local.line_up().len()));
+        let is_local = !(first..first + others).contains(&pick);
+        let task = match is_local {
+            true if pick < first => locals.pick(pick),
+            true => locals.pick(pick - others),
+            false => self.local(|local| local.line_up().remove(pick - first)),
         };
+        let task = task?;
+        locals.turn(!is_local);
         let number = self.number(&task);
         self.refill_budget();
         self.refill_asked(number);
-        match stays {
-            None => self.run_on(task),
-            Some(locals) => {
-                // RELAXED: our own.
-                self.remote()
-                    .running
-                    .store(task.as_ptr(), Ordering::Relaxed);
-                if let Some(again) = task.run(None, true) {
-                    locals.again(again);
-                }
+        if is_local {
+            // RELAXED: our own.
+            self.remote()
+                .running
+                .store(task.as_ptr(), Ordering::Relaxed);
+            if let Some(again) = task.run(None, true) {
+                locals.again(again);
             }
+        } else if let Some(again) = self.poll_task(task) {
+            self.local(|local| local.line_up().push_back(again));
         }
         Some(number)
     }

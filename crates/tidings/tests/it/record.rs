@@ -205,6 +205,26 @@ fn a_panic_of_a_task_prints_its_last_communications() {
 }
 
 #[test]
+fn under_a_seam_a_panic_of_a_task_prints_none_of_its_communications() {
+    let Some(mut child) = child() else {
+        let ended = recording(100).block_on(async {
+            let (tx, rx) = bounded::<u16>(4);
+            tx.send(7).await.unwrap();
+            tidings::spawn(async move { panic!("{} is unlucky", rx.recv().await.unwrap()) }).await
+        });
+        assert!(ended.is_err_and(|error| error.is_panic()));
+        return;
+    };
+    let child = child.output().unwrap();
+    let said = String::from_utf8(child.stderr).unwrap();
+    assert!(
+        child.status.success() && said.contains("7 is unlucky"),
+        "{said}"
+    );
+    assert!(!said.contains("the last "), "{said}");
+}
+
+#[test]
 fn a_local_task_is_recorded_as_who_it_is_and_its_panic_prints_its_last_communications() {
     let Some(mut child) = child() else {
         let runtime = Runtime::builder().workers(1).flight_recorder(100);
