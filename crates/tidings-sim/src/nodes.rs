@@ -76,7 +76,7 @@ impl Clock {
         let real = now.saturating_sub(self.since);
         let passed = match self.drift {
             0 => real,
-            _ => nanos(real.as_nanos() * self.rate() / MILLION as u128),
+            _ => of_nanos(real.as_nanos() * self.rate() / MILLION as u128),
         };
         self.shown.saturating_add(passed)
     }
@@ -86,14 +86,23 @@ impl Clock {
         let passes = local.saturating_sub(self.shown);
         let real = match self.drift {
             0 => passes,
-            _ => nanos((passes.as_nanos() * MILLION as u128).div_ceil(self.rate())),
+            _ => of_nanos((passes.as_nanos() * MILLION as u128).div_ceil(self.rate())),
         };
         self.since.saturating_add(real)
     }
 }
 
-fn nanos(nanos: u128) -> Duration {
-    Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+fn of_nanos(nanos: u128) -> Duration {
+    const SECOND: u128 = Duration::from_secs(1).as_nanos();
+    let whole = u64::try_from(nanos / SECOND);
+    whole.map_or(Duration::MAX, |whole| {
+        Duration::new(whole, (nanos % SECOND) as u32)
+    })
+}
+
+/// A part of `whole`: nothing for the first of so many alternatives, all of it for the last.
+pub(crate) fn part_of(whole: Duration, part: usize, parts: usize) -> Duration {
+    of_nanos(whole.as_nanos() * part as u128 / (parts as u128 - 1))
 }
 
 impl Default for Nodes {

@@ -14,7 +14,7 @@ use tidings::{JoinHandle, Runtime};
 use crate::chart::{Chart, Drawing};
 use crate::decisions::{About, Asked, Decisions, Diverged};
 use crate::failure::{Kind, Trouble};
-use crate::nodes::Order;
+use crate::nodes::{Order, part_of};
 use crate::panics::{self, Panicked};
 use crate::socket::NodeNetwork;
 use crate::world::{Moment, NodeSeam, World};
@@ -88,10 +88,7 @@ pub(crate) fn run(
                 run.start((0, 1), "", program());
                 run.drive(&waited)
             });
-            let mut trouble = driven.unwrap_or_else(Some);
-            if let (Some(trouble), Some(drawing)) = (&mut trouble, &run.drawing) {
-                trouble.text = drawing.name_in(&trouble.text);
-            }
+            let trouble = driven.unwrap_or_else(Some);
             let who = run.diverged.take().unwrap_or_else(|| run.who_ran());
             let (steps, drawing) = (run.steps, run.drawing.take());
             let left = [
@@ -102,7 +99,10 @@ pub(crate) fn run(
                 }),
             ];
             let mut left = left.map(|left| left.unwrap_or_else(Some)).into_iter();
-            let trouble = trouble.or_else(|| left.find_map(|trouble| trouble));
+            let mut trouble = trouble.or_else(|| left.find_map(|trouble| trouble));
+            if let (Some(trouble), Some(drawing)) = (&mut trouble, &drawing) {
+                trouble.text = drawing.name_in(&trouble.text);
+            }
             let (decisions, time) = world.end();
             (trouble, steps, who, drawing, decisions, time)
         })
@@ -459,8 +459,9 @@ impl Run<'_> {
         // New timers count from before.
         self.wake_timers();
         let mut engine = self.world.lock();
-        let parts = engine.decisions.choose(About::Time, PARTS);
-        let now = engine.now + self.rules.busy * parts as u32 / (PARTS as u32 - 1);
+        let part = engine.decisions.choose(About::Time, PARTS);
+        let took = part_of(self.rules.busy, part, PARTS);
+        let now = engine.now.saturating_add(took);
         drop(engine);
         self.pass_to(now);
     }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use super::{Asked, Context, Happening, Net};
 use crate::decisions::About;
@@ -40,14 +41,54 @@ impl Net {
     /// What a node has sent into a link that is cut: a machine that is off sends it no more, the system of one that is
     /// on does, though the program was killed.
     fn lose_what_is_held(&mut self, node: usize, context: &mut Context<'_>) {
-        let of_node = self.links.iter_mut().filter(|((from, _), _)| *from == node);
-        for (_, link) in of_node {
-            if link.held.iter().any(Happening::is_data)
-                && context.decisions.choose(About::Network, 2) == 1
-            {
-                link.held.retain(|held| !held.is_data());
+        let of_node = self
+            .links
+            .iter()
+            .filter(|((from, _), link)| *from == node && link.held.iter().any(Happening::is_data));
+        let links: Vec<_> = of_node.map(|(link, _)| *link).collect();
+        for link in links {
+            if context.decisions.choose(About::Network, 2) == 1 {
+                self.lose(link, |_| true);
             }
         }
+    }
+
+    /// What a link holds of these senders, each by its connection and its end, is lost.
+    pub(super) fn lose(&mut self, link: (usize, usize), of: impl Fn((usize, usize)) -> bool) {
+        let Some(link) = self.links.get_mut(&link) else {
+            return;
+        };
+        let lost = link
+            .held
+            .extract_if(.., |held| held.is_data() && held.sender().is_some_and(&of));
+        for (id, end) in lost.filter_map(|held| held.sender()) {
+            self.connections[id].ends[end].lost = true;
+        }
+    }
+
+    /// What would arrive now passes its link, unless that is cut: then it is held, or lost if its sender would have to
+    /// send it once more and does not. Nothing but a reset comes after what is lost: a connection has no hole.
+    pub(super) fn passes(&mut self, happening: Happening, now: Duration) -> Option<Happening> {
+        let Some((id, from)) = happening.sender() else {
+            return Some(happening);
+        };
+        let [node, other] = [from, 1 - from].map(|end| self.connections[id].ends[end].node);
+        let sender = &mut self.connections[id].ends[from];
+        if sender.lost && happening.is_data() {
+            return None;
+        }
+        let cut = self.links.get_mut(&(node, other)).filter(|link| link.cut);
+        let what = || happening.words();
+        self.sights.passage(now, node, other, cut.is_none(), what);
+        let Some(link) = cut else {
+            return Some(happening);
+        };
+        if happening.is_data() && sender.dropped && sender.gives_up {
+            sender.lost = true;
+        } else {
+            link.held.push(happening);
+        }
+        None
     }
 
     /// Ends all connections between two nodes at once, with an error at both ends.
@@ -95,7 +136,8 @@ impl Net {
             self.connections[id].ends[end].last = context.now;
         }
         for happening in held {
-            let time = context.now + self.latency(from, to, context.decisions);
+            let latency = self.latency(from, to, context.decisions);
+            let time = context.now.saturating_add(latency);
             self.plan_behind(time, happening);
         }
         for ((time, _), happening) in behind {

@@ -18,6 +18,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use crate::decisions::{About, Decisions};
+use crate::nodes::part_of;
 use crate::sights::Sights;
 
 /// Bytes that may be on their way or unread, in each direction.
@@ -135,6 +136,8 @@ struct End {
     dropped: bool,
     /// When that is so, what has not arrived is given up.
     gives_up: bool,
+    /// Something it has sent is lost: of what came after it only a reset arrives.
+    lost: bool,
     /// Bytes it has sent that were not read.
     unread: usize,
     /// When the last of what it has sent arrives.
@@ -154,6 +157,7 @@ impl End {
             closed: false,
             dropped: false,
             gives_up: false,
+            lost: false,
             unread: 0,
             last: Duration::ZERO,
             reader: None,
@@ -230,15 +234,15 @@ impl Net {
         let default = Duration::from_micros(200)..=Duration::from_millis(2);
         let own = link.and_then(|link| link.latency.clone());
         let range = own.or(self.latency.clone()).unwrap_or(default);
-        let part = decisions.choose(About::Network, PARTS) as u32;
-        *range.start() + (*range.end() - *range.start()) * part / (PARTS as u32 - 1)
+        let part = decisions.choose(About::Network, PARTS);
+        *range.start() + part_of(*range.end() - *range.start(), part, PARTS)
     }
 
     /// Sends from one end to the other, behind all it has sent before.
     fn send(&mut self, id: usize, from: usize, happening: Happening, context: &mut Context<'_>) {
         let [here, there] = [from, 1 - from].map(|end| self.connections[id].ends[end].node);
         let latency = self.latency(here, there, context.decisions);
-        self.plan_behind(context.now + latency, happening);
+        self.plan_behind(context.now.saturating_add(latency), happening);
     }
 
     /// This end is gone: the other hears of it, behind all that was sent.
@@ -247,27 +251,10 @@ impl Net {
         self.send(id, end, reset, context);
     }
 
-    /// The link that something passes at the moment it would arrive.
-    fn passes(&self, happening: &Happening) -> Option<(usize, usize)> {
-        let (id, from) = happening.sender()?;
-        let ends = &self.connections[id].ends;
-        Some((ends[from].node, ends[1 - from].node))
-    }
-
     fn happen(&mut self, happening: Happening, context: &mut Context<'_>) {
-        if let Some((node, other)) = self.passes(&happening) {
-            let link = self.links.get(&(node, other));
-            let arrived = link.is_none_or(|link| !link.cut);
-            let what = || happening.words();
-            self.sights.passage(context.now, node, other, arrived, what);
-            if !arrived {
-                if !self.is_given_up(&happening) {
-                    let link = self.links.entry((node, other)).or_default();
-                    link.held.push(happening);
-                }
-                return;
-            }
-        }
+        let Some(happening) = self.passes(happening, context.now) else {
+            return;
+        };
         match happening {
             // Who has given up sends it no more.
             Happening::Request(id) if self.connections[id].state != Asked::Waiting => {}
@@ -332,16 +319,15 @@ impl Net {
         }
     }
 
-    /// An address of this node that nobody listens at.
-    fn port(&mut self, node: usize) -> SocketAddr {
-        loop {
-            let port = EPHEMERAL + self.ports % (u16::MAX - EPHEMERAL);
-            self.ports = self.ports.wrapping_add(1);
-            let address = SocketAddr::new(ip_of(node), port);
-            if !self.listeners.contains_key(&address) {
-                return address;
-            }
-        }
+    /// An address of this node that nobody listens at; `None`: somebody listens at each.
+    fn port(&mut self, node: usize) -> Option<SocketAddr> {
+        let ports = u16::MAX - EPHEMERAL;
+        let mut each = (0..ports).map(|_| {
+            let port = EPHEMERAL + self.ports;
+            self.ports = (self.ports + 1) % ports;
+            SocketAddr::new(ip_of(node), port)
+        });
+        each.find(|address| !self.listeners.contains_key(address))
     }
 
     /// A listener of this node; its address.
@@ -350,7 +336,7 @@ impl Net {
             return Err(ErrorKind::AddrNotAvailable.into());
         }
         let at = match at.port() {
-            0 => self.port(node),
+            0 => self.port(node).ok_or(ErrorKind::AddrInUse)?,
             port => SocketAddr::new(ip_of(node), port),
         };
         if self.listeners.contains_key(&at) {
@@ -403,8 +389,10 @@ impl Net {
     ) -> Result<usize> {
         let there = node_of(to, node).ok_or(Error::from(ErrorKind::NetworkUnreachable))?;
         let id = self.connections.len();
-        let (own, to) = (self.port(node), SocketAddr::new(ip_of(there), to.port()));
-        let until = self.plan(context.now + PATIENCE, Happening::GiveUp(id));
+        let own = self.port(node).ok_or(ErrorKind::AddrNotAvailable)?;
+        let to = SocketAddr::new(ip_of(there), to.port());
+        let until = context.now.saturating_add(PATIENCE);
+        let until = self.plan(until, Happening::GiveUp(id));
         self.connections.push(Connection {
             ends: [End::new(node, own), End::new(there, to)],
             state: Asked::Waiting,
@@ -512,13 +500,6 @@ impl Net {
         }
     }
 
-    /// Would somebody have to send it once more who does not any more?
-    fn is_given_up(&self, happening: &Happening) -> bool {
-        let sender = |(id, end): (usize, usize)| &self.connections[id].ends[end];
-        let sender = happening.sender().map(sender);
-        happening.is_data() && sender.is_some_and(|end| end.dropped && end.gives_up)
-    }
-
     /// What has not arrived when this end is dropped does not arrive.
     pub(crate) fn give_up(&mut self, id: usize, end: usize) {
         self.connections[id].ends[end].gives_up = true;
@@ -541,12 +522,9 @@ impl Net {
             self.close(id, end, context);
             return;
         }
-        if this.gives_up
-            && let Some(link) = self.links.get_mut(&(here, there))
-        {
+        if this.gives_up {
             // What a cut link holds is sent no more; what is under way elsewhere arrives.
-            let own = Some((id, end));
-            link.held.retain(|it| it.sender() != own || !it.is_data());
+            self.lose((here, there), |sender| sender == (id, end));
         }
         self.reset(id, end, context);
     }

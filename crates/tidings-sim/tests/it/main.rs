@@ -3,6 +3,7 @@
 mod basics;
 mod failing;
 mod gallery;
+mod limits;
 mod links;
 mod local;
 mod lookup;

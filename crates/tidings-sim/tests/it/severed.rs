@@ -1,6 +1,7 @@
-//! Connections that are severed while a cut link holds what was sent.
+//! Connections that end while a cut link holds what was sent.
 
 use std::io::{self, ErrorKind};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::{AsyncReadExt, AsyncWriteExt};
@@ -37,4 +38,57 @@ fn nothing_comes_over_a_severed_connection_though_a_cut_link_held_it() {
             sleep(Duration::from_millis(100)).await;
         }
     });
+}
+
+/// The bytes that came of some, the last of which is under way while a cut link holds those before it. Then their sender
+/// crashes, or is dropped and sends none of them again, and the link is healed.
+async fn comes(crashes: bool, last: u8) -> Vec<u8> {
+    const MS: Duration = Duration::from_millis(1);
+    let here = world().program();
+    world().latency(MS..=MS);
+    let listener = TcpListener::bind(([0, 0, 0, 0], PORT)).unwrap();
+    let to = here.address(PORT);
+    let node = world().node("writes", move || async move {
+        let mut stream = TcpStream::connect(to).await?;
+        stream.set_zero_linger()?;
+        stream.write_all(&[1]).await?;
+        for byte in 2..=last {
+            sleep(2 * MS).await;
+            stream.write_all(&[byte]).await?;
+        }
+        if crashes {
+            std::future::pending::<()>().await;
+        }
+        io::Result::Ok(())
+    });
+    let (mut stream, _) = listener.accept().await.unwrap();
+    node.cut_to(&here);
+    // The first is sent when a millisecond has passed.
+    sleep(MS * 2 * u32::from(last) - MS / 2).await;
+    if crashes {
+        node.crash();
+    }
+    here.heal(&node);
+    let mut got = Vec::new();
+    let ended = stream.read_to_end(&mut got).await;
+    assert_eq!(ended.unwrap_err().kind(), ErrorKind::ConnectionReset);
+    got
+}
+
+#[test]
+fn a_connection_has_no_hole_where_what_a_cut_link_held_is_lost() {
+    for (crashes, last) in [(true, 2), (true, 3), (false, 2), (false, 3)] {
+        let seen = Arc::new(Mutex::new([0; 2]));
+        let counts = Arc::clone(&seen);
+        Sim::new(0).seeds(100).run(move || {
+            let counts = Arc::clone(&counts);
+            async move {
+                let got = comes(crashes, last).await;
+                assert!([1, 2, 3].starts_with(&got), "{got:?}");
+                counts.lock().unwrap()[usize::from(got.is_empty())] += 1;
+            }
+        });
+        let [came, lost] = *seen.lock().unwrap();
+        assert!(lost > 0 && (came > 0) == crashes, "{came} {lost}");
+    }
 }
