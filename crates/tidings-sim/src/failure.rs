@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use crate::chart::Chart;
+use crate::place;
 
 /// What kind of thing went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,9 +173,10 @@ impl fmt::Display for Failure {
             self.shrunk_in
         )?;
         if let Some((trace, picture)) = &self.saved {
-            let (trace, picture) = (trace.display(), picture.display());
+            let trace = trace.display().to_string();
+            let trace = place::word(&trace);
             writeln!(f, "             TIDINGS_TRACE={trace} {}", self.command)?;
-            writeln!(f, "  picture:   {picture}")?;
+            writeln!(f, "  picture:   {}", picture.display())?;
         }
         if self.chart.is_empty() {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Where a simulation was started: how it is started again, where its files go, and what the
 //! environment asks of it.
 
+use std::borrow::Cow;
 use std::env;
 use std::fmt::Write as _;
 use std::fs;
@@ -53,35 +54,82 @@ impl Origin {
     /// The line that runs it: by cargo, or, if that did not start it, by its own path.
     pub(crate) fn command(&self) -> String {
         let exe = env::current_exe().unwrap_or_default();
-        let profile = profile(&exe);
-        match (&self.package, &self.test) {
+        let words = match (&self.package, &self.test) {
             (Some(package), Some(test)) => {
-                format!("cargo test {profile}-p {package} {test} -- --exact")
+                let mut words = by_cargo("test", &exe, package);
+                let folder = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+                if let Some(target) = folder.and_then(|folder| target(&exe, package, &folder)) {
+                    words.extend(["--test".to_owned(), target]);
+                }
+                words.extend([test, "--", "--exact"].map(str::to_owned));
+                words
             }
-            (None, Some(test)) => format!("{} {test} --exact", exe.display()),
             (Some(package), None) if is_example(&exe) => {
-                let stem = exe.file_stem().unwrap_or_default().to_string_lossy();
-                format!("cargo run {profile}-p {package} --example {stem}")
+                let mut words = by_cargo("run", &exe, package);
+                let stem = exe.file_stem().unwrap_or_default();
+                words.extend(["--example".to_owned(), stem.to_string_lossy().into()]);
+                words
             }
-            _ => {
-                let arguments = env::args().skip(1);
-                let words = std::iter::once(exe.display().to_string()).chain(arguments);
-                words.collect::<Vec<_>>().join(" ")
+            (_, test) => {
+                let mut words = vec![exe.display().to_string()];
+                match test {
+                    Some(test) => words.extend([test, "--exact"].map(str::to_owned)),
+                    None => {
+                        words.extend(env::args_os().skip(1).map(|it| it.to_string_lossy().into()))
+                    }
+                }
+                words
             }
-        }
+        };
+        let words: Vec<_> = words.iter().map(|it| word(it)).collect();
+        words.join(" ")
     }
 }
 
-/// The option by which cargo builds into this program's folder, `target/release/deps` for one, and a
-/// space; nothing for what it does by itself. Decisions are the same in any, but who typed `--release`
-/// has that one built.
-fn profile(exe: &Path) -> String {
-    let folder = exe.ancestors().nth(2).and_then(Path::file_name);
-    match folder.and_then(|name| name.to_str()) {
-        Some("release") => "--release ".to_owned(),
-        Some("debug") | None => String::new(),
-        Some(other) => format!("--profile {other} "),
+/// A word of a line, as a shell takes it.
+pub(crate) fn word(text: &str) -> Cow<'_, str> {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-+:,@%".contains(c);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.into(),
+        false => format!("'{}'", text.replace('\'', r"'\''")).into(),
     }
+}
+
+/// How a line of cargo's begins that builds what was run.
+fn by_cargo(verb: &str, exe: &Path, package: &str) -> Vec<String> {
+    let words = ["cargo", verb].into_iter().map(str::to_owned);
+    let package = ["-p", package].map(str::to_owned);
+    words.chain(profile(exe)).chain(package).collect()
+}
+
+/// The target of a package that this program is, if it is one of those in its folder `tests`: another target may have a
+/// test of the same name. Which target has the package's own name is not known.
+fn target(exe: &Path, package: &str, folder: &Path) -> Option<String> {
+    let underscored = |name: &str| name.replace('-', "_");
+    let (name, _hash) = exe.file_stem()?.to_str()?.rsplit_once('-')?;
+    if underscored(name) == underscored(package) {
+        return None;
+    }
+    let files = fs::read_dir(folder.join("tests")).ok()?;
+    files.flatten().find_map(|file| {
+        let path = file.path();
+        let is_target =
+            path.extension().is_some_and(|it| it == "rs") || path.join("main.rs").is_file();
+        let target = path.file_stem()?.to_str()?;
+        (is_target && underscored(target) == underscored(name)).then(|| target.to_owned())
+    })
+}
+
+/// The option by which cargo builds into this program's folder, `target/release/deps` for one; nothing for what it does
+/// by itself. Decisions are the same in any, but who typed `--release` has that one built.
+fn profile(exe: &Path) -> Vec<String> {
+    let folder = exe.ancestors().nth(2).and_then(Path::file_name);
+    let words: &[&str] = match folder.and_then(|name| name.to_str()) {
+        Some("release") => &["--release"],
+        Some("debug") | None => &[],
+        Some(other) => &["--profile", other],
+    };
+    words.iter().map(|&word| word.to_owned()).collect()
 }
 
 fn is_example(exe: &Path) -> bool {
@@ -143,14 +191,14 @@ fn decode(text: &str) -> Option<(u64, Vec<u8>)> {
 }
 
 /// Where the files of this failure go, by their ending: below cargo's target folder, or the system's
-/// folder for such things.
+/// folder for such things, in one of this program, whose name cargo makes from its package and target.
 fn path(failure: &Failure, ending: &str) -> Option<PathBuf> {
     let exe = env::current_exe().ok()?;
     let target = exe
         .ancestors()
         .find(|folder| folder.join("CACHEDIR.TAG").is_file());
     let folder = target.map_or_else(env::temp_dir, Path::to_owned);
-    let folder = folder.join("tidings-sim");
+    let folder = folder.join("tidings-sim").join(exe.file_stem()?);
     fs::create_dir_all(&folder).ok()?;
     let name: String = failure
         .name
@@ -173,14 +221,45 @@ pub(crate) fn save(failure: &Failure) -> Option<(PathBuf, PathBuf)> {
 mod tests {
     use std::path::Path;
 
-    use super::{HEAD, decode, profile};
+    use super::{HEAD, decode, profile, target, word};
 
     #[test]
     fn the_line_builds_what_was_run() {
-        let of = |path| profile(Path::new(path));
+        let of = |path| profile(Path::new(path)).join(" ");
         assert_eq!(of("/p/target/debug/deps/it-01"), "");
-        assert_eq!(of("/p/target/release/examples/one"), "--release ");
-        assert_eq!(of("/p/target/thumb/fast/deps/it-01"), "--profile fast ");
+        assert_eq!(of("/p/target/release/examples/one"), "--release");
+        assert_eq!(of("/p/target/thumb/fast/deps/it-01"), "--profile fast");
+    }
+
+    #[test]
+    fn a_shell_takes_a_word_of_the_line_as_it_is() {
+        for plain in ["a::b", "/tmp/x-0.trace", "--exact", "1+1"] {
+            assert_eq!(word(plain), plain);
+        }
+        for odd in [
+            "", "a b", "it's", "$HOME", "`x`", "a*", "~/x", "x=1", "a\\b", "a\nb",
+        ] {
+            let said = std::process::Command::new("sh")
+                .args(["-c", &format!("printf %s {}", word(odd))])
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8(said.stdout).unwrap(), odd);
+        }
+    }
+
+    #[test]
+    fn the_line_names_the_target_that_was_run() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let of = |exe| target(Path::new(exe), "tidings-sim", folder);
+        assert_eq!(of("/t/debug/deps/it-01").as_deref(), Some("it"));
+        assert_eq!(of("/t/debug/deps/surface-01").as_deref(), Some("surface"));
+        for none in [
+            "/t/debug/deps/tidings_sim-01",
+            "/t/debug/deps/other-01",
+            "/t/it",
+        ] {
+            assert_eq!(of(none), None, "{none}");
+        }
     }
 
     #[test]

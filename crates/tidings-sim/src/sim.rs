@@ -305,7 +305,7 @@ impl Sim {
         summary.runs += 1;
         summary.polls += ran.steps as u64;
         summary.decisions += ran.asked.len() as u64;
-        summary.time += ran.time;
+        summary.time = summary.time.saturating_add(ran.time);
         summary.sent += ran.messages.sent;
         summary.dead += ran.messages.dead;
         if self.twice || ran.trouble.is_some() {
@@ -406,31 +406,48 @@ impl Sim {
 
 /// What the second run of a trace did otherwise.
 fn difference(one: &Ran, two: &Ran) -> Option<Trouble> {
+    const ASK: &str = "is there a HashMap, a thread, or a clock that is not tidings'?";
+    // What ended one of them early is the first thing to look at.
+    let ended = |ran: &Ran| {
+        let trouble = ran.trouble.as_ref();
+        trouble.map_or(String::new(), |trouble| {
+            format!(", and ended: {}", trouble.text)
+        })
+    };
     let words = match (&two.diverged, &one.trouble, &two.trouble) {
         (Some((at, who)), ..) => {
             let asked = |ran: &Ran| {
                 let asked = ran.asked.get(*at);
                 asked.map_or("nothing more".to_owned(), |asked| asked.words())
             };
-            // What ended one of them early is the first thing to look at.
-            let ended = |ran: &Ran| {
-                let trouble = ran.trouble.as_ref();
-                trouble.map_or(String::new(), |trouble| {
-                    format!(", and ended: {}", trouble.text)
-                })
-            };
             format!(
                 "the second run of the same decisions diverges at question {at}, while or after {who} \
-                 ran: the first run asked {}{}; the second {}{}; is there a HashMap, a thread, or a clock \
-                 that is not tidings'?",
+                 ran: the first run asked {}{}; the second {}{}; {ASK}",
                 asked(one),
                 ended(one),
                 asked(two),
                 ended(two)
             )
         }
-        (None, None, None) => return None,
-        (None, Some(one), Some(two)) if one.is_as(two) => return None,
+        (None, one_ended, two_ended) if are_alike(one_ended.as_ref(), two_ended.as_ref()) => {
+            let measures = |ran: &Ran| (ran.steps, ran.time, ran.messages);
+            if measures(one) == measures(two) {
+                return None;
+            }
+            let took = |ran: &Ran| {
+                let (polls, time, sent, dead) =
+                    (ran.steps, ran.time, ran.messages.sent, ran.messages.dead);
+                let ended = ended(ran);
+                format!(
+                    "took {polls} polls and {time:?}, with {sent} messages, {dead} of them dead{ended}"
+                )
+            };
+            format!(
+                "two runs of the same decisions are not alike: the first {}; the second {}; {ASK}",
+                took(one),
+                took(two)
+            )
+        }
         (None, one, two) => {
             let end = |trouble: &Option<Trouble>| {
                 let text = trouble.as_ref().map(|trouble| trouble.text.clone());
@@ -444,4 +461,11 @@ fn difference(one: &Ran, two: &Ran) -> Option<Trouble> {
         }
     };
     Some(Trouble::new(Kind::Nondeterminism, words))
+}
+
+fn are_alike(one: Option<&Trouble>, two: Option<&Trouble>) -> bool {
+    match (one, two) {
+        (Some(one), Some(two)) => one.is_as(two),
+        (one, two) => one.is_none() && two.is_none(),
+    }
 }

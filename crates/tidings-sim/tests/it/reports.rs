@@ -2,6 +2,7 @@
 
 use std::future::IntoFuture;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use tidings::channel::ivar::IVar;
 use tidings::net::TcpStream;
 use tidings::sync::Barrier;
 use tidings::time::sleep;
+use tidings::{Receiver, unbounded};
 use tidings_sim::{Failure, Kind, Sim, world};
 
 #[test]
@@ -115,6 +117,113 @@ fn a_panic_as_the_world_is_dropped_fails_the_run_by_its_text() {
         })
         .unwrap_err();
     is_a_panic(&failure, "it does not go");
+}
+
+#[test]
+fn a_panic_of_a_program_that_is_dropped_by_a_crash_is_the_programs() {
+    struct Breaks;
+    impl Drop for Breaks {
+        fn drop(&mut self) {
+            panic!("it does not go");
+        }
+    }
+    let failure = Sim::new(0)
+        .check(|| async {
+            let node = world().node("broken", || async {
+                let _breaks = Breaks;
+                std::future::pending::<()>().await;
+            });
+            sleep(Duration::from_millis(1)).await;
+            node.crash();
+            sleep(Duration::from_millis(1)).await;
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Panic);
+    let told =
+        "\n  the program panicked: it does not go, at crates/tidings-sim/tests/it/reports.rs:";
+    assert!(failure.message.contains(told), "{failure}");
+}
+
+#[test]
+fn a_program_that_takes_another_time_in_each_run_or_sends_more_is_not_deterministic() {
+    let runs = AtomicU32::new(1);
+    let takes = Sim::new(0).check(|| {
+        // As by the system's clock.
+        let run = runs.fetch_add(1, Ordering::SeqCst);
+        sleep(Duration::from_millis(run.into())).into_future()
+    });
+    let sends = Sim::new(0).cooperative().check(|| {
+        let run = runs.fetch_add(1, Ordering::SeqCst);
+        async move {
+            let (tx, _rx) = unbounded();
+            for n in 0..run {
+                tx.try_send(n).unwrap();
+            }
+        }
+    });
+    for (run, words) in [
+        (takes, "took 2 polls and "),
+        (sends, " 3 messages, 3 of them dead; "),
+    ] {
+        let failure = run.unwrap_err();
+        assert_eq!(failure.kind, Kind::Nondeterminism, "{failure}");
+        assert!(failure.message.contains(words), "{failure}");
+        assert!(
+            failure.message.contains("a clock that is not tidings'"),
+            "{failure}"
+        );
+    }
+}
+
+#[test]
+fn who_waits_is_told_in_the_order_in_which_they_began_wherever_they_lie() {
+    let failure = Sim::new(0)
+        .check(|| async {
+            let start = |n, rx: Option<Receiver<u8>>| {
+                let named = tidings::task::named(format!("the {n}th"), async move {
+                    sleep(Duration::from_millis(n * 7 % 20)).await;
+                    if let Some(rx) = rx {
+                        rx.recv().await.unwrap();
+                    }
+                });
+                tidings::spawn(named)
+            };
+            // Places become free in another order than that of their addresses.
+            (0_u64..20).for_each(|n| drop(start(n, None)));
+            sleep(Duration::from_millis(30)).await;
+            let (_tx, rx) = unbounded::<u8>();
+            let waits = (0..20).map(|n| start(n, Some(rx.clone())));
+            for task in waits.collect::<Vec<_>>() {
+                task.await.unwrap();
+            }
+        })
+        .unwrap_err();
+    assert_eq!(failure.kind, Kind::Deadlock);
+    let lines = failure.message.lines();
+    let tasks = lines.filter(|line| line.starts_with("  the task "));
+    let told: Vec<_> = tasks.filter_map(|line| line.split('"').nth(1)).collect();
+    let all: Vec<_> = (0..20).map(|n| format!("the {}th", n * 3 % 20)).collect();
+    assert_eq!(told, all, "{failure}");
+}
+
+#[test]
+fn files_of_a_failure_are_where_those_of_another_program_are_not() {
+    let failure = Sim::new(0).check(std::future::pending::<()>).unwrap_err();
+    let (trace, picture) = failure.saved.unwrap();
+    // Cargo gives each target of each package a name of its own.
+    let program = std::env::current_exe().unwrap();
+    for file in [trace, picture] {
+        assert_eq!(file.parent().unwrap().file_name(), program.file_stem());
+    }
+}
+
+#[test]
+fn a_line_with_words_that_a_shell_would_read_otherwise_is_quoted() {
+    let name = "it's; a test";
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let failed = thread.spawn(|| Sim::new(0).check(std::future::pending::<()>).unwrap_err());
+    let failure = failed.unwrap().join().unwrap();
+    assert!(failure.command.contains(r"'it'\''s; a test' "), "{failure}");
 }
 
 /// What the first run of a seed failed with, and the shortest one: each draws a number, which says the error.
