@@ -307,3 +307,36 @@ fn baselines_are_kept_and_runs_and_builds_removed() {
     assert_eq!(call(&stage, &["baseline", "rm", "one"]).code, 0);
     assert_eq!(call(&stage, &["history"]).code, 5);
 }
+
+#[test]
+fn a_baseline_that_is_broken_or_half_is_told_beside_the_others_and_can_be_removed() {
+    let stage = Stage::new("broken-baseline");
+    invented::save(&stage, "now", |_| ());
+    assert_eq!(call(&stage, &["baseline", "save", "whole"]).code, 0);
+    let folder = stage.root.join("data/tidings/arena/baselines");
+    fs::create_dir_all(folder.join("half")).expect("made");
+    fs::create_dir_all(folder.join("broken")).expect("made");
+    fs::write(folder.join("broken/run.json"), "{").expect("written");
+    let listed = call(&stage, &["baseline", "list"]);
+    assert_eq!(listed.code, 0, "{}", listed.stderr);
+    let lines: Vec<_> = listed.stdout.lines().collect();
+    let begin = |line: &str| {
+        line.split_whitespace()
+            .take(2)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let begins: Vec<_> = lines.iter().map(|line| begin(line)).collect();
+    assert_eq!(
+        begins,
+        ["broken broken:", "half broken:", "whole run"],
+        "{lines:?}"
+    );
+    for name in ["half", "broken"] {
+        assert_eq!(call(&stage, &["compare", name, "whole"]).code, 70, "{name}");
+        let again = call(&stage, &["baseline", "save", name]);
+        assert!(again.stderr.contains("already"), "{}", again.stderr);
+        assert_eq!(call(&stage, &["baseline", "rm", name]).code, 0, "{name}");
+        assert_eq!(call(&stage, &["baseline", "save", name]).code, 0, "{name}");
+    }
+}

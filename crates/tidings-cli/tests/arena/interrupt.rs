@@ -84,6 +84,56 @@ fn kill(signal: &str, pid: &str) {
 }
 
 #[test]
+fn who_is_asked_to_end_while_a_peer_is_built_leaves_no_build_behind() {
+    crate::once(|| {
+        let stage = Stage::new("interrupt-build");
+        let mark = stage.root.join("mark").to_str().expect("UTF-8").to_owned();
+        // A step with a child of its own, both of which are known by the mark.
+        let inner = "sh -c 'while :; do sleep 1; done' \"$0\"; true";
+        stage.manifest(
+            "slow",
+            &format!(
+                "[peer]\nid = \"slow\"\nsystems = [\"slow\"]\nlang = \"Pony\"\nauto_build = true\n\
+                 [[build]]\ncmd = [\"sh\", \"-c\", {inner:?}, {mark:?}]\noutputs = [\"x\"]\n\
+                 [run]\ncmd = [\"true\"]\n[[cell]]\nid = \"pingpong/tell\"\n"
+            ),
+        );
+        let wait_until = |is_so: &dyn Fn() -> bool| {
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while !is_so() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        };
+        let peers = stage.root.join("peers").to_str().expect("UTF-8").to_owned();
+        let folder = stage.root.join("peers/slow");
+        let all: [&[&str]; 4] = [
+            &["run", "@slow", "--vs", "slow", "--peers", &peers],
+            &["smoke", "@slow", "--peers", &peers],
+            &["setup", "slow", "--yes", "--peers", &peers],
+            &["peer", "test", folder.to_str().expect("UTF-8")],
+        ];
+        for (args, signal) in all.iter().zip(["-TERM", "-INT", "-TERM", "-HUP"]) {
+            let mut child = stage
+                .command(args)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("started");
+            wait_until(&|| started_with(&mark).len() == 2);
+            kill(signal, &child.id().to_string());
+            let code = child.wait().expect("ours").code();
+            wait_until(&|| started_with(&mark).is_empty());
+            let left = started_with(&mark);
+            for pid in &left {
+                kill("-KILL", pid);
+            }
+            assert_eq!((code, left), (Some(130), Vec::new()), "{args:?}");
+        }
+        assert!(stage.runs().is_empty(), "nothing was measured");
+    });
+}
+
+#[test]
 fn the_second_ctrl_c_leaves_no_peer_behind() {
     crate::once(|| {
         let stage = Stage::new("interrupt-twice");
@@ -131,6 +181,19 @@ fn the_second_ctrl_c_leaves_no_peer_behind() {
             kill("-KILL", pid);
         }
         assert_eq!(left, Vec::<String>::new());
+    });
+}
+
+#[test]
+fn where_samples_cannot_go_no_run_begins() {
+    crate::once(|| {
+        let stage = Stage::new("nowhere");
+        stage.peer("honest", "honest", &["pingpong/tell"]);
+        let called = stage.call(&["run", "@honest", "--ndjson", "/nowhere/samples"]);
+        assert_eq!(called.code, 70, "{}", called.stderr);
+        let told = "cannot write /nowhere/samples: No such file";
+        assert!(called.stderr.contains(told), "{}", called.stderr);
+        assert!(stage.runs().is_empty());
     });
 }
 

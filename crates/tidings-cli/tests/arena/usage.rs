@@ -60,6 +60,17 @@ fn wrong_arguments_name_the_valid_ones() {
 }
 
 #[test]
+fn a_folder_without_a_peer_is_no_peer_to_test() {
+    let stage = Stage::new("no-peer");
+    let folder = stage.root.join("peers");
+    let mut test = stage.command(&["peer", "test"]);
+    let called = Called::from(test.arg(&folder).output().expect("started"));
+    assert_eq!(called.code, 2, "{}", called.stderr);
+    let told = "there is no peer.toml in ";
+    assert!(called.stderr.contains(told), "{}", called.stderr);
+}
+
+#[test]
 fn a_broken_manifest_is_named_with_its_file() {
     crate::steady(|| {
         let stage = Stage::new("manifest");

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::peers::build;
 
 /// Waits for another apt that is at work, instead of failing beside it.
@@ -164,7 +165,8 @@ fn run(words: &[&str]) -> Result<(), String> {
         .chain(words)
         .map(|word| (*word).to_owned())
         .collect();
-    build::run_step(&step, Path::new("/"))
+    // To its end, whoever asks for another: half an installation is worse.
+    build::run_step(&step, Path::new("/"), &Interrupt::default())
 }
 
 #[cfg(test)]

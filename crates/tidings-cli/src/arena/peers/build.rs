@@ -1,19 +1,27 @@
 //! Building a peer into the cache: what its hash covers, when it is done, and how it is made.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, PipeReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use crate::arena::exit::Stop;
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::peers::catalog::{Built, Entry};
 use crate::arena::peers::manifest::{Manifest, Places};
+use crate::arena::peers::proc_tree;
+use crate::arena::peers::process::wait_readable;
 use crate::arena::plain;
 
 /// Written last: a folder without it is a build that was cut off.
 const STAMP: &str = ".tidings-built";
+/// How often it is looked whether somebody asked to end.
+const WATCH: Duration = Duration::from_millis(100);
+/// What is said of a build that somebody asked to end.
+const INTERRUPTED: &str = "interrupted";
 /// Folders that builds fill and sources do not need.
 const NOT_SOURCES: &[&str] = &["target", "node_modules", "__pycache__"];
 /// The same directly below a peer's folder; further down they are names of sources, as in `src/bin`.
@@ -122,10 +130,11 @@ pub(crate) fn steps(entry: &Entry, built: &Built) -> Vec<Vec<String>> {
 }
 
 /// Builds a peer; `begins` hears of each step before it runs. The error is fit to be shown: the step, how it ended, and
-/// the end of what it said.
+/// the end of what it said. Who is asked to end meanwhile kills the step.
 pub(crate) fn make(
     entry: &Entry,
     built: &Built,
+    interrupt: &Interrupt,
     mut begins: impl FnMut(&[String]),
 ) -> Result<(), String> {
     let folder = entry
@@ -137,14 +146,22 @@ pub(crate) fn make(
     // Two runs at once build once: the second waits here, then finds it done.
     let lock_path = built.out.with_extension("lock");
     let lock = File::create(&lock_path).map_err(|e| named("cannot make", &lock_path, e))?;
-    lock.lock()
-        .map_err(|e| named("cannot lock", &lock_path, e))?;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) if interrupt.is_asked() => {
+                return Err(INTERRUPTED.to_owned());
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(WATCH),
+            Err(TryLockError::Error(e)) => return Err(named("cannot lock", &lock_path, e)),
+        }
+    }
     if is_done(built, &entry.manifest) {
         return Ok(());
     }
     for step in steps(entry, built) {
         begins(&step);
-        run_step(&step, folder)?;
+        run_step(&step, folder, interrupt)?;
     }
     for output in entry.manifest.build.iter().flat_map(|b| &b.outputs) {
         if !built.out.join(output).exists() {
@@ -155,8 +172,12 @@ pub(crate) fn make(
     fs::write(&stamp, &built.toolchain).map_err(|e| named("cannot write", &stamp, e))
 }
 
-/// Runs one command to its end; what it says is only shown if it fails.
-pub(crate) fn run_step(step: &[String], folder: &Path) -> Result<(), String> {
+/// Runs one command to its end, or until somebody asks to end; what it says is only shown if it fails.
+pub(crate) fn run_step(
+    step: &[String],
+    folder: &Path,
+    interrupt: &Interrupt,
+) -> Result<(), String> {
     const SHOWN: usize = 2000;
     let shown = step.join(" ");
     let (mut said, pipe) = io::pipe().map_err(|e| format!("no pipe: {e}"))?;
@@ -174,13 +195,32 @@ pub(crate) fn run_step(step: &[String], folder: &Path) -> Result<(), String> {
     // The command holds the writing ends; without them gone the reading end never ends.
     drop(command);
     let mut text = Vec::new();
-    let _ = said.read_to_end(&mut text);
+    let mut heard = Ok(true);
+    while let Ok(true) = heard {
+        if interrupt.is_asked() {
+            proc_tree::kill(&proc_tree::descendants(child.id()));
+            let _ = child.wait();
+            return Err(INTERRUPTED.to_owned());
+        }
+        heard = hear(&mut said, &mut text);
+    }
     let status = child.wait().map_err(|e| format!("`{shown}`: {e}"))?;
     if status.success() {
         return Ok(());
     }
     let text = plain::lines(&text[text.len().saturating_sub(SHOWN)..]).join("\n");
     Err(format!("`{shown}` ended with {status}\n{text}"))
+}
+
+/// Waits a while for something that is said; `false`: that was the end.
+fn hear(said: &mut PipeReader, text: &mut Vec<u8>) -> io::Result<bool> {
+    if !wait_readable(said, WATCH)? {
+        return Ok(true);
+    }
+    let mut chunk = [0; 8192];
+    let count = said.read(&mut chunk)?;
+    text.extend_from_slice(&chunk[..count]);
+    Ok(count > 0)
 }
 
 #[cfg(test)]

@@ -99,6 +99,12 @@ pub(crate) fn load(folder: Option<&Path>) -> Result<Vec<Entry>, Stop> {
 /// The peer in a folder.
 pub(crate) fn one(peer: &Path) -> Result<Entry, Stop> {
     let file = peer.join("peer.toml");
+    if !file.is_file() {
+        return Err(Stop::usage(format!(
+            "there is no peer.toml in {}",
+            peer.display()
+        )));
+    }
     let text = std::fs::read_to_string(&file).map_err(|e| Stop::file("read", &file, &e))?;
     let manifest =
         manifest::parse(&text).map_err(|e| Stop::usage(format!("{}: {e}", file.display())))?;

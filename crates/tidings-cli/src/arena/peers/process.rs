@@ -42,6 +42,17 @@ pub(crate) enum Silence {
     Broken(io::Error),
 }
 
+/// Waits until something can be read, or the end; `false`: not in this time, or a signal came.
+pub(crate) fn wait_readable(from: &impl AsFd, time: Duration) -> io::Result<bool> {
+    let time = Timespec::try_from(time).map_err(io::Error::other)?;
+    let mut fds = [PollFd::from_borrowed_fd(from.as_fd(), PollFlags::IN)];
+    match poll(&mut fds, Some(&time)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(rustix::io::Errno::INTR) => Ok(false),
+        Err(e) => Err(e.into()),
+    }
+}
+
 /// A running peer. Dropping it kills its whole process group.
 #[derive(Debug)]
 pub(crate) struct Process {
@@ -145,10 +156,8 @@ impl Process {
                 }
                 next_watch = now + WATCH;
             }
-            if self
-                .wait_readable(deadline.min(next_watch) - now)
-                .map_err(Silence::Broken)?
-            {
+            let time = deadline.min(next_watch) - now;
+            if wait_readable(&self.stdout, time).map_err(Silence::Broken)? {
                 let mut chunk = [0; 8192];
                 match self.stdout.read(&mut chunk) {
                     Ok(0) => return Err(Silence::Closed),
@@ -160,19 +169,9 @@ impl Process {
         }
     }
 
-    fn wait_readable(&self, time: Duration) -> io::Result<bool> {
-        let time = Timespec::try_from(time).map_err(io::Error::other)?;
-        let mut fds = [PollFd::from_borrowed_fd(self.stdout.as_fd(), PollFlags::IN)];
-        match poll(&mut fds, Some(&time)) {
-            Ok(ready) => Ok(ready > 0),
-            Err(rustix::io::Errno::INTR) => Ok(false),
-            Err(e) => Err(e.into()),
-        }
-    }
-
     /// Whether the peer wrote something nobody asked for.
     pub(crate) fn unasked(&mut self) -> Option<Vec<u8>> {
-        if self.buffer.is_empty() && self.wait_readable(Duration::ZERO).unwrap_or(false) {
+        if self.buffer.is_empty() && wait_readable(&self.stdout, Duration::ZERO).unwrap_or(false) {
             let mut chunk = [0; 256];
             let count = self.stdout.read(&mut chunk).unwrap_or(0);
             self.buffer.extend_from_slice(&chunk[..count]);

@@ -5,6 +5,7 @@ use std::path::Path;
 use crate::arena::cells::plan::{self, Candidate, Plan, Request};
 use crate::arena::exit::Stop;
 use crate::arena::machine::environment;
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::peers::build;
 use crate::arena::peers::catalog::{self, Entry, Readiness};
 use crate::arena::records::state::State;
@@ -22,10 +23,12 @@ pub(crate) fn look(peers: Option<&Path>) -> Result<Vec<Candidate>, Stop> {
         .collect()
 }
 
-/// The plan of what is asked for, with the peers built that it needs and that build by themselves.
+/// The plan of what is asked for, with the peers built that it needs and that build by themselves, until somebody asks
+/// to end.
 pub(crate) fn plan(
     candidates: &mut [Candidate],
     request: &Request<'_>,
+    interrupt: &Interrupt,
     tell: impl Fn(&str),
 ) -> Result<Plan, Stop> {
     // A plan now, so that what is wrong with what was asked for is said before anything is built.
@@ -39,7 +42,7 @@ pub(crate) fn plan(
         let mut absent = first.absent.iter();
         absent.any(|a| a.state == State::Missing && a.peer == entry.id())
     };
-    build_by_itself(candidates, waits, tell);
+    build_by_itself(candidates, waits, interrupt, tell);
     plan::make(candidates, request)
 }
 
@@ -47,9 +50,13 @@ pub(crate) fn plan(
 fn build_by_itself(
     candidates: &mut [Candidate],
     needed: impl Fn(&Entry) -> bool,
+    interrupt: &Interrupt,
     tell: impl Fn(&str),
 ) {
     for candidate in candidates {
+        if interrupt.is_asked() {
+            return;
+        }
         let Readiness::Unbuilt(built) = &candidate.readiness else {
             continue;
         };
@@ -60,7 +67,7 @@ fn build_by_itself(
         for step in build::steps(&candidate.entry, built) {
             tell(&format!("building peer {id}: {}", step.join(" ")));
         }
-        candidate.readiness = match build::make(&candidate.entry, built, |_| ()) {
+        candidate.readiness = match build::make(&candidate.entry, built, interrupt, |_| ()) {
             Ok(()) => Readiness::Ready(built.clone()),
             Err(reason) => {
                 tell(&format!("peer {id} does not build: {reason}"));

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arena::exit::Stop;
 use crate::arena::machine::heartbeat::Heartbeat;
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::peers::build;
 use crate::arena::terminal;
 
@@ -28,7 +29,7 @@ impl Linked {
 
 /// The binary given, however it is linked; else this one if it is static; else one built anew from the sources that this
 /// one comes from.
-pub(crate) fn find(given: Option<&Path>) -> Result<(PathBuf, Linked), Stop> {
+pub(crate) fn find(given: Option<&Path>, interrupt: &Interrupt) -> Result<(PathBuf, Linked), Stop> {
     let this = std::env::current_exe()
         .map_err(|e| Stop::internal(format!("cannot find this binary: {e}")))?;
     let path = given.map_or(this, Path::to_owned);
@@ -39,7 +40,7 @@ pub(crate) fn find(given: Option<&Path>) -> Result<(PathBuf, Linked), Stop> {
     if given.is_some() {
         return Ok((path, Linked::Dynamic));
     }
-    let built = built().map_err(|why| {
+    let built = built(interrupt).map_err(|why| {
         Stop::nothing(format!(
             "no static binary: {why}\n`--binary FILE` takes one as it is"
         ))
@@ -50,7 +51,7 @@ pub(crate) fn find(given: Option<&Path>) -> Result<(PathBuf, Linked), Stop> {
 /// Builds with the C library linked in: musl's target if rustup has it, else glibc's archive, which the compiler of the
 /// distribution brings. In the sources' own target folder, so that a build that was cut off goes on, and the next bundle
 /// finds it done.
-fn built() -> Result<PathBuf, String> {
+fn built(interrupt: &Interrupt) -> Result<PathBuf, String> {
     let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let sources = sources
         .canonicalize()
@@ -73,7 +74,7 @@ fn built() -> Result<PathBuf, String> {
     let step = command(&target, &folder);
     terminal::say(&format!("building a static binary: {}", step.join(" ")));
     let beat = Heartbeat::start("building a static binary");
-    let outcome = build::run_step(&step, &sources);
+    let outcome = build::run_step(&step, &sources, interrupt);
     drop(beat);
     outcome?;
     let made = folder.join(target).join("release/tidings");

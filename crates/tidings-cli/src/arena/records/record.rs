@@ -291,13 +291,19 @@ pub(crate) struct Store {
 impl Store {
     /// Makes the folder of a new run; `copy` is where `--ndjson` wants the samples too.
     pub(crate) fn create(runs: &Path, id: &str, copy: Option<&Path>) -> Result<Self, Stop> {
+        // Before the folder, so that no run is left where the copy cannot be made.
+        let copy = copy.map(open_copy).transpose()?;
         let folder = runs.join(id);
         fs::create_dir_all(&folder).map_err(|e| Stop::file("make", &folder, &e))?;
         let path = folder.join(SAMPLES);
         let samples = File::create(&path).map_err(|e| Stop::file("write", &path, &e))?;
         // Nobody else knows of it yet, and who only looks whether it is held lets go at once.
         let _ = samples.lock();
-        Self::open(folder, Held(samples), copy)
+        Ok(Self {
+            folder,
+            samples: Held(samples),
+            copy,
+        })
     }
 
     /// Goes on with a run that was cut off: its first `bytes` of samples stay as they are, what was half measured goes.
@@ -321,30 +327,17 @@ impl Store {
         if let Some(copy) = copy.filter(|copy| copy.is_file()) {
             cut_off(copy, &half_measured).map_err(|e| Stop::file("write", copy, &e))?;
         }
-        Self::open(folder, samples, copy)
-    }
-
-    /// Bytes of samples so far.
-    pub(crate) fn bytes(&self) -> u64 {
-        self.samples.0.metadata().map_or(0, |data| data.len())
-    }
-
-    fn open(folder: PathBuf, samples: Held, copy: Option<&Path>) -> Result<Self, Stop> {
-        let copy = match copy {
-            None => None,
-            Some(path) => {
-                let file = OpenOptions::new().create(true).append(true).open(path);
-                Some((
-                    path.to_owned(),
-                    file.map_err(|e| Stop::file("write", path, &e))?,
-                ))
-            }
-        };
+        let copy = copy.map(open_copy).transpose()?;
         Ok(Self {
             folder,
             samples,
             copy,
         })
+    }
+
+    /// Bytes of samples so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.samples.0.metadata().map_or(0, |data| data.len())
     }
 
     /// Appends samples; what was appended is on disk when this returns, so a killed run keeps its rounds.
@@ -438,6 +431,13 @@ pub(crate) fn saved(runs: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Where the samples go, too.
+fn open_copy(path: &Path) -> Result<(PathBuf, File), Stop> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    let file = file.map_err(|e| Stop::file("write", path, &e))?;
+    Ok((path.to_owned(), file))
 }
 
 /// The folder of a saved run: by path, by name, or by the beginning of a name; without any, the last.

@@ -44,17 +44,18 @@ impl<'a> Session<'a> {
         args: &'a RunArgs,
         options: &'a Options,
         candidates: &'a [Candidate],
+        interrupt: Interrupt,
         style: Style,
-    ) -> Result<Self, Stop> {
-        Ok(Self {
+    ) -> Self {
+        Self {
             args,
             options,
             candidates,
             builds: builds(candidates),
-            interrupt: Interrupt::install()?,
+            interrupt,
             begin: Instant::now(),
             style,
-        })
+        }
     }
 
     /// Measures the plan, saves and prints. The run goes on over failing cells; it ends early only at Ctrl-C or when

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::paths;
-use crate::arena::records::record;
 use crate::arena::records::saved::{self, Saved};
 use crate::arena::terminal;
 use crate::cli::BaselineCommand;
@@ -30,10 +29,10 @@ fn folder(name: &str) -> Result<PathBuf, Stop> {
     Ok(paths::baselines()?.join(name))
 }
 
-/// A baseline of that name, if there is one.
+/// A baseline of that name, if there is one, and it is whole.
 pub(crate) fn find(name: &str) -> Result<Option<Saved>, Stop> {
     match folder(name) {
-        Ok(folder) if folder.join("run.json").is_file() => saved::at(&folder).map(Some),
+        Ok(folder) if folder.is_dir() => saved::at(&folder).map(Some),
         _ => Ok(None),
     }
 }
@@ -49,9 +48,15 @@ fn unknown(name: &str) -> Stop {
     Stop::usage(format!("no baseline {name:?}; there are: {names}"))
 }
 
+/// All baselines, also those of which only a part is there.
 fn names() -> Vec<String> {
-    let folder = paths::baselines().ok();
-    folder.map_or(Vec::new(), |folder| record::saved(&folder))
+    let all = paths::baselines().ok().map(fs::read_dir);
+    let all = all.into_iter().flatten().flatten().flatten();
+    let folders = all.filter(|entry| entry.path().is_dir());
+    let names = folders.filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names.filter(|name| folder(name).is_ok()).collect();
+    names.sort();
+    names
 }
 
 fn save(name: &str, run: Option<&str>) -> Result<(), Stop> {
@@ -85,7 +90,13 @@ fn list() -> Result<(), Stop> {
         return terminal::print("no baselines; save one: tidings arena baseline save NAME [RUN]\n");
     }
     for name in names {
-        let run = load(&name)?.run;
+        let run = match load(&name) {
+            Ok(saved) => saved.run,
+            Err(stop) => {
+                terminal::print(&format!("{name:<16} broken: {stop}\n"))?;
+                continue;
+            }
+        };
         let cells = run.cells.iter().filter(|c| c.ns_per_op.is_some()).count();
         terminal::print(&format!(
             "{name:<16} run {} · {} · {cells} cells · {}\n",
@@ -99,7 +110,7 @@ fn list() -> Result<(), Stop> {
 
 fn remove(name: &str) -> Result<(), Stop> {
     let target = folder(name)?;
-    if !target.join("run.json").is_file() {
+    if !target.is_dir() {
         return Err(unknown(name));
     }
     fs::remove_dir_all(&target).map_err(|e| Stop::file("remove", &target, &e))?;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::heartbeat::Heartbeat;
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::paths;
 use crate::arena::peers::build;
 use crate::arena::peers::static_binary::{self, Linked};
@@ -35,8 +36,13 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<Exit, Stop> {
         std::path::absolute(&args.output).map_err(|e| Stop::file("resolve", &args.output, &e))?;
     let work = output.with_extension("tar.parts");
     let _ = fs::remove_dir_all(&work);
-    let made = fill(args, &peers, &work.join(ROOT)).and_then(|()| pack(&work, &output));
+    let interrupt = Interrupt::install()?;
+    let made = fill(args, &peers, &work.join(ROOT), &interrupt)
+        .and_then(|()| pack(&work, &output, &interrupt));
     let _ = fs::remove_dir_all(&work);
+    if made.is_err() && interrupt.is_asked() {
+        return Ok(Exit::Interrupted);
+    }
     made?;
     let bytes = fs::metadata(&output).map_or(0, |data| data.len());
     terminal::print(&format!(
@@ -48,9 +54,9 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<Exit, Stop> {
     Ok(Exit::Ok)
 }
 
-fn fill(args: &BundleArgs, peers: &Path, root: &Path) -> Result<(), Stop> {
+fn fill(args: &BundleArgs, peers: &Path, root: &Path, interrupt: &Interrupt) -> Result<(), Stop> {
     fs::create_dir_all(root).map_err(|e| Stop::file("make", root, &e))?;
-    let (binary, linked) = static_binary::find(args.binary.as_deref())?;
+    let (binary, linked) = static_binary::find(args.binary.as_deref(), interrupt)?;
     copy_file(&binary, &root.join("tidings"))?;
     terminal::print(&format!(
         "binary   {}: {}\n",
@@ -69,7 +75,7 @@ fn fill(args: &BundleArgs, peers: &Path, root: &Path) -> Result<(), Stop> {
     let vendored = if args.no_vendor {
         Vec::new()
     } else {
-        vendor(&target, root)?
+        vendor(&target, root, interrupt)?
     };
     let readme = root.join("README.md");
     fs::write(&readme, readme_text(linked, &vendored)).map_err(|e| Stop::file("write", &readme, &e))
@@ -87,7 +93,7 @@ fn crates(peers: &Path) -> Vec<PathBuf> {
 }
 
 /// Puts the crates of the Rust peers beside them; cargo finds them through a configuration at the bundle's root.
-fn vendor(peers: &Path, root: &Path) -> Result<Vec<String>, Stop> {
+fn vendor(peers: &Path, root: &Path, interrupt: &Interrupt) -> Result<Vec<String>, Stop> {
     let crates = crates(peers);
     let Some(first) = crates.first() else {
         return Ok(Vec::new());
@@ -111,7 +117,7 @@ fn vendor(peers: &Path, root: &Path) -> Result<Vec<String>, Stop> {
         step.join(" ")
     ))?;
     let _beat = Heartbeat::start("cargo vendor");
-    build::run_step(&step, root)
+    build::run_step(&step, root, interrupt)
         .map_err(|why| Stop::nothing(format!("{why}\nwithout the crates: --no-vendor")))?;
     let config = root.join(".cargo/config.toml");
     let text = "# The crates are in this bundle.\n[source.crates-io]\nreplace-with = \"bundled\"\n\n\
@@ -148,7 +154,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<(), Stop> {
         .map_err(|e| Stop::file("copy", from, &e))
 }
 
-fn pack(work: &Path, output: &Path) -> Result<(), Stop> {
+fn pack(work: &Path, output: &Path, interrupt: &Interrupt) -> Result<(), Stop> {
     let words = [
         "tar",
         "--sort=name",
@@ -160,7 +166,7 @@ fn pack(work: &Path, output: &Path) -> Result<(), Stop> {
     let mut step: Vec<String> = words.map(str::to_owned).to_vec();
     step.push(output.to_string_lossy().into_owned());
     step.push(ROOT.to_owned());
-    build::run_step(&step, work).map_err(Stop::internal)
+    build::run_step(&step, work, interrupt).map_err(Stop::internal)
 }
 
 fn readme_text(linked: Linked, vendored: &[String]) -> String {

@@ -57,8 +57,12 @@ pub(crate) fn test(args: &PeerTestArgs) -> Result<Exit, Stop> {
         let built = match entry.readiness()? {
             Readiness::Ready(built) => built,
             Readiness::Unbuilt(built) => {
-                build::make(&entry, &built, |step| terminal::say(&step.join(" ")))
-                    .map_err(|why| Stop::nothing(format!("it does not build: {why}")))?;
+                let begins = |step: &[String]| terminal::say(&step.join(" "));
+                let made = build::make(&entry, &built, &interrupt, begins);
+                if interrupt.is_asked() {
+                    return Ok(Exit::Interrupted);
+                }
+                made.map_err(|why| Stop::nothing(format!("it does not build: {why}")))?;
                 built
             }
             Readiness::Missing { reason, fix, .. } => {

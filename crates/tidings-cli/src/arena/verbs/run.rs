@@ -7,6 +7,7 @@ use crate::arena::cells::size;
 use crate::arena::cells::size::Profile;
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::environment::Environment;
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::peers::ready;
 use crate::arena::sampling::options;
 use crate::arena::sampling::resume;
@@ -62,7 +63,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
             terminal::say(text);
         }
     };
-    let mut plan = ready::plan(&mut candidates, &request, tell)?;
+    let interrupt = Interrupt::install()?;
+    let mut plan = ready::plan(&mut candidates, &request, &interrupt, tell)?;
+    if interrupt.is_asked() {
+        return Ok(Exit::Interrupted);
+    }
     if let (Profile::Quick, Some(budget)) = (args.profile, options.budget) {
         fit::fit(&mut plan, &candidates, &request, &options.settings, budget);
     }
@@ -84,7 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Stop> {
         return Err(Stop::nothing(why_nothing(&plan)));
     }
     let (exit, saved) =
-        Session::new(args, &options, &candidates, style)?.perform(&plan, env, earlier)?;
+        Session::new(args, &options, &candidates, interrupt, style).perform(&plan, env, earlier)?;
     if let Some(baseline) = baseline {
         compare::after_run(&baseline, &saved, args.json, style)?;
     }

@@ -6,6 +6,7 @@ use std::time::Instant;
 use crate::arena::cells::plan::{self, Candidate};
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::heartbeat::Heartbeat;
+use crate::arena::machine::interrupt::Interrupt;
 use crate::arena::peers::apt::{self, Installer, Quote};
 use crate::arena::peers::build;
 use crate::arena::peers::catalog::{Built, Readiness};
@@ -47,7 +48,11 @@ pub(crate) fn setup(args: &SetupArgs) -> Result<Exit, Stop> {
         terminal::print("nothing was built\n")?;
         return Ok(Exit::Ok);
     }
-    let failed = perform(&plan.work, &mut candidates)?;
+    let interrupt = Interrupt::install()?;
+    let failed = perform(&plan.work, &mut candidates, &interrupt)?;
+    if interrupt.is_asked() {
+        return Ok(Exit::Interrupted);
+    }
     summary(&plan, &failed)?;
     Ok(exit(failed.is_empty() && plan.left_out.is_empty()))
 }
@@ -168,16 +173,23 @@ fn bring(packages: &[String]) -> String {
     }
 }
 
-/// Does the work, all of it whatever fails; the peers that failed.
-fn perform(work: &[Work], candidates: &mut [Candidate]) -> Result<Vec<String>, Stop> {
+/// Does the work, all of it whatever fails, unless somebody asks to end; the peers that failed.
+fn perform(
+    work: &[Work],
+    candidates: &mut [Candidate],
+    interrupt: &Interrupt,
+) -> Result<Vec<String>, Stop> {
     let mut installer = Installer::default();
     let mut failed = Vec::new();
     for (number, item) in (1..).zip(work) {
+        if interrupt.is_asked() {
+            break;
+        }
         let begin = Instant::now();
         let candidate = &mut candidates[item.peer];
         let id = candidate.entry.id().to_owned();
         let place = format!("{number} of {}, peer {id}", work.len());
-        let outcome = one(item, candidate, &mut installer, &place)?;
+        let outcome = one(item, candidate, &mut installer, interrupt, &place)?;
         let text = match outcome {
             Ok(()) => format!("built    {id} in {:.1} s\n", begin.elapsed().as_secs_f64()),
             Err(why) => {
@@ -196,6 +208,7 @@ fn one(
     item: &Work,
     candidate: &mut Candidate,
     installer: &mut Installer,
+    interrupt: &Interrupt,
     place: &str,
 ) -> Result<Result<(), String>, Stop> {
     let mut beat = None;
@@ -212,7 +225,8 @@ fn one(
     let outcome = match &candidate.readiness {
         Readiness::Ready(_) => Ok(()),
         Readiness::Unbuilt(built) => {
-            build::make(&candidate.entry, built, |step| begins(&step.join(" ")))
+            let begins = |step: &[String]| begins(&step.join(" "));
+            build::make(&candidate.entry, built, interrupt, begins)
         }
         Readiness::Missing { reason, .. } if item.packages.is_empty() => Err(reason.clone()),
         Readiness::Missing { reason, fix, .. } => {

@@ -38,8 +38,11 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
         required: &[],
         mem_cap: allowed.mem_cap,
     };
-    let plan = ready::plan(&mut candidates, &request, terminal::say)?;
     let interrupt = Interrupt::install()?;
+    let plan = ready::plan(&mut candidates, &request, &interrupt, terminal::say)?;
+    if interrupt.is_asked() {
+        return Ok(Exit::Interrupted);
+    }
     let (mut passed, mut failed) = (0_u32, 0_u32);
     // By system and threads: one process serves all its cells, so that drop and a second prep are tested too.
     let mut jobs: Vec<(usize, String, &Group)> = plan
