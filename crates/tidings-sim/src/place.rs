@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::env;
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -71,19 +72,23 @@ impl Origin {
                 words
             }
             (_, test) => {
-                let mut words = vec![exe.display().to_string()];
-                match test {
-                    Some(test) => words.extend([test, "--exact"].map(str::to_owned)),
-                    None => {
-                        words.extend(env::args_os().skip(1).map(|it| it.to_string_lossy().into()))
-                    }
-                }
-                words
+                let arguments: Vec<String> = match test {
+                    Some(test) => [test, "--exact"].map(str::to_owned).into(),
+                    None => env::args_os().skip(1).map(in_unicode).collect(),
+                };
+                [in_unicode(exe.into())]
+                    .into_iter()
+                    .chain(arguments)
+                    .collect()
             }
         };
         let words: Vec<_> = words.iter().map(|it| word(it)).collect();
         words.join(" ")
     }
+}
+
+fn in_unicode(word: OsString) -> String {
+    word.to_string_lossy().into()
 }
 
 /// A word of a line, as a shell takes it.

@@ -103,7 +103,7 @@ fn who_yields_until_another_has_run_ends_though_the_first_alternative_is_taken_e
     assert_eq!(summary.polls, 3, "it stands behind who was there before it");
     yields_until(|_, rung| {
         drop(tidings::spawn_local(async move {
-            rung.store(true, Ordering::SeqCst)
+            rung.store(true, Ordering::SeqCst);
         }));
     });
     // One that is woken each time.
