@@ -131,7 +131,8 @@ impl Builder {
     }
 
     /// How many channel and timer operations a task may do in one poll before it yields; 128
-    /// by default. Fewer: fairer; more: faster when one task does most of the work.
+    /// by default. Fewer: fairer; more: faster when one task does most of the work. Futures that a task polls share it.
+    /// Code that never lets the poll end, as another library's `block_on` inside of a task, goes on no further than that.
     ///
     /// # Panics
     /// If `operations` is 0.

@@ -10,7 +10,8 @@ use super::local_tasks::Mine;
 use super::worker::Worker;
 use super::{Handle, Shared};
 use crate::primitive::{Arc, drawn, thread_local};
-use crate::task::{self, Header, here};
+use crate::task::here::{self, Refused};
+use crate::task::{self, Header};
 
 /// A runtime that was entered.
 struct Entered {
@@ -29,7 +30,7 @@ enum By {
 }
 
 /// In one poll of a guest so many times its budget are refused before it has that once more, all but the first of these
-/// in a row.
+/// in a row, or in two.
 const GUEST_REFUSED: u32 = 4;
 
 /// A poll of a local task, or, with null, of none.
@@ -37,8 +38,8 @@ const GUEST_REFUSED: u32 = 4;
 struct Polled {
     task: *mut Header,
     budget: u32,
-    /// How many operations were refused in it for want of budget.
-    refused: u32,
+    /// The operations that were refused in it for want of budget.
+    refused: Refused,
 }
 
 impl Polled {
@@ -46,7 +47,7 @@ impl Polled {
         Self {
             task,
             budget,
-            refused: 0,
+            refused: Refused::NONE,
         }
     }
 }
@@ -258,7 +259,7 @@ pub(super) fn polled() -> *mut Header {
 }
 
 /// The budget is spent, and this thread is no worker. `false`: a local task or a guest runs; others of its poll have
-/// what [`here::beside`] says from here on, as those of a worker's task.
+/// what [`Refused::beside`] says from here on, as those of a worker's task.
 ///
 /// In a guest's poll a thread may wait for what is refused, by a `block_on` that is not ours and asks again and again:
 /// after so many in a row that no loop around a `select!` has as many branches, it has its budget once more.
@@ -269,9 +270,12 @@ pub(super) fn goes_on() -> bool {
         here::refill(now.budget);
         return true;
     }
-    let (left, refused) = match guest && now.refused == now.budget * GUEST_REFUSED {
-        true => (now.budget, 0),
-        false => (here::beside(now.budget, now.refused), now.refused + 1),
+    let mut refused = now.refused;
+    let left = if guest && refused.times() == now.budget.saturating_mul(GUEST_REFUSED) {
+        refused = Refused::NONE;
+        now.budget
+    } else {
+        refused.beside(now.budget, random_below)
     };
     here::refill(left);
     POLLED.with(|polled| polled.set(Polled { refused, ..now }));

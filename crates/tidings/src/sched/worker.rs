@@ -22,7 +22,8 @@ use super::{Shared, current};
 use crate::event::waits::HOOKS;
 use crate::primitive::atomic::Ordering;
 use crate::primitive::{ANYBODY, Arc, Me, Met, Parker, Seat};
-use crate::task::{At, Header, Home, Task, drop_quietly, here, wake_quietly};
+use crate::task::here::{self, Refused};
+use crate::task::{At, Header, Home, Task, drop_quietly, wake_quietly};
 use crate::time::{self, Instant};
 
 /// Turns between looks at the clock, while timers are armed.
@@ -54,8 +55,8 @@ pub(crate) struct Worker {
     asked: Cell<Option<u32>>,
     /// The tasks that have let others run before an operation, and have not come back to it.
     yielded: RefCell<Yielded>,
-    /// The last turn in which an operation was refused for want of budget, and how many were.
-    refused: Cell<(u32, u32)>,
+    /// The last turn in which an operation was refused for want of budget, and those that were.
+    refused: Cell<(u32, Refused)>,
     random: Cell<u64>,
     turn: Cell<u32>,
     pub(super) pace: Cell<Pace>,
@@ -108,7 +109,7 @@ impl Worker {
                     .and_then(|seam| seam.interrupts().then_some(0)),
             ),
             yielded: RefCell::default(),
-            refused: Cell::default(),
+            refused: Cell::new((0, Refused::NONE)),
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             pace: Cell::default(),
@@ -173,7 +174,7 @@ impl Worker {
     pub(super) fn refill_asked(&self, task: u32) {
         self.id.set(task);
         // It has no turns.
-        self.refused.take();
+        self.refused.set((0, Refused::NONE));
         if self.asked.get().is_some() {
             here::refill(0);
             self.asked.set(Some(0));
@@ -199,7 +200,7 @@ impl Worker {
 
     /// As `goes_on`, where a seam that is asked before each operation is not asked, and it goes on.
     ///
-    /// Where there is none, others of the same poll have what [`here::beside`] says from here on: the second of a `join!`,
+    /// Where there is none, others of the same poll have what [`Refused::beside`] says from here on: the second of a `join!`,
     /// or the timer of a timeout, which would never begin beside one that is always ready.
     #[cold]
     pub(super) fn goes_on_unasked(&self) -> bool {
@@ -208,10 +209,12 @@ impl Worker {
             // Under such a seam the next operation comes here, too.
             0
         } else {
-            let (poll, times) = self.refused.get();
-            let times = if poll == self.turn.get() { times } else { 0 };
-            self.refused.set((self.turn.get(), times + 1));
-            here::beside(self.shared.budget, times)
+            let (poll, refused) = self.refused.get();
+            let turn = self.turn.get();
+            let mut refused = if poll == turn { refused } else { Refused::NONE };
+            let left = refused.beside(self.shared.budget, |n| self.choose(Choice::Random, n));
+            self.refused.set((turn, refused));
+            left
         };
         here::refill(left);
         asking

@@ -115,14 +115,44 @@ pub(crate) fn refill(budget: u32) -> u32 {
     here(|here| here.budget.replace(budget))
 }
 
-/// How many operations others have in a poll in which one was refused for want of budget, after `times` before it:
-/// half as many each time, and at least one, for each of a few that are always ready. In the end none, for who is
-/// refused may be asked again and again, beside another who is always ready (a loop around a `select!`): a poll
-/// does less than three times its budget.
-pub(crate) fn beside(budget: u32, times: u32) -> u32 {
-    match times < budget {
-        true => (budget >> (times + 1).min(31)).max(1),
-        false => 0,
+/// The operations of a poll that were refused for want of budget.
+#[derive(Clone, Copy)]
+pub(crate) struct Refused {
+    times: u32,
+    /// After so many of them others have some again.
+    from: u32,
+}
+
+impl Refused {
+    pub(crate) const NONE: Self = Self { times: 0, from: 0 };
+
+    pub(crate) fn times(self) -> u32 {
+        self.times
+    }
+
+    /// One more is refused. How many operations others of the poll have now.
+    ///
+    /// The first ones: half as many each time, and at least one, for each of a few that are always ready. Those are the
+    /// same in each poll, as mostly futures are polled in one order. So what else there is, one operation each, goes to a
+    /// row of those behind, which begins elsewhere in each poll, as `below` draws it: sooner or later all have some. The
+    /// rest have none, for who is refused may be asked again and again, beside another who is always ready (a loop around
+    /// a `select!`): a poll does less than three times its budget.
+    pub(crate) fn beside(&mut self, budget: u32, below: impl Fn(usize) -> usize) -> u32 {
+        /// Before the row is less than two to the power of that of its length: there are no more futures.
+        const FAR: usize = 31;
+        let (first, row) = (budget / 2, budget - budget / 2);
+        let times = self.times;
+        self.times = times.saturating_add(1);
+        if times < first {
+            return (budget >> (times + 1).min(31)).max(1);
+        }
+        if times == first {
+            // Mostly none; else less than 2, 4, 8 and so on, each as likely.
+            let rows = below(1 << below(2 * FAR).saturating_sub(FAR)) as u32;
+            self.from = first.saturating_add(row.saturating_mul(rows));
+        }
+        let row = self.from..self.from.saturating_add(row);
+        u32::from(row.contains(&times))
     }
 }
 

@@ -14,7 +14,9 @@
 //! - **Panic.** It ends its task and nothing else; who joins it gets the panic as a [`JoinError`]. Of one that nobody
 //!   joins, [`Builder::watch_panics`](crate::sched::Builder::watch_panics) tells; it is on in tests.
 //! - **Blocking.** A future that blocks its thread holds a worker; what waits behind it is taken by another worker,
-//!   if there is one. [`spawn_blocking`](crate::spawn_blocking) runs a closure on a thread that is made for it.
+//!   if there is one. [`spawn_blocking`](crate::spawn_blocking) runs a closure on a thread that is made for it. The
+//!   `block_on` of another library is for such a closure, too: inside of a task it holds the worker, and for ever where
+//!   it does more operations than the budget, which is full again only when the task's poll ends.
 //!
 //! ```
 //! # tidings::Runtime::new().unwrap().block_on(async {

@@ -10,6 +10,8 @@ use std::time::Duration;
 use futures::future::{Either, join, join_all, select};
 
 use crate::both::{run, watchdog};
+use tidings::sched::Seeded;
+use tidings::time::timeout;
 use tidings::{Runtime, unbounded, yield_now};
 
 /// So many frames of four KiB and more.
@@ -94,6 +96,46 @@ fn many_futures_of_one_task_that_are_always_ready_all_go_on() {
         assert!(done.sum::<u32>() < 1_000, "not one after the other");
         task.abort();
     });
+}
+
+/// Has always something to do, and counts it.
+async fn busy(done: Arc<AtomicU32>) {
+    let (tx, rx) = unbounded();
+    loop {
+        tx.try_send(1).unwrap();
+        rx.recv().await.unwrap();
+        done.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Do more of them than can have some of the budget in a poll all go on, and a timeout behind them, if time goes by?
+async fn all_go_on(operations: u32, timed: bool) {
+    for more in [1, 40] {
+        let each: Vec<_> = (0..=operations + more).map(|_| Arc::default()).collect();
+        let mut all = Box::pin(join_all(each.iter().map(|done| busy(Arc::clone(done)))));
+        while each.iter().any(|done| done.load(Ordering::Relaxed) == 0) {
+            assert!(futures::poll!(all.as_mut()).is_pending());
+            yield_now().await;
+        }
+        if timed {
+            assert!(timeout(Duration::from_millis(1), all).await.is_err());
+        }
+    }
+}
+
+#[test]
+fn more_futures_of_one_task_than_its_budget_all_go_on_and_so_does_a_timeout_behind_them() {
+    let _watchdog = watchdog();
+    for operations in [1, 2, 5, 128] {
+        let rt = budget(operations);
+        run(&rt, all_go_on(operations, true));
+        rt.block_on(all_go_on(operations, true));
+        let local = async move { tidings::spawn_local(all_go_on(operations, true)).await };
+        rt.block_on(local).unwrap();
+        // There the time stands still meanwhile.
+        let seam = Runtime::builder().seam(Seeded::new(7)).budget(operations);
+        run(&seam.build().unwrap(), all_go_on(operations, false));
+    }
 }
 
 /// A loop that looks at one which is always ready, and has been refused, again and again.
