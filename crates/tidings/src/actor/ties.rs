@@ -19,6 +19,7 @@ use crate::Sender;
 use crate::channel::source::{Side, Source};
 use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::Judge;
+use crate::event::waits::Waits;
 use crate::primitive::Arc;
 use crate::task::{here, quietly};
 
@@ -301,6 +302,13 @@ impl Wait for Restarted<'_> {
 
     fn source(&self) -> &Source<State> {
         self.life.chan()
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        let what = ["end", "beginning"][(self.turn % 2) as usize];
+        waits.of(format_args!(
+            "the {what} of a life of {}",
+            self.life.label()
+        ));
     }
     fn ready(&mut self, state: &mut State) -> bool {
         if state.announced || state.ties().turn >= self.turn {

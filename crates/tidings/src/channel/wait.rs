@@ -9,8 +9,9 @@
 use std::task::Waker;
 
 use super::source::{Side, Slot, Source, slot_of};
+use crate::event::Lock;
 use crate::event::offer::{Claimed, Judge, Waiters};
-use crate::event::{Lock, waits};
+use crate::event::waits::{self, Waits};
 use crate::sched::record;
 use crate::task::{Woken, first, go_on, wake_each};
 
@@ -43,6 +44,11 @@ pub(crate) trait Wait {
 
     /// It has happened. No lock held.
     fn done(&mut self) -> Self::Output;
+
+    /// Says what it waits for.
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.event(std::any::type_name::<Self>(), Some(&self.source().lock));
+    }
 
     /// A partner has completed it, and the wait was dropped before it looked: passes on what
     /// was handed over. No lock held.
@@ -162,6 +168,9 @@ macro_rules! wait_event {
             #[inline(always)]
             fn single(&self) -> Option<&crate::event::Lock> {
                 Some(&crate::channel::wait::Wait::source(self).lock)
+            }
+            fn waits_for(&self, waits: &mut crate::event::waits::Waits) {
+                crate::channel::wait::Wait::waits_for(self, waits);
             }
             #[inline]
             fn attempt(

@@ -65,6 +65,8 @@ pub(crate) struct Waits {
     pub(crate) timed: bool,
     /// A signal of the system may end it.
     pub(crate) outside: bool,
+    /// The end of a task of these may end it, as tasks know whose they are.
+    pub(crate) owners: Vec<usize>,
     /// Copies of the waker that it has.
     pub(crate) wakers: usize,
 }
@@ -85,11 +87,12 @@ impl Waits {
 
     /// Of the end of a task that was started there.
     pub(crate) fn end(&mut self, task: AbortHandle, started: &'static Location<'static>) {
+        self.owners.push(task.owner().addr());
         self.what.push(What::End(task, started));
     }
 
     /// An event of this type, by its name, on the source of this lock.
-    pub(super) fn event(&mut self, of_type: &str, lock: Option<&Lock>) {
+    pub(crate) fn event(&mut self, of_type: &str, lock: Option<&Lock>) {
         let mut what = plain(of_type);
         if let Some(lock) = lock {
             what += &format!(" of {:#x}", std::ptr::from_ref(lock).addr());

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Shared, current, deadlock};
+use super::{Shared, current};
 use crate::event::waits;
 use crate::primitive::{Arc, Condvar, Mutex, Parker, lock, thread};
 use crate::task::Task;
@@ -35,7 +35,16 @@ struct State {
     closed: bool,
 }
 
+// Of four bytes or more: see `Blocking::owner`.
+const _: () = assert!(align_of::<Shared>() > 2);
+
 impl Blocking {
+    /// Whose the tasks of the pool of a runtime are: its own, two bytes off. They are polled once and never scheduled, and
+    /// the shutdown does not look for them among the workers' tasks; but reports know whose they are.
+    pub(super) fn owner(shared: *const Shared) -> *const Shared {
+        shared.wrapping_byte_add(2)
+    }
+
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             state: Mutex::default(),
@@ -80,13 +89,14 @@ impl Blocking {
         }
     }
 
-    /// `Some`: nothing is queued, and what runs waits in a `block_on` for nothing but what is on record, and not for a
-    /// time; and how often it has begun to.
-    pub(super) fn stillness(&self) -> Option<u64> {
+    /// `Some`: what runs waits in a `block_on` for nothing but what is on record, and not for a time, and what is queued
+    /// waits for that; and how often it has begun to.
+    pub(super) fn stillness(&self, shared: &Shared) -> Option<u64> {
         let (parked, parks) = {
             let state = lock(&self.state);
             let is_parked = |busy| state.parked.iter().any(|(parked, _)| parked == busy);
-            if !state.queue.is_empty() || !state.busy.iter().all(is_parked) {
+            let takes = !state.queue.is_empty() && state.busy.len() < state.threads;
+            if takes || !state.busy.iter().all(is_parked) {
                 return None;
             }
             (state.parked.clone(), state.parks)
@@ -94,9 +104,14 @@ impl Blocking {
         let still = parked.iter().all(|(_, parker)| {
             // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
             let counts = Arc::strong_count(parker);
-            !parker.is_told() && deadlock::is_stuck(address(parker), counts, 4)
+            !parker.is_told() && shared.is_stuck(address(parker), counts, 4)
         });
         still.then_some(parks)
+    }
+
+    /// How many tasks have not begun.
+    pub(super) fn queued(&self) -> usize {
+        lock(&self.state).queue.len()
     }
 
     /// Who waits in a `block_on`, as waits know them.

@@ -6,10 +6,10 @@
 //! 1. all workers sleep, no task is queued, no local task runs, nor the future of another thread's `block_on`, and
 //!    neither a worker has taken a turn nor one of these run since the last look;
 //! 2. no timer is set, neither of a worker, nor of the future of a `block_on` or a local task;
-//! 3. no blocking work is queued, and what runs waits for an event, as in 2 and 4 ([`Event::wait`](crate::Event::wait);
-//!    an actor on a thread of its own);
+//! 3. what runs of blocking work waits for an event, as in 2 and 4 ([`Event::wait`](crate::Event::wait); an actor on a
+//!    thread of its own), and what is queued has no other thread;
 //! 4. no foreign code has had the waker of a task that is alive (I/O of another library), nor has
-//!    that of the future of a `block_on`, and none of them waits for ctrl-C;
+//!    that of the future of a `block_on`, and none of them waits for ctrl-C, or for the end of another runtime's task;
 //! 5. all this has been so for as long as the runtime was told to be patient. A thread outside that
 //!    holds a sender or a reference, and uses it later than that, cannot be known of: it is what the
 //!    patience is for. Under a seam there are no such threads unless the program starts them.
@@ -20,9 +20,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::panic::Location;
+use std::ptr;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
+use super::blocking::Blocking;
 use super::record::Party;
 use super::root::Main;
 use super::{Shared, record, root};
@@ -54,7 +56,7 @@ pub(super) fn block_on(shared: &Arc<Shared>, patience: Duration, mut main: Main<
                 if woken {
                     break;
                 }
-                let still = shared.stillness().filter(|_| root.is_stuck());
+                let still = shared.stillness().filter(|_| root.is_stuck(shared));
                 looks = if still.is_some() && still == seen {
                     looks + 1
                 } else {
@@ -108,21 +110,29 @@ impl Joins {
     }
 }
 
-/// Does the future of a `block_on` wait for nothing but what is on record, and not for a time?
-/// `counts`: of its waker, by whose address it is known; all but `ours` are of copies.
-pub(super) fn is_stuck(waiter: usize, counts: usize, ours: usize) -> bool {
-    // Fewer: it has just gone on.
-    let Some(copies) = counts.checked_sub(ours) else {
-        return false;
-    };
-    let waits = waits::all();
-    let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
-    let known: usize = mine().map(|wait| wait.of.wakers).sum();
-    let mut others = mine().filter(|wait| wait.of.timed || wait.of.outside);
-    mine().next().is_some() && others.next().is_none() && copies <= known
-}
-
 impl Shared {
+    /// Does the future of a `block_on` wait for nothing but what is on record, and not for a time?
+    /// `counts`: of its waker, by whose address it is known; all but `ours` are of copies.
+    pub(super) fn is_stuck(&self, waiter: usize, counts: usize, ours: usize) -> bool {
+        // Fewer: it has just gone on.
+        let Some(copies) = counts.checked_sub(ours) else {
+            return false;
+        };
+        let waits = waits::all();
+        let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
+        let known: usize = mine().map(|wait| wait.of.wakers).sum();
+        let mut others = mine().filter(|wait| wait.of.timed || self.is_foreign_to(wait));
+        mine().next().is_some() && others.next().is_none() && copies <= known
+    }
+
+    /// May this wait be ended by what we do not look at: a signal of the system, or the task of another runtime?
+    fn is_foreign_to(&self, wait: &Wait) -> bool {
+        let ours = [ptr::from_ref(self), Blocking::owner(self)].map(<*const _>::addr);
+        let mut owners = wait.of.owners.iter();
+        let is_ours = |owner: &usize| ours.contains(owner) || self.local_tasks.own(*owner);
+        wait.of.outside || !owners.all(is_ours)
+    }
+
     /// Conditions 1 to 4, but for the future of this thread's `block_on`; `Some`: the turns that were taken.
     fn stillness(&self) -> Option<u64> {
         let asleep = self.idle.all_asleep(self.remotes.len());
@@ -133,7 +143,7 @@ impl Shared {
             self.remotes.iter().map(turn).sum()
         };
         let before = turns();
-        let polls = self.roots.stillness()? + self.blocking.stillness()?;
+        let polls = self.roots.stillness(self)? + self.blocking.stillness(self)?;
         let still =
             asleep && self.is_empty() && !self.local_tasks.are_woken() && !self.has_foreign();
         (still && turns() == before).then_some(before + polls)
@@ -143,11 +153,11 @@ impl Shared {
     pub(super) fn is_still(&self, woken: &AtomicBool, waker: &Waker, counts: usize) -> bool {
         self.is_empty()
             && !woken.load(Ordering::Acquire)
-            && self.roots.stillness().is_some()
+            && self.roots.stillness(self).is_some()
             && !self.local_tasks.are_woken()
             && !self.has_foreign()
             // Two of the counts are of `block_on`.
-            && is_stuck(waker.data().addr(), counts, 2)
+            && self.is_stuck(waker.data().addr(), counts, 2)
     }
 
     /// What is said of those that have a task of the runtime among them.
@@ -187,8 +197,8 @@ impl Shared {
         empty && quiet
     }
 
-    /// Has foreign code had the waker of a live task, or a thread of ours: that of the signals, or of the timers that
-    /// of a local one, which are no worker's?
+    /// Has foreign code had the waker of a live task, or who else may end its wait: a thread of ours, that of the signals,
+    /// or of the timers that of a local one, which are no worker's; or another runtime?
     pub(super) fn has_foreign(&self) -> bool {
         let (mut tasks, mut locals) = (HashSet::new(), HashSet::new());
         self.each_task(|task, local| {
@@ -199,7 +209,8 @@ impl Shared {
         all.any(|&task| waits::is_foreign(task))
             || waits::all().iter().any(|wait| {
                 let local = locals.contains(&wait.waiter);
-                local && wait.of.timed || wait.of.outside && (local || tasks.contains(&wait.waiter))
+                let mine = local || tasks.contains(&wait.waiter);
+                local && wait.of.timed || mine && self.is_foreign_to(wait)
             })
     }
 }
@@ -363,6 +374,10 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         say(&mut text, "a thread for blocking work", parked);
     });
     for (n, what) in [
+        (
+            shared.blocking.queued(),
+            "wait for a thread for blocking work",
+        ),
         (idle, "wait for messages, each an actor"),
         (
             unknown.saturating_sub(UNKNOWN),
@@ -400,7 +415,7 @@ mod tests {
     use std::sync::mpsc;
     use std::task::{Context, Waker};
 
-    use super::{Arc, Duration, is_stuck, waits};
+    use super::{Arc, Duration, waits};
     use crate::Runtime;
     use crate::primitive::{Parker, thread};
     use crate::task::Task;
@@ -413,7 +428,8 @@ mod tests {
         // The wait is where nobody else's is.
         let waker = Waker::from(parker);
         waits::begin(waiter, &waker, None, waits::Waits::default());
-        let stuck = [3, 4, 5].map(|counts| is_stuck(waiter, counts, 4));
+        let runtime = Runtime::builder().workers(1).build().unwrap();
+        let stuck = [3, 4, 5].map(|counts| runtime.shared.is_stuck(waiter, counts, 4));
         waits::end(waiter);
         assert_eq!(stuck, [false, true, false]);
     }

@@ -165,6 +165,13 @@ impl Sets {
     pub(super) fn are_woken(&self) -> bool {
         self.all().iter().any(|set| !set.woken.is_empty())
     }
+
+    /// Is it one of them that owns a task?
+    pub(super) fn own(&self, owner: usize) -> bool {
+        let sets = self.all();
+        sets.iter()
+            .any(|set| LocalTasks::owner(set).addr() == owner)
+    }
 }
 
 /// The local tasks of a call of `block_on`, or of a runtime with a seam, as their thread has them.

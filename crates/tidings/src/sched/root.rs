@@ -68,10 +68,10 @@ impl Root {
     }
 
     /// Does its future wait for nothing but what is on record, and not for a time?
-    pub(super) fn is_stuck(&self) -> bool {
+    pub(super) fn is_stuck(&self, shared: &Shared) -> bool {
         // Its own, and that of the waker.
         !self.parker.is_told()
-            && deadlock::is_stuck(self.address(), Arc::strong_count(&self.parker), 2)
+            && shared.is_stuck(self.address(), Arc::strong_count(&self.parker), 2)
     }
 }
 
@@ -94,12 +94,12 @@ impl Roots {
 
     /// `Some`: nothing runs in any but this thread's, and their futures are stuck; and how often what is in them has
     /// begun and left off.
-    pub(super) fn stillness(&self) -> Option<u64> {
+    pub(super) fn stillness(&self, shared: &Shared) -> Option<u64> {
         // RELAXED: a look now and then.
         let polls = |root: &Arc<Root>| root.polls.load(Ordering::Relaxed);
         let all = self.all();
         let before = all.iter().map(polls).map(u64::from).sum();
-        let still = |root: &Arc<Root>| polls(root).is_multiple_of(2) && root.is_stuck();
+        let still = |root: &Arc<Root>| polls(root).is_multiple_of(2) && root.is_stuck(shared);
         self.of_others().iter().all(still).then_some(before)
     }
 

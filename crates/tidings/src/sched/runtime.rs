@@ -244,12 +244,9 @@ impl Shared {
     {
         here::note(here::GAVE);
         // Under a seam there is one thread, and the work is one more task.
-        // Elsewhere it belongs to the pool of threads alone: it is polled once and never
-        // scheduled, and the shutdown must not look for it among the workers' tasks.
-        let owner = if shared.has_seam {
-            Arc::as_ptr(shared)
-        } else {
-            std::ptr::null()
+        let owner = match shared.has_seam {
+            true => Arc::as_ptr(shared),
+            false => Blocking::owner(Arc::as_ptr(shared)),
         };
         let (task, handle) = Task::new(work, owner, at);
         if shared.has_seam {

@@ -101,11 +101,17 @@ impl Header {
             .begin(&self.state, home, moved, |seat| self.section(seat))
     }
 
+    /// The runtime that runs this task, or its set (`sched/local_tasks.rs`), or pool of threads (`sched/blocking.rs`).
+    #[inline(always)]
+    pub(super) fn owner(&self) -> *const Shared {
+        self.shared.load(Ordering::Relaxed)
+    }
+
     /// Of the worker with this seat. The task is alive, and cannot end.
     #[cold]
     pub(super) fn section(&self, seat: u8) -> &Section {
         // SAFETY: the runtime is there as long as its tasks.
-        unsafe { &*self.shared.load(Ordering::Relaxed) }.section(seat)
+        unsafe { &*self.owner() }.section(seat)
     }
 }
 
@@ -444,7 +450,7 @@ impl Task {
     #[inline(always)]
     pub(crate) fn shared(&self) -> *const Shared {
         // SAFETY: the task is alive, so its cell is valid.
-        unsafe { self.0.as_ref() }.shared.load(Ordering::Relaxed)
+        unsafe { self.0.as_ref() }.owner()
     }
 
     /// Notes that `worker` runs it now. `true`: another did before, or nobody.

@@ -16,7 +16,7 @@ use super::panic::{self, panic_message};
 use super::state::State;
 use super::waker::{abort, clone_waker, wake};
 use crate::event::{Attempt, Enrol, Protocol, event, waits};
-use crate::sched;
+use crate::sched::{self, Shared};
 
 /// The output of a spawned task: a future, and by [`join`](Self::join) an event.
 ///
@@ -343,6 +343,11 @@ impl AbortHandle {
     /// Where the task was started.
     pub(crate) fn location(&self) -> &'static Location<'static> {
         cell::location(self.slot.0)
+    }
+
+    /// Whose the task is: as [`Header::owner`] says.
+    pub(crate) fn owner(&self) -> *const Shared {
+        self.slot.header().owner()
     }
 
     /// How many handles the task has.

@@ -15,6 +15,7 @@ use super::waker::{go_on, wake_each};
 use crate::channel::source::{Lists, Side, Source};
 use crate::channel::wait::{Ticket, Tickets, Wait, wait_event};
 use crate::event::offer::{Judge, Waiters};
+use crate::event::waits::Waits;
 use crate::event::{Boxed, Event, never};
 use crate::primitive::Arc;
 use crate::sched::{self, Handle};
@@ -43,6 +44,8 @@ pub struct JoinSet<T> {
     /// The tasks that had not ended when we last looked, by key.
     aborts: BTreeMap<u64, AbortHandle>,
     next: u64,
+    /// Whose its tasks are, each once: of one runtime, mostly.
+    owners: Vec<usize>,
     /// Outputs come from other threads: the set is `Send` and `Sync` if they are.
     output: PhantomData<T>,
 }
@@ -134,6 +137,7 @@ impl<T> JoinSet<T> {
             shared: Arc::new(Source::new(state)),
             aborts: BTreeMap::new(),
             next: 0,
+            owners: Vec::new(),
             output: PhantomData,
         }
     }
@@ -141,7 +145,7 @@ impl<T> JoinSet<T> {
     /// Starts a task of the set on the runtime of this thread; the handle aborts it alone.
     ///
     /// # Panics
-    /// Outside of a runtime.
+    /// Outside of a runtime. What was not started is in the set all the same, and is joined as cancelled.
     ///
     /// ```
     /// # tidings::Runtime::new().unwrap().block_on(async {
@@ -157,9 +161,8 @@ impl<T> JoinSet<T> {
         T: Send + 'static,
     {
         let child = self.child(future);
-        let abort = crate::spawn(child).abort_handle();
-        self.aborts.insert(self.next, abort.clone());
-        abort
+        let task = crate::spawn(child).abort_handle();
+        self.started(task)
     }
 
     /// As [`spawn`](Self::spawn), on the runtime of that handle, from any thread.
@@ -177,9 +180,8 @@ impl<T> JoinSet<T> {
         T: Send + 'static,
     {
         let child = self.child(future);
-        let abort = handle.spawn(child).abort_handle();
-        self.aborts.insert(self.next, abort.clone());
-        abort
+        let task = handle.spawn(child).abort_handle();
+        self.started(task)
     }
 
     /// As [`spawn`](Self::spawn), a closure that blocks: [`spawn_blocking`](crate::spawn_blocking).
@@ -204,9 +206,8 @@ impl<T> JoinSet<T> {
         T: Send + 'static,
     {
         let child = self.child(async move { f() });
-        let abort = sched::start_blocking(child).abort_handle();
-        self.aborts.insert(self.next, abort.clone());
-        abort
+        let task = sched::start_blocking(child).abort_handle();
+        self.started(task)
     }
 
     /// As [`spawn`](Self::spawn), a task that stays on this thread: [`spawn_local`](crate::spawn_local).
@@ -229,22 +230,37 @@ impl<T> JoinSet<T> {
         T: 'static,
     {
         let child = self.child(future);
-        let abort = crate::spawn_local(child).abort_handle();
-        self.aborts.insert(self.next, abort.clone());
-        abort
+        let task = crate::spawn_local(child).abort_handle();
+        self.started(task)
     }
 
     /// The future of a task of the set, by the next key.
     fn child<F: Future<Output = T>>(&mut self, future: F) -> Child<F, Member<T>> {
         self.next += 1;
         // Counted first: if spawning panics, the member is dropped and counts down again.
-        self.shared.locked(|state| state.running += 1);
+        let first = self.shared.locked(|state| {
+            state.running += 1;
+            state.running == 1 && state.ended.is_empty()
+        });
+        if first {
+            self.owners.clear();
+        }
         let member = Member {
             shared: Arc::clone(&self.shared),
             key: self.next,
             told: false,
         };
         Child::new(Some(future), member)
+    }
+
+    /// The task with the last key was started.
+    fn started(&mut self, task: AbortHandle) -> AbortHandle {
+        self.aborts.insert(self.next, task.clone());
+        let owner = task.owner().addr();
+        if !self.owners.contains(&owner) {
+            self.owners.push(owner);
+        }
+        task
     }
 
     /// The end of the next task to end: an event. `None` if the set is empty.
@@ -449,6 +465,10 @@ impl<T> Wait for JoinNext<'_, T> {
     fn ready(&mut self, state: &mut State<T>) -> bool {
         // An end is taken in `done`; until then it stays in the queue.
         !state.ended.is_empty() || state.running == 0
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.event(std::any::type_name::<Self>(), Some(&self.source().lock));
+        waits.owners.extend(&self.set.owners);
     }
     fn done(&mut self) -> Self::Output {
         self.set.try_join_next()

@@ -192,6 +192,31 @@ fn blocking_work_that_waits_for_a_time_or_for_foreign_code_is_no_deadlock() {
     says(&stuck.unwrap_err(), &words);
 }
 
+#[test]
+fn blocking_work_that_waits_for_what_is_queued_behind_it_hides_no_deadlock() {
+    let _watchdog = watchdog();
+    let builder = Runtime::builder().blocking_threads(1);
+    let runtime = builder.watch_deadlocks(PATIENCE).build().unwrap();
+    // What is before it goes on after a time.
+    let queued = runtime.block_on(async {
+        tidings::spawn_blocking(|| after(3 * PATIENCE).wait());
+        tidings::spawn_blocking(|| 7).await.unwrap()
+    });
+    assert_eq!(queued, 7);
+    let stuck = catch_unwind(AssertUnwindSafe(|| {
+        runtime.block_on(async {
+            let waits = || tidings::spawn_blocking(|| 7).join().wait().unwrap_or(0);
+            tidings::spawn_blocking(waits).await.unwrap()
+        })
+    }));
+    let report = *stuck.unwrap_err().downcast::<String>().expect("a report");
+    let words = [
+        "a thread for blocking work waits for the end of the task started at",
+        "1 wait for a thread for blocking work",
+    ];
+    says(&report, &words);
+}
+
 #[tidings::interface]
 trait Gate {
     async fn pass(this: Shared<Self>, begun: Sender<()>, opens: Receiver<()>) -> ();

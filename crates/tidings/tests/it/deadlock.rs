@@ -247,6 +247,27 @@ fn a_wait_for_an_end_has_its_own_line() {
 }
 
 #[test]
+fn a_wait_for_a_life_of_an_actor_names_it() {
+    let found = reports(|| async {
+        let phoenix = Builder::new().name("phoenix");
+        let phoenix = phoenix
+            .spawn(|mut mailbox: Mailbox<u8>| async move { while mailbox.recv().await.is_ok() {} });
+        // It waits for a child that does not hear of its end.
+        let hangs = Builder::new().name("egg").parent(&phoenix.any());
+        let _hangs = hangs.spawn(|_: Mailbox<u8>| std::future::pending::<()>());
+        phoenix.stop();
+        phoenix.restarted(1).await
+    });
+    for report in found {
+        let lives = [
+            "waits for the beginning of a life of phoenix",
+            "waits for the end of a life of egg",
+        ];
+        says(&report, &lives);
+    }
+}
+
+#[test]
 fn who_has_a_lock_is_named_until_it_is_let_go() {
     let found = reports(|| async {
         let locks = Arc::new([(); 3].map(|()| Mutex::new(0)));

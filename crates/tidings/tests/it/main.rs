@@ -60,6 +60,7 @@ mod races;
 mod record;
 mod reentrant;
 mod roots;
+mod runtimes;
 mod scale;
 mod sched;
 mod scope;
