@@ -190,13 +190,19 @@ impl Chunks {
         chunk.put(shape.index(offset(chunk)));
     }
 
-    /// Every slot, free or not.
-    pub(super) fn slots(&self, shape: Shape) -> impl Iterator<Item = NonNull<u8>> + use<> {
-        let starts: Vec<_> = self.all.iter().map(|chunk| chunk.start).collect();
-        // SAFETY: inside the chunk.
-        let slot = move |start: NonNull<u8>, index| unsafe { start.add(index * shape.size) };
-        let slots = move |start| (0..shape.slots).map(move |index| slot(start, index));
-        starts.into_iter().flat_map(slots)
+    /// Every slot that is not free now.
+    pub(super) fn taken(&self, shape: Shape) -> impl Iterator<Item = NonNull<u8>> + use<> {
+        let used = self.all.iter().filter(|chunk| chunk.free < shape.slots);
+        // A copy of the bits: who looks at the slots may take some, and give some back.
+        let used: Vec<_> = used
+            .map(|chunk| (chunk.start, chunk.words.clone()))
+            .collect();
+        used.into_iter().flat_map(move |(start, words)| {
+            let slots =
+                (0..shape.slots).filter(move |slot| words[slot / WORD] >> (slot % WORD) & 1 == 0);
+            // SAFETY: inside the chunk.
+            slots.map(move |slot| unsafe { start.add(slot * shape.size) })
+        })
     }
 
     #[cfg(test)]
@@ -296,11 +302,17 @@ mod tests {
                 sorted.iter().all(|at| at % aligned_to.min(PAGE) == 0),
                 "{shape:?}"
             );
-            let mut all: Vec<_> = chunks.slots(shape).map(|slot| slot.addr().get()).collect();
-            all.sort_unstable();
-            assert_eq!(all, sorted);
-            shuffled(&slots).for_each(|slot| chunks.put(shape, slot));
-            assert_eq!(chunks.in_use(shape), 0);
+            let taken = |chunks: &Chunks| {
+                let mut taken: Vec<_> = chunks.taken(shape).map(|slot| slot.addr().get()).collect();
+                taken.sort_unstable();
+                taken
+            };
+            assert_eq!(taken(&chunks), sorted);
+            let (one, others) = slots.split_last().unwrap();
+            shuffled(others).for_each(|slot| chunks.put(shape, slot));
+            assert_eq!(taken(&chunks), [one.addr().get()]);
+            chunks.put(shape, *one);
+            assert_eq!((taken(&chunks), chunks.in_use(shape)), (vec![], 0));
             let again: Vec<_> = (0..3)
                 .flat_map(|_| take(&mut chunks, shape, shape.slots))
                 .collect();
