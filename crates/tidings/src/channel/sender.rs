@@ -95,7 +95,8 @@ impl<T> Sender<T> {
     }
 
     /// Sends without ever waiting, whatever the capacity of a rendezvous channel: Hopac's
-    /// `send`. The queue of posted values is not bounded.
+    /// `send`. The queue of posted values is not bounded. What is posted comes before the value of every `send` that
+    /// still waits, those of the same sender too: such a value is not sent before a receiver takes it.
     ///
     /// # Errors
     /// Gives the value back once no receiver is left or the channel is closed, or if a

@@ -148,7 +148,7 @@ impl Class {
         }
         assert!(
             size <= SLOT_MAX,
-            "a task's future is at most 64 MiB: box its large parts"
+            "a future of a task, and what a channel carries, is at most 64 MiB: box it, or its large parts"
         );
         let class = class_of(size);
         Self {

@@ -59,8 +59,12 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(rx.try_recv(), Ok(1));
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let found = self.source.locked(|state| state.next(&mut self.cursor));
-        found.map(Arc::unwrap_or_clone)
+        let mut cursor = self.cursor;
+        let found = self.source.locked(|state| state.next(&mut cursor));
+        let value = found.map(Arc::unwrap_or_clone);
+        // After the clone: one that panics has taken nothing.
+        self.cursor = cursor;
+        value
     }
 }
 
