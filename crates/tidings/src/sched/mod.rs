@@ -566,7 +566,7 @@ mod tests {
                     let rest = &counts[3..];
                     let row = rest.iter().skip_while(|&&n| n == 0);
                     let row: Vec<_> = row.take_while(|&&n| n == 1).collect();
-                    assert_eq!(row.len(), rest.iter().sum(), "{counts:?}");
+                    assert_eq!(row.len(), rest.iter().sum::<usize>(), "{counts:?}");
                     assert!(row.len() <= 3, "{counts:?}");
                 }
             }

@@ -73,7 +73,7 @@ fn who_calls_its_parent_that_ends_hears_at_once() {
         for ends in [Ends::Returns, Ends::Panics, Ends::Stops] {
             for late in [false, true] {
                 let parent = actor::spawn(|mut mailbox: Mailbox<Word>| async move {
-                    answers(&mut mailbox).await
+                    answers(&mut mailbox).await;
                 });
                 let (end, ended) = oneshot();
                 parent.send(Word::End(ended)).await.ok().unwrap();
