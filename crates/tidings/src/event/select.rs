@@ -13,9 +13,9 @@ use super::{Attempt, Enrol, Event, Lock, Locks, Protocol, event};
 /// Each arm is `pattern = event => expression`. Of any two that can happen, each has the same chance;
 /// with `biased;` first, the order written decides. The losing events had no effect. Patterns must be
 /// irrefutable: an event that has happened is not looked away from. Arms run after the commit,
-/// in the surrounding function: `?`, `break`, `return` and `.await` work in them. Some sixty arms fit the compiler's limit
-/// of recursion; for more a crate raises it (`#![recursion_limit = "256"]`), or asks for one of many by
-/// [`choose`](crate::choose()).
+/// in the surrounding function: `?`, `break`, `return` and `.await` work in them. Some sixty arms fit the
+/// compiler's limit of recursion; for more a crate raises it (`#![recursion_limit = "256"]`), or asks for one of
+/// many by [`choose`](crate::choose()).
 ///
 /// An event that is built from a value (a send) takes the value; to keep it when the send
 /// loses, use [`Sender::send_from`](crate::Sender::send_from). A future is no event, as it may have had

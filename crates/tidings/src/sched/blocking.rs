@@ -39,8 +39,8 @@ struct State {
 const _: () = assert!(align_of::<Shared>() > 2);
 
 impl Blocking {
-    /// Whose the tasks of the pool of a runtime are: its own, two bytes off. They are polled once and never scheduled, and
-    /// the shutdown does not look for them among the workers' tasks; but reports know whose they are.
+    /// Whose the tasks of a runtime's pool are: its own, two bytes off. They are polled once and never scheduled, and the
+    /// shutdown does not look for them among the workers' tasks; but reports know whose they are.
     pub(super) fn owner(shared: *const Shared) -> *const Shared {
         shared.wrapping_byte_add(2)
     }
@@ -89,8 +89,8 @@ impl Blocking {
         }
     }
 
-    /// `Some`: what runs waits in a `block_on` for nothing but what is on record, and not for a time, and what is queued
-    /// waits for that; and how often it has begun to.
+    /// `Some`: what runs waits in a `block_on` for nothing but what is on record, and not for a time, and what is
+    /// queued waits for that; and how often it has begun to.
     pub(super) fn stillness(&self, shared: &Shared) -> Option<u64> {
         let (parked, parks) = {
             let state = lock(&self.state);

@@ -132,7 +132,7 @@ impl Builder {
 
     /// How many channel and timer operations a task may do in one poll before it yields; 128
     /// by default. Fewer: fairer; more: faster when one task does most of the work. Futures that a task polls share it.
-    /// Code that never lets the poll end, as another library's `block_on` inside of a task, goes on no further than that.
+    /// Code that never lets the poll end, as another library's `block_on` inside of a task, goes no further than that.
     ///
     /// # Panics
     /// If `operations` is 0.
@@ -164,11 +164,12 @@ impl Builder {
     ///
     /// Nothing can happen when no task is queued or runs, no timer is set, no blocking work runs
     /// (but what only waits for an event, by [`Event::wait`](crate::Event::wait) or as an actor),
-    /// no foreign code has a task's waker, and nobody waits for ctrl-C, or for the end of another runtime's task. Threads
-    /// outside, and tasks of other runtimes, that hold senders or references cannot be known of: `patience` is for them. Tasks that wait for each other's ends by their join
-    /// handles, in a circle and for nothing else, are told of though others run. Every wait of the process goes on record while such a runtime
-    /// lives, which costs a lock each; the lines where they began are known in builds with debug
-    /// assertions.
+    /// no foreign code has a task's waker, and nobody waits for ctrl-C, or for the end of another
+    /// runtime's task. Threads outside, and tasks of other runtimes, that hold senders or references
+    /// cannot be known of: `patience` is for them. Tasks that wait for each other's ends by their join
+    /// handles, in a circle and for nothing else, are told of though others run. Every wait of the
+    /// process goes on record while such a runtime lives, which costs a lock each; the lines where they
+    /// began are known in builds with debug assertions.
     ///
     /// ```should_panic
     /// # use std::time::Duration;

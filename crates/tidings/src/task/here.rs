@@ -132,11 +132,11 @@ impl Refused {
 
     /// One more is refused. How many operations others of the poll have now.
     ///
-    /// The first ones: half as many each time, and at least one, for each of a few that are always ready. Those are the
-    /// same in each poll, as mostly futures are polled in one order. So what else there is, one operation each, goes to a
-    /// row of those behind, which begins elsewhere in each poll, as `below` draws it: sooner or later all have some. The
-    /// rest have none, for who is refused may be asked again and again, beside another who is always ready (a loop around
-    /// a `select!`): a poll does less than three times its budget.
+    /// The first ones: half as many each time, and at least one, for each of a few that are always ready. Those are
+    /// the same in each poll, as mostly futures are polled in one order. So what else there is, one operation each,
+    /// goes to a row of those behind, which begins elsewhere in each poll, as `below` draws it: sooner or later all
+    /// have some. The rest have none, for who is refused may be asked again and again, beside another who is always
+    /// ready (a loop around a `select!`): a poll does less than three times its budget.
     pub(crate) fn beside(&mut self, budget: u32, below: impl Fn(usize) -> usize) -> u32 {
         /// Before the row is less than two to the power of that of its length: there are no more futures.
         const FAR: usize = 31;
