@@ -306,7 +306,10 @@ fn the_state_is_touched_inside_of_its_actor_only() {
             async move { lent.with(|_| ()) }
         });
         let error = outside.await.unwrap_err();
-        assert!(error.to_string().contains("inside of its actor"), "{error}");
+        assert!(
+            error.to_string().contains("in its actor's handlers"),
+            "{error}"
+        );
         assert!(owner.exit().is_none());
         // The end drops the state, whoever keeps a way to it.
         owner.stop();
@@ -341,7 +344,7 @@ fn the_state_is_touched_inside_of_its_actor_only() {
         });
         match borrower.with_inside().await.unwrap_err() {
             CallError::Ended(Exit::Panicked(why)) => {
-                assert!(why.contains("inside of its actor"), "{why}");
+                assert!(why.contains("in its actor's handlers"), "{why}");
             }
             other => panic!("{other:?}"),
         }
