@@ -145,7 +145,7 @@ impl Shop for Counter {
         listener.ask(n).await.unwrap() + 1
     }
     async fn gives_up(&mut self, listener: EarRef) -> bool {
-        let short = Duration::from_millis(10);
+        let short = Duration::from_secs(1);
         listener.hang().timeout(short).await.is_err()
     }
     async fn hang(&mut self, reply: Reply<u32>) {
