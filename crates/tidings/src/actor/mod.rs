@@ -375,10 +375,10 @@ impl Builder {
     /// stopped at once.
     ///
     /// An actor that does not heed a stop keeps its parent from ending: a supervisor as the child,
-    /// with actors of its own, has deadlines. A call of its parent does not: that gets
-    /// [`CallError::NotExecuted`] where the parent's life was its last, and [`CallError::Cycle`] where another
-    /// may follow, for which its mailbox stays open. A child that waits for a place in such a mailbox, or gives a
-    /// call a deadline, ends after that.
+    /// with actors of its own, has deadlines. One that calls its parent does not: the call gets
+    /// [`CallError::NotExecuted`] where the parent's life was its last, and [`CallError::Cycle`] where another may
+    /// follow, for which the mailbox stays open. (A child that waits for a place in such a mailbox, that gives its call
+    /// a deadline, or that runs [elsewhere](Self::executor) than in a task, is waited for.)
     ///
     /// ```
     /// use tidings::actor::{Builder, Mailbox};

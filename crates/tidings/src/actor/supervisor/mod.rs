@@ -156,7 +156,8 @@ impl Supervisor {
     }
 
     /// Waits before restarts; without this a child is started anew at once. It waits and starts them for ever, but
-    /// if an [`intensity`](Self::intensity) says when it is to give up.
+    /// if an [`intensity`](Self::intensity) says when it is to give up. Of the siblings that a strategy starts anew with
+    /// the child that failed, those before it do not wait, and those behind it begin when it takes messages.
     ///
     /// ```
     /// use std::time::Duration;

@@ -51,6 +51,9 @@ impl<T: Clone> Receiver<T> {
     /// # Errors
     /// If nothing new is there, values were missed, or no sender is left.
     ///
+    /// # Panics
+    /// If the value's `clone` does: it costs this receiver that value.
+    ///
     /// ```
     /// use tidings::channel::broadcast::{TryRecvError, broadcast};
     /// let (tx, mut rx) = broadcast(1);
@@ -59,12 +62,8 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(rx.try_recv(), Ok(1));
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let mut cursor = self.cursor;
-        let found = self.source.locked(|state| state.next(&mut cursor));
-        let value = found.map(Arc::unwrap_or_clone);
-        // After the clone: one that panics has taken nothing.
-        self.cursor = cursor;
-        value
+        let found = self.source.locked(|state| state.next(&mut self.cursor));
+        found.map(Arc::unwrap_or_clone)
     }
 }
 
