@@ -5,7 +5,8 @@
 //! callers hear why; its names and memberships end; and whoever waits for the end hears of it.
 //!
 //! Children may wait for what they wait to end: those that are linked hear first, and a mailbox for which
-//! no life follows is closed and emptied before; of one that stays see `cycle.rs`, and docs/decisions/17-who-waits-at-an-end.md.
+//! no life follows is closed and emptied before; of one that stays see `cycle.rs`
+//! (docs/decisions/17-who-waits-at-an-end.md).
 
 use std::any::Any;
 use std::collections::BTreeMap;
