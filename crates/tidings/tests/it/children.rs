@@ -7,7 +7,7 @@ use tidings::Event;
 use tidings::actor::{
     self, ActorRef, Builder, CallError, Child, Exit, Mailbox, Reply, SendError, SupervisorRef,
 };
-use tidings::channel::oneshot::Receiver;
+use tidings::channel::oneshot::{Receiver, Sender};
 use tidings::{oneshot, unbounded, yield_now};
 
 use crate::both::{on_all, on_all_unheard};
@@ -61,6 +61,20 @@ fn caller(builder: Builder, parent: &ActorRef<Word>) -> (Caller, Told) {
     (child, told)
 }
 
+/// A parent of one life, which ends when it is told how.
+async fn parent() -> (ActorRef<Word>, Sender<Ends>) {
+    let parent =
+        actor::spawn(|mut mailbox: Mailbox<Word>| async move { answers(&mut mailbox).await });
+    let end = told_to_end(&parent).await;
+    (parent, end)
+}
+
+async fn told_to_end(parent: &ActorRef<Word>) -> Sender<Ends> {
+    let (end, ended) = oneshot();
+    parent.send(Word::End(ended)).await.ok().unwrap();
+    end
+}
+
 async fn turns() {
     for _ in 0..20 {
         yield_now().await;
@@ -72,11 +86,7 @@ fn who_calls_its_parent_that_ends_hears_at_once() {
     on_all_unheard(|| async {
         for ends in [Ends::Returns, Ends::Panics, Ends::Stops] {
             for late in [false, true] {
-                let parent = actor::spawn(|mut mailbox: Mailbox<Word>| async move {
-                    answers(&mut mailbox).await;
-                });
-                let (end, ended) = oneshot();
-                parent.send(Word::End(ended)).await.ok().unwrap();
+                let (parent, end) = parent().await;
                 let (child, told) = caller(Builder::new(), &parent);
                 if !late {
                     child.send(parent.clone()).await.unwrap();
@@ -109,13 +119,10 @@ fn who_calls_its_parent_that_ends_hears_at_once() {
 #[test]
 fn who_sends_to_an_actor_that_waits_for_its_children_hears_why() {
     on_all(|| async {
-        let parent =
-            actor::spawn(|mut mailbox: Mailbox<Word>| async move { answers(&mut mailbox).await });
+        let (parent, end) = parent().await;
         let (let_go, gate) = oneshot::<()>();
         let child = Builder::new().parent(&parent.any());
         let child = child.spawn(|_mailbox: Mailbox<()>| async move { gate.await.unwrap() });
-        let (end, ended) = oneshot();
-        parent.send(Word::End(ended)).await.ok().unwrap();
         let queued = tidings::spawn({
             let parent = parent.clone();
             async move { parent.call(Word::Ask).await }
@@ -145,13 +152,16 @@ fn who_sends_to_an_actor_that_waits_for_its_children_hears_why() {
     });
 }
 
-/// An actor of several lives.
-fn supervised() -> (ActorRef<Word>, SupervisorRef) {
+/// A parent of several lives, the first of which ends when it is told how.
+async fn supervised() -> (ActorRef<Word>, Sender<Ends>, SupervisorRef) {
     let builder = Builder::new().name("parent");
     let child =
         builder.child(|mut mailbox: Mailbox<Word>| async move { answers(&mut mailbox).await });
     let actor = child.actor_ref();
-    (actor, one_for_one().child(child).start())
+    let supervisor = one_for_one().child(child).start();
+    supervisor.started().await.unwrap().unwrap();
+    let end = told_to_end(&actor).await;
+    (actor, end, supervisor)
 }
 
 fn assert_refused(heard: &Result<u64, CallError>, names: &[&str]) {
@@ -167,10 +177,7 @@ fn assert_refused(heard: &Result<u64, CallError>, names: &[&str]) {
 #[test]
 fn an_actor_whose_child_calls_it_lives_again() {
     on_all_unheard(|| async {
-        let (parent, supervisor) = supervised();
-        supervisor.started().await.unwrap().unwrap();
-        let (end, ended) = oneshot();
-        parent.send(Word::End(ended)).await.ok().unwrap();
+        let (parent, end, _supervisor) = supervised().await;
         let (child, told) = caller(Builder::new().name("child"), &parent);
         let (let_go, gate) = oneshot::<()>();
         let slow = Builder::new().parent(&parent.any());
@@ -216,10 +223,7 @@ fn passes(builder: Builder, next: ActorRef<Word>) -> ActorRef<Word> {
 #[test]
 fn whoever_stands_between_an_actor_and_its_children_hinders_it_no_more() {
     on_all_unheard(|| async {
-        let (parent, supervisor) = supervised();
-        supervisor.started().await.unwrap().unwrap();
-        let (end, ended) = oneshot();
-        parent.send(Word::End(ended)).await.ok().unwrap();
+        let (parent, end, _supervisor) = supervised().await;
         let between = passes(Builder::new(), parent.clone());
         let child = passes(Builder::new().parent(&parent.any()), between.clone());
         let (grandchild, told) = caller(Builder::new().parent(&child.any()), &child);
@@ -238,16 +242,13 @@ fn whoever_stands_between_an_actor_and_its_children_hinders_it_no_more() {
 #[test]
 fn a_child_that_is_linked_hears_of_its_parents_end_before_it_is_waited_for() {
     on_all(|| async {
-        let parent =
-            actor::spawn(|mut mailbox: Mailbox<Word>| async move { answers(&mut mailbox).await });
+        let (parent, end) = parent().await;
         let child = Builder::new().parent(&parent.any());
         let child = child.spawn(|mailbox: Mailbox<()>| async move {
             pending::<()>().await;
             drop(mailbox);
         });
         child.link(&parent.any());
-        let (end, ended) = oneshot();
-        parent.send(Word::End(ended)).await.ok().unwrap();
         end.send(Ends::Panics).unwrap();
         let exit = parent.down().timeout(LONG).await.expect("it ends");
         assert!(matches!(exit, Exit::Panicked(_)), "{exit:?}");
