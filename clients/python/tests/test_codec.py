@@ -47,6 +47,15 @@ class Codecs(unittest.TestCase):
         kind = round_trip("Kind<None|True|mro>", b"\x02")
         self.assertEqual([one.name for one in type(kind)], ["None_", "True_", "mro_"])
 
+    def test_depth_is_that_of_one_value_in_another_and_not_of_the_names_that_stand_again(self):
+        # How many bytes of 1 go how deep: a struct takes none.
+        deepest = {"List<End|More(List)>": 64, "Tree<End|More(Tree?)>": 64, "Chain{next:Chain?}": 31}
+        for text, most in deepest.items():
+            with self.subTest(text):
+                round_trip(text, b"\x01" * most + b"\x00")
+                with self.assertRaises(errors.Malformed):
+                    codec.Codec(text).decode(b"\x01" * (most + 1) + b"\x00")
+
     def test_whatever_a_value_raises_it_cannot_be_written(self):
         class Odd:
             def __len__(self):

@@ -23,7 +23,17 @@ NAMES = {
     "Job.take(Reference{n:u8},Some<Any|Ok(u8)>,int(str))->Reference{n:u8}": [],
     "Job.none(None,dataclass{enum:list(u8)})->@Reply": [],
     "Job.handled(JobHandler,Reply{job:@Job})->(Kind<Tea|Cake>,Kind)": [],
+    "Job.list(Types{str:str,bytes:[u8],int:{str,bool},dict:[u16]})->[str]": [],
+    "Job.classmethod()->(f32,u8)": [],
     "Reply.define()->@Job": [],
+}
+
+# Types of one name: another where they stand in another shape, or by another's name.
+APART = {
+    "Shop.users(Page{items:[str],next:Page?})->Page{items:[u16]}": ["after"],
+    "Shop.both(Page{items:[u16]},Page#2{items:[str],next:Page#2?})->(Box{page:Page{items:[u16]}},Page)": [],
+    "Shop.box(Box{page:Page{items:[str],next:Page?}})->Event<Page|Sold(u8)>": [],
+    "Shop.event(Event<Sold(str)>)->Event<Page|Sold(u8)>": [],
 }
 
 
@@ -67,6 +77,13 @@ class Handler:
         self.taken.append((job, reply))
         return self.g.Kind.Cake, self.g.Kind.Tea
 
+    def list(self, types):
+        self.taken.append(types)
+        return [types.str]
+
+    def classmethod(self):
+        return 0.5, 1
+
     def define(self):
         return self.job
 
@@ -94,6 +111,8 @@ class Generated(LinkTest):
         self.assertEqual(other.define().result(LONG), there)
         kinds = there.handled(g.JobHandler(), g.Reply__(there)).result(LONG)
         self.assertEqual(kinds, (g.Kind.Cake, g.Kind.Tea))
+        self.assertEqual(there.list(g.Types("x", b"y", {"z": True}, [1])).result(LONG), ["x"])
+        self.assertEqual(there.classmethod().result(LONG), (0.5, 1))
         self.assertEqual([field.name for field in dataclasses.fields(g.Call_)], ["from__", "from_"])
         self.assertEqual(
             handler.taken,
@@ -105,8 +124,37 @@ class Generated(LinkTest):
                 (g.Reference_(5), some, g.int_("x")),
                 (g.None_(), g.dataclass_(g.list_(9))),
                 (g.JobHandler(), g.Reply__(handler.job)),
+                g.Types("x", b"y", {"z": True}, [1]),
             ],
         )
+
+    def test_types_of_one_name_are_told_apart_and_each_is_one_wherever_it_stands(self):
+        g = load(generate.generate(described(APART)), "apart")
+        types = {"Page", "Page_2", "Box", "Box_2", "EventPage", "EventSold", "Event_2Sold"}
+        self.assertEqual(types.difference(g.__all__), set())
+        texts, numbers = g.Page(["a"], g.Page([], None)), g.Page_2([1])
+
+        class Shop:
+            def users(self, after):
+                return g.Page_2([len(after.items)])
+
+            def both(self, one, other):
+                return g.Box(one), g.Page_2([len(other.items)])
+
+            def box(self, box):
+                return g.EventSold(len(box.page.items))
+
+            def event(self, event):
+                return g.EventPage() if event == g.Event_2Sold("a") else None
+
+        _, client = pair({"shop": g.Shop.start(Shop())})
+        there = client.get(g.Shop, "shop")
+        self.assertEqual(there.users(texts).result(LONG), numbers)
+        self.assertEqual(there.both(numbers, texts).result(LONG), (g.Box(numbers), numbers))
+        self.assertEqual(there.box(g.Box_2(texts)).result(LONG), g.EventSold(1))
+        self.assertEqual(there.event(g.Event_2Sold("a")).result(LONG), g.EventPage())
+        with self.assertRaises(t.CallFailed):
+            there.users(numbers)
 
     def test_an_enum_without_variants_is_one(self):
         g = load(generate.generate(described(NAMES)), "names")

@@ -2,6 +2,7 @@
 
 import gc
 import threading
+import traceback
 import unittest
 import weakref
 from functools import partial
@@ -46,6 +47,26 @@ class Leaks(LinkTest):
             sender.start()
             sender.join(LONG)
             self.assertFalse(sender.is_alive())
+
+    def test_who_waits_for_an_end_no_more_is_not_kept(self):
+        _, here, _, client, there = counter()
+        before = watchers(here)
+        for one in (here, there):
+            one.down().cancel()
+        self.assertEqual((watchers(here), watchers(there)), (before, 0))
+
+    def test_an_end_that_is_raised_again_and_again_does_not_grow(self):
+        _, _, _, client, _ = counter()
+        client.close()
+        client.down()
+        lengths = set()
+        for _ in range(3):
+            try:
+                client.get(g.Counter, "counter")
+            except t.LinkDown as why:
+                self.assertEqual(why.kind, "dropped")
+                lengths.add(len(traceback.extract_tb(why.__traceback__)))
+        self.assertEqual(len(lengths), 1)
 
     def test_references_that_were_passed_on_and_given_up_leave_nothing(self):
         tally, there, client, _, second, far, further = self.passed_on()

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from counter import METHODS, described
-from test_generate import NAMES
+from test_generate import APART, NAMES
 
 from tidings_client import generate
 
@@ -50,12 +50,12 @@ class Types(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = pathlib.Path(folder.name)
         (self.folder / "tidings_client").symlink_to(HERE / "tidings_client")
-        for name, methods in (("generated", METHODS), ("names", NAMES)):
+        for name, methods in (("generated", METHODS), ("names", NAMES), ("apart", APART)):
             (self.folder / f"{name}.py").write_text(generate.generate(described(methods)))
 
     def test_the_package_and_a_generated_module_and_its_use_are_strictly_typed(self):
         (self.folder / "use.py").write_text(USE)
-        modules = [part for name in ("generated", "names", "use") for part in ("-m", name)]
+        modules = [part for name in ("generated", "names", "apart", "use") for part in ("-m", name)]
         code, said = self.check("-p", "tidings_client", *modules)
         self.assertEqual(code, 0, said)
 

@@ -18,6 +18,7 @@ import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, InvalidStateError
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from . import errors, shape
@@ -117,10 +118,14 @@ def outcome_of(done: Future[Any]) -> Any:
     return why if isinstance(why, errors.CallFailed) else errors.RefusedCall(errors.short(why))
 
 
+# The classes of types that have another's name elsewhere: in the arguments of a method, and in its answer.
+Apart = tuple[Mapping[str, Any], Mapping[str, Any]]
+
+
 class Method:
     """A method of an interface, with its codecs."""
 
-    def __init__(self, name: str, text: str, classes: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, text: str, classes: Mapping[str, Any], apart: Apart = ({}, {})) -> None:
         parsed = shape.parse_method(text)
         # As Python has it: `from` is `from_`.
         self.name = name
@@ -128,9 +133,9 @@ class Method:
         self.wire_name = parsed.name
         self.number = parsed.number.to_bytes(4, "little")
         arguments = shape.Tuple(parsed.arguments) if parsed.arguments else shape.Word("()")
-        self.arguments = Codec(arguments, classes)
+        self.arguments = Codec(arguments, {**classes, **apart[0]})
         self.empty = not parsed.arguments
-        self.answer = Codec(parsed.answer, classes) if parsed.answer else None
+        self.answer = Codec(parsed.answer, {**classes, **apart[1]}) if parsed.answer else None
 
 
 class Request:
@@ -198,7 +203,10 @@ class Reference:
     def down(self) -> Call[errors.End]:
         """Tells, once, why the actor has ended, or that its link has."""
         call: Call[errors.End] = Call()
-        self._target.ending.watch(call.settle)
+        ending = self._target.ending
+        ending.watch(call.settle)
+        # Who waits no more is not kept until the end.
+        call.add_done_callback(lambda done: ending.unwatch(call.settle) if done.cancelled() else None)
         return call
 
     def stop(self) -> None:
@@ -229,11 +237,17 @@ class Reference:
         return f"<{self.NAME}: {self._target!r}>"
 
 
-def define(classes: Mapping[str, Any], methods: Mapping[type[Reference], Mapping[str, str]]) -> None:
-    """Gives interfaces their methods: the shape of each, by its name in Python."""
+def define(
+    classes: Mapping[str, Any],
+    methods: Mapping[type[Reference], Mapping[str, str]],
+    apart: Mapping[str, Apart] = MappingProxyType({}),
+) -> None:
+    """Gives interfaces their methods: the shape of each, by its name in Python. Where a type is not the one
+    that has its name in `classes`, its class stands in `apart`, by the method's shape."""
     known = {**classes, **{"@" + cls.NAME: cls for cls in methods}}
     for cls, shapes in methods.items():
-        cls.METHODS = {name: Method(name, text, known) for name, text in shapes.items()}
+        named = shapes.items()
+        cls.METHODS = {name: Method(name, text, known, apart.get(text, ({}, {}))) for name, text in named}
 
 
 class Streaming(Generic[T]):

@@ -266,7 +266,7 @@ class _Maker:
     def again(self, name: str) -> Pair:
         return (
             lambda v, out, port: self.named[name][0](v, out, port),
-            lambda r: _within(r, self.named[name][1]),
+            lambda r: self.named[name][1](r),
         )
 
     def later(self, name: str, make: Callable[[], Pair]) -> Pair:
@@ -285,7 +285,7 @@ def is_wrapped(of: shapes.Shape) -> bool:
 
 def make_class(name: str, fields: shapes.Fields) -> type:
     """A class for a type that nobody has given one for."""
-    last = name.rpartition(".")[2]
+    last = naming.unmarked(name.rpartition(".")[2])
     attributes = [(field, Any) for field in fields.attributes()]
     return dataclasses.make_dataclass(last, attributes, frozen=True)
 
@@ -299,6 +299,7 @@ def names(cls: Any, fields: shapes.Fields) -> list[str]:
 
 
 def _within(reader: Reader, read: Decode) -> Any:
+    """What lies in another value: one level down. Whatever peers read is no deeper here than there."""
     reader.depth -= 1
     if reader.depth < 0:
         raise Malformed("values lie too deep")
@@ -506,7 +507,7 @@ def _variants(variants: list[tuple[Any, list[Pair], list[str]]], name: str) -> P
         number = reader.varint(32)
         if number >= len(structs):
             raise Malformed(f"{name} has no variant {number}")
-        return _within(reader, structs[number][1])
+        return structs[number][1](reader)
 
     return write, read
 

@@ -8,19 +8,27 @@ from __future__ import annotations
 import ast
 import json
 import sys
-from typing import Any
+from typing import Any, TypeAlias
 
 from . import naming
 from . import shape as shapes
 from .actor import Reference
 from .codec import is_wrapped
 
-TYPES = {"()": "None", "bool": "bool", "str": "str", "char": "str", "f32": "float", "f64": "float"}
+TYPES = {
+    "()": "None",
+    "bool": "builtins.bool",
+    "str": "builtins.str",
+    "char": "builtins.str",
+    "f32": "builtins.float",
+    "f64": "builtins.float",
+}
 
 HEAD = '''"""Made by tidings_client.generate: do not edit."""
 
 from __future__ import annotations
 
+import builtins
 import enum
 from concurrent.futures import Future
 from dataclasses import dataclass
@@ -47,6 +55,45 @@ METHOD = frozenset(["start", *(name for name in dir(Reference) if not name.start
 ARGUMENT = frozenset(["self"])
 
 
+Named: TypeAlias = "shapes.Struct | shapes.Enum"
+NAMED = (shapes.Struct, shapes.Enum, shapes.Again)
+
+
+class Type:
+    """A struct or an enum: the first that was found of those that are the same, in its scope."""
+
+    def __init__(self, shape: Named, scope: Scope, wanted: str) -> None:
+        self.shape = shape
+        self.scope = scope
+        self.wanted = wanted
+        # What it is called here, and its variants.
+        self.name = ""
+        self.variants: list[str] = []
+
+    def classes(self, name: str) -> list[tuple[str, str]]:
+        """What a codec is told where it has this name: the name of the struct, or of a variant, and the class."""
+        if not self.variants:
+            return [(name, self.name)]
+        assert isinstance(self.shape, shapes.Enum)
+        variants = zip(self.shape.variants, self.variants)
+        return [(f"{name}.{variant}", cls) for (variant, _), cls in variants]
+
+
+class Scope:
+    """One shape: a name is that of one type wherever it stands in it, and perhaps of another elsewhere."""
+
+    def __init__(self, part: Any) -> None:
+        self.definitions: dict[str, Named] = {}
+        self.find(part)
+        self.types: dict[str, Type] = {}
+
+    def find(self, part: Any) -> None:
+        if isinstance(part, (shapes.Struct, shapes.Enum)):
+            self.definitions[part.name] = part
+        for inner in parts_of(part):
+            self.find(inner)
+
+
 class Module:
     """The text of a module, as it grows."""
 
@@ -56,19 +103,19 @@ class Module:
             interface["name"]: [self.method(described) for described in interface["methods"]]
             for interface in interfaces
         }
-        # Definitions, by name: what they hold, with the types in them by name.
-        self.known: dict[str, shapes.Struct | shapes.Enum] = {}
-        for methods in self.interfaces.values():
-            for method, _ in methods:
-                self.remember(method.arguments)
-                self.remember(method.answer)
+        self.types: list[Type] = []
+        # Of the arguments and of the answer of each method, by its shape.
+        self.scopes = {
+            method.shape: (self.scope(method.arguments), self.scope(method.answer))
+            for methods in self.interfaces.values()
+            for method, _ in methods
+        }
         # What each is called here. Those of which others are made come first, and keep their names.
         self.names: list[str] = []
         self.references = {name: self.name(name) for name in self.interfaces}
-        self.types = {name: self.name(name) for name in self.known}
+        for known in self.types:
+            known.name = self.name(known.wanted)
         self.handlers = {name: self.name(name + "Handler") for name in self.interfaces}
-        # What the codecs are told: the name of a struct or variant, and its class.
-        self.classes: list[tuple[str, str]] = []
 
     def method(self, described: dict[str, Any]) -> tuple[shapes.Method, list[str]]:
         parsed = shapes.parse_method(described["shape"])
@@ -85,33 +132,79 @@ class Module:
         self.names.append(name)
         return name
 
+    def scope(self, part: Any) -> Scope:
+        """The named types in a part of a shape, each as the first that was found of it."""
+        scope = Scope(part)
+        for name, shape in scope.definitions.items():
+            namesakes = [known for known in self.types if base(known.shape.name) == base(name)]
+            known = next((one for one in namesakes if same(shape, scope, one.shape, one.scope, set())), None)
+            if known is None:
+                wanted = f"{base(name)}#{len(namesakes) + 1}" if namesakes else name
+                known = Type(shape, scope, naming.unmarked(wanted))
+                self.types.append(known)
+            scope.types[name] = known
+        return scope
+
     def text(self) -> str:
-        interfaces, methods = [], []
-        for name in self.interfaces:
-            text, shape_of = self.interface(name)
-            interfaces.append(text)
-            methods.append((self.references[name], shape_of))
-        types = [self.definition(shape) for shape in self.known.values()]
-        tail = ["define(", "    {"]
-        tail += [f"        {key!r}: {cls}," for key, cls in self.classes]
+        types = [self.definition(known) for known in self.types]
+        interfaces = [self.interface(name) for name in self.interfaces]
+        tail = ["define(", "    {", *(f"        {key!r}: {cls}," for key, cls in self.classes().items())]
         tail += ["    },", "    {"]
-        for cls, shape_of in methods:
-            tail.append(f"        {cls}: {{")
-            tail += [f"            {method!r}: {text!r}," for method, text in shape_of]
+        for name, methods in self.interfaces.items():
+            tail.append(f"        {self.references[name]}: {{")
+            owns = self.owns(name)
+            tail += [f"            {own!r}: {method.shape!r}," for own, (method, _) in zip(owns, methods)]
             tail.append("        },")
-        tail += ["    },", ")"]
+        tail.append("    },")
+        apart = self.apart()
+        if apart:
+            tail.append("    {")
+            tail += [f"        {shape!r}: ({', '.join(both)})," for shape, both in apart.items()]
+            tail.append("    },")
+        tail.append(")")
         names = ", ".join(repr(name) for name in sorted(self.names))
         parts = [HEAD.format(names=names), *types, *interfaces, "\n".join(tail)]
         return "\n\n".join(part.rstrip("\n") + "\n" for part in parts)
 
-    def interface(self, name: str) -> tuple[str, list[tuple[str, str]]]:
+    def classes(self) -> dict[str, str]:
+        """What the codecs are told of each name, but where it is another type's."""
+        found: dict[str, str] = {}
+        for known in self.types:
+            for key, cls in known.classes(known.shape.name):
+                found.setdefault(key, cls)
+        return found
+
+    def apart(self) -> dict[str, list[str]]:
+        """What they are told where it is another type's, by the method."""
+        classes = self.classes()
+        found = {}
+        for shape, scopes in self.scopes.items():
+            others = [
+                {
+                    key: cls
+                    for name, known in scope.types.items()
+                    for key, cls in known.classes(name)
+                    if classes.get(key) != cls
+                }
+                for scope in scopes
+            ]
+            if any(others):
+                found[shape] = [
+                    "{" + ", ".join(f"{key!r}: {cls}" for key, cls in other.items()) + "}" for other in others
+                ]
+        return found
+
+    def owns(self, name: str) -> list[str]:
+        """What the methods of an interface are called."""
+        return naming.all_fitting([method.name for method, _ in self.interfaces[name]], METHOD)
+
+    def interface(self, name: str) -> str:
         cls, protocol = self.references[name], self.handlers[name]
         methods = self.interfaces[name]
-        handler, calls, shape_of = [], [], []
-        owns = naming.all_fitting([method.name for method, _ in methods], METHOD)
-        for own, (method, named) in zip(owns, methods):
-            shape_of.append((own, method.shape))
-            typed = [f"{arg}: {self.type(of)}" for arg, of in zip(named, method.arguments)]
+        handler, calls = [], []
+        for own, (method, named) in zip(self.owns(name), methods):
+            given_to, gives = self.scopes[method.shape]
+            typed = [f"{arg}: {self.type(of, given_to)}" for arg, of in zip(named, method.arguments)]
             signature = ", ".join(["self", *typed])
             given = "".join(f", {arg}" for arg in named)
             if method.answer is None:
@@ -119,7 +212,7 @@ class Module:
                 calls.append(f"    def {own}({signature}) -> None:")
                 calls.append(f"        self._tell({own!r}{given})\n")
             else:
-                answer = self.type(method.answer)
+                answer = self.type(method.answer, gives)
                 handler.append(f"    def {own}({signature}) -> {answer} | Future[{answer}]: ...")
                 calls.append(f"    def {own}({signature}) -> Call[{answer}]:")
                 calls.append(f"        return self._call({own!r}{given})\n")
@@ -128,69 +221,56 @@ class Module:
         text += [line + "\n" for line in handler]
         text += ["", f"class {cls}(Reference):", f'    """A reference to a `{name}`."""\n']
         text += [f"    NAME = {name!r}", "    __slots__ = ()\n", *calls]
-        text += ["    @classmethod", f"    def start(cls, handler: {protocol}) -> {cls}:"]
+        text += ["    @builtins.classmethod", f"    def start(cls, handler: {protocol}) -> {cls}:"]
         text += ['        """Starts an actor of this side: a thread that handles what is sent."""']
         text.append("        return cls._start(handler)")
-        return "\n".join(text), shape_of
+        return "\n".join(text)
 
-    def type(self, shape: shapes.Shape) -> str:
-        """The annotation of a type."""
+    def type(self, shape: shapes.Shape, scope: Scope) -> str:
+        """The annotation of a type. Python's own are asked for by their module: what has them may have a
+        field or a method of that name."""
         match shape:
             case shapes.Word(name):
-                return TYPES.get(name, "int")
+                return TYPES.get(name, "builtins.int")
             case shapes.Sequence(shapes.Word("u8")) | shapes.Array(shapes.Word("u8"), _):
-                return "bytes"
+                return "builtins.bytes"
             case shapes.Sequence(of) | shapes.Array(of, _):
-                return f"list[{self.type(of)}]"
+                return f"builtins.list[{self.type(of, scope)}]"
             case shapes.Option(of) if is_wrapped(of):
-                return f"Some[{self.type(of)}] | None"
+                return f"Some[{self.type(of, scope)}] | None"
             case shapes.Option(of):
-                return f"{self.type(of)} | None"
+                return f"{self.type(of, scope)} | None"
             case shapes.Map(key, value):
-                return f"dict[{self.type(key)}, {self.type(value)}]"
+                return f"builtins.dict[{self.type(key, scope)}, {self.type(value, scope)}]"
             case shapes.Tuple(items):
-                return f"tuple[{', '.join(self.type(item) for item in items)}]"
+                return f"builtins.tuple[{', '.join(self.type(item, scope) for item in items)}]"
             case shapes.Result(ok, error):
-                return f"Ok[{self.type(ok)}] | Err[{self.type(error)}]"
+                return f"Ok[{self.type(ok, scope)}] | Err[{self.type(error, scope)}]"
             case shapes.Reference(interface):
                 return self.references.get(interface, "Any")
             case shapes.ReplyTo(of):
-                return f"Reply[{self.type(of)}]"
+                return f"Reply[{self.type(of, scope)}]"
             case shapes.StreamOf(of):
-                return f"Streaming[{self.type(of)}]"
+                return f"Streaming[{self.type(of, scope)}]"
             case shapes.Again(name) | shapes.Struct(name) | shapes.Enum(name):
-                return self.types[name]
+                return scope.types[name].name
 
-    def remember(self, part: Any) -> None:
-        """Looks for the named types in a part of a shape, and keeps their definitions."""
-        if isinstance(part, (shapes.Struct, shapes.Enum)):
-            plain = by_name(part)
-            known = self.known.setdefault(part.name, plain)
-            if known != plain:
-                raise shapes.ShapeError(f"there are two types {part.name}: {known} and {plain}")
-        for inner in parts_of(part):
-            self.remember(inner)
-
-    def definition(self, shape: shapes.Struct | shapes.Enum) -> str:
-        name = self.types[shape.name]
+    def definition(self, known: Type) -> str:
+        shape, name, scope = known.shape, known.name, known.scope
         if isinstance(shape, shapes.Struct):
-            return self.dataclass(shape.name, name, shape.fields)
+            return self.dataclass(name, shape.fields, scope)
         if shape.is_plain():
-            self.classes.append((shape.name, name))
             variants = naming.all_fitting([variant for variant, _ in shape.variants], naming.ENUM)
             members = [f"    {variant} = {n}" for n, variant in enumerate(variants)]
             return "\n".join([f"class {name}(enum.Enum):", *(members or ["    pass"])])
-        classes = [self.name(shape.name + variant) for variant, _ in shape.variants]
-        texts = [
-            self.dataclass(f"{shape.name}.{variant}", cls, fields)
-            for cls, (variant, fields) in zip(classes, shape.variants)
-        ]
-        return "\n\n\n".join([*texts, f'{name}: TypeAlias = "{" | ".join(classes)}"'])
+        known.variants = [self.name(known.wanted + variant) for variant, _ in shape.variants]
+        fields = [fields for _, fields in shape.variants]
+        texts = [self.dataclass(cls, of, scope) for cls, of in zip(known.variants, fields)]
+        return "\n\n\n".join([*texts, f'{name}: TypeAlias = "{" | ".join(known.variants)}"'])
 
-    def dataclass(self, key: str, name: str, fields: shapes.Fields) -> str:
-        self.classes.append((key, name))
+    def dataclass(self, name: str, fields: shapes.Fields, scope: Scope) -> str:
         typed = zip(fields.attributes(), fields.items)
-        lines = [f"    {attribute}: {self.type(of)}" for attribute, (_, of) in typed]
+        lines = [f"    {attribute}: {self.type(of, scope)}" for attribute, (_, of) in typed]
         return "\n".join(["@dataclass(frozen=True)", f"class {name}:", *(lines or ["    pass"])])
 
 
@@ -201,14 +281,25 @@ def parts_of(shape: Any) -> tuple[Any, ...]:
     return tuple(getattr(shape, attribute) for attribute in getattr(shape, "__match_args__", ()))
 
 
-def by_name(shape: Any, *, top: bool = True) -> Any:
-    """The shape, with the named types in it by their names."""
-    if isinstance(shape, (shapes.Struct, shapes.Enum)) and not top:
-        return shapes.Again(shape.name)
-    parts = [by_name(part, top=False) for part in parts_of(shape)]
-    if isinstance(shape, tuple):
-        return tuple(parts)
-    return type(shape)(*parts) if hasattr(shape, "__match_args__") else shape
+def base(name: str) -> str:
+    """Without the mark that tells it from others of its name in a shape."""
+    return name.partition("#")[0]
+
+
+def same(one: Any, here: Scope, other: Any, there: Scope, seen: set[tuple[str, str]]) -> bool:
+    """Are these parts of two shapes the same? What has a name is what that stands for in its shape."""
+    if isinstance(one, NAMED) and isinstance(other, NAMED):
+        if base(one.name) != base(other.name) or (one.name, other.name) in seen:
+            return base(one.name) == base(other.name)
+        seen.add((one.name, other.name))
+        one, other = here.definitions[one.name], there.definitions[other.name]
+        return type(one) is type(other) and same(parts_of(one)[1:], here, parts_of(other)[1:], there, seen)
+    parts, others = parts_of(one), parts_of(other)
+    if type(one) is not type(other) or len(parts) != len(others):
+        return False
+    if not parts:
+        return bool(one == other)
+    return all(same(part, here, part_of, there, seen) for part, part_of in zip(parts, others))
 
 
 def generate(description: str) -> str:

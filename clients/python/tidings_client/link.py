@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import heapq
 import logging
 import selectors
@@ -76,7 +77,8 @@ class Link:
         methods = [(m.wire_name, m.number) for m in interface.METHODS.values()]
         with self._hub.lock:
             if self._hub.closing is not None:
-                raise self._hub.closing
+                # One of its own: who raises one again and again adds to where it has been.
+                raise copy.copy(self._hub.closing)
             number = next(self._hub.next_bind)
             self._session.bind(number, name, token, interface.NAME, methods)
             self._hub.binds[number] = (interface, done)

@@ -22,3 +22,8 @@ def fitting(name: str, reserved: Collection[str] = (), beside: Collection[str] =
 def all_fitting(names: Collection[str], reserved: Collection[str] = ()) -> list[str]:
     """Names that stand beside each other."""
     return [fitting(name, reserved, names) for name in names]
+
+
+def unmarked(name: str) -> str:
+    """The second type of a name, `Pair#2`, is `Pair_2`."""
+    return name.replace("#", "_")

@@ -144,9 +144,8 @@ class Parser:
         return token
 
     def name(self) -> str:
-        # The second type of a name, `Pair#2`, is `Pair_2` here.
-        token = self.take().replace("#", "_")
-        if not re.fullmatch(r"\w+", token):
+        token = self.take()
+        if not re.fullmatch(r"\w+(#\d+)?", token):
             raise ShapeError(f"a name expected in {self.text!r}, not {token!r}")
         return token
 

@@ -230,6 +230,8 @@ impl Builder {
     /// - tokio's paused time does not see our tasks; nor does a [`seam`](Self::seam) see tokio's.
     /// - threads that the program starts itself are not inside, nor by a guard of [`Handle::enter`](super::Handle::enter).
     ///   The runtime must outlive ours.
+    /// - a current-thread runtime has no threads: unless one is inside of its `block_on`, nobody does its I/O, and what
+    ///   waits for it waits for good.
     ///
     /// ```
     /// let io = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
