@@ -2,12 +2,15 @@
 
 import asyncio
 import gc
+import os
+import signal
 import socket
 import ssl
 import sys
 import threading
 import time
 import unittest
+import warnings
 from concurrent.futures import Future
 from functools import partial
 from unittest import mock
@@ -80,6 +83,51 @@ class Links(LinkTest):
                     t.connect_until_up("tls://127.0.0.1:7", first=0)
                 self.assertIs(raised.exception, why)
                 self.assertEqual(tried.call_count, len(passes) + 1)
+
+    @unittest.skipUnless(hasattr(os, "fork"), "there is no fork")
+    def test_a_process_that_is_forked_off_has_no_link_and_no_actor_and_does_not_wait_for_them(self):
+        tally, here, server, client, there = counter()
+        hangs = there.hang()
+        self.assertTrue(eventually(lambda: tally.hung))
+        # As if another thread were at work.
+        held, go_on = threading.Event(), threading.Event()
+
+        def work():
+            with client._hub.lock:
+                held.set()
+                go_on.wait(LONG)
+
+        threading.Thread(target=work).start()
+        held.wait(LONG)
+
+        def child():
+            for one in (here, there):
+                with self.assertRaises(t.NotExecuted):
+                    call = one.get()
+                    call.result(LONG)
+            self.assertIn("forked off", str(client.down()))
+            self.assertIsInstance(hangs.exception(LONG), t.Ended)
+            self.assertTrue(client.drain(LONG))
+            with self.assertRaises(t.LinkDown):
+                client.get(g.Counter, "counter")
+            self.assertEqual((here.down().result(LONG), server.exit.kind), (errors.Killed(), "dropped"))
+
+        with warnings.catch_warnings():
+            # That there are threads.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process = os.fork()
+        if process == 0:
+            try:
+                signal.alarm(2 * LONG)
+                child()
+                os._exit(0)
+            finally:
+                os._exit(1)
+        go_on.set()
+        self.assertEqual(os.waitpid(process, 0)[1], 0)
+        self.assertFalse(hangs.done())
+        there.add(1)
+        self.assertEqual(there.get().result(LONG), 1)
 
     def test_an_actor_that_takes_what_it_is_sent_is_not_stopped_by_those_that_take_nothing(self):
         window, link = (8, 80), (32, 320)

@@ -21,7 +21,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from . import errors, shape
+from . import errors, forking, shape
 from .codec import Codec
 from .ending import Ending
 from .trace import Trace
@@ -326,6 +326,10 @@ class _Mailbox:
         end = None
         while end is None:
             end = self.step()
+        self.over(end)
+
+    def over(self, end: errors.End) -> None:
+        """It handles nothing any more."""
         self.handler = None
         watchers = self.ending.finish(end)
         while not self.messages.empty():
@@ -391,6 +395,15 @@ class LocalTarget:
         weakref.finalize(self, self._box.messages.put, errors.Normal()).atexit = False
         name = f"tidings actor {type(handler).__name__}"
         threading.Thread(target=self._box.run, name=name, daemon=True).start()
+        forking.remember(self)
+
+    def unlock(self) -> None:
+        """For `forking`."""
+        self.ending.unlock()
+
+    def forked(self) -> None:
+        """For `forking`."""
+        self._box.over(errors.Killed())
 
     def put(self, message: Message) -> None:
         """A message, if need be beyond the places."""

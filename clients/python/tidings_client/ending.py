@@ -19,10 +19,14 @@ class Ending:
     """
 
     def __init__(self, end: End | None = None) -> None:
-        # It may be taken again: what is collected meanwhile has finalizers.
-        self.lock = threading.RLock()
+        self.unlock()
         self.end = end
         self.watchers: list[Watcher] = []
+
+    def unlock(self) -> None:
+        """Nobody holds the lock."""
+        # It may be taken again: what is collected meanwhile has finalizers.
+        self.lock = threading.RLock()
 
     def watch(self, told: Watcher) -> None:
         """Tells of the end: when it comes, or now. What watches must not keep the actor."""

@@ -71,7 +71,7 @@ class Type:
         self.variants: list[str] = []
 
     def classes(self, name: str) -> list[tuple[str, str]]:
-        """What a codec is told where it has this name: the name of the struct, or of a variant, and the class."""
+        """What a codec is told where it has this name: that of the struct, or a variant, and the class."""
         if not self.variants:
             return [(name, self.name)]
         assert isinstance(self.shape, shapes.Enum)

@@ -113,8 +113,7 @@ class Hub:
         # Wakes the link's thread.
         self.ring = ring
         self.thread: threading.Thread | None = None
-        self.lock = threading.RLock()
-        self.room = threading.Condition(self.lock)
+        self.unlock()
         self.up: Call[Peer] = Call()
         self.down: Call[None] = Call()
         # Why the link is to end, or has ended.
@@ -139,6 +138,11 @@ class Hub:
         # What others have left to be done, and what is to be told when the lock is free.
         self.letters: deque[Callable[[], None]] = deque()
         self.tell_later: list[Callable[[], None]] = []
+
+    def unlock(self) -> None:
+        """Nobody holds the lock, nor waits for room."""
+        self.lock = threading.RLock()
+        self.room = threading.Condition(self.lock)
 
     def leave(self, letter: Callable[[], None]) -> None:
         """Leaves something to be done by the link's thread, from anywhere."""

@@ -15,7 +15,7 @@ from concurrent import futures
 from types import TracebackType
 from typing import TypeVar
 
-from . import errors
+from . import errors, forking
 from .actor import Reference
 from .hub import Export
 from .inward import Inward
@@ -55,6 +55,7 @@ class Link:
         thread = threading.Thread(target=self._run, name="tidings link", daemon=True)
         self._hub.thread = thread
         thread.start()
+        forking.remember(self)
 
     def up(self) -> Peer:
         """Waits for the end of the handshake; gives the peer. `LinkDown` if there is no link."""
@@ -237,8 +238,22 @@ class Link:
         for tell in later:
             tell()
 
+    def unlock(self) -> None:
+        """For `forking`."""
+        self._hub.unlock()
+
+    def forked(self) -> None:
+        """For `forking`. The connection is the parent's, which must not notice."""
+        for its in (self._stream, self._bell, self._ear):
+            its.close()
+        why = errors.LinkDown("dropped", "it is of the process that this one was forked off")
+        self._hub.end_by(why)
+        self._hub.close(why)
+        self._tell()
+
     def _end(self, why: errors.LinkDown) -> None:
         hub = self._hub
+        forking.forget(self)
         hub.end_by(why)
         with hub.lock:
             why = hub.closing or why
