@@ -56,6 +56,15 @@ class Codecs(unittest.TestCase):
                 with self.assertRaises(errors.Malformed):
                     codec.Codec(text).decode(b"\x01" * (most + 1) + b"\x00")
 
+    def test_keys_that_hold_lists_hold_tuples(self):
+        self.assertEqual(round_trip("{[u16],u8}", b"\x01\x02\x01\x02\x07"), {(1, 2): 7})
+        shaped = "{(Path{parts:[str],to:[u16;2]}?,u8),[u16]}"
+        value = round_trip(shaped, b"\x01\x01\x01\x01a\x01\x02\x05\x01\x07")
+        ((key, number), numbers) = next(iter(value.items()))
+        self.assertEqual((key.parts, key.to, number, numbers), (("a",), (1, 2), 5, [7]))
+        with self.assertRaises(errors.Malformed):
+            codec.Codec("{{u8,u8},u8}").decode(b"\x01\x00\x00")
+
     def test_whatever_a_value_raises_it_cannot_be_written(self):
         class Odd:
             def __len__(self):

@@ -23,7 +23,7 @@ NAMES = {
     "Job.take(Reference{n:u8},Some<Any|Ok(u8)>,int(str))->Reference{n:u8}": [],
     "Job.none(None,dataclass{enum:list(u8)})->@Reply": [],
     "Job.handled(JobHandler,Reply{job:@Job})->(Kind<Tea|Cake>,Kind)": [],
-    "Job.list(Types{str:str,bytes:[u8],int:{str,bool},dict:[u16]})->[str]": [],
+    "Job.list(Types{str:str,bytes:[u8],int:{[u8],bool},dict:{[u16],u8}})->[str]": [],
     "Job.classmethod()->(f32,u8)": [],
     "Reply.define()->@Job": [],
 }
@@ -111,7 +111,7 @@ class Generated(LinkTest):
         self.assertEqual(other.define().result(LONG), there)
         kinds = there.handled(g.JobHandler(), g.Reply__(there)).result(LONG)
         self.assertEqual(kinds, (g.Kind.Cake, g.Kind.Tea))
-        self.assertEqual(there.list(g.Types("x", b"y", {"z": True}, [1])).result(LONG), ["x"])
+        self.assertEqual(there.list(g.Types("x", b"y", {b"z": True}, {(1,): 2})).result(LONG), ["x"])
         self.assertEqual(there.classmethod().result(LONG), (0.5, 1))
         self.assertEqual([field.name for field in dataclasses.fields(g.Call_)], ["from__", "from_"])
         self.assertEqual(
@@ -124,7 +124,7 @@ class Generated(LinkTest):
                 (g.Reference_(5), some, g.int_("x")),
                 (g.None_(), g.dataclass_(g.list_(9))),
                 (g.JobHandler(), g.Reply__(handler.job)),
-                g.Types("x", b"y", {"z": True}, [1]),
+                g.Types("x", b"y", {b"z": True}, {(1,): 2}),
             ],
         )
 

@@ -7,7 +7,7 @@ A hostile body costs no more than its size: nesting and elements without a size 
 | `()`, option | `None` |
 | numbers, `bool`, `str`, `char` | `int`, `float`, `bool`, `str` |
 | `[u8]`, `[u8;N]` | `bytes` |
-| sequence, array, map, tuple | `list`, `list`, `dict`, `tuple` |
+| sequence, array, map, tuple | `list` (in the key of a map `tuple`), as that, `dict`, `tuple` |
 | struct | its class, called with its fields |
 | enum | the class of the variant; a member of an `enum.Enum` if none holds anything |
 | result | `Ok`, `Err` |
@@ -456,6 +456,18 @@ def _option(of: Pair, *, wrapped: bool) -> Pair:
     return write, read
 
 
+def _hashable(key: Any) -> Any:
+    """A key, whose lists are tuples if it has any."""
+    try:
+        hash(key)
+    except TypeError:
+        if isinstance(key, (list, tuple)):
+            return tuple(map(_hashable, key))
+        if dataclasses.is_dataclass(key) and not isinstance(key, type):
+            return type(key)(*(_hashable(getattr(key, field.name)) for field in dataclasses.fields(key)))
+    return key
+
+
 def _map(key: Pair, value: Pair) -> Pair:
     def write(values: Any, out: bytearray, port: Port) -> None:
         write_varint(len(values), out)
@@ -465,7 +477,7 @@ def _map(key: Pair, value: Pair) -> Pair:
 
     def read(reader: Reader) -> dict[Any, Any]:
         pairs = range(_count(reader))
-        return {_within(reader, key[1]): _within(reader, value[1]) for _ in pairs}
+        return {_hashable(_within(reader, key[1])): _within(reader, value[1]) for _ in pairs}
 
     return write, read
 

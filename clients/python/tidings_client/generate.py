@@ -241,7 +241,7 @@ class Module:
             case shapes.Option(of):
                 return f"{self.type(of, scope)} | None"
             case shapes.Map(key, value):
-                return f"builtins.dict[{self.type(key, scope)}, {self.type(value, scope)}]"
+                return f"builtins.dict[{self.key(key, scope)}, {self.type(value, scope)}]"
             case shapes.Tuple(items):
                 return f"builtins.tuple[{', '.join(self.type(item, scope) for item in items)}]"
             case shapes.Result(ok, error):
@@ -254,6 +254,13 @@ class Module:
                 return f"Streaming[{self.type(of, scope)}]"
             case shapes.Again(name) | shapes.Struct(name) | shapes.Enum(name):
                 return scope.types[name].name
+
+    def key(self, shape: shapes.Shape, scope: Scope) -> str:
+        """The annotation of the key of a map: a list is none."""
+        match shape:
+            case shapes.Sequence(of) | shapes.Array(of, _) if of != shapes.Word("u8"):
+                return f"builtins.tuple[{self.type(of, scope)}, ...]"
+        return self.type(shape, scope)
 
     def definition(self, known: Type) -> str:
         shape, name, scope = known.shape, known.name, known.scope
