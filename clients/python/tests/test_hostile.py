@@ -305,6 +305,24 @@ class Hostile(unittest.TestCase):
         session.output()
         self.assertEqual(session.calls.take(), number)
 
+    def test_what_is_urgent_comes_between_the_parts_of_a_message(self):
+        session = Session("victim", "", t.Limits(), 0.0)
+        session.receive(self.greet(), 0.0)
+        session.output()
+        session.tell(0, b"xxxx", [], bytearray(300_000))
+        out = bytearray(session.output())
+        session.answer(0, t.Ok([]), b"")
+        while more := session.output():
+            out += more
+        kinds = []
+        while out:
+            length, frame = frames.parse(out, frames.LONGEST)
+            del out[:length]
+            kinds.append(frame.kind)
+        self.assertEqual(kinds[0], frames.TELL)
+        self.assertLess(kinds.index(frames.ANSWER), 4)
+        self.assertEqual(kinds.count(frames.REST), 9)
+
     def test_who_gives_no_credit_back_for_one_actor_after_the_other_is_sent_nothing_more(self):
         session = Session("victim", "", t.Limits(exports=5), 0.0)
         session.receive(self.greet(), 0.0)

@@ -6,6 +6,7 @@ A header is a tuple of its fields; the codecs are made of shapes, as those of bo
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any
 
 from . import errors
@@ -131,25 +132,28 @@ def _carried(kind: int, header: Any) -> list[Carried]:
     return found
 
 
-def frame(kind: int, header: Any, body: bytes | bytearray | memoryview = b"") -> bytes:
-    """A message: one frame, or several."""
-    out = bytearray()
+def parts(kind: int, header: Any, body: bytes | bytearray | memoryview = b"") -> Iterator[bytes]:
+    """The frames of a message: one, or several."""
     rest = memoryview(body)
     first, rest = rest[:FRAGMENT], rest[FRAGMENT:]
-    _append(out, kind, header, first, more=bool(rest))
+    yield _part(kind, header, first, more=bool(rest))
     while rest:
         first, rest = rest[:FRAGMENT], rest[FRAGMENT:]
-        _append(out, REST, kind, first, more=bool(rest))
-    return bytes(out)
+        yield _part(REST, kind, first, more=bool(rest))
 
 
-def _append(out: bytearray, kind: int, header: Any, body: memoryview, *, more: bool) -> None:
-    start = len(out)
-    out += bytes(4)
+def frame(kind: int, header: Any, body: bytes | bytearray | memoryview = b"") -> bytes:
+    """A message: one frame, or several."""
+    return b"".join(parts(kind, header, body))
+
+
+def _part(kind: int, header: Any, body: memoryview, *, more: bool) -> bytes:
+    out = bytearray(4)
     out.append(kind | MORE if more else kind)
     HEADERS[kind].encode(header, out)
     out += body
-    out[start : start + 4] = (len(out) - start - 4).to_bytes(4, "little")
+    out[:4] = (len(out) - 4).to_bytes(4, "little")
+    return bytes(out)
 
 
 @dataclasses.dataclass(frozen=True)

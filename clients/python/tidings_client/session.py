@@ -327,12 +327,12 @@ class Session:
     # What goes.
 
     def _send(self, kind: int, header: Any, body: bytes | bytearray = b"", queue: int = 0) -> Queued:
-        data = frames.frame(kind, header, body)
-        queued = Queued(data, len(data) if kind in WORDS else 0)
-        self.queues[queue].append(queued)
-        self.waiting += len(data)
-        self.words += queued.words
-        return queued
+        """Gives the first frame: what is urgent comes between it and the others of its message."""
+        said = [Queued(data, len(data) if kind in WORDS else 0) for data in frames.parts(kind, header, body)]
+        self.queues[queue].extend(said)
+        self.waiting += sum(len(one.data) for one in said)
+        self.words += sum(one.words for one in said)
+        return said[0]
 
     def output(self) -> bytes:
         """What is to be written next; nothing if it is empty."""
