@@ -25,6 +25,7 @@ NAMES = {
     "Job.handled(JobHandler,Reply{job:@Job})->(Kind<Tea|Cake>,Kind)": [],
     "Job.list(Types{str:str,bytes:[u8],int:{[u8],bool},dict:{[u16],u8}})->[str]": [],
     "Job.classmethod()->(f32,u8)": [],
+    "Job.builtins()->u8": [],
     "Reply.define()->@Job": [],
 }
 
@@ -84,6 +85,9 @@ class Handler:
     def classmethod(self):
         return 0.5, 1
 
+    def builtins_(self):
+        return 4
+
     def define(self):
         return self.job
 
@@ -113,6 +117,7 @@ class Generated(LinkTest):
         self.assertEqual(kinds, (g.Kind.Cake, g.Kind.Tea))
         self.assertEqual(there.list(g.Types("x", b"y", {b"z": True}, {(1,): 2})).result(LONG), ["x"])
         self.assertEqual(there.classmethod().result(LONG), (0.5, 1))
+        self.assertEqual(there.builtins_().result(LONG), 4)
         self.assertEqual([field.name for field in dataclasses.fields(g.Call_)], ["from__", "from_"])
         self.assertEqual(
             handler.taken,

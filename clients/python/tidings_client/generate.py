@@ -50,8 +50,8 @@ MODULE = frozenset(
         for alias in node.names
     ]
 )
-# What a method may not be called: references have it.
-METHOD = frozenset(["start", *(name for name in dir(Reference) if not name.startswith("__"))])
+# What a method may not be called: references have it, or their classes use it.
+METHOD = frozenset(["builtins", "start", *(name for name in dir(Reference) if not name.startswith("__"))])
 ARGUMENT = frozenset(["self"])
 
 
