@@ -84,6 +84,26 @@ class Links(LinkTest):
                 self.assertIs(raised.exception, why)
                 self.assertEqual(tried.call_count, len(passes) + 1)
 
+    def test_what_a_link_calls_back_is_told_that_it_cannot_wait_for_it(self):
+        tally, _, _, client, there = counter()
+        answer, raised = Future(), Future()
+        tally.hang = lambda: answer
+
+        def called(_):
+            waits = [lambda: client.get(g.Counter, "counter"), client.drain, client.down]
+            found = []
+            for wait in waits:
+                try:
+                    wait()
+                except RuntimeError as why:
+                    found.append(str(why))
+            raised.set_result(len(found))
+
+        there.hang().add_done_callback(called)
+        answer.set_result(7)
+        self.assertEqual(raised.result(LONG), 3)
+        self.assertEqual(there.get().result(LONG), 0)
+
     @unittest.skipUnless(hasattr(os, "fork"), "there is no fork")
     def test_a_process_that_is_forked_off_has_no_link_and_no_actor_and_does_not_wait_for_them(self):
         tally, here, server, client, there = counter()

@@ -13,7 +13,7 @@ import time
 from collections.abc import Mapping
 from concurrent import futures
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from . import errors, forking
 from .actor import Reference
@@ -59,10 +59,12 @@ class Link:
 
     def up(self) -> Peer:
         """Waits for the end of the handshake; gives the peer. `LinkDown` if there is no link."""
+        self._may_wait_for(self._hub.up)
         return self._hub.up.result()
 
     def down(self) -> errors.LinkDown:
         """Waits for the end of the link; gives the reason."""
+        self._may_wait_for(self._hub.down)
         self._hub.down.result()
         assert self._hub.closing is not None
         return self._hub.closing
@@ -75,6 +77,7 @@ class Link:
     def get(self, interface: type[R], name: str, token: bytes = b"") -> R:
         """The actor that the peer exports under a name; `NotBound` or `LinkDown` if there is none."""
         done: futures.Future[R] = futures.Future()
+        self._may_wait_for(done)
         methods = [(m.wire_name, m.number) for m in interface.METHODS.values()]
         with self._hub.lock:
             if self._hub.closing is not None:
@@ -94,6 +97,7 @@ class Link:
     def drain(self, timeout: float | None = None) -> bool:
         """Begins no more calls, and waits until all that are under way have their answers and the
         link has ended. `False`: it took longer."""
+        self._may_wait_for(self._hub.down)
         with self._hub.lock:
             self._session.drain()
         self._ring()
@@ -123,6 +127,11 @@ class Link:
     def __repr__(self) -> str:
         peer = self._session.peer
         return f"<Link to {peer.node!r}>" if peer else "<Link>"
+
+    def _may_wait_for(self, done: futures.Future[Any]) -> None:
+        if threading.current_thread() is self._hub.thread and not done.done():
+            # It is this thread that would bring it about.
+            raise RuntimeError("what a link calls back runs in its thread, and cannot wait for it")
 
     def _ring(self) -> None:
         with contextlib.suppress(OSError):
