@@ -43,6 +43,14 @@ class Actors(LinkTest):
                 with self.assertRaises(t.NotExecuted):
                     one.get().result(LONG)
 
+    def test_a_handler_that_is_a_coroutine_is_refused_before_it_is_sent_anything(self):
+        class Loops(Tally):
+            async def add(self, n):
+                self.sum += n
+
+        with self.assertRaises(TypeError):
+            g.Counter.start(Loops())
+
     def test_a_handler_that_ends_its_thread_ends_the_actor(self):
         self.ends(lambda: sys.exit(3), errors.Panicked("SystemExit: 3"))
         self.ends(raises(GeneratorExit()), errors.Panicked("GeneratorExit: "))

@@ -8,6 +8,7 @@ handlers; it has a thread, which handles one message after the other.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
 import logging
 import math
@@ -215,6 +216,10 @@ class Reference:
 
     @classmethod
     def _start(cls: type[Self], handler: Any) -> Self:
+        for name in cls.METHODS:
+            if inspect.iscoroutinefunction(getattr(type(handler), name, None)):
+                # There is no loop that would run it.
+                raise TypeError(f"the handler {name} is a coroutine: one that answers later returns a Future")
         return cls(LocalTarget(handler))
 
     def _call(self, method: str, *arguments: Any) -> Call[Any]:
