@@ -4,8 +4,8 @@
 //! against the return type the user wrote, with the spans the user knows, which an `async` block
 //! handed to `block_on` would not give.
 
-use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::Parser;
 use syn::{Error, Expr, ExprLit, ItemFn, Lit, Path, Result, parse_quote};
 
@@ -242,6 +242,8 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
     let name = &sig.ident;
     let mut outer = sig.clone();
     outer.asyncness = None;
+    // The names of ours hide none of the user's, whose function may be called `runtime`.
+    let ours = Span::mixed_site();
     if let Some(simulation) = &options.simulation {
         // An error fails the run, and is in its report.
         outer.output = syn::ReturnType::Default;
@@ -250,7 +252,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
         let unchanged = parse_quote!(|sim| sim);
         let with = simulation.with.as_ref().unwrap_or(&unchanged);
         let ignores = (!options.panics).then(|| quote!(.ignores_panics()));
-        return quote! {
+        return quote_spanned! {ours=>
             #[::core::prelude::v1::test]
             #(#attrs)*
             #vis #outer {
@@ -282,7 +284,7 @@ fn entry(kind: Kind, options: &Options, function: ItemFn) -> TokenStream {
     let run = match options.panics {
         false => quote!(#runtime.block_on(#name())),
         // What the test gives is printed, if it is an error, before that is lost.
-        true => quote! {
+        true => quote_spanned! {ours=>
             let runtime = #runtime;
             let output = runtime.block_on(#name());
             if let ::core::result::Result::Err(unheard) = runtime.end() {

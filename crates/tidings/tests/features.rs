@@ -3,12 +3,13 @@
 //! `cargo test -p tidings --features serde,tracing --test features`; CI's test stage runs it.
 
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 use tidings::actor::{
-    self, Builder, Child, Dispatch, Mailbox, Recipient, Reply, Shared, Strategy, Supervisor,
+    self, Builder, Child, Dispatch, Exit, Mailbox, Recipient, Reply, Shared, Strategy, Supervisor,
 };
 use tidings::sched::{Runtime, Seeded};
 use tidings::trace::Trace;
@@ -34,12 +35,16 @@ struct Book {
     /// Name and holders of each span; its number is the place and one.
     spans: Vec<(String, usize)>,
     kinds: Vec<&'static Metadata<'static>>,
+    /// The span that each is within, by its place.
+    around: Vec<Option<usize>>,
     entered: Vec<usize>,
     lines: Vec<String>,
     /// What was recorded of traces.
     traces: Vec<String>,
     /// Each span as it began, and each event of ours, with all fields.
     said: Vec<String>,
+    /// The next span of this name is not made: the subscriber panics.
+    fails: Option<&'static str>,
 }
 
 /// All fields.
@@ -87,12 +92,22 @@ impl Subscriber for Recorder {
         let (mut words, mut fields) = (Words::default(), Fields(span.metadata().name().to_owned()));
         span.record(&mut words);
         span.record(&mut fields);
+        let fails = |name: &mut &str| *name == span.metadata().name();
+        let failed = self.0.lock().unwrap().fails.take_if(fails);
+        assert_eq!(failed, None, "the subscriber is broken");
         let mut book = self.0.lock().unwrap();
         book.said.push(fields.0);
         book.kinds.push(span.metadata());
         span.record(&mut Traces(&mut book.traces));
+        // A span is held by those within it.
+        let around = book.entered.last().filter(|_| span.is_contextual());
+        let around = around.copied();
+        if let Some(around) = around {
+            book.spans[around].1 += 1;
+        }
         book.spans
             .push((format!("{}{}", span.metadata().name(), words.0), 1));
+        book.around.push(around);
         Id::from_u64(book.spans.len() as u64)
     }
 
@@ -142,9 +157,12 @@ impl Subscriber for Recorder {
 
     fn try_close(&self, span: Id) -> bool {
         let mut book = self.0.lock().unwrap();
-        let holders = &mut book.spans[place(&span)].1;
-        *holders -= 1;
-        *holders == 0
+        let mut closed = Some(place(&span));
+        while let Some(at) = closed {
+            book.spans[at].1 -= 1;
+            closed = book.around[at].filter(|_| book.spans[at].1 == 0);
+        }
+        book.spans[place(&span)].1 == 0
     }
 }
 
@@ -208,6 +226,61 @@ fn an_actor_runs_in_its_span_and_handles_each_message_in_one_of_its_own() {
     );
     let open = book.spans.iter().filter(|(_, holders)| *holders > 0);
     assert_eq!(open.count(), 0, "spans that were not closed");
+}
+
+#[test]
+fn the_span_in_which_an_actor_is_started_ends_before_the_actor_does() {
+    let _one = ONE.lock();
+    let recorder = Recorder::default();
+    with_default(recorder.clone(), || {
+        seeded().block_on(async {
+            let greeter: GreeterRef =
+                tracing::info_span!("request").in_scope(|| actor::start(Polite(0)));
+            greeter.greet("Ann").await.unwrap();
+            let open = |(name, holders): &(String, usize)| (*holders > 0).then(|| name.clone());
+            let open: Vec<String> = recorder
+                .0
+                .lock()
+                .unwrap()
+                .spans
+                .iter()
+                .filter_map(open)
+                .collect();
+            assert_eq!(open, ["actor"]);
+        });
+    });
+    let book = recorder.0.lock().unwrap();
+    assert_eq!(
+        book.lines,
+        ["actor > message: hello, Ann", "actor > message: bye, Ann"]
+    );
+}
+
+#[test]
+fn an_actor_whose_span_cannot_be_made_has_ended() {
+    let _one = ONE.lock();
+    let recorder = Recorder::default();
+    with_default(recorder.clone(), || {
+        seeded().block_on(async {
+            recorder.0.lock().unwrap().fails = Some("actor");
+            let mut known = None;
+            let start = || {
+                actor::spawn(|mailbox: Mailbox<u8>| {
+                    known = mailbox.this().upgrade();
+                    async {}
+                })
+            };
+            catch_unwind(AssertUnwindSafe(start)).unwrap_err();
+            let known = known.unwrap();
+            assert!(
+                tidings::inspect()
+                    .actors
+                    .iter()
+                    .all(|actor| actor.id != known.id())
+            );
+            assert!(matches!(known.down().await, Exit::Killed));
+        });
+    });
 }
 
 #[tidings::interface]

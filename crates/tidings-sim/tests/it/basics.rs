@@ -401,3 +401,21 @@ fn a_chart_of_an_ordinary_run_has_one_column_for_threads() {
     assert_eq!(columns.matches(": thread").count(), 1, "{chart}");
     assert_eq!(columns.matches(": basics.rs:").count(), 1, "{chart}");
 }
+
+/// A test may have any name, also those that the attribute itself has inside.
+mod a_test_may_be_called {
+    #[tidings::test]
+    async fn runtime() {}
+    #[tidings::test]
+    async fn output() -> Result<(), String> {
+        Ok(())
+    }
+    #[tidings::test]
+    async fn unheard() {}
+    #[tidings::test(sim, seeds = 1)]
+    async fn path() {}
+    #[tidings::test(sim, seeds = 1)]
+    async fn sim() {}
+    #[tidings::test(sim, seeds = 1)]
+    async fn with() {}
+}

@@ -35,16 +35,26 @@ pub(super) struct Run<M: Send + 'static, F> {
 
 impl<M: Send + 'static, F> Run<M, F> {
     pub(super) fn new(future: F, chan: ReceiverRef<Parcel<M>, Life>) -> Self {
-        Self {
+        let run = Self {
             #[cfg(feature = "tracing")]
-            span: {
-                let life = chan.beside();
-                let name = life.name();
-                tracing::info_span!("actor", id = life.id, name = name.as_deref())
-            },
+            span: tracing::Span::none(),
             future: Some(future),
             chan,
-        }
+        };
+        #[cfg(feature = "tracing")]
+        let run = run.with_span();
+        run
+    }
+
+    /// Not before all else is there: a subscriber may panic, and that is the actor's end. And in no other span: that of who
+    /// starts it would last as long as the actor.
+    #[cfg(feature = "tracing")]
+    fn with_span(mut self) -> Self {
+        let life = self.chan.beside();
+        let name = life.name();
+        self.span =
+            tracing::info_span!(parent: None, "actor", id = life.id, name = name.as_deref());
+        self
     }
 
     /// Starts what runs it. `life`: its own, by another reference.
