@@ -23,6 +23,7 @@ const MODES: &[(&str, &str, &str)] = &[
     ("rubbish", "protocol", "I am a peer"),
     ("long-line", "protocol", "64 KiB"),
     ("impostor", "protocol", "somebody"),
+    ("collector", "protocol", "expected u32"),
     ("hog", "oom", "above the cap"),
     ("refuse", "limited", "not on a Friday"),
 ];

@@ -354,8 +354,12 @@ impl Fake {
         } else {
             String::new()
         };
+        let collections = match self.mode.as_str() {
+            "collector" => format!(r#","gc":[0,{}]"#, u64::MAX),
+            _ => String::new(),
+        };
         say(&format!(
-            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}{histograms}}}"#,
+            r#"{{"arena":1,"t":"sample","id":{id},"ns":{told},"inner":{inner},"msgs":{},"units":{},"check":{}{extra}{histograms}{collections}}}"#,
             msgs * inner,
             units * inner,
             check * inner

@@ -67,8 +67,9 @@ pub(crate) struct Sample {
     pub(crate) msgs: u64,
     pub(crate) units: u64,
     pub(crate) check: i64,
+    /// So small that sums over all samples of a run fit.
     #[serde(default)]
-    pub(crate) gc: Vec<u64>,
+    pub(crate) gc: Vec<u32>,
     pub(crate) alloc_bytes: Option<u64>,
     pub(crate) alloc_count: Option<u64>,
     /// Latencies from the intended and from the actual start, of a paced sample.

@@ -243,7 +243,7 @@ pub(crate) struct SampleRecord {
     /// Milliseconds since the run began.
     pub(crate) at_ms: u64,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) gc: Vec<u64>,
+    pub(crate) gc: Vec<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) alloc_bytes: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -488,15 +488,14 @@ pub(crate) fn load(runs: &Path, name: Option<&str>) -> Result<(PathBuf, Run), St
 pub(crate) fn read(folder: &Path) -> Result<Run, Stop> {
     let path = folder.join("run.json");
     let text = fs::read_to_string(&path).map_err(|e| Stop::file("read", &path, &e))?;
-    let run: Run = serde_json::from_str(&text)
-        .and_then(|value| serde_json::from_value(plain::document(value)))
-        .map_err(|e| Stop::internal(format!("{}: {e}", path.display())))?;
-    if run.schema != SCHEMA {
+    let broken = |e| Stop::internal(format!("{}: {e}", path.display()));
+    let value = plain::document(serde_json::from_str(&text).map_err(broken)?);
+    // First: what is of another format need not have our fields.
+    if let Some(schema) = value["schema"].as_str().filter(|schema| *schema != SCHEMA) {
         return Err(Stop::usage(format!(
-            "{} is of format {:?}",
-            path.display(),
-            run.schema
+            "{} is of format {schema:?}, not {SCHEMA:?}",
+            path.display()
         )));
     }
-    Ok(run)
+    serde_json::from_value(value).map_err(broken)
 }

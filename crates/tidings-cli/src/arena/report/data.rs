@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::baseline::Against;
-use super::words;
+use super::words::counted;
 use crate::arena::cells::size;
 use crate::arena::cells::workload::{self, CellId, Params};
 use crate::arena::exit::Stop;
@@ -170,6 +170,20 @@ impl Data {
         names
     }
 
+    /// What tells a cell from all others of its name: its sizes, and its threads where the run has several counts.
+    pub(super) fn extent(&self, cell: &CellRecord) -> String {
+        let sizes = sizes(cell);
+        match self.thread_counts().len() {
+            0 | 1 => sizes,
+            _ => format!("{sizes} · {}", counted(cell.threads as usize, "thread")),
+        }
+    }
+
+    /// What no other cell of the run is called.
+    pub(super) fn title(&self, cell: &CellRecord) -> String {
+        format!("{} {}", cell.name(), self.extent(cell))
+    }
+
     /// Thread counts that cells ran with.
     pub(super) fn thread_counts(&self) -> BTreeSet<u32> {
         let cells = self.run.cells.iter().filter(|c| c.ns_per_op.is_some());
@@ -198,16 +212,8 @@ impl<'a> Group<'a> {
     /// `pingpong/tell · p=2 n=100000 w=1 · 2 threads`.
     pub(super) fn title(&self) -> String {
         let cell = self.first();
-        let threads = if cell.threads == 1 {
-            "thread"
-        } else {
-            "threads"
-        };
-        let sizes = sizes(cell);
-        format!(
-            "{}/{} · {sizes} · {} {threads}",
-            cell.workload, cell.variant, cell.threads
-        )
+        let (sizes, threads) = (sizes(cell), counted(cell.threads as usize, "thread"));
+        format!("{}/{} · {sizes} · {threads}", cell.workload, cell.variant)
     }
 
     /// A name for anchors: letters, digits and hyphens.
@@ -336,7 +342,7 @@ pub(super) fn samples(folder: &Path) -> Result<(Vec<Sample>, Vec<String>), Stop>
     }
     let mut trouble = Vec::new();
     if broken > 0 {
-        let lines = words::counted(broken, "line");
+        let lines = counted(broken, "line");
         trouble.push(format!(
             "{lines} of samples.ndjson could not be read and left out"
         ));

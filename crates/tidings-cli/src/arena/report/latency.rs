@@ -16,6 +16,8 @@ const SHOWN: &[u32] = &[500_000, 900_000, 990_000, 999_000, 1_000_000];
 /// The histograms of one cell at one rate, all samples together.
 struct Measured<'a> {
     cell: &'a CellRecord,
+    /// Tells the cell from all others.
+    title: String,
     rate: Option<f64>,
     paced: Histogram,
     service: Histogram,
@@ -34,6 +36,7 @@ fn measured(data: &Data) -> Vec<Measured<'_>> {
             let place = found.unwrap_or_else(|| {
                 list.push(Measured {
                     cell,
+                    title: data.title(cell),
                     rate: sample.rate,
                     paced: Histogram::default(),
                     service: Histogram::default(),
@@ -89,17 +92,17 @@ pub(super) fn page(data: &Data) -> Markup {
 }
 
 fn plots(measured: &[Measured<'_>]) -> Markup {
-    let mut names: Vec<String> = measured.iter().map(|m| m.cell.name()).collect();
-    names.dedup();
+    // Those of one cell stand together.
+    let cells = measured.chunk_by(|a, b| std::ptr::eq(a.cell, b.cell));
     html! {
-        div class="plots" { @for (place, name) in names.iter().enumerate() {
-            (figure(&curve(place, name, measured).draw(), &html! { (name) ": from the intended start, and service time from the actual one." }))
+        div class="plots" { @for (place, cell) in cells.enumerate() {
+            (figure(&curve(place, cell).draw(), &html! { (cell[0].title) ": from the intended start, and service time from the actual one." }))
         } }
     }
 }
 
 /// The lines of one cell: latencies at each rate, then service times.
-fn curve(place: usize, name: &str, measured: &[Measured<'_>]) -> Curve {
+fn curve(place: usize, cell: &[Measured<'_>]) -> Curve {
     let mut lines = Vec::new();
     for is_service in [false, true] {
         // Shapes and colours of service times begin where those of latencies end.
@@ -108,8 +111,7 @@ fn curve(place: usize, name: &str, measured: &[Measured<'_>]) -> Curve {
         } else {
             (0, "latency")
         };
-        let of = measured.iter().filter(|m| m.cell.name() == name);
-        for (mark, m) in (first..).zip(of) {
+        for (mark, m) in (first..).zip(cell) {
             let histogram = if is_service { &m.service } else { &m.paced };
             let words = m
                 .rate
@@ -126,7 +128,7 @@ fn curve(place: usize, name: &str, measured: &[Measured<'_>]) -> Curve {
     Curve {
         name: Name::new(
             format!("latency-{place}"),
-            format!("Latency of {name}"),
+            format!("Latency of {}", cell[0].title),
             "Latency over percentiles, each further nine one step. The table has the values.",
         ),
         x: ("percentile".to_owned(), Quantity::Count),
@@ -145,7 +147,7 @@ fn table(measured: &[Measured<'_>]) -> Markup {
         let count = histogram.count();
         html! {
             @if count > 0 { tr {
-                th scope="row" class="stick" { (m.cell.name()) }
+                th scope="row" class="stick" { (m.title) }
                 td class="w" { (what) }
                 (number(m.rate, |r| format!("{r:.0}")))
                 td class="n" { (count) }

@@ -6,6 +6,7 @@ use super::data::{Data, Group};
 use super::words::{self, counted, heads, scroll};
 use super::{heat, problems};
 use crate::arena::records::record::CellRecord;
+use crate::arena::records::state::State;
 use crate::arena::statistics::verdict::Verdict;
 use crate::arena::units;
 
@@ -58,15 +59,36 @@ enum Trust {
     Unfit,
 }
 
-fn trust(data: &Data) -> Trust {
+/// What the banner counts.
+struct Counts {
+    figures: usize,
+    precise: usize,
+    /// Figures with a doubt.
+    doubtful: usize,
+    /// Cells whose peer did something wrong.
+    failed: usize,
+}
+
+fn counts(data: &Data) -> Counts {
+    let count = |is: &dyn Fn(&CellRecord) -> bool| {
+        let cells = data.run.cells.iter();
+        cells.filter(|cell| is(cell)).count()
+    };
+    Counts {
+        figures: count(&|cell| cell.ns_per_op.is_some()),
+        precise: count(&|cell| cell.ns_per_op.is_some_and(|figure| figure.precise)),
+        doubtful: count(&|cell| cell.ns_per_op.is_some() && cell.state != State::Ok),
+        failed: count(&|cell| cell.state.is_failure()),
+    }
+}
+
+fn trust(data: &Data, counts: &Counts) -> Trust {
     let run = &data.run;
-    let imprecise = run
-        .cells
-        .iter()
-        .any(|c| c.ns_per_op.is_some_and(|f| !f.precise));
     if run.env.debug_build || run.interrupted || run.noise.is_noisy() {
         Trust::Unfit
-    } else if imprecise
+    } else if counts.figures == 0
+        || counts.precise < counts.figures
+        || counts.doubtful + counts.failed > 0
         || run.plan.launches < 2
         || !run.env.warnings.is_empty()
         || !data.trouble.is_empty()
@@ -79,7 +101,8 @@ fn trust(data: &Data) -> Trust {
 
 fn banner(data: &Data) -> Markup {
     let run = &data.run;
-    let (class, verdict) = match trust(data) {
+    let counts = counts(data);
+    let (class, verdict) = match trust(data, &counts) {
         Trust::Good => (
             "good",
             "Validity: sound. No reservation was found by the harness.",
@@ -90,8 +113,6 @@ fn banner(data: &Data) -> Markup {
             "Validity: not fit for claims. What is wrong with this run:",
         ),
     };
-    let figures = run.cells.iter().filter_map(|c| c.ns_per_op);
-    let (precise, all) = figures.fold((0, 0), |(p, n), f| (p + usize::from(f.precise), n + 1));
     let noise = run.noise;
     html! {
         div class={ "banner " (class) } role="note" {
@@ -109,9 +130,13 @@ fn banner(data: &Data) -> Markup {
                     @if run.plan.launches < 2 { "; the variance between processes is not seen" } "."
                 }
                 li {
-                    "Precision: " (precise) " of " (counted(all, "figure")) " reached ±"
+                    "Precision: " (counts.precise) " of " (counted(counts.figures, "figure")) " reached ±"
                     (format!("{:.0} %", 100.0 * run.plan.target_ci)) " (95 % interval)"
-                    @if precise < all { "; the others are marked ~" } "."
+                    @if counts.precise < counts.figures { "; the others are marked ~" } "."
+                }
+                @if counts.failed > 0 { li { "Failures: " (counted(counts.failed, "cell")) " failed." } }
+                @if counts.doubtful > 0 {
+                    li { "Doubts: " (counted(counts.doubtful, "figure")) " marked slow, unsteady, noisy or superlinear." }
                 }
                 @for note in run.env.warnings.iter().chain(run.notes.iter().filter(|n| !is_said(n))).chain(&data.trouble) { li { (note) } }
             }

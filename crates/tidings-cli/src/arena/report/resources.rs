@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::data::{Data, sizes};
+use super::data::Data;
 use super::plot::dot::{Dot, DotPlot, Kind};
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
@@ -76,20 +76,20 @@ fn table(data: &Data) -> Markup {
             caption { b { (caption) } ", per operation of the workload" }
             (heads(&[("system", false), ("cell", false), ("threads", true), ("time", true), ("CPU time", true), ("cores", true),
                 ("bytes", true), ("allocations", true), ("peak RSS", true), ("start-up", true), ("collections", false)]))
-            tbody { @for cell in groups.iter().flat_map(super::data::Group::figured) { (row(cell)) } }
+            tbody { @for cell in groups.iter().flat_map(super::data::Group::figured) { (row(data, cell)) } }
         }
     };
     html! { h3 { "By cell" } (scroll(caption, &table)) }
 }
 
-fn row(cell: &CellRecord) -> Markup {
+fn row(data: &Data, cell: &CellRecord) -> Markup {
     #[expect(clippy::cast_precision_loss, reason = "sorted by")]
     let rss = cell.peak_rss.map(|b| b as f64);
     let collections: Vec<String> = cell.gc.iter().map(u64::to_string).collect();
     html! {
         tr {
             th scope="row" class="stick" { (cell.system) }
-            td class="w" { (cell.workload) "/" (cell.variant) " " (sizes(cell)) }
+            td class="w" { (cell.workload) "/" (cell.variant) " " (data.extent(cell)) }
             td class="n" { (cell.peer_threads.unwrap_or(cell.threads)) }
             (number(cell.ns_per_op.map(|f| f.median), words::time))
             (number(cell.cpu_ns_per_op, words::time))

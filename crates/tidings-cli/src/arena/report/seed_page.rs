@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::data::{Data, Group, sizes};
+use super::data::{Data, Group};
 use super::extras::scenario;
 use super::seeds::{DOCUMENTS, ERRATA, PRINTED, Printed};
 use super::words::{self, heads, scroll};
@@ -92,7 +92,8 @@ fn own(data: &Data, workload: &str, variant: &str, system: &str) -> Option<Strin
             "skynet" | "chain" | "fan" => words::time(scenario(cell)?),
             _ => words::rate(cell)?,
         };
-        return Some(format!("{system} {variant}: {figure} ({})", sizes(cell)));
+        let extent = data.extent(cell);
+        return Some(format!("{system} {variant}: {figure} ({extent})"));
     }
     let known = data
         .run

@@ -36,7 +36,7 @@ pub(super) fn page(data: &Data) -> Markup {
         @if lines.is_empty() {
             p class="muted" { "No samples could be read: samples.ndjson stands beside run.json in the run's folder." }
         } @else {
-            (table(&lines))
+            (table(data, &lines))
             ul class="key" {
                 li { span aria-hidden="true" class="shape c1" { "■" } "pilot" }
                 li { span aria-hidden="true" class="shape c2" { "▲" } "warm-up" }
@@ -80,10 +80,10 @@ fn line<'a>(data: &Data, cell: &'a CellRecord) -> Option<Line<'a>> {
                 sizes(cell),
                 cell.threads
             )),
-            format!("Warm-up of {}", cell.name()),
+            format!("Warm-up of {}", data.title(cell)),
             format!("{} samples from the first call; {told}.", values.len()),
         ),
-        head: format!("{} {} {}", cell.system, cell.variant, sizes(cell)),
+        head: format!("{} {} {}", cell.system, cell.variant, data.extent(cell)),
         points: samples.iter().enumerate().map(point).collect(),
         median: cell.ns_per_op.map(|f| f.median),
         band: None,
@@ -99,7 +99,7 @@ fn line<'a>(data: &Data, cell: &'a CellRecord) -> Option<Line<'a>> {
     })
 }
 
-fn table(lines: &[(&str, Vec<Line<'_>>)]) -> Markup {
+fn table(data: &Data, lines: &[(&str, Vec<Line<'_>>)]) -> Markup {
     let caption = "First call and steady state";
     let table = html! {
         table class="data sorts filters" {
@@ -110,7 +110,7 @@ fn table(lines: &[(&str, Vec<Line<'_>>)]) -> Markup {
                 @let median = line.cell.ns_per_op.map(|f| f.median);
                 tr {
                     th scope="row" class="stick" { (line.cell.system) }
-                    td class="w" { (line.cell.workload) "/" (line.cell.variant) " " (sizes(line.cell)) }
+                    td class="w" { (line.cell.workload) "/" (line.cell.variant) " " (data.extent(line.cell)) }
                     (number(Some(line.first), words::time))
                     (number(median, words::time))
                     (number(median.map(|m| line.first / m), |v| format!("{}×", units::digits(v))))

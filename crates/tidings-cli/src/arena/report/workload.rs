@@ -169,7 +169,7 @@ fn strips(data: &Data, group: &Group<'_>) -> Vec<Panel> {
         Some(Panel {
             name: Name::new(
                 format!("strip-{}-{place}", group.anchor()),
-                format!("Samples of {}", cell.name()),
+                format!("Samples of {}", data.title(cell)),
                 format!("{} samples by round.", rounds.len()),
             ),
             head: cell.system.clone(),

@@ -288,7 +288,7 @@ impl Bench<'_> {
             self.noise.repeated += u64::from(attempt > 0);
             for (index, count) in checked.sample.gc.iter().enumerate() {
                 track.gc.resize(track.gc.len().max(index + 1), 0);
-                track.gc[index] += count;
+                track.gc[index] += u64::from(*count);
             }
             if around.is_noisy() {
                 noisy.push(*index);

@@ -264,14 +264,12 @@ pub(crate) fn read(path: &Path) -> Result<Option<Merged>, Stop> {
         return Ok(None);
     }
     let text = fs::read_to_string(path).map_err(|e| Stop::file("read", path, &e))?;
-    let Ok(value) = serde_json::from_str::<serde_json::Value>(&text) else {
-        return Ok(None);
-    };
+    let broken = |e| Stop::usage(format!("{}: {e}", path.display()));
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
     if value["schema"] != SCHEMA {
         return Ok(None);
     }
-    let merged = serde_json::from_value(plain::document(value))
-        .map_err(|e| Stop::usage(format!("{}: {e}", path.display())))?;
+    let merged = serde_json::from_value(plain::document(value)).map_err(broken)?;
     Ok(Some(merged))
 }
 

@@ -188,11 +188,14 @@ fn what_cannot_be_compared_is_refused() {
     let document = stage.root.join("both.json");
     let cut = stage.root.join("cut.json");
     fs::write(&cut, "{\"schema\":\"tidings.arena.merge/1\"}").expect("written");
+    let half = stage.root.join("half.json");
+    fs::write(&half, "{\"schema\":\"tidings.arena.merge/1\",").expect("written");
     for (args, why) in [
         ([text(&here), "bad"], "no baseline \"bad\"; there are: good"),
         ([text(&there), "good"], "Another CPU"),
         ([text(&document), "good"], "--baseline is of one machine"),
         ([text(&cut), "good"], "cut.json: missing field"),
+        ([text(&half), "good"], "half.json: EOF"),
     ] {
         let called = called(&stage, &[args[0], "--baseline", args[1]]);
         assert_eq!(called.code, 2, "{args:?}: {}", called.stderr);

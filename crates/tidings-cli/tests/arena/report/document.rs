@@ -42,6 +42,18 @@ impl Page {
         self.elements.iter().filter(move |e| e.name == name)
     }
 
+    /// Rows of tables but for their heads, as text.
+    pub(super) fn rows(&self) -> Vec<&str> {
+        let is_head = |row: &&Element| row.children.iter().all(|child| child == "th");
+        let rows = self.named("tr").filter(|row| !is_head(row));
+        rows.map(|row| &*row.text).collect()
+    }
+
+    /// What plots are called.
+    pub(super) fn plots(&self) -> Vec<&str> {
+        self.named("title").map(|title| &*title.text).collect()
+    }
+
     pub(super) fn count(&self, name: &str) -> usize {
         self.named(name).count()
     }

@@ -9,10 +9,14 @@ mod escape;
 mod looks;
 mod picture;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use serde_json::{Value, json};
+
 use crate::golden::assert_golden;
+use crate::invented;
 use crate::invented::folder as fixture;
 use crate::stage::{Called, Stage};
 use document::Page;
@@ -84,6 +88,97 @@ fn losses_come_before_wins_and_blocked_systems_say_why() {
     }
 }
 
+/// What is there more than once, whatever the threads.
+fn twice<'a>(all: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    let mut seen = BTreeSet::new();
+    let again = all.into_iter().filter(|one| !seen.insert(*one));
+    again
+        .map(|one| one.replace("4 threads", "2 threads"))
+        .collect()
+}
+
+#[test]
+fn cells_that_differ_in_threads_only_can_be_told_apart() {
+    let stage = Stage::new("report-threads");
+    let folder = stage.root.join("run");
+    let of_four = |it: &Value| {
+        let mut other = it.clone();
+        other["threads"] = 4.into();
+        other
+    };
+    let mut run = invented::run();
+    let cells = run["cells"].as_array_mut().expect("cells");
+    let can_have_more = |cell: &&Value| cell["threads"] == 2 && cell["peer_threads"] == 2;
+    let figured = cells.iter().filter(|cell| !cell["ns_per_op"].is_null());
+    let others: Vec<Value> = figured.filter(can_have_more).map(of_four).collect();
+    cells.extend(others);
+    let mut samples = read(&fixture().join("samples.ndjson"));
+    let lines = samples
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    for sample in lines.iter().filter(|sample| sample["threads"] == 2) {
+        samples += &format!("{}\n", of_four(sample));
+    }
+    invented::write(&folder, &run);
+    fs::write(folder.join("samples.ndjson"), samples).expect("written");
+
+    let of = |(html, markdown): (String, String)| {
+        let page = Page::parse(&html);
+        page.assert_anchors();
+        let figures = |line: &&str| line.starts_with('|') || line.contains("msgs/s");
+        let lines = twice(markdown.lines().filter(figures));
+        [twice(page.rows()), twice(page.plots()), lines]
+    };
+    let (plain, now) = (of(report(&stage, &fixture())), of(report(&stage, &folder)));
+    for (known, now) in plain.iter().zip(&now) {
+        let new: Vec<&String> = now.difference(known).collect();
+        assert!(new.is_empty(), "{new:#?}");
+    }
+}
+
+#[test]
+fn the_banner_says_of_doubts_and_failures() {
+    let stage = Stage::new("report-banner");
+    let page = |change: &dyn Fn(&mut Value)| {
+        let folder = stage.root.join("run");
+        let mut run = invented::run();
+        let cells = run["cells"].as_array_mut().expect("cells");
+        cells.retain(|cell| !cell["ns_per_op"].is_null());
+        for cell in cells.iter_mut() {
+            cell["state"] = "ok".into();
+            cell["ns_per_op"]["precise"] = true.into();
+        }
+        change(&mut run["cells"]);
+        invented::write(&folder, &run);
+        fs::copy(
+            fixture().join("samples.ndjson"),
+            folder.join("samples.ndjson"),
+        )
+        .expect("copied");
+        report(&stage, &folder).0
+    };
+    let fails = |cell: &mut Value| {
+        cell["state"] = "wrong".into();
+        cell["ns_per_op"] = Value::Null;
+    };
+    let (sound, with_care) = ("Validity: sound", "Validity: read with care");
+    let html = page(&|_| ());
+    assert!(html.contains(sound) && !html.contains("Doubts: ") && !html.contains("Failures: "));
+    for state in ["slow", "unsteady", "noisy", "superlinear"] {
+        let html = page(&|cells| cells[0]["state"] = state.into());
+        assert!(
+            html.contains(with_care) && html.contains("Doubts: 1 figure marked"),
+            "{state}"
+        );
+    }
+    let html = page(&|cells| fails(&mut cells[0]));
+    assert!(html.contains(with_care) && html.contains("Failures: 1 cell failed."));
+    // Nothing is known of a run without figures.
+    let html = page(&|cells| *cells = json!([]));
+    assert!(html.contains(with_care));
+}
+
 #[test]
 fn a_record_without_samples_or_with_a_broken_last_line_is_reported_and_told() {
     let stage = Stage::new("report-old");
@@ -138,6 +233,16 @@ fn errors_have_the_exit_codes_of_all_commands() {
         "{}",
         unknown.stderr
     );
+
+    // What is of another format need not have the fields of ours.
+    let newer = invented::write(
+        &stage.root.join("newer"),
+        &json!({"schema": "tidings.arena/2"}),
+    );
+    let newer = called(&stage, &[&newer]);
+    assert_eq!(newer.code, 2, "{}", newer.stderr);
+    let told = "is of format \"tidings.arena/2\", not \"tidings.arena/1\"";
+    assert!(newer.stderr.contains(told), "{}", newer.stderr);
 
     let run = fixture();
     let full = called(&stage, &[text(&run), "-o", "/dev/full"]);

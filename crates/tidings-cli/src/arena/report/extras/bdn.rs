@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::data::{Data, sizes};
+use super::super::data::Data;
 use super::super::plot::scale::count;
 use super::super::words::{self, NOTHING, heads, number, scroll};
 use crate::arena::records::record::CellRecord;
@@ -57,7 +57,7 @@ fn collections(data: &Data, cell: &CellRecord) -> Vec<f64> {
         repetitions += sample.record.inner;
         sums.resize(sums.len().max(sample.record.gc.len()), 0);
         for (sum, count) in sums.iter_mut().zip(&sample.record.gc) {
-            *sum += count;
+            *sum += u64::from(*count);
         }
     }
     #[expect(clippy::cast_precision_loss, reason = "shown with four digits")]
@@ -119,7 +119,7 @@ pub(super) fn table(data: &Data, workload: &str) -> Markup {
             (heads(&columns))
             tbody { @for row in &rows { tr {
                 th scope="row" class="stick" { (row.cell.system) " " (row.cell.variant) }
-                td class="w" { (sizes(row.cell)) @if row.cell.threads != data.run.env.cores { ", " (row.cell.threads) " threads" } }
+                td class="w" { (data.extent(row.cell)) }
                 (time(row.mean)) (number(row.error, words::time)) (time(row.sd)) (time(row.median))
                 @for generation in 0..generations {
                     (number(row.collections.get(generation).copied(), |c| format!("{c:.4}")))

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::data::{Data, sizes};
+use super::super::data::Data;
 use super::super::plot::curve::{Curve, Series};
 use super::super::plot::scale::Quantity;
 use super::super::plot::{Name, figure};
@@ -80,7 +80,7 @@ fn cold(data: &Data) -> Markup {
                     tr {
                         th scope="row" class="stick" { (cell.system) }
                         td class="w" { (cell.variant) }
-                        td class="w" { (sizes(cell)) }
+                        td class="w" { (data.extent(cell)) }
                         (number(figure.map(|f| 1e9 / f.first), units::rate))
                         (number(cell.rate, units::rate))
                         (number(figure.map(|f| f.first / f.median), |v| format!("{}×", units::digits(v))))

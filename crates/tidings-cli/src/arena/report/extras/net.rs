@@ -19,6 +19,7 @@ pub(super) fn extras(data: &Data) -> Markup {
         ("variant", false),
         ("N", true),
         ("M", true),
+        ("threads", true),
         ("req/s", true),
         ("time per request", true),
         ("time of all", true),
@@ -54,6 +55,7 @@ fn row(cell: &CellRecord) -> Markup {
             td class="w" { (cell.variant) }
             td class="n" { (size("N").unwrap_or_default()) }
             td class="n" { (size("M").unwrap_or_default()) }
+            td class="n" { (cell.threads) }
             (number(cell.rate, units::rate))
             (number(cell.ns_per_op.map(|f| f.median), words::time))
             (number(scenario(cell), words::time))

@@ -66,7 +66,9 @@ fn sweep(data: &Data, variant: &str) -> Option<(String, Curve)> {
 /// Messages per second over the messages a task handles in one turn: the curve of the 50 million post.
 fn batch(data: &Data) -> Markup {
     let mut series = Vec::new();
-    for cell in data.run.cells.iter().filter(|c| c.workload == "pingpong") {
+    let threads = data.thread_counts().last().copied();
+    let cells = data.run.cells.iter();
+    for cell in cells.filter(|c| c.workload == "pingpong" && Some(c.threads) == threads) {
         let batch = cell
             .variant
             .strip_prefix("batch-")

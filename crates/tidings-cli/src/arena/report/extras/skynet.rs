@@ -49,7 +49,7 @@ pub(super) fn extras(data: &Data) -> Markup {
                 (figure(&scatter(place, size, cells).draw(), &html! { "skynet, " (size) ". Shape and colour: the unit class." (key(cells)) }))
             } }
         }
-        (alive(&groups))
+        (alive(data, &groups))
     }
 }
 
@@ -91,7 +91,7 @@ fn scatter(place: usize, size: &str, cells: &[&CellRecord]) -> Scatter {
 }
 
 /// Bytes per unit, where all leaves exist at once.
-fn alive(groups: &[Group<'_>]) -> Markup {
+fn alive(data: &Data, groups: &[Group<'_>]) -> Markup {
     let cells: Vec<&CellRecord> = groups
         .iter()
         .filter(|g| g.first().variant == "alive")
@@ -115,7 +115,7 @@ fn alive(groups: &[Group<'_>]) -> Markup {
             tbody { @for cell in &cells { tr {
                 th scope="row" class="stick" { (cell.system) }
                 td { (cell.labels.get("class").map_or("", String::as_str)) }
-                td class="w" { (sizes(cell)) }
+                td class="w" { (data.extent(cell)) }
                 td class="n" { (cell.ops) }
                 td class="n" data-v=[cell.peak_rss] { (cell.peak_rss.map_or(words::NOTHING.to_owned(), units::bytes)) }
                 (number(per_unit(cell), units::digits))

@@ -97,9 +97,10 @@ pub(super) fn net(out: &mut String, data: &Data) {
             let labels = cell(&words::labels(of));
             let _ = writeln!(
                 out,
-                "- {} ({}, {labels})\n  - **{rate:.0}** req/sec",
+                "- {} ({}, {}, {labels})\n  - **{rate:.0}** req/sec",
                 cell(system),
-                cell(&of.variant)
+                cell(&of.variant),
+                cell(&data.extent(of))
             );
         }
     }
@@ -111,11 +112,12 @@ pub(super) fn net(out: &mut String, data: &Data) {
             let minutes = (whole / 60.0).floor();
             let _ = writeln!(
                 out,
-                "\n#### {} {}\n\nN={} M={}\n\n```text\nTest:  00:{minutes:02.0}:{:010.7}\n```",
+                "\n#### {} {}\n\nN={} M={} threads={}\n\n```text\nTest:  00:{minutes:02.0}:{:010.7}\n```",
                 cell(system),
                 cell(&of.variant),
                 size("N"),
                 size("M"),
+                of.threads,
                 whole - 60.0 * minutes
             );
         }
@@ -144,12 +146,12 @@ pub(super) fn benchmark_dot_net(out: &mut String, data: &Data) {
         let names: Vec<String> = (0..generations).map(|g| format!("Gen{g}")).collect();
         let _ = writeln!(
             out,
-            "| Method | {column} | Mean | Error | StdDev | Median | {} | Allocated |",
+            "| Method | {column} | Threads | Mean | Error | StdDev | Median | {} | Allocated |",
             names.join(" | ")
         );
         let _ = writeln!(
             out,
-            "|---|---:|---:|---:|---:|---:|{}---:|",
+            "|---|---:|---:|---:|---:|---:|---:|{}---:|",
             "---:|".repeat(generations)
         );
         for row in rows {
@@ -162,10 +164,11 @@ pub(super) fn benchmark_dot_net(out: &mut String, data: &Data) {
                 .collect();
             let _ = writeln!(
                 out,
-                "| {} {} | {} | {} | {} | {} | {} | {} | {} |",
+                "| {} {} | {} | {} | {} | {} | {} | {} | {} | {} |",
                 cell(&row.cell.system),
                 cell(&row.cell.variant),
                 row.cell.params.get(key).copied().unwrap_or(0),
+                row.cell.threads,
                 words::time(row.mean),
                 row.error.map_or("-".to_owned(), words::time),
                 words::time(row.sd),
@@ -194,11 +197,12 @@ pub(super) fn counter(out: &mut String, data: &Data) {
             let mailbox = of.labels.get("mailbox").map_or("", String::as_str);
             let _ = writeln!(
                 out,
-                "{}: {} * {:>8} msgs => {:>8.0} msgs/s    (first {first:.0} msgs/s; {})",
+                "{}: {} * {:>8} msgs => {:>8.0} msgs/s    (first {first:.0} msgs/s; threads={}; {})",
                 code(&of.variant),
                 size("P"),
                 size("n"),
                 of.rate.unwrap_or(0.0),
+                of.threads,
                 code(mailbox)
             );
         }
