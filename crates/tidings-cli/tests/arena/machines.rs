@@ -6,6 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::invented;
 use crate::stage::{Called, Stage, fake_peer};
 
 fn call(stage: &Stage, args: &[&str]) -> Called {
@@ -100,6 +101,53 @@ fn runs_of_two_machines_stand_in_panels_related_by_anchors() {
     );
     let text = call(&stage, &["merge", &a, &bare]).stdout;
     assert!(text.contains("no anchor"), "{text}");
+}
+
+#[test]
+fn runs_of_one_machine_are_ranked_together_and_what_was_skipped_hides_no_figure() {
+    let stage = Stage::new("merge-ranks");
+    let write = |name: &str, run: &Value| invented::write(&stage.root.join(name), run);
+    let first = invented::run();
+    let mut there = first.clone();
+    there["env"]["cpu"] = "Another CPU".into();
+    let is = |cell: &Value, system: &str| {
+        let size = (&cell["params"]["p"], &cell["threads"]);
+        cell["variant"] == "tell" && size == (&2.into(), &2.into()) && cell["system"] == system
+    };
+    let of = |system: &str| {
+        let cells = first["cells"].as_array().expect("cells");
+        cells
+            .iter()
+            .find(|cell| is(cell, system))
+            .expect("there")
+            .clone()
+    };
+    // The next run of the same machine: one system that was alone in it, and one that was skipped.
+    let (mut alone, mut skipped) = (of("go"), of("tidings"));
+    alone["system"] = "alone".into();
+    alone["rank"] = 1.into();
+    (skipped["state"], skipped["ns_per_op"]) = ("skipped".into(), Value::Null);
+    let mut second = first.clone();
+    second["cells"] = vec![alone, skipped].into();
+    let runs = [("first", &first), ("second", &second), ("there", &there)];
+    let runs = runs.map(|(name, run)| write(name, run));
+    let called = call(&stage, &["merge", &runs[0], &runs[1], &runs[2], "--json"]);
+    assert_eq!(called.code, 0, "{}", called.stderr);
+    let merged = called.json();
+    let groups = merged["groups"].as_array().expect("groups");
+    let rows = groups.iter().map(|group| &group["panels"][0]);
+    let mut rows = rows.filter_map(Value::as_array);
+    let rows = rows.find(|rows| rows.iter().any(|row| row["system"] == "alone"));
+    let row = |system: &str| {
+        let mut rows = rows.expect("its group").iter();
+        rows.find(|row| row["system"] == system).expect("a row")
+    };
+    assert_eq!(row("alone")["rank"], row("go")["rank"]);
+    assert_eq!(
+        (&row("tidings")["rank"], &row("go")["rank"]),
+        (&1.into(), &3.into())
+    );
+    assert_eq!(row("tidings")["state"], "ok");
 }
 
 /// Unpacks a bundle in a folder of its own; that, and the bundle's root in it.

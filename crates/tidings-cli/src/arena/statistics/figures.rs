@@ -61,7 +61,7 @@ pub(crate) fn group(
 }
 
 /// Ranks among those that make units of the same class: a thread, a task and a call are unlike.
-fn rank(records: &mut [CellRecord]) {
+pub(crate) fn rank(records: &mut [CellRecord]) {
     let class = |record: &CellRecord| record.labels.get("class").cloned();
     let classes: BTreeSet<_> = records.iter().map(class).collect();
     for of in classes {

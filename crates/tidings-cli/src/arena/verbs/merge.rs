@@ -16,6 +16,7 @@ use crate::arena::plain;
 use crate::arena::records::record::CellRecord;
 use crate::arena::records::saved::{self, Saved};
 use crate::arena::records::state::State;
+use crate::arena::statistics::figures;
 use crate::arena::statistics::stats;
 use crate::arena::terminal::{self, Style};
 use crate::arena::verbs::merge_text;
@@ -179,21 +180,26 @@ fn of(machines: Vec<Machine>) -> Merged {
     }
 }
 
-/// The cells of one group on one machine; of several runs the last.
-fn cells<'a>(machine: &'a Machine, like: &CellRecord) -> Vec<&'a CellRecord> {
-    let mut found: Vec<&CellRecord> = Vec::new();
+/// The cells of one group on one machine, ranked together; of several runs the last in which a cell was run.
+fn cells(machine: &Machine, like: &CellRecord) -> Vec<CellRecord> {
+    let mut found: Vec<CellRecord> = Vec::new();
     for cell in machine.cells.iter().filter(|c| c.group() == like.group()) {
-        found.retain(|other| other.system != cell.system);
-        found.push(cell);
+        let is_same = |other: &CellRecord| other.system == cell.system;
+        if cell.state == State::Skipped && found.iter().any(is_same) {
+            continue;
+        }
+        found.retain(|other| !is_same(other));
+        found.push(cell.clone());
     }
+    figures::rank(&mut found);
     let time = |cell: &CellRecord| cell.ns_per_op.map_or(f64::INFINITY, |f| f.median);
     found.sort_by(|a, b| time(a).total_cmp(&time(b)));
     found
 }
 
 fn panels(like: &CellRecord, machines: &[Machine]) -> Panels {
-    let by_machine: Vec<Vec<&CellRecord>> = machines.iter().map(|m| cells(m, like)).collect();
-    let median = |list: &[&CellRecord], system: &str| {
+    let by_machine: Vec<Vec<CellRecord>> = machines.iter().map(|m| cells(m, like)).collect();
+    let median = |list: &[CellRecord], system: &str| {
         let cell = list.iter().find(|c| c.system == system && c.ranked)?;
         cell.ns_per_op.map(|figure| figure.median)
     };
@@ -223,12 +229,12 @@ fn panels(like: &CellRecord, machines: &[Machine]) -> Panels {
     }
 }
 
-fn rows(list: &[&CellRecord], anchor: Option<&str>) -> Vec<Row> {
+fn rows(list: &[CellRecord], anchor: Option<&str>) -> Vec<Row> {
     let anchor = list
         .iter()
         .find(|cell| Some(cell.system.as_str()) == anchor)
         .and_then(|cell| cell.ns_per_op);
-    let row = |cell: &&CellRecord| {
+    let row = |cell: &CellRecord| {
         let figure = cell.ns_per_op;
         let both = figure.zip(anchor);
         // Paired by round where the run has compared with the anchor itself, else as wide as both intervals allow.
