@@ -171,7 +171,7 @@ pub(crate) struct ReportArgs {
     /// Open the page in the browser
     #[arg(long)]
     pub(crate) open: bool,
-    /// Where links to the sources of peers lead [default: arena/peers of the source tree on this machine]
+    /// Where links to the sources of peers lead [default: the folder of peers that the run had, on this machine]
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) sources: Option<String>,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -52,6 +52,15 @@ impl Sample {
 
 type Key = (String, Params, u32);
 
+/// Where the folders of the peers' sources are, for links.
+#[derive(Debug)]
+pub(super) enum Sources {
+    /// On this machine.
+    Here(Option<PathBuf>),
+    /// At an address.
+    At(String),
+}
+
 /// Everything the pages are made from.
 #[derive(Debug)]
 pub(super) struct Data {
@@ -59,8 +68,7 @@ pub(super) struct Data {
     pub(super) samples: Vec<Sample>,
     /// What could not be read of the samples, in words.
     pub(super) trouble: Vec<String>,
-    /// Where the folders of the peers' sources are, for links.
-    pub(super) sources: Option<String>,
+    pub(super) sources: Sources,
     /// The baseline the run is compared with.
     pub(super) baseline: Option<Against>,
     index: BTreeMap<Key, Vec<usize>>,
@@ -84,7 +92,7 @@ impl Data {
             run,
             samples,
             trouble,
-            sources: None,
+            sources: Sources::Here(None),
             baseline: None,
             index,
         }
@@ -168,6 +176,19 @@ impl Data {
         }
         names.sort_by_key(|name| *name != self.run.plan.reference);
         names
+    }
+
+    /// Where the sources of a peer can be seen, if they can.
+    pub(super) fn source(&self, peer: &str) -> Option<String> {
+        match &self.sources {
+            Sources::At(address) => Some(format!("{}/{peer}", address.trim_end_matches('/'))),
+            Sources::Here(folder) => {
+                let folder = folder.as_ref()?.join(peer);
+                folder
+                    .is_dir()
+                    .then(|| format!("file://{}", folder.display()))
+            }
+        }
     }
 
     /// What tells a cell from all others of its name: its sizes, and its threads where the run has several counts.

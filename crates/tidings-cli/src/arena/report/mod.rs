@@ -56,8 +56,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Stop> {
     let mut data = data::Data::new(run, samples, trouble);
     data.baseline = against;
     // Here the sources can be opened; a page for others is given an address that they can reach.
-    let here = || Some(format!("file://{}", paths::sources()?.display()));
-    data.sources = args.sources.clone().or_else(here);
+    data.sources = match &args.sources {
+        Some(address) => data::Sources::At(address.clone()),
+        None => data::Sources::Here(data.run.plan.peers.clone().or_else(paths::sources)),
+    };
     let output = args
         .output
         .clone()

@@ -99,8 +99,8 @@ pub(super) fn source(data: &Data, peer: &str) -> Markup {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
     let path = format!("arena/peers/{peer}");
     html! {
-        @match (&data.sources, plain) {
-            (Some(base), true) => a href={ (base.trim_end_matches('/')) "/" (peer) } { (path) },
+        @match (data.source(peer), plain) {
+            (Some(address), true) => a href=(address) { (path) },
             (None, true) => code { (path) },
             _ => (if peer.is_empty() { NOTHING } else { peer }),
         }

@@ -289,5 +289,21 @@ fn a_run_of_the_harness_is_reported() {
             "samples were read back"
         );
         assert!(markdown.contains("MbSend:"), "{markdown}");
+        // Without an address links lead to the folder of peers that the run had.
+        let page = stage.root.join("linked.html");
+        let reported = Called::from(
+            stage
+                .command(&["report", "-o", text(&page)])
+                .output()
+                .expect("started"),
+        );
+        assert_eq!(reported.code, 0, "{}", reported.stderr);
+        let peers = stage.root.join("peers");
+        let mut addresses = BTreeSet::new();
+        for link in read(&page).split("href=\"file://").skip(1) {
+            addresses.insert(link.split('"').next().unwrap_or_default().to_owned());
+        }
+        let expected = ["a", "b", "liar"].map(|peer| text(&peers.join(peer)).to_owned());
+        assert_eq!(addresses, BTreeSet::from(expected));
     });
 }
