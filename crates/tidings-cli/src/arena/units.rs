@@ -26,11 +26,12 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// Three significant digits.
+/// Three significant digits, and no more than two behind the point.
 pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
-        v if v >= 100.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
+        // By what it is rounded to: 9.996 is 10.0.
+        v if v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
     }
 }
@@ -38,7 +39,7 @@ pub(crate) fn digits(value: f64) -> String {
 /// A rate per second: `18.9 M`, `7.40 k`.
 pub(crate) fn rate(per_second: f64) -> String {
     for (limit, unit) in [(1e9, " G"), (1e6, " M"), (1e3, " k")] {
-        if per_second >= limit {
+        if per_second >= 0.9995 * limit {
             return format!("{}{unit}", digits(per_second / limit));
         }
     }
@@ -135,6 +136,10 @@ mod tests {
         assert_eq!(bytes(640), "640 B");
         assert_eq!(bytes(3 << 30), "3.00 GiB");
         assert_eq!(rate(18_930_000.0), "18.9 M");
+        let rounded = [9.994, 9.996, 99.94, 99.96, 999.6].map(digits);
+        assert_eq!(rounded, ["9.99", "10.0", "99.9", "100", "1000"]);
+        let rounded = [999.4, 999.6, 9_997.0, 999_600.0].map(rate);
+        assert_eq!(rounded, ["999", "1.00 k", "10.0 k", "1.00 M"]);
         assert_eq!(spread(200.0, [190.0, 220.0]), "±7.5 %");
         assert_eq!(clock(Duration::from_secs(65)), "1:05");
         assert_eq!(clock(Duration::from_secs(7265)), "2:01:05");

@@ -37,19 +37,15 @@ pub(crate) fn text(comparison: &Comparison, style: Style) -> String {
     for cell in &comparison.cells {
         line(&mut text, cell, by_ratio, style);
     }
-    let counts: Vec<String> = Outcome::ALL
+    let mut counts: Vec<String> = Outcome::ALL
         .into_iter()
         .map(|outcome| (outcome, comparison.count(outcome)))
         .filter(|(_, count)| *count > 0)
         .map(|(outcome, count)| format!("{count} {}", outcome.name()))
         .collect();
-    let _ = writeln!(
-        text,
-        "{} · only in A {} · only in B {}",
-        counts.join(" · "),
-        comparison.only_a,
-        comparison.only_b
-    );
+    let only = [("A", comparison.only_a), ("B", comparison.only_b)];
+    counts.extend(only.map(|(run, count)| format!("only in {run} {count}")));
+    let _ = writeln!(text, "{}", counts.join(" · "));
     text
 }
 
@@ -84,4 +80,27 @@ fn line(text: &mut String, cell: &Compared, by_ratio: bool, style: Style) {
         let _ = write!(text, "  {note}");
     }
     text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Comparison, Style, text};
+
+    #[test]
+    fn what_compares_nothing_says_so_in_whole_lines() {
+        let comparison = Comparison {
+            schema: "tidings.arena.compare/1",
+            a: "then".to_owned(),
+            b: "now".to_owned(),
+            threshold: 0.05,
+            machines_differ: Vec::new(),
+            to: None,
+            one_launch: false,
+            cells: Vec::new(),
+            only_a: 6,
+            only_b: 1,
+        };
+        let text = text(&comparison, Style::of_stdout());
+        assert_eq!(text.lines().last(), Some("only in A 6 · only in B 1"));
+    }
 }
