@@ -48,7 +48,8 @@ impl Cluster {
     }
 
     /// Answers over HTTP: `GET /livez` and `/readyz` by 200, or by 503 with the reasons, a line each;
-    /// `GET /metrics` by what `page` gives, as text. It ends when it is aborted, not when the
+    /// `GET /metrics` by what `page` gives, as text; `HEAD` by the same without that; whatever is behind a
+    /// `?`. It ends when it is aborted, not when the
     /// membership does.
     ///
     /// It speaks no TLS, and answers whoever asks: bind it where only those are who should.
@@ -155,20 +156,25 @@ async fn answer(
         request.extend_from_slice(&part[..n]);
     }
     let mut words = request.split(|byte| byte.is_ascii_whitespace());
-    let (method, path) = (words.next(), words.next());
+    let (method, target) = (words.next(), words.next());
+    let path = target.and_then(|target| target.split(|&byte| byte == b'?').next());
+    let is_head = method == Some(b"HEAD");
     let health = inner.health();
     let said = |good: bool, health: Health| match good {
         true => ("200 OK", "ok\n".to_owned()),
         false => ("503 Service Unavailable", health.reasons.join("\n") + "\n"),
     };
-    let (status, body) = match (method, path) {
-        (Some(b"GET"), Some(b"/livez")) => said(health.live, health),
-        (Some(b"GET"), Some(b"/readyz")) => said(health.ready, health),
-        (Some(b"GET"), Some(b"/metrics")) => ("200 OK", page()),
-        (Some(b"GET"), _) => ("404 Not Found", String::new()),
+    let (status, mut body) = match (method, path) {
+        (Some(b"GET" | b"HEAD"), Some(b"/livez")) => said(health.live, health),
+        (Some(b"GET" | b"HEAD"), Some(b"/readyz")) => said(health.ready, health),
+        (Some(b"GET" | b"HEAD"), Some(b"/metrics")) => ("200 OK", page()),
+        (Some(b"GET" | b"HEAD"), _) => ("404 Not Found", String::new()),
         _ => ("405 Method Not Allowed", String::new()),
     };
     let length = body.len();
+    if is_head {
+        body.clear();
+    }
     let head = "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\nConnection: close";
     let answer = format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}");
     stream.write_all(answer.as_bytes()).await?;

@@ -24,17 +24,19 @@ impl Cluster {
     pub async fn join(url: &str, options: Options) -> Result<Self, JoinError> {
         options.check()?;
         let mut tries = Tries::new(options.patience, Duration::from_millis(100));
+        let mut error = EngineError::Unreachable("no answer".to_owned());
         loop {
             let bucket = format!("tidings-{}", options.cluster);
             let bucket = Bucket::new(bucket).replicas(options.replicas);
             let connecting = Nats::connect(url, connecting(&options), bucket);
-            let error = match within(tries.left(), connecting).await {
+            match within(tries.left(), connecting).await {
                 Some(Ok(engine)) => {
                     return Self::join_by(Arc::new(engine), options, tries).await;
                 }
-                Some(Err(error)) => error,
-                None => EngineError::Unreachable("no answer".to_owned()),
-            };
+                Some(Err(why)) => error = why,
+                // What has had no time says no more than the attempt before.
+                None => {}
+            }
             if let EngineError::Refused(why) = error {
                 return Err(EngineError::Refused(format!("{}: {why}", shown(url))).into());
             }

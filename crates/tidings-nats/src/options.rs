@@ -2,11 +2,21 @@
 
 use std::error::Error;
 use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_link::{ConnectError, Limits, Request};
+use tidings_link::{Address, ConnectError, Limits, Request};
 
 use crate::engine::EngineError;
+
+/// Of how many characters the name of a cluster, or of a queue, is at most: NATS' names of streams, in which
+/// both are, have 255.
+pub(crate) const NAME: usize = 120;
+
+/// That of a node, which is in no such name.
+const NODE: usize = 255;
 
 /// Who a node is, and how others reach it.
 ///
@@ -39,8 +49,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// A node of this name in this cluster. Both are of letters, digits, `-` and `_`. A node that joins
-    /// under the name of another takes its place: one process each.
+    /// A node of this name in this cluster. Both are of letters, digits, `-` and `_`, a cluster's of 120 at
+    /// most, a node's of 255. A node that joins under the name of another takes its place: one process each.
     #[must_use]
     pub fn new(cluster: impl Into<String>, node: impl Into<String>) -> Self {
         let (cluster, node) = (cluster.into(), node.into());
@@ -90,14 +100,15 @@ impl Options {
 
     /// Lets other nodes link to this one at an address, as
     /// [`Listener::bind`](tidings_link::Listener::bind) has them. Without it, and where it cannot be
-    /// reached, links go through the engine.
+    /// reached, links go through the engine. At `0.0.0.0` it listens at all of the machine's: which of them the
+    /// others are told, [`advertise`](Self::advertise) says.
     #[must_use]
     pub fn listen(mut self, address: impl Into<String>) -> Self {
         self.listen = Some(address.into());
         self
     }
 
-    /// The address that others are told, if it is another than it listens at.
+    /// The address that others are told, if it is another than it listens at: one that can be connected to.
     #[must_use]
     pub fn advertise(mut self, address: impl Into<String>) -> Self {
         self.advertise = Some(address.into());
@@ -167,26 +178,50 @@ impl Options {
     }
 
     pub(crate) fn check(&self) -> Result<(), JoinError> {
-        for name in [&self.cluster, &self.node] {
-            let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-            if name.is_empty() || !name.chars().all(good) {
+        for (name, longest) in [(&self.cluster, NAME), (&self.node, NODE)] {
+            if !is_word(name, longest) {
                 return Err(JoinError::Name(name.clone()));
             }
         }
+        self.told().map_err(JoinError::Listen)
+    }
+
+    /// Is it an address that the others are told of us?
+    fn told(&self) -> Result<(), ConnectError> {
+        let Some(told) = self.advertise.as_ref().or(self.listen.as_ref()) else {
+            return Ok(());
+        };
+        let (Address::Tcp(at) | Address::Tls(at)) = told.parse()? else {
+            return Ok(());
+        };
+        // A listener is given a port.
+        let is_nowhere = self.advertise.is_some() && at.ends_with(":0");
+        let is_any = |at: SocketAddr| at.ip().is_unspecified();
+        if is_nowhere || at.parse().is_ok_and(is_any) {
+            let why = format!("nobody can connect to {told}: `Options::advertise` says where");
+            let error = io::Error::new(io::ErrorKind::InvalidInput, why);
+            return Err(ConnectError::Io(Arc::new(error)));
+        }
         Ok(())
     }
+}
+
+/// The name of a cluster, a node or a queue.
+pub(crate) fn is_word(name: &str, longest: usize) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    !name.is_empty() && name.len() <= longest && name.chars().all(good)
 }
 
 /// Why a node has not joined.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum JoinError {
-    /// This name, of the cluster or the node, is not valid: it is empty, or has other characters than
-    /// letters, digits, `-` and `_`.
+    /// This name, of the cluster or the node, is not valid: it is empty or too long, or has other characters
+    /// than letters, digits, `-` and `_`.
     Name(String),
     /// The engine could not be reached in time, or refused.
     Engine(EngineError),
-    /// It cannot listen at its address.
+    /// It cannot listen at its address, or others cannot connect to what they are told.
     Listen(ConnectError),
     /// The engine is another cluster's, of this name.
     OtherCluster(String),

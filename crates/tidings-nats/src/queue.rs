@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::aside::{self, Aside};
 use crate::cluster::{Cluster, Inner};
 use crate::engine::EngineError;
+use crate::options::{NAME, is_word};
 use crate::tries::Tries;
 
 /// A queue of messages that are kept by the engine until they are done: [`Cluster::queue`]. Clones are
@@ -89,13 +90,13 @@ pub struct Queue<T> {
 }
 
 impl Cluster {
-    /// Opens a queue of this name, of letters, digits, `-` and `_`, which is made if it is not there.
+    /// Opens a queue of this name, of letters, digits, `-` and `_`, 120 at most, which is made if it is not
+    /// there.
     ///
     /// # Errors
     /// If the engine cannot be reached or refuses, or the name is malformed.
     pub async fn queue<T>(&self, name: &str) -> Result<Queue<T>, EngineError> {
-        let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.is_empty() || !name.chars().all(good) {
+        if !is_word(name, NAME) {
             return Err(EngineError::Refused(format!(
                 "{name:?} is no name of a queue"
             )));

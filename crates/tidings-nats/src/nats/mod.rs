@@ -13,8 +13,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::pin::pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use async_nats::ConnectOptions;
@@ -64,7 +64,8 @@ const CHANGES: usize = 1 << 10;
 /// use tidings_nats::{Engine, Expect};
 ///
 /// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
-/// let options = ConnectOptions::new().credentials_file("node.creds").await?;
+/// let credentials = std::fs::read_to_string("node.creds")?;
+/// let options = ConnectOptions::new().credentials(&credentials)?;
 /// let engine = Nats::connect("tls://nats.example:4222", options, Bucket::new("shop")).await?;
 /// engine.write("leader", "me".into(), Expect::Absent, None).await?;
 /// # Ok(())
@@ -86,7 +87,17 @@ struct Inner {
 }
 
 /// A runtime of tokio's, which ends without waiting: also on a worker, which must not wait.
-struct Tokio(Option<Runtime>);
+struct Tokio {
+    runtime: Option<Runtime>,
+    /// What the server was last said to be wrong, if nobody has heard of it yet.
+    said: Said,
+}
+
+type Said = Arc<Mutex<Option<String>>>;
+
+fn lock(said: &Said) -> MutexGuard<'_, Option<String>> {
+    said.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 impl Tokio {
     fn new() -> Result<Self, EngineError> {
@@ -94,29 +105,39 @@ impl Tokio {
         let builder = builder.worker_threads(1).thread_name("tidings-nats");
         let runtime = builder.enable_all().build();
         let runtime = runtime.map_err(|error| EngineError::Unreachable(error.to_string()))?;
-        Ok(Self(Some(runtime)))
+        Ok(Self {
+            runtime: Some(runtime),
+            said: Said::default(),
+        })
     }
 
     fn handle(&self) -> &Handle {
-        self.0
+        self.runtime
             .as_ref()
             .expect("it lives until it is dropped")
             .handle()
     }
 
-    /// Does something there.
+    /// Does something there. If that fails, and the server has said why (that we may not publish to a subject,
+    /// for one: it says so beside, and gives no answer), so do we.
     async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, EngineError>> + Send + 'static,
     ) -> Result<T, EngineError> {
         let done = self.handle().spawn(work).await;
-        done.unwrap_or_else(|error| Err(EngineError::Unreachable(error.to_string())))
+        let done = done.unwrap_or_else(|error| Err(EngineError::Unreachable(error.to_string())));
+        done.map_err(|error| match (error, lock(&self.said).take()) {
+            (EngineError::Unreachable(why), Some(said)) => {
+                EngineError::Unreachable(format!("{why}; the server has said: {said}"))
+            }
+            (error, _) => error,
+        })
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let Some(runtime) = self.tokio.0.take() else {
+        let Some(runtime) = self.tokio.runtime.take() else {
             return;
         };
         let client = self.client.clone();
@@ -132,7 +153,7 @@ impl Drop for Inner {
 impl Drop for Tokio {
     fn drop(&mut self) {
         // There is no connection yet.
-        if let Some(runtime) = self.0.take() {
+        if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
@@ -168,7 +189,8 @@ impl Nats {
     /// Connects, and opens the bucket, which it makes if it is not there.
     ///
     /// `options` are those of `async-nats`: TLS, credentials, nkeys. Their event callback is set by
-    /// this.
+    /// this. Of their functions those that read files (`credentials_file`) are for tasks of tokio, and panic in
+    /// ours: `credentials` takes the text.
     ///
     /// # Errors
     /// If no server answers, or one refuses; it is not tried again.
@@ -179,10 +201,16 @@ impl Nats {
     ) -> Result<Self, EngineError> {
         let tokio = Tokio::new()?;
         let lost = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&lost);
+        let (counted, said) = (Arc::clone(&lost), Arc::clone(&tokio.said));
         let options = options.event_callback(move |event| {
-            if matches!(event, async_nats::Event::SlowConsumer(_)) {
-                counted.fetch_add(1, Ordering::Relaxed);
+            match event {
+                async_nats::Event::SlowConsumer(_) => {
+                    counted.fetch_add(1, Ordering::Relaxed);
+                }
+                async_nats::Event::ServerError(error) => {
+                    *lock(&said) = Some(error.to_string());
+                }
+                _ => {}
             }
             future::ready(())
         });

@@ -23,6 +23,9 @@ use crate::engine::{DUPLICATES, Delivery, EngineError, Settle};
 /// The consumer of all who feed actors from a queue.
 const CONSUMER: &str = "feed";
 
+/// The longest time that the server takes: it counts nanoseconds, by 63 bits.
+const LONGEST: Duration = Duration::from_nanos(i64::MAX as u64);
+
 /// The queues that were opened by this connection.
 #[derive(Default)]
 pub(super) struct Queues(Mutex<HashMap<String, PullConsumer>>);
@@ -59,7 +62,7 @@ async fn consumer(
     let config = pull::Config {
         durable_name: Some(CONSUMER.to_owned()),
         ack_policy: AckPolicy::Explicit,
-        ack_wait: hold,
+        ack_wait: hold.min(LONGEST),
         max_deliver: -1,
         max_ack_pending: -1,
         ..pull::Config::default()
@@ -123,6 +126,7 @@ async fn give_back(
     delivery: &Delivery,
     pause: Option<Duration>,
 ) -> Result<(), EngineError> {
+    let pause = pause.map(|pause| pause.min(LONGEST));
     let nack = client.publish(delivery.receipt.clone(), AckKind::Nak(pause).into());
     nack.await.map_err(unreachable)
 }

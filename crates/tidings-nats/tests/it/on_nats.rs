@@ -242,3 +242,25 @@ async fn a_server_that_does_not_answer_or_has_no_jetstream_is_named_in_time() {
     let error = Cluster::join(&server.url(), short).await.unwrap_err();
     assert!(error.to_string().contains("is JetStream on"), "{error}");
 }
+
+#[tidings::test(deadlocks = false)]
+async fn a_pause_that_is_longer_than_the_server_counts_is_its_longest() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let options = options("one").hold(Duration::MAX);
+    let one = Cluster::join(&server.url(), options).await.unwrap();
+    let jobs: Queue<u32> = one.queue("jobs").await.unwrap();
+    jobs.put("first", &1).await.unwrap();
+    let counter: CounterRef = actor::start(Tally::default());
+    let options = FeedOptions::new().in_flight(1);
+    let options = options.pause(Duration::MAX..=Duration::MAX);
+    let (tell, told) = tidings::unbounded();
+    let _feed = jobs.feed(&counter, options, move |_, job| {
+        tell.try_send(job).unwrap();
+        async { Err::<(), _>("not now") }
+    });
+    assert_eq!(told.recv().await, Ok(1));
+    jobs.put("second", &2).await.unwrap();
+    assert_eq!(told.recv().await, Ok(2));
+}

@@ -52,6 +52,9 @@ async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
     assert_eq!(asked(at, "/readyz").await, ok);
     assert_eq!(asked(at, "/metrics").await, (200, "members 1\n".to_owned()));
     assert_eq!(asked(at, "/").await.0, 404);
+    assert_eq!(asked(at, "/livez?verbose").await, ok);
+    let head = get(at, "HEAD /livez HTTP/1.1\r\n\r\n").await;
+    assert!(head.starts_with("HTTP/1.1 200 OK") && head.ends_with("Content-Length: 3\r\n\r\n"));
     let posted = get(at, "POST /livez HTTP/1.1\r\n\r\n").await;
     assert!(posted.starts_with("HTTP/1.1 405 "), "{posted}");
     // Who says too much, or nothing, gets no answer, and is in nobody's way.
@@ -81,6 +84,35 @@ async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
     assert_eq!(asked(at, "/readyz").await, left);
     assert_eq!(asked(at, "/livez").await, left);
     answers.abort();
+}
+
+#[tidings::test]
+async fn an_address_that_nobody_can_connect_to_is_told_to_nobody() {
+    let options = || Options::new("test", "one").insecure(true);
+    let listens = |at: &str| options().listen(at);
+    let told = |address: &str| listens("tcp://127.0.0.1:0").advertise(address);
+    for (options, why) in [
+        (
+            listens("tcp://0.0.0.0:0"),
+            "`Options::advertise` says where",
+        ),
+        (listens("tcp://[::]:0"), "`Options::advertise` says where"),
+        (
+            told("tcp://0.0.0.0:7400"),
+            "`Options::advertise` says where",
+        ),
+        (told("tcp://till-1:0"), "`Options::advertise` says where"),
+        (told("till-1:7400"), "is no address"),
+    ] {
+        let refused = Cluster::join_on(Server::new().connect(), options).await;
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    let any = listens("tcp://0.0.0.0:0").advertise("tcp://till-1:7400");
+    let one = Cluster::join_on(Server::new().connect(), any)
+        .await
+        .unwrap();
+    assert_eq!(one.members()[0].address(), Some("tcp://till-1:7400"));
 }
 
 #[tidings::test(deadlocks = false, panics = false)]

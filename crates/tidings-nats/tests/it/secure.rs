@@ -122,3 +122,23 @@ async fn more_replicas_than_there_are_servers_are_refused_and_said_so() {
     let why = refused(&server.url(), node(ConnectOptions::new()).replicas(3)).await;
     assert!(why.contains("replicas"), "{why}");
 }
+
+#[tidings::test(deadlocks = false)]
+async fn who_may_not_publish_hears_to_which_subject() {
+    let folder = Folder::new("permissions");
+    let denied = "$JS.API.STREAM.CREATE.>";
+    let permissions = format!("permissions: {{ publish: {{ deny: {denied:?} }} }}");
+    let user = format!("{{ user: one, password: secret, {permissions} }}");
+    let users = format!("authorization {{ users = [ {user} ] }}");
+    let config = folder.write("server.conf", &users);
+    let Some(server) = NatsServer::start_with(&["-c", config.to_str().unwrap()]) else {
+        return;
+    };
+    let by = ConnectOptions::with_user_and_password("one".into(), "secret".into());
+    // The first attempt has its time, the last has not.
+    let options = node(by).patience(Duration::from_millis(2500));
+    let error = Cluster::join(&server.url(), options).await.unwrap_err();
+    let error = error.to_string().to_lowercase();
+    let said = "permissions violation for publish to \"$js.api.stream.create.kv_tidings-test\"";
+    assert!(error.contains(said), "{error}");
+}
