@@ -3,7 +3,6 @@
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -87,6 +86,8 @@ pub(crate) struct Inner {
     pub(crate) anew: Notify,
     joined: IVar<()>,
     ended: IVar<Ended>,
+    /// The same, when nobody listens for us any more.
+    gone: IVar<Ended>,
     over: CancellationToken,
 }
 
@@ -100,8 +101,8 @@ pub(crate) struct State {
     pub(crate) held: BTreeMap<String, Held>,
     /// Names that were given back, and are still written as ours.
     pub(crate) free: BTreeSet<String>,
-    /// How many places in groups there have been.
-    pub(crate) places: u64,
+    /// How many names there have been, and places in groups.
+    asked: u64,
     pub(crate) found: Found,
     feeds: Vec<Weak<Work>>,
     listeners: Vec<Sender<Change>>,
@@ -117,6 +118,12 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// A number of this life of this node: the same in every run of a simulation.
+    pub(crate) fn number(&mut self) -> u64 {
+        self.asked += 1;
+        self.asked
+    }
+
     /// What follows from a change of the view. What listeners are to hear is kept for them; the rest is
     /// given back.
     fn note(&mut self, effects: Vec<Effect>) -> Vec<Effect> {
@@ -138,7 +145,7 @@ impl Cluster {
     /// Joins a cluster by an engine that is there.
     ///
     /// # Errors
-    /// If the engine cannot be reached in time, or refuses; or if a name is malformed.
+    /// If the engine cannot be reached in time, or refuses; or if a name or an address is malformed.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -152,7 +159,7 @@ impl Cluster {
     pub(crate) async fn join_by(
         engine: Arc<dyn Engine>,
         options: Options,
-        mut tries: Tries,
+        tries: Tries,
     ) -> Result<Self, JoinError> {
         let me = Owner {
             node: options.node.clone(),
@@ -176,7 +183,7 @@ impl Cluster {
                 revision: 0,
                 held: BTreeMap::new(),
                 free: BTreeSet::new(),
-                places: 0,
+                asked: 0,
                 found: BTreeMap::new(),
                 feeds: Vec::new(),
                 listeners: Vec::new(),
@@ -196,20 +203,20 @@ impl Cluster {
             anew: Notify::new(),
             joined: IVar::new(),
             ended: IVar::new(),
+            gone: IVar::new(),
             over: over.clone(),
         });
         let cluster = Self {
             inner: Arc::clone(&inner),
             _guard: Arc::new(over.drop_guard()),
         };
-        let inbox = inner.enter(&mut tries).await?;
-        inner.start(inbox, server);
-        let joined = within(tries.left(), inner.joined.read().into_future());
-        match (joined.await, inner.alive()) {
-            (Some(()), Ok(())) => Ok(cluster),
-            (_, Err(_)) => Err(JoinError::Replaced),
-            (None, Ok(())) => Err(EngineError::Timeout.into()),
+        inner.listen(server);
+        if let Err(error) = inner.begin(tries).await {
+            inner.end(Ended::Left);
+            inner.gone.read().await;
+            return Err(error);
         }
+        Ok(cluster)
     }
 
     /// Our name among the nodes, and our number among its lives.
@@ -248,9 +255,10 @@ impl Cluster {
         self.inner.alive().is_ok() && !self.inner.lock().view.is_blind(Instant::now())
     }
 
-    /// The end of our membership: an event.
+    /// The end of our membership: an event. Nobody [listens](Options::listen) for it any more: the next one
+    /// may, at the same address.
     pub fn ended(&self) -> impl Event<Output = Ended, Lost = ()> + Send + '_ {
-        self.inner.ended.read().map(|&ended| ended)
+        self.inner.gone.read().map(|&ended| ended)
     }
 
     /// Leaves: gives all names back, feeds no actor any more, ends the links in order, and tells the others.
@@ -295,6 +303,7 @@ impl Cluster {
             }
         }
         drop(leaves);
+        inner.gone.read().await;
     }
 }
 
@@ -310,8 +319,47 @@ impl Inner {
         }
     }
 
+    /// Lets the others in, until our membership is over: who holds no more of it has left.
+    fn listen(self: &Arc<Self>, server: Option<Server>) {
+        let this = Arc::clone(self);
+        drop(tidings::spawn(async move {
+            let comes = async {
+                let Some(server) = &server else {
+                    return future::pending().await;
+                };
+                loop {
+                    let link = server.next().await;
+                    this.links.arrived(link, |life| this.is_dead(life)).await;
+                }
+            };
+            let over = std::pin::pin!(this.over.cancelled().into_future());
+            future::select(std::pin::pin!(comes), over).await;
+            this.end(Ended::Left);
+            if let Some(server) = server {
+                server.drain(Duration::ZERO).await;
+            }
+            if let Err(ended) = this.alive() {
+                quietly(|| {
+                    let _ = this.gone.fill(ended);
+                });
+            }
+        }));
+    }
+
+    /// Becomes a member.
+    async fn begin(self: &Arc<Self>, mut tries: Tries) -> Result<(), JoinError> {
+        let inbox = self.enter(&mut tries).await?;
+        self.start(inbox);
+        let joined = within(tries.left(), self.joined.read().into_future());
+        match (joined.await, self.alive()) {
+            (Some(()), Ok(())) => Ok(()),
+            (_, Err(_)) => Err(JoinError::Replaced),
+            (None, Ok(())) => Err(EngineError::Timeout.into()),
+        }
+    }
+
     /// Starts the tasks of this membership, which end with it.
-    fn start(self: &Arc<Self>, inbox: Subscription, server: Option<Server>) {
+    fn start(self: &Arc<Self>, inbox: Subscription) {
         let this = Arc::clone(self);
         self.spawn(async move { this.follow().await });
         let this = Arc::clone(self);
@@ -320,23 +368,9 @@ impl Inner {
         self.spawn(async move { this.keep().await });
         let this = Arc::clone(self);
         self.spawn(async move { this.answer(inbox).await });
-        if let Some(server) = server {
-            let this = Arc::clone(self);
-            self.spawn(async move {
-                loop {
-                    let link = server.next().await;
-                    this.links.arrived(link, |life| this.is_dead(life)).await;
-                }
-            });
-        }
-        let this = Arc::clone(self);
-        drop(tidings::spawn(async move {
-            this.over.cancelled().await;
-            this.end(Ended::Left);
-        }));
     }
 
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let over = self.over.clone();
         drop(tidings::spawn(async move {
             let over = std::pin::pin!(over.cancelled().into_future());
@@ -481,9 +515,7 @@ impl Inner {
 
     /// Our membership is over.
     pub(crate) fn end(&self, ended: Ended) {
-        // What panics is somebody's waker, when it is filled.
-        let filled = catch_unwind(AssertUnwindSafe(|| self.ended.fill(ended)));
-        if matches!(filled, Ok(Err(_))) {
+        if self.ended.fill(ended).is_err() {
             return;
         }
         let (held, found, listeners, watched) = {

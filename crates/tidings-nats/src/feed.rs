@@ -165,8 +165,7 @@ pub enum FeedEnd {
     Actor(Exit),
 }
 
-/// An actor is being fed: [`Queue::feed`]. Dropped, it fetches no more; what is in flight is handled to
-/// its end.
+/// An actor is being fed: [`Queue::feed`]. Dropped, it fetches no more; what is in flight is handled to its end.
 pub struct Feed {
     work: Arc<Work>,
 }
@@ -279,6 +278,10 @@ impl<T> Queue<T> {
             ended: IVar::new(),
         });
         drop(self.inner.feeds(Some(&work)));
+        if self.inner.lock().leaving {
+            // Who leaves has stopped those that were there.
+            work.over.cancel();
+        }
         let feeding = Arc::clone(&work);
         let actor = actor.clone();
         drop(tidings::spawn(async move {
@@ -504,8 +507,7 @@ impl Work {
         self.settle(delivery, Settle::Again(pause)).await;
     }
 
-    /// Waits until nothing else is in flight, and keeps it so. The place of who waits is another's
-    /// meanwhile.
+    /// Waits until nothing else is in flight, and keeps it so. The place of who waits is another's meanwhile.
     async fn alone(&self) -> Alone<'_> {
         self.places.add_permits(1);
         let all = self.places.acquire(self.options.in_flight).await;

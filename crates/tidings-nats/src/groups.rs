@@ -23,12 +23,7 @@ impl Cluster {
     where
         R: Reference<Message: Remote>,
     {
-        let place = {
-            let mut state = self.inner.lock();
-            state.places += 1;
-            state.places
-        };
-        // By a count of this life of this node: the same in every run of a simulation.
+        let place = self.inner.lock().number();
         let me = &self.inner.me;
         let name = format!("{group}/{}.{:x}.{place}", me.node, me.incarnation);
         self.register(&name, reference).await

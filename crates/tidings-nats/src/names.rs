@@ -5,23 +5,32 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use futures_util::StreamExt;
+use futures_util::future::{self, Either};
+use futures_util::stream;
 use tidings::Event;
-use tidings::actor::Reference;
+use tidings::actor::{AnyRef, Reference};
 use tidings::channel::ivar::IVar;
 use tidings::remote::{Interface, Remote, interface, quietly};
 use tidings_link::{ConnectError, GetError};
 
-use crate::cluster::{Cluster, Inner};
+use crate::cluster::{Cluster, Inner, State};
 use crate::engine::{EngineError, Entry, Expect};
 use crate::member::{Down, Ended, Member};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
+
+/// So many names are written at a time, when an engine has lost them.
+const AT_ONCE: usize = 64;
+
+/// No name is longer: a subject of NATS, in which it is, has some kilobytes.
+const LONGEST: usize = 1 << 10;
 
 /// What is under a name of ours.
 pub(crate) struct Held {
     pub(crate) lost: Arc<IVar<()>>,
     /// The reference, for those who ask here.
     local: Box<dyn Any + Send + Sync>,
-    interface: &'static Interface,
+    registered: Registered,
     stage: Stage,
 }
 
@@ -43,7 +52,8 @@ enum Stage {
     Going,
 }
 
-/// A name that is ours: [`Cluster::register`]. Dropped, it is given back.
+/// A name that is ours: [`Cluster::register`]. Dropped, it is given back. It has a clone of its [`Cluster`]: for as
+/// long as it is there we do not leave by dropping the others.
 pub struct Name {
     cluster: Cluster,
     name: String,
@@ -57,9 +67,10 @@ impl Name {
         &self.name
     }
 
-    /// The name has become another's, or our membership has ended: an event.
+    /// The name is no longer ours: its actor has ended, or it has become another's, or our membership has
+    /// ended: an event.
     ///
-    /// The first happens when the engine has lost its keys and another node was faster, and when the
+    /// The second happens when the engine has lost its keys and another node was faster, and when the
     /// others took us for down.
     pub fn lost(&self) -> impl Event<Output = (), Lost = ()> + Send + '_ {
         self.lost.read().map(|&()| ())
@@ -88,7 +99,7 @@ impl fmt::Debug for Name {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
-    /// It is none: letters, digits and `-_./=`, and no `.` at an end.
+    /// It is none: letters, digits and `-_./=`, 1,024 at most, and no `.` at an end.
     Malformed,
     /// It is this node's.
     Taken(String),
@@ -177,7 +188,7 @@ impl From<EngineError> for LookupError {
 
 fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
-    !name.is_empty()
+    (1..=LONGEST).contains(&name.len())
         && name.chars().all(good)
         && !name.starts_with('.')
         && !name.ends_with('.')
@@ -209,13 +220,17 @@ impl Cluster {
     /// Gives an actor a name, by which every member finds it. It is kept alive by that, until the
     /// [`Name`] is dropped or lost.
     ///
-    /// A name is one member's at a time. It is written down until it is given back, and nobody's when
-    /// its node is down: then who asks first takes it over. If the engine loses it, it is claimed anew
+    /// A name is one member's at a time. It is written down until it is given back or its actor has ended
+    /// (a restart by its supervisor is no end), and nobody's when its node is down: then who asks first takes
+    /// it over. If the engine loses it, it is claimed anew
     /// within a lease. While the engine is cut in two, or a node stands still, two nodes may
     /// think for a lease that it is theirs: it is no lock.
     ///
     /// # Errors
-    /// If it is taken, by another node or by this one.
+    /// If it is taken, by another node or by this one; if we are leaving.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
     pub async fn register<R>(&self, name: &str, reference: &R) -> Result<Name, NameError>
     where
         R: Reference<Message: Remote>,
@@ -224,21 +239,14 @@ impl Cluster {
             return Err(NameError::Malformed);
         }
         let lost = Arc::new(IVar::new());
-        let held = Held {
-            lost: Arc::clone(&lost),
-            local: Box::new(reference.clone()),
-            interface: interface::<R::Message>(),
-            stage: Stage::Asked,
-        };
-        let registered = Registered::new(&self.inner.me, held.interface);
         let inner = &self.inner;
-        inner.hold(name, held)?;
+        let registered = inner.hold(name, reference, &lost)?;
         // Who finds the name is to find the actor.
         drop(inner.exports.clone().add(name, reference));
         let guard = Name {
             cluster: self.clone(),
             name: name.to_owned(),
-            lost,
+            lost: Arc::clone(&lost),
         };
         if let Err(ended) = inner.alive() {
             // Our end may have come between the two, and have found nothing to take back.
@@ -246,10 +254,16 @@ impl Cluster {
             return Err(NameError::Ended(ended));
         }
         inner.claim(name, &registered).await?;
-        if let Some(held) = inner.lock().held.get_mut(name) {
-            held.stage = Stage::Ours;
+        {
+            let mut state = inner.lock();
+            // Who leaves has given its names back meanwhile.
+            inner.stays(&state)?;
+            if let Some(held) = state.held.get_mut(name) {
+                held.stage = Stage::Ours;
+            }
         }
         inner.regroup();
+        inner.give_back_at_end(name, reference.recipient().any(), lost);
         Ok(guard)
     }
 
@@ -273,18 +287,55 @@ impl Cluster {
 }
 
 impl Inner {
-    fn hold(&self, name: &str, held: Held) -> Result<(), NameError> {
+    fn hold<R>(
+        &self,
+        name: &str,
+        reference: &R,
+        lost: &Arc<IVar<()>>,
+    ) -> Result<Registered, NameError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        let local = Box::new(reference.clone());
         let mut state = self.lock();
         // Our end is known before it takes what is held: what is held after it would be so for ever.
-        self.alive().map_err(NameError::Ended)?;
+        self.stays(&state)?;
         if state.held.contains_key(name) {
             return Err(NameError::Taken(self.me.node.clone()));
         }
+        let registered = Registered::new(&self.me, interface::<R::Message>(), state.number());
+        let held = Held {
+            lost: Arc::clone(lost),
+            local,
+            registered: registered.clone(),
+            stage: Stage::Asked,
+        };
         state.held.insert(name.to_owned(), held);
-        Ok(())
+        Ok(registered)
     }
 
-    /// A [`Name`] was dropped.
+    /// We are a member, and are not leaving.
+    fn stays(&self, state: &State) -> Result<(), NameError> {
+        let stays = match state.leaving {
+            true => Err(Ended::Left),
+            false => self.alive(),
+        };
+        stays.map_err(NameError::Ended)
+    }
+
+    /// Sees to it that a name does not outlive its actor.
+    fn give_back_at_end(self: &Arc<Self>, name: &str, actor: AnyRef, lost: Arc<IVar<()>>) {
+        let (this, name) = (Arc::clone(self), name.to_owned());
+        self.spawn(async move {
+            let gone = std::pin::pin!(lost.read().into_future());
+            let ended = std::pin::pin!(actor.down().into_future());
+            if let Either::Right(_) = future::select(gone, ended).await {
+                quietly(|| this.give_back(&name, &lost));
+            }
+        });
+    }
+
+    /// A [`Name`] was dropped, or its actor has ended.
     fn give_back(&self, name: &str, lost: &Arc<IVar<()>>) {
         let held = self.let_go(name, lost);
         if held.is_some() {
@@ -312,6 +363,9 @@ impl Inner {
             state.free.insert(name.to_owned());
             state.held.remove(name)
         };
+        quietly(|| {
+            let _ = lost.fill(());
+        });
         self.regroup();
         held
     }
@@ -379,8 +433,11 @@ impl Inner {
             // Who asks for a name claims it himself.
             let held = state.held.iter().filter(|(_, held)| held.is_ours());
             let held = held.map(|(name, held)| {
-                let registered = Registered::new(&self.me, held.interface);
-                (name.clone(), registered, Arc::clone(&held.lost))
+                (
+                    name.clone(),
+                    held.registered.clone(),
+                    Arc::clone(&held.lost),
+                )
             });
             let is_missing = |(name, registered, _): &(String, Registered, _)| {
                 state.view.registered(name) != Some(registered)
@@ -388,26 +445,26 @@ impl Inner {
             let missing: Vec<_> = held.filter(is_missing).collect();
             (free, missing)
         };
-        for name in free {
+        let free = stream::iter(free).for_each_concurrent(AT_ONCE, async |name| {
             if !self.free(&name).await {
                 self.lock().free.insert(name);
             }
-        }
-        for (name, registered, lost) in missing {
+        });
+        free.await;
+        let claimed = stream::iter(missing).for_each_concurrent(AT_ONCE, async |missing| {
+            let (name, registered, lost) = missing;
             // Who leaves has given back what it holds.
             if self.lock().leaving {
-                break;
+                return;
             }
             if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await
                 && let Some(held) = self.let_go(&name, &lost)
             {
                 // It is another's.
-                quietly(|| {
-                    let _ = lost.fill(());
-                });
                 quietly(|| drop(held));
             }
-        }
+        });
+        claimed.await;
     }
 
     /// Removes a name of ours that was given back, unless it is held again. `false`: try again.

@@ -29,17 +29,22 @@ pub(crate) struct Registered {
     #[serde(flatten)]
     pub(crate) owner: Owner,
     pub(crate) interface: String,
+    /// Which name it is that this life has asked for: one that was given back, and is asked for again at once
+    /// for another actor, is another.
+    #[serde(default)]
+    pub(crate) number: u64,
     /// The hash of the shape of each of its methods. Not one of all: nodes whose interface has got
     /// another method beside the same old ones understand each other, as on any link.
     pub(crate) methods: BTreeMap<String, u32>,
 }
 
 impl Registered {
-    pub(crate) fn new(owner: &Owner, interface: &Interface) -> Self {
+    pub(crate) fn new(owner: &Owner, interface: &Interface, number: u64) -> Self {
         let methods = interface.methods().iter();
         Self {
             owner: owner.clone(),
             interface: interface.name().to_owned(),
+            number,
             methods: methods.map(|m| (m.name().to_owned(), m.number())).collect(),
         }
     }

@@ -412,6 +412,7 @@ mod tests {
         let ours = json(&Registered {
             owner: me.clone(),
             interface: String::new(),
+            number: 1,
             methods: BTreeMap::new(),
         });
         let mut view = View::new(me, Duration::from_secs(3));

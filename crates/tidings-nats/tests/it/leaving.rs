@@ -5,7 +5,7 @@ use std::time::Duration;
 use tidings::time::{Instant, sleep};
 use tidings::{Event, actor};
 use tidings_nats::memory::Server;
-use tidings_nats::{Cluster, Ended, Feed, FeedOptions};
+use tidings_nats::{Cluster, Ended, Feed, FeedOptions, NameError, Options};
 
 use crate::behind::takes;
 use crate::cluster::{LEASE, node, server};
@@ -106,4 +106,76 @@ async fn a_leave_that_is_dropped_has_ended_the_membership() {
     // Nobody has told the other, but that the lease is over.
     sleep(3 * LEASE).await;
     assert_eq!(one.members().len(), 1);
+}
+
+#[tidings::test(sim, seeds = 20)]
+async fn who_leaves_gets_no_name_any_more_and_feeds_nobody() {
+    let server = server();
+    let (_, one) = node(&server, "one").await;
+    let (_, two) = node(&server, "two").await;
+    let counter: CounterRef = actor::start(Tally::default());
+    let _feed = busy(&two, &counter, 2 * LEASE).await;
+    // It is asked for, and not there yet.
+    let (asker, same) = (two.clone(), counter.clone());
+    let asked = tidings::spawn(async move { asker.register("asked", &same).await });
+    tidings::yield_now().await;
+    let leaver = two.clone();
+    let leaving = tidings::spawn(async move { leaver.leave(10 * LEASE).await });
+    sleep(LEASE / 2).await;
+    let refused = Err(NameError::Ended(Ended::Left));
+    assert_eq!(asked.await.unwrap().map(drop), refused);
+    assert_eq!(two.register("late", &counter).await.map(drop), refused);
+    let place = two.join_group("workers", &counter).await;
+    assert_eq!(place.map(drop), refused);
+    let others = two.queue::<u32>("others").await.unwrap();
+    others.put("one", &1).await.unwrap();
+    let late = others.feed(&counter, FeedOptions::new(), |_, _| async {
+        Ok::<(), String>(())
+    });
+    sleep(LEASE / 2).await;
+    assert_eq!(late.stats().delivered, 0);
+    assert!(!leaving.is_finished());
+    for name in ["asked", "late"] {
+        assert!(one.lookup::<CounterRef>(name).await.is_err());
+    }
+    leaving.await.unwrap();
+}
+
+#[tidings::test(deadlocks = false)]
+async fn where_the_last_life_listened_the_next_one_can_at_once() {
+    let server = Server::new();
+    let options = |listen: &str| Options::new("test", "one").listen(listen);
+    let mut at = "tcp://127.0.0.1:0".to_owned();
+    for turn in 0..50 {
+        let one = Cluster::join_on(server.connect(), options(&at))
+            .await
+            .unwrap();
+        at = one.members()[0].address().unwrap().to_owned();
+        if turn % 2 == 0 {
+            one.leave(LEASE).await;
+        } else {
+            // Another takes its place.
+            let other = Options::new("test", "one");
+            let other = Cluster::join_on(server.connect(), other).await.unwrap();
+            assert_eq!(one.ended().await, Ended::Replaced);
+            drop(other);
+        }
+    }
+}
+
+#[tidings::test(deadlocks = false)]
+async fn where_one_listened_who_did_not_join_the_next_can_at_once() {
+    let server = Server::new();
+    let other = Options::new("other", "one").listen("tcp://127.0.0.1:0");
+    let other = Cluster::join_on(server.connect(), other).await.unwrap();
+    let at = other.members()[0].address().unwrap().to_owned();
+    other.leave(LEASE).await;
+    // The engine is another cluster's.
+    for _ in 0..20 {
+        let refused = Options::new("test", "one").listen(&at);
+        let error = Cluster::join_on(server.connect(), refused)
+            .await
+            .unwrap_err();
+        assert!(error.to_string().contains("is cluster"), "{error}");
+    }
 }

@@ -10,6 +10,7 @@ mod intercept;
 #[cfg(feature = "nats")]
 mod jwt;
 mod leaving;
+mod names;
 #[cfg(feature = "nats")]
 mod on_nats;
 #[cfg(unix)]
