@@ -34,6 +34,8 @@ const ENTERING: Duration = Duration::from_millis(50);
 ///
 /// It ends when the node [leaves](Self::leave), when the last clone is dropped, and when the others
 /// have not heard of it for a lease: then it is down for them for good, and joins anew as another life.
+/// A [`Name`](crate::Name) has a clone, and names keep actors alive: of an actor that has a name, and
+/// holds a clone itself, the last one is not dropped.
 ///
 /// ```
 /// use tidings::actor;

@@ -160,8 +160,8 @@ impl Options {
     }
 
     /// How NATS is connected to: TLS, credentials, nkeys. Its times (pings, connecting, between two
-    /// attempts) are set by the [`lease`](Self::lease), and an event callback that is set there is replaced by
-    /// ours, which counts lost messages.
+    /// attempts) are set by the [`lease`](Self::lease), an event callback that is set there is replaced by
+    /// ours, which counts lost messages, and attempts are not counted: they are made until we leave.
     #[cfg(feature = "nats")]
     #[must_use]
     pub fn nats(mut self, options: crate::nats::ConnectOptions) -> Self {

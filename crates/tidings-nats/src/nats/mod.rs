@@ -189,7 +189,7 @@ impl Nats {
     /// Connects, and opens the bucket, which it makes if it is not there.
     ///
     /// `options` are those of `async-nats`: TLS, credentials, nkeys. Their event callback is set by
-    /// this. Of their functions those that read files (`credentials_file`) are for tasks of tokio, and panic in
+    /// this, and that it is connected anew however often that has failed. Of their functions those that read files (`credentials_file`) are for tasks of tokio, and panic in
     /// ours: `credentials` takes the text.
     ///
     /// # Errors
@@ -202,7 +202,7 @@ impl Nats {
         let tokio = Tokio::new()?;
         let lost = Arc::new(AtomicU64::new(0));
         let (counted, said) = (Arc::clone(&lost), Arc::clone(&tokio.said));
-        let options = options.event_callback(move |event| {
+        let options = options.max_reconnects(None).event_callback(move |event| {
             match event {
                 async_nats::Event::SlowConsumer(_) => {
                     counted.fetch_add(1, Ordering::Relaxed);

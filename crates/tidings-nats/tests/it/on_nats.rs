@@ -264,3 +264,24 @@ async fn a_pause_that_is_longer_than_the_server_counts_is_its_longest() {
     jobs.put("second", &2).await.unwrap();
     assert_eq!(told.recv().await, Ok(2));
 }
+
+#[tidings::test(deadlocks = false)]
+async fn a_node_connects_anew_however_often_that_has_failed() {
+    let Some(mut server) = NatsServer::start() else {
+        return;
+    };
+    let once = options("one").nats(ConnectOptions::new().max_reconnects(1));
+    let one = Cluster::join(&server.url(), once).await.unwrap();
+    server.kill();
+    while one.is_connected() {
+        sleep(Duration::from_millis(20)).await;
+    }
+    server.restart();
+    let again = async {
+        while !one.is_connected() {
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let again = tidings::time::timeout(Duration::from_secs(60), again).await;
+    assert_eq!(again, Ok(()));
+}
