@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,7 +16,7 @@ use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
 use tidings_link::{Exports, Server};
 
 use crate::engine::{Engine, EngineError, Entry, Subscription};
-use crate::feed::Work;
+use crate::feed::{Fed, Work};
 use crate::groups::Watched;
 use crate::links::{Links, number, serve, within};
 use crate::member::{Change, Down, Ended, Member};
@@ -106,7 +106,7 @@ pub(crate) struct State {
     /// How many names there have been, and places in groups.
     asked: u64,
     pub(crate) found: Found,
-    feeds: Vec<Weak<Work>>,
+    feeds: Vec<Fed>,
     listeners: Vec<Sender<Change>>,
     /// What has changed, for those who listened then, in its order.
     untold: VecDeque<(Change, Vec<Sender<Change>>)>,
@@ -385,12 +385,24 @@ impl Inner {
         &self.over
     }
 
-    /// The feeds that are there, and another.
+    /// The feeds that are there, and another. What those have counted that are gone is ours from here on: it is
+    /// never in neither.
     pub(crate) fn feeds(&self, another: Option<&Arc<Work>>) -> Vec<Arc<Work>> {
         let mut state = self.lock();
-        state.feeds.extend(another.map(Arc::downgrade));
-        state.feeds.retain(|feed| feed.strong_count() > 0);
-        state.feeds.iter().filter_map(Weak::upgrade).collect()
+        let State { feeds, counted, .. } = &mut *state;
+        feeds.extend(another.map(Fed::new));
+        let mut living = Vec::new();
+        feeds.retain(|fed| match fed.work() {
+            Ok(work) => {
+                living.push(work);
+                true
+            }
+            Err((queue, stats)) => {
+                counted.add(queue, stats);
+                false
+            }
+        });
+        living
     }
 
     fn is_dead(&self, life: &Owner) -> bool {

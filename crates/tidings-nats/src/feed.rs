@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
 use serde::de::DeserializeOwned;
-use tidings::actor::{CallError, Exit, Reference};
+use tidings::actor::{Exit, Reference};
 use tidings::channel::ivar::IVar;
 use tidings::sync::{Permit, Semaphore};
 use tidings::{CancellationToken, Event};
@@ -16,49 +16,12 @@ use tidings::{CancellationToken, Event};
 use crate::aside::{set_aside, unpacked};
 use crate::cluster::Inner;
 use crate::engine::{Delivery, EngineError, Settle};
+use crate::handled::Handled;
 use crate::links::within;
 use crate::queue::Queue;
 
 /// So long one fetch waits.
 const WAIT: Duration = Duration::from_secs(5);
-
-/// What a handler says of a message.
-///
-/// It is made of what handlers give: `Ok` is done, an error is a failure; so is a call that failed, and
-/// one whose answer is an error.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Handled {
-    /// It is done: acknowledge it.
-    Done,
-    /// It is to be tried again, later.
-    Failed(String),
-    /// To try it again does not help: set it aside, for this reason.
-    Poison(String),
-}
-
-impl<E: fmt::Display> From<Result<(), E>> for Handled {
-    fn from(result: Result<(), E>) -> Self {
-        match result {
-            Ok(()) => Self::Done,
-            Err(error) => Self::Failed(error.to_string()),
-        }
-    }
-}
-
-impl<E: fmt::Display> From<Result<Result<(), E>, CallError>> for Handled {
-    fn from(result: Result<Result<(), E>, CallError>) -> Self {
-        match result {
-            Ok(answer) => answer.into(),
-            Err(error) => Self::Failed(error.to_string()),
-        }
-    }
-}
-
-impl From<Result<Self, CallError>> for Handled {
-    fn from(result: Result<Self, CallError>) -> Self {
-        result.unwrap_or_else(|error| Self::Failed(error.to_string()))
-    }
-}
 
 /// How an actor is fed: [`Queue::feed`].
 ///
@@ -213,9 +176,36 @@ pub(crate) struct Work {
     options: FeedOptions,
     /// One for each message that may be in flight. Who is to be alone takes all.
     places: Semaphore,
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
     over: CancellationToken,
     ended: IVar<FeedEnd>,
+}
+
+/// A feed, as its membership knows it: also when it is gone, until what it has counted is taken.
+pub(crate) struct Fed {
+    work: Weak<Work>,
+    queue: Arc<str>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Fed {
+    pub(crate) fn new(work: &Arc<Work>) -> Self {
+        Self {
+            work: Arc::downgrade(work),
+            queue: Arc::clone(&work.queue),
+            state: Arc::clone(&work.state),
+        }
+    }
+
+    /// What there is of it; its queue and what it has counted, if it is gone.
+    pub(crate) fn work(&self) -> Result<Arc<Work>, (&str, FeedStats)> {
+        let gone = || (&*self.queue, lock(&self.state).stats());
+        self.work.upgrade().ok_or_else(gone)
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default)]
@@ -226,6 +216,16 @@ struct State {
     /// What was done, the last at the end.
     done: VecDeque<String>,
     known: BTreeSet<String>,
+}
+
+impl State {
+    fn stats(&self) -> FeedStats {
+        let in_flight = self.busy.len() as u64;
+        FeedStats {
+            in_flight,
+            ..self.stats
+        }
+    }
 }
 
 /// A message that is being handled.
@@ -273,7 +273,7 @@ impl<T> Queue<T> {
             hold: self.hold,
             places: Semaphore::new(options.in_flight),
             options,
-            state: Mutex::default(),
+            state: Arc::default(),
             over: CancellationToken::new(),
             ended: IVar::new(),
         });
@@ -295,16 +295,11 @@ impl<T> Queue<T> {
 
 impl Work {
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn stats(&self) -> FeedStats {
-        let state = self.lock();
-        let in_flight = state.busy.len() as u64;
-        FeedStats {
-            in_flight,
-            ..state.stats
-        }
+        self.lock().stats()
     }
 
     pub(crate) async fn stop(&self, limit: Duration) -> u64 {
@@ -579,13 +574,6 @@ impl Work {
 
     fn count(&self, count: impl FnOnce(&mut FeedStats)) {
         count(&mut self.lock().stats);
-    }
-}
-
-impl Drop for Work {
-    fn drop(&mut self) {
-        let stats = self.stats();
-        self.inner.lock().counted.add(&self.queue, stats);
     }
 }
 

@@ -71,7 +71,7 @@
 // | `options.rs`, `join.rs`, `tries.rs` | how a node joins; how it reaches NATS; for how long that is tried |
 // | `cluster.rs`, `lease.rs`, `names.rs`, `groups.rs` | the membership and its lease; names and groups |
 // | `pool.rs` | pools: who calls chooses among the members of a group |
-// | `queue.rs`, `feed.rs`, `aside.rs` | durable queues, actors that are fed from them, and what is set aside |
+// | `queue.rs`, `feed.rs`, `handled.rs`, `aside.rs` | durable queues, actors that are fed from them, what their handlers say, and what is set aside |
 // | `links.rs`, `route.rs` | links to other nodes; links through the engine |
 // | `health.rs` | for operators: health over HTTP, leaving by a signal |
 // | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
@@ -88,6 +88,7 @@ mod cluster;
 mod engine;
 mod feed;
 mod groups;
+mod handled;
 #[cfg(unix)]
 mod health;
 #[cfg(feature = "nats")]
@@ -120,7 +121,8 @@ pub use engine::{
     Answer, Arrivals, DUPLICATES, Delivery, Engine, EngineError, Entry, Expect, Message, Settle,
     Subscription, Watch,
 };
-pub use feed::{Feed, FeedEnd, FeedOptions, FeedStats, Handled};
+pub use feed::{Feed, FeedEnd, FeedOptions, FeedStats};
+pub use handled::Handled;
 #[cfg(unix)]
 pub use health::Health;
 pub use member::{Change, Down, Ended, Member};

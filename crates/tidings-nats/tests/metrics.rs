@@ -7,7 +7,7 @@ use metrics_exporter_prometheus::PrometheusBuilder;
 use opentelemetry::metrics::MeterProvider;
 use opentelemetry_sdk::metrics::data::{AggregatedMetrics, MetricData};
 use opentelemetry_sdk::metrics::{InMemoryMetricExporter, SdkMeterProvider};
-use tidings::actor;
+use tidings::{CancellationToken, actor};
 use tidings_nats::memory::Server;
 use tidings_nats::opentelemetry::Instruments;
 use tidings_nats::{Cluster, FeedOptions, Options, Queue, Stats};
@@ -213,4 +213,44 @@ async fn a_report_comes_every_so_often_and_once_more_at_the_end() {
     let last = told.recv().await.unwrap();
     assert_eq!((last.members, last.connected), (0, false));
     assert!(told.recv().await.is_err());
+}
+
+/// How many messages of the queue are done, as a node has counted it.
+async fn done(node: &Cluster) -> u64 {
+    let feeds = node.stats().await.feeds;
+    feeds.get("jobs").map_or(0, |feed| feed.done)
+}
+
+#[tidings::test(deadlocks = false)]
+async fn what_was_counted_only_grows_while_feeds_end() {
+    let engine = Server::new().connect();
+    let joined = Cluster::join_on(engine, Options::new("test", "one")).await;
+    let one = joined.unwrap();
+    let jobs: Queue<u64> = one.queue("jobs").await.unwrap();
+    let counter: CounterRef = actor::start(Tally(0));
+    let over = CancellationToken::new();
+    let (node, ended) = (one.clone(), over.clone());
+    // Beside us, at any time.
+    let looks = std::thread::spawn(move || {
+        let runtime = tidings::Runtime::new().unwrap();
+        runtime.block_on(async move {
+            let mut last = 0;
+            while !ended.is_cancelled() {
+                let now = done(&node).await;
+                assert!(now >= last, "{last}, and then {now}");
+                last = now;
+            }
+        });
+    });
+    for job in 1..=400 {
+        jobs.put(&job.to_string(), &job).await.unwrap();
+        let handle = async |_: CounterRef, _: u64| Ok::<(), String>(());
+        let feed = jobs.feed(&counter, FeedOptions::new(), handle);
+        while done(&one).await < job {
+            tidings::yield_now().await;
+        }
+        drop(feed);
+    }
+    over.cancel();
+    looks.join().unwrap();
 }
