@@ -61,6 +61,7 @@
 //! | NATS cannot be reached by anybody | nobody is declared down; direct links and what was found work on; links through NATS end if messages were lost |
 //! | NATS chooses a leader for its keys, or does not take the writes of some nodes | who answers the others' messages is not declared down, however long that takes; names cannot be claimed meanwhile |
 //! | NATS lost its keys | they are written anew within a lease or two |
+//! | an actor that has a name, or a place in a group, ends | nobody finds it there any more, and others may have the name |
 //! | a process joins under the name of another | the one before has [`Ended`]: so a restarted node need not wait for its lease |
 
 // | file | what |
