@@ -300,6 +300,17 @@ pub struct Builder {
     place: Place,
 }
 
+fn in_one_line(name: &str) -> String {
+    let mut line = String::new();
+    for c in name.chars() {
+        match c.is_control() {
+            true => line.extend(c.escape_default()),
+            false => line.push(c),
+        }
+    }
+    line
+}
+
 impl Default for Builder {
     fn default() -> Self {
         Self::new()
@@ -318,9 +329,22 @@ impl Builder {
         }
     }
 
-    /// A name for people: in errors, dumps and logs. Need not be unique.
+    /// A name for people: in errors, dumps and logs, where it is in one line: control characters in it are
+    /// escaped. Need not be unique.
+    ///
+    /// ```
+    /// use tidings::actor::{Builder, Mailbox};
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let actor = Builder::new().name("two\nlines").spawn(|_: Mailbox<u8>| async {});
+    /// assert_eq!(actor.name().as_deref(), Some(r"two\nlines"));
+    /// # });
+    /// ```
     pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
-        self.name = Some(name.into());
+        let name = name.into();
+        self.name = Some(match name.contains(char::is_control) {
+            true => in_one_line(&name).into(),
+            false => name,
+        });
         self
     }
 

@@ -322,6 +322,23 @@ fn nothing_is_left_of_an_actor_that_has_ended_and_that_nobody_refers_to() {
 }
 
 #[test]
+fn an_actor_has_one_line_whatever_it_is_called() {
+    on_all(|| async {
+        let name = format!("a\n├─ b\u{1b}[2J {}", unique());
+        let actor = Builder::new().name(name.clone());
+        let actor = actor.spawn(|mut mailbox: Mailbox<()>| async move { mailbox.recv().await });
+        let escaped = name.replace('\n', r"\n").replace('\u{1b}', r"\u{1b}");
+        assert_eq!(actor.name().as_deref(), Some(&*escaped));
+        let view = look(&escaped, |actor| actor.activity == Activity::Idle).await;
+        let line = format!(
+            "{escaped} #{}: 0 queued, 0 handled, waits for a message",
+            actor.id()
+        );
+        assert_eq!(view.to_string(), line);
+    });
+}
+
+#[test]
 fn a_long_chain_of_actors_can_be_looked_at_printed_and_dropped() {
     const LENGTH: usize = 20_000;
     /// Each starts the next, and keeps it.
