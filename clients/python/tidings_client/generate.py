@@ -148,7 +148,8 @@ class Module:
     def text(self) -> str:
         types = [self.definition(known) for known in self.types]
         interfaces = [self.interface(name) for name in self.interfaces]
-        tail = ["define(", "    {", *(f"        {key!r}: {cls}," for key, cls in self.classes().items())]
+        classes = self.classes()
+        tail = ["define(", "    {", *(f"        {key!r}: {cls}," for key, cls in classes.items())]
         tail += ["    },", "    {"]
         for name, methods in self.interfaces.items():
             tail.append(f"        {self.references[name]}: {{")
@@ -156,7 +157,7 @@ class Module:
             tail += [f"            {own!r}: {method.shape!r}," for own, (method, _) in zip(owns, methods)]
             tail.append("        },")
         tail.append("    },")
-        apart = self.apart()
+        apart = self.apart(classes)
         if apart:
             tail.append("    {")
             tail += [f"        {shape!r}: ({', '.join(both)})," for shape, both in apart.items()]
@@ -174,9 +175,8 @@ class Module:
                 found.setdefault(key, cls)
         return found
 
-    def apart(self) -> dict[str, list[str]]:
+    def apart(self, classes: dict[str, str]) -> dict[str, list[str]]:
         """What they are told where it is another type's, by the method."""
-        classes = self.classes()
         found = {}
         for shape, scopes in self.scopes.items():
             others = [

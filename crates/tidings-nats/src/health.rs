@@ -49,8 +49,7 @@ impl Cluster {
 
     /// Answers over HTTP: `GET /livez` and `/readyz` by 200, or by 503 with the reasons, a line each;
     /// `GET /metrics` by what `page` gives, as text; `HEAD` by the same without that; whatever is behind a
-    /// `?`. It ends when it is aborted, not when the
-    /// membership does.
+    /// `?`. It ends when it is aborted, not when the membership does.
     ///
     /// It speaks no TLS, and answers whoever asks: bind it where only those are who should.
     ///
@@ -164,12 +163,12 @@ async fn answer(
         true => ("200 OK", "ok\n".to_owned()),
         false => ("503 Service Unavailable", health.reasons.join("\n") + "\n"),
     };
-    let (status, mut body) = match (method, path) {
-        (Some(b"GET" | b"HEAD"), Some(b"/livez")) => said(health.live, health),
-        (Some(b"GET" | b"HEAD"), Some(b"/readyz")) => said(health.ready, health),
-        (Some(b"GET" | b"HEAD"), Some(b"/metrics")) => ("200 OK", page()),
-        (Some(b"GET" | b"HEAD"), _) => ("404 Not Found", String::new()),
-        _ => ("405 Method Not Allowed", String::new()),
+    let (status, mut body) = match path {
+        _ if !is_head && method != Some(b"GET") => ("405 Method Not Allowed", String::new()),
+        Some(b"/livez") => said(health.live, health),
+        Some(b"/readyz") => said(health.ready, health),
+        Some(b"/metrics") => ("200 OK", page()),
+        _ => ("404 Not Found", String::new()),
     };
     let length = body.len();
     if is_head {
