@@ -92,7 +92,8 @@ pub trait Engine: fmt::Debug + Send + Sync + 'static {
 
     /// Takes up to so many messages out of a queue that this connection has [opened](Self::open), the
     /// eldest first: those that are there, or the first that comes within this time. They are held for
-    /// us. Dropping the wait gives back what was taken, or it is given out again after the hold.
+    /// us. Of what was put just now, some may come with the next fetch only. Dropping the wait gives back
+    /// what was taken, or it is given out again after the hold.
     ///
     /// # Errors
     /// [`NoResponders`](EngineError::NoResponders) if it is not open, or gone.
