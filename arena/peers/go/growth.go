@@ -13,16 +13,17 @@ func gated(k, n int64) (counts, error) {
 		size := least(k, n-ran)
 		var arrived, passed int64
 		gate, done := make(chan struct{}), make(chan struct{})
+		task := func() {
+			if atomic.AddInt64(&arrived, 1) == size {
+				close(gate)
+			}
+			<-gate
+			if atomic.AddInt64(&passed, 1) == size {
+				close(done)
+			}
+		}
 		for i := int64(0); i < size; i++ {
-			go func() {
-				if atomic.AddInt64(&arrived, 1) == size {
-					close(gate)
-				}
-				<-gate
-				if atomic.AddInt64(&passed, 1) == size {
-					close(done)
-				}
-			}()
+			go task()
 		}
 		<-done
 		ran += atomic.LoadInt64(&passed)

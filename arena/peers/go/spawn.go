@@ -6,13 +6,14 @@ import "sync/atomic"
 func detached(n int64) (counts, error) {
 	var counter int64
 	done := make(chan struct{})
+	task := func() { // made once: a function literal behind each go would be an object of its own
+		if atomic.AddInt64(&counter, 1) == n {
+			close(done)
+		}
+	}
 	go func() {
 		for i := int64(0); i < n; i++ {
-			go func() {
-				if atomic.AddInt64(&counter, 1) == n {
-					close(done)
-				}
-			}()
+			go task()
 		}
 	}()
 	<-done
@@ -24,8 +25,9 @@ func detached(n int64) (counts, error) {
 func joined(n int64) (counts, error) {
 	result := make(chan int64)
 	var sum, started int64
+	task := func() { result <- 1 }
 	for ; started < n; started++ {
-		go func() { result <- 1 }()
+		go task()
 		sum += <-result
 	}
 	return counts{msgs: sum, units: started, check: sum}, nil
