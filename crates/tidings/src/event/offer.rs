@@ -17,7 +17,9 @@
 //! 2. Partners claim under the lock of the source they found the waiter in.
 //! 3. A wait with one waiter is *exclusive*: the lock alone decides, and the claim is free.
 //! 4. A waiter is unlinked by the partner that claimed it, or by its owner under the lock.
-//!    So an owner that sees COMMITTED(b) knows: waiter b is unlinked, all others are linked.
+//!    So an owner that sees COMMITTED(b) knows: waiter b is unlinked, all others are linked. They may be out of their
+//!    lists all the same: a partner puts out those that have committed elsewhere, and leaves it to their owner to say
+//!    so (`linked`). So each is passed over once, however many leave at a time.
 //! 5. COMMITTED is stored last; the partner touches nothing of the wait after it. The waker
 //!    travels out before, and is woken after the locks are released.
 //!
@@ -293,6 +295,31 @@ impl Waiters {
                 return false;
             }
             (*waiter).linked = false;
+            if (*waiter).links().next != waiter {
+                self.take_out(waiter);
+            }
+        }
+        true
+    }
+
+    /// Puts out a waiter that has committed elsewhere, so that nobody passes over it again. It stays linked for its owner.
+    ///
+    /// # Safety
+    /// The waiter is in this list.
+    unsafe fn put_out(&mut self, waiter: *mut Waiter) {
+        // SAFETY: the caller's promise; `next` leads to itself from now on, which no waiter's in a list does.
+        unsafe {
+            self.take_out(waiter);
+            (*waiter).links().next = waiter;
+        }
+    }
+
+    /// # Safety
+    /// The waiter is in this list.
+    #[inline]
+    unsafe fn take_out(&mut self, waiter: *mut Waiter) {
+        // SAFETY: linked waiters are alive (the promise of push), and the lock guards them.
+        unsafe {
             let Links { prev, next, .. } = *(*waiter).links();
             if self.head == waiter {
                 self.head = next;
@@ -304,11 +331,10 @@ impl Waiters {
                 (*behind).links().prev = prev;
             }
         }
-        true
     }
 
-    /// Claims the first waiter that can be claimed, and unlinks it. Others are passed over:
-    /// they have committed elsewhere, and their owners are about to unlink them.
+    /// Claims the first waiter that can be claimed, and unlinks it. Others are passed over and put out: they have
+    /// committed elsewhere.
     #[inline(always)]
     pub(crate) fn claim(&mut self) -> Option<Claimed> {
         if self.head.is_null() {
@@ -330,6 +356,8 @@ impl Waiters {
                 unsafe { self.remove(at) };
                 return Some(Claimed { waiter: at });
             }
+            // SAFETY: as above.
+            unsafe { self.put_out(at) };
             at = links.next;
         }
         None
@@ -359,13 +387,16 @@ impl Waiters {
                     }
                     Judge::Take => {}
                 }
+            } else {
+                // SAFETY: it is in this list, whose lock is held.
+                unsafe { self.put_out(at) };
             }
             at = links.next;
         }
         None
     }
 
-    /// How many wait, or have committed elsewhere and are about to leave.
+    /// How many wait, or have committed elsewhere and were not passed over yet.
     pub(crate) fn len(&self) -> usize {
         let mut n = 0;
         let mut at = self.head;

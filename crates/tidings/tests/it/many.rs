@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::both::{on_all, watchdog};
-use tidings::{Event, choose, unbounded};
+use crate::hands::{pinned, poll};
+use tidings::sync::Semaphore;
+use tidings::{CancellationToken, Event, channel, choose, unbounded};
 
 #[test]
 fn a_choice_of_many_that_looks_at_one_after_another_is_fair_and_takes_one() {
@@ -44,4 +46,45 @@ fn a_choice_of_many_takes_all_that_threads_send_meanwhile() {
         assert_eq!(sum, EACH * (EACH - 1));
     });
     assert!(from.iter().all(|from| from.is_empty()));
+}
+
+#[test]
+fn who_passes_over_choices_that_happened_elsewhere_puts_them_out_of_the_list() {
+    on_all(|| async {
+        let (tx, rx) = channel();
+        let (permits, token) = (Semaphore::new(0), CancellationToken::new());
+        let says = |what: &dyn std::fmt::Debug, words: &str| format!("{what:?}").contains(words);
+        let (mut choices, mut others) = (Vec::new(), Vec::new());
+        for _ in 0..10 {
+            let events = [
+                rx.recv().map(|_| false).boxed(),
+                permits.acquire(1).map(|_| false).boxed(),
+                token.cancelled().map(|()| true).boxed(),
+            ];
+            choices.push(pinned(choose(events)));
+            others.push(pinned(rx.recv()));
+            assert!(poll(choices.last_mut().unwrap().as_mut()).is_pending());
+            assert!(poll(others.last_mut().unwrap().as_mut()).is_pending());
+        }
+        token.cancel();
+        assert!(says(&rx, "receivers_waiting: 20") && says(&permits, "waiting: 10"));
+        // Those between them come in their order.
+        for (n, other) in others.into_iter().enumerate() {
+            tx.try_send(n).unwrap();
+            assert_eq!(other.await, Ok(n));
+        }
+        assert!(says(&rx, "receivers_waiting: 0"));
+        permits.add_permits(1);
+        assert!(says(&permits, "permits: 1") && says(&permits, "waiting: 0"));
+        // They have happened all the same, whether somebody looks or not.
+        let mut last = pinned(rx.recv());
+        assert!(poll(last.as_mut()).is_pending());
+        drop(choices.split_off(5));
+        for choice in choices {
+            assert!(choice.await);
+        }
+        tx.try_send(7).unwrap();
+        assert_eq!(last.await, Ok(7));
+        assert!(tx.try_send(8).is_err() && permits.try_acquire(1).is_ok());
+    });
 }
