@@ -197,11 +197,12 @@ impl<T> JoinHandle<T> {
         waits
     }
 
-    fn deregister(&self) {
-        if self.slot.state().take_back() {
-            // SAFETY: it is ours again.
-            drop(unsafe { self.slot.header().take_waker() });
-        }
+    /// Gives the waker that was left, unless the task has completed, or none was.
+    #[inline]
+    fn deregister(&self) -> Option<Waker> {
+        // SAFETY: it is ours again.
+        let take = || unsafe { self.slot.header().take_waker() };
+        self.slot.state().take_back().then(take)
     }
 }
 
@@ -236,7 +237,10 @@ impl<T> Drop for JoinHandle<T> {
         if !self.taken && !waits::watched() && sched::forgoes_new(self.slot.header()) {
             return;
         }
+        // Who polled it is not to be woken any more. What that was is dropped when the handle has gone: foreign code.
+        let waker = if self.taken { None } else { self.deregister() };
         self.slot.leave(self.taken);
+        drop(waker);
     }
 }
 
@@ -287,7 +291,7 @@ impl<T> Protocol for Join<'_, T> {
     fn withdraw(self: Pin<&mut Self>, _: Option<u32>, locked: bool) {
         // Not under a lock: dropping a foreign waker runs foreign code.
         if self.enrolled && !locked {
-            self.handle.deregister();
+            drop(self.handle.deregister());
         }
     }
     fn finish(self: Pin<&mut Self>, _: u32) -> Self::Output {

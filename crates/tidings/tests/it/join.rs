@@ -38,6 +38,25 @@ fn a_join_that_is_dropped_leaves_no_waker() {
 }
 
 #[test]
+fn a_join_handle_that_is_dropped_takes_the_waker_of_who_polled_it_along() {
+    run(&seeded(1), async {
+        let (mut task, tell) = told_to_end();
+        let end = task.abort_handle();
+        let (wakes, waker) = Wakes::new();
+        assert!(poll_with(std::pin::Pin::new(&mut task), &waker).is_pending());
+        drop(waker);
+        assert_eq!(Arc::strong_count(&wakes), 2);
+        drop(task);
+        assert_eq!(Arc::strong_count(&wakes), 1);
+        tell.send(()).unwrap();
+        while !end.is_finished() {
+            yield_now().await;
+        }
+        assert_eq!(wakes.count(), 0);
+    });
+}
+
+#[test]
 fn a_join_wakes_the_last_waker_it_was_polled_with() {
     run(&seeded(2), async {
         let (mut task, tell) = told_to_end();
