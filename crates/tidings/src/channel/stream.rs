@@ -5,12 +5,13 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use super::error::SendError;
+use super::error::{SendError, TrySendError};
 use super::receiver::{Receiver, Recv};
 use super::sender::{Send as SendEvent, Sender};
-use crate::event::EventFuture;
+use crate::event::{EventFuture, yield_first};
+use crate::sched;
 use crate::task::go_on;
 
 /// A handle with the wait that borrows it, kept between polls.
@@ -121,7 +122,8 @@ impl<T> fmt::Debug for Stream<T> {
 
 /// A sender as a [`futures_sink::Sink`], from [`Sender::into_sink`].
 ///
-/// It holds one value more than the channel: the one whose send waits. Flushing waits for it. Closing
+/// What it is given goes into the channel at once, if there is a place, or who takes it. Else it holds that value, one
+/// more than the channel, and flushing waits for its send; a sink that is dropped meanwhile drops it. Closing
 /// flushes and then gives up the sender, so that receivers hear of the end; what is sent afterwards comes
 /// back with the error.
 ///
@@ -158,7 +160,12 @@ impl<T> futures_sink::Sink<T> for Sink<T> {
     type Error = SendError<T>;
 
     fn poll_ready(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.poll_flush(cx)
+        ready!(self.poll_flush(cx))?;
+        // `start_send` cannot wait, so the operation is counted here.
+        match sched::spend_budget() {
+            true => Poll::Ready(Ok(())),
+            false => yield_first(cx),
+        }
     }
 
     fn start_send(self: Pin<&mut Self>, value: T) -> Result<(), Self::Error> {
@@ -169,9 +176,14 @@ impl<T> futures_sink::Sink<T> for Sink<T> {
             parked.wait.is_none(),
             "start_send comes after poll_ready was ready"
         );
-        let send = parked.handle_for_wait().send(value);
-        parked.wait.set(Some(send.into_future()));
-        Ok(())
+        match parked.handle().try_send(value) {
+            Err(TrySendError::Full(value)) => {
+                let send = parked.handle_for_wait().send(value);
+                parked.wait.set(Some(send.into_future()));
+                Ok(())
+            }
+            sent => sent.map_err(|unsent| SendError(unsent.into_inner())),
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {

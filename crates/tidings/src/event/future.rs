@@ -260,7 +260,7 @@ pub(super) fn attempt_alone<E: Event>(
 
 /// The task has done enough in this turn: others go first.
 #[cold]
-fn yield_first<T>(cx: &mut Context<'_>) -> Poll<T> {
+pub(crate) fn yield_first<T>(cx: &mut Context<'_>) -> Poll<T> {
     cx.waker().wake_by_ref();
     Poll::Pending
 }

@@ -66,6 +66,7 @@ pub use boxed::Boxed;
 pub use choose::{Choose, choose};
 pub use either::{Either, EitherOf};
 pub use future::EventFuture;
+pub(crate) use future::yield_first;
 pub use guard::{Guard, guard};
 pub(crate) use locks::{Lock, Locks};
 pub use map::Map;

@@ -1,14 +1,16 @@
 //! Channels as streams and sinks.
 
+use std::future::poll_fn;
 use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use tidings::{bounded, channel};
+use tidings::{bounded, channel, unbounded};
 
-use crate::both::on_all;
+use crate::both::{on_all, pool, run};
 use crate::channel::kinds;
-use crate::hands::poll;
+use crate::hands::{pinned, poll};
 
 #[test]
 fn a_stream_gives_all_and_ends() {
@@ -47,6 +49,56 @@ fn a_sink_that_is_closed_has_let_its_sender_go() {
             assert_eq!(sink.send(2).await.unwrap_err().into_inner(), 2);
         }
     });
+}
+
+#[test]
+fn what_a_sink_is_given_is_in_the_channel_at_once_if_there_is_room() {
+    on_all(|| async {
+        let (tx, rx) = bounded(2);
+        let mut sink = tx.into_sink();
+        for n in 1..=3 {
+            sink.feed(n).await.unwrap();
+            assert_eq!(rx.len(), n.min(2));
+        }
+        // The third waits, in the sink.
+        assert!(poll(pin!(sink.flush())).is_pending());
+        assert_eq!(rx.try_recv(), Ok(1));
+        sink.flush().await.unwrap();
+        drop(sink);
+        assert_eq!((rx.try_recv(), rx.try_recv()), (Ok(2), Ok(3)));
+
+        let (tx, rx) = channel();
+        let mut sink = tx.into_sink();
+        let mut wait = pinned(rx.recv());
+        assert!(poll(wait.as_mut()).is_pending());
+        sink.feed(4).await.unwrap();
+        drop(sink);
+        assert_eq!(wait.await, Ok(4));
+
+        let (tx, rx) = bounded(1);
+        let mut sink = tx.into_sink();
+        drop(rx);
+        assert_eq!(sink.feed(5).await.unwrap_err().into_inner(), 5);
+        assert_eq!(sink.close().await, Ok(()), "it holds nothing");
+    });
+}
+
+#[test]
+fn a_sink_that_always_has_room_lets_others_run() {
+    let given = run(&pool(1), async {
+        let (tx, _rx) = unbounded();
+        let mut sink = tx.into_sink();
+        poll_fn(|cx| {
+            let mut given = 0;
+            while given < 1_000 && sink.poll_ready_unpin(cx).is_ready() {
+                sink.start_send_unpin(given).unwrap();
+                given += 1;
+            }
+            Poll::Ready(given)
+        })
+        .await
+    });
+    assert!((1..=128).contains(&given), "{given} in one poll");
 }
 
 #[test]
