@@ -209,6 +209,7 @@ impl Ending {
 
     /// Drops the join handle.
     fn leave(&self) {
+        self.deregister();
         if self.state.forgo() {
             return;
         }

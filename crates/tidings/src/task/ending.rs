@@ -11,7 +11,7 @@ use super::name;
 use super::panic;
 use super::stage::Holds;
 use super::state::State;
-use super::waker::{discard, drop_quietly, quietly, wake_quietly};
+use super::waker::{discard, quietly, wake_quietly};
 use crate::primitive::atomic::{AtomicU8, Ordering};
 use crate::primitive::{relax, slab};
 use crate::sched;
@@ -134,13 +134,6 @@ pub(super) unsafe fn end(task: NonNull<Header>, put: bool) {
         name::ended(task.addr().get());
     }
     if !put && header.state.ends_alone() {
-        // A handle that was polled before it went has left its waker.
-        if header.state.has_waker() {
-            // SAFETY: the handles are gone, so the completer owns the slot.
-            let left = unsafe { header.take_waker() };
-            // A foreign waker's drop may panic.
-            quietly(|| drop(left));
-        }
         // SAFETY: the handles are gone, so the completer owns the slot.
         unsafe { give_back(task) };
     } else if let Some(handles_own) = header.state.complete_unwaited(put) {
@@ -179,10 +172,8 @@ unsafe fn end_awaited(task: NonNull<Header>, mut put: bool) {
         // A foreign waker may panic: the worker must not end of it.
         wake_quietly(waiting);
     } else {
-        // SAFETY: the handles went before we completed, so the slot is ours.
+        // SAFETY: the handles went before we completed, so the slot is ours. The join handle has taken its waker along.
         unsafe { drop_and_free(task) };
-        // Nor of one that panics as it is dropped.
-        drop_quietly(waiting);
     }
 }
 

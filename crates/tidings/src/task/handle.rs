@@ -14,7 +14,7 @@ use super::ending;
 use super::here;
 use super::panic::{self, panic_message};
 use super::state::State;
-use super::waker::{abort, clone_waker, wake};
+use super::waker::{abort, clone_waker, drop_quietly, wake};
 use crate::event::{Attempt, Enrol, Protocol, event, waits};
 use crate::sched::{self, Shared};
 
@@ -237,10 +237,10 @@ impl<T> Drop for JoinHandle<T> {
         if !self.taken && !waits::watched() && sched::forgoes_new(self.slot.header()) {
             return;
         }
-        // Who polled it is not to be woken any more. What that was is dropped when the handle has gone: foreign code.
+        // Who polled it is not to be woken any more. Dropped when the handle has gone: foreign code.
         let waker = if self.taken { None } else { self.deregister() };
         self.slot.leave(self.taken);
-        drop(waker);
+        drop_quietly(waker);
     }
 }
 
