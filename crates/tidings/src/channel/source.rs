@@ -4,6 +4,7 @@
 use std::marker::PhantomPinned;
 #[cfg(loom)]
 use std::mem;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::pin::Pin;
 use std::ptr::{self, NonNull};
 
@@ -38,6 +39,9 @@ pub(crate) struct Source<S> {
 unsafe impl<S> Send for Source<S> {}
 // SAFETY: as above. The handles of each source ask that its values may be sent.
 unsafe impl<S> Sync for Source<S> {}
+// No user's code runs under the lock, so a panic of one leaves the state whole.
+impl<S> RefUnwindSafe for Source<S> {}
+impl<S> UnwindSafe for Source<S> {}
 
 impl<S> Source<S> {
     #[cfg_attr(debug_assertions, track_caller)]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::io;
-use std::panic::Location;
+use std::panic::{Location, RefUnwindSafe, UnwindSafe};
 use std::sync::TryLockError;
 use std::time::Duration;
 
@@ -70,6 +70,9 @@ pub(crate) struct Shared {
     /// Under a seam: wakes the thread that is inside `block_on`, which may be another each time.
     solo: Mutex<Option<Arc<Parker>>>,
 }
+
+// It goes on beside panics of its tasks all the time, and so its handles do.
+impl RefUnwindSafe for Shared {}
 
 /// What other threads see of a worker.
 #[derive(Debug)]
@@ -290,6 +293,10 @@ pub struct Runtime {
     /// How long the drop waits for blocking work: as long as it takes, unless told.
     pub(super) patience: Option<Duration>,
 }
+
+/// A panic inside of `block_on` is one of its future, and leaves the runtime as it was.
+impl UnwindSafe for Runtime {}
+impl RefUnwindSafe for Runtime {}
 
 impl Runtime {
     /// A runtime with a worker for each core.

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::mem::{self, MaybeUninit};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind};
+use std::panic::{AssertUnwindSafe, Location, RefUnwindSafe, catch_unwind};
 use std::ptr::{self, NonNull};
 use std::task::{Context, Poll, Waker};
 
@@ -46,6 +46,9 @@ pub(crate) struct Header {
 
 #[cfg(all(not(any(loom, shuttle)), target_pointer_width = "64"))]
 const _: () = assert!(size_of::<Header>() == 64);
+
+// Panics of its future, and of whoever uses its handles, are caught where its state changes.
+impl RefUnwindSafe for Header {}
 
 impl Header {
     /// Leaves a waker, of which [`State::wait`] tells.
