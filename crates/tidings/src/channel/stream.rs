@@ -122,8 +122,8 @@ impl<T> fmt::Debug for Stream<T> {
 
 /// A sender as a [`futures_sink::Sink`], from [`Sender::into_sink`].
 ///
-/// What it is given goes into the channel at once, if there is a place, or who takes it. Else it holds that value, one
-/// more than the channel, and flushing waits for its send; a sink that is dropped meanwhile drops it. Closing
+/// What it is given goes into the channel at once, if there is a place, or somebody who takes it. Else it holds that
+/// value, one more than the channel, and flushing waits for its send; a sink that is dropped meanwhile drops it. Closing
 /// flushes and then gives up the sender, so that receivers hear of the end; what is sent afterwards comes
 /// back with the error.
 ///

@@ -7,6 +7,10 @@
 //! too. The branches that lose had no effect (the request of a [call](crate::actor::Call) goes out when it is awaited;
 //! where the call loses, its handler can know).
 //!
+//! A poll of a task, or of the future of a `block_on`, has a budget of operations, after which it lets others run. One of
+//! another executor's tasks has none: a loop around what is always ready awaits [`yield_now`](crate::yield_now) there
+//! now and then.
+//!
 //! Receives, sends, locks, timers, the ends of tasks and actors, calls, accepts and signals are events. These waits are futures
 //! and no events, so they cannot stand in a choice; a task may run them, whose [`join`](crate::JoinHandle::join) can:
 //!
