@@ -9,6 +9,9 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Virtual threads that do next to nothing. */
 final class Spawn {
+    /** After so many starts the starter lets the others run, so that less is alive at once. */
+    private static final long BURST = 64;
+
     static void addTo(Map<String, Cell> cells) {
         cells.put("spawn/detached", sizes -> {
             long n = sizes.size("n", 1_000_000_000);
@@ -24,13 +27,17 @@ final class Spawn {
     private static Counts detached(long n) throws InterruptedException {
         AtomicLong counter = new AtomicLong();
         CountDownLatch done = new CountDownLatch(1);
+        Runnable task = () -> {
+            if (counter.incrementAndGet() == n) {
+                done.countDown();
+            }
+        };
         Thread.startVirtualThread(() -> {
-            for (long i = 0; i < n; i++) {
-                Thread.startVirtualThread(() -> {
-                    if (counter.incrementAndGet() == n) {
-                        done.countDown();
-                    }
-                });
+            for (long i = 1; i <= n; i++) {
+                Thread.startVirtualThread(task);
+                if (i % BURST == 0) {
+                    Thread.yield();
+                }
             }
         });
         done.await();
