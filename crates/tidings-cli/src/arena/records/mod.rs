@@ -6,3 +6,4 @@ pub(crate) mod record;
 pub(crate) mod saved;
 pub(crate) mod state;
 pub(crate) mod table;
+pub(crate) mod versions;

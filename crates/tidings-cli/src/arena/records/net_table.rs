@@ -87,7 +87,7 @@ fn micros(ns: u64) -> String {
     units::digits(micros)
 }
 
-fn plain(width: u16) -> Table {
+pub(crate) fn plain(width: u16) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
     table
@@ -97,7 +97,7 @@ fn plain(width: u16) -> Table {
 }
 
 /// Writes a table whose columns from `first` on hold numbers.
-fn write(text: &mut String, table: &mut Table, first: usize) {
+pub(crate) fn write(text: &mut String, table: &mut Table, first: usize) {
     for (index, column) in table.column_iter_mut().enumerate() {
         column.set_padding((0, 2));
         if index >= first {

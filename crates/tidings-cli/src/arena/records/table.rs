@@ -10,6 +10,7 @@ use crate::arena::cells::workload::{self, CellId};
 use crate::arena::records::net_table;
 use crate::arena::records::record::{CellRecord, Figure, Run};
 use crate::arena::records::state::State;
+use crate::arena::records::versions;
 use crate::arena::statistics::verdict::{Ratio, Verdict};
 use crate::arena::terminal::Style;
 use crate::arena::units;
@@ -36,6 +37,7 @@ pub(crate) fn report(run: &Run, width: u16, style: Style) -> String {
         table(&mut text, group, width, style);
         net_table::lines(&mut text, group, width);
     }
+    versions::lines(&mut text, run, width, style);
     legend(&mut text, run, style);
     text
 }
