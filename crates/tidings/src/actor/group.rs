@@ -156,7 +156,11 @@ impl<R: Reference> Clone for Group<R> {
 
 impl<R: Reference> fmt::Debug for Group<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ids: Vec<u64> = self.members.get().iter().map(|&(id, _)| id).collect();
+        let ids: Vec<u64> = self
+            .members()
+            .iter()
+            .map(|it| it.recipient().id())
+            .collect();
         f.debug_struct("Group").field("members", &ids).finish()
     }
 }

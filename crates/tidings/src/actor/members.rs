@@ -10,7 +10,7 @@ use super::any::AtEnd;
 use crate::channel::watch::{self, watch};
 use crate::primitive::{Arc, Mutex, lock};
 
-/// Members with the ids of their actors, in the order in which they came.
+/// Members with their turns, in the order in which they came.
 pub(super) type Listed<T> = Vec<(u64, T)>;
 
 /// The list of members: `T` is what it keeps of each.
@@ -24,8 +24,9 @@ pub(super) struct Members<T> {
 }
 
 struct State<T> {
-    /// By their turns.
-    members: BTreeMap<u64, (u64, T)>,
+    /// By their turns: how many had come with each. What is made of that is the same in each run of a simulation, as
+    /// no id of an actor is.
+    members: BTreeMap<u64, T>,
     /// The turn at which each came, by its id.
     turns: BTreeMap<u64, (u64, AtEnd)>,
     next_turn: u64,
@@ -57,7 +58,8 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
         let State {
             members, snapshot, ..
         } = &mut *state;
-        let list = snapshot.get_or_insert_with(|| Arc::new(members.values().cloned().collect()));
+        let listed = || members.iter().map(|(&turn, it)| (turn, it.clone()));
+        let list = snapshot.get_or_insert_with(|| Arc::new(listed().collect()));
         Arc::clone(list)
     }
 
@@ -68,7 +70,7 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
     /// Who came last.
     pub(super) fn youngest(&self) -> Option<T> {
         let state = lock(&self.state);
-        let (_, (_, member)) = state.members.last_key_value()?;
+        let (_, member) = state.members.last_key_value()?;
         Some(member.clone())
     }
 
@@ -128,7 +130,7 @@ impl<T> State<T> {
         }
         self.next_turn += 1;
         self.turns.insert(id, (self.next_turn, end));
-        self.members.insert(self.next_turn, (id, member));
+        self.members.insert(self.next_turn, member);
         Ok((None, self.snapshot.take()))
     }
 
@@ -137,7 +139,7 @@ impl<T> State<T> {
             return (None, None);
         };
         let member = self.members.remove(&turn);
-        let gone = member.map(|(_, member)| (member, end));
+        let gone = member.map(|member| (member, end));
         (gone, self.snapshot.take())
     }
 }

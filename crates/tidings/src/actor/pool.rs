@@ -67,6 +67,35 @@ struct Inner<R: Reference> {
 
 impl<R: Reference> Pool<R> {
     /// Starts a pool of `n` workers that `make` starts. It is called again when the pool grows.
+    ///
+    /// Workers that are a supervisor's are started anew where they fail, and stay in the pool:
+    ///
+    /// ```
+    /// use tidings::actor::{Child, Pool, Routing, Strategy, Supervisor};
+    /// #[tidings::interface]
+    /// trait Calculator {
+    ///     async fn divide(&self, n: u32, by: u32) -> u32;
+    /// }
+    /// struct Careless;
+    /// impl Calculator for Careless {
+    ///     async fn divide(&self, n: u32, by: u32) -> u32 {
+    ///         n / by
+    ///     }
+    /// }
+    /// # tidings::Runtime::new().unwrap().block_on(async {
+    /// let supervisor = Supervisor::new(Strategy::Dynamic).start();
+    /// let pool: Pool<CalculatorRef> = Pool::start(Routing::RoundRobin, 1, move || {
+    ///     let worker = Child::interface(|| Careless);
+    ///     let reference = worker.reference();
+    ///     let supervisor = supervisor.clone();
+    ///     // What is sent to it meanwhile waits for its start.
+    ///     tidings::spawn(async move { supervisor.start_child(worker).await });
+    ///     reference
+    /// });
+    /// assert!(pool.pick().unwrap().divide(1, 0).await.is_err());
+    /// assert_eq!(pool.pick().unwrap().divide(6, 2).await.unwrap(), 3);
+    /// # });
+    /// ```
     pub fn start(routing: Routing, n: usize, make: impl Fn() -> R + Send + Sync + 'static) -> Self {
         let inner = Inner {
             workers: Members::new(),
@@ -124,7 +153,7 @@ impl<R: Reference> Pool<R> {
     }
 
     /// The worker for this key, whatever the pool's [`Routing`]: the same one each time, as long as
-    /// it is in the pool. When the pool grows to `n` workers one key in `n` moves, to the new worker;
+    /// it is in the pool, and in every run of a simulation. When the pool grows to `n` workers one key in `n` moves, to the new worker;
     /// when one leaves, only its keys move.
     ///
     /// ```
@@ -139,14 +168,14 @@ impl<R: Reference> Pool<R> {
     #[must_use]
     pub fn pick_for<K: Hash + ?Sized>(&self, key: &K) -> Option<R> {
         // Rendezvous hashing (Thaler and Ravishankar 1998): needs no ring, moves no more than it must.
-        let weight = |id: u64| {
+        let weight = |turn: u64| {
             let mut hasher = DefaultHasher::new();
             key.hash(&mut hasher);
-            id.hash(&mut hasher);
+            turn.hash(&mut hasher);
             hasher.finish()
         };
         let workers = self.inner.workers.get();
-        let highest = workers.iter().max_by_key(|&&(id, _)| weight(id));
+        let highest = workers.iter().max_by_key(|&&(turn, _)| weight(turn));
         highest.map(|(_, worker)| worker.clone())
     }
 

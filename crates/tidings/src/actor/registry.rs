@@ -296,11 +296,13 @@ impl Registry {
         }
     }
 
-    /// All names, in no order.
+    /// All names, in their order.
     #[must_use]
     pub fn names(&self) -> Vec<Arc<str>> {
         let names = |shard: &Mutex<Shard>| lock(shard).names.keys().cloned().collect::<Vec<_>>();
-        self.shards.iter().flat_map(names).collect()
+        let mut all: Vec<_> = self.shards.iter().flat_map(names).collect();
+        all.sort_unstable();
+        all
     }
 }
 

@@ -218,7 +218,8 @@ fn here(what: &str) -> Arc<Shared> {
     match current::shared() {
         Some(shared) => shared,
         None => panic!(
-            "tidings::{what} needs a runtime: call it in a task, or inside Runtime::block_on"
+            "tidings::{what} needs a runtime: call it in a task, inside Runtime::block_on, or on a thread that has \
+             entered one (Handle::enter), such as one of another runtime's"
         ),
     }
 }

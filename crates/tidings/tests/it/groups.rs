@@ -1,9 +1,9 @@
-//! Broadcasts to actors of which one takes nothing.
+//! Broadcasts to actors of which one takes nothing; what is the same in every run of a simulation.
 
 use std::future::pending;
 use std::sync::Mutex;
 
-use tidings::actor::{ActorRef, Builder, Group, Mailbox, Pool, Routing};
+use tidings::actor::{self, ActorRef, Builder, Group, Mailbox, Pool, Registry, Routing};
 use tidings::{Receiver, unbounded, yield_now};
 
 use crate::both::on_all;
@@ -77,5 +77,31 @@ fn a_worker_that_takes_nothing_keeps_no_broadcast_from_the_others() {
         }
         drop(first);
         assert_heard(heard, 1).await;
+    });
+}
+
+/// A run of a simulation is made again with other actors, whose ids are higher.
+#[test]
+fn which_worker_a_key_has_and_in_which_order_names_are_is_the_same_with_other_actors() {
+    on_all(|| async {
+        let idle = || {
+            actor::spawn(|mut mailbox: Mailbox<u32>| async move {
+                while mailbox.recv().await.is_ok() {}
+            })
+        };
+        let run = || {
+            let (pool, names) = (Pool::start(Routing::RoundRobin, 4, idle), Registry::new());
+            let workers = pool.workers();
+            let place = |key: u32| {
+                let picked = pool.pick_for(&key).unwrap();
+                workers.iter().position(|worker| *worker == picked)
+            };
+            let places: Vec<_> = (0..40).map(place).collect();
+            for key in 0..40 {
+                names.register(format!("{key}"), &workers[0]).unwrap();
+            }
+            (places, names.names())
+        };
+        assert_eq!(run(), run());
     });
 }
