@@ -183,7 +183,7 @@ pub enum Broken {
     Closed,
     /// It was drained, by us or by the peer: all calls were answered.
     Drained,
-    /// It was dropped here.
+    /// It was dropped here, or closed ([`Link::close`](crate::Link::close)).
     Dropped,
     /// The stream failed.
     Io(std::io::ErrorKind, String),
