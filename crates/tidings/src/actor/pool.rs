@@ -153,8 +153,8 @@ impl<R: Reference> Pool<R> {
     }
 
     /// The worker for this key, whatever the pool's [`Routing`]: the same one each time, as long as
-    /// it is in the pool, and in every run of a simulation. When the pool grows to `n` workers one key in `n` moves, to the new worker;
-    /// when one leaves, only its keys move.
+    /// it is in the pool, and in every run of a simulation. When the pool grows to `n` workers one key in `n` moves, to
+    /// the new worker; when one leaves, only its keys move.
     ///
     /// ```
     /// use tidings::actor::{self, Mailbox, Pool, Routing};
