@@ -75,6 +75,38 @@ fn a_choice_takes_from_one_of_two_plain_partners() {
     });
 }
 
+/// A partner takes a choice, or passes over one that has committed elsewhere and is about to leave.
+#[test]
+fn a_choice_that_is_passed_over_as_it_leaves_holds_nobody_up() {
+    const OUTCOMES: &[&str] = &["the first", "the second", "neither"];
+    explore("offer/passed", OUTCOMES, || {
+        let ledger = Ledger::default();
+        let (first, second) = (unbounded(), unbounded());
+        let mut choice = Box::pin(first.1.recv().or(second.1.recv()).into_future());
+        assert!(poll_once(choice.as_mut()).is_none());
+        let mut behind = pin!(second.1.recv().into_future());
+        assert!(poll_once(behind.as_mut()).is_none());
+        let senders = [(1, &first.0), (2, &second.0)].map(|(id, sender)| {
+            let (sender, value) = (sender.clone(), ledger.value(id));
+            fork(move || assert!(sender.try_send(value).is_ok()))
+        });
+        let got = poll_once(choice.as_mut()).map(|got| got.unwrap().id());
+        drop(choice);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+        let behind = poll_once(behind.as_mut()).map(|got| got.unwrap().id());
+        let left = first.1.try_recv().ok().map(|value| value.id());
+        match (got, behind, left) {
+            (Some(1), Some(2), None) => seen("the first"),
+            (Some(2), None, Some(1)) => seen("the second"),
+            (None, Some(2), Some(1)) => seen("neither"),
+            all => panic!("each is received once, and nobody waits for what is there: {all:?}"),
+        }
+        ledger.balance();
+    });
+}
+
 #[test]
 fn a_withdrawn_receive_loses_nothing() {
     const OUTCOMES: &[&str] = &["received", "given back or never taken"];
