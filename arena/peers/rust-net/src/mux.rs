@@ -1,8 +1,11 @@
 //! All pairs over one connection of tokio: a task that reads and routes, one that writes what waits, and at the server's
 //! end a task with a queue of its own for every pair.
 
+use std::future::poll_fn;
 use std::marker::PhantomData;
+use std::mem::replace;
 use std::net::SocketAddr;
+use std::task::Poll;
 
 use peer_protocol::net::{End, Parcel, Transport};
 use tokio::net::TcpStream;
@@ -30,12 +33,33 @@ pub(crate) trait Parcels: Send + 'static {
     ) -> impl Future<Output = Result<(), Fault>> + Send;
 }
 
+/// Goes to the end of the queue once. tokio's own `yield_now` waits for a look at the sockets, too: three times the packets
+/// of this one, as counted with 100 callers.
+async fn let_others_run() {
+    let mut has_waited = false;
+    poll_fn(|cx| {
+        if replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 async fn write_all<P: Parcels>(
     mut writer: P::Writer,
     mut parcels: UnboundedReceiver<Parcel>,
 ) -> Result<(), Fault> {
     let mut batch = Vec::with_capacity(Parcel::BATCH);
     while parcels.recv_many(&mut batch, Parcel::BATCH).await > 0 {
+        // The first parcel woke it, while those who will send the next are ready and have not run.
+        let_others_run().await;
+        while batch.len() < Parcel::BATCH
+            && let Ok(parcel) = parcels.try_recv()
+        {
+            batch.push(parcel);
+        }
         P::write(&mut writer, &batch).await?;
         batch.clear();
     }
