@@ -406,7 +406,8 @@ impl Sim {
 
 /// What the second run of a trace did otherwise.
 fn difference(one: &Ran, two: &Ran) -> Option<Trouble> {
-    const ASK: &str = "is there a HashMap, a thread, another's chance, or a clock that is not tidings'?";
+    const ASK: &str =
+        "is there a HashMap, a thread, another's chance, or a clock that is not tidings'?";
     // What ended one of them early is the first thing to look at.
     let ended = |ran: &Ran| {
         let trouble = ran.trouble.as_ref();
