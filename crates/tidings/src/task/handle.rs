@@ -204,6 +204,15 @@ impl<T> JoinHandle<T> {
         let take = || unsafe { self.slot.header().take_waker() };
         self.slot.state().take_back().then(take)
     }
+
+    /// Goes, polled and not ready: who polled it is not to be woken any more.
+    #[cold]
+    fn leave_with_waker(&self) {
+        let waker = self.deregister();
+        self.slot.leave(false);
+        // When the handle has gone: foreign code.
+        drop_quietly(waker);
+    }
 }
 
 impl<T> Future for JoinHandle<T> {
@@ -237,10 +246,11 @@ impl<T> Drop for JoinHandle<T> {
         if !self.taken && !waits::watched() && sched::forgoes_new(self.slot.header()) {
             return;
         }
-        // Who polled it is not to be woken any more. Dropped when the handle has gone: foreign code.
-        let waker = if self.taken { None } else { self.deregister() };
-        self.slot.leave(self.taken);
-        drop_quietly(waker);
+        if !self.taken && self.slot.state().has_waker() {
+            self.leave_with_waker();
+        } else {
+            self.slot.leave(self.taken);
+        }
     }
 }
 

@@ -237,6 +237,7 @@ impl State {
 
     /// Owner of the run right only; `put`: the output is stored. `None`: the task is not complete, since the join
     /// handle is gone that would have dropped the output: the caller does.
+    #[inline(always)]
     pub(crate) fn complete(&self, put: bool) -> Option<Completed> {
         let mut seen = self.look();
         while !seen.is_left(put) {

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use peer_protocol::net::{Buffer, End, Parcel, Transport, Write as _};
 use tidings::net::{ReadHalf, TcpStream, WriteHalf};
-use tidings::{Receiver, Sender, unbounded};
+use tidings::{Receiver, Sender, unbounded, yield_now};
 
 use super::frames::{Stream, connect, serve};
 use crate::cell::Fault;
@@ -14,6 +14,10 @@ async fn write_all(to: WriteHalf<TcpStream>, parcels: Receiver<Parcel>) -> Resul
     let mut to = Stream(to);
     let (mut batch, mut bytes) = (Vec::with_capacity(Parcel::BATCH), Vec::new());
     while parcels.recv_many(&mut batch, Parcel::BATCH).await > 0 {
+        // The first parcel woke it, while those who will send the next are ready and have not run.
+        yield_now().await;
+        let room = Parcel::BATCH - batch.len();
+        parcels.try_recv_many(&mut batch, room);
         bytes.clear();
         batch.drain(..).for_each(|parcel| parcel.put(&mut bytes));
         to.write_all(&bytes).await?;
