@@ -304,6 +304,7 @@ async fn fetched(engine: &dyn Engine, count: usize) -> Vec<Delivery> {
         assert!(!more.is_empty(), "{count} are there: {all:?}");
         all.extend(more);
     }
+    assert_eq!(all.len(), count, "no more than was asked for");
     all
 }
 
