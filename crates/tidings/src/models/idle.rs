@@ -337,3 +337,30 @@ fn of_two_workers_one_hears_of_an_edge() {
         assert!(pool.idle.all(0), "nobody searches or sleeps");
     });
 }
+
+/// Who keeps watch has waited just as another has something to do: it sees that, or the other sets an alarm.
+#[test]
+fn who_is_busy_is_watched_or_sets_an_alarm() {
+    const OUTCOMES: &[&str] = &["an alarm", "goes on watching"];
+    explore("idle/watch", OUTCOMES, || {
+        let pool = Pool::new();
+        pool.idle.start_search();
+        pool.idle.start_search();
+        pool.idle.fall_asleep(1);
+        pool.idle.begin_watch();
+        let keeper = Arc::clone(&pool);
+        let keeper = fork(move || {
+            keeper.idle.end_watch();
+            !keeper.idle.all(2)
+        });
+        pool.idle.found();
+        let alarm = !pool.idle.is_watched();
+        let watches = keeper.join().unwrap();
+        assert!(alarm || watches, "nobody looks");
+        super::note(if alarm {
+            "an alarm"
+        } else {
+            "goes on watching"
+        });
+    });
+}

@@ -24,19 +24,22 @@ const HELD: u32 = 2;
 /// Held locks in a row, each met before the last was paid for, that bring a task to who holds them: a channel
 /// used from two cores costs both more than the second core brings.
 pub(super) const PULLED: u32 = 8;
-/// The first pause. The longest is what a split of a hundred tasks that talk to each other costs (0.4 ms: all
-/// they have goes to the other core and comes back), twenty times.
+/// The first pause. The longest is what a split of a thousand tasks that talk to each other costs (some 5 ms: all they
+/// have goes to the other core, whichever of them were taken), twenty times and more. Where the others' turns become
+/// long it ends before (`pace.rs`).
 const PAUSE: Duration = Duration::from_micros(50);
-const PAUSE_MAX: Duration = Duration::from_millis(8);
+const PAUSE_MAX: Duration = Duration::from_millis(128);
 
 /// See the module.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Appetite {
     /// What was taken since this worker had nothing to do.
     taken: Option<Taken>,
     /// How often this worker met what another one had before.
     crossed: u32,
     pause: Duration,
+    /// The last pause's end.
+    until: Instant,
 }
 
 #[derive(Debug)]
@@ -44,6 +47,17 @@ struct Taken {
     tasks: u32,
     from: usize,
     at: Instant,
+}
+
+impl Default for Appetite {
+    fn default() -> Self {
+        Self {
+            taken: None,
+            crossed: 0,
+            pause: Duration::ZERO,
+            until: Instant::from_nanos(0),
+        }
+    }
 }
 
 impl Appetite {
@@ -65,14 +79,15 @@ impl Appetite {
         self.crossed = self.crossed.saturating_add(HELD);
     }
 
-    /// There is nothing to do: how long it is to stay so. `ran_dry`: when a worker had nothing to do the last time.
+    /// There is nothing to do: how long the work of others is to be left to them. What came meanwhile without being
+    /// taken does not end it. `ran_dry`: when a worker had nothing to do the last time.
     pub(super) fn pause(
         &mut self,
         now: Instant,
         ran_dry: impl FnOnce(usize) -> Instant,
     ) -> Duration {
         let Some(taken) = self.taken.take() else {
-            return Duration::ZERO;
+            return self.until.saturating_since(now);
         };
         // Once the other had nothing to do, ours was no second core.
         let dry = ran_dry(taken.from);
@@ -80,9 +95,11 @@ impl Appetite {
         let cost = (MOVED * taken.tasks).saturating_add(CROSSED * self.crossed);
         if until.saturating_since(taken.at) < cost {
             self.pause = (self.pause * 2).clamp(PAUSE, PAUSE_MAX);
+            self.until = now.saturating_add(self.pause);
             return self.pause;
         }
         self.pause /= 2;
+        self.until = now;
         Duration::ZERO
     }
 }
@@ -146,13 +163,17 @@ mod tests {
         let mut appetite = Appetite::default();
         let just_too_little = MOVED * 3 + CROSSED * 2 - Duration::from_nanos(1);
         let mut expected = PAUSE;
-        for _ in 0..12 {
+        for _ in 0..13 {
             assert_eq!(pause(&mut appetite, 3, 2, just_too_little), expected);
             expected = (expected * 2).min(PAUSE_MAX);
         }
         assert_eq!(expected, PAUSE_MAX);
         // What comes without being taken is not its matter.
-        assert_eq!(appetite.pause(START, |_| START), Duration::ZERO);
+        let (worked, half) = (just_too_little, PAUSE_MAX / 2);
+        let nobody = |_| panic!("nothing was taken");
+        let later = |after| START.saturating_add(worked + after);
+        assert_eq!(appetite.pause(later(half), nobody), half);
+        assert_eq!(appetite.pause(later(PAUSE_MAX), nobody), Duration::ZERO);
     }
 
     #[test]

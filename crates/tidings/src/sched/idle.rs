@@ -8,7 +8,7 @@
 //! A wake-up costs the waker about 12 us (futex, halted core), so at most one worker searches
 //! on behalf of a push, and a searcher that finds more than it can use wakes the next.
 
-use crate::primitive::atomic::{AtomicU64, Ordering, fence};
+use crate::primitive::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use crate::primitive::explored::{Mutex, lock};
 
 const SEARCHING: u64 = 1;
@@ -24,6 +24,8 @@ pub(crate) struct Idle {
     counts: AtomicU64,
     /// The sleepers, and as what they count; the last to fall asleep is woken first, its cache is warmest.
     sleepers: Mutex<Vec<(usize, u64)>>,
+    /// The one that keeps watch waits, and will look by itself.
+    watched: AtomicBool,
 }
 
 impl Idle {
@@ -31,6 +33,7 @@ impl Idle {
         Self {
             counts: AtomicU64::new(0),
             sleepers: Mutex::new(Vec::new()),
+            watched: AtomicBool::new(false),
         }
     }
 
@@ -91,7 +94,7 @@ impl Idle {
     /// queues after this, and wake another for what it does not take itself.
     pub(crate) fn found(&self) {
         self.counts.fetch_sub(SEARCHING, Ordering::SeqCst);
-        // ORD idle: fence; pairs with the fence in pushed.
+        // ORD idle: fence; pairs with the fences in pushed and end_watch.
         fence(Ordering::SeqCst);
     }
 
@@ -129,10 +132,35 @@ impl Idle {
         self.counts.load(Ordering::Relaxed) >= SLEEPING
     }
 
+    /// Does anybody sleep who leaves the work of others to them? A hint.
+    pub(crate) fn has_sated(&self) -> bool {
+        self.counts.load(Ordering::Relaxed) >= SATED
+    }
+
     /// The sleeper that keeps watch over those who are busy, if anybody does: who has slept longest, and will be woken
     /// last.
     pub(crate) fn keeper(&self) -> Option<usize> {
         lock(&self.sleepers).first().map(|&(worker, _)| worker)
+    }
+
+    /// The sleeper that keeps watch is about to wait for its next look.
+    pub(crate) fn begin_watch(&self) {
+        // RELAXED: who misses it sets an alarm for nothing.
+        self.watched.store(true, Ordering::Relaxed);
+    }
+
+    /// It has waited. It must ask after this whether anybody is busy, before it waits for longer.
+    pub(crate) fn end_watch(&self) {
+        self.watched.store(false, Ordering::Relaxed);
+        // ORD idle: fence; pairs with the fence in found.
+        fence(Ordering::SeqCst);
+    }
+
+    /// Asked by who has [found](Self::found) something to do: does a sleeper keep watch already? If not, one that does
+    /// not know of us may sleep for long.
+    pub(crate) fn is_watched(&self) -> bool {
+        // Relaxed, after the fence in found.
+        self.watched.load(Ordering::Relaxed)
     }
 
     /// Is this worker asleep, and nobody has woken it?
@@ -200,7 +228,7 @@ mod tests {
     fn who_is_sated_sleeps_and_is_woken_as_others_but_is_not_hungry() {
         let idle = Idle::new();
         idle.fall_asleep_sated(2);
-        assert!(!idle.is_hungry() && idle.has_sleepers());
+        assert!(!idle.is_hungry() && idle.has_sleepers() && idle.has_sated());
         assert!(idle.is_sleeping(2) && idle.all(1) && idle.all_asleep(1));
         idle.start_search();
         idle.fall_asleep(3);
@@ -210,7 +238,7 @@ mod tests {
         idle.found();
         assert!(!idle.is_hungry());
         assert_eq!((idle.keeper(), idle.pushed()), (Some(2), Some(2)));
-        assert!(idle.is_hungry() && !idle.has_sleepers());
+        assert!(idle.is_hungry() && !idle.has_sleepers() && !idle.has_sated());
         idle.found();
         // Of its own accord.
         idle.fall_asleep_sated(2);
@@ -243,6 +271,16 @@ mod tests {
         assert_eq!(idle.keeper(), Some(7));
         idle.fall_asleep(3);
         assert_eq!(idle.keeper(), Some(7));
+    }
+
+    #[test]
+    fn a_watch_lasts_while_the_keeper_waits() {
+        let idle = asleep(&[3]);
+        assert!(!idle.is_watched() && !idle.has_sated());
+        idle.begin_watch();
+        assert!(idle.is_watched());
+        idle.end_watch();
+        assert!(!idle.is_watched());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! A wake-up costs 12 us, and on a machine that is busy it takes the core from who is to answer. So a batch that
 //! one worker has done with soon is left to it, and so is the poller while its turns are short
-//! ([07](../../../../docs/decisions/07-who-polls-the-sockets.md)).
+//! ([07](../../../../docs/decisions/07-who-polls-the-sockets.md)). Nor is anybody sated (`appetite.rs`) while they are long:
+//! then they are worth another core.
 
 use std::time::Duration;
 

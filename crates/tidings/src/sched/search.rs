@@ -102,7 +102,7 @@ impl Worker {
             let ran_dry = &self.shared.remotes[from].ran_dry;
             Instant::from_nanos(ran_dry.load(Ordering::Relaxed))
         });
-        (!pause.is_zero()).then(|| now.saturating_add(pause))
+        (!pause.is_zero() && self.others_have_short_turns()).then(|| now.saturating_add(pause))
     }
 
     /// Somebody was woken from outside of the runtime: by a socket, or by the time.
@@ -185,7 +185,10 @@ impl Worker {
             let attended = self.shared.sockets.are_attended();
             let others_busy = attended || !idle.all(self.shared.remotes.len());
             let until_timer = next.map(|next| next.saturating_since(Instant::now()));
-            let until_hungry = sated.map(|until| until.saturating_since(time::system()));
+            let until_hungry = sated.map(|until| match self.others_have_short_turns() {
+                true => until.saturating_since(time::system()),
+                false => Duration::ZERO,
+            });
             due = until_timer.is_some_and(|left| left.is_zero());
             if due || until_hungry.is_some_and(|left| left.is_zero()) {
                 break;
@@ -203,12 +206,18 @@ impl Worker {
             let before = std::mem::replace(&mut looked, self.shared.sockets.looked());
             let left =
                 attended || others_busy && looked != before && self.others_have_short_turns();
+            if keeps {
+                idle.begin_watch();
+            }
             heard = if left {
                 self.park(wait);
                 false
             } else {
                 self.rest(wait)
             };
+            if keeps {
+                idle.end_watch();
+            }
             if heard || !idle.is_sleeping(self.index()) {
                 break;
             }
@@ -240,9 +249,35 @@ mod tests {
     use std::sync::mpsc;
 
     use super::super::worker::tests::on_both;
-    use super::Duration;
+    use super::{Duration, Ordering, time};
     use crate::Runtime;
     use crate::primitive::{Arc, Mutex, lock, thread};
+
+    #[test]
+    fn who_is_sated_is_so_while_the_others_turns_are_short() {
+        let runtime = Runtime::builder().workers(2).build().unwrap();
+        let sated = on_both(&runtime, |worker, both| {
+            let sated = (worker.index() == 1).then(|| {
+                let other = &worker.shared.remotes[0];
+                let micros = |n: u64| u32::try_from(Duration::from_micros(n).as_nanos()).unwrap();
+                // So much in vain that the pause is the longest.
+                (0..20).for_each(|_| {
+                    let now = time::system();
+                    let mut appetite = worker.appetite.borrow_mut();
+                    appetite.take(usize::MAX, 0, now);
+                    appetite.pause(now, |_| now);
+                });
+                [micros(1), micros(20)].map(|takes| {
+                    other.turn_takes.store(takes, Ordering::Relaxed);
+                    worker.is_sated().is_some()
+                })
+            });
+            // The first is in its poll until the other has seen enough.
+            both.wait();
+            sated
+        });
+        assert_eq!(sated, Some([true, false]));
+    }
 
     #[test]
     fn who_falls_asleep_looks_once_more_for_what_was_left_to_it_while_it_searched() {

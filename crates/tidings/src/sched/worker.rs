@@ -480,6 +480,9 @@ impl Worker {
             self.refresh_timers();
         }
         if turn.is_multiple_of(LOOK_TURNS) {
+            if self.shared.idle.has_sated() {
+                self.note_pace(time::system());
+            }
             self.look_at_sockets();
         }
         if turn.is_multiple_of(WATCH_TURNS) && self.shared.remotes.len() > 1 {
