@@ -68,6 +68,11 @@ impl Appetite {
         self.crossed = 0;
     }
 
+    /// New tasks were behind a long poll. They are likely independent, so it is hungry, whatever was before.
+    pub(super) fn wake(&mut self) {
+        self.until = Instant::from_nanos(0);
+    }
+
     /// A task was woken that another worker had run, or a lock was taken that another had.
     #[inline(always)]
     pub(super) fn crossed(&mut self) {
@@ -174,6 +179,8 @@ mod tests {
         let later = |after| START.saturating_add(worked + after);
         assert_eq!(appetite.pause(later(half), nobody), half);
         assert_eq!(appetite.pause(later(PAUSE_MAX), nobody), Duration::ZERO);
+        appetite.wake();
+        assert_eq!(appetite.pause(later(half), nobody), Duration::ZERO);
     }
 
     #[test]

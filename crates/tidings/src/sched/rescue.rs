@@ -210,6 +210,9 @@ impl Worker {
         });
         drop_quietly(due.1.drain(..));
         let waited = new.len() + tasks.len() + due.0.len();
+        if !new.is_empty() {
+            self.appetite.borrow_mut().wake();
+        }
         if !new.is_empty() || !tasks.is_empty() || !remote.inbox.is_empty() {
             // To the inbox of the stuck one: we take half of it, others the rest.
             hand_over(&remote.inbox, Are::New, new.into_iter());
