@@ -13,8 +13,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use async_nats::ConnectOptions;
@@ -37,7 +37,10 @@ use crate::engine::{
     Watch,
 };
 
+mod complaints;
 mod queues;
+
+use complaints::Complaints;
 
 /// So long an operation on keys waits for the server.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -89,14 +92,7 @@ struct Inner {
 /// A runtime of tokio's, which ends without waiting: also on a worker, which must not wait.
 struct Tokio {
     runtime: Option<Runtime>,
-    /// What the server was last said to be wrong, if nobody has heard of it yet.
-    said: Said,
-}
-
-type Said = Arc<Mutex<Option<String>>>;
-
-fn lock(said: &Said) -> MutexGuard<'_, Option<String>> {
-    said.lock().unwrap_or_else(PoisonError::into_inner)
+    complaints: Complaints,
 }
 
 impl Tokio {
@@ -107,7 +103,7 @@ impl Tokio {
         let runtime = runtime.map_err(|error| EngineError::Unreachable(error.to_string()))?;
         Ok(Self {
             runtime: Some(runtime),
-            said: Said::default(),
+            complaints: Complaints::default(),
         })
     }
 
@@ -118,15 +114,16 @@ impl Tokio {
             .handle()
     }
 
-    /// Does something there. If that fails, and the server has said why (that we may not publish to a subject,
-    /// for one: it says so beside, and gives no answer), so do we.
+    /// Does something there. If that fails, and the server has said why meanwhile (that we may not publish to a
+    /// subject, for one), so do we.
     async fn run<T: Send + 'static>(
         &self,
         work: impl Future<Output = Result<T, EngineError>> + Send + 'static,
     ) -> Result<T, EngineError> {
+        let before = self.complaints.number();
         let done = self.handle().spawn(work).await;
         let done = done.unwrap_or_else(|error| Err(EngineError::Unreachable(error.to_string())));
-        done.map_err(|error| match (error, lock(&self.said).take()) {
+        done.map_err(|error| match (error, self.complaints.since(before)) {
             (EngineError::Unreachable(why), Some(said)) => {
                 EngineError::Unreachable(format!("{why}; the server has said: {said}"))
             }
@@ -201,14 +198,14 @@ impl Nats {
     ) -> Result<Self, EngineError> {
         let tokio = Tokio::new()?;
         let lost = Arc::new(AtomicU64::new(0));
-        let (counted, said) = (Arc::clone(&lost), Arc::clone(&tokio.said));
+        let (counted, complaints) = (Arc::clone(&lost), tokio.complaints.clone());
         let options = options.max_reconnects(None).event_callback(move |event| {
             match event {
                 async_nats::Event::SlowConsumer(_) => {
                     counted.fetch_add(1, Ordering::Relaxed);
                 }
                 async_nats::Event::ServerError(error) => {
-                    *lock(&said) = Some(error.to_string());
+                    complaints.hear(error.to_string());
                 }
                 _ => {}
             }
@@ -413,10 +410,17 @@ impl Engine for Nats {
 
     fn subscribe<'a>(&'a self, subject: &'a str) -> Answer<'a, Subscription> {
         let (client, subject) = (self.inner.client.clone(), subject.to_owned());
+        let complaints = self.inner.tokio.complaints.clone();
         Box::pin(self.inner.tokio.run(async move {
-            let subscriber = client.subscribe(subject).await;
+            let before = complaints.number();
+            let subscriber = client.subscribe(subject.clone()).await;
             let subscriber = subscriber.map_err(|error| EngineError::Refused(error.to_string()))?;
             Self::round_trip(&client).await?;
+            // What the server says of it has come before that, and is noted in a task of the client's.
+            tokio::task::yield_now().await;
+            if let Some(denied) = complaints.of_subscription(&subject, before) {
+                return Err(EngineError::Refused(denied));
+            }
             Ok(Arrivals::new(subscriber.map(|message| Message {
                 subject: message.subject.into_string(),
                 reply: message.reply.map(async_nats::Subject::into_string),
@@ -546,5 +550,29 @@ impl fmt::Debug for Nats {
             .field("bucket", &self.inner.store.name)
             .field("state", &self.inner.client.connection_state())
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EngineError, Tokio};
+
+    #[test]
+    fn what_the_server_has_said_before_is_not_why_something_fails_later() {
+        let tokio = Tokio::new().unwrap();
+        let fails = |said: Option<&'static str>| {
+            let complaints = tokio.complaints.clone();
+            let work = tokio.run(async move {
+                said.into_iter()
+                    .for_each(|text| complaints.hear(text.to_owned()));
+                Err::<(), _>(EngineError::Unreachable("no answer".to_owned()))
+            });
+            tokio.handle().block_on(work).unwrap_err().to_string()
+        };
+        tokio.complaints.hear("not of it".to_owned());
+        let why = "the engine cannot be reached: no answer";
+        assert_eq!(fails(None), why);
+        assert_eq!(fails(Some("no")), format!("{why}; the server has said: no"));
+        assert_eq!(fails(None), why);
     }
 }

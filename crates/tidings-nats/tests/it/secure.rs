@@ -123,20 +123,36 @@ async fn more_replicas_than_there_are_servers_are_refused_and_said_so() {
     assert!(why.contains("replicas"), "{why}");
 }
 
-#[tidings::test(deadlocks = false)]
-async fn who_may_not_publish_hears_to_which_subject() {
-    let folder = Folder::new("permissions");
-    let denied = "$JS.API.STREAM.CREATE.>";
-    let permissions = format!("permissions: {{ publish: {{ deny: {denied:?} }} }}");
+/// A server whose only user may not do this with these subjects, and that user's node.
+fn denies(folder: &Folder, what: &str, subjects: &str) -> Option<(NatsServer, Options)> {
+    let permissions = format!("permissions: {{ {what}: {{ deny: {subjects:?} }} }}");
     let user = format!("{{ user: one, password: secret, {permissions} }}");
     let users = format!("authorization {{ users = [ {user} ] }}");
     let config = folder.write("server.conf", &users);
-    let Some(server) = NatsServer::start_with(&["-c", config.to_str().unwrap()]) else {
+    let server = NatsServer::start_with(&["-c", config.to_str().unwrap()])?;
+    let by = ConnectOptions::with_user_and_password("one".into(), "secret".into());
+    Some((server, node(by)))
+}
+
+#[tidings::test(deadlocks = false)]
+async fn who_may_not_subscribe_is_refused_and_hears_to_which_subject() {
+    let folder = Folder::new("subscriptions");
+    let Some((server, options)) = denies(&folder, "subscribe", "tidings.test.node.>") else {
         return;
     };
-    let by = ConnectOptions::with_user_and_password("one".into(), "secret".into());
+    let why = refused(&server.url(), options).await.to_lowercase();
+    let said = "permissions violation for subscription to \"tidings.test.node.one.";
+    assert!(why.contains(said), "{why}");
+}
+
+#[tidings::test(deadlocks = false)]
+async fn who_may_not_publish_hears_to_which_subject() {
+    let folder = Folder::new("permissions");
+    let Some((server, options)) = denies(&folder, "publish", "$JS.API.STREAM.CREATE.>") else {
+        return;
+    };
     // The first attempt has its time, the last has not.
-    let options = node(by).patience(Duration::from_millis(2500));
+    let options = options.patience(Duration::from_millis(2500));
     let error = Cluster::join(&server.url(), options).await.unwrap_err();
     let error = error.to_string().to_lowercase();
     let said = "permissions violation for publish to \"$js.api.stream.create.kv_tidings-test\"";
