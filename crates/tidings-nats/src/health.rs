@@ -1,6 +1,7 @@
 //! For those who operate a node: whether it lives and is ready, where that is asked over HTTP, and how
 //! it leaves when it is told to.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +9,6 @@ use std::time::Duration;
 use futures_util::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{TcpListener, TcpStream};
 use tidings::signal::{SignalKind, signal};
-use tidings::sync::Semaphore;
 use tidings::time::Instant;
 use tidings::{Event, JoinHandle};
 
@@ -16,7 +16,7 @@ use crate::cluster::{Cluster, Inner};
 use crate::links::within;
 use crate::member::Ended;
 
-/// So many ask at a time; others wait.
+/// So many ask at a time; of more the eldest goes.
 const ASKING: usize = 16;
 
 /// So long one question and its answer may take.
@@ -74,18 +74,22 @@ impl Cluster {
         let inner = Arc::clone(&self.inner);
         let page = Arc::new(page);
         tidings::spawn(async move {
-            let places = Arc::new(Semaphore::new(ASKING));
+            let mut asking = VecDeque::new();
             loop {
                 // Its errors are of one connection, or go by.
                 let Ok((stream, _)) = listener.accept().await else {
                     tidings::after(Duration::from_millis(100)).await;
                     continue;
                 };
-                // Given back when the task ends, also by a panic.
-                let place = places.acquire_owned(1).await.expect("it is never closed");
+                asking.retain(|one: &JoinHandle<()>| !one.is_finished());
+                // Those who connect and say nothing keep nobody waiting.
+                if asking.len() == ASKING
+                    && let Some(eldest) = asking.pop_front()
+                {
+                    eldest.abort();
+                }
                 let (inner, page) = (Arc::clone(&inner), Arc::clone(&page));
-                drop(tidings::spawn(async move {
-                    let _place = place;
+                asking.push_back(tidings::spawn(async move {
                     // Who asks hears nothing if it fails, or if `page` panics.
                     let _ = within(PATIENCE, answer(stream, &inner, &*page)).await;
                 }));

@@ -86,6 +86,30 @@ async fn a_node_says_over_http_whether_it_lives_and_is_ready_and_why_not() {
     answers.abort();
 }
 
+#[tidings::test(deadlocks = false)]
+async fn those_who_ask_nothing_keep_no_page_from_who_asks() {
+    let joined = Cluster::join_on(Server::new().connect(), Options::new("test", "one")).await;
+    let cluster = joined.unwrap();
+    let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let at = listener.local_addr().unwrap();
+    let answers = cluster.answer_health(listener, String::new);
+    let mut silent = Vec::new();
+    // As many as may ask at a time.
+    for _ in 0..16 {
+        silent.push(TcpStream::connect(at).await.unwrap());
+    }
+    assert_eq!(asked(at, "/livez").await.0, 200);
+    // Nor was the page waited for until they were given up: the last of them may ask still.
+    let mut last = silent.pop().unwrap();
+    let mut answer = String::new();
+    last.write_all(b"GET /livez HTTP/1.1\r\n\r\n")
+        .await
+        .unwrap();
+    last.read_to_string(&mut answer).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    answers.abort();
+}
+
 #[tidings::test]
 async fn an_address_that_nobody_can_connect_to_is_told_to_nobody() {
     let options = || Options::new("test", "one").insecure(true);
