@@ -4,7 +4,7 @@
 //! Each node has a worker, and asks one of all workers every second. Kill one (`kill -9`, or `kill -STOP`
 //! and `-CONT`; the numbers are printed) and see what the others say; start a fourth in another terminal
 //! by `cargo run -p tidings-nats --example nodes -- four`. With `NATS_URL` set, no server is started.
-//! Ctrl-C ends them in order.
+//! Ctrl-C, or SIGTERM to the first process, ends them in order.
 
 use std::error::Error;
 use std::os::unix::process::CommandExt;
@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode};
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use tidings::Event;
 use tidings::actor::{self, Routing};
 use tidings::signal::{SignalKind, signal};
@@ -44,9 +43,10 @@ fn url() -> String {
     std::env::var("NATS_URL").unwrap_or_else(|_| URL.to_owned())
 }
 
-/// One node, until ctrl-C; in one life after the other, if it has to be.
+/// One node, until ctrl-C or SIGTERM; in one life after the other, if it has to be.
 async fn node(name: &str) -> Result<(), Box<dyn Error>> {
     let mut pressed = signal(SignalKind::interrupt())?;
+    let mut told = signal(SignalKind::terminate())?;
     loop {
         let options = Options::new("example", name)
             .listen("tcp://127.0.0.1:0")
@@ -59,16 +59,12 @@ async fn node(name: &str) -> Result<(), Box<dyn Error>> {
             greeted: 0,
         });
         let _name = place(&cluster, &worker).await?;
-        let told = tidings::spawn(tell(name.to_owned(), cluster.clone()));
-        let asked = tidings::spawn(ask(name.to_owned(), cluster.clone()));
-        let ctrl_c = std::pin::pin!(pressed.recv().into_future());
-        let ended = std::pin::pin!(cluster.ended().into_future());
-        let why = match select(ended, ctrl_c).await {
-            Either::Left((why, _)) => Some(why),
-            Either::Right(_) => None,
-        };
-        told.abort();
-        asked.abort();
+        let telling = tidings::spawn(tell(name.to_owned(), cluster.clone()));
+        let asking = tidings::spawn(ask(name.to_owned(), cluster.clone()));
+        let ends = pressed.recv().or(told.recv()).map(|()| None);
+        let why = cluster.ended().map(Some).or(ends).await;
+        telling.abort();
+        asking.abort();
         match why {
             Some(why @ (Ended::Replaced | Ended::Left)) => return Err(why.to_string().into()),
             Some(why) => println!("{name}: {why}; joining anew"),
@@ -169,14 +165,22 @@ fn nats() -> Result<Option<Process>, Box<dyn Error>> {
 
 /// The server and three nodes, until they have ended.
 fn all() -> Result<(), Box<dyn Error>> {
+    let mut pressed = signal(SignalKind::interrupt())?;
+    let mut told = signal(SignalKind::terminate())?;
     let _server = nats()?;
     let program = std::env::current_exe()?;
     let start = |name| Command::new(&program).arg(name).spawn();
     let nodes: Result<Vec<Child>, _> = ["one", "two", "three"].into_iter().map(start).collect();
     let nodes: Vec<Process> = nodes?.into_iter().map(Process).collect();
+    let is_told = pressed
+        .recv()
+        .map(|()| false)
+        .or(told.recv().map(|()| true));
     // They hear ctrl-C as well.
-    let pressed = tidings::ctrl_c()?;
-    pressed.wait();
+    if is_told.wait() {
+        let numbers = nodes.iter().map(|node| node.0.id().to_string());
+        Command::new("kill").args(numbers).status()?;
+    }
     for mut node in nodes {
         node.0.wait()?;
     }
