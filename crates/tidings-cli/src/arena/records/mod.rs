@@ -7,3 +7,4 @@ pub(crate) mod saved;
 pub(crate) mod state;
 pub(crate) mod table;
 pub(crate) mod versions;
+pub(crate) mod whole;

@@ -12,6 +12,7 @@ use crate::arena::exit::Stop;
 use crate::arena::machine::environment::Environment;
 use crate::arena::plain;
 use crate::arena::records::state::State;
+use crate::arena::records::whole;
 use crate::arena::sampling::noise::Tally;
 use crate::arena::statistics::histogram::{Bucket, Percentiles};
 use crate::arena::statistics::stats::Outliers;
@@ -362,16 +363,10 @@ impl Store {
     /// Writes `run.json` whole: a reader sees the old one or the new one.
     pub(crate) fn save(&self, run: &Run) -> Result<(), Stop> {
         let path = self.folder.join("run.json");
-        let temporary = self.folder.join("run.json.new");
         let text = json(run)?;
-        let write = || {
-            let mut file = File::create(&temporary)?;
-            file.write_all(text.as_bytes())?;
-            file.sync_all()?;
-            fs::rename(&temporary, &path)?;
-            File::open(&self.folder)?.sync_all()
-        };
-        write().map_err(|e| Stop::file("write", &path, &e))
+        let written =
+            whole::write(&path, &text).and_then(|()| File::open(&self.folder)?.sync_all());
+        written.map_err(|e| Stop::file("write", &path, &e))
     }
 
     /// Keeps a peer's standard error; the name below the run's folder.

@@ -27,7 +27,6 @@ mod warmup;
 mod words;
 mod workload;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -35,6 +34,7 @@ use crate::arena::exit::{Exit, Stop};
 use crate::arena::paths;
 use crate::arena::records::record::{self, Run};
 use crate::arena::records::saved::Saved;
+use crate::arena::records::whole;
 use crate::arena::terminal;
 use crate::arena::verbs::compare::{self, Scope};
 use crate::arena::verbs::merge::{self, Merged};
@@ -127,7 +127,7 @@ fn beside(page: &Path) -> PathBuf {
 }
 
 fn write(path: &Path, text: &str) -> Result<String, Stop> {
-    fs::write(path, text).map_err(|e| Stop::file("write", path, &e))?;
+    whole::write(path, text).map_err(|e| Stop::file("write", path, &e))?;
     Ok(format!("{}\n", path.display()))
 }
 

@@ -16,6 +16,7 @@ use crate::arena::plain;
 use crate::arena::records::record::CellRecord;
 use crate::arena::records::saved::{self, Saved};
 use crate::arena::records::state::State;
+use crate::arena::records::whole;
 use crate::arena::statistics::figures;
 use crate::arena::statistics::stats;
 use crate::arena::terminal::{self, Style};
@@ -104,7 +105,8 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Stop> {
     let json = serde_json::to_string_pretty(&merged)
         .map_err(|e| Stop::internal(format!("cannot write the document: {e}")))?;
     if let Some(path) = &args.output {
-        fs::write(path, json.clone() + "\n").map_err(|e| Stop::file("write", path, &e))?;
+        let written = whole::write(path, &(json.clone() + "\n"));
+        written.map_err(|e| Stop::file("write", path, &e))?;
     }
     if args.json {
         terminal::print(&(json + "\n"))?;

@@ -10,8 +10,10 @@ mod looks;
 mod picture;
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -262,6 +264,36 @@ fn errors_have_the_exit_codes_of_all_commands() {
         "{}",
         unwritable.stderr
     );
+}
+
+#[test]
+fn where_there_is_no_room_for_the_page_the_one_before_is_left() {
+    let stage = Stage::new("report-room");
+    let (run, page) = (fixture(), stage.root.join("report.html"));
+    let report = stage.command(&["report", text(&run), "-o", text(&page)]);
+    // As on a full disk: a file has room for so many blocks, and who writes more hears an error.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$@\"";
+    let fails = || {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", limited, "sh"]).arg(report.get_program());
+        let known = report
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        shell.args(report.get_args()).envs(known);
+        let called = Called::from(shell.output().expect("started"));
+        assert_eq!(called.code, 70, "{}", called.stderr);
+        let there = fs::read_dir(&stage.root).expect("there").flatten();
+        let there: BTreeSet<_> = there.map(|entry| entry.file_name()).collect();
+        (there, fs::read_to_string(&page).ok())
+    };
+    let (before, none) = fails();
+    assert_eq!(none, None);
+    fs::write(&page, "the old page").expect("written");
+    let (after, old) = fails();
+    assert_eq!(old.as_deref(), Some("the old page"));
+    // Nor is a part of the new one left beside it.
+    let new: Vec<_> = after.difference(&before).collect();
+    assert_eq!(new, [&OsString::from("report.html")]);
 }
 
 #[test]
