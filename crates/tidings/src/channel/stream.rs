@@ -1,7 +1,6 @@
 //! Channels as `Stream` and `Sink`, for the ecosystem of futures.
 
 use std::fmt;
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::ptr::NonNull;
@@ -10,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use super::error::{SendError, TrySendError};
 use super::receiver::{Receiver, Recv};
 use super::sender::{Send as SendEvent, Sender};
-use crate::event::{EventFuture, yield_first};
+use crate::event::{Event, EventFuture, yield_first};
 use crate::sched;
 use crate::task::go_on;
 
@@ -18,17 +17,17 @@ use crate::task::go_on;
 ///
 /// The handle lives in an allocation of its own, so that the wait's reference stays valid when
 /// the whole is moved. The place of the wait is allocated once.
-struct Parked<H, F> {
-    wait: Pin<Box<Option<F>>>,
+struct Parked<H, E: Event> {
+    wait: Pin<Box<Option<EventFuture<E>>>>,
     handle: NonNull<H>,
 }
 
 // SAFETY: it owns the handle and the wait.
-unsafe impl<H: Send, F: Send> Send for Parked<H, F> {}
+unsafe impl<H: Send, E: Event + Send> Send for Parked<H, E> {}
 // SAFETY: a shared one gives out `&H` only.
-unsafe impl<H: Sync, F: Send> Sync for Parked<H, F> {}
+unsafe impl<H: Sync, E: Event + Send> Sync for Parked<H, E> {}
 
-impl<H, F: Future> Parked<H, F> {
+impl<H, E: Event> Parked<H, E> {
     fn new(handle: H) -> Self {
         Self {
             wait: Box::pin(None),
@@ -47,8 +46,16 @@ impl<H, F: Future> Parked<H, F> {
         unsafe { &*self.handle.as_ptr() }
     }
 
+    /// Is there a wait? A poll that panicked may have ended it.
+    fn waits(&self) -> bool {
+        Option::as_ref(&self.wait).is_some_and(|wait| !wait.is_over())
+    }
+
     /// Polls the wait, if there is one, and ends it when it is ready.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Poll<F::Output>> {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Option<Poll<E::Output>> {
+        if !self.waits() {
+            return None;
+        }
         let polled = self.wait.as_mut().as_pin_mut()?.poll(cx);
         if polled.is_ready() {
             self.wait.set(None);
@@ -57,7 +64,7 @@ impl<H, F: Future> Parked<H, F> {
     }
 }
 
-impl<H, F> Drop for Parked<H, F> {
+impl<H, E: Event> Drop for Parked<H, E> {
     fn drop(&mut self) {
         // It may wake somebody whose waker panics.
         let ended = catch_unwind(AssertUnwindSafe(|| self.wait.set(None)));
@@ -81,7 +88,7 @@ impl<H, F> Drop for Parked<H, F> {
 /// # });
 /// ```
 pub struct Stream<T: 'static> {
-    parked: Parked<Receiver<T>, EventFuture<Recv<'static, T>>>,
+    parked: Parked<Receiver<T>, Recv<'static, T>>,
 }
 
 impl<T> Stream<T> {
@@ -106,7 +113,7 @@ impl<T> futures_core::Stream for Stream<T> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<T>> {
         let parked = &mut self.get_mut().parked;
-        if parked.wait.is_none() {
+        if !parked.waits() {
             let recv = parked.handle_for_wait().recv();
             parked.wait.set(Some(recv.into_future()));
         }
@@ -138,7 +145,7 @@ impl<T> fmt::Debug for Stream<T> {
 /// ```
 pub struct Sink<T: 'static> {
     /// `None`: it is closed.
-    parked: Option<Parked<Sender<T>, EventFuture<SendEvent<'static, T>>>>,
+    parked: Option<Parked<Sender<T>, SendEvent<'static, T>>>,
 }
 
 impl<T> Sink<T> {
@@ -173,7 +180,7 @@ impl<T> futures_sink::Sink<T> for Sink<T> {
             return Err(SendError(value));
         };
         assert!(
-            parked.wait.is_none(),
+            !parked.waits(),
             "start_send comes after poll_ready was ready"
         );
         match parked.handle().try_send(value) {

@@ -47,6 +47,11 @@ impl<E: Event> EventFuture<E> {
         }
     }
 
+    /// Is there nothing more to come of it, also by a panic of whom it woke?
+    pub(crate) fn is_over(&self) -> bool {
+        self.wait.stage == Stage::Done
+    }
+
     /// First poll of an event with one source, in the code of who awaits it, `lock` held: what can happen
     /// happens here.
     #[inline(always)]

@@ -1,16 +1,18 @@
 //! Channels as streams and sinks.
 
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
-use std::task::Poll;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
 use tidings::{bounded, channel, unbounded};
 
-use crate::both::{on_all, pool, run};
+use crate::both::{on_all, on_all_unheard, pool, run};
 use crate::channel::kinds;
-use crate::hands::{pinned, poll};
+use crate::hands::{Bomb, pinned, poll, poll_with};
 
 #[test]
 fn a_stream_gives_all_and_ends() {
@@ -110,6 +112,36 @@ fn a_stream_dropped_between_polls_loses_nothing() {
         tx.send(1).await.unwrap();
         drop(stream);
         assert_eq!(rx.recv().await, Ok(1));
+    });
+}
+
+#[test]
+fn a_stream_and_a_sink_go_on_after_a_partners_waker_that_panics() {
+    on_all_unheard(|| async {
+        let bomb = Waker::from(Arc::new(Bomb));
+        let (tx, rx) = bounded(1);
+        tx.try_send(1).unwrap();
+        let mut behind = pinned(tx.send(2));
+        assert!(poll_with(behind.as_mut(), &bomb).is_pending());
+        let mut stream = rx.into_stream();
+        let unwound = catch_unwind(AssertUnwindSafe(|| poll(pin!(stream.next()))));
+        assert!(unwound.is_err());
+        assert_eq!(poll(behind.as_mut()), Poll::Ready(Ok(())));
+        assert_eq!(stream.next().await, Some(1));
+        assert_eq!(stream.next().await, Some(2));
+
+        let (tx, rx) = bounded(1);
+        let mut sink = tx.into_sink();
+        sink.feed(1).await.unwrap();
+        sink.feed(2).await.unwrap();
+        assert_eq!(rx.try_recv(), Ok(1));
+        let mut waits = pinned(rx.recv());
+        assert!(poll_with(waits.as_mut(), &bomb).is_pending());
+        let unwound = catch_unwind(AssertUnwindSafe(|| poll(pin!(sink.flush()))));
+        assert!(unwound.is_err());
+        assert_eq!(waits.await, Ok(2));
+        sink.send(3).await.unwrap();
+        assert_eq!(rx.recv().await, Ok(3));
     });
 }
 
