@@ -25,8 +25,8 @@ struct Kept {
 
 impl Kept {
     /// Is the thread to wake for it? Takes back what was cancelled on workers, for which it does not wake either.
-    fn arm(&mut self, at: Instant, waker: Waker, dead: &mut Vec<Waker>) -> (NonNull<Node>, bool) {
-        self.timers.take_cancelled(dead);
+    fn arm(&mut self, at: Instant, waker: Waker) -> (NonNull<Node>, bool) {
+        self.timers.take_cancelled();
         let node = self.timers.arm(Deadline::At(at), waker);
         (node, self.sleeps.is_some_and(|until| at < until))
     }
@@ -55,12 +55,10 @@ pub(super) fn arm(deadline: Deadline, waker: Waker) -> NonNull<Node> {
         Deadline::After(duration) => clock::system().saturating_add(duration),
         Deadline::At(at) => at,
     };
-    let mut dead = Vec::new();
-    let (node, is_sooner) = lock(&outside.kept).arm(at, waker, &mut dead);
+    let (node, is_sooner) = lock(&outside.kept).arm(at, waker);
     if is_sooner {
         outside.sooner.notify_one();
     }
-    crate::task::drop_quietly(dead);
     node
 }
 
@@ -121,7 +119,7 @@ mod tests {
         let mut wakes = |sleeps: Option<u64>, at| {
             kept.sleeps = sleeps.map(Instant::from_nanos);
             let at = Instant::from_nanos(at);
-            let (node, wakes) = kept.arm(at, Waker::noop().clone(), &mut Vec::new());
+            let (node, wakes) = kept.arm(at, Waker::noop().clone());
             assert!(kept.timers.cancel(node).is_some());
             wakes
         };

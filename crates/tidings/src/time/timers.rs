@@ -13,7 +13,8 @@
 //!       --(timers: shutdown)-> ORPHANED   the wait frees the node, and arms another
 //!       --(wait, elsewhere)--> CANCELLED  the timers free the node at their next refresh
 //! ```
-//! A wait that cancels on the timers' own thread unlinks the node at once.
+//! A wait that cancels on the timers' own thread unlinks the node at once. Elsewhere it takes the waker along, which is
+//! not kept until that refresh; who takes it does so under the lock of the cancelled ones.
 
 use std::ptr::NonNull;
 use std::task::Waker;
@@ -58,13 +59,26 @@ pub(crate) struct Node {
     /// Absolute nanoseconds, once known; 0 before.
     at: AtomicU64,
     home: Arc<Home>,
+    /// Whom it wakes, until somebody takes it.
+    waker: UnsafeCell<Option<Waker>>,
     /// Touched by the timers only.
     inside: UnsafeCell<Inside>,
+}
+
+impl Node {
+    /// # Safety
+    /// Nobody else takes it at this moment: the lock of the cancelled ones is held, or the node is the caller's alone.
+    #[inline]
+    unsafe fn take_waker(&self) -> Option<Waker> {
+        // SAFETY: the caller's promise.
+        self.waker.with_mut(|waker| unsafe { (*waker).take() })
+    }
 }
 
 #[cfg(loom)]
 impl Drop for Node {
     fn drop(&mut self) {
+        crate::primitive::freed(&self.waker);
         crate::primitive::freed(&self.inside);
     }
 }
@@ -73,7 +87,6 @@ impl Drop for Node {
 struct Inside {
     deadline: Deadline,
     place: Place,
-    waker: Option<Waker>,
 }
 
 /// What is left of a set of timers when other threads look for it.
@@ -121,14 +134,12 @@ impl Timers {
     #[inline]
     pub(crate) fn arm(&mut self, deadline: Deadline, waker: Waker) -> NonNull<Node> {
         let place = Place::Pending(self.pending.len());
-        let inside = Inside {
-            deadline,
-            place,
-            waker: Some(waker),
-        };
+        let inside = Inside { deadline, place };
+        let waker = UnsafeCell::new(Some(waker));
         let node = if let Some(mut node) = self.cache.pop() {
             node.state.store(ARMED, Ordering::Relaxed);
             node.at.store(0, Ordering::Relaxed);
+            node.waker = waker;
             node.inside = UnsafeCell::new(inside);
             node
         } else {
@@ -141,6 +152,7 @@ impl Timers {
                 state: AtomicU32::new(ARMED),
                 at: AtomicU64::new(0),
                 home: Arc::clone(home),
+                waker,
                 inside: UnsafeCell::new(inside),
             })
         };
@@ -158,16 +170,17 @@ impl Timers {
     }
 
     /// Unlinks an armed or cancelled node of these timers and takes it back. The caller drops
-    /// the waker outside of any lock.
+    /// the waker outside of any lock; a cancelled one has none any more.
     #[inline]
     fn take_back(&mut self, node: NonNull<Node>) -> Option<Waker> {
-        // SAFETY: the node is one of ours (the caller's promise), so its box is alive, and its
-        // inside is ours to touch.
-        let inside = unsafe { node.as_ref() }
-            .inside
-            .with_mut(|inside| unsafe { &mut *inside });
-        let waker = inside.waker.take();
-        match inside.place {
+        // SAFETY: the node is one of ours (the caller's promise), so its box is alive.
+        let shared = unsafe { node.as_ref() };
+        // SAFETY: the wait has given it up, and its inside is ours to touch.
+        let (waker, place) = unsafe {
+            let waker = shared.take_waker();
+            (waker, shared.inside.with(|inside| (*inside).place))
+        };
+        match place {
             Place::Pending(index) => {
                 self.pending.swap_remove(index);
                 if let Some(moved) = self.pending.get(index) {
@@ -209,21 +222,21 @@ impl Timers {
         self.pending.is_empty() && self.wheel.as_ref().is_none_or(|wheel| wheel.len() == 0)
     }
 
-    /// Takes back cancelled timers, and collects their wakers, to be dropped.
-    pub(crate) fn take_cancelled(&mut self, dead: &mut Vec<Waker>) {
+    /// Takes back cancelled timers.
+    pub(crate) fn take_cancelled(&mut self) {
         if let Some(home) = &self.home {
             let nodes = std::mem::take(&mut home.cancelled.lock().nodes);
             for node in nodes {
-                dead.extend(self.take_back(node));
+                self.take_back(node);
             }
         }
     }
 
-    /// Writes down the time of new timers, takes back cancelled ones, and collects the wakers
-    /// of those that have expired, and of cancelled ones (to be dropped), into the lists.
+    /// Writes down the time of new timers, takes back cancelled ones, and collects the wakers of those
+    /// that have expired, and of those that are cancelled meanwhile (to be dropped), into the lists.
     pub(crate) fn refresh(&mut self, now: Instant, due: &mut Vec<Waker>, dead: &mut Vec<Waker>) {
         let tick = tick_at(now);
-        self.take_cancelled(dead);
+        self.take_cancelled();
         let wheel = self.wheel.get_or_insert_with(|| Wheel::new(tick));
         for node in self.pending.drain(..) {
             // SAFETY: pending nodes are ours.
@@ -242,10 +255,11 @@ impl Timers {
         let mut expired = |node: NonNull<Node>| {
             // SAFETY: the node was in our wheel.
             let shared = unsafe { node.as_ref() };
-            // SAFETY: its inside is ours until the state changes.
-            let waker = shared
-                .inside
-                .with_mut(|inside| unsafe { (*inside).waker.take() });
+            let waker = {
+                let _cancelled = shared.home.cancelled.lock();
+                // SAFETY: under the lock.
+                unsafe { shared.take_waker() }
+            };
             // ORD timer.state: release; pairs with the wait's acquire.
             let fired =
                 shared
@@ -289,7 +303,7 @@ impl Drop for Timers {
             let mut cancelled = home.cancelled.lock();
             cancelled.closed = true;
             for node in std::mem::take(&mut cancelled.nodes) {
-                wakers.extend(self.take_back(node));
+                self.take_back(node);
             }
             let mut left = std::mem::take(&mut self.pending);
             if let Some(wheel) = &mut self.wheel {
@@ -298,12 +312,8 @@ impl Drop for Timers {
             for node in left {
                 // SAFETY: the node was linked, so its box is alive while we hold the lock.
                 let shared = unsafe { node.as_ref() };
-                // SAFETY: its inside is ours until the state changes.
-                wakers.extend(
-                    shared
-                        .inside
-                        .with_mut(|inside| unsafe { (*inside).waker.take() }),
-                );
+                // SAFETY: under the lock.
+                wakers.extend(unsafe { shared.take_waker() });
                 // ORD timer.state: release; pairs with the wait's acquire. If the wait has
                 // cancelled just now it finds `closed` and frees the node itself.
                 let _ = shared.state.compare_exchange(
@@ -408,7 +418,12 @@ impl Drop for Armed {
             let home = Arc::clone(&self.node().home);
             let mut cancelled = home.cancelled.lock();
             if !cancelled.closed {
+                // SAFETY: under the lock.
+                let waker = unsafe { self.node().take_waker() };
                 cancelled.nodes.push(node);
+                drop(cancelled);
+                // Without the lock: foreign code, whose panic is nobody's, as at the timers' refresh.
+                crate::task::drop_quietly(waker);
                 return;
             }
         }

@@ -213,7 +213,7 @@ impl Future for BadFuture {
 fn a_waker_that_panics_as_it_is_dropped_ends_no_worker() {
     let _watchdog = watchdog();
     let rt = pool(1);
-    // Armed there, and given up here: what is left is dropped by the worker.
+    // Armed there, and given up here.
     let (give, given) = oneshot();
     run(&rt, async move {
         let mut wait = pinned(after(HOUR));

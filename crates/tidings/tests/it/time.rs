@@ -37,6 +37,26 @@ fn a_timer_is_never_early() {
 }
 
 #[test]
+fn a_timer_that_is_dropped_on_another_thread_takes_its_waker_along() {
+    let _watchdog = watchdog();
+    let runtime = pool(1);
+    let (wakes, waker) = Wakes::new();
+    let ((give, given), (drops, dropped)) = (mpsc::channel(), mpsc::channel());
+    let keeps = runtime.spawn(async move {
+        let mut wait = pinned(after(3_600_000 * MS));
+        assert!(poll_with(wait.as_mut(), &waker).is_pending());
+        drop(waker);
+        give.send(wait).unwrap();
+        // Its worker looks at no timer meanwhile.
+        dropped.recv().unwrap();
+    });
+    drop(given.recv().unwrap());
+    assert_eq!(Arc::strong_count(&wakes), 1);
+    drops.send(()).unwrap();
+    runtime.block_on(keeps).unwrap();
+}
+
+#[test]
 fn between_an_instant_and_an_earlier_one_there_is_no_time() {
     run(&seeded(1), async {
         let first = Instant::now();
