@@ -181,11 +181,11 @@ impl Wait {
         None
     }
 
-    /// It is polled or dropped: off the record.
+    /// It is polled or dropped: off the record. Gives the number that it had there.
     #[cold]
-    fn strike(&mut self) {
+    fn strike(&mut self) -> Option<usize> {
         self.recorded = false;
-        waits::end(std::ptr::from_ref(self).addr());
+        waits::end(std::ptr::from_ref(self).addr())
     }
 
     /// A later poll.
@@ -196,7 +196,7 @@ impl Wait {
         cx: &mut Context<'_>,
     ) -> Option<u32> {
         if self.recorded {
-            self.strike();
+            return self.look_again(event, cx);
         }
         assert!(
             self.stage != Stage::Done,
@@ -206,6 +206,17 @@ impl Wait {
             None => self.wait_on(event, cx),
             branch => branch,
         }
+    }
+
+    /// As `look`, of one that is on record. If it goes on to wait, it has waited since it was put there.
+    #[cold]
+    fn look_again(&mut self, event: Pin<&mut dyn Awaited>, cx: &mut Context<'_>) -> Option<u32> {
+        let number = self.strike();
+        let branch = self.look(event, cx);
+        if let Some(number) = number.filter(|_| self.recorded) {
+            waits::goes_on(std::ptr::from_ref(self).addr(), number);
+        }
+        branch
     }
 
     /// A later poll, and no partner has committed yet.

@@ -242,9 +242,10 @@ impl Drop for Recording {
 pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'static>>, of: Waits) {
     let thread = thread::current().id();
     let mut record = lock(&RECORD);
-    record.begun += 1;
+    record.begun += usize::from(!record.waits.contains_key(&wait));
+    let before = record.waits.get(&wait);
     let new = Wait {
-        number: record.begun,
+        number: before.map_or(record.begun, |before| before.number),
         waiter: waker.data().addr(),
         at,
         of,
@@ -255,11 +256,19 @@ pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'st
     drop(old);
 }
 
-/// A wait has ended.
+/// A wait has ended, or is polled; gives its number, if it was on record.
 #[cold]
-pub(crate) fn end(wait: usize) {
+pub(crate) fn end(wait: usize) -> Option<usize> {
     let old = lock(&RECORD).waits.remove(&wait);
-    drop(old);
+    old.map(|old| old.number)
+}
+
+/// A wait that was polled had this number before.
+#[cold]
+pub(crate) fn goes_on(wait: usize, number: usize) {
+    if let Some(wait) = lock(&RECORD).waits.get_mut(&wait) {
+        wait.number = number;
+    }
 }
 
 /// Who runs on this thread has this lock now.

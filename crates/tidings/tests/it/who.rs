@@ -1,12 +1,15 @@
 //! Who waits, asked of a program that runs, and by which names.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::Waker;
 use std::time::Duration;
 
 use crate::both::watchdog;
 use crate::deadlock::{reports, says};
+use crate::hands::{Wakes, pinned, poll_with};
 use tidings::actor::{Builder, Mailbox};
-use tidings::sched::Runtime;
+use tidings::sched::{Runtime, waits};
 use tidings::sync::Mutex;
 use tidings::task::named;
 use tidings::{channel, oneshot, unbounded, yield_now};
@@ -44,6 +47,30 @@ fn a_running_program_can_ask_who_waits() {
     // From anywhere, and when all is over.
     drop(runtime);
     assert_eq!(handle.who_waits(), "");
+}
+
+#[test]
+fn a_wait_that_is_polled_again_has_begun_when_it_began() {
+    let _watchdog = watchdog();
+    let builder = Runtime::builder().watch_deadlocks(Duration::MAX);
+    builder.build().unwrap().block_on(async {
+        let ((_tx, first), (_other, last)) = (unbounded::<u8>(), unbounded::<u16>());
+        let (mut first, mut last) = (pinned(first.recv()), pinned(last.recv()));
+        let mut task = tidings::spawn(std::future::pending::<()>());
+        let mut polls = |waker: &Waker| {
+            assert!(poll_with(first.as_mut(), waker).is_pending());
+            assert!(poll_with(Pin::new(&mut task), waker).is_pending());
+        };
+        polls(Waker::noop());
+        assert!(poll_with(last.as_mut(), Waker::noop()).is_pending());
+        let began = waits();
+        assert_eq!(began.len(), 3);
+        for waker in [Waker::noop(), &Wakes::new().1] {
+            polls(waker);
+            assert_eq!(waits(), began);
+        }
+        task.abort();
+    });
 }
 
 #[test]
