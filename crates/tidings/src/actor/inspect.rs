@@ -91,7 +91,9 @@ fn activity(life: &Life, counts: Counts, waits: &HashMap<usize, Wait>) -> Activi
         return Activity::Unstarted;
     }
     match life.task() {
-        Some((task, true)) => Activity::Waits(waits.get(&task).map(ToString::to_string)),
+        Some((task, true)) if !life.is_busy() => {
+            Activity::Waits(waits.get(&task).map(ToString::to_string))
+        }
         _ => Activity::Runs,
     }
 }

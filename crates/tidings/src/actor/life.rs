@@ -86,6 +86,8 @@ pub(crate) struct Life {
     hands: AtomicU8,
     /// See `is_waiting`.
     waiting: AtomicBool,
+    /// See `is_busy`.
+    busy: AtomicBool,
     /// See `kept`.
     kept: AtomicU32,
     /// See `handlers`.
@@ -204,6 +206,7 @@ impl Life {
             away: AtomicBool::new(false),
             hands: AtomicU8::new(0),
             waiting: AtomicBool::new(false),
+            busy: AtomicBool::new(false),
             kept: AtomicU32::new(0),
             handlers: AtomicU32::new(0),
             roll: Place::new(),
@@ -243,6 +246,17 @@ impl Life {
     pub(super) fn set_waiting(&self, waiting: bool) {
         // RELAXED: as above.
         self.waiting.store(waiting, Ordering::Relaxed);
+    }
+
+    /// Is it polled at this moment, on a thread of its own? The task that stands for it does not know.
+    pub(super) fn is_busy(&self) -> bool {
+        // RELAXED: for people.
+        self.busy.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_busy(&self, busy: bool) {
+        // RELAXED: as above.
+        self.busy.store(busy, Ordering::Relaxed);
     }
 
     /// Whom it waits for; `None` if it never has.

@@ -13,6 +13,7 @@ use super::end::{conclude, forsake};
 use super::exit::{Exit, IntoExit, leaving, tell_dropped, tell_unanswered};
 use super::life::{Hand, Life};
 use super::parcel::Parcel;
+use super::roll::Entry;
 use super::{blocking, driver};
 use crate::channel::refs::ReceiverRef;
 use crate::primitive::Arc;
@@ -66,7 +67,10 @@ impl<M: Send + 'static, F> Run<M, F> {
         let run = life.next_run();
         let task = match place {
             Place::Task => crate::spawn(self),
-            Place::Thread => blocking::spawn(Box::pin(self)),
+            Place::Thread => {
+                let entry = Entry::new(self.chan.downgrade());
+                blocking::spawn(Box::pin(self), entry)
+            }
             Place::Executor(executor) => return driver::start(executor, self, life),
         };
         life.runs_as(run, Hand::Task(task.abort_handle()));

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::both::{on_all, pool, run};
+use crate::both::{on_all, pool, run, watchdog};
 use tidings::actor::{ActorRef, Builder, Mailbox, Overflow, Reply, Strategy, Supervisor};
 use tidings::sched::{Runtime, Seeded};
 use tidings::task::named;
@@ -234,6 +234,32 @@ fn with_a_watcher_it_says_what_an_actor_waits_for_and_where() {
             assert!(said.contains("tests/it/inspect.rs:"), "{said}");
         }
         open.send(1).unwrap();
+        actor.down().await;
+    });
+}
+
+#[test]
+fn an_actor_on_a_thread_of_its_own_runs_while_it_blocks_and_waits_while_it_awaits() {
+    let _watchdog = watchdog();
+    let runtime = pool(2);
+    run(&runtime, async {
+        let (go, goes) = std::sync::mpsc::channel::<()>();
+        let (open, gate) = oneshot::<()>();
+        let blocks = move |_: Mailbox<()>| async move {
+            gate.await.unwrap();
+            goes.recv().unwrap();
+            std::future::pending::<()>().await;
+        };
+        let builder = Builder::new().name("blocks its thread").blocking();
+        let actor = builder.spawn(blocks);
+        let runs = |actor: &ActorView| actor.activity == Activity::Runs;
+        let waits = |actor: &ActorView| matches!(actor.activity, Activity::Waits(_));
+        look("blocks its thread", waits).await;
+        open.send(()).unwrap();
+        look("blocks its thread", runs).await;
+        go.send(()).unwrap();
+        look("blocks its thread", waits).await;
+        actor.kill();
         actor.down().await;
     });
 }
