@@ -81,6 +81,23 @@ where
 /// # });
 /// ```
 ///
+/// A body that uses `?` says by the type of its argument into which error:
+///
+/// ```
+/// use tidings::{Scope, try_scope};
+/// # type Error = Box<dyn std::error::Error + Send + Sync>;
+///
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let sum = try_scope(|s: Scope<Error>| async move {
+///     let three = s.try_spawn(async { Ok("3".parse::<u32>()?) });
+///     let four: u32 = "4".parse()?;
+///     Ok(three.await? + four)
+/// });
+/// assert_eq!(sum.await?, 7);
+/// # Ok::<(), Error>(())
+/// # }).unwrap();
+/// ```
+///
 /// # Errors
 /// The first error of `body` or a child.
 pub async fn try_scope<F, Fut, T, E>(body: F) -> Result<T, E>
