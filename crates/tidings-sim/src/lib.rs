@@ -81,8 +81,8 @@
 //! a run without end, an invariant ([`World::always`]), a state that comes too late or stays too long
 //! ([`World::eventually`], [`World::not_hot_for`]), tasks, timers and waits that are left ([`Sim::settles`]),
 //! a channel that loses or doubles a value, and a program that is not a function of its seed: one that uses
-//! threads, the system's clock, the order of a `HashMap`, or the chance of another crate, by which tokio's `select!`
-//! and `watch` draw, too.
+//! threads, the system's clock, the order of a `HashMap`, the numbers of actors, or the chance of another crate, by
+//! which tokio's `select!` and `watch` draw, too.
 //!
 //! | start here | for |
 //! |---|---|

@@ -174,7 +174,8 @@ macro_rules! life_methods {
             self.kin().life().tell_exit()
         }
 
-        /// A number that no other actor of this process has or had.
+        /// A number that no other actor of this process has or had. In a simulation it is not the same in each run of
+        /// a seed.
         #[must_use]
         pub fn id(&self) -> u64 {
             self.kin().life().id
