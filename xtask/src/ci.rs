@@ -1,12 +1,13 @@
 //! The stages of continuous integration, cheapest first. `.ci/run` calls this.
 //!
-//! A stage that fails does not keep the others from running, so that one run shows all.
+//! A stage that fails does not keep the others from running, so that one run shows all. What the last ones build is built
+//! beside those before them, which is why the one that builds longest comes last.
 
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::Instant;
 
-use crate::command::{Tally, root, run_at_root, run_in};
+use crate::command::{Tally, aside, root, run_at_root, run_in};
 use crate::{engines, fuzz, tidy, tools, trust};
 
 /// A stage says `Skipped` only where a tool that is optional is not on the machine.
@@ -37,9 +38,16 @@ const STAGES: &[(&str, Stage)] = &[
     ("stress", |tally| done(trust::short("stress", tally))),
     ("fuzz", |tally| done(trust::short("fuzz", tally))),
     ("mutants", |tally| done(trust::short("mutants", tally))),
-    ("arena", arena),
     ("go", go),
     ("chaos", chaos),
+    ("arena", arena),
+];
+
+/// What stages begin with, built beside those before them: on two cores there is often one that has nothing to do.
+/// Nothing else is built in the folders that these lock.
+const AHEAD: &[(&str, fn())] = &[
+    ("fuzz", || fuzz::build(aside)),
+    ("arena", || aside("", &[], ARENA)),
 ];
 
 /// All targets; the one that `--all-targets` leaves out, because `cargo test` does not run it; and the
@@ -56,28 +64,15 @@ fn clippy(tally: &mut Tally) -> Result<Outcome, String> {
     cargo(&[], bare, tally).and(all)
 }
 
-/// What takes features of `tidings` and of links, and what builds SQLite or HTTP, in one build.
-const FEATURES: &str = "cargo test -p tidings -p tidings-ecosystem-test -p tidings-link \
+/// What takes features of `tidings` and of links, and what builds SQLite or HTTP, in one build. Of the whole workspace, so
+/// that what it depends on has the features that it was built with for the other tests.
+const FEATURES: &str = "cargo test --workspace \
      --features tidings/serde,tidings/tracing,tidings/tokio,tidings-ecosystem-test/all,tidings-link/tracing \
      --test features --test tokio --test http --test io --test sqlx --test trace";
 
 /// The workspace's tests, and those of the crate that it shares with peers outside of it. Where Go is, so is a
 /// nats-server, and no test of the cluster passes by being skipped for want of one.
 fn test(tally: &mut Tally) -> Result<Outcome, String> {
-    tests(build_features, tally)
-}
-
-/// As above, where the fuzz targets are wanted afterwards.
-fn test_before_fuzz(tally: &mut Tally) -> Result<Outcome, String> {
-    let ahead = || {
-        let _ = fuzz::build(&format!("{ASIDE} cargo"), &mut Tally::default());
-        build_features();
-    };
-    tests(ahead, tally)
-}
-
-/// `ahead` builds what comes after the tests, which wait more than they compute. What fails there fails again.
-fn tests(ahead: impl FnOnce() + Send, tally: &mut Tally) -> Result<Outcome, String> {
     let (server, needed): (_, &[_]) = if has_go() {
         (
             tools::nats(tally).map(|_| ()),
@@ -93,37 +88,15 @@ fn tests(ahead: impl FnOnce() + Send, tally: &mut Tally) -> Result<Outcome, Stri
     ];
     let env = [needed, &brief].concat();
     let built = run_at_root(&env, "cargo test --workspace --no-run", tally);
+    // The tests wait more than they compute.
     let own = thread::scope(|threads| {
-        let ahead = threads.spawn(ahead);
-        let own = run_at_root(&env, "cargo test --workspace --no-fail-fast", tally);
-        ahead
-            .join()
-            .map_err(|_| "a thread of this program panicked")?;
-        own
+        threads.spawn(|| aside("", &[], &format!("{FEATURES} --no-run")));
+        run_at_root(&env, "cargo test --workspace --no-fail-fast", tally)
     });
     let own = run_at_root(&[], FEATURES, tally).and(built).and(own);
     let shared = "cargo test --target-dir ../../../../target/savina";
     let shared = run_in("arena/peers/shared/savina", &[], shared, tally);
     done(server.and(own).and(shared))
-}
-
-/// It has a core while nobody else wants it, and says nothing between the lines of others.
-const ASIDE: &str = "nice -n 19 env CARGO_TERM_QUIET=true";
-
-fn build_features() {
-    let features = format!("{ASIDE} {FEATURES} --no-run");
-    let _ = run_at_root(&[], &features, &mut Tally::default());
-}
-
-/// The build that `arena` begins with, whose cargo waits for this one: from here on one of two cores is often idle.
-fn build_for_arena() -> Option<Child> {
-    let line = format!("{ASIDE} cargo build --release");
-    let mut words = line.split_whitespace();
-    let mut build = Command::new(words.next()?);
-    build.args(words).current_dir(root());
-    // What fails here fails there, and is told there.
-    build.stdout(Stdio::null()).stderr(Stdio::null());
-    build.spawn().ok()
 }
 
 fn has_go() -> bool {
@@ -144,6 +117,9 @@ const MEASURED: &str = "pingpong/tell@tidings,tidings-actors pingpong/tell-w100@
      chain/struct@tidings counter/send@tidings counter/select@tidings skynet/tree-ch@tidings spawn/joined@tidings \
      net/local@tidings skynet/floor@tidings";
 const UNIT: &str = "skynet/floor@tidings";
+
+/// The build of what the arena is.
+const ARENA: &str = "cargo build --release";
 
 /// Every cell, checked; and some, measured against the committed run. Only what takes four times as long fails: on a
 /// machine that others use less says nothing.
@@ -236,7 +212,7 @@ fn find(name: &str) -> Result<(&'static str, Stage), String> {
 
 /// Runs the named stages, or all. The last line it prints is `N passed, N failed`, in tests.
 pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
-    let mut chosen: Vec<(&str, Stage)> = if names.is_empty() {
+    let chosen: Vec<(&str, Stage)> = if names.is_empty() {
         STAGES.to_vec()
     } else {
         names
@@ -244,13 +220,20 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
             .map(|name| find(name))
             .collect::<Result<_, _>>()?
     };
-    if chosen.iter().any(|(name, _)| *name == "fuzz") {
-        for (_, stage) in chosen.iter_mut().filter(|(name, _)| *name == "test") {
-            *stage = test_before_fuzz;
-        }
-    }
-    let arena_is_wanted = chosen.iter().any(|(name, _)| *name == "arena");
-    let mut for_arena = None;
+    // The first stage builds what it needs itself.
+    let later: Vec<&str> = chosen.iter().skip(1).map(|(name, _)| *name).collect();
+    thread::scope(|threads| {
+        threads.spawn(|| {
+            AHEAD
+                .iter()
+                .filter(|(stage, _)| later.contains(stage))
+                .for_each(|(_, build)| build());
+        });
+        run_all(&chosen)
+    })
+}
+
+fn run_all(chosen: &[(&str, Stage)]) -> Result<ExitCode, String> {
     let mut tally = Tally::default();
     let mut report = Vec::new();
     let mut exit = ExitCode::SUCCESS;
@@ -277,12 +260,6 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
         );
         println!("=== {line}");
         report.push(line);
-        if name == "test" && arena_is_wanted {
-            for_arena = build_for_arena();
-        }
-    }
-    if let Some(mut build) = for_arena {
-        let _ = build.wait();
     }
     if !tally.failures.is_empty() {
         println!("\n=== what failed\n{}", tally.failures.join("\n"));
@@ -298,7 +275,14 @@ pub(crate) fn run(names: &[&str]) -> Result<ExitCode, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::find;
+    use super::{AHEAD, STAGES, find};
+
+    #[test]
+    fn what_is_built_ahead_is_of_stages_in_their_order() {
+        let of = |name| STAGES.iter().position(|(stage, _)| *stage == name);
+        let places: Vec<_> = AHEAD.iter().map(|(name, _)| of(*name)).collect();
+        assert!(places.is_sorted() && !places.contains(&None), "{places:?}");
+    }
 
     #[test]
     fn an_unknown_stage_is_named() {

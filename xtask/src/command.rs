@@ -3,7 +3,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// Tests that ran, over all commands.
 #[derive(Default)]
@@ -179,6 +179,19 @@ pub(crate) fn run_at_root(
     tally: &mut Tally,
 ) -> Result<(), String> {
     run_in("", env, line, tally)
+}
+
+/// Runs `line` in `folder` with what of the cores others leave, and says nothing: whoever wants what it builds runs it again,
+/// and what fails here fails there, and is told there.
+pub(crate) fn aside(folder: &str, env: &[(&str, &str)], line: &str) {
+    let mut command = Command::new("nice");
+    command.args(["-n", "19"]).args(line.split_whitespace());
+    command.envs(env.iter().copied());
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command
+        .stderr(Stdio::null())
+        .current_dir(root().join(folder));
+    let _ = command.status();
 }
 
 #[cfg(test)]

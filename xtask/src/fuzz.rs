@@ -49,7 +49,7 @@ pub(crate) fn run(
             return Err(format!("no target `{name}`; there are {all}"));
         }
     }
-    build("cargo", tally)?;
+    build(|folder, env, line| run_in(folder, env, line, tally))?;
     let built = target("fuzz");
     let mut timed: Vec<(String, u32)> = targets
         .into_iter()
@@ -80,12 +80,15 @@ pub(crate) fn run(
     }
 }
 
-/// Builds the targets, by `cargo` or what runs it.
-pub(crate) fn build(cargo: &str, tally: &mut Tally) -> Result<(), String> {
+/// Builds the targets, by what runs a line in a folder.
+pub(crate) fn build<R>(run: impl FnOnce(&str, &[(&str, &str)], &str) -> R) -> R {
     let flags = format!("{ADDRESS} {COVERAGE}");
     let env: [(&str, &str); 2] = [("RUSTFLAGS", &flags), ("CARGO_TARGET_DIR", &target("fuzz"))];
-    let line = format!("{cargo} {NIGHTLY} build --release --target {HOST}");
-    run_in("fuzz", &env, &line, tally)
+    run(
+        "fuzz",
+        &env,
+        &format!("cargo {NIGHTLY} build --release --target {HOST}"),
+    )
 }
 
 /// Runs one target, and shows what it said.
