@@ -292,7 +292,7 @@ impl<P> Wheel<P> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use std::collections::BTreeMap;
 
