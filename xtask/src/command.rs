@@ -109,6 +109,13 @@ pub(crate) fn target(name: &str) -> String {
     target.join(name).to_string_lossy().into_owned()
 }
 
+/// The path of the program that cargo says it has built: `  Executable tests/it/main.rs (/../it-0123)`.
+pub(crate) fn executable(said: &str) -> Option<&str> {
+    said.lines()
+        .filter(|line| line.trim_start().starts_with("Executable"))
+        .find_map(|line| line.rsplit_once('(')?.1.strip_suffix(')'))
+}
+
 /// The variable by which cargo runs what it has built by another program, as valgrind.
 pub(crate) const RUNNER: &str = "CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER";
 

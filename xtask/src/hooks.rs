@@ -7,7 +7,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use crate::command::{root, target, today};
+use crate::command::{executable, root, target, today};
 
 const PAGE: &str = "docs/trust/hooks.md";
 const PROGRAMS: [&str; 2] = ["counter", "pingpong"];
@@ -51,9 +51,8 @@ fn build(folder: &str, flags: &str) -> Result<String, String> {
         .output()
         .map_err(|error| format!("cargo: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
-    said.lines()
-        .filter(|line| line.trim_start().starts_with("Executable"))
-        .find_map(|line| Some(line.rsplit_once('(')?.1.strip_suffix(')')?.to_owned()))
+    executable(&said)
+        .map(str::to_owned)
         .ok_or_else(|| format!("{said}\nhooks: the bench does not build"))
 }
 

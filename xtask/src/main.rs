@@ -84,6 +84,8 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[&str]) -> Result<ExitCode, String> {
+    // Only `ci` and `trust` report what was counted, and each has a tally of its own.
+    let tally = &mut Tally::default();
     match arguments {
         [] | ["help" | "--help" | "-h"] => print!("{HELP}"),
         ["ci", "--list"] => ci::list(),
@@ -97,19 +99,19 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
                 [filter] if !filter.starts_with('-') => (false, Some(*filter)),
                 _ => return Err(usage(arguments)),
             };
-            engines::loom(full, filter, &mut Tally::default())?;
+            engines::loom(full, filter, tally)?;
         }
         ["trust", options @ ..] => return trust::run(options),
-        ["laws", options @ ..] => laws::run(options, &mut Tally::default())?,
-        ["mutants", options @ ..] => return mutants::run(options, &mut Tally::default()),
-        ["orderings", options @ ..] => return mutants::orderings(options, &mut Tally::default()),
-        ["bundle"] => engines::bundle(&mut Tally::default())?,
-        ["chaos", options @ ..] => engines::chaos(options, &mut Tally::default())?,
-        ["nats"] => println!("{}", tools::nats(&mut Tally::default())?),
-        ["peers"] => engines::peers(&mut Tally::default())?,
-        ["tsan"] => sanitizers::thread(&mut Tally::default())?,
-        ["memcheck"] => sanitizers::memory(&mut Tally::default())?,
-        ["fuzz", "--keep"] => fuzz::keep(&mut Tally::default())?,
+        ["laws", options @ ..] => laws::run(options, tally)?,
+        ["mutants", options @ ..] => return mutants::run(options, tally),
+        ["orderings", options @ ..] => return mutants::orderings(options, tally),
+        ["bundle"] => engines::bundle(tally)?,
+        ["chaos", options @ ..] => engines::chaos(options, tally)?,
+        ["nats"] => println!("{}", tools::nats(tally)?),
+        ["peers"] => engines::peers(tally)?,
+        ["tsan"] => sanitizers::thread(tally)?,
+        ["memcheck"] => sanitizers::memory(tally)?,
+        ["fuzz", "--keep"] => fuzz::keep(tally)?,
         ["fuzz", options @ ..] => {
             let (secs, target) = match options {
                 [] => (fuzz::SECS, None),
@@ -118,21 +120,21 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
                 [target] if !target.starts_with('-') => (fuzz::SECS, Some(*target)),
                 _ => return Err(usage(arguments)),
             };
-            fuzz::run(|_| secs, target, &mut Tally::default())?;
+            fuzz::run(|_| secs, target, tally)?;
         }
         ["hooks"] => hooks::run()?,
         ["stalls", cell, arguments @ ..] if !cell.starts_with('-') => stalls::run(cell, arguments)?,
-        ["soak"] => soak::run(soak::SECS, &mut Tally::default())?,
-        ["soak", "--secs", n] => soak::run(secs(n)?, &mut Tally::default())?,
+        ["soak"] => soak::run(soak::SECS, tally)?,
+        ["soak", "--secs", n] => soak::run(secs(n)?, tally)?,
         ["api"] => surface::api(false)?,
         ["api", "--update"] => surface::api(true)?,
-        ["semver"] => surface::semver(None, &mut Tally::default())?,
+        ["semver"] => surface::semver(None, tally)?,
         ["semver", revision] if !revision.starts_with('-') => {
-            surface::semver(Some(revision), &mut Tally::default())?;
+            surface::semver(Some(revision), tally)?
         }
-        ["deny"] => surface::deny(&mut Tally::default())?,
+        ["deny"] => surface::deny(tally)?,
         ["stress"] => ci::stage("stress")?,
-        ["stress", "--secs", n] => engines::stress(secs(n)?, true, &mut Tally::default())?,
+        ["stress", "--secs", n] => engines::stress(secs(n)?, true, tally)?,
         _ => return Err(usage(arguments)),
     }
     Ok(ExitCode::SUCCESS)

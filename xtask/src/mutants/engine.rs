@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::tree::Tree;
-use crate::command::target;
+use crate::command::{executable, target};
 
 /// One engine: how its test program is built and what it runs of it. Another one is a row here.
 pub(super) struct Engine {
@@ -211,11 +211,7 @@ impl Engine {
         if !output.status.success() {
             return Err(format!("{said}\n{}: the tree does not build", self.name));
         }
-        // `  Executable tests/it/main.rs (/../it-0123)`
-        let program = said
-            .lines()
-            .filter(|line| line.trim_start().starts_with("Executable"))
-            .find_map(|line| Some(line.rsplit_once('(')?.1.strip_suffix(')')?.to_owned()))
+        let program = executable(&said)
             .ok_or_else(|| format!("{said}\n{}: cargo names no program", self.name))?;
         Ok(Program {
             engine: self,
