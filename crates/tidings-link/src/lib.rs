@@ -235,11 +235,12 @@
 
 // | file | what |
 // |---|---|
-// | `frame.rs`, `outbox.rs`, `credit.rs`, `numbers.rs` | frames; classes; flow control; numbers of calls |
+// | `frame.rs`, `outbox.rs`, `long.rs` | frames; classes; long bodies |
+// | `credit.rs`, `numbers.rs` | flow control; numbers of calls |
 // | `session/`, `limits.rs` | the state machine; what it allows, counts, and why it ends |
 // | `hub.rs`, `inward.rs`, `aside.rs`, `outward.rs`, `imports.rs` | actors and calls behind the numbers |
 // | `intercept.rs` | what sees requests before they are delivered |
-// | `driver.rs`, `shared.rs` | the future that moves a link, and what wakes it |
+// | `driver.rs`, `shared.rs`, `draining.rs` | the future that moves a link, what wakes it, and how it ends in order |
 // | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 // | `memory.rs` | streams in memory |
 // | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
@@ -247,7 +248,7 @@
 // | `arriving.rs` | who has come and has no link yet |
 // | `peers.rs` | one link for each peer |
 // | `place.rs` | an error, and where it was met |
-// | `vectors.rs` | what PROTOCOL.md's vectors hold (tests) |
+// | `vectors/` | what PROTOCOL.md's vectors hold (tests) |
 
 #![forbid(unsafe_code)]
 

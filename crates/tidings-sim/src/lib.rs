@@ -95,6 +95,19 @@
 //! | [`Chart`] | a run as a picture, also of an ordinary runtime's flight record |
 //! | [`tidings::sched::buggify`] | unlikely things, in the program itself |
 
+// | file | what |
+// |---|---|
+// | `decisions.rs` | the stream of decisions |
+// | `run.rs` | one run |
+// | `sim.rs`, `strategy.rs` | which runs are made, and what becomes of one that fails |
+// | `place.rs` | where a simulation was started, what the environment asks of it, and where its files go |
+// | `panics.rs` | panics inside of a run are caught, and told in its report |
+// | `shrink.rs`, `failure.rs` | a failing run made short, and its report |
+// | `chart.rs`, `svg.rs`, `sights.rs` | what is drawn of a run |
+// | `world.rs` | what a program may ask |
+// | `nodes.rs`, `net/`, `socket.rs` | machines and their network |
+// | `linear.rs` | histories |
+
 #![forbid(unsafe_code)]
 
 mod chart;

@@ -2,12 +2,12 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `list/` | seeded bugs, one short entry each; `entry.rs` says how they are written |
+//! | `list/`, `entry.rs` | seeded bugs, one short entry each, and how they are written |
 //! | `engine.rs` | what is to kill them: a table of test programs |
 //! | `drawn.rs` | a few of them, each against the test that is known to find it |
 //! | `few.rs` | what those few tests need of the program that has all |
 //! | `matrix.rs` | which engine kills which of them, by itself |
-//! | `orderings.rs` | every explicit memory ordering, weakened by one step |
+//! | `orderings.rs`, `sites.rs` | every explicit memory ordering, weakened by one step; where they are |
 //! | `reach.rs` | which tests come to which mutants |
 //! | `generated/` | what cargo-mutants makes of the files |
 //! | `tree.rs` | the copy of the work tree that is changed |

@@ -39,6 +39,7 @@ const CHECKS: &[Check] = &[
     sources::trailing_spaces,
     sources::leftovers,
     sources::ignored_tests,
+    sources::maps,
     rooms::unsafe_code,
     rooms::doors,
     promises::promises,

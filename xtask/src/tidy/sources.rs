@@ -1,5 +1,7 @@
 //! Checks of each source file by itself.
 
+use std::collections::BTreeSet;
+
 use super::Tree;
 use super::allowed::{CAP, LONG};
 use super::code::{code_only, lines_with};
@@ -86,9 +88,50 @@ pub(super) fn ignored_tests(tree: &Tree, problems: &mut Vec<String>) {
     }
 }
 
+/// A table of the files of a folder has what is beside it, and nothing else.
+pub(super) fn maps(tree: &Tree, problems: &mut Vec<String>) {
+    for file in tree.with(".rs") {
+        let lines = file.text.lines();
+        let rows = lines.map(|line| line.trim_start_matches(['/', '!', ' ']));
+        let rows = rows.skip_while(|row| *row != "| file | what |");
+        let rows: Vec<&str> = rows.take_while(|row| row.starts_with('|')).collect();
+        let Some((folder, itself)) = file.path.rsplit_once('/') else {
+            continue;
+        };
+        if rows.is_empty() {
+            continue;
+        }
+        let beside = tree.with(".rs").filter_map(|other| {
+            let below = other.path.strip_prefix(folder)?.strip_prefix('/')?;
+            Some(below.split_inclusive('/').next().unwrap_or(below))
+        });
+        let beside: BTreeSet<&str> = beside.collect();
+        let mut problem = |what| problems.push(format!("{}: its table {what}", file.path));
+        for name in rows.iter().filter_map(|row| row.split('|').nth(1)) {
+            for gone in quoted(name).filter(|name| name.ends_with(".rs") && !beside.contains(name))
+            {
+                problem(format!("has `{gone}`, which is not there"));
+            }
+        }
+        let named: BTreeSet<&str> = rows.iter().flat_map(|row| quoted(row)).collect();
+        let others = rows.iter().any(|row| row.starts_with("| all others |"));
+        for new in beside
+            .difference(&named)
+            .filter(|name| **name != itself && !others)
+        {
+            problem(format!("does not have `{new}`"));
+        }
+    }
+}
+
+/// What stands between backticks.
+fn quoted(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{CAP, Tree, header, ignored_tests, leftovers, length, trailing_spaces};
+    use super::{CAP, Tree, header, ignored_tests, leftovers, length, maps, trailing_spaces};
 
     #[test]
     fn a_file_without_a_header_is_named() {
@@ -134,5 +177,31 @@ mod tests {
         assert_eq!(problems, ["a.rs:2: an ignored test; run it or delete it"]);
         let text = "/// `cargo x long`\n#[test]\n#[ignore = \"slow\"]\nfn a() {}";
         assert!(Tree::problems(ignored_tests, &[("a.rs", text)]).is_empty());
+    }
+
+    #[test]
+    fn a_file_that_a_table_forgets_or_has_too_many_is_named() {
+        let table = "// | file | what |\n// |---|---|\n// | `b.rs`, `gone.rs` | `c/` too |\n";
+        let beside = [
+            ("a/b.rs", ""),
+            ("a/c/mod.rs", ""),
+            ("a/d.rs", ""),
+            ("e.rs", ""),
+        ];
+        let problems = |table| {
+            let files: Vec<_> = beside.into_iter().chain([("a/mod.rs", table)]).collect();
+            Tree::problems(maps, &files)
+        };
+        assert_eq!(
+            problems(table),
+            [
+                "a/mod.rs: its table has `gone.rs`, which is not there",
+                "a/mod.rs: its table does not have `d.rs`"
+            ]
+        );
+        let table =
+            "//! | file | what |\n//! |---|---|\n//! | `b.rs` | b |\n//! | all others | c |\n";
+        assert!(problems(table).is_empty());
+        assert!(problems("// | file | other |\n").is_empty());
     }
 }

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `protocol.rs` | the peer protocol, as all Rust peers have it (`../shared/rust-protocol`) |
 //! | `cell.rs` | what a cell is; the clock of a sample; the list of all cells |
-//! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net.rs` | the workloads |
+//! | `pingpong.rs`, `pairs.rs`, `chain.rs`, `fan.rs`, `counter.rs`, `select.rs`, `skynet.rs`, `spawn.rs`, `net/` | the workloads |
 //! | `growth.rs`, `quality.rs` | how cost grows; how late a task is beside one that computes |
 //! | `floor.rs` | what the machine takes, without a runtime |
 //! | `actors.rs` | those of actors once more, on the actor layer |

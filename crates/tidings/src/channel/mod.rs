@@ -28,7 +28,7 @@
 // | `quick.rs` | a send or a receive that concerns nobody else |
 // | `bell.rs` | what a link hangs into a reply cell |
 // | `notes.rs` | what the flight recorder and the books hear of a channel |
-// | `oneshot.rs`, `ivar.rs`, `mvar.rs` | cells |
+// | `oneshot/`, `ivar.rs`, `mvar.rs` | cells |
 // | `broadcast/`, `watch/`, `ends.rs` | channels whose receivers all see what is sent; who is at their ends |
 // | `error.rs` | every error |
 

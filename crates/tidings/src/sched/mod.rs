@@ -40,6 +40,7 @@
 // | `watch.rs` | the alarm that keeps somebody awake while a worker works |
 // | `deadlock.rs` | who waits for what when nothing can happen any more |
 // | `long.rs` | polls that take long |
+// | `living.rs` | a list of what others own, which keeps none of it alive |
 // | `record.rs`, `rings.rs` | the flight recorder: the last communications |
 // | `panics.rs` | panics that nobody has heard of, for tests |
 // | `books.rs` | how many values went which way, for a simulation |
