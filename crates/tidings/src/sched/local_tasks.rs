@@ -402,7 +402,7 @@ fn is_alive(set: &Arc<LocalTasks>) -> bool {
 
 impl Shared {
     /// All tasks that have not ended, and whether they are local ones, who come last.
-    pub(super) fn each_task(&self, mut visit: impl FnMut(&task::Aborting, bool)) {
+    pub(super) fn each_task(&self, mut visit: impl FnMut(&task::Alive, bool)) {
         task::each_alive(self, |task| visit(&task, false));
         for set in self.local_tasks.all() {
             task::each_alive(LocalTasks::owner(&set), |task| visit(&task, true));

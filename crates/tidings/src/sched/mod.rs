@@ -166,13 +166,13 @@ pub(crate) fn forgoes_new(task: &Header) -> bool {
 #[cold]
 #[track_caller]
 fn outside() -> *const Shared {
-    Arc::as_ptr(&here("spawn"))
+    Arc::as_ptr(&entered("spawn"))
 }
 
 /// Queues a task that was made for the runtime that `outside` has given.
 #[cold]
 fn push_outside(task: Task) {
-    here("spawn").inject(task);
+    entered("spawn").inject(task);
 }
 
 /// Runs a closure that blocks on a thread made for that.
@@ -196,11 +196,7 @@ where
     F: FnOnce() -> T + Send + 'static,
     T: Send + 'static,
 {
-    Shared::start_blocking(
-        &here("spawn_blocking"),
-        async move { f() },
-        Location::caller(),
-    )
+    start_blocking(async move { f() })
 }
 
 /// As [`spawn_blocking`], of a future that is ready when it was polled once.
@@ -210,11 +206,12 @@ where
     F: Future + Send + 'static,
     F::Output: Send + 'static,
 {
-    Shared::start_blocking(&here("spawn_blocking"), work, Location::caller())
+    Shared::start_blocking(&entered("spawn_blocking"), work, Location::caller())
 }
 
+/// The runtime of this thread, for `what` needs one.
 #[track_caller]
-fn here(what: &str) -> Arc<Shared> {
+fn entered(what: &str) -> Arc<Shared> {
     // Not in a closure, whose panic would be here, and not where this is called.
     match current::shared() {
         Some(shared) => shared,
@@ -352,7 +349,7 @@ pub(crate) fn random_below(n: usize) -> usize {
 #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
 #[track_caller]
 pub(crate) fn runtime() -> Arc<Shared> {
-    here("net")
+    entered("net")
 }
 
 /// Is this thread inside of a runtime, where it can spawn?

@@ -418,7 +418,7 @@ impl Handle {
     #[track_caller]
     pub fn current() -> Self {
         Self {
-            shared: super::here("Handle::current"),
+            shared: super::entered("Handle::current"),
         }
     }
 

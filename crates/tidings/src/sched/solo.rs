@@ -145,6 +145,23 @@ impl Runtime {
     }
 }
 
+/// Nothing can run, and no time that passes changes that: waits for a wake from another thread. If none comes
+/// for as long as the runtime has patience, that is a deadlock.
+fn park(shared: &Shared, root: &Arc<RootWaker>, waker: &Waker, still: &mut Option<Instant>) {
+    let Some((patience, _)) = &shared.patience else {
+        return root.parker.park();
+    };
+    let since = *still.get_or_insert_with(time::system);
+    let waited = || time::system().saturating_since(since);
+    root.parker.park_timeout(patience.saturating_sub(waited()));
+    let counts = Arc::strong_count(root);
+    // It may be over early for no reason.
+    if waited() >= *patience && shared.is_still(&root.woken, waker, counts) {
+        let main = waker.data().addr();
+        panic!("{}", deadlock::report(shared, main));
+    }
+}
+
 /// Runs the root future and all tasks to its end; local ones end then.
 pub(super) fn block_on(worker: &Worker, shared: &Shared, parker: &Arc<Parker>, main: Main<'_>) {
     let root = Arc::new(RootWaker {
@@ -165,26 +182,11 @@ pub(super) fn block_on(worker: &Worker, shared: &Shared, parker: &Arc<Parker>, m
                 let next = worker.refresh_timers();
                 let nothing = worker.local(|local| local.is_empty())
                     && worker.locals.as_ref().is_none_or(Mine::is_empty);
-                if nothing && !root.woken.load(Ordering::Acquire) {
-                    let moved = worker.seam_idle(next.map(|next| next.since_start()));
-                    if moved == Some(false) {
-                        match &shared.patience {
-                            None => parker.park(),
-                            Some((patience, _)) => {
-                                let since: Instant = *still.get_or_insert_with(time::system);
-                                let waited = || time::system().saturating_since(since);
-                                parker.park_timeout(patience.saturating_sub(waited()));
-                                let counts = Arc::strong_count(&root);
-                                // It may be over early for no reason.
-                                if waited() >= *patience
-                                    && shared.is_still(&root.woken, &waker, counts)
-                                {
-                                    let main = waker.data().addr();
-                                    panic!("{}", deadlock::report(shared, main));
-                                }
-                            }
-                        }
-                    }
+                if nothing
+                    && !root.woken.load(Ordering::Acquire)
+                    && worker.seam_idle(next.map(|next| next.since_start())) == Some(false)
+                {
+                    park(shared, &root, &waker, &mut still);
                 }
                 continue;
             }

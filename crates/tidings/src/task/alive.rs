@@ -10,7 +10,7 @@ use crate::sched::{LocalTasks, Shared};
 
 /// Visits every live task of `shared`, a runtime or a set of local tasks. They end meanwhile, but for those of a
 /// runtime whose workers have stopped, and of a set of this thread.
-pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Aborting)) {
+pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Alive)) {
     let kind = match LocalTasks::owns(shared) {
         true => Kind::LocalTask,
         false => Kind::Task,
@@ -26,15 +26,15 @@ pub(crate) fn each_alive(shared: *const Shared, mut visit: impl FnMut(Aborting))
             )
         };
         if state.is_alive() && ptr::eq(owner.load(Ordering::Relaxed), shared) {
-            visit(Aborting(header));
+            visit(Alive(header));
         }
     });
 }
 
 /// A live task of a runtime that shuts down, or that is reported.
-pub(crate) struct Aborting(NonNull<Header>);
+pub(crate) struct Alive(NonNull<Header>);
 
-impl Aborting {
+impl Alive {
     /// As waits know the task.
     pub(crate) fn address(&self) -> usize {
         self.0.addr().get()

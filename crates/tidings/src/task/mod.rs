@@ -78,7 +78,7 @@ mod waker;
 mod word;
 mod yield_now;
 
-pub(crate) use alive::{Aborting, each_alive};
+pub(crate) use alive::{Alive, each_alive};
 pub(crate) use cell::{Header, Task};
 #[cfg(all(test, loom))]
 pub(crate) use ending::Out;
