@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use tidings::net::{TcpStream, UnixStream, lookup_host};
-use tidings::time::Instant;
+use tidings::time::{Instant, timeout};
 
 use crate::address::{Address, AddressError};
 use crate::backoff::Backoff;
@@ -184,8 +184,8 @@ impl Connector {
 
     /// A stream to there, and for whom its certificate is.
     async fn dial(&self) -> Result<Secured, ConnectError> {
-        let stream = before(self.options.limits.handshake, self.stream()).await;
-        stream.ok_or(ConnectError::Late)?
+        let stream = timeout(self.options.limits.handshake, self.stream()).await;
+        stream.unwrap_or(Err(ConnectError::Late))
     }
 
     /// A new link.
@@ -313,7 +313,7 @@ async fn first_of<T>(
             Poll::Pending
         });
         let done = match next {
-            Some(_) => before(APART, any).await,
+            Some(_) => timeout(APART, any).await.ok(),
             None => Some(any.await),
         };
         match done {
@@ -352,17 +352,6 @@ pub(crate) async fn start(
 async fn up(link: Link) -> Result<Link, ConnectError> {
     let up = link.up().await;
     up.map(|_| link).map_err(ConnectError::Broken)
-}
-
-/// `None`: it took longer.
-pub(crate) async fn before<F: Future>(limit: Duration, f: F) -> Option<F::Output> {
-    let mut f = pin!(f);
-    let mut late = pin!(tidings::after(limit).into_future());
-    poll_fn(|cx| match f.as_mut().poll(cx) {
-        Poll::Ready(done) => Poll::Ready(Some(done)),
-        Poll::Pending => late.as_mut().poll(cx).map(|()| None),
-    })
-    .await
 }
 
 impl Link {
@@ -509,9 +498,9 @@ mod tests {
             }
         };
         let runtime = Runtime::builder().seam(Seeded::new(1)).build().unwrap();
-        let all = before(Duration::from_secs(5), first_of(addresses.collect(), dial));
+        let all = timeout(Duration::from_secs(5), first_of(addresses.collect(), dial));
         let done = runtime.block_on(all);
-        let done = done.unwrap_or_else(|| Err(io::ErrorKind::TimedOut.into()));
+        let done = done.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
         (done, tried.into_inner().unwrap())
     }
 

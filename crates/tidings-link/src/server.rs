@@ -2,21 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use std::future::{IntoFuture, poll_fn};
+use std::future::poll_fn;
 use std::io;
 use std::net::IpAddr;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::Poll;
 use std::time::Duration;
 
 use tidings::CancellationToken;
 use tidings::sync::Notify;
-use tidings::time::Instant;
+use tidings::time::{Instant, timeout};
 
 use crate::address::Address;
 use crate::arriving::Arriving;
-use crate::connect::before;
 use crate::driver::{Driver, link_to};
 use crate::frame::write_refusal;
 use crate::limits::{Refusal, Stats};
@@ -131,16 +128,9 @@ impl Served {
         let _place = arrival.place().await;
         let options = &self.terms.options;
         let limit = options.limits.handshake;
-        let secured = {
-            let mut ended = pin!(self.ended.cancelled().into_future());
-            let mut secured = pin!(before(limit, self.secure(stream)));
-            poll_fn(|cx| match ended.as_mut().poll(cx) {
-                Poll::Ready(()) => Poll::Ready(None),
-                Poll::Pending => secured.as_mut().poll(cx),
-            })
-            .await
-        };
-        let Some(Ok((stream, names))) = secured else {
+        let secured = timeout(limit, self.secure(stream));
+        let secured = self.ended.run_until_cancelled(secured).await;
+        let Some(Ok(Ok((stream, names)))) = secured else {
             self.lock().counts.unsecured += 1;
             return;
         };
@@ -275,7 +265,7 @@ async fn refuse(mut stream: Stream, options: &Options) {
         }
         std::pin::Pin::new(&mut stream).poll_close(cx)
     });
-    let _: Option<io::Result<()>> = before(options.limits.handshake, write).await;
+    let _: Result<io::Result<()>, _> = timeout(options.limits.handshake, write).await;
 }
 
 /// A node that lets others in, until it is dropped.
@@ -414,7 +404,7 @@ impl Server {
                 link.down().await;
             }
         };
-        let _ = before(limit, all).await;
+        let _ = timeout(limit, all).await;
     }
 }
 

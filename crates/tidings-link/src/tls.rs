@@ -12,8 +12,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use tidings::time::timeout;
 
-use crate::connect::{ConnectError, before};
+use crate::connect::ConnectError;
 use crate::driver::{Driver, link_to};
 use crate::intercept::Origin;
 use crate::link::{Link, Options};
@@ -151,8 +152,8 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let secured = before(options.limits.handshake, self.with_server(node, stream));
-        let (stream, names) = secured.await.ok_or(ConnectError::Late)??;
+        let secured = timeout(options.limits.handshake, self.with_server(node, stream));
+        let (stream, names) = secured.await.map_err(|_| ConnectError::Late)??;
         Ok(put_on(stream, names, options))
     }
 
@@ -170,8 +171,8 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let secured = before(options.limits.handshake, self.with_client(stream));
-        let (stream, names) = secured.await.ok_or(ConnectError::Late)??;
+        let secured = timeout(options.limits.handshake, self.with_client(stream));
+        let (stream, names) = secured.await.map_err(|_| ConnectError::Late)??;
         Ok(put_on(stream, names, options))
     }
 

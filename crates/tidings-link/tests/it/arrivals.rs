@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use tidings::Runtime;
 use tidings::net::{Accept, Connecting, Network, Socket};
+use tidings::time::timeout;
 use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Options, Refusal};
 
 use crate::authority::Authority;
 use crate::nodes::LONG;
-use crate::sockets::before;
 
 /// What somebody hears who tries until he is told that it is of no use.
 async fn told(connector: Connector) -> ConnectError {
     let connector = connector.backoff(Duration::from_millis(1), Duration::from_millis(10));
-    let told = before(LONG, connector.connect_until_up()).await;
+    let told = timeout(LONG, connector.connect_until_up()).await;
     told.expect("it goes on for ever").unwrap_err()
 }
 

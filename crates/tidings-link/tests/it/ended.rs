@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::{Either, select};
 use tidings::actor;
 use tidings::net::TcpStream;
+use tidings::time::timeout;
 use tidings_link::{
     Address, Connector, Exports, Grant, Limits, Link, Listener, Options, Server, link,
 };
@@ -14,7 +15,7 @@ use tidings_link::{
 use crate::authority::Authority;
 use crate::by_hand::Peer;
 use crate::nodes::{CounterRef, LONG, Tally};
-use crate::sockets::{before, in_handshake};
+use crate::sockets::in_handshake;
 
 fn exports() -> Exports {
     let counter: CounterRef = actor::start(Tally::default());
@@ -51,7 +52,7 @@ async fn is_counted(server: &Server, why: &'static str) {
             tidings::yield_now().await;
         }
     };
-    before(LONG, counted).await.expect(why);
+    timeout(LONG, counted).await.expect(why);
     assert_eq!(server.ends(), BTreeMap::from([(why, 1)]));
 }
 

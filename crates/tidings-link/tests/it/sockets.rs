@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::future::{Future, IntoFuture};
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -11,6 +10,7 @@ use std::time::Duration;
 use futures::AsyncReadExt;
 use rustix::io::Errno;
 use tidings::net::TcpStream;
+use tidings::time::timeout;
 use tidings::{Event, JoinSet, actor};
 use tidings_link::{
     Address, Broken, ConnectError, Connector, Exports, Limits, Link, Listener, Options, Refusal,
@@ -219,17 +219,8 @@ async fn a_wait_for_the_next_link_that_is_dropped_takes_none() {
     }
     // It may have been woken for the link.
     drop(first);
-    let link = before(LONG, second).await.expect("the link is there");
+    let link = timeout(LONG, second).await.expect("the link is there");
     assert_eq!(link.up().await.unwrap().node, "");
-}
-
-/// `None`: it takes longer.
-pub(crate) async fn before<F: Future>(limit: Duration, f: F) -> Option<F::Output> {
-    let late = tidings::after(limit).into_future();
-    match futures::future::select(Box::pin(f), Box::pin(late)).await {
-        futures::future::Either::Left((done, _)) => Some(done),
-        futures::future::Either::Right(_) => None,
-    }
 }
 
 #[tidings::test]
@@ -243,8 +234,8 @@ async fn a_connect_that_is_dropped_leaves_no_link() {
     stream.read_exact(&mut greeting).await.unwrap();
     connect.abort();
     let mut rest = Vec::new();
-    let end = before(LONG, stream.read_to_end(&mut rest)).await;
-    assert!(end.is_some());
+    let end = timeout(LONG, stream.read_to_end(&mut rest)).await;
+    assert!(end.is_ok());
 }
 
 #[tidings::test]
