@@ -2,7 +2,7 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, format_ident, quote};
-use syn::{Error, GenericParam, Ident, Path, Result};
+use syn::{Error, GenericParam, Generics, Ident, Item, Path, Result, Visibility};
 
 use crate::interface::{Unused, travelling};
 use crate::options::PathsAndCrate;
@@ -36,27 +36,10 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             return Err(Error::new_spanned(interface, "it is given twice"));
         }
     }
-    let (vis, ident, generics) = match syn::parse2::<syn::Item>(item.clone())? {
-        syn::Item::Struct(item) => (item.vis, item.ident, item.generics),
-        syn::Item::Enum(item) => (item.vis, item.ident, item.generics),
-        other => {
-            return Err(Error::new_spanned(
-                other,
-                "#[tidings::actor] stands on the type of the actor's state",
-            ));
-        }
-    };
-    if let Some(lifetime) = generics.lifetimes().next() {
-        return Err(Error::new_spanned(
-            lifetime,
-            "the state of an actor owns what it holds: it has no lifetimes",
-        ));
-    }
-    let generics = travelling(&generics);
+    let (vis, ident, generics) = state(item)?;
     let (parameters, types, condition) = generics.split_for_impl();
-    let unused = Unused::of(&generics);
-    let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
-    let unused_ref_arm = unused_arm
+    let Unused { variant, arm } = Unused::of(&generics);
+    let ref_arm = arm
         .as_ref()
         .map(|_| quote!(Self::_Unused(never, _) => match *never {},));
     let arguments = generics.params.iter().map(|parameter| match parameter {
@@ -77,71 +60,16 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
     let (arguments, declared) = (quote!(#(#arguments),*), quote!(#(#declared),*));
     let message = format_ident!("{ident}Message");
     let reference = format_ident!("{ident}Ref");
-    let variants = interfaces.iter().enumerate().map(|(place, interface)| {
-        let mut messages = interface.clone();
-        let last = messages.segments.last_mut().expect("a path has a segment");
-        let name = last.ident.clone();
-        last.ident = format_ident!("{name}Message");
-        // As `Store<u8>` and `Store<u16>`.
-        let twin = interfaces
-            .iter()
-            .take(place)
-            .any(|before| is_called(before, &name));
-        let name = if twin {
-            format_ident!("_{place}{name}")
-        } else {
-            name
-        };
-        (name, messages)
-    });
-    let (names, messages): (Vec<Ident>, Vec<Path>) = variants.unzip();
-    let future = |index, n, method: &Ident| {
-        let handled = quote!(#tidings::actor::Dispatch::#method(message, actor));
-        one_of(&tidings, index, n, handled)
-    };
-    let all = (0..names.len()).map(|index| future(index, names.len(), &format_ident!("dispatch")));
-    // The ways of messages, each with a future that chooses among fewer.
-    let first = names.len().div_ceil(2);
-    let ways = [
-        ("dispatch_first", "dispatch_first", 0..first),
-        ("dispatch_second", "dispatch_first", first..names.len()),
-        ("answer_first", "answer_first", 0..first),
-        ("answer_second", "answer_first", first..names.len()),
-    ];
-    let ways = ways.into_iter().filter(|(_, _, way)| !way.is_empty());
-    let dispatches = ways.map(|(method, of_interface, way)| {
-        let (method, of_interface) = (format_ident!("{method}"), format_ident!("{of_interface}"));
-        let (names, n) = (&names[way.clone()], way.len());
-        let futures = (0..n).map(|index| future(index, n, &of_interface));
-        quote! {
-            #[inline(always)]
-            fn #method(
-                self,
-                actor: &mut #ident #types,
-            ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
-                match self {
-                    #(Self::#names(message) => #futures,)*
-                    #[allow(unreachable_patterns)]
-                    _ => ::core::unreachable!("it goes another way"),
-                }
-            }
-        }
-    });
-    let goes = (0..names.len()).map(|index| match index < first {
-        true => quote!(#tidings::actor::Way::First),
-        false => quote!(#tidings::actor::Way::Second),
-    });
-    let answers = (0..names.len()).map(|index| match index < first {
-        true => quote!(#tidings::actor::Way::AnswerFirst),
-        false => quote!(#tidings::actor::Way::AnswerSecond),
-    });
+    let (names, messages) = variants(&interfaces);
+    let all = (0..names.len()).map(|index| future(&tidings, index, names.len(), "dispatch"));
+    let ways = ways(&tidings, &quote!(#ident #types), &names, ref_arm.as_ref());
     let message_doc = format!("The messages of all interfaces of [`{ident}`].");
     let reference_doc = format!("A reference to an actor whose state is a [`{ident}`].");
     Ok(quote! {
         #[doc = #message_doc]
         #vis enum #message #generics #condition {
             #(#[doc(hidden)] #names(#messages),)*
-            #unused_variant
+            #variant
         }
 
         #[doc = #reference_doc]
@@ -159,7 +87,7 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 match self {
                     #(Self::#names(message) => ::core::fmt::Debug::fmt(message, f),)*
-                    #unused_ref_arm
+                    #ref_arm
                 }
             }
         }
@@ -174,7 +102,7 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
                 match self {
                     #(Self::#names(message) => #all,)*
-                    #unused_arm
+                    #arm
                 }
             }
             #[inline]
@@ -185,29 +113,16 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                     #(Self::#names(message) => {
                         #tidings::actor::Dispatch::<#ident #types>::stands_for(message)
                     })*
-                    #unused_ref_arm
+                    #ref_arm
                 }
             }
-            #[inline(always)]
-            fn way(&self) -> #tidings::actor::Way {
-                match self {
-                    #(Self::#names(message) => {
-                        match #tidings::actor::Dispatch::<#ident #types>::way(message) {
-                            #tidings::actor::Way::First => #goes,
-                            #tidings::actor::Way::AnswerFirst => #answers,
-                            _ => #tidings::actor::Way::Any,
-                        }
-                    })*
-                    #unused_ref_arm
-                }
-            }
-            #(#dispatches)*
+            #ways
             fn is_reentrant(&self) -> bool {
                 match self {
                     #(Self::#names(message) => {
                         #tidings::actor::Dispatch::<#ident #types>::is_reentrant(message)
                     })*
-                    #unused_ref_arm
+                    #ref_arm
                 }
             }
             async fn reenter(self, this: #tidings::actor::Shared<#ident #types>) {
@@ -215,11 +130,115 @@ fn actor(options: TokenStream, item: &TokenStream) -> Result<TokenStream> {
                     #(Self::#names(message) => {
                         #tidings::actor::Dispatch::reenter(message, this).await;
                     })*
-                    #unused_arm
+                    #arm
                 }
             }
         }
     })
+}
+
+/// The type that it stands on: all it may be is the state of an actor.
+fn state(item: &TokenStream) -> Result<(Visibility, Ident, Generics)> {
+    let (vis, ident, generics) = match syn::parse2::<Item>(item.clone())? {
+        Item::Struct(item) => (item.vis, item.ident, item.generics),
+        Item::Enum(item) => (item.vis, item.ident, item.generics),
+        other => {
+            return Err(Error::new_spanned(
+                other,
+                "#[tidings::actor] stands on the type of the actor's state",
+            ));
+        }
+    };
+    if let Some(lifetime) = generics.lifetimes().next() {
+        return Err(Error::new_spanned(
+            lifetime,
+            "the state of an actor owns what it holds: it has no lifetimes",
+        ));
+    }
+    Ok((vis, ident, travelling(&generics)))
+}
+
+/// For each interface: what its variant is called, and the messages that are in it.
+fn variants(interfaces: &[Path]) -> (Vec<Ident>, Vec<Path>) {
+    let variants = interfaces.iter().enumerate().map(|(place, interface)| {
+        let mut messages = interface.clone();
+        let last = messages.segments.last_mut().expect("a path has a segment");
+        let name = last.ident.clone();
+        last.ident = format_ident!("{name}Message");
+        // As `Store<u8>` and `Store<u16>`.
+        let mut before = interfaces.iter().take(place);
+        let name = match before.any(|before| is_called(before, &name)) {
+            true => format_ident!("_{place}{name}"),
+            false => name,
+        };
+        (name, messages)
+    });
+    variants.unzip()
+}
+
+/// The future of a message of the `index`th of `n` interfaces, by this method of theirs.
+fn future(tidings: &Path, index: usize, n: usize, method: &str) -> TokenStream {
+    let method = format_ident!("{method}");
+    let handled = quote!(#tidings::actor::Dispatch::#method(message, actor));
+    one_of(tidings, index, n, handled)
+}
+
+/// The ways of messages, each with a future that chooses among fewer.
+fn ways(
+    tidings: &Path,
+    state: &TokenStream,
+    names: &[Ident],
+    ref_arm: Option<&TokenStream>,
+) -> TokenStream {
+    let first = names.len().div_ceil(2);
+    let ways = [
+        ("dispatch_first", "dispatch_first", 0..first),
+        ("dispatch_second", "dispatch_first", first..names.len()),
+        ("answer_first", "answer_first", 0..first),
+        ("answer_second", "answer_first", first..names.len()),
+    ];
+    let ways = ways.into_iter().filter(|(_, _, way)| !way.is_empty());
+    let dispatches = ways.map(|(method, of_interface, way)| {
+        let (method, names, n) = (format_ident!("{method}"), &names[way.clone()], way.len());
+        let futures = (0..n).map(|index| future(tidings, index, n, of_interface));
+        quote! {
+            #[inline(always)]
+            fn #method(
+                self,
+                actor: &mut #state,
+            ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
+                match self {
+                    #(Self::#names(message) => #futures,)*
+                    #[allow(unreachable_patterns)]
+                    _ => ::core::unreachable!("it goes another way"),
+                }
+            }
+        }
+    });
+    let goes = (0..names.len()).map(|index| match index < first {
+        true => quote!(#tidings::actor::Way::First),
+        false => quote!(#tidings::actor::Way::Second),
+    });
+    let answers = (0..names.len()).map(|index| match index < first {
+        true => quote!(#tidings::actor::Way::AnswerFirst),
+        false => quote!(#tidings::actor::Way::AnswerSecond),
+    });
+    quote! {
+        #[inline(always)]
+        fn way(&self) -> #tidings::actor::Way {
+            match self {
+                #(Self::#names(message) => {
+                    match #tidings::actor::Dispatch::<#state>::way(message) {
+                        #tidings::actor::Way::First => #goes,
+                        #tidings::actor::Way::AnswerFirst => #answers,
+                        _ => #tidings::actor::Way::Any,
+                    }
+                })*
+                #ref_arm
+            }
+        }
+        #(#dispatches)*
+    }
 }
 
 fn is_called(path: &Path, name: &Ident) -> bool {

@@ -182,32 +182,8 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         );
         quote!(#(#configured)* Self::#variant(..) => ::core::panic!(#text),)
     });
-    let reenters = (!reentrant.is_empty()).then(|| {
-        let is_reentrant = reentrant.iter().map(|method| {
-            let (configured, variant) = (method.configured(), &method.variant);
-            quote!(#(#configured)* Self::#variant(..) => true,)
-        });
-        let arms = reentrant
-            .iter()
-            .map(|method| arm(tidings, ident, method, &quote!(this), in_time.as_ref()));
-        quote! {
-            const REENTRANT: bool = true;
-            fn is_reentrant(&self) -> bool {
-                match self {
-                    #(#is_reentrant)*
-                    #[allow(unreachable_patterns)]
-                    _ => false,
-                }
-            }
-            async fn reenter(self, this: #tidings::actor::Shared<TidingsActor>) {
-                match self {
-                    #(#arms)*
-                    #[allow(unreachable_patterns)]
-                    _ => ::core::unreachable!("it is not reentrant"),
-                }
-            }
-        }
-    });
+    let reenters =
+        (!reentrant.is_empty()).then(|| reenters(tidings, ident, &reentrant, in_time.as_ref()));
     let ways = ways(tidings, remote, ident, &exclusive);
     let interface = ident.unraw().to_string();
     let stand_for = methods.iter().map(|method| {
@@ -280,6 +256,39 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
             }
             #ways
             #reenters
+        }
+    }
+}
+
+/// How those of its methods are run that are handed a way to the state.
+fn reenters(
+    tidings: &Path,
+    interface: &Ident,
+    reentrant: &[&Method],
+    in_time: Option<&TokenStream>,
+) -> TokenStream {
+    let is_reentrant = reentrant.iter().map(|method| {
+        let (configured, variant) = (method.configured(), &method.variant);
+        quote!(#(#configured)* Self::#variant(..) => true,)
+    });
+    let arms = reentrant
+        .iter()
+        .map(|method| arm(tidings, interface, method, &quote!(this), in_time));
+    quote! {
+        const REENTRANT: bool = true;
+        fn is_reentrant(&self) -> bool {
+            match self {
+                #(#is_reentrant)*
+                #[allow(unreachable_patterns)]
+                _ => false,
+            }
+        }
+        async fn reenter(self, this: #tidings::actor::Shared<TidingsActor>) {
+            match self {
+                #(#arms)*
+                #[allow(unreachable_patterns)]
+                _ => ::core::unreachable!("it is not reentrant"),
+            }
         }
     }
 }

@@ -104,8 +104,8 @@ pub(crate) fn methods(item: &ItemTrait) -> Result<Vec<Method>> {
     }
 }
 
-fn method(function: &TraitItemFn) -> Result<Method> {
-    let signature = &function.sig;
+/// What no method can be, whatever it takes and answers.
+fn refused(signature: &Signature) -> Result<()> {
     if signature.asyncness.is_none() {
         return Err(Error::new_spanned(
             signature.fn_token,
@@ -141,6 +141,12 @@ fn method(function: &TraitItemFn) -> Result<Method> {
             "bounds of a method belong to its interface: `trait Name: Sync`, or its `where`",
         ));
     }
+    Ok(())
+}
+
+fn method(function: &TraitItemFn) -> Result<Method> {
+    let signature = &function.sig;
+    refused(signature)?;
     let mut inputs = signature.inputs.iter();
     let reentrant = match inputs.next() {
         Some(FnArg::Receiver(receiver))
