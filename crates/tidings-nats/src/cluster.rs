@@ -3,7 +3,7 @@
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,14 +11,15 @@ use futures_util::future::{self, Either};
 use tidings::channel::ivar::IVar;
 use tidings::remote::quietly;
 use tidings::sync::Notify;
-use tidings::time::Instant;
+use tidings::time::{Instant, timeout};
 use tidings::{CancellationToken, DropGuard, Event, Receiver, Sender};
 use tidings_link::{Exports, Server};
 
 use crate::engine::{Engine, EngineError, Entry, Subscription};
 use crate::feed::{Fed, Work};
 use crate::groups::Watched;
-use crate::links::{Links, number, serve, within};
+use crate::links::{Links, number, serve};
+use crate::lock::lock;
 use crate::member::{Change, Down, Ended, Member};
 use crate::names::Held;
 use crate::options::{JoinError, Options};
@@ -291,7 +292,7 @@ impl Cluster {
             future::join(future::join_all(names), future::join_all(feeds)).await;
             inner.links.drain().await;
         };
-        within(limit, over).await;
+        let _ = timeout(limit, over).await;
         // Its revision changes while the lease is kept.
         for _ in 0..3 {
             let revision = inner.lock().revision;
@@ -311,7 +312,7 @@ impl Cluster {
 
 impl Inner {
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     pub(crate) fn alive(&self) -> Result<(), Ended> {
@@ -334,8 +335,7 @@ impl Inner {
                     this.links.arrived(link, |life| this.is_dead(life)).await;
                 }
             };
-            let over = std::pin::pin!(this.over.cancelled().into_future());
-            future::select(std::pin::pin!(comes), over).await;
+            this.over.run_until_cancelled(comes).await;
             this.end(Ended::Left);
             if let Some(server) = server {
                 server.drain(Duration::ZERO).await;
@@ -352,11 +352,11 @@ impl Inner {
     async fn begin(self: &Arc<Self>, mut tries: Tries) -> Result<(), JoinError> {
         let inbox = self.enter(&mut tries).await?;
         self.start(inbox);
-        let joined = within(tries.left(), self.joined.read().into_future());
+        let joined = timeout(tries.left(), self.joined.read());
         match (joined.await, self.alive()) {
-            (Some(()), Ok(())) => Ok(()),
+            (Ok(()), Ok(())) => Ok(()),
             (_, Err(_)) => Err(JoinError::Replaced),
-            (None, Ok(())) => Err(EngineError::Timeout.into()),
+            (Err(_), Ok(())) => Err(EngineError::Timeout.into()),
         }
     }
 
@@ -375,8 +375,7 @@ impl Inner {
     pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let over = self.over.clone();
         drop(tidings::spawn(async move {
-            let over = std::pin::pin!(over.cancelled().into_future());
-            future::select(std::pin::pin!(work), over).await;
+            over.run_until_cancelled(work).await;
         }));
     }
 

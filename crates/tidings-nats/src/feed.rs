@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 use std::ops::RangeInclusive;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use futures_util::future::{self, Either};
@@ -11,13 +11,14 @@ use serde::de::DeserializeOwned;
 use tidings::actor::{Exit, Reference};
 use tidings::channel::ivar::IVar;
 use tidings::sync::{Permit, Semaphore};
+use tidings::time::timeout;
 use tidings::{CancellationToken, Event};
 
 use crate::aside::{set_aside, unpacked};
 use crate::cluster::Inner;
 use crate::engine::{Delivery, EngineError, Settle};
 use crate::handled::Handled;
-use crate::links::within;
+use crate::lock::lock;
 use crate::queue::Queue;
 
 /// So long one fetch waits.
@@ -204,10 +205,6 @@ impl Fed {
     }
 }
 
-fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[derive(Default)]
 struct State {
     stats: FeedStats,
@@ -309,7 +306,7 @@ impl Work {
             let all = self.places.acquire(self.options.in_flight).await;
             drop(all);
         };
-        within(limit, all).await;
+        let _ = timeout(limit, all).await;
         self.stats().in_flight
     }
 
@@ -353,8 +350,7 @@ impl Work {
                     if error == EngineError::NoResponders {
                         let _ = self.inner.engine.open(&self.queue, self.hold).await;
                     }
-                    let again = std::pin::pin!(tidings::after(pause).into_future());
-                    if let Either::Right((end, _)) = future::select(again, ends.as_mut()).await {
+                    if let Ok(end) = timeout(pause, ends.as_mut()).await {
                         return end;
                     }
                     pause = (pause * 2).min(WAIT);
@@ -514,10 +510,9 @@ impl Work {
     async fn holding<O>(&self, delivery: &Delivery, work: impl Future<Output = O>) -> O {
         let mut work = std::pin::pin!(work);
         loop {
-            let beat = std::pin::pin!(tidings::after(self.hold / 3).into_future());
-            match future::select(work.as_mut(), beat).await {
-                Either::Left((done, _)) => return done,
-                Either::Right(_) => {
+            match timeout(self.hold / 3, work.as_mut()).await {
+                Ok(done) => return done,
+                Err(_) => {
                     let _ = self.inner.engine.settle(delivery, Settle::Working).await;
                 }
             }

@@ -9,11 +9,10 @@ use std::time::Duration;
 use futures_util::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{TcpListener, TcpStream};
 use tidings::signal::{SignalKind, signal};
-use tidings::time::Instant;
+use tidings::time::{Instant, timeout};
 use tidings::{Event, JoinHandle};
 
 use crate::cluster::{Cluster, Inner};
-use crate::links::within;
 use crate::member::Ended;
 
 /// So many ask at a time; of more the eldest goes.
@@ -91,7 +90,7 @@ impl Cluster {
                 let (inner, page) = (Arc::clone(&inner), Arc::clone(&page));
                 asking.push_back(tidings::spawn(async move {
                     // Who asks hears nothing if it fails, or if `page` panics.
-                    let _ = within(PATIENCE, answer(stream, &inner, &*page)).await;
+                    let _ = timeout(PATIENCE, answer(stream, &inner, &*page)).await;
                 }));
             }
         })

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use tidings::time::timeout;
+
 use crate::cluster::Cluster;
 use crate::engine::EngineError;
-use crate::links::within;
 use crate::nats::{Bucket, ConnectOptions, Nats};
 use crate::options::{JoinError, Options};
 use crate::tries::Tries;
@@ -29,13 +30,13 @@ impl Cluster {
             let bucket = format!("tidings-{}", options.cluster);
             let bucket = Bucket::new(bucket).replicas(options.replicas);
             let connecting = Nats::connect(url, connecting(&options), bucket);
-            match within(tries.left(), connecting).await {
-                Some(Ok(engine)) => {
+            match timeout(tries.left(), connecting).await {
+                Ok(Ok(engine)) => {
                     return Self::join_by(Arc::new(engine), options, tries).await;
                 }
-                Some(Err(why)) => error = why,
+                Ok(Err(why)) => error = why,
                 // What has had no time says no more than the attempt before.
-                None => {}
+                Err(_) => {}
             }
             if let EngineError::Refused(why) = error {
                 return Err(EngineError::Refused(format!("{}: {why}", shown(url))).into());

@@ -6,11 +6,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::future;
 use tidings::Event;
-use tidings::time::Instant;
+use tidings::time::{Instant, timeout};
 
 use crate::cluster::Inner;
 use crate::engine::{EngineError, Expect, Subscription};
-use crate::links::within;
 use crate::member::{Down, Ended};
 use crate::options::JoinError;
 use crate::record::{CLUSTER, Record, json, node_key};
@@ -79,8 +78,8 @@ impl Inner {
         loop {
             tidings::at(next).await;
             // What is asked of a server that has fallen silent must not use up the lease.
-            next = match within(beat, self.renew()).await {
-                Some(true) => Instant::now() + beat,
+            next = match timeout(beat, self.renew()).await {
+                Ok(true) => Instant::now() + beat,
                 _ => Instant::now() + beat / 4,
             };
         }
@@ -119,7 +118,7 @@ impl Inner {
         let asked = suspects.into_iter().map(async |life| {
             let inbox = route::inbox(&self.options.cluster, &life.node, life.incarnation);
             let answer = self.engine.request(&inbox, Bytes::new(), limit);
-            if let Some(Ok(_)) = within(limit, answer).await {
+            if let Ok(Ok(_)) = timeout(limit, answer).await {
                 self.lock().view.answered(&life, Instant::now());
             }
         });

@@ -75,6 +75,7 @@
 // | `queue.rs`, `feed.rs`, `handled.rs`, `aside.rs` | durable queues, actors that are fed from them, what their handlers say, and what is set aside |
 // | `links.rs`, `route.rs` | links to other nodes; links through the engine |
 // | `health.rs` | for operators: health over HTTP, leaving by a signal |
+// | `lock.rs` | how a lock is taken |
 // | `stats.rs`, `shown.rs`, `metrics.rs`, `opentelemetry.rs` | what is counted, and where that goes |
 
 #![forbid(unsafe_code)]
@@ -96,6 +97,7 @@ mod health;
 mod join;
 mod lease;
 mod links;
+mod lock;
 mod member;
 pub mod memory;
 #[cfg(feature = "metrics")]

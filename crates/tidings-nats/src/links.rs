@@ -3,15 +3,16 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::{self, Either};
 use tidings::JoinHandle;
 use tidings::sync::{self, Semaphore};
+use tidings::time::timeout;
 use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Server, Stats, link};
 
 use crate::engine::Engine;
+use crate::lock::lock;
 use crate::member::{Down, Member};
 use crate::names::LookupError;
 use crate::options::{JoinError, Options};
@@ -82,10 +83,6 @@ impl Sum {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 fn unlinked(error: ConnectError) -> LookupError {
     LookupError::Link(Arc::new(error))
 }
@@ -95,15 +92,6 @@ fn end(link: &Link, down: Down) {
     match down {
         Down::Left => link.drain(),
         _ => link.close(),
-    }
-}
-
-/// `None`: it took longer.
-pub(crate) async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
-    let late = std::pin::pin!(tidings::after(limit).into_future());
-    match future::select(std::pin::pin!(work), late).await {
-        Either::Left((done, _)) => Some(done),
-        Either::Right(_) => None,
     }
 }
 
@@ -205,7 +193,9 @@ impl Links {
     async fn make(&self, member: &Member) -> Result<Link, LookupError> {
         let patience = self.options.patience;
         let direct = match member.address() {
-            Some(address) => within(patience / 2, self.direct(member, address)).await,
+            Some(address) => timeout(patience / 2, self.direct(member, address))
+                .await
+                .ok(),
             None => None,
         };
         let made = match direct {
@@ -216,7 +206,7 @@ impl Links {
             )) if !error.may_pass() => {
                 return Err(unlinked(error));
             }
-            _ => within(patience, self.routed(member))
+            _ => timeout(patience, self.routed(member))
                 .await
                 .unwrap_or(Err(unlinked(ConnectError::Late)))?,
         };

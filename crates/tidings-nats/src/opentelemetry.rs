@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{AsyncInstrument, Meter};
 
+use crate::lock::lock;
 use crate::shown::{METRICS, Shown};
 use crate::stats::Stats;
 
@@ -34,10 +35,6 @@ pub struct Instruments {
 
 /// What is shown: of each metric, by its label.
 type All = BTreeMap<&'static str, BTreeMap<String, u64>>;
-
-fn lock(all: &Mutex<All>) -> MutexGuard<'_, All> {
-    all.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 impl Instruments {
     /// Makes them. They are there for as long as the meter's provider is.

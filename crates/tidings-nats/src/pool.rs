@@ -11,20 +11,17 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tidings::actor::{CallError, Reference, Routing};
 use tidings::remote::Remote;
 
 use crate::cluster::Cluster;
+use crate::lock::lock;
 use crate::names::LookupError;
 
 /// Calls under way, by the names of the members.
 type Load = Mutex<BTreeMap<String, usize>>;
-
-fn lock(load: &Load) -> MutexGuard<'_, BTreeMap<String, usize>> {
-    load.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// The members of a group, as one who calls them has them: [`Cluster::pool`]. Clones share what they
 /// know of who is busy, and whose turn it is.

@@ -226,6 +226,7 @@ async fn receive(
 mod tests {
     use super::*;
     use crate::memory::{Faults, Server};
+    use tidings::time::timeout;
     use tidings_sim::Sim;
 
     const LEASE: Duration = Duration::from_secs(3);
@@ -295,8 +296,7 @@ mod tests {
             }));
             let mut got = Vec::new();
             let read = there.pipe.read_to_end(&mut got);
-            let late = tidings::after(Duration::from_secs(5)).into_future();
-            let _ = future::select(std::pin::pin!(read), std::pin::pin!(late)).await;
+            let _ = timeout(Duration::from_secs(5), read).await;
             assert!(expected.starts_with(&got));
         });
     }

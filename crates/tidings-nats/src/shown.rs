@@ -1,9 +1,10 @@
 //! The numbers that are shown to those who gather them, with their names: one table for all of them.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use crate::feed::FeedStats;
+use crate::lock::lock;
 use crate::stats::Stats;
 
 /// A number that is shown, to all who gather such.
@@ -32,7 +33,7 @@ impl Shown {
     /// rest as it is. Counts begin anew with each membership, and what gathers them goes on.
     pub(crate) fn next(&self, stats: &Stats) -> Vec<(&'static Metric, String, u64)> {
         let before = {
-            let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut last = lock(&self.0);
             std::mem::replace(&mut *last, stats.clone())
         };
         let mut all = Vec::new();

@@ -6,19 +6,20 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
 use tidings::sync::Notify;
-use tidings::time::Instant;
+use tidings::time::{Instant, timeout};
 use tidings::{Event, after, at};
 
 use crate::engine::{
     Answer, Arrivals, Delivery, Engine, EngineError, Entry, Expect, Message, Settle, Subscription,
     Watch,
 };
+use crate::lock::lock;
 
 mod faults;
 mod queues;
@@ -268,7 +269,7 @@ impl Server {
     fn with<R>(&self, f: impl FnOnce(&mut State, &mut Bells) -> R) -> R {
         let mut bells = Vec::new();
         let result = {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut state = lock(&self.state);
             state.sweep(&mut bells);
             f(&mut state, &mut bells)
         };
@@ -477,15 +478,8 @@ impl Engine for Memory {
                 let answer = inbox.next(next_message).await;
                 Ok(answer.expect("it waits for one").payload)
             };
-            let late = async {
-                after(within).await;
-                Err(EngineError::Timeout)
-            };
-            let (asked, late) = (std::pin::pin!(asked), std::pin::pin!(late));
-            futures_util::future::select(asked, late)
-                .await
-                .factor_first()
-                .0
+            let late = Err(EngineError::Timeout);
+            timeout(within, asked).await.unwrap_or(late)
         })
     }
 

@@ -1,6 +1,8 @@
 //! What a server says of what we may not do: beside, and not as an answer to what we asked.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::lock::lock;
 
 /// The complaints of the servers of one connection. Clones are the same.
 #[derive(Clone, Default)]
@@ -15,24 +17,20 @@ struct Heard {
 }
 
 impl Complaints {
-    fn lock(&self) -> MutexGuard<'_, Heard> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(super) fn hear(&self, text: String) {
-        let mut heard = self.lock();
+        let mut heard = lock(&self.0);
         heard.text = text;
         heard.number += 1;
     }
 
     /// How many there were.
     pub(super) fn number(&self) -> u64 {
-        self.lock().number
+        lock(&self.0).number
     }
 
     /// The last, if there were fewer before.
     pub(super) fn since(&self, before: u64) -> Option<String> {
-        let heard = self.lock();
+        let heard = lock(&self.0);
         (heard.number > before).then(|| heard.text.clone())
     }
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use async_nats::header::NATS_MESSAGE_ID;
@@ -19,6 +19,7 @@ use futures_util::{StreamExt, future};
 
 use super::{Bucket, Nats, PATIENCE, in_time, refused, unreachable, within};
 use crate::engine::{DUPLICATES, Delivery, EngineError, Settle};
+use crate::lock::lock;
 
 /// The consumer of all who feed actors from a queue.
 const CONSUMER: &str = "feed";
@@ -32,7 +33,7 @@ pub(super) struct Queues(Mutex<HashMap<String, PullConsumer>>);
 
 impl Queues {
     fn with<R>(&self, f: impl FnOnce(&mut HashMap<String, PullConsumer>) -> R) -> R {
-        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        f(&mut lock(&self.0))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
+use tidings::time::timeout;
 use tidings_nats::Engine;
 use tidings_nats::nats::{Bucket, ConnectOptions, Nats};
 
@@ -184,10 +185,8 @@ fn orphans(living: &[String]) -> Result<Vec<String>, Failure> {
             .map_err(|e| e.to_string())?;
         let mut names = BTreeMap::new();
         loop {
-            let next = std::pin::pin!(watch.next());
-            let quiet = std::pin::pin!(tidings::after(Duration::from_millis(500)).into_future());
-            let next = futures_util::future::select(next, quiet).await;
-            let futures_util::future::Either::Left((Some(entry), _)) = next else {
+            let quiet = Duration::from_millis(500);
+            let Ok(Some(entry)) = timeout(quiet, watch.next()).await else {
                 return Ok::<_, Failure>(names);
             };
             if let Some(name) = entry.key.strip_prefix("name.") {

@@ -1,13 +1,11 @@
 //! What operators ask of a node: health over HTTP, and to leave when it is told to.
 
 use std::net::SocketAddr;
-use std::pin::pin;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
 use futures_util::{AsyncReadExt, AsyncWriteExt};
 use tidings::net::{TcpListener, TcpStream};
-use tidings::time::sleep;
+use tidings::time::{sleep, timeout};
 use tidings_nats::memory::Server;
 use tidings_nats::{Cluster, Options};
 
@@ -17,15 +15,6 @@ async fn get(at: SocketAddr, request: &str) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.unwrap();
     answer
-}
-
-/// `None`: it took longer.
-async fn within<F: Future>(limit: Duration, work: F) -> Option<F::Output> {
-    let late = pin!(tidings::after(limit).into_future());
-    match select(pin!(work), late).await {
-        Either::Left((done, _)) => Some(done),
-        Either::Right(_) => None,
-    }
 }
 
 /// The status, and what it says.
@@ -151,10 +140,10 @@ async fn a_page_that_panics_takes_no_place_from_those_who_ask() {
     // More than may ask at a time. Who asks for it hears nothing.
     for _ in 0..20 {
         let request = get(at, "GET /metrics HTTP/1.1\r\n\r\n");
-        let answer = within(limit, request).await;
+        let answer = timeout(limit, request).await;
         assert_eq!(answer.expect("it has a place"), "");
     }
-    let lives = within(limit, asked(at, "/livez")).await;
+    let lives = timeout(limit, asked(at, "/livez")).await;
     assert_eq!(lives.expect("it has a place").0, 200);
     answers.abort();
 }
