@@ -130,7 +130,7 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         ["api", "--update"] => surface::api(true)?,
         ["semver"] => surface::semver(None, tally)?,
         ["semver", revision] if !revision.starts_with('-') => {
-            surface::semver(Some(revision), tally)?
+            surface::semver(Some(revision), tally)?;
         }
         ["deny"] => surface::deny(tally)?,
         ["stress"] => ci::stage("stress")?,
