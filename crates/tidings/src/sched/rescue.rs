@@ -251,7 +251,6 @@ mod tests {
     use std::sync::{Barrier, mpsc};
     use std::task::{Context, Poll, Wake, Waker};
 
-    use super::super::appetite::Appetite;
     use super::super::brisk::FEW;
     use super::super::spawn;
     use super::super::worker::Worker;
@@ -293,10 +292,10 @@ mod tests {
                 took.push(worker.rescue().work);
             }
             // Nobody is sated by a rescue. (What came before, this task too, may have been taken otherwise.)
-            let start = Instant::from_nanos(0);
-            worker.appetite.replace(Appetite::default());
+            drop(worker.appetite.take());
             let rescued = worker.take_from(0).map(Task::cancel);
-            let pause = worker.appetite.borrow_mut().pause(start, |_| start);
+            let start = Instant::from_nanos(0);
+            let pause = worker.appetite.take().pause(start, |_| start);
             let told = took.iter().any(|took| *took);
             // Nothing waits there any more, whatever was taken.
             let again = Instant::now().saturating_add(STUCK);
