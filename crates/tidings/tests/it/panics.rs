@@ -220,7 +220,9 @@ fn a_waker_that_panics_as_it_is_dropped_ends_no_worker() {
         assert!(poll_with(wait.as_mut(), &bad_waker()).is_pending());
         let _ = give.send(wait);
     });
-    drop(given.recv_blocking().unwrap());
+    let wait = given.recv_blocking().unwrap();
+    // It panics where it is dropped, as that of any wait.
+    assert!(catch_unwind(AssertUnwindSafe(|| drop(wait))).is_err());
     // The worker looks at its timers before this is over.
     run(&rt, async { after(MS).await });
     run(&rt, async { after(MS).await });
@@ -232,7 +234,10 @@ fn a_waker_that_panics_as_it_is_dropped_ends_no_timers_of_threads() {
     let mut wait = pinned(after(HOUR));
     assert!(poll_with(wait.as_mut(), &bad_waker()).is_pending());
     // Armed outside of all workers, and given up on one.
-    run(&pool(1), async move { drop(wait) });
+    let dropped = run(&pool(1), async move {
+        catch_unwind(AssertUnwindSafe(|| drop(wait))).is_err()
+    });
+    assert!(dropped);
     after(MS).wait();
     after(MS).wait();
 }
