@@ -245,11 +245,9 @@ impl Worker {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use std::future::poll_fn;
     use std::panic::Location;
-    use std::pin::Pin;
     use std::sync::{Barrier, mpsc};
-    use std::task::{Context, Poll, Wake, Waker};
+    use std::task::{Context, Wake, Waker};
 
     use super::super::brisk::FEW;
     use super::super::spawn;
@@ -257,10 +255,8 @@ mod tests {
     use super::super::worker::tests::on_both;
     use super::lock;
     use super::{BRISK, Duration, Instant, LONG, Looks, PAUSE_MAX, SLICE, STUCK, Task, Watched};
-    use crate::event::EventFuture;
     use crate::primitive::atomic::{AtomicU32, Ordering};
-    use crate::primitive::{Arc, Mutex, thread};
-    use crate::time::After;
+    use crate::primitive::{Arc, thread};
     use crate::{Runtime, yield_now};
 
     #[test]
@@ -396,58 +392,6 @@ mod tests {
             Some(slept)
         });
         assert_eq!(seen, Some(true));
-    }
-
-    /// Wakes another as it is dropped.
-    struct Last(Waker);
-
-    impl Wake for Last {
-        fn wake(self: Arc<Self>) {}
-    }
-
-    impl Drop for Last {
-        fn drop(&mut self) {
-            self.0.wake_by_ref();
-        }
-    }
-
-    #[test]
-    fn who_looks_behind_a_long_poll_sees_what_the_drop_of_a_waker_there_has_woken_here() {
-        let runtime = Runtime::builder().workers(2).build().unwrap();
-        let (tell, told) = mpsc::channel();
-        let _woken = runtime.spawn(poll_fn(move |cx| {
-            tell.send(cx.waker().clone()).unwrap();
-            Poll::<()>::Pending
-        }));
-        let waker = told.recv().unwrap();
-        let given = Arc::new(Mutex::new(None::<Pin<Box<EventFuture<After>>>>));
-        let found = on_both(&runtime, move |worker, both| {
-            if worker.index() == 0 {
-                let last = Waker::from(Arc::new(Last(waker.clone())));
-                let hour = Duration::from_secs(3600);
-                let mut wait = Box::pin(crate::after(hour).into_future());
-                let polled = wait.as_mut().poll(&mut Context::from_waker(&last));
-                assert!(polled.is_pending());
-                *lock(&given) = Some(wait);
-                drop(last);
-                both.wait();
-                // In this poll until the other has looked.
-                both.wait();
-                return None;
-            }
-            both.wait();
-            let wait = lock(&given).take();
-            drop(wait);
-            worker.watched.borrow_mut()[0] = Watched::default();
-            let early = worker.rescue().work;
-            let mut found = false;
-            while !worker.is_rescued(0) {
-                found = worker.rescue().work;
-            }
-            both.wait();
-            Some((early, found))
-        });
-        assert_eq!(found, Some((false, true)));
     }
 
     #[test]
