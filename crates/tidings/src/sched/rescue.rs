@@ -249,6 +249,7 @@ mod tests {
     use std::sync::{Barrier, mpsc};
     use std::task::{Context, Wake, Waker};
 
+    use super::super::appetite::Appetite;
     use super::super::brisk::FEW;
     use super::super::spawn;
     use super::super::worker::Worker;
@@ -288,7 +289,7 @@ mod tests {
                 took.push(worker.rescue().work);
             }
             // Nobody is sated by a rescue. (What came before, this task too, may have been taken otherwise.)
-            drop(worker.appetite.take());
+            worker.appetite.replace(Appetite::default());
             let rescued = worker.take_from(0).map(Task::cancel);
             let start = Instant::from_nanos(0);
             let pause = worker.appetite.take().pause(start, |_| start);
