@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-use tidings::net::{TcpStream, UnixStream, lookup_host};
+use tidings::net::{TcpStream, lookup_host};
 use tidings::time::{Instant, timeout};
 
 use crate::address::{Address, AddressError};
@@ -23,6 +23,7 @@ use crate::place::met_at;
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
+use crate::unix;
 
 /// Connects to a node.
 ///
@@ -246,8 +247,7 @@ impl Connector {
         }
         match &self.address {
             Address::Unix(path) => {
-                let stream = UnixStream::connect(path);
-                let stream = stream.map_err(|error| met_at(path.display(), error))?;
+                let stream = unix::connect(path)?;
                 Ok((Stream::Unix(stream), None))
             }
             Address::Tcp(at) => {

@@ -243,7 +243,7 @@
 // | `driver.rs`, `shared.rs`, `draining.rs` | the future that moves a link, what wakes it, and how it ends in order |
 // | `link.rs`, `exports.rs`, `failure.rs` | what users have |
 // | `memory.rs` | streams in memory |
-// | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs` | TCP, Unix sockets and TLS |
+// | `connect.rs`, `listen.rs`, `server.rs`, `address.rs`, `stream.rs`, `tls.rs`, `unix.rs` (`no_unix.rs`) | TCP, TLS and Unix sockets |
 // | `backoff.rs` | when a connector tries again |
 // | `arriving.rs` | who has come and has no link yet |
 // | `peers.rs` | one link for each peer |
@@ -283,6 +283,11 @@ mod shared;
 mod stream;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(unix)]
+mod unix;
+#[cfg(not(unix))]
+#[path = "no_unix.rs"]
+mod unix;
 #[cfg(test)]
 mod vectors;
 

@@ -1,12 +1,10 @@
 //! Where links that others make to this node come in.
 
 use std::fmt;
-use std::fs::File;
 use std::io;
 use std::net::IpAddr;
-use std::path::Path;
 
-use tidings::net::{TcpListener, UnixListener, UnixStream, lookup_host};
+use tidings::net::{TcpListener, lookup_host};
 
 use crate::address::Address;
 use crate::connect::{ConnectError, is_here};
@@ -17,6 +15,7 @@ use crate::server::Server;
 use crate::stream::Stream;
 #[cfg(feature = "tls")]
 use crate::tls::Tls;
+use crate::unix;
 
 /// Waits for other nodes.
 ///
@@ -66,7 +65,7 @@ pub(crate) struct Terms {
 
 pub(crate) enum Socket {
     Tcp(TcpListener),
-    Unix(UnixListener),
+    Unix(unix::UnixListener),
 }
 
 impl Socket {
@@ -119,7 +118,7 @@ impl Listener {
     ) -> Result<Self, ConnectError> {
         options.check()?;
         let (socket, address) = match address {
-            Address::Unix(path) => (Socket::Unix(unix(&path)?), Address::Unix(path)),
+            Address::Unix(path) => (Socket::Unix(unix::listen(&path)?), Address::Unix(path)),
             Address::Tcp(at) => {
                 let socket = tcp(&at, insecure).await?;
                 let address = Address::Tcp(socket.local_addr()?.to_string());
@@ -226,40 +225,6 @@ impl Listener {
         }
         Server::of(self.socket, self.terms)
     }
-}
-
-/// A socket that was left by a process which has ended is taken away.
-fn unix(path: &Path) -> io::Result<UnixListener> {
-    let bind = || {
-        // One at a time: whoever has bound and does not listen yet looks as one that has ended.
-        let _lock = locked(path)?;
-        match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
-                std::fs::remove_file(path)?;
-                UnixListener::bind(path)
-            }
-            bound => bound,
-        }
-    };
-    bind().map_err(|error| met_at(path.display(), error))
-}
-
-/// The lock file beside a socket, locked until it is dropped. It stays there: who took it away could take
-/// it from somebody who has just opened it.
-fn locked(path: &Path) -> io::Result<File> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".lock");
-    let file = File::options().create(true).append(true).open(beside)?;
-    file.lock()?;
-    Ok(file)
-}
-
-/// Is it a socket at which nobody listens?
-fn is_left(path: &Path) -> bool {
-    use std::os::unix::fs::FileTypeExt;
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
-    is_socket && UnixStream::connect(path).is_err_and(refused)
 }
 
 async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use futures_io::{AsyncRead, AsyncWrite};
-use tidings::net::{TcpStream, UnixStream};
+use tidings::net::TcpStream;
 
 use crate::intercept::Origin;
+use crate::unix::UnixStream;
 
 /// A stream to another node.
 #[derive(Debug)]

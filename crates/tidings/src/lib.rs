@@ -61,7 +61,7 @@ pub mod event;
 mod inspect;
 #[cfg(all(test, loom))]
 mod models;
-#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
 pub mod net;
 mod primitive;
 #[cfg(feature = "remote")]

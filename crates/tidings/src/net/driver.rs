@@ -6,12 +6,14 @@
 //! event concerns is woken by the worker that saw it, on that worker.
 
 use std::io;
+#[cfg(unix)]
 use std::os::fd::RawFd;
 use std::sync::TryLockError;
 use std::task::Waker;
 use std::time::Duration;
 
-use mio::event::Event;
+use mio::event::{Event, Source};
+#[cfg(unix)]
 use mio::unix::SourceFd;
 use mio::{Events, Interest, Poll, Registry, Token};
 
@@ -22,6 +24,7 @@ use crate::task::wake_quietly;
 
 /// The poller's own: somebody wakes the worker that waits in it, and its alarm.
 const WAKE: Token = Token(0);
+#[cfg(target_os = "linux")]
 const ALARM: Token = Token(1);
 /// Places have the numbers from here on.
 const FIRST: usize = 2;
@@ -170,10 +173,10 @@ impl Driver {
         }
     }
 
-    /// Tells `readiness` from here on what becomes of the descriptor; gives its token.
+    /// Tells `readiness` from here on what becomes of `watched`; gives its token.
     pub(super) fn register(
         &self,
-        descriptor: RawFd,
+        watched: &mut impl Source,
         readiness: &Arc<Readiness>,
     ) -> io::Result<Token> {
         let mut sources = lock(&self.sources);
@@ -186,20 +189,22 @@ impl Driver {
         // That a byte is urgent: a read ends before it, though more has come.
         #[cfg(any(target_os = "linux", target_os = "android"))]
         let both = both | Interest::PRIORITY;
-        let registered = self
-            .registry
-            .register(&mut SourceFd(&descriptor), token, both);
-        match registered {
-            Ok(()) => Ok(token),
-            Err(error) => {
-                let gone = lock(&self.sources).remove(token);
-                drop(gone);
-                Err(error)
-            }
+        let registered = self.registry.register(watched, token, both);
+        if let Err(error) = registered {
+            self.forget(token);
+            return Err(error);
         }
+        Ok(token)
     }
 
-    /// The descriptor, which is still open, concerns nobody any more.
+    /// What has this token concerns nobody any more.
+    pub(super) fn forget(&self, token: Token) {
+        let gone = lock(&self.sources).remove(token);
+        drop(gone);
+    }
+
+    /// As `forget`, of a descriptor, which is still open.
+    #[cfg(unix)]
     pub(super) fn deregister(&self, descriptor: RawFd, token: Token) {
         let gone = lock(&self.sources).remove(token);
         // It fails if the descriptor was closed: then it is deregistered.

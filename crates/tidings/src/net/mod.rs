@@ -5,8 +5,9 @@
 //! When that runtime has ended, calls that do not have to wait go on, and those that do, or did,
 //! are an error.
 //!
-//! There is no thread for it: a worker with nothing to do waits in the poller (epoll, kqueue),
-//! and runs what it hears of itself. On Unix only; the feature `net` is on by default.
+//! There is no thread for it: a worker with nothing to do waits in the poller (epoll, kqueue, IOCP),
+//! and runs what it hears of itself. On Unix and Windows; the feature `net` is on by default. Unix sockets and
+//! descriptors of the user's (`Io`) are there on Unix only.
 //!
 //! Streams are read and written by the traits of `futures-io`: `read`, `write_all` and others are methods of
 //! `AsyncReadExt` and `AsyncWriteExt`, from `futures::io` (`futures = "0.3"`).
@@ -51,7 +52,7 @@
 // | file | what |
 // |---|---|
 // | `tcp.rs`, `unix.rs` | streams and listeners |
-// | `io.rs` | `Io`: any descriptor |
+// | `io.rs`, `descriptor.rs` | `Io`: what the poller watches; any descriptor of the user's |
 // | `lookup.rs` | `lookup_host`: names to addresses |
 // | `stream.rs` | reading and writing by the traits of `futures-io`; halves |
 // | `ready.rs`, `accept.rs` | the events: a socket is ready, a connection has come |
@@ -60,8 +61,14 @@
 // | `network.rs`, `installed.rs` | `Network`: where a runtime's sockets come from, if not from the system |
 
 mod accept;
+#[cfg(unix)]
+mod descriptor;
 mod driver;
 mod installed;
+#[cfg_attr(
+    windows,
+    expect(unreachable_pub, dead_code, reason = "on Unix it is public")
+)]
 mod io;
 mod lookup;
 mod network;
@@ -69,10 +76,12 @@ mod readiness;
 mod ready;
 mod stream;
 mod tcp;
+#[cfg(unix)]
 mod unix;
 
 pub use accept::Accepting;
 pub(crate) use driver::Driver;
+#[cfg(unix)]
 pub use io::Io;
 pub use lookup::{ToSocketAddrs, lookup_host};
 pub use network::{Accept, Connecting, Network, Socket};
@@ -80,6 +89,7 @@ pub use readiness::Direction;
 pub use ready::Ready;
 pub use stream::{ReadHalf, WriteHalf};
 pub use tcp::{TcpListener, TcpStream};
+#[cfg(unix)]
 pub use unix::{UnixListener, UnixStream};
 
 use crate::primitive::Arc;
@@ -92,6 +102,7 @@ fn driver() -> std::io::Result<Arc<Driver>> {
 }
 
 /// As `driver`, for sockets that an installed network does not have.
+#[cfg(unix)]
 #[track_caller]
 fn system() -> std::io::Result<Arc<Driver>> {
     let runtime = sched::runtime();

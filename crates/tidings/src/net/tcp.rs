@@ -5,7 +5,10 @@ use std::fmt;
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::net::{self, Shutdown, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+#[cfg(unix)]
+use std::os::fd::{AsFd, BorrowedFd as Borrowed};
+#[cfg(windows)]
+use std::os::windows::io::{AsSocket, BorrowedSocket as Borrowed};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -53,7 +56,7 @@ pub struct TcpStream(Stream);
 
 #[derive(Debug)]
 enum Stream {
-    System(Io<net::TcpStream>),
+    System(Io<mio::net::TcpStream>),
     Installed(Installed),
 }
 
@@ -97,8 +100,8 @@ impl TcpStream {
         if let Some(connecting) = installed {
             return Ok(Self::installed(connecting.await?));
         }
-        let io = Io::with(&driver()?, mio::net::TcpStream::connect(to)?.into())?;
-        let stream: &net::TcpStream = io.get_ref();
+        let io = Io::with(&driver()?, mio::net::TcpStream::connect(to)?)?;
+        let stream = io.get_ref();
         poll_fn(|cx| {
             let call = || is_connected(stream);
             io.readiness()
@@ -118,7 +121,8 @@ impl TcpStream {
     #[track_caller]
     pub fn from_std(stream: net::TcpStream) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
-        Ok(Self(Stream::System(Io::new(stream)?)))
+        let stream = mio::net::TcpStream::from_std(stream);
+        Ok(Self(Stream::System(Io::with(&driver()?, stream)?)))
     }
 
     /// Std's stream, which does not block.
@@ -127,7 +131,7 @@ impl TcpStream {
     /// [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network): it is lost.
     pub fn into_std(self) -> io::Result<net::TcpStream> {
         match self.0 {
-            Stream::System(io) => Ok(io.into_inner()),
+            Stream::System(io) => Ok(io.into_inner().into()),
             Stream::Installed(_) => Err(ErrorKind::Unsupported.into()),
         }
     }
@@ -150,9 +154,9 @@ impl TcpStream {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) of a stream of an installed [`Network`](super::Network), which has none.
-    pub fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
+    pub fn descriptor(&self) -> io::Result<Borrowed<'_>> {
         match &self.0 {
-            Stream::System(io) => Ok(io.as_fd()),
+            Stream::System(io) => Ok(borrowed(io.get_ref())),
             Stream::Installed(_) => Err(ErrorKind::Unsupported.into()),
         }
     }
@@ -266,8 +270,18 @@ impl TcpStream {
     }
 }
 
+#[cfg(unix)]
+fn borrowed(socket: &impl AsFd) -> Borrowed<'_> {
+    socket.as_fd()
+}
+
+#[cfg(windows)]
+fn borrowed(socket: &impl AsSocket) -> Borrowed<'_> {
+    socket.as_socket()
+}
+
 /// Has the connection come about?
-fn is_connected(stream: &net::TcpStream) -> io::Result<()> {
+fn is_connected(stream: &mio::net::TcpStream) -> io::Result<()> {
     if let Some(error) = stream.take_error()? {
         return Err(error);
     }
@@ -284,8 +298,9 @@ impl Bytes for TcpStream {
             Stream::Installed(socket) => socket.readiness(),
         }
     }
+    /// On Windows there is an edge only after a call that would have waited.
     fn short_is_last(&self, _: Direction) -> bool {
-        matches!(self.0, Stream::System(_))
+        cfg!(unix) && matches!(self.0, Stream::System(_))
     }
     #[inline]
     fn read(&self, buffers: &mut [IoSliceMut<'_>]) -> io::Result<usize> {
@@ -360,6 +375,8 @@ const BACKLOG: i32 = 4096;
 
 fn listen(at: SocketAddr) -> io::Result<mio::net::TcpListener> {
     let socket = socket2::Socket::new(Domain::for_address(at), Type::STREAM, None)?;
+    // On Windows it would let others have the address at the same time.
+    #[cfg(unix)]
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
     socket.bind(&at.into())?;
@@ -403,7 +420,7 @@ impl TcpListener {
     #[track_caller]
     pub fn from_std(listener: net::TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
-        let io = Io::new(mio::net::TcpListener::from_std(listener))?;
+        let io = Io::with(&driver()?, mio::net::TcpListener::from_std(listener))?;
         Ok(Self::of(Listener::System(io)))
     }
 
@@ -446,9 +463,9 @@ impl TcpListener {
     ///
     /// # Errors
     /// [`Unsupported`](ErrorKind::Unsupported) of a listener of an installed [`Network`](super::Network).
-    pub fn descriptor(&self) -> io::Result<BorrowedFd<'_>> {
+    pub fn descriptor(&self) -> io::Result<Borrowed<'_>> {
         match &self.listener {
-            Listener::System(io) => Ok(io.as_fd()),
+            Listener::System(io) => Ok(borrowed(io.get_ref())),
             Listener::Installed(_) => Err(ErrorKind::Unsupported.into()),
         }
     }
@@ -476,7 +493,7 @@ impl Listen<(TcpStream, SocketAddr)> for TcpListener {
         match &self.listener {
             Listener::System(io) => {
                 let (stream, from) = io.get_ref().accept()?;
-                let stream = Io::with(io.driver(), stream.into())?;
+                let stream = Io::with(io.driver(), stream)?;
                 Ok((TcpStream(Stream::System(stream)), from))
             }
             Listener::Installed(listener) => listener.accept(),

@@ -28,7 +28,7 @@ mod padded;
 mod parker;
 #[cfg(any(
     feature = "remote",
-    all(feature = "net", unix, not(any(loom, shuttle)))
+    all(feature = "net", any(unix, windows), not(any(loom, shuttle)))
 ))]
 pub(crate) mod prefetch;
 mod section;

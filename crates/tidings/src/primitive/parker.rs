@@ -123,7 +123,7 @@ impl Parker {
     /// whoever unparks it must be able to wake it. `false`: it was unparked before, the token is
     /// taken, and it must not go.
     #[cfg(any(
-        all(feature = "net", unix, not(any(loom, shuttle))),
+        all(feature = "net", any(unix, windows), not(any(loom, shuttle))),
         all(test, not(shuttle))
     ))]
     pub(crate) fn leave(&self) -> bool {
@@ -139,7 +139,7 @@ impl Parker {
 
     /// Takes the token, if it is there.
     #[cfg(any(
-        all(feature = "net", unix, not(any(loom, shuttle))),
+        all(feature = "net", any(unix, windows), not(any(loom, shuttle))),
         all(test, not(shuttle))
     ))]
     pub(crate) fn come_back(&self) {

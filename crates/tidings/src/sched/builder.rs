@@ -202,7 +202,7 @@ impl Builder {
     ///     assert_ne!(listener.local_addr().unwrap().port(), 0);
     /// });
     /// ```
-    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    #[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
     #[must_use]
     pub fn idle_poll(mut self, time: Duration) -> Self {
         self.sockets.idle_poll = time;
@@ -211,7 +211,7 @@ impl Builder {
 
     /// Takes the TCP sockets of [`tidings::net`](crate::net) from `network` instead of the
     /// operating system: for simulations.
-    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    #[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
     #[must_use]
     pub fn network(mut self, network: Arc<dyn crate::net::Network>) -> Self {
         self.sockets.network = Some(network);

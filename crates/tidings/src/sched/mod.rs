@@ -67,7 +67,7 @@ mod end;
 mod foreign;
 mod idle;
 mod inbox;
-#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
 mod linger;
 mod living;
 mod local;
@@ -82,9 +82,9 @@ mod root;
 mod runtime;
 mod seam;
 mod search;
-#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
 mod sockets;
-#[cfg(not(all(feature = "net", unix, not(any(loom, shuttle)))))]
+#[cfg(not(all(feature = "net", any(unix, windows), not(any(loom, shuttle)))))]
 #[path = "no_sockets.rs"]
 mod sockets;
 mod solo;
@@ -318,7 +318,7 @@ pub(crate) fn spend_quickly() -> bool {
 
 /// As `spend_budget`, for what is tried anew at every poll: a seam is not asked, who could otherwise
 /// say at every poll that the last of several is to wait.
-#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
 #[inline(always)]
 pub(crate) fn spend_polled() -> bool {
     here::spend()
@@ -346,7 +346,7 @@ pub(crate) fn random_below(n: usize) -> usize {
 }
 
 /// The runtime of this thread, for the sockets that are made on it.
-#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
 #[track_caller]
 pub(crate) fn runtime() -> Arc<Shared> {
     entered("net")
@@ -523,7 +523,7 @@ mod tests {
                 assert_eq!(incarnation(), 7);
                 let operations = (0..2 * budget).take_while(|_| spend_budget());
                 assert_eq!(operations.count(), if says == 0 { budget } else { 0 });
-                #[cfg(all(feature = "net", unix))]
+                #[cfg(all(feature = "net", any(unix, windows)))]
                 {
                     assert!(super::spend_polled());
                     assert!(!spend_budget(), "it is asked after that, too");
@@ -546,7 +546,7 @@ mod tests {
             let runtime = builder.budget(5).build().unwrap();
             for spend in [
                 spend_budget,
-                #[cfg(all(feature = "net", unix))]
+                #[cfg(all(feature = "net", any(unix, windows)))]
                 super::spend_polled,
             ] {
                 let task = || async move {

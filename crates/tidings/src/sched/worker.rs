@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::appetite::{Appetite, Pull};
 use super::current::{random_start, xorshift_below};
-#[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+#[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
 use super::linger::Linger;
 use super::local::Local;
 use super::local_tasks::{Mine, Told};
@@ -60,7 +60,7 @@ pub(crate) struct Worker {
     random: Cell<u64>,
     turn: Cell<u32>,
     pub(super) pace: Cell<Pace>,
-    #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+    #[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
     pub(super) linger: Cell<Linger>,
     pub(super) appetite: RefCell<Appetite>,
     /// For each neighbour: what was seen of it.
@@ -113,7 +113,7 @@ impl Worker {
             random: Cell::new(random_start() ^ ((index as u64 + 1) << 32)),
             turn: Cell::new(0),
             pace: Cell::default(),
-            #[cfg(all(feature = "net", unix, not(any(loom, shuttle))))]
+            #[cfg(all(feature = "net", any(unix, windows), not(any(loom, shuttle))))]
             linger: Cell::default(),
             appetite: RefCell::default(),
             watched: RefCell::new(vec![Watched::default(); shared.remotes.len()]),

@@ -1,0 +1,47 @@
+//! Unix sockets: a file that a process has left is taken away.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+pub(crate) use tidings::net::{UnixListener, UnixStream};
+
+use crate::place::met_at;
+
+pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
+    UnixStream::connect(path).map_err(|error| met_at(path.display(), error))
+}
+
+/// A socket that was left by a process which has ended is taken away.
+pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
+    let bind = || {
+        // One at a time: whoever has bound and does not listen yet looks as one that has ended.
+        let _lock = locked(path)?;
+        match UnixListener::bind(path) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
+                std::fs::remove_file(path)?;
+                UnixListener::bind(path)
+            }
+            bound => bound,
+        }
+    };
+    bind().map_err(|error| met_at(path.display(), error))
+}
+
+/// The lock file beside a socket, locked until it is dropped. It stays there: who took it away could take
+/// it from somebody who has just opened it.
+fn locked(path: &Path) -> io::Result<File> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".lock");
+    let file = File::options().create(true).append(true).open(beside)?;
+    file.lock()?;
+    Ok(file)
+}
+
+/// Is it a socket at which nobody listens?
+fn is_left(path: &Path) -> bool {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
+    let refused = |error: io::Error| error.kind() == io::ErrorKind::ConnectionRefused;
+    is_socket && UnixStream::connect(path).is_err_and(refused)
+}
