@@ -266,7 +266,9 @@ unsafe fn drop_pages(from: NonNull<u8>, bytes: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{CHUNK, Chunks, NonNull, PAGE, Shape};
+    #[cfg(target_os = "linux")]
+    use super::CHUNK;
+    use super::{Chunks, NonNull, PAGE, Shape};
 
     /// All shapes there are: multiples of 64 up to 1 KiB, powers of two from there.
     fn shapes() -> impl Iterator<Item = Shape> {

