@@ -2,14 +2,14 @@
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tidings::Runtime;
 use tidings::net::{Accept, Connecting, Network, Socket};
 use tidings::time::timeout;
-use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Options, Refusal};
+use tidings_link::{Broken, ConnectError, Connector, Listener, Options, Refusal};
 
 use crate::authority::Authority;
 use crate::nodes::LONG;
@@ -104,8 +104,12 @@ async fn whom_a_server_refuses_has_no_link_and_does_not_try_for_ever() {
     assert_eq!(server.arrivals().failed, 4);
 }
 
+#[cfg(unix)]
 #[test]
 fn of_many_who_listen_at_once_where_another_has_ended_one_does_and_keeps_it() {
+    use std::sync::Barrier;
+    use tidings_link::Link;
+
     const MANY: usize = 4;
     let path = std::env::temp_dir().join(format!("tidings-race-{}", std::process::id()));
     let address = format!("unix:{}", path.display());

@@ -459,7 +459,11 @@ mod tests {
         let slots: Vec<_> = (0..300).map(|_| alloc(LARGE)).collect();
         free_all(slots, LARGE);
         // Elsewhere no page goes back.
-        let least = if cfg!(target_os = "linux") { 200 * ALIGNED } else { 0 };
+        let least = if cfg!(target_os = "linux") {
+            200 * ALIGNED
+        } else {
+            0
+        };
         assert!(trim() >= least);
         // No slot is there twice.
         let again: Vec<_> = (0..600).map(|_| alloc(LARGE)).collect();
