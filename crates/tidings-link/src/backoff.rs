@@ -90,7 +90,7 @@ impl Backoff {
 
 /// A number from 0 to 1.
 fn chance() -> f64 {
-    const PARTS: usize = 1 << 32;
+    const PARTS: usize = 1 << 31;
     tidings::sched::random(PARTS) as f64 / PARTS as f64
 }
 

@@ -97,9 +97,10 @@ fn end(link: &Link, down: Down) {
 
 /// A number that is unlikely to be anybody else's.
 pub(crate) fn number() -> u64 {
-    const HALF: usize = 1 << 32;
-    let half = || tidings::sched::random(HALF) as u64;
-    half() << 32 | half()
+    let quarter = |_| tidings::sched::random(1 << 16) as u64;
+    (0..4)
+        .map(quarter)
+        .fold(0, |number, next| number << 16 | next)
 }
 
 /// Listens for links of others, if we are to.

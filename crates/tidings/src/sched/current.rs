@@ -295,5 +295,5 @@ pub(super) fn xorshift_below(state: &Cell<u64>, n: usize) -> usize {
     x ^= x << 17;
     state.set(x);
     // The product's high half is below n.
-    ((x >> 32) as usize * n) >> 32
+    (((x >> 32) * n as u64) >> 32) as usize
 }

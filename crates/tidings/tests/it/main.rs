@@ -16,7 +16,10 @@ mod cell;
 mod channel;
 mod children;
 mod circle;
-#[cfg(target_os = "linux")]
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod confined;
 mod conserve;
 mod cycle;
