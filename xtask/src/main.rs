@@ -16,6 +16,7 @@ mod sanitizers;
 mod soak;
 mod stalls;
 mod surface;
+mod targets;
 mod tidy;
 mod tools;
 mod trust;
@@ -51,6 +52,9 @@ cargo x <verb>
   soak [--secs N]          the mixed load on all cores and on one, N seconds in all (8 hours)
   api [--update]           the public API against its snapshot (nightly)
   semver [REVISION]        what would break users of that revision, or of the last release
+  targets [TARGET]         the libraries built for Windows, macOS, FreeBSD, aarch64 and 32 bits (nightly with
+                           rust-src)
+  targets --wine           their tests as programs for Windows, under Wine
   deny                     licences, bans and sources of the dependencies
   bundle                   makes a bundle of the arena and uses it without a network
   nats                     installs nats-server for the tests of tidings-nats, by go
@@ -132,6 +136,9 @@ fn run(arguments: &[&str]) -> Result<ExitCode, String> {
         ["semver", revision] if !revision.starts_with('-') => {
             surface::semver(Some(revision), tally)?;
         }
+        ["targets"] => targets::build(None, tally)?,
+        ["targets", "--wine"] => targets::wine(tally)?,
+        ["targets", target] if !target.starts_with('-') => targets::build(Some(*target), tally)?,
         ["deny"] => surface::deny(tally)?,
         ["stress"] => ci::stage("stress")?,
         ["stress", "--secs", n] => engines::stress(secs(n)?, true, tally)?,
