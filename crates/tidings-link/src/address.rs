@@ -21,7 +21,7 @@ pub enum Address {
     Tcp(String),
     /// TCP with mutual TLS.
     Tls(String),
-    /// A Unix socket.
+    /// A Unix socket; not on Windows.
     Unix(PathBuf),
 }
 

@@ -88,7 +88,8 @@ impl Listener {
     /// Listens at an address: `tcp://127.0.0.1:7000`, `tls://0.0.0.0:7000`, `unix:/run/db.sock`;
     /// port 0 is any that is free. TCP without TLS stays on this machine. The socket of a Unix address at
     /// which nobody listens any more is taken away; of several that bind at once one gets it. For that there
-    /// is a file beside it, whose name ends in `.lock`, and which stays.
+    /// is a file beside it, whose name ends in `.lock`, and which stays. On Windows there are no Unix sockets, which is an error
+    /// ([`Unsupported`](io::ErrorKind::Unsupported)), here and for who connects.
     ///
     /// # Errors
     /// If it cannot listen there.

@@ -27,7 +27,7 @@
 //! | [`scope`], [`JoinSet`], [`CancellationToken`] | tasks that belong together, and their end |
 //! | [`ctrl_c`], [`signal`](mod@signal) | ctrl-C, SIGTERM and other signals |
 //! | [`inspect`](fn@inspect), [`Builder::watch_deadlocks`](sched::Builder::watch_deadlocks) | what lives, who waits for what |
-//! | `net` (Unix, the feature `net`) | sockets, polled by the workers |
+//! | `net` (the feature `net`) | sockets, polled by the workers |
 //! | [`task_local!`] | values that belong to a task |
 //! | [`sync`] | locks and signals: mutex, reader-writer lock, semaphore, notify, once-cell, barrier |
 //! | `trace` (feature `tracing`) | the trace context of messages |
@@ -39,7 +39,7 @@
 //!
 //! | feature | gives |
 //! |---|---|
-//! | `net` (on by default) | `net`: sockets, polled by the workers; Unix only |
+//! | `net` (on by default) | `net`: sockets, polled by the workers; Unix and Windows |
 //! | `tokio` | `Builder::tokio_handle`: what needs tokio works in tasks |
 //! | `remote` | `remote`, `#[tidings::interface(remote)]`, `#[derive(Schema, Remote)]` |
 //! | `tracing` | `trace`, and spans for actors and messages |
