@@ -7,6 +7,7 @@ import signal
 import socket
 import ssl
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -19,7 +20,7 @@ import patience
 from counter import Ear, LinkTest, Tally, counter, g, pair
 
 import tidings_client as t
-from tidings_client import errors
+from tidings_client import errors, stream
 from tidings_client.session import Ledger, Purse
 
 LONG = 20
@@ -254,6 +255,26 @@ class Links(LinkTest):
         for wrong, tls in (("tcp://127.0.0.1:1", unused), ("tcp://127.0.0.1:65536", None)):
             with self.assertRaises(ValueError):
                 t.connect(wrong, tls=tls)
+
+    def test_the_path_of_a_socket_may_stand_behind_two_slashes(self):
+        with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX) as server:
+            path = f"{folder}/here.sock"
+            server.bind(path)
+            server.listen()
+            self.addCleanup(os.chdir, os.getcwd())
+            os.chdir(folder)
+            for address in (f"unix:{path}", f"unix://{path}", "unix:here.sock", "unix://here.sock"):
+                sock, names = stream.dial(address, None, None, LONG, insecure=False)
+                sock.close()
+                self.assertIsNone(names)
+            with self.assertRaises(ValueError):
+                stream.dial("unix://", None, None, LONG, insecure=False)
+
+    def test_a_node_is_called_as_dns_has_it_in_its_certificate(self):
+        kinds = ("DNS", "IP Address", "email", "URI")
+        certificate = {"subjectAltName": tuple((kind, f"a {kind}") for kind in kinds)}
+        self.assertEqual(stream.names_of(certificate), ["a DNS"])
+        self.assertEqual(stream.names_of({}), [])
 
     def test_replies_travel_and_are_answered_or_known_to_be_dropped(self):
         tally, _, server, _, there = counter()

@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 CHUNK = 64 << 10
@@ -61,6 +62,11 @@ def tls(ca: str, certificate: str, key: str) -> ssl.SSLContext:
     return context
 
 
+def names_of(certificate: Mapping[str, Any]) -> list[str]:
+    """The names that a node may have whose certificate it is: those of DNS in it."""
+    return [name for kind, name in certificate.get("subjectAltName", ()) if kind == "DNS"]
+
+
 class Insecure(ValueError):
     """TCP without TLS stays on this machine, unless it is said to be insecure."""
 
@@ -72,11 +78,12 @@ def dial(
     kind, found, rest = address.partition(":")
     if kind != "tls" and context is not None:
         raise ValueError(f"an identity for TLS, and {address} is without")
-    if kind == "unix" and found and rest:
+    path = rest.removeprefix("//")
+    if kind == "unix" and found and path:
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(timeout)
         try:
-            sock.connect(rest)
+            sock.connect(path)
         except OSError:
             sock.close()
             raise
@@ -97,9 +104,7 @@ def dial(
         if context is None:
             return sock, None
         secured = context.wrap_socket(sock, server_hostname=node or host)
-        names = secured.getpeercert() or {}
-        alternatives: Any = names.get("subjectAltName", ())
-        return secured, [name for _, name in alternatives]
+        return secured, names_of(secured.getpeercert() or {})
     except BaseException:
         sock.close()
         raise
