@@ -85,6 +85,40 @@ class Links(LinkTest):
                 self.assertIs(raised.exception, why)
                 self.assertEqual(tried.call_count, len(passes) + 1)
 
+    def test_who_loses_link_after_link_comes_back_ever_later_and_who_ends_them_does_not(self):
+        module = sys.modules["tidings_client.connect"]
+        limits = []
+
+        def serves(times, ends):
+            """Lets somebody in so often, and ends each link by that."""
+            here = socket.create_server(("127.0.0.1", 0))
+            self.addCleanup(here.close)
+            address = f"tcp://127.0.0.1:{here.getsockname()[1]}"
+            limits.clear()
+            for _ in range(times):
+                came = []
+                coming = threading.Thread(target=lambda: came.append(t.over(here.accept()[0])))
+                coming.start()
+                ours = t.connect_until_up(address, first=1, longest=5)
+                coming.join(LONG)
+                ends(ours, came[0])
+                for link in (ours, came[0]):
+                    link.down()
+                # Nothing is told by who ends what has ended.
+                ours.close()
+            return list(limits)
+
+        def random(_, limit):
+            limits.append(limit)
+            return 0.0
+
+        with mock.patch.object(module.random, "uniform", random):
+            self.assertEqual(serves(6, lambda ours, theirs: theirs.close()), [1, 2, 4, 5, 5])
+            self.assertEqual(serves(3, lambda ours, theirs: ours.drain(LONG)), [])
+            self.assertEqual(serves(3, lambda ours, theirs: ours.close()), [])
+            with mock.patch.object(module, "LASTED", 0):
+                self.assertEqual(serves(3, lambda ours, theirs: theirs.close()), [1, 1])
+
     def test_what_a_link_calls_back_is_told_that_it_cannot_wait_for_it(self):
         tally, _, _, client, there = counter()
         answer, raised = Future(), Future()

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import ssl
 import time
 from collections.abc import Mapping
+from concurrent.futures import Future
+from typing import NamedTuple
 
 from . import stream
 from .actor import Reference
 from .errors import LinkDown, LinkedAlready, TooManyLinks
 from .hub import Export
-from .link import Link
+from .link import Left, Link
 from .session import Limits, check_names
 
 over = Link
@@ -58,6 +61,36 @@ def may_pass(why: BaseException | None) -> bool:
     return not isinstance(why, ssl.SSLError) or isinstance(why, broken_off)
 
 
+# A link that has been up for so many seconds has lasted: what failed before it counts no more.
+LASTED = 10.0
+
+
+class _Made(NamedTuple):
+    """A link that `connect_until_up` has made."""
+
+    down: Future[None]
+    left: Left
+    since: float
+    # Of the time before the next try, when it has ended.
+    limit: float
+
+
+# By their addresses.
+_made: dict[str, list[_Made]] = {}
+
+
+def _ended(address: str) -> _Made | None:
+    """A link to there that its user has lost, after which nobody has tried yet."""
+    links = _made.get(address, [])
+    for made in [made for made in links if made.left.it_is or made.down.done()]:
+        # Another thread may have taken it meanwhile.
+        with contextlib.suppress(ValueError):
+            links.remove(made)
+            if not made.left.it_is:
+                return made
+    return None
+
+
 def connect_until_up(
     address: str,
     *,
@@ -72,11 +105,20 @@ def connect_until_up(
     insecure: bool = False,
 ) -> Link:
     """As `connect`, again and again until it succeeds, after a time between nothing and a limit that
-    doubles from `first` to `longest` seconds. What waiting cannot help is raised."""
-    limit = first
+    doubles from `first` to `longest` seconds. What waiting cannot help is raised.
+
+    Called when a link that it has made to there has been lost, it waits before it tries for the first time,
+    too: the limit goes on to grow, unless that link was up for 10 s."""
+    limit = min(first, longest)
+    ended = _ended(address)
+    if ended is not None:
+        if time.monotonic() - ended.since < LASTED:
+            limit = min(ended.limit, longest)
+        time.sleep(random.uniform(0, limit))
+        limit = min(2 * limit, longest)
     while True:
         try:
-            return connect(
+            link = connect(
                 address,
                 node=node,
                 cluster=cluster,
@@ -89,5 +131,9 @@ def connect_until_up(
         except (LinkDown, OSError) as why:
             if not may_pass(why):
                 raise
+        else:
+            made = _Made(link._hub.down, link._left, time.monotonic(), limit)
+            _made.setdefault(address, []).append(made)
+            return link
         time.sleep(random.uniform(0, limit))
         limit = min(2 * limit, longest)

@@ -27,6 +27,12 @@ _log = logging.getLogger("tidings_client")
 R = TypeVar("R", bound=Reference)
 
 
+class Left:
+    """Has the user of a link ended it, before it ended by itself?"""
+
+    it_is = False
+
+
 class Link:
     """A connection to another node; `connect` makes one, or `over` a connected socket of the caller's,
     whose peer may only be one of the expected. As a context it is drained at the end."""
@@ -46,6 +52,7 @@ class Link:
         named = {name: it if isinstance(it, Export) else Export(it) for name, it in names}
         self._hub = Inward(session, named, self._ring)
         self._session = session
+        self._left = Left()
         self._stream = Stream(sock)
         self._writing = memoryview(b"")
         self._can_write = True
@@ -99,6 +106,7 @@ class Link:
         link has ended. `False`: it took longer."""
         self._may_wait_for(self._hub.down)
         with self._hub.lock:
+            self._left.it_is |= self._hub.closing is None
             self._session.drain()
         self._ring()
         # Of the same name as the builtin in 3.10, and another.
@@ -109,7 +117,9 @@ class Link:
 
     def close(self) -> None:
         """Ends the link at once. What is under way ends with an unknown outcome."""
-        self._hub.end_by(errors.LinkDown("dropped"))
+        with self._hub.lock:
+            self._left.it_is |= self._hub.closing is None
+            self._hub.end_by(errors.LinkDown("dropped"))
         self._ring()
 
     def __enter__(self) -> Link:
