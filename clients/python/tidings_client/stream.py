@@ -7,6 +7,7 @@ import socket
 import ssl
 import struct
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -71,6 +72,18 @@ class Insecure(ValueError):
     """TCP without TLS stays on this machine, unless it is said to be insecure."""
 
 
+def _connect(sock: socket.socket, path: str, timeout: float) -> None:
+    """Waits as long as the listener's queue is full, as over TCP: a socket with a timeout does not do so by itself."""
+    until = time.monotonic() + timeout
+    while True:
+        try:
+            return sock.connect(path)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise TimeoutError(f"{path}: too many wait there") from None
+        time.sleep(0.01)
+
+
 def dial(
     address: str, context: ssl.SSLContext | None, node: str | None, timeout: float, *, insecure: bool
 ) -> tuple[socket.socket, list[str] | None]:
@@ -83,7 +96,7 @@ def dial(
         sock = socket.socket(socket.AF_UNIX)
         sock.settimeout(timeout)
         try:
-            sock.connect(path)
+            _connect(sock, path, timeout)
         except OSError:
             sock.close()
             raise
