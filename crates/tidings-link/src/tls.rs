@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use futures_io::{AsyncRead, AsyncWrite};
 use futures_rustls::{TlsAcceptor, TlsConnector, TlsStream};
-use rustls::pki_types::pem::PemObject;
+use rustls::client::Resumption;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::server::WebPkiClientVerifier;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{ClientConfig, RootCertStore, ServerConfig};
 use tidings::time::timeout;
 
@@ -18,6 +19,7 @@ use crate::connect::ConnectError;
 use crate::driver::{Driver, link_to};
 use crate::intercept::Origin;
 use crate::link::{Link, Options};
+use crate::place::met_at;
 
 /// Who we are, and whom we trust: a certificate, its key, and an authority, for both directions.
 ///
@@ -61,15 +63,19 @@ impl Tls {
     /// Of PEM texts: the authority's certificate (or several), our own with those between, our key.
     ///
     /// # Errors
-    /// If one of them cannot be read, or they do not belong together.
+    /// If one of them cannot be read, or they do not belong together: it says which.
     pub fn from_pem(authority: &[u8], certificate: &[u8], key: &[u8]) -> Result<Self, TlsError> {
-        let certificates = |pem| CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
         let mut roots = RootCertStore::empty();
-        for root in certificates(authority).map_err(TlsError::new)? {
-            roots.add(root).map_err(TlsError::new)?;
+        for root in certificates(AUTHORITY, authority)? {
+            roots
+                .add(root)
+                .map_err(|why| TlsError::of(AUTHORITY, why))?;
         }
-        let chain = certificates(certificate).map_err(TlsError::new)?;
-        let key = PrivateKeyDer::from_pem_slice(key).map_err(TlsError::new)?;
+        let chain = certificates(CERTIFICATE, certificate)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|why| match why {
+            pem::Error::NoItemsFound => TlsError::of(KEY, "there is none in it"),
+            why => TlsError::of(KEY, why),
+        })?;
         Self::new(roots, chain, key)
     }
 
@@ -78,29 +84,15 @@ impl Tls {
         chain: Vec<CertificateDer<'static>>,
         key: PrivateKeyDer<'static>,
     ) -> Result<Self, TlsError> {
-        let (roots, provider) = (
-            Arc::new(roots),
-            Arc::new(rustls::crypto::ring::default_provider()),
-        );
-        let verifier =
-            WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
-        let verifier = verifier.build().map_err(TlsError::new)?;
-        let server = ServerConfig::builder_with_provider(Arc::clone(&provider))
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::new)?
-            .with_client_cert_verifier(verifier)
-            .with_single_cert(chain.clone(), key.clone_key())
-            .map_err(TlsError::new)?;
-        let client = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(TlsError::new)?
-            .with_root_certificates(roots)
-            .with_client_auth_cert(chain, key)
-            .map_err(TlsError::new)?;
-        Ok(Self {
+        let (client, server) = configs(roots, chain, key)?;
+        Ok(Self::of(client, server))
+    }
+
+    fn of(client: ClientConfig, server: ServerConfig) -> Self {
+        Self {
             client: TlsConnector::from(Arc::new(client)),
             server: TlsAcceptor::from(Arc::new(server)),
-        })
+        }
     }
 
     /// Speaks TLS with the node of this name over a stream, and puts a link on that: [`link`](crate::link)
@@ -186,7 +178,10 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Unpin,
     {
         let name = ServerName::try_from(node.to_owned());
-        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        let name = name.map_err(|error| {
+            let error = io::Error::new(io::ErrorKind::InvalidInput, error);
+            met_at(format!("node {node:?}"), error)
+        })?;
         let stream = TlsStream::from(self.client.connect(name, stream).await?);
         let names = names(&stream)?;
         Ok((stream, names))
@@ -201,6 +196,56 @@ impl Tls {
         let names = names(&stream)?;
         Ok((stream, names))
     }
+}
+
+/// What an identity is made of, for errors.
+const AUTHORITY: &str = "the authority";
+const CERTIFICATE: &str = "the certificate";
+const KEY: &str = "the key";
+const BOTH: &str = "the certificate and the key";
+
+/// Those in a PEM text, of which there is one at least.
+fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    let all = all.map_err(|why| TlsError::of(what, why))?;
+    match all.is_empty() {
+        true => Err(TlsError::of(what, "there is none in it")),
+        false => Ok(all),
+    }
+}
+
+/// What each side speaks, the one that connects and the other. No handshake takes up an earlier one: who does
+/// shows no certificate, and would come again and again with one that has expired since.
+fn configs(
+    roots: RootCertStore,
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivateKeyDer<'static>,
+) -> Result<(ClientConfig, ServerConfig), TlsError> {
+    let (roots, provider) = (
+        Arc::new(roots),
+        Arc::new(rustls::crypto::ring::default_provider()),
+    );
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(&provider));
+    let verifier = verifier
+        .build()
+        .map_err(|why| TlsError::of(AUTHORITY, why))?;
+    let mut server = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()
+        .map_err(|why| TlsError::of("TLS", why))?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(chain.clone(), key.clone_key())
+        .map_err(|why| TlsError::of(BOTH, why))?;
+    server.session_storage = Arc::new(NoServerSessionStorage {});
+    server.send_tls13_tickets = 0;
+    let mut client = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|why| TlsError::of("TLS", why))?
+        .with_root_certificates(roots)
+        .with_client_auth_cert(chain, key)
+        .map_err(|why| TlsError::of(BOTH, why))?;
+    client.resumption = Resumption::disabled();
+    Ok((client, server))
 }
 
 /// A link whose peer may only be called so.
@@ -246,18 +291,154 @@ impl fmt::Debug for Tls {
 
 /// Why certificates and key are no identity.
 #[derive(Debug)]
-pub struct TlsError(Box<dyn Error + Send + Sync>);
+pub struct TlsError(String);
 
 impl TlsError {
-    fn new(error: impl Error + Send + Sync + 'static) -> Self {
-        Self(Box::new(error))
+    /// Of one of them.
+    fn of(what: &str, why: impl fmt::Display) -> Self {
+        Self(format!("{what}: {why}"))
     }
 }
 
 impl fmt::Display for TlsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        f.write_str(&self.0)
     }
 }
 
 impl Error for TlsError {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::time::Duration;
+
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+    use rustls::pki_types::UnixTime;
+    use rustls::time_provider::TimeProvider;
+
+    use super::*;
+    use crate::memory;
+
+    fn authority() -> CertifiedIssuer<'static, KeyPair> {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+    }
+
+    /// The beginning of 2050, in seconds of Unix time.
+    const END: u64 = 2_524_608_000;
+
+    #[derive(Debug)]
+    struct Clock(AtomicU64);
+
+    impl TimeProvider for Clock {
+        fn current_time(&self) -> Option<UnixTime> {
+            let now = Duration::from_secs(self.0.load(Ordering::Relaxed));
+            Some(UnixTime::since_unix_epoch(now))
+        }
+    }
+
+    /// An identity until the beginning of that year, as of this clock.
+    fn identity(
+        authority: &CertifiedIssuer<'static, KeyPair>,
+        node: &str,
+        until: i32,
+        clock: &Arc<Clock>,
+    ) -> Tls {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new([node.to_owned()]).unwrap();
+        params.distinguished_name.push(DnType::CommonName, node);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
+        let certificate = params.signed_by(&key, authority).unwrap();
+        let mut roots = RootCertStore::empty();
+        roots.add(authority.der().clone()).unwrap();
+        let chain = vec![certificate.der().clone()];
+        let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+        let (mut client, mut server) = configs(roots, chain, key).unwrap();
+        client.time_provider = Arc::clone(clock) as Arc<dyn TimeProvider>;
+        server.time_provider = Arc::clone(clock) as Arc<dyn TimeProvider>;
+        Tls::of(client, server)
+    }
+
+    /// Does the server let the client in, and the client the server?
+    async fn meet(server: &Tls, client: &Tls) -> bool {
+        let (here, there) = memory::pipe();
+        let server = server.clone();
+        let accepted = tidings::spawn(async move {
+            let (link, driver) = server.accept(there, Options::new("server")).await?;
+            drop(tidings::spawn(driver));
+            let up = link.up().await;
+            link.down().await;
+            up.map_err(ConnectError::Broken)
+        });
+        let connected = client.connect(here, "server", Options::new("client"));
+        let connected = match connected.await {
+            Ok((link, driver)) => {
+                drop(tidings::spawn(driver));
+                let up = link.up().await;
+                link.drain();
+                link.down().await;
+                up.is_ok()
+            }
+            Err(_) => false,
+        };
+        accepted.await.unwrap().is_ok() && connected
+    }
+
+    #[test]
+    fn of_texts_that_are_no_identity_it_is_said_which() {
+        let authority = authority();
+        let signed = |node: &str| {
+            let key = KeyPair::generate().unwrap();
+            let params = CertificateParams::new([node.to_owned()]).unwrap();
+            let certificate = params.signed_by(&key, &authority).unwrap();
+            (certificate.pem(), key.serialize_pem())
+        };
+        let ((certificate, key), (_, other)) = (signed("one"), signed("other"));
+        let authority = authority.pem();
+        let made = |texts: [&str; 3]| {
+            let [authority, certificate, key] = texts.map(str::as_bytes);
+            Tls::from_pem(authority, certificate, key)
+        };
+        let texts = [&*authority, &certificate, &key];
+        made(texts).unwrap();
+        // As files are of which a disk that was full has taken a part, or nothing.
+        for (place, of) in [AUTHORITY, CERTIFICATE, KEY].into_iter().enumerate() {
+            for length in [0, texts[place].len() / 2] {
+                let mut cut = texts;
+                cut[place] = &texts[place][..length];
+                let why = made(cut).unwrap_err().to_string();
+                assert!(why.starts_with(&format!("{of}: ")), "{length}: {why}");
+            }
+        }
+        let why = made([&authority, &certificate, &other]).unwrap_err();
+        assert!(why.to_string().starts_with(&format!("{BOTH}: ")), "{why}");
+    }
+
+    #[test]
+    fn a_name_for_which_there_is_no_certificate_is_said() {
+        let clock = Arc::new(Clock(0.into()));
+        let client = identity(&authority(), "client", 2050, &clock);
+        let (here, _there) = memory::pipe();
+        let connecting = client.connect(here, "no name", Options::new("client"));
+        let why = futures::executor::block_on(connecting).unwrap_err();
+        assert!(why.to_string().contains("\"no name\""), "{why}");
+        assert!(!why.may_pass());
+    }
+
+    #[test]
+    fn who_has_been_let_in_is_not_again_with_a_certificate_that_has_expired_since() {
+        let authority = authority();
+        tidings::Runtime::new().unwrap().block_on(async {
+            for (server, client) in [(2060, 2050), (2050, 2060)] {
+                let clock = Arc::new(Clock((END - 1800).into()));
+                let server = identity(&authority, "server", server, &clock);
+                let client = identity(&authority, "client", client, &clock);
+                assert!(meet(&server, &client).await && meet(&server, &client).await);
+                clock.0.store(END + 1800, Ordering::Relaxed);
+                assert!(!meet(&server, &client).await);
+            }
+        });
+    }
+}
