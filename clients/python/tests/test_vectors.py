@@ -4,8 +4,10 @@ import dataclasses
 import enum
 import json
 import pathlib
+import socket
 import unittest
 
+import tidings_client as t
 from tidings_client import codec, errors, frames, shape
 
 PATH = pathlib.Path(__file__).parents[3] / "crates" / "tidings-link" / "vectors.json"
@@ -104,6 +106,20 @@ class Vectors(unittest.TestCase):
                 self.assertEqual(body.hex(), vector["body"])
                 again = frames.frame(first.kind, first.header, body)
                 self.assertEqual(again.hex(), vector["bytes"])
+
+    def test_what_breaks_the_rules_ends_a_link(self):
+        greeting = ("hello", "pong, to the greeting")
+        greets = "".join(vector["bytes"] for vector in VECTORS["frames"] if vector["name"] in greeting)
+        for vector in VECTORS["broken"]:
+            with self.subTest(vector["why"]):
+                here, there = socket.socketpair()
+                self.addCleanup(there.close)
+                link = t.over(here, node="bob", cluster="test")
+                self.addCleanup(link.close)
+                if vector["greeted"]:
+                    there.sendall(bytes.fromhex(greets))
+                there.sendall(bytes.fromhex(vector["bytes"]))
+                self.assertIn(link.down().kind, ("protocol", "frame-too-large"))
 
     def test_there_is_a_vector_of_every_kind_and_of_every_error(self):
         kinds = {vector["kind"] for vector in VECTORS["frames"]} | {frames.REST}

@@ -96,7 +96,7 @@ impl From<Failure> for CallError {
 mod tests {
     use super::*;
 
-    /// By the table of PROTOCOL.md ("What an outcome means for the caller").
+    /// By the table of PROTOCOL.md ("What an ANSWER says, when, and what that means for the caller").
     #[test]
     fn of_each_failure_a_caller_knows_whether_the_request_was_executed() {
         let why = || "this".to_owned();

@@ -12,6 +12,7 @@ use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, 
 use crate::frame::{Failure, Hello, PongHead, ReleaseHead, TellHead, Unbound, kind};
 use crate::limits::{Grant, Limits, Refusal};
 
+mod broken;
 mod read;
 
 fn hex(bytes: &[u8]) -> String {
@@ -499,6 +500,7 @@ fn the_vectors_are_what_the_code_writes_and_reads() {
         "bodies": bodies(),
         "malformed": malformed(),
         "frames": frames(),
+        "broken": broken::broken(),
     });
     let text = format!("{}\n", serde_json::to_string_pretty(&all).unwrap());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors.json");

@@ -11,7 +11,7 @@ use crate::frame::{
 use crate::limits::{Broken, Limits};
 use crate::session::{Identity, Incoming, Session};
 
-fn bytes(vector: &Value) -> Vec<u8> {
+pub(super) fn bytes(vector: &Value) -> Vec<u8> {
     let hex = vector["bytes"].as_str().unwrap();
     let pairs = hex.as_bytes().chunks(2);
     let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap();
