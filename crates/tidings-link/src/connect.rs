@@ -247,7 +247,7 @@ impl Connector {
         }
         match &self.address {
             Address::Unix(path) => {
-                let stream = unix::connect(path)?;
+                let stream = unix::connect(path).await?;
                 Ok((Stream::Unix(stream), None))
             }
             Address::Tcp(at) => {

@@ -15,7 +15,7 @@ pub(crate) enum UnixStream {}
 #[derive(Debug)]
 pub(crate) enum UnixListener {}
 
-pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
+pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
     refused(path)
 }
 

@@ -4,13 +4,23 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
+use std::time::Duration;
 
 pub(crate) use tidings::net::{UnixListener, UnixStream};
 
 use crate::place::met_at;
 
-pub(crate) fn connect(path: &Path) -> io::Result<UnixStream> {
-    UnixStream::connect(path).map_err(|error| met_at(path.display(), error))
+/// How long who finds the queue of a socket full waits before he looks again: nothing tells him.
+const AGAIN: Duration = Duration::from_millis(10);
+
+/// Waits while too many wait there, as TCP does.
+pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
+    loop {
+        match UnixStream::connect(path) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => tidings::after(AGAIN).await,
+            connected => return connected.map_err(|error| met_at(path.display(), error)),
+        }
+    }
 }
 
 /// A socket that was left by a process which has ended is taken away.

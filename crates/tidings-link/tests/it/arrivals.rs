@@ -104,48 +104,6 @@ async fn whom_a_server_refuses_has_no_link_and_does_not_try_for_ever() {
     assert_eq!(server.arrivals().failed, 4);
 }
 
-#[cfg(unix)]
-#[test]
-fn of_many_who_listen_at_once_where_another_has_ended_one_does_and_keeps_it() {
-    use std::sync::Barrier;
-    use tidings_link::Link;
-
-    const MANY: usize = 4;
-    let path = std::env::temp_dir().join(format!("tidings-race-{}", std::process::id()));
-    let address = format!("unix:{}", path.display());
-    let runtime = Runtime::new().unwrap();
-    for _ in 0..100 {
-        let _ = std::fs::remove_file(&path);
-        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
-        let start = Arc::new(Barrier::new(MANY));
-        let all: Vec<_> = std::iter::repeat_n((runtime.handle(), address.clone(), start), MANY)
-            .map(|(runtime, address, start)| {
-                std::thread::spawn(move || {
-                    runtime.block_on(async {
-                        start.wait();
-                        Listener::bind(&address, Options::new("server")).await
-                    })
-                })
-            })
-            .collect();
-        let bound: Vec<_> = all.into_iter().map(|one| one.join().unwrap()).collect();
-        let in_use = |error: &ConnectError| matches!(error, ConnectError::Io(error) if error.kind() == ErrorKind::AddrInUse);
-        let lost = bound.iter().filter_map(|one| one.as_ref().err());
-        assert_eq!(
-            lost.filter(|error| in_use(error)).count(),
-            MANY - 1,
-            "{bound:?}"
-        );
-        let listener = bound.into_iter().find_map(Result::ok).unwrap();
-        runtime.block_on(async {
-            let _server = listener.serve();
-            Link::connect(&address).await.unwrap();
-        });
-    }
-    std::fs::remove_file(&path).unwrap();
-    std::fs::remove_file(path.with_extension("lock")).unwrap();
-}
-
 /// A system that has no descriptors.
 struct Exhausted;
 

@@ -38,3 +38,5 @@ mod streams;
 mod travel;
 mod turns;
 mod twice;
+#[cfg(unix)]
+mod unix;
