@@ -23,7 +23,8 @@ use crate::shared::Shared;
 /// Erlang), and both get it. A node that comes anew, with another incarnation, takes the place of
 /// what it was before, whose link ends.
 ///
-/// Names are as good as certificates make them: without TLS, whoever says a name has its place.
+/// Names are as good as certificates make them: without TLS, whoever says a name has its place. Who says none,
+/// as [`Link::connect`] does, has no place here: there may be any number of such links.
 ///
 /// ```
 /// use tidings_link::{Connector, Listener, Options, Peers};
@@ -285,6 +286,10 @@ impl Seat {
     /// # Errors
     /// If there is another link to it, or is to be.
     pub(crate) fn take(&mut self, node: &str, incarnation: u64) -> Result<(), Refusal> {
+        if node.is_empty() {
+            // They are many.
+            return Ok(());
+        }
         let (live, came) = {
             let mut table = self.peers.lock();
             let known = table.entry(node.to_owned()).or_default();

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use tidings::Runtime;
 use tidings::net::{Accept, Connecting, Network, Socket};
 use tidings::time::timeout;
-use tidings_link::{Broken, ConnectError, Connector, Listener, Options, Refusal};
+use tidings::{Runtime, actor};
+use tidings_link::{Broken, ConnectError, Connector, Exports, Listener, Options, Peers, Refusal};
 
 use crate::authority::Authority;
-use crate::nodes::LONG;
+use crate::nodes::{CounterRef, LONG, Tally};
 
 /// What somebody hears who tries until he is told that it is of no use.
 async fn told(connector: Connector) -> ConnectError {
@@ -102,6 +102,27 @@ async fn whom_a_server_refuses_has_no_link_and_does_not_try_for_ever() {
     }
     assert!(client("client", "blue").connect().await.is_ok());
     assert_eq!(server.arrivals().failed, 4);
+}
+
+#[tidings::test]
+async fn who_says_no_name_has_no_place_that_another_could_take() {
+    let (counter, peers) = (
+        actor::start::<_, CounterRef>(Tally::default()),
+        Peers::new(),
+    );
+    let options = Options::new("server").exports(Exports::new().add("counter", &counter));
+    let listener = Listener::bind("tcp://127.0.0.1:0", options).await.unwrap();
+    let server = listener.peers(&peers).serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let first = connector.connect().await.unwrap();
+    // Of another process.
+    let other = connector.options(Options::default().incarnation(1));
+    let second = other.connect().await.unwrap();
+    for link in [first, second] {
+        let counter: CounterRef = link.get("counter").await.unwrap();
+        assert_eq!(counter.get().await.unwrap(), 0);
+    }
+    assert!(peers.get("").is_none());
 }
 
 /// A system that has no descriptors.
