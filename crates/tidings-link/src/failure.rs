@@ -83,7 +83,9 @@ impl From<Failure> for CallError {
             // By an interceptor, by its handler, or because the answer could not be sent; and the actors of a
             // cycle elsewhere are none of those here.
             Failure::Refused(why) | Failure::Cycle(why) => unfit(None, why),
-            Failure::Malformed(why) => refused(why),
+            Failure::Malformed(why) => {
+                refused(format_args!("the arguments cannot be read there: {why}"))
+            }
             Failure::Timeout => Self::Timeout,
             Failure::NoSuchMethod => {
                 refused("the actor has no such method, or one of another shape")

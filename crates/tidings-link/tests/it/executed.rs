@@ -19,6 +19,8 @@ trait Maker {
     async fn lend(&self, others: Vec<MakerRef>) -> usize;
     async fn borrow(&self, n: u32) -> Vec<MakerRef>;
     async fn own(&self, it: Own) -> ();
+    /// So many that take no byte.
+    async fn count(&self, units: Vec<()>) -> usize;
 }
 
 /// What cannot be written.
@@ -59,6 +61,9 @@ impl Maker for Made {
         vec![actor::start(Self::default()); n as usize]
     }
     async fn own(&self, _: Own) {}
+    async fn count(&self, units: Vec<()>) -> usize {
+        units.len()
+    }
 }
 
 fn refused(error: &CallError) -> Option<bool> {
@@ -100,4 +105,18 @@ async fn who_hears_that_a_message_cannot_be_written_hears_why() {
     let own = there.own(Own).await.unwrap_err();
     says(own, "`Serialize`", Some(false));
     assert_eq!(there.lend(vec![maker.clone()]).await.unwrap(), 1);
+}
+
+#[tidings::test]
+async fn who_hears_that_something_cannot_be_read_hears_what_and_where() {
+    let maker: MakerRef = actor::start(Made::default());
+    let (_server, client) = pair(Exports::new().add("maker", &maker));
+    let there: MakerRef = client.get("maker").await.unwrap();
+    let unread = there.units(5_000).await.unwrap_err().to_string();
+    assert!(unread.contains("the answer cannot be read: "), "{unread}");
+    let unread = there.count(vec![(); 5_000]).await.unwrap_err().to_string();
+    assert!(
+        unread.contains("the arguments cannot be read there: "),
+        "{unread}"
+    );
 }

@@ -77,7 +77,8 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
                 Ok(())
             }
             Err(malformed) => {
-                self.0.settle(Err(unfit(Some(true), &malformed)));
+                let why = format_args!("the answer cannot be read: {malformed}");
+                self.0.settle(Err(unfit(Some(true), why)));
                 Err(malformed)
             }
         }
