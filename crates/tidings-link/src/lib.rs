@@ -228,6 +228,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # When an interface changes
+//!
+//! A method is known by its name and the types of its arguments and answer, with the names of these types, of
+//! their fields and variants; not by its place, nor by the names of its arguments. Two nodes that have an
+//! interface in two versions speak with each other by the methods that are the same in both:
+//!
+//! | one side has | and then |
+//! |---|---|
+//! | a method that the other does not have | nothing, until it is called: it is refused ([`CallError::Refused`](tidings::actor::CallError::Refused), not executed); a one-way message is dropped and counted there ([`Stats::no_such_method`]) |
+//! | a method in another shape | [`Link::get`] gives no reference, and says which method it is ([`Unbound::Schema`]); by a reference that came in a message the rest of the methods can be called, and this one is refused as above |
+//!
+//! So a method that is to change is added as another one, beside the old, which goes when nobody calls it any
+//! more; and who serves is brought to the new version before those who call.
+//!
 //! # Inside
 //!
 //! The protocol is a document, PROTOCOL.md beside this crate; [`Session`] is its state machine
