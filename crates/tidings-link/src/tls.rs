@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use futures_io::{AsyncRead, AsyncWrite};
 use futures_rustls::{TlsAcceptor, TlsConnector, TlsStream};
@@ -55,6 +55,12 @@ use crate::place::met_at;
 /// ```
 #[derive(Clone)]
 pub struct Tls {
+    speaks: Arc<RwLock<Speaks>>,
+}
+
+/// As the side that connects, and as the other.
+#[derive(Clone)]
+struct Speaks {
     client: TlsConnector,
     server: TlsAcceptor,
 }
@@ -89,10 +95,37 @@ impl Tls {
     }
 
     fn of(client: ClientConfig, server: ServerConfig) -> Self {
-        Self {
+        let speaks = Speaks {
             client: TlsConnector::from(Arc::new(client)),
             server: TlsAcceptor::from(Arc::new(server)),
+        };
+        Self {
+            speaks: Arc::new(RwLock::new(speaks)),
         }
+    }
+
+    fn speaks(&self) -> Speaks {
+        let speaks = self.speaks.read().unwrap_or_else(PoisonError::into_inner);
+        speaks.clone()
+    }
+
+    /// From here on links are made with that identity in the place of this one, by all clones of this: the
+    /// connectors, listeners and servers that have it. Links that are there stay.
+    ///
+    /// For a certificate that is about to expire, or an authority that is trusted from now on beside another.
+    ///
+    /// ```no_run
+    /// use tidings_link::{Tls, TlsError};
+    /// # fn read(tls: &Tls) -> Result<(), Box<dyn std::error::Error>> {
+    /// let file = |name: &str| std::fs::read(format!("/etc/shop/{name}.pem"));
+    /// // The old one stays if that is none.
+    /// tls.renew(&Tls::from_pem(&file("authority")?, &file("certificate")?, &file("key")?)?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn renew(&self, with: &Self) {
+        let with = with.speaks();
+        *self.speaks.write().unwrap_or_else(PoisonError::into_inner) = with;
     }
 
     /// Speaks TLS with the node of this name over a stream, and puts a link on that: [`link`](crate::link)
@@ -182,7 +215,7 @@ impl Tls {
             let error = io::Error::new(io::ErrorKind::InvalidInput, error);
             met_at(format!("node {node:?}"), error)
         })?;
-        let stream = TlsStream::from(self.client.connect(name, stream).await?);
+        let stream = TlsStream::from(self.speaks().client.connect(name, stream).await?);
         let names = names(&stream)?;
         Ok((stream, names))
     }
@@ -192,7 +225,7 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let stream = TlsStream::from(self.server.accept(stream).await?);
+        let stream = TlsStream::from(self.speaks().server.accept(stream).await?);
         let names = names(&stream)?;
         Ok((stream, names))
     }

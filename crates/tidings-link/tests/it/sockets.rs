@@ -511,6 +511,31 @@ async fn over_tls_both_sides_know_each_other() {
 }
 
 #[tidings::test]
+async fn an_identity_is_renewed_for_those_who_come_and_links_that_are_there_stay() {
+    let (old, new) = (Authority::new(), Authority::new());
+    let identity = old.identity("server", false);
+    let listener = Listener::bind("tls://127.0.0.1:0", options("server")).await;
+    let server = listener.unwrap().tls(identity.clone()).serve();
+    let connector = Connector::new(&server.address().to_string()).unwrap();
+    let connector = connector.node("server").options(Options::new("client"));
+    let ours = old.identity("client", false);
+    let connector = connector.tls(ours.clone());
+    let up = async || -> Result<(Link, CounterRef), Box<dyn std::error::Error>> {
+        let link = connector.connect().await?;
+        let counter = link.get("counter").await?;
+        Ok((link, counter))
+    };
+    let (_before, counter) = up().await.unwrap();
+    identity.renew(&new.identity("server", false));
+    assert!(up().await.is_err());
+    ours.renew(&new.identity("client", false));
+    let (_after, same) = up().await.unwrap();
+    counter.add(3).await.unwrap();
+    counter.get().await.unwrap();
+    assert_eq!(same.get().await.unwrap(), 3);
+}
+
+#[tidings::test]
 async fn a_certificate_of_another_authority_or_of_the_past_is_refused_on_either_side() {
     let (ours, others) = (Authority::new(), Authority::new());
     let server = || ours.identity("server", false);
