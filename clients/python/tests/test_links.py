@@ -279,6 +279,14 @@ class Links(LinkTest):
         self.assertEqual(client.get(g.Counter, "secret", b"key").get().result(LONG), 0)
         self.assertEqual(server.stats()["refused_names"], 4)
 
+    def test_every_error_says_what_it_is(self):
+        kinds = {**errors.FAILURES, **errors.UNBOUND, **errors.REFUSALS}.values()
+        for kind in kinds:
+            with self.subTest(kind.__name__):
+                self.assertGreater(len(str(kind(*range(len(kind.__match_args__))))), 0)
+        self.assertEqual(str(errors.Full()), "There was no place for it. Not executed.")
+        self.assertEqual(str(errors.OtherInterface("Counter")), "Counter")
+
     def test_a_method_that_changed_is_refused(self):
         class Changed(t.Reference):
             NAME = "Counter"

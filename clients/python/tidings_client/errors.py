@@ -100,6 +100,10 @@ class TidingsError(Exception):
     # As of a dataclass: what it is made of, in order.
     __match_args__: tuple[str, ...] = ()
 
+    def __str__(self) -> str:
+        """What it says, or else what it is."""
+        return super().__str__() or str(type(self).__doc__).strip().partition("\n")[0]
+
 
 class _WithText(TidingsError):
     __match_args__ = ("text",)
