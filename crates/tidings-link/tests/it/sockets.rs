@@ -520,7 +520,7 @@ async fn an_identity_is_renewed_for_those_who_come_and_links_that_are_there_stay
     let connector = connector.node("server").options(Options::new("client"));
     let ours = old.identity("client", false);
     let connector = connector.tls(ours.clone());
-    let up = async || -> Result<(Link, CounterRef), Box<dyn std::error::Error>> {
+    let up = async || -> Result<(Link, CounterRef), Box<dyn Error>> {
         let link = connector.connect().await?;
         let counter = link.get("counter").await?;
         Ok((link, counter))
