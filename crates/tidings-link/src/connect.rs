@@ -131,7 +131,8 @@ impl Connector {
     /// that connects to the same node, and fails with it if that fails there by what may pass; and it gives a link
     /// that comes from there meanwhile, and one that there is, which may be about to end in order
     /// ([`Link::drain`]). Of several addresses of a name each is tried when the one before it has
-    /// failed, or has not answered for 250 ms; the first that does is taken.
+    /// failed, or has not answered for 250 ms; the first that does is taken. Where the queue of a Unix socket is full
+    /// it waits for a place.
     ///
     /// Dropped before it is done, it leaves no link behind, and no attempt at one.
     ///

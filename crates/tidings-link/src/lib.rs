@@ -5,6 +5,11 @@
 //! References, replies and references to one-way interfaces (observers) may stand inside of
 //! messages, and keep working.
 //!
+//! Who tells many observers of something, and awaits each, waits for one that takes nothing when it is owed as much
+//! as its window and its reference have room for (some two thousand messages), until its link is given up; who is
+//! not to wait gives such a message up ([`try_now`](tidings::Event::try_now),
+//! [`timeout`](tidings::Event::timeout)).
+//!
 //! A reference that came over a link is that of a proxy here: an actor whose messages go there. So
 //! `stop` and `kill` end the proxy, and say nothing to the actor: a peer may send it what its
 //! interface has, and no more. It is the proxy, too, that is tied to other actors

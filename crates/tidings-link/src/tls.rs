@@ -26,6 +26,9 @@ use crate::place::met_at;
 /// Whoever has a certificate of the authority is let in; what it can reach is what is exported to
 /// it. Its node must be called as its certificate says.
 ///
+/// Certificates are looked at when a link is made, each time: one that expires later ends no link that is there,
+/// and none is made with it any more. [`renew`](Self::renew) puts another in its place.
+///
 /// ```
 /// # use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 /// use tidings_link::{Connector, Listener, Options, Tls};
@@ -115,10 +118,10 @@ impl Tls {
     /// For a certificate that is about to expire, or an authority that is trusted from now on beside another.
     ///
     /// ```no_run
-    /// use tidings_link::{Tls, TlsError};
+    /// use tidings_link::Tls;
     /// # fn read(tls: &Tls) -> Result<(), Box<dyn std::error::Error>> {
     /// let file = |name: &str| std::fs::read(format!("/etc/shop/{name}.pem"));
-    /// // The old one stays if that is none.
+    /// // If one of them cannot be read, all stays as it was.
     /// tls.renew(&Tls::from_pem(&file("authority")?, &file("certificate")?, &file("key")?)?);
     /// # Ok(())
     /// # }
