@@ -5,6 +5,8 @@ import gc
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -313,6 +315,28 @@ class Links(LinkTest):
             there.get()
         with self.assertRaises(t.LinkDown):
             client.get(g.Counter, "counter")
+
+    @unittest.skipUnless(hasattr(signal, "SIGSTOP"), "processes are stopped otherwise here")
+    def test_who_stood_still_takes_it_for_no_silence_of_the_peers(self):
+        program = """if True:
+            from counter import counter, t
+            _, _, _, _, there = counter(limits=t.Limits(idle=0.1, silence=0.5))
+            while True:
+                print(there.get().result(), flush=True)
+                input()
+        """
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        found = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+        with subprocess.Popen([sys.executable, "-c", program], env=found, **pipes) as child:
+            for _ in range(3):
+                self.assertEqual(child.stdout.readline(), "0\n")
+                # For so long.
+                child.send_signal(signal.SIGSTOP)
+                time.sleep(1.5)
+                child.send_signal(signal.SIGCONT)
+                child.stdin.write("\n")
+                child.stdin.flush()
+            child.kill()
 
     def test_a_drained_link_lets_its_calls_finish(self):
         tally, _, server, client, there = counter()

@@ -56,6 +56,8 @@ class Link:
         self._stream = Stream(sock)
         self._writing = memoryview(b"")
         self._can_write = True
+        # When the time is to be looked at again.
+        self._due = time.monotonic()
         self._bell, self._ear = socket.socketpair()
         self._bell.setblocking(False)
         self._ear.setblocking(False)
@@ -200,6 +202,7 @@ class Link:
             if self._hub.closing is not None:
                 raise self._hub.closing
             now = time.monotonic()
+            self._session.stood_still(max(0.0, now - self._due), now)
             due = self._session.tick(now)
             while self._hub.deadlines and self._hub.deadlines[0][0] <= now:
                 _, _, waiting, number = heapq.heappop(self._hub.deadlines)
@@ -215,6 +218,7 @@ class Link:
                 due = min(due, self._session.stalled + self._session.limits.stall)
             if self._session.is_drained() and not self._writing:
                 raise errors.LinkDown("drained")
+            self._due = due
             return due
 
     def _write(self, now: float) -> None:

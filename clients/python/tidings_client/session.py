@@ -618,6 +618,13 @@ class Session:
 
     # The time.
 
+    def stood_still(self, late: float, now: float) -> None:
+        """So much later than it should have this side looks at the time: what the peer has not said or read by
+        then is no silence of its."""
+        self.heard = min(now, self.heard + late)
+        if self.stalled is not None:
+            self.stalled = min(now, self.stalled + late)
+
     def tick(self, now: float) -> float:
         """Looks at the time; gives when it is to be looked at again."""
         limits = self.limits

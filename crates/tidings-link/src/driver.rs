@@ -285,11 +285,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         self.waker = Some(cx.waker().clone());
         self.armed = true;
         loop {
-            if let Some((_, timer)) = &mut self.timer {
+            if let Some((due, timer)) = &mut self.timer {
+                let due = *due;
                 if timer.as_mut().poll(cx).is_pending() {
                     return Ok(());
                 }
-                self.hub().now = Instant::now();
+                let now = Instant::now();
+                self.hub().now = now;
+                self.hub().session.stood_still(now - due, now);
                 if self.filled.0 == self.filled.1 {
                     self.input = Vec::new();
                     self.filled = (0, 0);

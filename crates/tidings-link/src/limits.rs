@@ -75,6 +75,7 @@ pub struct Limits {
     /// After so long without a word from the peer (a frame, whole) the link ends, 15 s by default; also if its words come so
     /// late that a request of its cannot be begun for so long. Of a peer that has gone in order: after so long in
     /// which its actors have taken nothing of what it had sent.
+    /// For as long as this side stood still itself (its process was stopped, say), the peer is not silent.
     pub silence: Duration,
     /// After so long without progress in writing the link ends, 10 s by default. The lesser of this and
     /// `silence` is our patience, which the peer is told: what it has of ours is not begun when that may

@@ -181,7 +181,7 @@ impl Listener {
         self
     }
 
-    /// There may be one link to each node, and it has its place in this table.
+    /// There may be one link to each node that has a name, and it has its place in this table.
     #[must_use]
     pub fn peers(mut self, peers: &Peers) -> Self {
         self.terms.peers = Some(peers.clone());

@@ -1,5 +1,7 @@
 //! What a session does with the time: heartbeats, deadlines, and how long the peer is waited for.
 
+use std::time::Duration;
+
 use tidings::time::Instant;
 
 use super::Session;
@@ -75,6 +77,15 @@ impl Session {
     /// The stream took nothing.
     pub fn stalled(&mut self, now: Instant) {
         self.stalled.get_or_insert(now);
+    }
+
+    /// So much later than it should have this side looks at the time: it stood still meanwhile, in a process that was
+    /// stopped, say. What the peer has not said or read by then is no silence of its.
+    pub(crate) fn stood_still(&mut self, late: Duration, now: Instant) {
+        let shifted = |since: Instant| now.min(since + late);
+        self.heard = shifted(self.heard);
+        self.stalled = self.stalled.map(shifted);
+        self.doubted = self.doubted.map(shifted);
     }
 
     /// Looks at the time. Gives when it is to be looked at again.

@@ -8,7 +8,7 @@ use tidings::{Event, JoinSet, select};
 use tidings_link::{Broken, Exports, GetError, Limits, Link, Options, Unbound};
 
 use crate::nodes::{
-    CounterMessage, CounterRef, Hands, LONG, LaterRef, Tally, counter, linked, pair,
+    CounterMessage, CounterRef, Hands, LONG, LaterRef, Tally, counter, linked, pair, pair_with,
 };
 
 #[tidings::test]
@@ -440,6 +440,28 @@ async fn a_link_that_drains_begins_no_more_whichever_side_began() {
         assert_eq!(client.down().timeout(LONG).await.unwrap(), Broken::Drained);
         assert_eq!(server.down().timeout(LONG).await.unwrap(), Broken::Drained);
     }
+}
+
+#[test]
+fn who_stood_still_takes_it_for_no_silence_of_the_peers() {
+    let limits = Limits {
+        idle: Duration::from_millis(100),
+        silence: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let one = tidings::Runtime::builder().workers(1).build().unwrap();
+    one.block_on(async {
+        let here: CounterRef = actor::start(Tally::default());
+        let (_server, client) = pair_with(Exports::new().add("counter", &here), limits);
+        let there: CounterRef = client.get("counter").await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(there.get().await.unwrap(), 0);
+            // The process is stopped, and goes on.
+            let stopped = async move { std::thread::sleep(3 * limits.silence) };
+            tidings::spawn(stopped).await.unwrap();
+        }
+        assert_eq!(there.get().await.unwrap(), 0);
+    });
 }
 
 #[tidings::test]
