@@ -82,10 +82,10 @@ impl Session {
     /// So much later than it should have this side looks at the time: it stood still meanwhile, in a process that was
     /// stopped, say. What the peer has not said or read by then is no silence of its.
     pub(crate) fn stood_still(&mut self, late: Duration, now: Instant) {
-        let shifted = |since: Instant| now.min(since + late);
-        self.heard = shifted(self.heard);
-        self.stalled = self.stalled.map(shifted);
-        self.doubted = self.doubted.map(shifted);
+        for since in [&mut self.stalled, &mut self.doubted].into_iter().flatten() {
+            *since = now.min(*since + late);
+        }
+        self.heard = now.min(self.heard + late);
     }
 
     /// Looks at the time. Gives when it is to be looked at again.
