@@ -44,8 +44,9 @@ class Links(LinkTest):
     def test_there_is_no_name_that_goes_into_no_frame_and_the_link_stays(self):
         _, _, _, client, there = counter()
         for length in (30_000, 1 << 16):
-            with self.assertRaises(errors.NoSuchName):
+            with self.assertRaises(errors.NoSuchName) as raised:
                 client.get(g.Counter, "x" * length)
+            self.assertEqual(raised.exception.name, "x" * length)
             with self.assertRaises(errors.NoSuchName):
                 client.get(g.Counter, "counter", bytes(length))
         self.assertEqual(there.get().result(LONG), 0)
@@ -274,10 +275,13 @@ class Links(LinkTest):
         here = g.Counter.start(Tally())
         server, client = pair({"secret": t.Export(here, b"key")})
         for name, token in (("secret", b""), ("secret", b"kex"), ("other", b"key")):
-            with self.assertRaises(errors.NoSuchName):
+            with self.assertRaises(errors.NoSuchName) as raised:
                 client.get(g.Counter, name, token)
-        with self.assertRaises(errors.OtherInterface):
+            self.assertEqual(str(raised.exception), f"nothing is exported as '{name}'")
+        with self.assertRaises(errors.OtherInterface) as raised:
             client.get(g.Listener, "secret", b"key")
+        self.assertEqual(raised.exception.name, "secret")
+        self.assertEqual(str(raised.exception), "'secret' is exported as another interface, 'Counter'")
         self.assertEqual(client.get(g.Counter, "secret", b"key").get().result(LONG), 0)
         self.assertEqual(server.stats()["refused_names"], 4)
 
@@ -295,8 +299,9 @@ class Links(LinkTest):
 
         t.define({}, {Changed: {"get": "Counter.get()->i32"}})
         _, _, _, client, _ = counter()
-        with self.assertRaises(errors.OtherSchema):
+        with self.assertRaises(errors.OtherSchema) as raised:
             client.get(Changed, "counter")
+        self.assertEqual(str(raised.exception), "method 'get' of 'counter' has another shape there")
         t.define({}, {Changed: {"new": "Counter.new()->i32"}})
         with self.assertRaises(errors.NoSuchMethod):
             client.get(Changed, "counter")._call("new").result(LONG)

@@ -200,23 +200,37 @@ ENDS = {"End." + cls.__name__: cls for cls in get_args(End)}
 
 
 class NotBound(TidingsError):
-    """A name gave no reference."""
+    """A name gave no reference. `name` is the name that was asked for, which its text has, too."""
+
+    name: str = ""
 
 
 class NoSuchName(NotBound):
     """Nothing is exported by this name, or not with this token."""
 
+    def __str__(self) -> str:
+        return f"nothing is exported as {self.name!r}"
+
 
 class OtherInterface(_WithText, NotBound):
     """It is exported as another interface, of this name."""
+
+    def __str__(self) -> str:
+        return f"{self.name!r} is exported as another interface, {self.text!r}"
 
 
 class OtherSchema(_WithText, NotBound):
     """This method has another shape there."""
 
+    def __str__(self) -> str:
+        return f"method {self.text!r} of {self.name!r} has another shape there"
+
 
 class TooMany(NotBound):
     """The peer exports too many actors."""
+
+    def __str__(self) -> str:
+        return f"{self.name!r} is one too many of the actors that the peer exports"
 
 
 UNBOUND = {

@@ -88,15 +88,19 @@ class Link:
         done: futures.Future[R] = futures.Future()
         self._may_wait_for(done)
         methods = [(m.wire_name, m.number) for m in interface.METHODS.values()]
-        with self._hub.lock:
-            if self._hub.closing is not None:
-                # One of its own: who raises one again and again adds to where it has been.
-                raise copy.copy(self._hub.closing)
-            number = next(self._hub.next_bind)
-            self._session.bind(number, name, token, interface.NAME, methods)
-            self._hub.binds[number] = (interface, done)
-        self._ring()
-        return done.result()
+        try:
+            with self._hub.lock:
+                if self._hub.closing is not None:
+                    # One of its own: who raises one again and again adds to where it has been.
+                    raise copy.copy(self._hub.closing)
+                number = next(self._hub.next_bind)
+                self._session.bind(number, name, token, interface.NAME, methods)
+                self._hub.binds[number] = (interface, done)
+            self._ring()
+            return done.result()
+        except errors.NotBound as why:
+            why.name = name
+            raise
 
     def stats(self) -> dict[str, int]:
         """What has been counted."""

@@ -18,7 +18,7 @@ use tidings::time::Instant;
 use crate::aside::{Aside, Thing};
 use crate::credit::{Level, May};
 use crate::exports::Exports;
-use crate::frame::{CARRIED, Failure};
+use crate::frame::{CARRIED, Failure, Unbound};
 use crate::imports::{Blocked, In, Proxy};
 use crate::intercept::Intercepts;
 use crate::inward::Asked;
@@ -39,8 +39,8 @@ pub(crate) enum Command {
 /// So many numbers of actors are left as a link begins to end that has given out all others.
 pub(crate) const SPARE: u32 = 1 << 16;
 
-/// What is done when a name has been answered.
-pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, crate::GetError>) + Send>;
+/// What is done when a name has been answered. Dropped: it will not be, for the link has ended.
+pub(crate) type Bound = Box<dyn FnOnce(&mut Hub, Result<u32, Unbound>) + Send>;
 
 /// An actor of ours.
 pub(crate) struct Out {

@@ -8,7 +8,6 @@ use tidings::actor::Exit;
 use tidings::remote::{Carried, Incoming as Parts, Port as _, Wanted, enter, quietly, refused};
 use tidings::time::Instant;
 
-use crate::GetError;
 use crate::aside::{Taken, Thing};
 use crate::failure::brief;
 use crate::frame::{End, Failure, Unbound};
@@ -501,7 +500,7 @@ impl Hub {
         let done = self.binds.remove(&id);
         let done = done.ok_or(Broken::Protocol("an answer to no question"))?;
         self.session.earn(usize::from(outcome.is_ok()));
-        done(self, outcome.map_err(GetError::Refused));
+        done(self, outcome);
         Ok(())
     }
 }

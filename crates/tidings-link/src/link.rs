@@ -299,7 +299,9 @@ impl Link {
     ///
     /// let (clock, sundial) = (link.get::<ClockRef>("clock"), link.get::<ClockRef>("sundial"));
     /// assert_eq!(clock.await?.hour().await?, 12);
-    /// assert_eq!(sundial.await, Err(GetError::Refused(Unbound::NoSuchName)));
+    /// let missing = sundial.await.unwrap_err();
+    /// assert!(matches!(missing, GetError::Refused { why: Unbound::NoSuchName, .. }));
+    /// assert_eq!(missing.to_string(), "nothing is exported as \"sundial\"");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
@@ -336,16 +338,19 @@ impl Link {
         let done: Bound = Box::new(move |hub, outcome| {
             let reference = outcome.and_then(|target| {
                 let same = remote::import::<R>(hub, target);
-                same.map_err(|_| GetError::Refused(Unbound::TooMany))
+                same.map_err(|_| Unbound::TooMany)
             });
             let _ = done.send(reference);
         });
         self.shared.ask(Command::Bind(bind, done));
-        let state = Arc::clone(&self.state);
+        let (state, name) = (Arc::clone(&self.state), name.to_owned());
         async move {
             match bound.await {
-                Ok(outcome) => outcome,
-                Err(_) => Err(GetError::Down(state.down.read().await.0.clone())),
+                Ok(outcome) => outcome.map_err(|why| GetError::Refused { name, why }),
+                Err(_) => {
+                    let why = state.down.read().await.0.clone();
+                    Err(GetError::Down { name, why })
+                }
             }
         }
     }
@@ -459,30 +464,80 @@ impl fmt::Debug for Link {
     }
 }
 
-/// Why a name gave no reference.
+/// Why a name gave no reference. Its text has the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum GetError {
     /// The peer said so.
-    Refused(Unbound),
+    Refused {
+        /// The name that was asked for.
+        name: String,
+        /// What it said.
+        why: Unbound,
+    },
     /// The link has ended.
-    Down(Broken),
+    Down {
+        /// The name that was asked for.
+        name: String,
+        /// Why the link has.
+        why: Broken,
+    },
 }
 
 impl fmt::Display for GetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Refused(Unbound::NoSuchName) => f.write_str("nothing is exported by this name"),
-            Self::Refused(Unbound::OtherInterface(name)) => {
-                write!(f, "it is exported as another interface, {name:?}")
-            }
-            Self::Refused(Unbound::Schema(method)) => {
-                write!(f, "method {method:?} has another shape there")
-            }
-            Self::Refused(Unbound::TooMany) => f.write_str("the peer exports too many actors"),
-            Self::Down(why) => why.fmt(f),
+            Self::Refused { name, why } => match why {
+                Unbound::NoSuchName => write!(f, "nothing is exported as {name:?}"),
+                Unbound::OtherInterface(theirs) => {
+                    write!(f, "{name:?} is exported as another interface, {theirs:?}")
+                }
+                Unbound::Schema(method) => {
+                    write!(f, "method {method:?} of {name:?} has another shape there")
+                }
+                Unbound::TooMany => {
+                    write!(
+                        f,
+                        "{name:?} is one too many of the actors that the peer exports"
+                    )
+                }
+            },
+            Self::Down { name, why } => write!(f, "{name:?} cannot be asked for: {why}"),
         }
     }
 }
 
 impl Error for GetError {}
+
+#[cfg(test)]
+mod tests {
+    use super::{Broken, GetError, Unbound};
+
+    #[test]
+    fn each_reason_why_a_name_gave_no_reference_is_told_with_the_name() {
+        let texts = [
+            (Unbound::NoSuchName, "nothing is exported as \"a\""),
+            (
+                Unbound::OtherInterface("B".to_owned()),
+                "\"a\" is exported as another interface, \"B\"",
+            ),
+            (
+                Unbound::Schema("c".to_owned()),
+                "method \"c\" of \"a\" has another shape there",
+            ),
+            (
+                Unbound::TooMany,
+                "\"a\" is one too many of the actors that the peer exports",
+            ),
+        ];
+        let name = || "a".to_owned();
+        for (why, text) in texts {
+            let refused = GetError::Refused { name: name(), why };
+            assert_eq!(refused.to_string(), text);
+        }
+        let why = Broken::Drained;
+        let down = GetError::Down { name: name(), why };
+        let text = "\"a\" cannot be asked for: the link was drained";
+        assert_eq!(down.to_string(), text);
+    }
+}

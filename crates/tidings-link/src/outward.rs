@@ -6,7 +6,6 @@ use std::task::{Context, Poll};
 use tidings::actor::{CallError, Exit};
 use tidings::remote::{Carried, Port, enter, quietly};
 
-use crate::GetError;
 use crate::credit::Level;
 use crate::frame::{Failure, Unbound};
 use crate::hub::{Call, Command, Hub};
@@ -225,7 +224,7 @@ impl Hub {
         match command {
             // Nobody can ask for it.
             Command::Bind(bind, done) if !bind.fits() => {
-                done(self, Err(GetError::Refused(Unbound::NoSuchName)));
+                done(self, Err(Unbound::NoSuchName));
             }
             Command::Bind(mut bind, done) => {
                 bind.id = self.next_bind();
@@ -259,14 +258,8 @@ impl Hub {
         let lost = self.told() as u64;
         self.session.lose(lost);
         let exit = Exit::Disconnected(why.to_string().into());
-        for command in self.shared.close() {
-            if let Command::Bind(_, done) = command {
-                done(self, Err(GetError::Down(why.clone())));
-            }
-        }
-        for (_, done) in std::mem::take(&mut self.binds) {
-            done(self, Err(GetError::Down(why.clone())));
-        }
+        // Who waits for a name hears of the end itself.
+        drop((self.shared.close(), std::mem::take(&mut self.binds)));
         let passed = self.session.passed();
         for waiting in std::mem::take(&mut self.pending).into_iter().flatten() {
             let Some(mut pending) = waiting.pending else {

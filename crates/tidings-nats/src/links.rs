@@ -11,10 +11,9 @@ use tidings::sync::{self, Semaphore};
 use tidings::time::timeout;
 use tidings_link::{Broken, ConnectError, Connector, Link, Listener, Server, Stats, link};
 
-use crate::engine::Engine;
+use crate::engine::{Engine, EngineError};
 use crate::lock::lock;
 use crate::member::{Down, Member};
-use crate::names::LookupError;
 use crate::options::{JoinError, Options};
 use crate::record::Owner;
 use crate::route;
@@ -63,10 +62,27 @@ pub(crate) struct Sum {
 #[derive(Debug, Default)]
 struct Outward {
     /// Held by who makes it: why the last attempt has failed.
-    making: sync::Mutex<Option<LookupError>>,
+    making: sync::Mutex<Option<Unlinked>>,
     /// How many have failed.
     failures: AtomicUsize,
     link: Mutex<Option<Link>>,
+}
+
+/// Why there is no link to a life of a node.
+#[derive(Clone, Debug)]
+pub(crate) enum Unlinked {
+    /// There is no way to it.
+    Link(Arc<ConnectError>),
+    /// The engine has made none.
+    Engine(EngineError),
+    /// It has gone down.
+    Down(Down),
+}
+
+impl From<EngineError> for Unlinked {
+    fn from(why: EngineError) -> Self {
+        Self::Engine(why)
+    }
 }
 
 /// A link that a life of a node has made to us.
@@ -83,8 +99,8 @@ impl Sum {
     }
 }
 
-fn unlinked(error: ConnectError) -> LookupError {
-    LookupError::Link(Arc::new(error))
+fn unlinked(error: ConnectError) -> Unlinked {
+    Unlinked::Link(Arc::new(error))
 }
 
 /// Ends a link with a life that is over: at once, or in order if that has left in order.
@@ -145,15 +161,15 @@ impl Links {
 
     /// The link to a member: the one that is there, or a new one. Nobody waits longer for it than it
     /// lives, nor for more than one attempt beside that which is under way.
-    pub(crate) async fn to(&self, member: &Member) -> Result<Link, LookupError> {
+    pub(crate) async fn to(&self, member: &Member) -> Result<Link, Unlinked> {
         let down = std::pin::pin!(member.down().into_future());
         match future::select(std::pin::pin!(self.linked(member)), down).await {
             Either::Left((link, _)) => link,
-            Either::Right((down, _)) => Err(LookupError::Down(down)),
+            Either::Right((down, _)) => Err(Unlinked::Down(down)),
         }
     }
 
-    async fn linked(&self, member: &Member) -> Result<Link, LookupError> {
+    async fn linked(&self, member: &Member) -> Result<Link, Unlinked> {
         let outward = Arc::clone(lock(&self.outward).entry(member.id()).or_default());
         let failures = outward.failures.load(Ordering::Relaxed);
         let mut failed = outward.making.lock().await;
@@ -186,12 +202,12 @@ impl Links {
                 self.end(&member.id(), down);
                 // Who did so may have forgotten its place before the link was there.
                 end(&made, down);
-                Err(LookupError::Down(down))
+                Err(Unlinked::Down(down))
             }
         }
     }
 
-    async fn make(&self, member: &Member) -> Result<Link, LookupError> {
+    async fn make(&self, member: &Member) -> Result<Link, Unlinked> {
         let patience = self.options.patience;
         let direct = match member.address() {
             Some(address) => timeout(patience / 2, self.direct(member, address))
@@ -243,7 +259,7 @@ impl Links {
         connector.connect().await
     }
 
-    async fn routed(&self, member: &Member) -> Result<Link, LookupError> {
+    async fn routed(&self, member: &Member) -> Result<Link, Unlinked> {
         let cluster = &self.options.cluster;
         let inbox = route::inbox(cluster, member.node(), member.incarnation());
         let patience = self.options.patience;

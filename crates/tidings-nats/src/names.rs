@@ -1,6 +1,6 @@
-//! Names of actors in the cluster: claimed, found, lost.
+//! Names of actors in the cluster: claimed, held, lost.
 
-use std::any::{Any, TypeId};
+use std::any::Any;
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -11,12 +11,11 @@ use futures_util::stream;
 use tidings::Event;
 use tidings::actor::{AnyRef, Reference};
 use tidings::channel::ivar::IVar;
-use tidings::remote::{Interface, Remote, interface, quietly};
-use tidings_link::{ConnectError, GetError};
+use tidings::remote::{Remote, interface, quietly};
 
 use crate::cluster::{Cluster, Inner, State};
 use crate::engine::{EngineError, Entry, Expect};
-use crate::member::{Down, Ended, Member};
+use crate::member::Ended;
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
 
 /// So many names are written at a time, when an engine has lost them.
@@ -29,7 +28,7 @@ const LONGEST: usize = 1 << 10;
 pub(crate) struct Held {
     pub(crate) lost: Arc<IVar<()>>,
     /// The reference, for those who ask here.
-    local: Box<dyn Any + Send + Sync>,
+    pub(crate) local: Box<dyn Any + Send + Sync>,
     registered: Registered,
     stage: Stage,
 }
@@ -122,70 +121,6 @@ impl fmt::Display for NameError {
 
 impl Error for NameError {}
 
-/// Why a name gave no reference. Nothing was sent to the actor.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum LookupError {
-    /// No member has this name.
-    NoSuchName,
-    /// It is the name of an actor of another interface: that, and ours.
-    OtherInterface(String, &'static str),
-    /// A method of its interface has another shape there: there is another version of the program.
-    OtherShape {
-        /// The method, with its interface.
-        method: String,
-        /// The node.
-        node: String,
-        /// The hash of its shape there.
-        theirs: u32,
-        /// The hash of its shape here.
-        ours: u32,
-    },
-    /// Its node gave no reference, or the link ended.
-    Get(GetError),
-    /// There is no way to its node: neither direct nor through the engine.
-    Link(Arc<ConnectError>),
-    /// The engine could not be asked.
-    Engine(EngineError),
-    /// Its node has gone down.
-    Down(Down),
-    /// We are no member any more.
-    Ended(Ended),
-}
-
-impl fmt::Display for LookupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoSuchName => f.write_str("no member has this name"),
-            Self::OtherInterface(theirs, ours) => {
-                write!(f, "it is the name of a {theirs}, not of a {ours}")
-            }
-            Self::OtherShape {
-                method,
-                node,
-                theirs,
-                ours,
-            } => write!(
-                f,
-                "{method} has another shape on node {node:?}: {theirs:08x}, and {ours:08x} here"
-            ),
-            Self::Get(error) => error.fmt(f),
-            Self::Link(error) => error.fmt(f),
-            Self::Engine(error) => error.fmt(f),
-            Self::Down(why) => why.fmt(f),
-            Self::Ended(why) => why.fmt(f),
-        }
-    }
-}
-
-impl Error for LookupError {}
-
-impl From<EngineError> for LookupError {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
-}
-
 fn is_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || "-_./=".contains(c);
     (1..=LONGEST).contains(&name.len())
@@ -193,27 +128,6 @@ fn is_name(name: &str) -> bool {
         && !name.starts_with('.')
         && !name.ends_with('.')
         && !name.contains("..")
-}
-
-/// Is that what we take it for? As a link will find, but before there is one.
-fn fits(theirs: &Registered, ours: &Interface) -> Result<(), LookupError> {
-    if theirs.interface != ours.name() {
-        let theirs = theirs.interface.clone();
-        return Err(LookupError::OtherInterface(theirs, ours.name()));
-    }
-    for method in ours.methods() {
-        if let Some(number) = theirs.methods.get(method.name())
-            && *number != method.number()
-        {
-            return Err(LookupError::OtherShape {
-                method: format!("{}.{}", ours.name(), method.name()),
-                node: theirs.owner.node.clone(),
-                theirs: *number,
-                ours: method.number(),
-            });
-        }
-    }
-    Ok(())
 }
 
 impl Cluster {
@@ -265,24 +179,6 @@ impl Cluster {
         inner.regroup();
         inner.give_back_at_end(name, reference.recipient().any(), lost);
         Ok(guard)
-    }
-
-    /// The actor of this name: on whichever node it is, as the same reference.
-    ///
-    /// What was found is kept, and is found again without asking anybody until it ends or the name
-    /// becomes another's.
-    ///
-    /// # Errors
-    /// If there is none, or no way to it; if it is of another interface, or one of its methods has
-    /// another shape there. Nothing was sent to it.
-    pub async fn lookup<R>(&self, name: &str) -> Result<R, LookupError>
-    where
-        R: Reference<Message: Remote>,
-    {
-        match self.inner.known(name) {
-            Some(known) => Ok(known),
-            None => self.inner.find(name).await,
-        }
     }
 }
 
@@ -507,78 +403,5 @@ impl Inner {
     async fn remove(&self, name: &str, revision: u64) -> bool {
         let removed = self.engine.remove(&name_key(name), revision).await;
         matches!(removed, Ok(()) | Err(EngineError::Conflict))
-    }
-
-    /// What was found before, or is here.
-    fn known<R: Reference>(&self, name: &str) -> Option<R> {
-        let state = self.lock();
-        let kept = state
-            .found
-            .get(&TypeId::of::<R>())
-            .and_then(|of| of.get(name));
-        let here = || {
-            let held = state.held.get(name).filter(|held| held.is_ours());
-            held.map(|held| &held.local)
-        };
-        let known: &R = kept.or_else(here)?.downcast_ref()?;
-        let known = known.clone();
-        drop(state);
-        known.recipient().exit().is_none().then_some(known)
-    }
-
-    async fn find<R>(self: &Arc<Self>, name: &str) -> Result<R, LookupError>
-    where
-        R: Reference<Message: Remote>,
-    {
-        self.alive().map_err(LookupError::Ended)?;
-        let (registered, member) = match self.seen(name) {
-            Some(seen) => seen,
-            None => self.ask_whose(name).await?,
-        };
-        fits(&registered, interface::<R::Message>())?;
-        let link = self.links.to(&member).await?;
-        let found: R = link.get(name).await.map_err(LookupError::Get)?;
-        let before = {
-            let mut state = self.lock();
-            // It may have become another's meanwhile.
-            match state.view.registered(name) == Some(&registered) {
-                true => {
-                    let of = state.found.entry(TypeId::of::<R>()).or_default();
-                    of.insert(name.to_owned(), Box::new(found.clone()))
-                }
-                false => None,
-            }
-        };
-        drop(before);
-        Ok(found)
-    }
-
-    /// Whose a name is, if that is told, and a member's.
-    fn seen(&self, name: &str) -> Option<(Registered, Member)> {
-        let view = &self.lock().view;
-        let registered = view.registered(name)?;
-        let member = view.living(&registered.owner)?;
-        Some((registered.clone(), member.clone()))
-    }
-
-    /// Whose a name is, by the engine's word: it may have been claimed a moment ago, by a node that has
-    /// just joined.
-    async fn ask_whose(self: &Arc<Self>, name: &str) -> Result<(Registered, Member), LookupError> {
-        let there = self.engine.read(&name_key(name)).await?;
-        let there = there.and_then(|there| there.value);
-        let there = there.and_then(|value| serde_json::from_slice(&value).ok());
-        let registered: Registered = there.ok_or(LookupError::NoSuchName)?;
-        let owner = &registered.owner;
-        let living = || self.lock().view.living(owner).cloned();
-        let mut member = living();
-        // Ours is told by the watch alone.
-        if member.is_none() && owner.node != self.me.node {
-            if let Some(node) = self.engine.read(&node_key(&owner.node)).await? {
-                self.take_in(&node);
-            }
-            member = living();
-        }
-        let member = member.ok_or(LookupError::NoSuchName)?;
-        Ok((registered, member))
     }
 }

@@ -18,7 +18,7 @@ use tidings::remote::Remote;
 
 use crate::cluster::Cluster;
 use crate::lock::lock;
-use crate::names::LookupError;
+use crate::lookup::LookupError;
 
 /// Calls under way, by the names of the members.
 type Load = Mutex<BTreeMap<String, usize>>;
@@ -187,7 +187,7 @@ where
 
     /// One that is not among these; it is afterwards.
     async fn pick_but(&self, tried: &mut BTreeSet<String>) -> Result<Picked<R>, LookupError> {
-        let mut last = LookupError::NoSuchName;
+        let mut last = LookupError::no_such_name(&self.group);
         for name in self.order() {
             if !tried.insert(name.clone()) {
                 continue;

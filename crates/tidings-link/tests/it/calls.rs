@@ -11,6 +11,11 @@ use crate::nodes::{
     CounterMessage, CounterRef, Hands, LONG, LaterRef, Tally, counter, linked, pair, pair_with,
 };
 
+fn refused(name: &str, why: Unbound) -> GetError {
+    let name = name.to_owned();
+    GetError::Refused { name, why }
+}
+
 #[tidings::test]
 async fn an_actor_elsewhere_is_called_by_the_same_reference() {
     let (here, _server, _client, there) = counter().await;
@@ -72,12 +77,13 @@ async fn a_body_of_many_fragments_arrives_whole() {
 #[tidings::test]
 async fn there_is_no_name_that_goes_into_no_frame_and_the_link_stays() {
     let (_, _server, client, there) = counter().await;
-    let refused = Some(GetError::Refused(Unbound::NoSuchName));
     for length in [30_000, 49_152, 1 << 20] {
         let long = "x".repeat(length);
-        assert_eq!(client.get::<CounterRef>(&long).await.err(), refused);
+        let missing = refused(&long, Unbound::NoSuchName);
+        assert_eq!(client.get::<CounterRef>(&long).await, Err(missing));
+        let missing = refused("counter", Unbound::NoSuchName);
         let token = client.get_with_token::<CounterRef, _>("counter", long);
-        assert_eq!(token.await.err(), refused);
+        assert_eq!(token.await, Err(missing));
     }
     assert_eq!(there.get().await.unwrap(), 0);
 }
@@ -229,14 +235,13 @@ async fn the_end_of_a_link_ends_what_came_over_it() {
 async fn a_peer_reaches_only_what_was_exported() {
     let (here, _server, client, _there) = counter().await;
     let missing = client.get::<CounterRef>("other").await.unwrap_err();
-    assert_eq!(missing, GetError::Refused(Unbound::NoSuchName));
+    assert_eq!(missing, refused("other", Unbound::NoSuchName));
     let exports = Exports::new().add_with_token("counter", "key", &here);
     let (_server, client) = pair(exports);
     for token in ["", "kez", "key "] {
-        let refused = client
-            .get_with_token::<CounterRef, _>("counter", token)
-            .await;
-        assert_eq!(refused.unwrap_err(), GetError::Refused(Unbound::NoSuchName));
+        let closed = client.get_with_token::<CounterRef, _>("counter", token);
+        let missing = refused("counter", Unbound::NoSuchName);
+        assert_eq!(closed.await.unwrap_err(), missing);
     }
     let opened = client
         .get_with_token::<CounterRef, _>("counter", "key")
@@ -266,14 +271,9 @@ mod changed {
 async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_one_when_it_is_called()
  {
     let (_here, server, client, _there) = counter().await;
-    let refused = client
-        .get::<changed::CounterRef>("counter")
-        .await
-        .unwrap_err();
-    assert_eq!(
-        refused,
-        GetError::Refused(Unbound::Schema("add".to_owned()))
-    );
+    let older = client.get::<changed::CounterRef>("counter").await;
+    let changed = refused("counter", Unbound::Schema("add".to_owned()));
+    assert_eq!(older, Err(changed));
     let newer: changed::newer::CounterRef = client.get("counter").await.unwrap();
     newer.add(4).await.unwrap();
     assert_eq!(newer.get().await.unwrap(), 4);
@@ -316,9 +316,9 @@ mod sums {
 async fn a_method_of_other_types_with_the_same_names_is_another_method() {
     let here: sums::SumsRef = actor::start(sums::Sum);
     let (_server, client) = pair(Exports::new().add("sums", &here));
-    let refused = client.get::<sums::changed::SumsRef>("sums").await;
+    let other = client.get::<sums::changed::SumsRef>("sums").await;
     let changed = Unbound::Schema("add".to_owned());
-    assert_eq!(refused.unwrap_err(), GetError::Refused(changed));
+    assert_eq!(other, Err(refused("sums", changed)));
 }
 
 #[tidings::test]
@@ -339,8 +339,8 @@ async fn more_actors_than_are_allowed_are_refused_on_either_side_and_given_up_on
         let (server, client) = linked(server, Options::new("client").limits(theirs));
         let a: CounterRef = client.get("a").await.unwrap();
         let b: CounterRef = client.get("b").await.unwrap();
-        let refused = client.get::<CounterRef>("c").await.unwrap_err();
-        assert_eq!(refused, GetError::Refused(Unbound::TooMany));
+        let third = client.get::<CounterRef>("c").await;
+        assert_eq!(third, Err(refused("c", Unbound::TooMany)));
         let counted = server.stats().await.refused_names;
         assert_eq!(counted, u64::from(ours == few));
         drop(a);

@@ -196,8 +196,8 @@ fn a_method_whose_items_changed_is_another_method() {
     run(6, || async {
         let (.., _server, client) = there(plain).await;
         let refused = client.get::<changed::FeedRef>("feed").await.unwrap_err();
-        let changed = Unbound::Schema("count".to_owned());
-        assert_eq!(refused, GetError::Refused(changed));
+        let (name, why) = ("feed".to_owned(), Unbound::Schema("count".to_owned()));
+        assert_eq!(refused, GetError::Refused { name, why });
         // As PROTOCOL.md writes them, for those who are no program in Rust.
         let shapes = tidings::remote::interface::<FeedMessage>().to_string();
         assert!(shapes.contains("Feed.count(u32,u32)->*u32"), "{shapes}");

@@ -103,12 +103,12 @@ async fn ask(workers: &Pool<WorkerRef>, number: u64) -> (&'static str, u64) {
         Ok(worker) => worker,
         Err(error) => {
             let why = match error {
-                LookupError::NoSuchName => "unsent:no-such-name",
+                LookupError::NoSuchName { .. } => "unsent:no-such-name",
                 LookupError::Get(_) => "unsent:get",
-                LookupError::Link(_) => "unsent:link",
-                LookupError::Engine(_) => "unsent:engine",
-                LookupError::Down(_) => "unsent:down",
-                LookupError::Ended(_) => "unsent:ended",
+                LookupError::Link { .. } => "unsent:link",
+                LookupError::Engine { .. } => "unsent:engine",
+                LookupError::Down { .. } => "unsent:down",
+                LookupError::Ended { .. } => "unsent:ended",
                 _ => "unsent:other",
             };
             return (why, 0);

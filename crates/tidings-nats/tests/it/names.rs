@@ -63,7 +63,10 @@ async fn names_and_places_end_with_their_actor_and_others_may_have_them() {
     for node in [&one, &other] {
         assert!(node.watch_group("counters").get().is_empty());
         let gone = node.lookup::<CounterRef>("counter").await;
-        assert!(matches!(gone, Err(LookupError::NoSuchName)), "{gone:?}");
+        assert!(
+            matches!(gone, Err(LookupError::NoSuchName { .. })),
+            "{gone:?}"
+        );
     }
     let next: CounterRef = actor::start(Tally::default());
     let theirs = other.register("counter", &next).await.unwrap();
