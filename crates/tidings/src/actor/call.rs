@@ -243,7 +243,8 @@ impl<'a, I, R> Call<'a, I, R> {
             return;
         }
         let by = self.by_an_actor.unwrap_or(NOT_SENT);
-        let alone = by.alone && task::is_ours(waker);
+        // Of several that wait in one poll only the first can be held back: at its end one is decided of.
+        let alone = by.alone && task::is_ours(waker) && cycle::may_be_alone();
         if self.message.is_some() && (verdict == Verdict::Send || !alone) {
             self.as_mut().request();
         }

@@ -309,6 +309,11 @@ pub(super) fn waits_for(callee: &Life, ticket: Option<u64>) {
     });
 }
 
+/// May the call that asks be all that the poll of its actor waits for?
+pub(super) fn may_be_alone() -> bool {
+    here(|here| here.waits.get() == 0 && here.hands.get() & FOREIGN == 0)
+}
+
 /// What the call that asks is to do; said once.
 #[inline]
 pub(super) fn verdict() -> Verdict {
@@ -362,40 +367,44 @@ fn ends_waiting<M: Send + 'static>(actor: &ReceiverRef<Parcel<M>, Life>, pending
     again
 }
 
-/// An actor is polled. Inside of the poll of another one nothing is known of that from then on; gives its number, for
-/// [`returns`]. Two looks, and not the poll as a closure, which would be compiled twice for each type of actor.
+/// An actor is polled. Inside of the poll of another one nothing is known of that from then on; gives its number, and
+/// the callee that it waits for, for [`returns`]. Two looks, and not the poll as a closure, which would be compiled twice
+/// for each type of actor.
 #[inline(always)]
-pub(super) fn nests() -> u64 {
+pub(super) fn nests() -> (u64, u64) {
     let outer = here::actor();
-    if outer != 0 {
-        leave();
+    match outer {
+        0 => (0, 0),
+        _ => (outer, leave()),
     }
-    outer
 }
 
 /// That poll has ended.
 #[inline(always)]
-pub(super) fn returns(outer: u64) {
+pub(super) fn returns((outer, callee): (u64, u64)) {
     if outer != 0 {
-        come_back(outer);
+        come_back(outer, callee);
     }
 }
 
 #[cold]
-fn leave() {
+fn leave() -> u64 {
     // The end of the poll within is not that of the one around it.
     tell_dropped();
     here(|here| {
-        here.callee.set(0);
         here.actor.set(0);
-    });
+        here.callee.replace(0)
+    })
 }
 
 #[cold]
-fn come_back(outer: u64) {
+fn come_back(outer: u64, callee: u64) {
     here(|here| {
         here.actor.set(outer);
         here.hands.set(FOREIGN);
+        // Of that call nothing is known any more, but that it may be held back.
+        here.callee.set(callee);
+        here.held_back.set(callee != 0);
     });
 }
 

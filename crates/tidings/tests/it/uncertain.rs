@@ -466,3 +466,96 @@ fn a_request_that_an_actor_held_back_goes_out_where_its_call_is_awaited() {
         assert_eq!(answer.unwrap(), PLAIN);
     });
 }
+
+/// Two wait for replies that `a` has kept, and `a` asks both, and a third, beside each other: whoever is asked first.
+#[test]
+fn requests_that_an_actor_held_back_beside_each_other_all_go_out() {
+    on_all(|| async {
+        for order in 0..6 {
+            let (keep, kept) = unbounded::<Plain>();
+            let (tell, told) = oneshot::<[ActorRef<Plain>; 3]>();
+            let a = actor::spawn(move |mut mailbox: Mailbox<Plain>| async move {
+                let asked = told.await.unwrap();
+                while mailbox.len() < 2 {
+                    yield_now().await;
+                }
+                for _ in 0..2 {
+                    keep.send(mailbox.recv().await.unwrap()).await.unwrap();
+                }
+                // All ways in which three can be put in a row.
+                let (first, mut rest) = (order % 3, vec![0, 1, 2]);
+                let first = rest.remove(first);
+                rest.rotate_left(order / 3);
+                let [one, two, three] =
+                    [first, rest[0], rest[1]].map(|n| asked[n].call(|reply| reply).into_future());
+                let answers = futures::join!(one, two, three);
+                assert_eq!(answers.0.unwrap(), PLAIN);
+                assert_eq!(answers.1.unwrap(), PLAIN);
+                assert_eq!(answers.2.unwrap(), PLAIN);
+            });
+            let waiting = [0; 2].map(|_| {
+                let a = a.clone();
+                actor::spawn(move |mailbox: Mailbox<Plain>| async move {
+                    assert_eq!(a.call(|reply| reply).await.unwrap(), BY_TASK);
+                    answer(mailbox).await;
+                })
+            });
+            let [left, right] = waiting.clone();
+            let third = actor::spawn(move |mut mailbox: Mailbox<Plain>| async move {
+                let reply = mailbox.recv().await.unwrap();
+                while left.queued() + right.queued() < 2 {
+                    yield_now().await;
+                }
+                let _ = reply.send(PLAIN);
+                for _ in 0..2 {
+                    kept.recv().await.unwrap().send(BY_TASK).unwrap();
+                }
+            });
+            let [left, right] = waiting;
+            tell.send([left, third, right]).unwrap();
+            assert!(a.down().await.is_orderly(), "{:?}", a.exit());
+        }
+    });
+}
+
+/// As above, beside an actor that is polled within `a`, of which nothing is known.
+#[test]
+fn a_request_that_an_actor_held_back_beside_a_driver_goes_out() {
+    on_all(|| async {
+        let (keep, kept) = oneshot::<Plain>();
+        let (tell, told) = oneshot::<ActorRef<Plain>>();
+        let (give, life) = oneshot();
+        let give = Mutex::new(Some(give));
+        let within = Builder::new().executor(move |life| {
+            let give = give.lock().unwrap().take().unwrap();
+            give.send(life).ok().unwrap();
+        });
+        let within = within.spawn(answer);
+        let a = actor::spawn(move |mut mailbox: Mailbox<Plain>| async move {
+            let (b, life) = (told.await.unwrap(), life.await.unwrap());
+            keep.send(mailbox.recv().await.unwrap()).unwrap();
+            for _ in 0..5 {
+                yield_now().await;
+            }
+            let call = b.call(|reply| reply).into_future();
+            let call = async {
+                assert_eq!(call.await.unwrap(), PLAIN);
+                within.stop();
+            };
+            futures::join!(call, life);
+        });
+        let waited = a.downgrade();
+        let b = actor::spawn(move |mailbox: Mailbox<Plain>| async move {
+            assert_eq!(a.call(|reply| reply).await.unwrap(), BY_TASK);
+            answer(mailbox).await;
+        });
+        tell.send(b.clone()).unwrap();
+        let reply = kept.await.unwrap();
+        while b.queued() == 0 {
+            yield_now().await;
+        }
+        reply.send(BY_TASK).unwrap();
+        let a = waited.any().down().await;
+        assert!(a.is_orderly(), "{a}");
+    });
+}
