@@ -139,18 +139,17 @@ impl<I: Send + 'static, M: Carries<I> + Send + 'static> Inlet<I> for Chan<Parcel
         let mut attempt = Attempt::default();
         let (sent, oldest) = self.locked(|state| {
             let mut oldest = None;
-            loop {
-                let sent = state.try_send_as(&mut place, Parcel::wrap, &mut attempt);
-                if sent != Sent::Full || oldest.is_some() {
-                    note_place(state);
-                    return (sent, oldest);
-                }
+            let mut sent = state.try_send_as(&mut place, Parcel::wrap, &mut attempt);
+            if sent == Sent::Full {
                 oldest = state.pop_oldest();
                 // A mailbox that is full of permits has nothing to drop.
-                if oldest.is_none() {
-                    return (sent, None);
+                if oldest.is_some() {
+                    // There may be more than it holds: what has come back.
+                    sent = state.post_as(&mut place, Parcel::wrap, &mut attempt);
                 }
             }
+            note_place(state);
+            (sent, oldest)
         });
         if let Some(waker) = attempt.waker {
             crate::task::wake_now(waker);

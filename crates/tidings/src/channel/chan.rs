@@ -389,8 +389,19 @@ impl<T> State<T> {
     /// As `try_send`, whatever the capacity.
     #[inline]
     pub(super) fn post(&mut self, value: &mut Option<T>, attempt: &mut Attempt) -> Sent {
+        self.post_as(value, |value| value, attempt)
+    }
+
+    /// As `try_send_as`, whatever the capacity.
+    #[inline]
+    pub(crate) fn post_as<I>(
+        &mut self,
+        value: &mut Option<I>,
+        wrap: impl FnOnce(I) -> T,
+        attempt: &mut Attempt,
+    ) -> Sent {
         let capacity = std::mem::replace(&mut self.capacity, usize::MAX);
-        let sent = self.try_send(value, attempt);
+        let sent = self.try_send_as(value, wrap, attempt);
         self.capacity = capacity;
         sent
     }

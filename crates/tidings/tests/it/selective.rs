@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::both::on_all;
 use crate::inspect;
-use tidings::actor::{Builder, Child, Ended, Exit, Mailbox, Strategy, Supervisor};
+use tidings::actor::{Builder, Child, Ended, Exit, Mailbox, Overflow, Strategy, Supervisor};
 use tidings::time::timeout;
 use tidings::{ActorView, oneshot, unbounded};
 
@@ -219,5 +219,51 @@ fn a_scan_takes_nothing_once_the_actor_is_to_end_without_delay() {
         let exit = actor.down().await;
         assert!(matches!(exit, Exit::Stopped), "{exit:?}");
         assert_eq!(actor.dead_letters(), 3);
+    });
+}
+
+/// What a life gives back may be more than the mailbox holds: from then on one goes for each that comes.
+#[test]
+fn a_mailbox_that_has_more_than_it_holds_drops_its_oldest_and_takes_the_new() {
+    on_all(|| async {
+        let ((open, gate), (done, seen)) = (unbounded(), unbounded());
+        let builder = Builder::new().capacity(2).overflow(Overflow::DropOldest);
+        let child = builder.child(move |mut mailbox: Mailbox<u32>| {
+            let (gate, done) = (gate.clone(), done.clone());
+            async move {
+                if mailbox.incarnation() == 1 {
+                    for _ in 0..2 {
+                        let early = mailbox.recv().await.unwrap();
+                        mailbox.stash(early).unwrap();
+                        done.send(early).await.unwrap();
+                    }
+                    gate.recv().await.unwrap();
+                    crash();
+                }
+                gate.recv().await.unwrap();
+                while let Ok(n) = mailbox.recv().await {
+                    done.send(n).await.unwrap();
+                }
+            }
+        });
+        let actor = child.actor_ref();
+        let _supervisor = Supervisor::new(Strategy::OneForOne).child(child).start();
+        for n in 1..=2 {
+            actor.send(n).await.unwrap();
+            assert_eq!(seen.recv().await, Ok(n));
+        }
+        for n in 3..=4 {
+            actor.send(n).await.unwrap();
+        }
+        open.send(()).await.unwrap();
+        actor.restarted(1).await.unwrap();
+        for n in 5..=6 {
+            actor.send(n).await.unwrap();
+        }
+        assert_eq!((actor.queued(), actor.overflowed()), (4, 2));
+        open.send(()).await.unwrap();
+        for n in 3..=6 {
+            assert_eq!(seen.recv().await, Ok(n));
+        }
     });
 }
