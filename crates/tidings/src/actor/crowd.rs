@@ -41,6 +41,8 @@ struct State {
     handlers: usize,
     /// It takes no more members.
     closed: bool,
+    /// The task is to look once more before it waits.
+    roused: bool,
 }
 
 struct Member {
@@ -127,6 +129,18 @@ impl Crowd {
         key
     }
 
+    /// What the task looks at has changed: it is polled once more.
+    pub(crate) fn rouse(&self) {
+        let waker = {
+            let mut state = lock(&self.state);
+            state.roused = true;
+            state.waker.take()
+        };
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
     /// Removes a member; says if it was there. Nothing of it runs afterwards, but for what the
     /// member does that calls this for itself, until its next await.
     pub(crate) fn remove(&self, key: u64) -> bool {
@@ -144,6 +158,7 @@ impl Crowd {
     pub(crate) fn poll(&self) {
         let (woken, on_record) = {
             let mut state = lock(&self.state);
+            state.roused = false;
             (state.woken.len(), std::mem::take(&mut state.on_record))
         };
         if on_record {
@@ -177,7 +192,7 @@ impl Crowd {
         let mut waker = Some(clone_waker(waker));
         let due = {
             let mut state = lock(&self.state);
-            if state.woken.is_empty() {
+            if state.woken.is_empty() && !state.roused {
                 std::mem::swap(&mut state.waker, &mut waker);
                 None
             } else {

@@ -343,13 +343,15 @@ impl<A: Send + 'static> Shared<A> {
     }
 
     /// At most `n` reentrant handlers run at once; all messages after them wait in the mailbox. 256 if
-    /// nobody says. For [`start_with`](super::start_with): `|this| { this.limit(8); .. }`.
+    /// nobody says. For [`start_with`](super::start_with): `|this| { this.limit(8); .. }`. Said later, by whomever, it counts
+    /// from then on; those that run beyond it end by themselves.
     ///
     /// # Panics
     /// If it is 0.
     pub fn limit(&self, n: usize) {
         assert!(n > 0, "an actor runs at least 1 handler");
         lock(&self.inner.timers).limit = n;
+        self.inner.crowd.rouse();
     }
 
     /// A reference to the actor itself, which does not keep it alive: to link it, to let it fail, to be the

@@ -44,6 +44,7 @@ mod join;
 mod known;
 mod letter;
 mod lifecycle;
+mod limit;
 mod link;
 mod local;
 mod local_ends;
