@@ -326,8 +326,9 @@ impl<I: Send + 'static> Recipient<I> {
     ///
     /// It is an actor in between, with a mailbox of its own: messages keep their order, and wait
     /// there while this one's is full. It ends when its last reference is dropped, and as this actor
-    /// does when that ends; it has a reference of this actor, and so keeps it alive. To refuse, `f`
-    /// gives the `J` to [`refuse`](super::refuse()), or answers a reply in it, and makes nothing.
+    /// does when that ends; it has a reference of this actor, and so keeps it alive. What this actor does not take is
+    /// among its [dead letters](Self::dead_letters). To refuse, `f` gives the `J` to [`refuse`](super::refuse()), or
+    /// answers a reply in it, and makes nothing.
     ///
     /// # Panics
     /// Outside of a runtime.
@@ -369,6 +370,7 @@ impl<I: Send + 'static> Recipient<I> {
                 if let Some(message) = f(message) {
                     let sent = actor.send(message).into_future();
                     if let Err(unsent) = mailbox.part().scope(sent).await {
+                        mailbox.chan.beside().bury(1);
                         leaving(CallError::unsent(&unsent), || drop(unsent));
                     }
                 }

@@ -476,6 +476,29 @@ fn an_adapter_turns_messages_into_others_in_order_and_ends_with_its_actor() {
 }
 
 #[test]
+fn what_an_adapter_cannot_pass_on_is_among_its_dead_letters() {
+    on_all(|| async {
+        let builder = Builder::new().capacity(1);
+        let actor = builder.spawn(|mailbox: Mailbox<u32>| async move {
+            pending::<()>().await;
+            drop(mailbox);
+        });
+        let numbers: Recipient<u32> = actor.narrow();
+        let bytes = numbers.adapt(|n: u8| Some(u32::from(n)));
+        for n in 0..3 {
+            bytes.send(n).await.unwrap();
+        }
+        // One is there, one waits for a place, and one for its turn.
+        while (bytes.queued(), actor.queued()) != (1, 1) {
+            yield_now().await;
+        }
+        actor.kill();
+        bytes.down().await;
+        assert_eq!((actor.dead_letters(), bytes.dead_letters()), (1, 2));
+    });
+}
+
+#[test]
 fn an_actor_on_its_own_thread_may_block() {
     let _watchdog = crate::both::watchdog();
     // One worker, which the actor must not hold.
