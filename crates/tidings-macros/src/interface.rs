@@ -1,7 +1,7 @@
 //! `#[tidings::interface]`: a trait of `async fn`s becomes the trait that an actor implements, the
 //! messages that stand for its methods, and the reference that sends them.
 //!
-//! Every name that the expansion adds begins with the trait's, or is a path into `tidings`, so that
+//! Every name that the expansion adds begins with the trait's or with `__`, or is a path into `tidings`, so that
 //! nothing of the user's is captured; errors point at what the user wrote.
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
@@ -11,7 +11,7 @@ use syn::spanned::Spanned;
 use syn::{Generics, Ident, ItemTrait, Path, Result, Type, WherePredicate, parse_quote};
 
 use crate::method::{Method, methods};
-use crate::options::{flag_and_crate_path, outer_and_inner};
+use crate::options::{allowed, flag_and_crate_path, outer_and_inner};
 use crate::remote;
 use crate::ways::ways;
 
@@ -108,7 +108,7 @@ fn names_self(tokens: TokenStream) -> bool {
     })
 }
 
-/// What is asked of `Self`, asked of `TidingsActor`. Bounds of `Self` alone need not be said: they are the trait's.
+/// What is asked of `Self`, asked of `__Actor`. Bounds of `Self` alone need not be said: they are the trait's.
 fn asked_of_the_actor(item: &ItemTrait) -> impl Iterator<Item = WherePredicate> {
     let predicates = item.generics.where_clause.iter();
     let predicates = predicates.flat_map(|condition| &condition.predicates);
@@ -131,7 +131,7 @@ fn asked_of_the_actor(item: &ItemTrait) -> impl Iterator<Item = WherePredicate> 
 fn of_the_actor(tokens: TokenStream) -> TokenStream {
     let replaced = tokens.into_iter().map(|token| match token {
         TokenTree::Ident(name) if name == "Self" => {
-            TokenTree::Ident(Ident::new("TidingsActor", name.span()))
+            TokenTree::Ident(Ident::new("__Actor", name.span()))
         }
         TokenTree::Group(group) => {
             let mut of = Group::new(group.delimiter(), of_the_actor(group.stream()));
@@ -166,6 +166,7 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         let fields = arguments.chain(reply);
         quote!(#attributes #variant(#(#fields),*))
     });
+    let allowed = allowed(&item.attrs);
     let unused = Unused::of(&generics);
     let (unused_variant, unused_arm) = (&unused.variant, &unused.arm);
     let in_time = remote.then(|| quote!(#tidings::remote::in_time));
@@ -200,13 +201,14 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
     let item_types = item.generics.split_for_impl().1;
     dispatch
         .params
-        .push(parse_quote!(TidingsActor: #ident #item_types));
+        .push(parse_quote!(__Actor: #ident #item_types));
     let asked = asked_of_the_actor(item);
     dispatch.make_where_clause().predicates.extend(asked);
     let (dispatch_parameters, _, dispatch_condition) = dispatch.split_for_impl();
-    let travels = travels(tidings, remote, &generics, methods);
+    let travels = travels(tidings, remote, &generics, item, methods);
     quote! {
         #[doc = #doc]
+        #(#allowed)*
         #vis enum #name #generics #condition {
             #(#variants,)*
             #unused_variant
@@ -227,14 +229,14 @@ fn message(tidings: &Path, remote: bool, item: &ItemTrait, methods: &[Method]) -
         }
 
         #[allow(deprecated)]
-        impl #dispatch_parameters #tidings::actor::Dispatch<TidingsActor> for #name #types
+        impl #dispatch_parameters #tidings::actor::Dispatch<__Actor> for #name #types
         #dispatch_condition
         {
             // The future of an `async fn` would keep its arguments twice.
             #[allow(clippy::manual_async_fn)]
             fn dispatch(
                 self,
-                actor: &mut TidingsActor,
+                actor: &mut __Actor,
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
                 async move {
                     match self {
@@ -283,7 +285,7 @@ fn reenters(
                 _ => false,
             }
         }
-        async fn reenter(self, this: #tidings::actor::Shared<TidingsActor>) {
+        async fn reenter(self, this: #tidings::actor::Shared<__Actor>) {
             match self {
                 #(#arms)*
                 #[allow(unreachable_patterns)]
@@ -294,16 +296,23 @@ fn reenters(
 }
 
 /// Nothing that runs: if a type cannot travel, one of the errors stands at that type.
-fn travels(tidings: &Path, remote: bool, generics: &Generics, methods: &[Method]) -> TokenStream {
+fn travels(
+    tidings: &Path,
+    remote: bool,
+    generics: &Generics,
+    item: &ItemTrait,
+    methods: &[Method],
+) -> TokenStream {
     let (parameters, _, condition) = generics.split_for_impl();
     let lines = methods.iter().flat_map(|method| {
         let kinds = method.arguments.iter().map(|(_, kind)| kind);
         kinds.chain(&method.reply).map(|kind| {
-            let configured = method.configured();
+            let (configured, allowed) = (method.configured(), &method.allowed);
             let line = quote_spanned!(kind.span()=> travels::<#kind>(););
-            quote!(#(#configured)* #line)
+            quote!(#(#configured)* #(#allowed)* #line)
         })
     });
+    let allowed = allowed(&item.attrs);
     let crosses = remote.then(|| {
         let remote = quote!(#tidings::remote);
         quote!(+ #remote::Schema + #remote::serde::Serialize + #remote::serde::de::DeserializeOwned)
@@ -312,6 +321,7 @@ fn travels(tidings: &Path, remote: bool, generics: &Generics, methods: &[Method]
         const _: () = {
             fn travels<T: ::core::marker::Send #crosses + 'static>() {}
             #[allow(dead_code)]
+            #(#allowed)*
             fn all #parameters() #condition {
                 #(#lines)*
             }
@@ -390,6 +400,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
     let calls = methods.iter().map(|method| {
         let Method {
             attributes,
+            allowed,
             name,
             variant,
             arguments,
@@ -401,6 +412,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
         match reply {
             None => quote! {
                 #(#attributes)*
+                #(#allowed)*
                 #vis fn #name(&self #(, #declared)*) -> #tidings::actor::Tell<'_, #message #types> {
                     self.recipient.send(#message::#variant(#(#names),*))
                 }
@@ -410,6 +422,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
                 let sent = Ident::new("reply", Span::mixed_site());
                 quote! {
                     #(#attributes)*
+                    #(#allowed)*
                     #vis fn #name(&self #(, #declared)*)
                         -> #tidings::actor::Call<'_, #message #types, #reply>
                     {
@@ -419,9 +432,10 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             }
         }
     });
+    let allowed = allowed(&item.attrs);
     let mut from = generics.clone();
     from.params.push(parse_quote!(
-        TidingsMessage: #tidings::actor::Carries<#message #types> + ::core::marker::Send + 'static
+        __Message: #tidings::actor::Carries<#message #types> + ::core::marker::Send + 'static
     ));
     let (from_parameters, _, from_condition) = from.split_for_impl();
     quote! {
@@ -431,6 +445,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
         }
 
         #[allow(deprecated)]
+        #(#allowed)*
         impl #parameters #name #types #condition {
             #(#calls)*
 
@@ -463,7 +478,7 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
         impl #parameters ::core::cmp::Eq for #name #types #condition {}
 
         impl #parameters ::core::hash::Hash for #name #types #condition {
-            fn hash<TidingsHasher: ::core::hash::Hasher>(&self, state: &mut TidingsHasher) {
+            fn hash<__Hasher: ::core::hash::Hasher>(&self, state: &mut __Hasher) {
                 ::core::hash::Hash::hash(&self.recipient, state);
             }
         }
@@ -474,10 +489,10 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             }
         }
 
-        impl #from_parameters ::core::convert::From<&#tidings::actor::ActorRef<TidingsMessage>>
+        impl #from_parameters ::core::convert::From<&#tidings::actor::ActorRef<__Message>>
             for #name #types #from_condition
         {
-            fn from(actor: &#tidings::actor::ActorRef<TidingsMessage>) -> Self {
+            fn from(actor: &#tidings::actor::ActorRef<__Message>) -> Self {
                 Self { recipient: actor.narrow() }
             }
         }

@@ -149,7 +149,8 @@ pub fn test(options: TokenStream, item: TokenStream) -> TokenStream {
 ///   messages do not know whose they are.
 /// - The trait may be generic, and its methods may have bodies; one with a body and `&self` needs
 ///   `trait Name: Sync`. As of any function, what its arguments hold is dropped when it ends.
-/// - `#[cfg(..)]` may stand on methods, also on two of one name.
+/// - `#[cfg(..)]` may stand on methods, also on two of one name. What lints a method or the trait allows, or expects, is
+///   allowed of what is made of it.
 /// - No method is called `downgrade` or `from`: references have those.
 /// - A handler that is to be refused, logged or timed from outside: `tidings::actor::serve_with`.
 ///

@@ -10,12 +10,14 @@ use syn::{
 };
 
 use crate::argument::{argument, is_shared_self, owned, reply_of};
-use crate::options::outer_and_inner;
+use crate::options::{allowed, outer_and_inner};
 
 /// One method: its variant, its arguments, and what it answers.
 pub(crate) struct Method {
     /// For people: they go to the message and to the reference, too.
     pub(crate) attributes: Vec<Attribute>,
+    /// What lints are allowed there, too.
+    pub(crate) allowed: Vec<TokenStream>,
     pub(crate) name: Ident,
     pub(crate) variant: Ident,
     pub(crate) arguments: Vec<(Ident, Type)>,
@@ -37,7 +39,8 @@ impl Method {
             |meta: &Meta| matches!(meta, Meta::NameValue(_)) && meta.path().is_ident("doc");
         let attributes = self.attributes.iter();
         let others = attributes.filter(|attribute| !is_text(&attribute.meta));
-        quote!(#(#others)* #[doc = #doc])
+        let allowed = &self.allowed;
+        quote!(#(#others)* #(#allowed)* #[doc = #doc])
     }
 
     pub(crate) fn configured(&self) -> impl Iterator<Item = &Attribute> {
@@ -194,6 +197,7 @@ fn method(function: &TraitItemFn) -> Result<Method> {
             })
             .cloned()
             .collect(),
+        allowed: allowed(&outer),
         variant: variant(&name),
         reply,
         answers: answers.is_some(),

@@ -1,6 +1,7 @@
 //! What stands in the parentheses of attributes: `name = value`, and where `tidings` is.
 
 use proc_macro2::{Punct, Spacing, TokenStream, TokenTree};
+use quote::quote;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
@@ -40,6 +41,18 @@ pub(crate) type Assignments = Punctuated<Assignment, Token![,]>;
 pub(crate) fn outer_and_inner(attributes: Vec<Attribute>) -> (Vec<Attribute>, Vec<Attribute>) {
     let is_outer = |attribute: &Attribute| matches!(attribute.style, AttrStyle::Outer);
     attributes.into_iter().partition(is_outer)
+}
+
+/// What lints these attributes allow, or expect: allowed of what is made of what they stand on, too.
+pub(crate) fn allowed(attributes: &[Attribute]) -> Vec<TokenStream> {
+    let said = attributes.iter().filter_map(|attribute| {
+        let path = attribute.path();
+        let lints = attribute.meta.require_list().ok()?;
+        let allows = path.is_ident("allow") || path.is_ident("expect");
+        let lints = &lints.tokens;
+        allows.then(|| quote!(#[allow(#lints)]))
+    });
+    said.collect()
 }
 
 /// Each option is given once.

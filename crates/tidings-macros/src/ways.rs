@@ -55,7 +55,7 @@ pub(crate) fn ways(
             #[inline(always)]
             fn #name(
                 self,
-                actor: &mut TidingsActor,
+                actor: &mut __Actor,
             ) -> impl ::core::future::Future<Output = ()> + ::core::marker::Send {
                 match self {
                     #(#arms)*

@@ -301,3 +301,68 @@ fn an_interface_may_have_a_parameter_without_a_size() {
         assert_eq!(shelf.put("b".into(), 2).await.unwrap(), 2);
     });
 }
+
+#[deny(deprecated)]
+mod old {
+    #[deprecated]
+    pub(super) struct Old(pub(super) u8);
+
+    /// What a method allows is allowed of its message, and of the reference's method.
+    #[tidings::interface]
+    pub(super) trait Takes {
+        #[allow(deprecated)]
+        async fn take(&self, old: Old) -> u8;
+    }
+
+    /// And what the trait allows, of all.
+    #[tidings::interface]
+    #[expect(deprecated)]
+    pub(super) trait Gives {
+        async fn give(&self) -> Old;
+    }
+}
+
+#[allow(deprecated)]
+mod taken {
+    use super::old::{Gives, Old, Takes};
+
+    pub(super) struct Box;
+    impl Takes for Box {
+        async fn take(&self, old: Old) -> u8 {
+            old.0
+        }
+    }
+    impl Gives for Box {
+        async fn give(&self) -> Old {
+            Old(7)
+        }
+    }
+}
+
+mod own {
+    //! An interface that is called as names of the macro begin.
+
+    #[tidings::interface]
+    pub(super) trait Tidings {
+        async fn good(&self) -> bool;
+    }
+
+    pub(super) struct Paper;
+    impl Tidings for Paper {
+        async fn good(&self) -> bool {
+            true
+        }
+    }
+}
+
+#[test]
+fn an_interface_may_be_of_what_is_deprecated_and_be_called_as_we_are() {
+    on_all(|| async {
+        let gives: old::GivesRef = actor::start(taken::Box);
+        let takes: old::TakesRef = actor::start(taken::Box);
+        let old = gives.give().await.unwrap();
+        assert_eq!(takes.take(old).await.unwrap(), 7);
+        let paper: own::TidingsRef = actor::start(own::Paper);
+        assert!(paper.good().await.unwrap());
+    });
+}
