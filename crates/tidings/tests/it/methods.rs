@@ -310,19 +310,19 @@ mod old {
     /// What a method allows is allowed of its message, and of the reference's method.
     #[tidings::interface]
     pub(super) trait Takes {
-        #[allow(deprecated)]
+        #[allow(deprecated, reason = "it is about that")]
         async fn take(&self, old: Old) -> u8;
     }
 
     /// And what the trait allows, of all.
     #[tidings::interface]
-    #[expect(deprecated)]
+    #[expect(deprecated, reason = "it is about that")]
     pub(super) trait Gives {
         async fn give(&self) -> Old;
     }
 }
 
-#[allow(deprecated)]
+#[expect(deprecated, reason = "the old is what it has")]
 mod taken {
     use super::old::{Gives, Old, Takes};
 
