@@ -70,7 +70,7 @@
 // | `memory/`, `nats/` | the engine in memory, which fails on demand; NATS |
 // | `record.rs`, `view.rs`, `member.rs` | what stands under its keys; what a node sees of its cluster; its members |
 // | `options.rs`, `join.rs`, `tries.rs` | how a node joins; how it reaches NATS; for how long that is tried |
-// | `cluster.rs`, `lease.rs`, `names.rs`, `lookup.rs`, `groups.rs` | the membership and its lease; names that are given and found; groups |
+// | `cluster.rs`, `lease.rs`, `names.rs`, `lookup.rs`, `groups.rs` | the membership and its lease; names, and why they are not found; groups |
 // | `pool.rs` | pools: who calls chooses among the members of a group |
 // | `queue.rs`, `feed.rs`, `handled.rs`, `aside.rs` | durable queues, actors that are fed from them, what their handlers say, and what is set aside |
 // | `links.rs`, `route.rs` | links to other nodes; links through the engine |

@@ -1,6 +1,6 @@
-//! Names of actors in the cluster: claimed, held, lost.
+//! Names of actors in the cluster: claimed, found, lost.
 
-use std::any::Any;
+use std::any::{Any, TypeId};
 use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,8 @@ use tidings::remote::{Remote, interface, quietly};
 
 use crate::cluster::{Cluster, Inner, State};
 use crate::engine::{EngineError, Entry, Expect};
-use crate::member::Ended;
+use crate::lookup::{self, LookupError};
+use crate::member::{Ended, Member};
 use crate::record::{Owner, Record, Registered, json, name_key, node_key};
 
 /// So many names are written at a time, when an engine has lost them.
@@ -28,7 +29,7 @@ const LONGEST: usize = 1 << 10;
 pub(crate) struct Held {
     pub(crate) lost: Arc<IVar<()>>,
     /// The reference, for those who ask here.
-    pub(crate) local: Box<dyn Any + Send + Sync>,
+    local: Box<dyn Any + Send + Sync>,
     registered: Registered,
     stage: Stage,
 }
@@ -179,6 +180,24 @@ impl Cluster {
         inner.regroup();
         inner.give_back_at_end(name, reference.recipient().any(), lost);
         Ok(guard)
+    }
+
+    /// The actor of this name: on whichever node it is, as the same reference.
+    ///
+    /// What was found is kept, and is found again without asking anybody until it ends or the name
+    /// becomes another's.
+    ///
+    /// # Errors
+    /// If there is none, or no way to it; if it is of another interface, or one of its methods has
+    /// another shape there. Nothing was sent to it.
+    pub async fn lookup<R>(&self, name: &str) -> Result<R, LookupError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        match self.inner.known(name) {
+            Some(known) => Ok(known),
+            None => self.inner.find(name).await,
+        }
     }
 }
 
@@ -403,5 +422,91 @@ impl Inner {
     async fn remove(&self, name: &str, revision: u64) -> bool {
         let removed = self.engine.remove(&name_key(name), revision).await;
         matches!(removed, Ok(()) | Err(EngineError::Conflict))
+    }
+
+    /// What was found before, or is here.
+    fn known<R: Reference>(&self, name: &str) -> Option<R> {
+        let state = self.lock();
+        let kept = state
+            .found
+            .get(&TypeId::of::<R>())
+            .and_then(|of| of.get(name));
+        let here = || {
+            let held = state.held.get(name).filter(|held| held.is_ours());
+            held.map(|held| &held.local)
+        };
+        let known: &R = kept.or_else(here)?.downcast_ref()?;
+        let known = known.clone();
+        drop(state);
+        known.recipient().exit().is_none().then_some(known)
+    }
+
+    async fn find<R>(self: &Arc<Self>, name: &str) -> Result<R, LookupError>
+    where
+        R: Reference<Message: Remote>,
+    {
+        self.alive().map_err(|why| LookupError::Ended {
+            name: name.to_owned(),
+            why,
+        })?;
+        let (registered, member) = match self.seen(name) {
+            Some(seen) => seen,
+            None => self.ask_whose(name).await?,
+        };
+        let fits = |theirs, ours| lookup::fits(name, theirs, ours);
+        fits(&registered, interface::<R::Message>())?;
+        let link = self.links.to(&member).await;
+        let link = link.map_err(|why| LookupError::unlinked(name, member.node(), why))?;
+        let found: R = link.get(name).await.map_err(LookupError::Get)?;
+        let before = {
+            let mut state = self.lock();
+            // It may have become another's meanwhile.
+            match state.view.registered(name) == Some(&registered) {
+                true => {
+                    let of = state.found.entry(TypeId::of::<R>()).or_default();
+                    of.insert(name.to_owned(), Box::new(found.clone()))
+                }
+                false => None,
+            }
+        };
+        drop(before);
+        Ok(found)
+    }
+
+    /// Whose a name is, if that is told, and a member's.
+    fn seen(&self, name: &str) -> Option<(Registered, Member)> {
+        let view = &self.lock().view;
+        let registered = view.registered(name)?;
+        let member = view.living(&registered.owner)?;
+        Some((registered.clone(), member.clone()))
+    }
+
+    /// Whose a name is, by the engine's word: it may have been claimed a moment ago, by a node that has
+    /// just joined.
+    async fn ask_whose(self: &Arc<Self>, name: &str) -> Result<(Registered, Member), LookupError> {
+        let read = async |key: &str| {
+            let there = self.engine.read(key).await;
+            there.map_err(|why| LookupError::Engine {
+                name: name.to_owned(),
+                why,
+            })
+        };
+        let no_such_name = || LookupError::no_such_name(name);
+        let there = read(&name_key(name)).await?;
+        let there = there.and_then(|there| there.value);
+        let there = there.and_then(|value| serde_json::from_slice(&value).ok());
+        let registered: Registered = there.ok_or_else(no_such_name)?;
+        let owner = &registered.owner;
+        let living = || self.lock().view.living(owner).cloned();
+        let mut member = living();
+        // Ours is told by the watch alone.
+        if member.is_none() && owner.node != self.me.node {
+            if let Some(node) = read(&node_key(&owner.node)).await? {
+                self.take_in(&node);
+            }
+            member = living();
+        }
+        let member = member.ok_or_else(no_such_name)?;
+        Ok((registered, member))
     }
 }
