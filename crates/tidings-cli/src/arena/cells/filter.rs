@@ -51,7 +51,7 @@ impl Filter {
     /// Whether it names the cell's workload, not by a pattern, and that is how all of it is asked for.
     fn means_all_of(&self, cell: &CellId) -> bool {
         let named = self.workload.as_ref().map(|glob| glob.text.as_str());
-        cell.definition().by_name && named == Some(cell.workload)
+        cell.definition().is_by_name() && named == Some(cell.workload)
     }
 }
 

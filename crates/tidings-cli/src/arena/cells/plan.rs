@@ -168,7 +168,7 @@ fn selected(request: &Request<'_>, id: &CellId, system: &str) -> bool {
     let everything = match request.profile {
         Profile::Smoke => true,
         Profile::Quick => id.is_original(),
-        Profile::Standard => !id.definition().by_name,
+        Profile::Standard => !id.definition().is_by_name(),
     };
     wanted && request.filters.selects(id, system, everything)
 }

@@ -8,15 +8,15 @@ use std::time::Duration;
 use ::savina::{ALL, Benchmark, Bound, Counts, Sizes};
 
 use crate::arena::cells::size::Profile;
-use crate::arena::cells::workload::{CellId, Params, Variant};
+use crate::arena::cells::workload::{CellId, Params, Variant, more};
 
 pub(crate) const ID: &str = "savina";
 
 pub(crate) const VARIANTS: [Variant; ALL.len()] = {
-    let mut variants = [const { Variant::more("", &[]) }; ALL.len()];
+    let mut variants = [const { more("", &[]) }; ALL.len()];
     let mut at = 0;
     while at < ALL.len() {
-        variants[at] = Variant::more(ALL[at].id, ALL[at].fixed);
+        variants[at] = more(ALL[at].id, ALL[at].fixed);
         at += 1;
     }
     variants

@@ -56,7 +56,7 @@ pub(crate) fn parse_override(text: &str) -> Result<Override, Stop> {
         ))
     })?;
     let key = match key {
-        None => definition.main_key,
+        None => definition.main_key(),
         Some(key) => definition.keys.iter().find(|k| **k == key).ok_or_else(|| {
             wrong(format!(
                 "{id} has no size {key:?}; it has {}",
@@ -267,10 +267,7 @@ fn quality(variant: &str, profile: Profile) -> Vec<Vec<(&'static str, Value)>> {
 
 /// The sizes of one cell: those of the workload and those of its variant.
 pub(crate) fn params(cell: &CellId, row: &[(&'static str, i64)]) -> Params {
-    let fixed = cell
-        .definition()
-        .variant(&cell.variant)
-        .map_or(&[][..], |v| v.fixed);
+    let fixed = cell.listed().map_or(&[][..], |v| v.fixed);
     row.iter()
         .chain(fixed)
         .map(|(key, value)| ((*key).to_owned(), *value))
@@ -282,7 +279,7 @@ pub(crate) fn scaled(cell: &CellId, params: &Params, up: bool) -> Option<Params>
     let definition = cell.definition();
     let step = if definition.id == "skynet" { 10 } else { 2 };
     let mut params = params.clone();
-    let size = params.get_mut(definition.main_key)?;
+    let size = params.get_mut(definition.main_key())?;
     if let Some(one) = savina::of(cell) {
         *size = one.next(*size, up)?;
         return Some(params);

@@ -14,15 +14,11 @@ pub(crate) struct Workload {
     pub(crate) id: &'static str,
     /// One line for `list`.
     pub(crate) about: &'static str,
-    /// Sizes that a user can set with `--size`, in the order shown.
+    /// Sizes that a user can set with `--size`, in the order shown, the main one last.
     pub(crate) keys: &'static [&'static str],
-    /// The size that `--size WORKLOAD=VALUE` means, and which the elision test scales.
-    pub(crate) main_key: &'static str,
     /// What one operation is called in the tables.
     pub(crate) unit: &'static str,
     pub(crate) variants: &'static [Variant],
-    /// Runs only when a filter names it, and in the smoke test.
-    pub(crate) by_name: bool,
 }
 
 /// One variant of a workload.
@@ -37,38 +33,28 @@ pub(crate) struct Variant {
     pub(crate) fixed: &'static [(&'static str, i64)],
 }
 
-const fn headline(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Variant {
+/// Ranked, and no headline.
+pub(crate) const fn more(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Variant {
     Variant {
         id,
-        headline: true,
+        headline: false,
         ranked: true,
         fixed,
     }
 }
 
-const fn more(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Variant {
-    Variant::more(id, fixed)
-}
-
-impl Variant {
-    /// Ranked, and no headline.
-    pub(crate) const fn more(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Self {
-        Self {
-            id,
-            headline: false,
-            ranked: true,
-            fixed,
-        }
+const fn headline(id: &'static str, fixed: &'static [(&'static str, i64)]) -> Variant {
+    Variant {
+        headline: true,
+        ..more(id, fixed)
     }
 }
 
 /// Shown, not ranked.
 const fn unranked(id: &'static str) -> Variant {
     Variant {
-        id,
-        headline: false,
         ranked: false,
-        fixed: &[],
+        ..more(id, &[])
     }
 }
 
@@ -78,7 +64,6 @@ pub(crate) const WORKLOADS: &[Workload] = &[
         id: "pingpong",
         about: "p pairs exchange n round trips each, w requests in flight",
         keys: &["p", "n"],
-        main_key: "n",
         unit: "msg",
         variants: &[
             headline("tell", &[("w", 1)]),
@@ -100,39 +85,33 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("batch-20", &[("w", 1000), ("batch", 20)]),
             more("batch-100", &[("w", 1000), ("batch", 100)]),
         ],
-        by_name: false,
     },
     Workload {
         id: "chain",
         about: "A actors made one by another, a message down and one back up",
         keys: &["A"],
-        main_key: "A",
         unit: "msg",
         variants: &[
             headline("struct", &[]),
             more("obj", &[]),
             more("cold-system", &[]),
         ],
-        by_name: false,
     },
     Workload {
         id: "fan",
         about: "a parent sends N messages at once, a child answers each",
         keys: &["N"],
-        main_key: "N",
         unit: "msg",
         variants: &[
             headline("struct", &[]),
             more("obj", &[]),
             more("cold-system", &[]),
         ],
-        by_name: false,
     },
     Workload {
         id: "counter",
         about: "P producers send n additions each to one counter (contention, not scaling)",
         keys: &["P", "n"],
-        main_key: "n",
         unit: "msg",
         variants: &[
             headline("send", &[]),
@@ -146,13 +125,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("threads", &[]),
             unranked("mutex"),
         ],
-        by_name: false,
     },
     Workload {
         id: "skynet",
         about: "a tree with S leaves, ten children a node, sums sent upwards",
         keys: &["S"],
-        main_key: "S",
         unit: "node",
         variants: &[
             headline("tree", &[]),
@@ -161,13 +138,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("alive", &[]),
             unranked("floor"),
         ],
-        by_name: false,
     },
     Workload {
         id: "net",
         about: "N clients make M requests each to servers of their own",
         keys: &["N", "M"],
-        main_key: "M",
         unit: "req",
         variants: &[
             headline("local", &[]),
@@ -177,22 +152,18 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("cluster", &[]),
             unranked("paced"),
         ],
-        by_name: false,
     },
     Workload {
         id: "spawn",
         about: "n tasks started, each adds one (ours, not of the seeds)",
         keys: &["n"],
-        main_key: "n",
         unit: "task",
         variants: &[headline("detached", &[]), more("joined", &[])],
-        by_name: false,
     },
     Workload {
         id: "growth",
         about: "n operations where k things are there: tasks, waiters, branches, timers, bytes (by name only)",
         keys: &["k", "n"],
-        main_key: "n",
         unit: "op",
         variants: &[
             more("tasks", &[]),
@@ -201,13 +172,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("timers", &[]),
             more("payload", &[]),
         ],
-        by_name: true,
     },
     Workload {
         id: "quality",
         about: "how late a task is beside one that computes, how fair pairs are served, what idling takes (by name only)",
         keys: &["n"],
-        main_key: "n",
         unit: "op",
         variants: &[
             more("hog-spawn", &[("p", 2)]),
@@ -216,13 +185,11 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             more("pairs", &[("p", 32)]),
             more("idle", &[("p", 100)]),
         ],
-        by_name: true,
     },
     Workload {
         id: "floor",
         about: "what the machine itself takes: atomics, a cache line, malloc, a system call, a wake, loopback (by name only)",
         keys: &["n"],
-        main_key: "n",
         unit: "op",
         variants: &[
             unranked("atomic"),
@@ -233,18 +200,19 @@ pub(crate) const WORKLOADS: &[Workload] = &[
             unranked("park"),
             unranked("loopback"),
         ],
-        by_name: true,
     },
     Workload {
         id: savina::ID,
         about: "the thirty actor benchmarks of the Savina suite (by name only)",
         keys: &["n"],
-        main_key: "n",
         unit: "op",
         variants: &savina::VARIANTS,
-        by_name: true,
     },
 ];
+
+fn ids<'a>(of: impl Iterator<Item = &'a str>) -> String {
+    of.collect::<Vec<_>>().join(", ")
+}
 
 /// Finds a workload by its id.
 pub(crate) fn workload(id: &str) -> Option<&'static Workload> {
@@ -253,25 +221,27 @@ pub(crate) fn workload(id: &str) -> Option<&'static Workload> {
 
 /// The ids of all workloads, for messages.
 pub(crate) fn names() -> String {
-    WORKLOADS
-        .iter()
-        .map(|w| w.id)
-        .collect::<Vec<_>>()
-        .join(", ")
+    ids(WORKLOADS.iter().map(|w| w.id))
 }
 
 impl Workload {
+    /// The size that `--size WORKLOAD=VALUE` means, and which the elision test scales.
+    pub(crate) fn main_key(&self) -> &'static str {
+        self.keys[self.keys.len() - 1]
+    }
+
+    /// Without a headline it runs only when a filter names it, and in the smoke test.
+    pub(crate) fn is_by_name(&self) -> bool {
+        self.variants.iter().all(|variant| !variant.headline)
+    }
+
     pub(crate) fn variant(&self, id: &str) -> Option<&'static Variant> {
         self.variants.iter().find(|v| v.id == id)
     }
 
     /// The ids of all variants, for messages.
     pub(crate) fn variant_names(&self) -> String {
-        self.variants
-            .iter()
-            .map(|v| v.id)
-            .collect::<Vec<_>>()
-            .join(", ")
+        ids(self.variants.iter().map(|v| v.id))
     }
 
     /// The position in the order of runs and tables.
@@ -301,16 +271,17 @@ impl CellId {
         self.variant.starts_with("original:")
     }
 
+    /// What is known of it; nothing of an original.
+    pub(crate) fn listed(&self) -> Option<&'static Variant> {
+        self.definition().variant(&self.variant)
+    }
+
     pub(crate) fn is_headline(&self) -> bool {
-        self.definition()
-            .variant(&self.variant)
-            .is_some_and(|v| v.headline)
+        self.listed().is_some_and(|v| v.headline)
     }
 
     pub(crate) fn is_ranked(&self) -> bool {
-        self.definition()
-            .variant(&self.variant)
-            .is_some_and(|v| v.ranked)
+        self.listed().is_some_and(|v| v.ranked)
     }
 
     /// A cell of latency: requests on a fixed schedule, beside its closed loop.
@@ -429,16 +400,11 @@ pub(crate) fn expected(cell: &CellId, params: &Params) -> Expected {
         "floor" => (get("n"), 0, get("n")),
         _ => (get("n"), get("n"), get("n")),
     };
-    let ops = if cell.workload == "net" {
-        msgs / 2
-    } else {
-        msgs
-    };
     Expected {
         msgs,
         units,
         check,
-        ops,
+        ops: msgs / if cell.workload == "net" { 2 } else { 1 },
     }
 }
 
