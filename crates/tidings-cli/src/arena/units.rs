@@ -127,6 +127,11 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// `1 cell`, `2 cells`.
+pub(crate) fn counted(count: usize, word: &str) -> String {
+    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,7 @@
 use crate::arena::cells::savina;
 use crate::arena::cells::workload::{self, CellId, Params, expected};
 use crate::arena::exit::Stop;
+use crate::arena::units;
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -326,10 +327,16 @@ pub(crate) fn refusal(cell: &CellId, params: &Params, memory: u64) -> Option<Str
     (least > i128::from(memory)).then(|| {
         format!(
             "{cell} at {sizes} needs at least {} of memory and a peer may have {}: choose a smaller size or raise --mem-cap",
-            crate::arena::units::bytes(u64::try_from(least).unwrap_or(u64::MAX)),
-            crate::arena::units::bytes(memory),
+            units::bytes(u64::try_from(least).unwrap_or(u64::MAX)),
+            units::bytes(memory),
         )
     })
+}
+
+/// `pingpong/tell · p=2 n=100000 w=1 · 2 threads`.
+pub(crate) fn title(workload: &str, variant: &str, sizes: &str, threads: u32) -> String {
+    let threads = units::counted(threads as usize, "thread");
+    format!("{workload}/{variant} · {sizes} · {threads}")
 }
 
 /// `p=2 n=100000 w=1`, in the order of the workload's definition.

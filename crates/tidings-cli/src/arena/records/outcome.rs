@@ -3,9 +3,10 @@
 use crate::arena::cells::plan::{self, Group};
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::environment::Environment;
-use crate::arena::records::record::{self, CellRecord, PlanRecord, Run, SCHEMA, Store};
+use crate::arena::records::record::{CellRecord, PlanRecord, Run, SCHEMA, Store};
 use crate::arena::records::state::State;
 use crate::arena::records::table;
+use crate::arena::records::whole;
 use crate::arena::sampling::noise::Tally;
 use crate::arena::sampling::options::Options;
 use crate::arena::statistics::figures;
@@ -141,7 +142,7 @@ pub(crate) fn finish(
     interrupted: bool,
 ) -> Result<Exit, Stop> {
     if args.json {
-        terminal::print(&record::json(run)?)?;
+        terminal::print(&whole::json(run)?)?;
         let style = Style::of_stderr();
         if !args.quiet {
             terminal::say(&table::report(run, terminal::width(), style));

@@ -1,6 +1,7 @@
 //! What a run leaves on disk: `run.json` (schema `tidings.arena/1`), `samples.ndjson`, `logs/`.
 
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
@@ -8,6 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::arena::cells::size;
+use crate::arena::cells::workload::{self, CellId};
 use crate::arena::exit::Stop;
 use crate::arena::machine::environment::Environment;
 use crate::arena::plain;
@@ -70,8 +73,8 @@ pub(crate) struct PlanRecord {
     pub(crate) peers: Option<PathBuf>,
 }
 
-/// One cell: a row of a table.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+/// One cell: a row of a table. By default it has not run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CellRecord {
     pub(crate) workload: String,
     pub(crate) variant: String,
@@ -195,7 +198,51 @@ pub(crate) struct Latency {
     pub(crate) service_ns: Percentiles,
 }
 
+impl Run {
+    /// Cells that ran or tried to, by group, in the order of the document.
+    pub(crate) fn groups(&self) -> Vec<Vec<&CellRecord>> {
+        let mut groups: Vec<Vec<&CellRecord>> = Vec::new();
+        for cell in self.cells.iter().filter(|c| c.threads > 0) {
+            match groups.iter_mut().find(|g| g[0].group() == cell.group()) {
+                Some(group) => group.push(cell),
+                None => groups.push(vec![cell]),
+            }
+        }
+        groups
+    }
+}
+
 impl CellRecord {
+    /// Its id, if this version knows it: a record may come from a newer one.
+    pub(crate) fn id(&self) -> Option<CellId> {
+        workload::parse_cell_id(&format!("{}/{}", self.workload, self.variant)).ok()
+    }
+
+    /// Its sizes, in the order of its workload.
+    pub(crate) fn sizes(&self) -> String {
+        let all = || self.params.iter().map(|(k, v)| format!("{k}={v}"));
+        self.id().map_or_else(
+            || all().collect::<Vec<_>>().join(" "),
+            |id| size::show(&id, &self.params),
+        )
+    }
+
+    /// What all cells of its group are called.
+    pub(crate) fn title(&self) -> String {
+        size::title(&self.workload, &self.variant, &self.sizes(), self.threads)
+    }
+
+    /// Nanoseconds per operation, if it has a figure.
+    pub(crate) fn median(&self) -> Option<f64> {
+        self.ns_per_op.map(|figure| figure.median)
+    }
+
+    /// The fastest first; those without a figure last.
+    pub(crate) fn by_speed(&self, other: &Self) -> Ordering {
+        let time = |cell: &Self| cell.median().unwrap_or(f64::INFINITY);
+        time(self).total_cmp(&time(other))
+    }
+
     /// Cells are compared only if this is equal.
     pub(crate) fn group(&self) -> (&str, &str, &BTreeMap<String, i64>, u32) {
         (&self.workload, &self.variant, &self.params, self.threads)
@@ -259,6 +306,25 @@ pub(crate) struct SampleRecord {
     pub(crate) hist: Vec<Bucket>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) hist_service: Vec<Bucket>,
+}
+
+impl SampleRecord {
+    /// One of the samples that the figures are made of.
+    pub(crate) fn is_round(&self) -> bool {
+        self.phase == "round"
+    }
+
+    /// Part of the time line of a process: not a check made with another size, not an allocation pass.
+    pub(crate) fn is_timed(&self) -> bool {
+        matches!(&*self.phase, "pilot" | "warm" | "round")
+    }
+
+    /// Nanoseconds per operation, where one repetition has so many.
+    pub(crate) fn per_op(&self, ops: i64) -> f64 {
+        #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
+        let (ns, ops) = (self.ns as f64, ops as f64 * self.inner as f64);
+        ns / ops
+    }
 }
 
 /// The samples of a run, held by the process that writes them until it ends, however it ends: nobody else resumes or
@@ -363,7 +429,7 @@ impl Store {
     /// Writes `run.json` whole: a reader sees the old one or the new one.
     pub(crate) fn save(&self, run: &Run) -> Result<(), Stop> {
         let path = self.folder.join("run.json");
-        let text = json(run)?;
+        let text = whole::json(run)?;
         let written =
             whole::write(&path, &text).and_then(|()| File::open(&self.folder)?.sync_all());
         written.map_err(|e| Stop::file("write", &path, &e))
@@ -405,13 +471,6 @@ fn cut_off(path: &Path, lines: &[u8]) -> std::io::Result<()> {
             .set_len(start as u64),
         None => Ok(()),
     }
-}
-
-/// The document as text.
-pub(crate) fn json(run: &Run) -> Result<String, Stop> {
-    serde_json::to_string_pretty(run)
-        .map(|text| text + "\n")
-        .map_err(|e| Stop::internal(format!("cannot write the result: {e}")))
 }
 
 /// The runs saved in a folder, by name: oldest first, where the names begin with the time.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The `state` of a cell in `run.json`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     /// Checked and timed.
@@ -41,6 +41,7 @@ pub(crate) enum State {
     /// The peer's toolchain is missing or it is not built.
     Missing,
     /// Not run: the budget was used or the run was interrupted.
+    #[default]
     Skipped,
 }
 

@@ -5,8 +5,6 @@ use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
-use crate::arena::cells::size;
-use crate::arena::cells::workload::{self, CellId};
 use crate::arena::records::net_table;
 use crate::arena::records::record::{CellRecord, Figure, Run};
 use crate::arena::records::state::State;
@@ -29,7 +27,8 @@ pub(crate) fn report(run: &Run, width: u16, style: Style) -> String {
     problems(&mut text, run, style);
     losses(&mut text, run, style);
     // A group in which nothing ran is told among the problems.
-    for group in groups(run)
+    for group in run
+        .groups()
         .iter()
         .filter(|g| g.iter().any(|c| c.ns_per_op.is_some()))
     {
@@ -40,36 +39,6 @@ pub(crate) fn report(run: &Run, width: u16, style: Style) -> String {
     versions::lines(&mut text, run, width, style);
     legend(&mut text, run, style);
     text
-}
-
-/// Cells that ran or tried to, by group, in the order of the document.
-pub(crate) fn groups(run: &Run) -> Vec<Vec<&CellRecord>> {
-    let mut groups: Vec<Vec<&CellRecord>> = Vec::new();
-    for cell in run.cells.iter().filter(|c| c.threads > 0) {
-        match groups.iter_mut().find(|g| g[0].group() == cell.group()) {
-            Some(group) => group.push(cell),
-            None => groups.push(vec![cell]),
-        }
-    }
-    groups
-}
-
-fn id(cell: &CellRecord) -> Option<CellId> {
-    workload::parse_cell_id(&format!("{}/{}", cell.workload, cell.variant)).ok()
-}
-
-/// `pingpong/tell · p=2 n=100000 w=1 · 2 threads`.
-pub(crate) fn title(cell: &CellRecord) -> String {
-    let sizes = id(cell).map_or(String::new(), |id| size::show(&id, &cell.params));
-    let threads = if cell.threads == 1 {
-        "thread"
-    } else {
-        "threads"
-    };
-    format!(
-        "{}/{} · {sizes} · {} {threads}",
-        cell.workload, cell.variant, cell.threads
-    )
 }
 
 fn problems(text: &mut String, run: &Run, style: Style) {
@@ -222,7 +191,7 @@ fn losses(text: &mut String, run: &Run, style: Style) {
         let _ = writeln!(
             text,
             "  {}  {} is {}",
-            title(cell),
+            cell.title(),
             cell.system,
             style.red(&ratio)
         );
@@ -280,8 +249,7 @@ fn spread(figure: &Figure) -> String {
 fn table(text: &mut String, group: &[&CellRecord], width: u16, style: Style) {
     let (wide, wider) = (width >= WIDE, width >= WIDER);
     let mut rows: Vec<&CellRecord> = group.to_vec();
-    let speed = |cell: &CellRecord| cell.ns_per_op.map_or(f64::INFINITY, |f| f.median);
-    rows.sort_by(|a, b| speed(a).total_cmp(&speed(b)));
+    rows.sort_by(|a, b| a.by_speed(b));
     let unit = &rows[0].unit;
     let reference = rows.iter().find_map(|c| Some(&c.ratio.as_ref()?.reference));
     let mut head = vec!["#".to_owned(), "system".to_owned(), format!("{unit}/s")];
@@ -319,7 +287,7 @@ fn table(text: &mut String, group: &[&CellRecord], width: u16, style: Style) {
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
     }
-    let _ = writeln!(text, "{}", style.bold(&title(rows[0])));
+    let _ = writeln!(text, "{}", style.bold(&rows[0].title()));
     for line in table.lines() {
         let _ = writeln!(text, "  {}", line.trim_end());
     }

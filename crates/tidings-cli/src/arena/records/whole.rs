@@ -1,9 +1,20 @@
 //! Files that are written whole: a reader sees the old one or the new one, and where there is no room for the new one
-//! the old one is left.
+//! the old one is left. And documents as text.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
+
+use serde::Serialize;
+
+use crate::arena::exit::Stop;
+
+/// A document as text.
+pub(crate) fn json(document: &impl Serialize) -> Result<String, Stop> {
+    serde_json::to_string_pretty(document)
+        .map(|text| text + "\n")
+        .map_err(|e| Stop::internal(format!("cannot write the document: {e}")))
+}
 
 /// Writes a file. Into what is there and is none, a pipe or a terminal, it is written as it is.
 pub(crate) fn write(path: &Path, text: &str) -> io::Result<()> {

@@ -4,51 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
 use super::baseline::Against;
 use super::words::counted;
-use crate::arena::cells::size;
-use crate::arena::cells::workload::{self, CellId, Params};
+use crate::arena::cells::workload::{self, Params};
 use crate::arena::exit::Stop;
 use crate::arena::records::record::{CellRecord, Run, SampleRecord};
-use crate::arena::statistics::histogram::Bucket;
 use crate::arena::statistics::stats;
-
-/// One line of `samples.ndjson`.
-#[derive(Clone, Debug, Deserialize)]
-pub(super) struct Sample {
-    #[serde(flatten)]
-    pub(super) record: SampleRecord,
-    /// Latencies from the intended start.
-    #[serde(default)]
-    pub(super) hist: Vec<Bucket>,
-    /// Latencies from the actual start.
-    #[serde(default)]
-    pub(super) hist_service: Vec<Bucket>,
-    /// Requests per second that a paced sample was asked for.
-    #[serde(default)]
-    pub(super) rate: Option<f64>,
-}
-
-impl Sample {
-    /// One of the samples that the figures are made of.
-    pub(super) fn is_round(&self) -> bool {
-        self.record.phase == "round"
-    }
-
-    /// Part of the time line of a process: not a check made with another size, not an allocation pass.
-    pub(super) fn is_timed(&self) -> bool {
-        matches!(&*self.record.phase, "pilot" | "warm" | "round")
-    }
-
-    /// Nanoseconds per operation, where one repetition has so many.
-    pub(super) fn per_op(&self, ops: i64) -> f64 {
-        #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-        let (ns, ops) = (self.record.ns as f64, ops as f64 * self.record.inner as f64);
-        ns / ops
-    }
-}
 
 type Key = (String, Params, u32);
 
@@ -65,7 +26,7 @@ pub(super) enum Sources {
 #[derive(Debug)]
 pub(super) struct Data {
     pub(super) run: Run,
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<SampleRecord>,
     /// What could not be read of the samples, in words.
     pub(super) trouble: Vec<String>,
     pub(super) sources: Sources,
@@ -81,11 +42,10 @@ pub(super) struct Group<'a> {
 }
 
 impl Data {
-    pub(super) fn new(run: Run, samples: Vec<Sample>, trouble: Vec<String>) -> Self {
+    pub(super) fn new(run: Run, samples: Vec<SampleRecord>, trouble: Vec<String>) -> Self {
         let mut index: BTreeMap<Key, Vec<usize>> = BTreeMap::new();
         for (place, sample) in samples.iter().enumerate() {
-            let record = &sample.record;
-            let key = (record.cell.clone(), record.params.clone(), record.threads);
+            let key = (sample.cell.clone(), sample.params.clone(), sample.threads);
             index.entry(key).or_default().push(place);
         }
         Self {
@@ -99,49 +59,39 @@ impl Data {
     }
 
     /// The samples of a cell in the order they were taken.
-    pub(super) fn of(&self, cell: &CellRecord) -> Vec<&Sample> {
+    pub(super) fn of(&self, cell: &CellRecord) -> Vec<&SampleRecord> {
         let key = (cell.name(), cell.params.clone(), cell.threads);
         let places = self.index.get(&key).map_or(&[][..], Vec::as_slice);
         places.iter().map(|place| &self.samples[*place]).collect()
     }
 
     /// The samples that a cell's figures are made of. Of a sample that was repeated, the last counts.
-    pub(super) fn rounds(&self, cell: &CellRecord) -> Vec<&Sample> {
+    pub(super) fn rounds(&self, cell: &CellRecord) -> Vec<&SampleRecord> {
         let mut rounds = BTreeMap::new();
         for sample in self.of(cell).into_iter().filter(|s| s.is_round()) {
-            rounds.insert((sample.record.launch, sample.record.round), sample);
+            rounds.insert((sample.launch, sample.round), sample);
         }
         rounds.into_values().collect()
     }
 
     /// The time line of a cell's first process, from its first call, as time per operation.
-    pub(super) fn first_launch(&self, cell: &CellRecord) -> Vec<&Sample> {
+    pub(super) fn first_launch(&self, cell: &CellRecord) -> Vec<&SampleRecord> {
         let all = self.of(cell);
-        let Some(launch) = all.first().map(|s| s.record.launch) else {
+        let Some(launch) = all.first().map(|s| s.launch) else {
             return Vec::new();
         };
         all.into_iter()
-            .filter(|s| s.record.launch == launch && s.is_timed())
+            .filter(|s| s.launch == launch && s.is_timed())
             .collect()
     }
 
     /// Cells that ran or tried to, by group: in the order of the specification, then as they ran.
     pub(super) fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups: Vec<Group<'_>> = Vec::new();
-        for cell in self.run.cells.iter().filter(|c| c.threads > 0) {
-            match groups
-                .iter_mut()
-                .find(|g| g.first().group() == cell.group())
-            {
-                Some(group) => group.cells.push(cell),
-                None => groups.push(Group { cells: vec![cell] }),
-            }
-        }
+        let groups = self.run.groups().into_iter();
+        let mut groups: Vec<Group<'_>> = groups.map(|cells| Group { cells }).collect();
         for group in &mut groups {
-            let speed = |c: &CellRecord| c.ns_per_op.map_or(f64::INFINITY, |f| f.median);
-            group
-                .cells
-                .sort_by(|a, b| speed(a).total_cmp(&speed(b)).then(a.system.cmp(&b.system)));
+            let cells = &mut group.cells;
+            cells.sort_by(|a, b| a.by_speed(b).then(a.system.cmp(&b.system)));
         }
         groups.sort_by_key(|g| order(&g.first().workload, &g.first().variant));
         groups
@@ -193,7 +143,7 @@ impl Data {
 
     /// What tells a cell from all others of its name: its sizes, and its threads where the run has several counts.
     pub(super) fn extent(&self, cell: &CellRecord) -> String {
-        let sizes = sizes(cell);
+        let sizes = cell.sizes();
         match self.thread_counts().len() {
             0 | 1 => sizes,
             _ => format!("{sizes} · {}", counted(cell.threads as usize, "thread")),
@@ -230,11 +180,8 @@ impl<'a> Group<'a> {
         self.cells.iter().copied().find(|c| c.system == system)
     }
 
-    /// `pingpong/tell · p=2 n=100000 w=1 · 2 threads`.
     pub(super) fn title(&self) -> String {
-        let cell = self.first();
-        let (sizes, threads) = (sizes(cell), counted(cell.threads as usize, "thread"));
-        format!("{}/{} · {sizes} · {threads}", cell.workload, cell.variant)
+        self.first().title()
     }
 
     /// A name for anchors: letters, digits and hyphens.
@@ -244,7 +191,7 @@ impl<'a> Group<'a> {
             "g-{}-{}-{}-t{}",
             cell.workload,
             cell.variant,
-            sizes(cell),
+            cell.sizes(),
             cell.threads
         );
         slug(&text)
@@ -299,22 +246,6 @@ const KINDS: &[&str] = &[
     "timer",
 ];
 
-/// The sizes of a cell in the order of its workload.
-pub(super) fn sizes(cell: &CellRecord) -> String {
-    id(cell).map_or_else(
-        || {
-            let all = cell.params.iter().map(|(k, v)| format!("{k}={v}"));
-            all.collect::<Vec<_>>().join(" ")
-        },
-        |id| size::show(&id, &cell.params),
-    )
-}
-
-/// The id of a cell, if this version knows it: a record may come from a newer one.
-fn id(cell: &CellRecord) -> Option<CellId> {
-    workload::parse_cell_id(&format!("{}/{}", cell.workload, cell.variant)).ok()
-}
-
 /// The place of a variant in tables; what is unknown comes last.
 fn order(workload: &str, variant: &str) -> (usize, usize) {
     let Some(definition) = workload::workload(workload) else {
@@ -343,7 +274,7 @@ pub(super) fn steady_at(values: &[f64], tolerance: f64) -> Option<usize> {
 }
 
 /// Reads `samples.ndjson` beside `run.json`. A line that is broken, as the last one of a killed run, is told, not fatal.
-pub(super) fn samples(folder: &Path) -> Result<(Vec<Sample>, Vec<String>), Stop> {
+pub(super) fn samples(folder: &Path) -> Result<(Vec<SampleRecord>, Vec<String>), Stop> {
     let path = folder.join("samples.ndjson");
     let text = match fs::read(&path) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),

@@ -18,7 +18,7 @@ struct Measured<'a> {
     cell: &'a CellRecord,
     /// Tells the cell from all others.
     title: String,
-    rate: Option<f64>,
+    rate: Option<u64>,
     paced: Histogram,
     service: Histogram,
 }
@@ -65,7 +65,7 @@ fn series(name: String, mark: usize, histogram: &Histogram) -> Option<Series> {
             clippy::cast_sign_loss,
             reason = "a share of a million"
         )]
-        let y = nanos(histogram.quantile((1e6 * (1.0 - 1.0 / x)).round() as u32));
+        let y = shown(histogram.quantile((1e6 * (1.0 - 1.0 / x)).round() as u32));
         if y > 0.0 {
             values.push(Value { x, y, ci: None });
         }
@@ -74,7 +74,7 @@ fn series(name: String, mark: usize, histogram: &Histogram) -> Option<Series> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a bucket is 3 % wide")]
-fn nanos(value: u64) -> f64 {
+fn shown(value: u64) -> f64 {
     value as f64
 }
 
@@ -115,7 +115,7 @@ fn curve(place: usize, cell: &[Measured<'_>]) -> Curve {
             let histogram = if is_service { &m.service } else { &m.paced };
             let words = m
                 .rate
-                .map_or(what.to_owned(), |r| format!("{what} at {r:.0}/s"));
+                .map_or(what.to_owned(), |r| format!("{what} at {r}/s"));
             lines.extend(series(words, mark, histogram));
         }
     }
@@ -149,9 +149,9 @@ fn table(measured: &[Measured<'_>]) -> Markup {
             @if count > 0 { tr {
                 th scope="row" class="stick" { (m.title) }
                 td class="w" { (what) }
-                (number(m.rate, |r| format!("{r:.0}")))
+                (number(m.rate.map(shown), |r| format!("{r:.0}")))
                 td class="n" { (count) }
-                @for q in SHOWN { (number(Some(nanos(histogram.quantile(*q))), words::time)) }
+                @for q in SHOWN { (number(Some(shown(histogram.quantile(*q))), words::time)) }
             } }
         }
     };

@@ -13,6 +13,7 @@ use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::words::{NOTHING, counted, heads, number, scroll};
 use super::{about, environment};
+use crate::arena::cells::size;
 use crate::arena::records::state::State;
 use crate::arena::statistics::verdict::MARGIN;
 use crate::arena::units;
@@ -133,16 +134,8 @@ fn factor(value: f64) -> String {
     format!("{}×", units::digits(value))
 }
 
-/// `pingpong/tell · p=2 n=100000 w=1 · 2 threads`.
-pub(super) fn title(group: &Panels) -> String {
-    let threads = counted(
-        usize::try_from(group.threads).unwrap_or(usize::MAX),
-        "thread",
-    );
-    format!(
-        "{}/{} · {} · {threads}",
-        group.workload, group.variant, group.sizes
-    )
+pub(super) fn title(of: &Panels) -> String {
+    size::title(&of.workload, &of.variant, &of.sizes, of.threads)
 }
 
 fn anchor(group: &Panels) -> String {

@@ -67,7 +67,7 @@ fn samples(data: &Data) -> Value {
     let mut cells = Vec::new();
     let mut rows = Vec::new();
     for sample in &data.samples {
-        let s = &sample.record;
+        let s = sample;
         let key = (&s.cell, &s.params, s.threads);
         let place = *places.entry(key).or_insert_with(|| {
             cells.push(json!({ "cell": s.cell, "params": s.params, "threads": s.threads }));

@@ -91,7 +91,7 @@ fn row(data: &Data, cell: &CellRecord) -> Markup {
             th scope="row" class="stick" { (cell.system) }
             td class="w" { (cell.workload) "/" (cell.variant) " " (data.extent(cell)) }
             td class="n" { (cell.peer_threads.unwrap_or(cell.threads)) }
-            (number(cell.ns_per_op.map(|f| f.median), words::time))
+            (number(cell.median(), words::time))
             (number(cell.cpu_ns_per_op, words::time))
             (number(cell.cores_used, units::digits))
             (number(cell.alloc.map(|a| a.bytes_per_op), units::digits))

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::data::{Data, sizes, slug};
+use super::data::{Data, slug};
 use super::extras::{push, rate_at};
 use super::plot::curve::{Curve, Series};
 use super::plot::scale::Quantity;
@@ -31,7 +31,7 @@ fn curves(data: &Data) -> Vec<Curve> {
     let mut curves: Vec<Curve> = Vec::new();
     for group in data.groups() {
         let first = group.first();
-        let title = format!("{}/{} {}", first.workload, first.variant, sizes(first));
+        let title = format!("{}/{} {}", first.workload, first.variant, first.sizes());
         let place = curves.iter().position(|c| c.name.title == title);
         let place = place.unwrap_or_else(|| {
             curves.push(Curve {

@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::data::{Data, sizes, steady_at};
+use super::data::{Data, steady_at};
 use super::plot::Name;
 use super::plot::panel::{Panel, Point};
 use super::words::{self, counted, heads, number, scroll};
-use crate::arena::records::record::CellRecord;
+use crate::arena::records::record::{CellRecord, SampleRecord};
 use crate::arena::units;
 
 /// The time line of a cell.
@@ -58,15 +58,15 @@ fn line<'a>(data: &Data, cell: &'a CellRecord) -> Option<Line<'a>> {
     let values: Vec<f64> = samples.iter().map(|s| s.per_op(cell.ops)).collect();
     let first = *values.first()?;
     let steady = steady_at(&values, data.run.plan.target_ci);
-    let point = |(place, sample): (usize, &&super::data::Sample)| Point {
+    let point = |(place, sample): (usize, &&SampleRecord)| Point {
         place,
         value: values[place],
-        mark: match &*sample.record.phase {
+        mark: match &*sample.phase {
             "pilot" => 1,
             "warm" => 2,
             _ => 0,
         },
-        hollow: sample.record.noisy,
+        hollow: sample.noisy,
     };
     let told = steady.map_or_else(
         || "never steady".to_owned(),
@@ -77,7 +77,7 @@ fn line<'a>(data: &Data, cell: &'a CellRecord) -> Option<Line<'a>> {
             super::data::slug(&format!(
                 "warm-{}-{}-t{}",
                 cell.name(),
-                sizes(cell),
+                cell.sizes(),
                 cell.threads
             )),
             format!("Warm-up of {}", data.title(cell)),
@@ -85,7 +85,7 @@ fn line<'a>(data: &Data, cell: &'a CellRecord) -> Option<Line<'a>> {
         ),
         head: format!("{} {} {}", cell.system, cell.variant, data.extent(cell)),
         points: samples.iter().enumerate().map(point).collect(),
-        median: cell.ns_per_op.map(|f| f.median),
+        median: cell.median(),
         band: None,
         flag: steady.map(|at| (at - 1, "steady")),
         along: "sample",
@@ -107,7 +107,7 @@ fn table(data: &Data, lines: &[(&str, Vec<Line<'_>>)]) -> Markup {
             (heads(&[("system", false), ("cell", false), ("first call", true), ("steady", true), ("first over steady", true),
                 ("samples", true), ("steady after", true), ("start-up", true)]))
             tbody { @for line in lines.iter().flat_map(|(_, lines)| lines) {
-                @let median = line.cell.ns_per_op.map(|f| f.median);
+                @let median = line.cell.median();
                 tr {
                     th scope="row" class="stick" { (line.cell.system) }
                     td class="w" { (line.cell.workload) "/" (line.cell.variant) " " (data.extent(line.cell)) }

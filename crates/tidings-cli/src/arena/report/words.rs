@@ -8,6 +8,7 @@ use crate::arena::records::state::State;
 use crate::arena::records::table;
 use crate::arena::statistics::verdict::{Ratio, Verdict};
 use crate::arena::units;
+pub(super) use crate::arena::units::counted;
 
 /// Stands where there is nothing to say.
 pub(super) const NOTHING: &str = "-";
@@ -131,11 +132,6 @@ pub(super) fn heads(columns: &[(&str, bool)]) -> Markup {
             }
         } }
     }
-}
-
-/// `1 cell`, `2 cells`.
-pub(super) fn counted(count: usize, word: &str) -> String {
-    format!("{count} {word}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Words for a shell: quoted where they must be.

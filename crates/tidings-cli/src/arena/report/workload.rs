@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::data::{Data, Group, Sample};
+use super::data::{Data, Group};
 use super::plot::dot::{Dot, DotPlot, Kind};
 use super::plot::panel::{Panel, Point};
 use super::plot::ratio::{Ratio, RatioPlot};
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 use super::{about, extras, seed_page, table, words};
-use crate::arena::records::record::CellRecord;
+use crate::arena::records::record::{CellRecord, SampleRecord};
 use crate::arena::records::state::State;
 use crate::arena::statistics::verdict::{MARGIN, Verdict};
 use crate::arena::units;
@@ -160,11 +160,11 @@ fn strips(data: &Data, group: &Group<'_>) -> Vec<Panel> {
         if rounds.is_empty() {
             return None;
         }
-        let point = |sample: &&Sample| Point {
-            place: sample.record.round,
+        let point = |sample: &&SampleRecord| Point {
+            place: sample.round,
             value: sample.per_op(cell.ops),
-            mark: sample.record.launch as usize,
-            hollow: sample.record.noisy,
+            mark: sample.launch as usize,
+            hollow: sample.noisy,
         };
         Some(Panel {
             name: Name::new(
@@ -174,7 +174,7 @@ fn strips(data: &Data, group: &Group<'_>) -> Vec<Panel> {
             ),
             head: cell.system.clone(),
             points: rounds.iter().map(point).collect(),
-            median: cell.ns_per_op.map(|f| f.median),
+            median: cell.median(),
             band: cell.ns_per_op.and_then(|f| f.ci95),
             flag: None,
             along: "round",

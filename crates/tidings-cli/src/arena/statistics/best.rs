@@ -4,7 +4,6 @@
 use std::fmt::Write as _;
 
 use crate::arena::records::record::{CellRecord, Run};
-use crate::arena::records::table;
 use crate::arena::statistics::verdict::Verdict;
 use crate::arena::units;
 
@@ -25,7 +24,7 @@ pub(crate) fn markdown(run: &Run) -> String {
         .cells
         .iter()
         .filter(|cell| cell.workload == "floor")
-        .filter_map(|cell| Some((cell.variant.as_str(), time(cell)?)))
+        .filter_map(|cell| Some((cell.variant.as_str(), cell.median()?)))
         .collect();
     let mut text = format!(
         "Run {}, {} profile. ns an operation, and the time of the best other system over that of {reference}, with its \
@@ -45,17 +44,13 @@ pub(crate) fn markdown(run: &Run) -> String {
         text,
         "\n\n| cell | {reference}, ns | best other | ratio | 95 % | floor |\n|---|--:|---|--:|--:|--:|"
     );
-    for group in table::groups(run) {
+    for group in run.groups() {
         let ours = group.iter().find(|cell| cell.system == *reference);
-        if let Some((ours, ns)) = ours.and_then(|ours| Some((*ours, time(ours)?))) {
+        if let Some((ours, ns)) = ours.and_then(|ours| Some((*ours, ours.median()?))) {
             line(&mut text, &group, ours, ns, &floors);
         }
     }
     text
-}
-
-fn time(cell: &CellRecord) -> Option<f64> {
-    cell.ns_per_op.map(|figure| figure.median)
 }
 
 fn line(
@@ -71,7 +66,7 @@ fn line(
     let best = group
         .iter()
         .filter(|cell| cell.ranked && is_peer(cell))
-        .filter_map(|cell| Some((cell, time(cell)?)))
+        .filter_map(|cell| Some((cell, cell.median()?)))
         .min_by(|(_, a), (_, b)| a.total_cmp(b));
     let (mut other, mut ratio, mut interval) = ("none".to_owned(), String::new(), String::new());
     if let Some((cell, _)) = best {
@@ -99,7 +94,7 @@ fn line(
     let _ = writeln!(
         text,
         "| {} | {} | {other} | {ratio} | {interval} | {floor} |",
-        table::title(ours),
+        ours.title(),
         units::digits(ns)
     );
 }

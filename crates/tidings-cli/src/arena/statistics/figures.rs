@@ -8,7 +8,6 @@ use crate::arena::cells::wire;
 use crate::arena::records::record::{CellRecord, Figure};
 use crate::arena::records::state::{Failure, State};
 use crate::arena::sampling::measure::Settings;
-use crate::arena::sampling::noise::Tally;
 use crate::arena::sampling::track::Track;
 use crate::arena::statistics::stats::{self, Level, RESAMPLES};
 use crate::arena::statistics::verdict::{self, Ratio, Verdict};
@@ -115,7 +114,6 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
         requested: track.cell.requested,
         state,
         reason,
-        fix: None,
         elision_tested: track.elision_tested,
         launches: u32::try_from(values.iter().filter(|v| !v.is_empty()).count()).unwrap_or(0),
         n_samples: all.len(),
@@ -124,8 +122,6 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
         unit: group.id.definition().unit.to_owned(),
         ns_per_op: figure,
         rate: figure.map(|f| 1e9 / f.median),
-        ratio: None,
-        rank: None,
         alloc: track.alloc.filter(|_| figure.is_some()),
         gc: track.gc.clone(),
         cpu_ns_per_op: timed.then(|| cpu / track.timed_ops),
@@ -141,8 +137,7 @@ fn one(group: &Group, track: &Track, settings: &Settings, builds: &Builds) -> Ce
         clock_ns: track.hello.as_ref().map(|h| h.clock_ns),
         build_hash: build.map(|b| b.hash.clone()),
         net: track.net(group),
-        log: None,
-        cut_off: false,
+        ..CellRecord::default()
     }
 }
 
@@ -224,41 +219,14 @@ pub(crate) fn absent(absent: &Absent) -> CellRecord {
         system: absent.system.clone(),
         peer: absent.peer.clone(),
         labels: absent.labels.clone(),
-        params: BTreeMap::new(),
-        threads: 0,
         origin: absent.origin.clone(),
         ranked,
         requested: absent.requested,
         state: absent.state,
         reason: Some(absent.reason.clone()),
         fix: absent.fix.clone(),
-        elision_tested: false,
-        launches: 0,
-        n_samples: 0,
-        inner: 0,
-        ops: 0,
         unit: absent.id.definition().unit.to_owned(),
-        ns_per_op: None,
-        rate: None,
-        ratio: None,
-        rank: None,
-        alloc: None,
-        gc: Vec::new(),
-        cpu_ns_per_op: None,
-        cores_used: None,
-        peak_rss: None,
-        startup_ms: None,
-        outliers: stats::Outliers::default(),
-        noise: Tally::default(),
-        version: None,
-        runtime: None,
-        flags: None,
-        peer_threads: None,
-        clock_ns: None,
-        build_hash: None,
-        net: None,
-        log: None,
-        cut_off: false,
+        ..CellRecord::default()
     }
 }
 

@@ -4,13 +4,12 @@
 
 use serde::Serialize;
 
-use crate::arena::cells::size;
-use crate::arena::cells::workload;
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::environment::Environment;
 use crate::arena::machine::fingerprint;
 use crate::arena::records::record::{CellRecord, Run};
 use crate::arena::records::saved::{self, Samples, Saved};
+use crate::arena::records::whole;
 use crate::arena::statistics::stats::{self, Level, RESAMPLES};
 use crate::arena::statistics::verdict::{self, Verdict};
 use crate::arena::terminal::{self, Style};
@@ -140,9 +139,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Stop> {
         )));
     }
     if args.json {
-        let text = serde_json::to_string_pretty(&comparison)
-            .map_err(|e| Stop::internal(format!("cannot write the comparison: {e}")))?;
-        terminal::print(&(text + "\n"))?;
+        terminal::print(&whole::json(&comparison)?)?;
     } else {
         let style = Style::of_stdout();
         terminal::print(&compare_text::text(&comparison, style))?;
@@ -188,7 +185,7 @@ pub(crate) fn of(a: &Saved, b: &Saved, threshold: f64, scope: Scope) -> Comparis
         if by_ratio {
             cell.ratio.as_ref().map(|ratio| ratio.median)
         } else {
-            cell.ns_per_op.map(|figure| figure.median)
+            cell.median()
         }
     };
     let both = |old: &CellRecord, new: &CellRecord| {
@@ -293,12 +290,11 @@ fn same<'a>(run: &'a Run, cell: &CellRecord) -> Option<&'a CellRecord> {
 }
 
 fn row(cell: &CellRecord) -> Compared {
-    let id = workload::parse_cell_id(&format!("{}/{}", cell.workload, cell.variant)).ok();
     Compared {
         workload: cell.workload.clone(),
         variant: cell.variant.clone(),
         system: cell.system.clone(),
-        sizes: id.map_or_else(String::new, |id| size::show(&id, &cell.params)),
+        sizes: cell.sizes(),
         threads: cell.threads,
         unit: cell.unit.clone(),
         a: None,

@@ -10,6 +10,7 @@ use crate::arena::cells::size::Profile;
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::environment::Environment;
 use crate::arena::peers::ready;
+use crate::arena::records::whole;
 use crate::arena::sampling::options;
 use crate::arena::terminal::{self, Style};
 use crate::arena::units;
@@ -69,9 +70,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Stop> {
             checks,
             env,
         };
-        let text = serde_json::to_string_pretty(&document)
-            .map_err(|e| Stop::internal(format!("cannot write the document: {e}")))?;
-        terminal::print(&(text + "\n"))?;
+        terminal::print(&whole::json(&document)?)?;
         return Ok(Exit::Ok);
     }
     let style = Style::of_stdout();

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::arena::cells::filter::Filters;
-use crate::arena::cells::size;
-use crate::arena::cells::workload::{self, CellId};
+use crate::arena::cells::workload::CellId;
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::environment::Environment;
 use crate::arena::machine::fingerprint;
@@ -73,7 +72,7 @@ fn add(lines: &mut BTreeMap<String, Line>, cell: &CellRecord, filters: &Filters)
     let Some(figure) = cell.ns_per_op else {
         return;
     };
-    let Ok(id) = workload::parse_cell_id(&format!("{}/{}", cell.workload, cell.variant)) else {
+    let Some(id) = cell.id() else {
         return;
     };
     if !filters.selects(&id, &cell.system, true) {
@@ -83,7 +82,7 @@ fn add(lines: &mut BTreeMap<String, Line>, cell: &CellRecord, filters: &Filters)
         title: format!(
             "{} · {} · threads={}",
             cell.name(),
-            size::show(&id, &cell.params),
+            cell.sizes(),
             cell.threads
         ),
         id,

@@ -11,6 +11,7 @@ use crate::arena::exit::{Exit, Stop};
 use crate::arena::peers::catalog::Readiness;
 use crate::arena::peers::ready;
 use crate::arena::records::state::State;
+use crate::arena::records::whole;
 use crate::arena::terminal::{self, Style};
 use crate::cli::ListArgs;
 
@@ -111,9 +112,7 @@ pub(crate) fn list(args: &ListArgs) -> Result<Exit, Stop> {
             schema: "tidings.arena.list/1",
             cells,
         };
-        let text = serde_json::to_string_pretty(&document)
-            .map_err(|e| Stop::internal(format!("cannot write the list: {e}")))?;
-        terminal::print(&(text + "\n"))?;
+        terminal::print(&whole::json(&document)?)?;
         return Ok(Exit::Ok);
     }
     let style = Style::of_stdout();

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::arena::cells::size;
 use crate::arena::cells::workload;
 use crate::arena::exit::{Exit, Stop};
 use crate::arena::machine::environment::Environment;
@@ -102,14 +101,13 @@ pub(crate) fn merge(args: &MergeArgs) -> Result<Exit, Stop> {
             "no cell has figures on any of these machines",
         ));
     }
-    let json = serde_json::to_string_pretty(&merged)
-        .map_err(|e| Stop::internal(format!("cannot write the document: {e}")))?;
+    let json = whole::json(&merged)?;
     if let Some(path) = &args.output {
-        let written = whole::write(path, &(json.clone() + "\n"));
+        let written = whole::write(path, &json);
         written.map_err(|e| Stop::file("write", path, &e))?;
     }
     if args.json {
-        terminal::print(&(json + "\n"))?;
+        terminal::print(&json)?;
     } else {
         let style = Style::of_stdout();
         terminal::print(&merge_text::text(&merged, style))?;
@@ -194,8 +192,7 @@ fn cells(machine: &Machine, like: &CellRecord) -> Vec<CellRecord> {
         found.push(cell.clone());
     }
     figures::rank(&mut found);
-    let time = |cell: &CellRecord| cell.ns_per_op.map_or(f64::INFINITY, |f| f.median);
-    found.sort_by(|a, b| time(a).total_cmp(&time(b)));
+    found.sort_by(CellRecord::by_speed);
     found
 }
 
@@ -203,7 +200,7 @@ fn panels(like: &CellRecord, machines: &[Machine]) -> Panels {
     let by_machine: Vec<Vec<CellRecord>> = machines.iter().map(|m| cells(m, like)).collect();
     let median = |list: &[CellRecord], system: &str| {
         let cell = list.iter().find(|c| c.system == system && c.ranked)?;
-        cell.ns_per_op.map(|figure| figure.median)
+        cell.median()
     };
     let here: Vec<&str> = ANCHORS
         .into_iter()
@@ -217,12 +214,11 @@ fn panels(like: &CellRecord, machines: &[Machine]) -> Panels {
         Some(((*system).to_owned(), second / first))
     };
     let anchor = here.first().copied();
-    let id = workload::parse_cell_id(&format!("{}/{}", like.workload, like.variant)).ok();
     Panels {
         workload: like.workload.clone(),
         variant: like.variant.clone(),
         params: like.params.clone(),
-        sizes: id.map_or_else(String::new, |id| size::show(&id, &like.params)),
+        sizes: like.sizes(),
         threads: like.threads,
         unit: like.unit.clone(),
         anchor: anchor.map(str::to_owned),

@@ -4,6 +4,7 @@ use crate::arena::exit::{Exit, Stop};
 use crate::arena::paths;
 use crate::arena::records::record;
 use crate::arena::records::table;
+use crate::arena::records::whole;
 use crate::arena::statistics::best;
 use crate::arena::terminal::{self, Style};
 use crate::cli::ShowArgs;
@@ -11,7 +12,7 @@ use crate::cli::ShowArgs;
 pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Stop> {
     let (folder, run) = record::load(&paths::runs()?, args.run.as_deref())?;
     if args.json {
-        terminal::print(&record::json(&run)?)?;
+        terminal::print(&whole::json(&run)?)?;
         return Ok(Exit::Ok);
     }
     if args.best {

@@ -54,9 +54,9 @@ fn collections(data: &Data, cell: &CellRecord) -> Vec<f64> {
     let mut sums: Vec<u64> = Vec::new();
     let mut repetitions = 0;
     for sample in data.of(cell).into_iter().filter(|s| s.is_round()) {
-        repetitions += sample.record.inner;
-        sums.resize(sums.len().max(sample.record.gc.len()), 0);
-        for (sum, count) in sums.iter_mut().zip(&sample.record.gc) {
+        repetitions += sample.inner;
+        sums.resize(sums.len().max(sample.gc.len()), 0);
+        for (sum, count) in sums.iter_mut().zip(&sample.gc) {
             *sum += u64::from(*count);
         }
     }

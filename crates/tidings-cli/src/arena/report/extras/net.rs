@@ -57,7 +57,7 @@ fn row(cell: &CellRecord) -> Markup {
             td class="n" { (size("M").unwrap_or_default()) }
             td class="n" { (cell.threads) }
             (number(cell.rate, units::rate))
-            (number(cell.ns_per_op.map(|f| f.median), words::time))
+            (number(cell.median(), words::time))
             (number(scenario(cell), words::time))
             (number(net.and_then(|n| n.ready_ms), |ms| words::time(ms * 1e6)))
             (number(net.and_then(|n| n.wire_bytes_per_op), units::digits))

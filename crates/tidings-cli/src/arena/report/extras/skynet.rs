@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::super::data::{Data, Group, sizes};
+use super::super::data::{Data, Group};
 use super::super::plot::scale::Quantity;
 use super::super::plot::scatter::{Scatter, Spot};
 use super::super::plot::{Name, figure};
@@ -30,7 +30,7 @@ pub(super) fn extras(data: &Data) -> Markup {
     let mut by_size: Vec<(String, Vec<&CellRecord>)> = Vec::new();
     for group in &groups {
         let first = group.first();
-        let key = format!("{}, {} threads", sizes(first), first.threads);
+        let key = format!("{}, {} threads", first.sizes(), first.threads);
         let place = by_size.iter().position(|(name, _)| *name == key);
         let place = place.unwrap_or_else(|| {
             by_size.push((key, Vec::new()));

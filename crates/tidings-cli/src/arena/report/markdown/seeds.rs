@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::super::data::{Data, Group, sizes};
+use super::super::data::{Data, Group};
 use super::super::extras::{self, kilobytes, scenario};
 use super::super::words;
 use super::text::{cell, code};
@@ -75,7 +75,7 @@ pub(super) fn pingpong(out: &mut String, data: &Data) {
                 of.rate.unwrap_or(0.0),
                 seconds(of),
                 code(&of.variant),
-                code(&sizes(of)),
+                code(&of.sizes()),
                 of.threads
             );
         }
