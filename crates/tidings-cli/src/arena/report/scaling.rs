@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::data::{Data, slug};
-use super::extras::{push, rate_at};
-use super::plot::curve::{Curve, Series};
+use super::data::{Data, Group, slug};
+use super::extras::{curves, rate_at};
+use super::plot::curve::Curve;
 use super::plot::scale::Quantity;
 use super::plot::{Name, figure};
 
@@ -17,7 +17,7 @@ pub(super) fn page(data: &Data) -> Markup {
                 code { "tidings arena run --threads 1,all" } ". This machine has " (data.run.env.cores) " cores." }
         };
     }
-    let curves = curves(data);
+    let curves = drawn(data);
     html! {
         p { "Rate over worker threads, one plot for each cell that ran with several counts. A system that has one thread whatever it is asked for "
             "(see the column threads of its table) stays level." }
@@ -27,36 +27,25 @@ pub(super) fn page(data: &Data) -> Markup {
     }
 }
 
-fn curves(data: &Data) -> Vec<Curve> {
-    let mut curves: Vec<Curve> = Vec::new();
-    for group in data.groups() {
-        let first = group.first();
-        let title = format!("{}/{} {}", first.workload, first.variant, first.sizes());
-        let place = curves.iter().position(|c| c.name.title == title);
-        let place = place.unwrap_or_else(|| {
-            curves.push(Curve {
-                name: Name::new(
-                    slug(&format!("scaling-{title}")),
-                    title,
-                    "Rate over worker threads, one line per system.",
-                ),
-                x: ("threads".to_owned(), Quantity::Count),
-                y: (format!("{}/s", first.unit), Quantity::Rate),
-                ticks: Vec::new(),
-                series: Vec::new(),
-            });
-            curves.len() - 1
-        });
-        for cell in group.figured() {
-            if let Some(value) = rate_at(f64::from(cell.threads), cell) {
-                push(&mut curves[place].series, data, &cell.system, value);
-            }
-        }
-    }
-    for curve in &mut curves {
-        let series: Vec<Series> = std::mem::take(&mut curve.series);
-        curve.series = super::extras::lines(series);
-    }
-    curves.retain(|c| !c.series.is_empty());
-    curves
+fn drawn(data: &Data) -> Vec<Curve> {
+    let groups = data.groups();
+    let figured = groups.iter().flat_map(Group::figured);
+    let values = figured.filter_map(|cell| {
+        let title = format!("{}/{} {}", cell.workload, cell.variant, cell.sizes());
+        let value = rate_at(f64::from(cell.threads), cell)?;
+        Some(((title, cell.unit.as_str()), cell.system.as_str(), value))
+    });
+    let curves = curves(data, values).into_iter();
+    let curves = curves.map(|((title, unit), series)| Curve {
+        name: Name::new(
+            slug(&format!("scaling-{title}")),
+            title,
+            "Rate over worker threads, one line per system.",
+        ),
+        x: ("threads".to_owned(), Quantity::Count),
+        y: (format!("{unit}/s"), Quantity::Rate),
+        ticks: Vec::new(),
+        series,
+    });
+    curves.collect()
 }

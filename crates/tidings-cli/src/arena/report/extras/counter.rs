@@ -3,38 +3,36 @@
 use maud::{Markup, html};
 
 use super::super::data::Data;
-use super::super::plot::curve::{Curve, Series};
+use super::super::plot::curve::Curve;
 use super::super::plot::scale::Quantity;
 use super::super::plot::{Name, figure};
 use super::super::words::{heads, number, scroll};
-use super::{lines, push, rate_at, size};
+use super::{curves, rate_at, size};
 use crate::arena::units;
 
 pub(super) fn extras(data: &Data) -> Markup {
-    let mut curves: Vec<(String, Vec<Series>)> = Vec::new();
-    for cell in data.run.cells.iter().filter(|c| c.workload == "counter") {
+    let cells = data.run.cells.iter().filter(|c| c.workload == "counter");
+    let values = cells.filter_map(|cell| {
         let producers = cell.params.get("P").copied().unwrap_or(0);
-        let key = format!(
+        let title = format!(
             "counter/{}, P={producers}, {} threads",
             cell.variant, cell.threads
         );
-        let Some(value) = size(cell, "n").and_then(|n| rate_at(n, cell)) else {
-            continue;
-        };
-        match curves.iter_mut().find(|(name, _)| *name == key) {
-            Some((_, series)) => push(series, data, &cell.system, value),
-            None => {
-                let mut series = Vec::new();
-                push(&mut series, data, &cell.system, value);
-                curves.push((key, series));
-            }
-        }
-    }
-    let drawn: Vec<(String, Curve)> = curves
-        .into_iter()
-        .enumerate()
-        .filter_map(|(place, (name, series))| {
-            Some((name.clone(), curve(place, name, lines(series))?))
+        let value = rate_at(size(cell, "n")?, cell)?;
+        Some((title, cell.system.as_str(), value))
+    });
+    let drawn = curves(data, values).into_iter().enumerate();
+    let drawn: Vec<Curve> = drawn
+        .map(|(place, (title, series))| Curve {
+            name: Name::new(
+                format!("ladder-{place}"),
+                title,
+                "Messages per second over the additions of each producer, one line per system.",
+            ),
+            x: ("n, additions of each producer".to_owned(), Quantity::Count),
+            y: ("msg/s".to_owned(), Quantity::Rate),
+            ticks: Vec::new(),
+            series,
         })
         .collect();
     html! {
@@ -43,28 +41,14 @@ pub(super) fn extras(data: &Data) -> Markup {
             p class="muted" { "One size only. The five sizes of the seed are in the standard profile, or: "
                 code { "tidings arena run counter/send --size counter.n=300,3000,30000,300000,3000000" } "." }
         } @else {
-            div class="plots" { @for (name, curve) in drawn {
-                (figure(&curve.draw(), &html! { (name) ": messages per second, steady, with the 95 % interval." }))
+            div class="plots" { @for curve in &drawn {
+                (figure(&curve.draw(), &html! { (curve.name.title) ": messages per second, steady, with the 95 % interval." }))
             } }
         }
         p { "Steady state and cold start are different figures: the first sample of a fresh process pays for loading and "
             "compiling. The seed's rows at n = 300 are cold starts (" a href="#T6" { "T6" } ")." }
         (cold(data))
     }
-}
-
-fn curve(place: usize, name: String, series: Vec<Series>) -> Option<Curve> {
-    (!series.is_empty()).then(|| Curve {
-        name: Name::new(
-            format!("ladder-{place}"),
-            name,
-            "Messages per second over the additions of each producer, one line per system.",
-        ),
-        x: ("n, additions of each producer".to_owned(), Quantity::Count),
-        y: ("msg/s".to_owned(), Quantity::Rate),
-        ticks: Vec::new(),
-        series,
-    })
 }
 
 fn cold(data: &Data) -> Markup {

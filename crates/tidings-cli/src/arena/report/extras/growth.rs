@@ -3,33 +3,25 @@
 use maud::{Markup, html};
 
 use super::super::data::Data;
-use super::super::plot::curve::{Curve, Series, Value};
+use super::super::plot::curve::{Curve, Value};
 use super::super::plot::scale::Quantity;
 use super::super::plot::{Name, figure};
-use super::{lines, push, size};
+use super::{curves, size};
 
 pub(super) fn extras(data: &Data) -> Markup {
-    let mut curves: Vec<(String, Vec<Series>)> = Vec::new();
-    for cell in data.run.cells.iter().filter(|c| c.workload == "growth") {
-        let (Some(k), Some(figure)) = (size(cell, "k"), cell.ns_per_op) else {
-            continue;
-        };
+    let cells = data.run.cells.iter().filter(|c| c.workload == "growth");
+    let values = cells.filter_map(|cell| {
+        let figure = cell.ns_per_op?;
         let value = Value {
-            x: k,
+            x: size(cell, "k")?,
             y: figure.median,
             ci: figure.ci95,
         };
         let title = format!("growth/{}, {} threads", cell.variant, cell.threads);
-        let place = curves.iter().position(|(name, _)| *name == title);
-        let place = place.unwrap_or_else(|| {
-            curves.push((title, Vec::new()));
-            curves.len() - 1
-        });
-        push(&mut curves[place].1, data, &cell.system, value);
-    }
-    let drawn: Vec<Curve> = curves
-        .into_iter()
-        .enumerate()
+        Some((title, cell.system.as_str(), value))
+    });
+    let drawn = curves(data, values).into_iter().enumerate();
+    let drawn: Vec<Curve> = drawn
         .map(|(place, (title, series))| Curve {
             name: Name::new(
                 format!("growth-{place}"),
@@ -39,9 +31,8 @@ pub(super) fn extras(data: &Data) -> Markup {
             x: ("k, of which so many are there".to_owned(), Quantity::Count),
             y: ("ns/op".to_owned(), Quantity::Time),
             ticks: Vec::new(),
-            series: lines(series),
+            series,
         })
-        .filter(|curve| !curve.series.is_empty())
         .collect();
     html! {
         h3 { "Growth" }

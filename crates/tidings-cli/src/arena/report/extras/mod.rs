@@ -38,29 +38,38 @@ pub(super) fn rate_at(x: f64, cell: &CellRecord) -> Option<Value> {
     })
 }
 
-/// Adds a value to the line of its system, which looks the same in all plots.
-pub(super) fn push(series: &mut Vec<Series>, data: &Data, system: &str, value: Value) {
-    match series.iter_mut().find(|s| s.name == system) {
-        Some(line) => line.values.push(value),
-        None => series.push(Series {
-            name: system.to_owned(),
-            mark: data
-                .systems()
-                .iter()
-                .position(|s| *s == system)
-                .unwrap_or(0),
-            values: vec![value],
-        }),
+/// Values of systems by plot: a line for each system, which looks the same in all plots, in rising order. Lines of one
+/// value, and plots without a line, are left out.
+pub(super) fn curves<'a, K: PartialEq>(
+    data: &Data,
+    values: impl IntoIterator<Item = (K, &'a str, Value)>,
+) -> Vec<(K, Vec<Series>)> {
+    let systems = data.systems();
+    let mut curves: Vec<(K, Vec<Series>)> = Vec::new();
+    for (plot, system, value) in values {
+        let place = curves.iter().position(|(known, _)| *known == plot);
+        let place = place.unwrap_or_else(|| {
+            curves.push((plot, Vec::new()));
+            curves.len() - 1
+        });
+        let lines = &mut curves[place].1;
+        match lines.iter_mut().find(|line| line.name == system) {
+            Some(line) => line.values.push(value),
+            None => lines.push(Series {
+                name: system.to_owned(),
+                mark: systems.iter().position(|s| *s == system).unwrap_or(0),
+                values: vec![value],
+            }),
+        }
     }
-}
-
-/// Lines of at least two values, each in rising order.
-pub(super) fn lines(mut series: Vec<Series>) -> Vec<Series> {
-    series.retain(|s| s.values.len() > 1);
-    for line in &mut series {
-        line.values.sort_by(|a, b| a.x.total_cmp(&b.x));
+    for (_, lines) in &mut curves {
+        lines.retain(|line| line.values.len() > 1);
+        for line in lines {
+            line.values.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
     }
-    series
+    curves.retain(|(_, lines)| !lines.is_empty());
+    curves
 }
 
 /// A size as a position.

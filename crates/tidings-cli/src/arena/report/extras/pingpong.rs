@@ -6,21 +6,11 @@ use super::super::data::Data;
 use super::super::plot::curve::Curve;
 use super::super::plot::scale::Quantity;
 use super::super::plot::{Name, figure};
-use super::{lines, push, rate_at, size};
+use super::{curves, rate_at, size};
+use crate::arena::records::record::CellRecord;
 
 pub(super) fn extras(data: &Data) -> Markup {
-    let mut pairs = Vec::new();
-    let mut variants: Vec<&str> = Vec::new();
-    for cell in data.run.cells.iter().filter(|c| c.workload == "pingpong") {
-        if !variants.contains(&cell.variant.as_str()) && !cell.variant.starts_with("batch-") {
-            variants.push(&cell.variant);
-        }
-    }
-    for variant in variants {
-        if let Some(curve) = sweep(data, variant) {
-            pairs.push(curve);
-        }
-    }
+    let pairs = pairs(data);
     html! {
         (batch(data))
         @if !pairs.is_empty() {
@@ -33,21 +23,21 @@ pub(super) fn extras(data: &Data) -> Markup {
     }
 }
 
-/// Messages per second over the number of pairs.
-fn sweep(data: &Data, variant: &str) -> Option<(String, Curve)> {
-    let mut series = Vec::new();
+/// The cells with the most threads.
+fn cells(data: &Data) -> impl Iterator<Item = &CellRecord> {
     let threads = data.thread_counts().last().copied();
-    let cells =
-        data.run.cells.iter().filter(|c| {
-            c.workload == "pingpong" && c.variant == variant && Some(c.threads) == threads
-        });
-    for cell in cells {
-        if let Some(value) = size(cell, "p").and_then(|p| rate_at(p, cell)) {
-            push(&mut series, data, &cell.system, value);
-        }
-    }
-    let series = lines(series);
-    (!series.is_empty()).then(|| {
+    let cells = data.run.cells.iter();
+    cells.filter(move |c| c.workload == "pingpong" && Some(c.threads) == threads)
+}
+
+/// Messages per second over the number of pairs, by variant.
+fn pairs(data: &Data) -> Vec<(&str, Curve)> {
+    let swept = cells(data).filter(|c| !c.variant.starts_with("batch-"));
+    let values = swept.filter_map(|cell| {
+        let value = rate_at(size(cell, "p")?, cell)?;
+        Some((cell.variant.as_str(), cell.system.as_str(), value))
+    });
+    let drawn = curves(data, values).into_iter().map(|(variant, series)| {
         let curve = Curve {
             name: Name::new(
                 format!("pairs-{variant}"),
@@ -59,32 +49,24 @@ fn sweep(data: &Data, variant: &str) -> Option<(String, Curve)> {
             ticks: Vec::new(),
             series,
         };
-        (variant.to_owned(), curve)
-    })
+        (variant, curve)
+    });
+    drawn.collect()
 }
 
 /// Messages per second over the messages a task handles in one turn: the curve of the 50 million post.
 fn batch(data: &Data) -> Markup {
-    let mut series = Vec::new();
-    let threads = data.thread_counts().last().copied();
-    let cells = data.run.cells.iter();
-    for cell in cells.filter(|c| c.workload == "pingpong" && Some(c.threads) == threads) {
-        let batch = cell
-            .variant
-            .strip_prefix("batch-")
-            .and_then(|b| b.parse().ok());
-        if let Some(value) = batch.and_then(|b| rate_at(b, cell)) {
-            push(&mut series, data, &cell.system, value);
-        }
-    }
-    let series = lines(series);
-    if series.is_empty() {
+    let values = cells(data).filter_map(|cell| {
+        let batch = cell.variant.strip_prefix("batch-")?.parse().ok()?;
+        Some(((), cell.system.as_str(), rate_at(batch, cell)?))
+    });
+    let Some(((), series)) = curves(data, values).pop() else {
         return html! {
             h3 { "Batch curve" }
             p class="muted" { "No system ran two of the variants batch-1, -5, -20, -100. They are in the standard profile, "
                 "or by name: " code { "tidings arena run 'pingpong/batch-*'" } "." }
         };
-    }
+    };
     let curve = Curve {
         name: Name::new(
             "batch",
