@@ -9,25 +9,16 @@ pub(crate) struct Tool {
     version: &'static str,
 }
 
-pub(crate) const PUBLIC_API: Tool = Tool {
-    name: "cargo-public-api",
-    version: "0.52.0",
-};
-pub(crate) const SEMVER: Tool = Tool {
-    name: "cargo-semver-checks",
-    version: "0.51.0",
-};
-pub(crate) const DENY: Tool = Tool {
-    name: "cargo-deny",
-    version: "0.20.2",
-};
-
-pub(crate) const MUTANTS: Tool = Tool {
-    name: "cargo-mutants",
-    version: "27.1.0",
-};
+pub(crate) const PUBLIC_API: Tool = Tool::new("cargo-public-api", "0.52.0");
+pub(crate) const SEMVER: Tool = Tool::new("cargo-semver-checks", "0.51.0");
+pub(crate) const DENY: Tool = Tool::new("cargo-deny", "0.20.2");
+pub(crate) const MUTANTS: Tool = Tool::new("cargo-mutants", "27.1.0");
 
 impl Tool {
+    const fn new(name: &'static str, version: &'static str) -> Self {
+        Self { name, version }
+    }
+
     /// Where it is. Installs it when it is missing; cargo does nothing when it is there.
     pub(crate) fn get(&self) -> Result<String, String> {
         let folder = target("tools");

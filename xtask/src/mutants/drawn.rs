@@ -10,8 +10,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::Verdict;
-use super::entry::{Entry, SWITCH};
-use super::{PARALLEL, Session, expected, few, table};
+use super::entry::Entry;
+use super::{PARALLEL, SWITCH, Session, expected, few, table};
 
 /// So often a test is asked: some find by chance what needs threads to meet.
 const TRIES: u32 = 5;

@@ -25,124 +25,52 @@ pub(super) struct Engine {
     tests: &'static str,
 }
 
+/// All tests of a program that is built as all are.
+const fn plain(name: &'static str, build: &'static str) -> Engine {
+    Engine {
+        name,
+        build,
+        env: &[],
+        target: "build",
+        tests: "",
+    }
+}
+
 /// Cheapest first; a new one comes last, as a column of docs/trust/engines.md.
 pub(super) const ENGINES: &[Engine] = &[
-    Engine {
-        name: "it",
-        build: "-p tidings --test it",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
+    plain("it", "-p tidings --test it"),
     UNIT,
-    Engine {
-        name: "upstream",
-        build: "-p tidings --test upstream",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "memory",
-        build: "-p tidings --test memory",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
+    plain("upstream", "-p tidings --test upstream"),
+    plain("memory", "-p tidings --test memory"),
     LOOM,
+    plain("linear", "-p tidings --test linear"),
+    plain("laws", "-p tidings --test laws"),
+    // The laws and the races; a few tests of the laws themselves come along.
     Engine {
-        name: "linear",
-        build: "-p tidings --test linear",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "laws",
-        build: "-p tidings --test laws",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "shuttle",
-        build: "-p tidings --release --test laws",
         env: &[("RUSTFLAGS", "--cfg shuttle")],
         target: "build-shuttle",
-        // The laws and the races; a few tests of the laws themselves come along.
-        tests: "",
+        ..plain("shuttle", "-p tidings --release --test laws")
     },
+    plain("links", "-p tidings-link --test it"),
+    plain("sim", "-p tidings-sim --test it"),
     Engine {
-        name: "links",
-        build: "-p tidings-link --test it",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "sim",
-        build: "-p tidings-sim --test it",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "stress",
-        build: "-p tidings --test stress",
         // Short: most of what these find they find at once, and each mutant takes them all.
         env: &[("TIDINGS_STRESS_SECS", "1")],
-        target: "build",
-        tests: "",
+        ..plain("stress", "-p tidings --test stress")
     },
-    Engine {
-        name: "cluster",
-        // On the engine in memory: a nats-server is not everywhere.
-        build: "-p tidings-nats --no-default-features --test it",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "links-unit",
-        build: "-p tidings-link --lib",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
+    // On the engine in memory: a nats-server is not everywhere.
+    plain("cluster", "-p tidings-nats --no-default-features --test it"),
+    plain("links-unit", "-p tidings-link --lib"),
 ];
 
 /// The tests within the library.
-pub(super) const UNIT: Engine = Engine {
-    name: "unit",
-    build: "-p tidings --lib",
-    env: &[],
-    target: "build",
-    tests: "",
-};
+pub(super) const UNIT: Engine = plain("unit", "-p tidings --lib");
 
 /// What is only there with a feature, for `--generated`: it looks at every file.
 pub(super) const FEATURED: &[Engine] = &[
-    Engine {
-        name: "unit-features",
-        build: "-p tidings --all-features --lib",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "features",
-        build: "-p tidings --all-features --test features",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
-    Engine {
-        name: "tokio",
-        build: "-p tidings --all-features --test tokio",
-        env: &[],
-        target: "build",
-        tests: "",
-    },
+    plain("unit-features", "-p tidings --all-features --lib"),
+    plain("features", "-p tidings --all-features --test features"),
+    plain("tokio", "-p tidings --all-features --test tokio"),
 ];
 
 /// The concurrency models, as `cargo x loom` runs them.

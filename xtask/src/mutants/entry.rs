@@ -20,7 +20,6 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use super::engine::ENGINES;
-use super::reach::CALLED;
 use super::tree::Fingerprint;
 use crate::command::root;
 
@@ -28,8 +27,6 @@ use crate::command::root;
 const LIST: &str = "xtask/src/mutants/list";
 /// What entries name their files below.
 const SOURCES: &str = "crates/tidings/src";
-/// The variable that switches a mutant on, by its number.
-pub(super) const SWITCH: &str = "TIDINGS_MUTANT";
 
 /// One seeded bug.
 pub(super) struct Entry {
@@ -220,44 +217,10 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
         texts.insert(path, new);
     }
     for of in ["tidings", "tidings-link", "tidings-nats"] {
-        let root = &format!("crates/{of}/src/lib.rs");
-        let code = SWITCH_CODE
-            .replace("SWITCH", SWITCH)
-            .replace("CALLED", CALLED);
-        super::append_to_root(root, &mut texts, &code)?;
+        super::append_switch(&format!("crates/{of}/src/lib.rs"), &mut texts)?;
     }
     Ok(texts)
 }
-
-/// What the tree's library has in addition.
-const SWITCH_CODE: &str = r#"
-#[inline(always)]
-pub(crate) fn mutant(number: u32) -> bool {
-    static ON: std::sync::OnceLock<(u32, bool)> = std::sync::OnceLock::new();
-    let (on, tells) = *ON.get_or_init(|| {
-        let number = std::env::var("SWITCH").ok();
-        let number = number.and_then(|number| number.parse().ok()).unwrap_or(0);
-        (number, std::env::var_os("CALLED").is_some())
-    });
-    if tells {
-        called(number);
-    }
-    on == number
-}
-
-#[cold]
-fn called(number: u32) {
-    static TOLD: std::sync::Mutex<std::collections::BTreeSet<u32>> =
-        std::sync::Mutex::new(std::collections::BTreeSet::new());
-    if TOLD.lock().unwrap().insert(number)
-        && let Some(path) = std::env::var_os("CALLED")
-    {
-        use std::io::Write;
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        file.write_all(format!("{number}\n").as_bytes()).unwrap();
-    }
-}
-"#;
 
 #[cfg(test)]
 mod tests {

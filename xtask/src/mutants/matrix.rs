@@ -8,9 +8,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::{ENGINES, Program};
-use super::entry::{Entry, SWITCH};
+use super::entry::Entry;
 use super::reach::{self, Reach};
-use super::{PARALLEL, Session, in_parallel, table};
+use super::{PARALLEL, SWITCH, Session, in_parallel, table};
 use crate::command::today;
 
 const PAGE: &str = "docs/trust/engines.md";

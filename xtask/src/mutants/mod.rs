@@ -35,7 +35,7 @@ use std::time::Instant;
 
 use crate::command::Tally;
 use engine::{ENGINES, Program, Verdict};
-use entry::{Entry, SWITCH};
+use entry::Entry;
 use tree::Tree;
 
 pub(crate) use orderings::run as orderings;
@@ -60,6 +60,51 @@ fn append_to_root(
     texts.insert(root.to_owned(), text + code);
     Ok(())
 }
+
+/// The variable that switches a mutant on, by its number.
+const SWITCH: &str = "TIDINGS_MUTANT";
+
+/// Puts what asks which mutant is on at the end of a library's root file.
+fn append_switch(root: &str, texts: &mut BTreeMap<String, String>) -> Result<(), String> {
+    let code = SWITCH_CODE.replace("SWITCH", SWITCH);
+    append_to_root(root, texts, &code.replace("CALLED", reach::CALLED))
+}
+
+/// Is this one on; and which is, if it is one of these, which are all of the function that asks.
+const SWITCH_CODE: &str = r#"
+#[allow(dead_code)]
+#[inline(always)]
+pub(crate) fn mutant(number: u32) -> bool {
+    mutant_of(number, number) == number
+}
+
+#[inline(always)]
+pub(crate) fn mutant_of(from: u32, to: u32) -> u32 {
+    static ON: std::sync::OnceLock<(u32, bool)> = std::sync::OnceLock::new();
+    let (on, tells) = *ON.get_or_init(|| {
+        let number = std::env::var("SWITCH").ok();
+        let number = number.and_then(|number| number.parse().ok()).unwrap_or(0);
+        (number, std::env::var_os("CALLED").is_some())
+    });
+    if tells {
+        called(from);
+    }
+    if from <= on && on <= to { on } else { 0 }
+}
+
+#[cold]
+fn called(number: u32) {
+    static TOLD: std::sync::Mutex<std::collections::BTreeSet<u32>> =
+        std::sync::Mutex::new(std::collections::BTreeSet::new());
+    if TOLD.lock().unwrap().insert(number)
+        && let Some(path) = std::env::var_os("CALLED")
+    {
+        use std::io::Write;
+        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
+        file.write_all(format!("{number}\n").as_bytes()).unwrap();
+    }
+}
+"#;
 
 /// Which entries a run is about.
 enum Chosen<'a> {

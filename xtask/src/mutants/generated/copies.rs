@@ -10,17 +10,14 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::super::engine::{Engine, LOOM, UNIT};
-use super::super::reach::CALLED;
 use super::super::sites::{SOURCES, blanked, block_end};
 use super::super::tree::{Fingerprint, Tree};
-use super::super::{ROOT, append_to_root};
+use super::super::{ROOT, append_switch};
 use super::list::Mutant;
 use crate::command::{root, target};
 
 /// What would be refused only when the programs are built, and is a panic at run time.
 const ALLOWED: &str = "#![allow(arithmetic_overflow, unconditional_panic)]\n";
-/// The variable: the number of the mutant that is on.
-pub(super) const SWITCH: &str = "TIDINGS_GENERATED";
 
 /// The mutants of one function, those of functions within it too.
 struct Function {
@@ -185,8 +182,7 @@ fn switched(
         texts.insert(path, new);
         all_origins.insert(file.clone(), origins);
     }
-    let code = CODE.replace("SWITCH", SWITCH).replace("CALLED", CALLED);
-    append_to_root(ROOT, &mut texts, &code)?;
+    append_switch(ROOT, &mut texts)?;
     if let Some(root) = texts.get_mut(ROOT) {
         root.insert_str(0, ALLOWED);
     }
@@ -217,7 +213,7 @@ fn switched_file(
         };
         add(&old[at..body.start], None);
         let (from, to) = (of.start + 1, of.end);
-        let head = format!("\nmatch crate::generated({from}, {to}) {{\n");
+        let head = format!("\nmatch crate::mutant_of({from}, {to}) {{\n");
         add(&head, None);
         for n in on {
             let Mutant {
@@ -303,29 +299,6 @@ fn remember(
     fs::write(&at, text).map_err(|error| format!("{}: {error}", at.display()))
 }
 
-/// What the tree's library has in addition: the number of the mutant that is on, if it is one of
-/// these, which are all of the function that asks.
-const CODE: &str = r#"
-pub(crate) fn generated(from: u32, to: u32) -> u32 {
-    static ON: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    static TELL: std::sync::OnceLock<Option<std::ffi::OsString>> = std::sync::OnceLock::new();
-    static TOLD: std::sync::Mutex<std::collections::BTreeSet<u32>> =
-        std::sync::Mutex::new(std::collections::BTreeSet::new());
-    if let Some(path) = TELL.get_or_init(|| std::env::var_os("CALLED"))
-        && TOLD.lock().unwrap().insert(from)
-    {
-        use std::io::Write;
-        let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).unwrap();
-        file.write_all(format!("{from}\n").as_bytes()).unwrap();
-    }
-    let on = *ON.get_or_init(|| {
-        let number = std::env::var("SWITCH").ok();
-        number.and_then(|number| number.parse().ok()).unwrap_or(0)
-    });
-    if from <= on && on <= to { on } else { 0 }
-}
-"#;
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
@@ -365,7 +338,7 @@ mod tests {
         let lines: Vec<&str> = new.lines().map(str::trim).collect();
         let expected = [
             "fn f() -> u32 {",
-            "match crate::generated(1, 3) {",
+            "match crate::mutant_of(1, 3) {",
             "1 => {",
             "0",
             "}",

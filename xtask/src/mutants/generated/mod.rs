@@ -19,9 +19,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::{ENGINES, FEATURED, Program};
 use super::reach::{self, Reach};
-use super::{PARALLEL, append, in_parallel};
+use super::{PARALLEL, SWITCH, append, in_parallel};
 use crate::command::{Tally, target};
-use copies::{Copies, SWITCH};
+use copies::Copies;
 use list::Mutant;
 use page::Fate;
 
