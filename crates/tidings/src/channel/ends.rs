@@ -88,3 +88,86 @@ impl<K> Source<Ends<K>> {
         }
     }
 }
+
+/// What the senders of both are beside what they send: they count themselves, see who receives, and hear when nobody does
+/// any more. For a `Sender` with a `source`, how one is made in an example, and what it sends into.
+macro_rules! sender {
+    ($made:literal, $what:literal) => {
+        impl<T> Sender<T> {
+            /// Waits until no receiver is left: an event. Later subscriptions do not undo it.
+            ///
+            /// ```
+            /// # tidings::Runtime::new().unwrap().block_on(async {
+            #[doc = concat!("let (tx, rx) = tidings::channel::", $made, ";")]
+            /// drop(rx);
+            /// tx.closed().await;
+            /// # });
+            /// ```
+            pub fn closed(&self) -> Closed<'_, T> {
+                Closed {
+                    sender: self,
+                    slot: $crate::channel::wait::Ticket::new(None),
+                }
+            }
+
+            /// How many receivers there are.
+            #[must_use]
+            pub fn receiver_count(&self) -> usize {
+                self.source.locked(|state| state.receivers)
+            }
+
+            /// How many senders there are.
+            #[must_use]
+            pub fn sender_count(&self) -> usize {
+                self.source.locked(|state| state.senders)
+            }
+
+            #[doc = concat!("Do both send into the same ", $what, "?")]
+            #[must_use]
+            pub fn same_channel(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.source, &other.source)
+            }
+        }
+
+        impl<T> Clone for Sender<T> {
+            fn clone(&self) -> Self {
+                self.source.add_sender();
+                Self {
+                    source: Arc::clone(&self.source),
+                    value: PhantomData,
+                }
+            }
+        }
+
+        impl<T> Drop for Sender<T> {
+            fn drop(&mut self) {
+                self.source.remove_sender();
+            }
+        }
+
+        /// The event of [`Sender::closed`].
+        #[derive(Debug)]
+        #[must_use = "events do nothing unless awaited"]
+        pub struct Closed<'a, T> {
+            sender: &'a Sender<T>,
+            slot: $crate::channel::wait::Ticket,
+        }
+
+        impl<T> $crate::channel::wait::Wait for Closed<'_, T> {
+            type State = State<T>;
+            type Output = ();
+            const SIDE: $crate::channel::source::Side = $crate::channel::source::Side::Other;
+
+            fn source(&self) -> &Source<State<T>> {
+                &self.sender.source
+            }
+            fn ready(&mut self, state: &mut State<T>) -> bool {
+                state.is_deserted(&mut self.slot)
+            }
+            fn done(&mut self) {}
+        }
+
+        $crate::channel::wait::wait_event!(impl['a, T] Closed<'a, T> => ());
+    };
+}
+pub(super) use sender;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::super::SendError;
-use super::super::source::{Side, Source};
-use super::super::wait::{Ticket, Wait, wait_event};
+use super::super::ends::sender;
+use super::super::source::Source;
 use super::{Receiver, State};
 use crate::primitive::Arc;
 use crate::task::here;
@@ -143,66 +143,16 @@ impl<T> Sender<T> {
         }
     }
 
-    /// Waits until no receiver is left: an event. Later subscriptions do not undo it.
-    ///
-    /// ```
-    /// # tidings::Runtime::new().unwrap().block_on(async {
-    /// let (tx, rx) = tidings::channel::watch(0);
-    /// drop(rx);
-    /// tx.closed().await;
-    /// # });
-    /// ```
-    pub fn closed(&self) -> Closed<'_, T> {
-        Closed {
-            sender: self,
-            slot: Ticket::new(None),
-        }
-    }
-
     /// Is there no receiver?
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.receiver_count() == 0
     }
 
-    /// How many receivers there are.
-    #[must_use]
-    pub fn receiver_count(&self) -> usize {
-        self.source.locked(|state| state.receivers)
-    }
-
-    /// How many senders there are.
-    #[must_use]
-    pub fn sender_count(&self) -> usize {
-        self.source.locked(|state| state.senders)
-    }
-
     /// How many values were sent so far.
     #[must_use]
     pub fn version(&self) -> u64 {
         self.source.locked(|state| state.kept.version)
-    }
-
-    /// Do both send into the same cell?
-    #[must_use]
-    pub fn same_channel(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.source, &other.source)
-    }
-}
-
-impl<T> Clone for Sender<T> {
-    fn clone(&self) -> Self {
-        self.source.add_sender();
-        Self {
-            source: Arc::clone(&self.source),
-            value: PhantomData,
-        }
-    }
-}
-
-impl<T> Drop for Sender<T> {
-    fn drop(&mut self) {
-        self.source.remove_sender();
     }
 }
 
@@ -225,26 +175,4 @@ impl<T> fmt::Debug for Sender<T> {
     }
 }
 
-/// The event of [`Sender::closed`].
-#[derive(Debug)]
-#[must_use = "events do nothing unless awaited"]
-pub struct Closed<'a, T> {
-    sender: &'a Sender<T>,
-    slot: Ticket,
-}
-
-impl<T> Wait for Closed<'_, T> {
-    type State = State<T>;
-    type Output = ();
-    const SIDE: Side = Side::Other;
-
-    fn source(&self) -> &Source<State<T>> {
-        &self.sender.source
-    }
-    fn ready(&mut self, state: &mut State<T>) -> bool {
-        state.is_deserted(&mut self.slot)
-    }
-    fn done(&mut self) {}
-}
-
-wait_event!(impl['a, T] Closed<'a, T> => ());
+sender!("watch(0)", "cell");
