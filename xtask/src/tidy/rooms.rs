@@ -1,6 +1,6 @@
 //! Checks of what may stand where: `unsafe`, and the doors to threads, atomics, cells and clocks.
 
-use super::allowed::{DOORS, Door, RUNTIME, THROUGH_THE_WALL, UNSAFE};
+use super::allowed::{DOORS, Door, RUNTIME, THROUGH_THE_WALL, UNSAFE, listed};
 use super::code::{code_only, lines_with, used_paths, without_tests};
 use super::{File, Tree};
 
@@ -10,23 +10,20 @@ const LIST: &str = "xtask/src/tidy/allowed.rs";
 pub(super) fn unsafe_code(tree: &Tree, problems: &mut Vec<String>) {
     for file in tree.with(".rs") {
         let first = lines_with(&code_only(&file.text), "unsafe").next();
-        let listed = UNSAFE.iter().any(|(path, _)| *path == file.path);
+        let is_listed = listed(UNSAFE).any(|path| path == file.path);
         match first {
-            Some(line) if !listed => problems.push(format!(
+            Some(line) if !is_listed => problems.push(format!(
                 "{}:{line}: `unsafe` in a file that is not on the list in {LIST}",
                 file.path
             )),
-            None if listed => problems.push(format!(
+            None if is_listed => problems.push(format!(
                 "{}: has no `unsafe`; take it off the list in {LIST}",
                 file.path
             )),
             _ => {}
         }
     }
-    for (path, _) in UNSAFE
-        .iter()
-        .filter(|(path, _)| !is_test() && tree.file(path).is_none())
-    {
+    for path in listed(UNSAFE).filter(|path| !is_test() && tree.file(path).is_none()) {
         problems.push(format!(
             "{path}: is on the list of `unsafe` files and does not exist"
         ));
@@ -53,22 +50,18 @@ pub(super) fn doors(tree: &Tree, problems: &mut Vec<String>) {
             .filter(|door| !door.inside.iter().any(|p| below.starts_with(p)))
         {
             for (line, name) in through(file, door) {
-                if THROUGH_THE_WALL
-                    .iter()
-                    .any(|(path, n, _)| *path == file.path && *n == name)
-                {
-                    needed.push((file.path.as_str(), name));
+                let place = format!("{} {name}", file.path);
+                if listed(THROUGH_THE_WALL).any(|listed| listed == place) {
+                    needed.push(place);
                 } else {
                     problems.push(format!("{}:{line}: `{name}`; {}", file.path, door.why));
                 }
             }
         }
     }
-    for (path, name, _) in THROUGH_THE_WALL {
-        if !is_test() && !needed.contains(&(*path, *name)) {
-            problems.push(format!(
-                "{path}: no longer names `{name}`; take it off the list"
-            ));
+    for place in listed(THROUGH_THE_WALL) {
+        if !is_test() && !needed.iter().any(|needed| needed == place) {
+            problems.push(format!("{place}: no longer there; take it off the list"));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Tree;
-use super::allowed::{CAP, LONG};
+use super::allowed::CAP;
 use super::code::{code_only, lines_with};
 
 /// Every Rust file begins by saying what it is.
@@ -23,15 +23,9 @@ pub(super) fn header(tree: &Tree, problems: &mut Vec<String>) {
 pub(super) fn length(tree: &Tree, problems: &mut Vec<String>) {
     for file in tree.with(".rs") {
         let lines = file.text.lines().count();
-        let listed = LONG.iter().any(|(path, _)| *path == file.path);
-        if lines > CAP && !listed {
+        if lines > CAP {
             problems.push(format!(
                 "{}: {lines} lines, the cap is {CAP}; split it",
-                file.path
-            ));
-        } else if lines <= CAP && listed {
-            problems.push(format!(
-                "{}: within the cap; take it off the list `LONG`",
                 file.path
             ));
         }
