@@ -4,12 +4,12 @@ use maud::{Markup, html};
 
 use super::data::{Data, Group};
 use super::extras::scenario;
-use super::seeds::{DOCUMENTS, ERRATA, PRINTED, Printed};
+use super::seeds::{DOCUMENTS, ERRATA, Printed, printed};
 use super::words::{self, heads, scroll};
 
 /// The page: all figures, then all errata.
 pub(super) fn page(data: &Data) -> Markup {
-    let all: Vec<&Printed> = PRINTED.iter().collect();
+    let all: Vec<Printed> = printed().collect();
     html! {
         p { "The workloads come from five documents chosen by others. Their figures are repeated here as printed, greyed: another machine, another year, "
             "other versions, and often another unit. They are not to be compared with ours; they tell what the documents claimed, and what to check." }
@@ -23,7 +23,7 @@ pub(super) fn page(data: &Data) -> Markup {
 
 /// The figures of one workload, for its page.
 pub(super) fn beside(data: &Data, workload: &str) -> Markup {
-    let own: Vec<&Printed> = PRINTED.iter().filter(|p| p.workload == workload).collect();
+    let own: Vec<Printed> = printed().filter(|p| p.workload == workload).collect();
     if own.is_empty() {
         return Markup::default();
     }
@@ -34,7 +34,7 @@ pub(super) fn beside(data: &Data, workload: &str) -> Markup {
     }
 }
 
-fn table(data: &Data, caption: &str, rows: &[&Printed]) -> Markup {
+fn table(data: &Data, caption: &str, rows: &[Printed]) -> Markup {
     let table = html! {
         table class="data" {
             caption { b { (caption) } " (other machine, other year), and what this run has" }
@@ -43,7 +43,7 @@ fn table(data: &Data, caption: &str, rows: &[&Printed]) -> Markup {
                 th scope="row" class="stick seed" { (row.program) }
                 td class="seed" { (row.seed) }
                 td class="seed w" { (row.figure) }
-                td class="w" { @for erratum in row.errata { a href={ "#" (erratum) } { (erratum) } " " } }
+                td class="w" { @for erratum in &row.errata { a href={ "#" (erratum) } { (erratum) } " " } }
                 td class="long" { (ours(data, row)) }
             } } }
         }
@@ -64,7 +64,7 @@ fn ours(data: &Data, row: &Printed) -> Markup {
         .filter(|system| *system == reference || is_same(system))
         .collect();
     let mut lines: Vec<String> = Vec::new();
-    for variant in row.variants {
+    for variant in &row.variants {
         for system in &wanted {
             if let Some(line) = own(data, row.workload, variant, system) {
                 lines.push(line);

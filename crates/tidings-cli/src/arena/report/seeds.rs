@@ -15,12 +15,12 @@ pub(super) struct Printed {
     pub(super) seed: &'static str,
     pub(super) program: &'static str,
     pub(super) figure: &'static str,
-    pub(super) errata: &'static [&'static str],
+    pub(super) errata: Vec<&'static str>,
     pub(super) workload: &'static str,
     /// The cells of this run that stand beside it.
-    pub(super) variants: &'static [&'static str],
+    pub(super) variants: Vec<&'static str>,
     /// Names under which the same system may be in this run, and of ours whose clients are of its kind.
-    pub(super) systems: &'static [&'static str],
+    pub(super) systems: Vec<&'static str>,
 }
 
 /// The seed documents, by number.
@@ -44,165 +44,47 @@ pub(super) const DOCUMENTS: &[(&str, &str)] = &[
     ),
 ];
 
-const HOPAC: &[&str] = &["hopac"];
-const AKKA: &[&str] = &["akka", "pekko"];
-const KOTLIN: &[&str] = &["kotlin"];
+/// As the fields of [`Printed`] stand, one behind the other; `-` is nothing.
+const PRINTED: &str = r#"
+000 | Hopac PingPong (variant not named) | 56 million messages/s | T1 | pingpong | tell give | hopac
+000 | Hopac PingPong, older text (variant not named) | 28 million ping-pongs | T1 | pingpong | tell give | hopac
+000 | Akka 2.0, 48 pairs on 48 cores, tuned | > 50 M messages/s | T2 T3 | pingpong | tell-w1000 | akka pekko
+000 | Akka 2.0, the same before tuning | 20 M messages/s | T2 T3 | pingpong | tell-w1000 | akka pekko
+001 | InterfacedPingpong, N=1000 "M=0100" (a typo for 1000), 79.1 s | 12,642 req/s | T13 T14 | net | echo-mux | akka-interfaced interfaced tidings-link
+001 | SlimSocketPingpong, N=1000 M=1000 (53,019 by its own time) | 53022 req/s | T13 T14 | net | echo | slimsocket tidings-link-slim
+002 | AkkaObj, AkkaStruct: an operation of Sequential | 50-250 ms, ±50 % | T11 T12 | chain | struct cold-system | akka akka-net
+002 | AkkaObj, AkkaStruct: an operation of Parallel | 50-250 ms, ±50 % | T11 T12 | fan | struct cold-system | akka akka-net
+003 | Hopac (ChMsg), 8 × 3,000,000 | 4.72 M msg/s | T4 T5 | counter | give | hopac
+003 | F# MailboxProcessor, 8 × 3,000,000 | 1.16 M msg/s | T4 T5 | counter | send | mailboxprocessor fsharp
+003 | Kotlin actor, 8 × 3,000,000 | 1.32 M msg/s | T4 T5 | counter | give | kotlin
+003 | Kotlin select, 8 × 3,000,000 | 0.76 M msg/s | T4 T5 | counter | select | kotlin
+003 | the four rows at n = 300 | 75 k, 224 k, 60 k, 27 k msg/s | T6 | counter | - | -
+004 | Haskell "Parallel": sparks, no messages | 41-44 ms | T7 | skynet | floor | haskell
+004 | Haskell with channels | 1.8 s | T7 | skynet | tree-ch | haskell
+004 | .NET Core "Parallel Async" (8 threads): Task.Run for the top 10 only | 290 ms | T7 | skynet | tasks | dotnet
+004 | .NET Full (TPL): plain recursion into a dataflow block | 118 ms | T7 | skynet | floor | dotnet-full mono
+"#;
 
-pub(super) const PRINTED: &[Printed] = &[
-    Printed {
-        seed: "000",
-        program: "Hopac PingPong (variant not named)",
-        figure: "56 million messages/s",
-        errata: &["T1"],
-        workload: "pingpong",
-        variants: &["tell", "give"],
-        systems: HOPAC,
-    },
-    Printed {
-        seed: "000",
-        program: "Hopac PingPong, older text (variant not named)",
-        figure: "28 million ping-pongs",
-        errata: &["T1"],
-        workload: "pingpong",
-        variants: &["tell", "give"],
-        systems: HOPAC,
-    },
-    Printed {
-        seed: "000",
-        program: "Akka 2.0, 48 pairs on 48 cores, tuned",
-        figure: "> 50 M messages/s",
-        errata: &["T2", "T3"],
-        workload: "pingpong",
-        variants: &["tell-w1000"],
-        systems: AKKA,
-    },
-    Printed {
-        seed: "000",
-        program: "Akka 2.0, the same before tuning",
-        figure: "20 M messages/s",
-        errata: &["T2", "T3"],
-        workload: "pingpong",
-        variants: &["tell-w1000"],
-        systems: AKKA,
-    },
-    Printed {
-        seed: "001",
-        program: "InterfacedPingpong, N=1000 \"M=0100\" (a typo for 1000), 79.1 s",
-        figure: "12,642 req/s",
-        errata: &["T13", "T14"],
-        workload: "net",
-        variants: &["echo-mux"],
-        systems: &["akka-interfaced", "interfaced", "tidings-link"],
-    },
-    Printed {
-        seed: "001",
-        program: "SlimSocketPingpong, N=1000 M=1000 (53,019 by its own time)",
-        figure: "53022 req/s",
-        errata: &["T13", "T14"],
-        workload: "net",
-        variants: &["echo"],
-        systems: &["slimsocket", "tidings-link-slim"],
-    },
-    Printed {
-        seed: "002",
-        program: "AkkaObj, AkkaStruct: an operation of Sequential",
-        figure: "50-250 ms, ±50 %",
-        errata: &["T11", "T12"],
-        workload: "chain",
-        variants: &["struct", "cold-system"],
-        systems: &["akka", "akka-net"],
-    },
-    Printed {
-        seed: "002",
-        program: "AkkaObj, AkkaStruct: an operation of Parallel",
-        figure: "50-250 ms, ±50 %",
-        errata: &["T11", "T12"],
-        workload: "fan",
-        variants: &["struct", "cold-system"],
-        systems: &["akka", "akka-net"],
-    },
-    Printed {
-        seed: "003",
-        program: "Hopac (ChMsg), 8 × 3,000,000",
-        figure: "4.72 M msg/s",
-        errata: &["T4", "T5"],
-        workload: "counter",
-        variants: &["give"],
-        systems: HOPAC,
-    },
-    Printed {
-        seed: "003",
-        program: "F# MailboxProcessor, 8 × 3,000,000",
-        figure: "1.16 M msg/s",
-        errata: &["T4", "T5"],
-        workload: "counter",
-        variants: &["send"],
-        systems: &["mailboxprocessor", "fsharp"],
-    },
-    Printed {
-        seed: "003",
-        program: "Kotlin actor, 8 × 3,000,000",
-        figure: "1.32 M msg/s",
-        errata: &["T4", "T5"],
-        workload: "counter",
-        variants: &["give"],
-        systems: KOTLIN,
-    },
-    Printed {
-        seed: "003",
-        program: "Kotlin select, 8 × 3,000,000",
-        figure: "0.76 M msg/s",
-        errata: &["T4", "T5"],
-        workload: "counter",
-        variants: &["select"],
-        systems: KOTLIN,
-    },
-    Printed {
-        seed: "003",
-        program: "the four rows at n = 300",
-        figure: "75 k, 224 k, 60 k, 27 k msg/s",
-        errata: &["T6"],
-        workload: "counter",
-        variants: &[],
-        systems: &[],
-    },
-    Printed {
-        seed: "004",
-        program: "Haskell \"Parallel\": sparks, no messages",
-        figure: "41-44 ms",
-        errata: &["T7"],
-        workload: "skynet",
-        variants: &["floor"],
-        systems: &["haskell"],
-    },
-    Printed {
-        seed: "004",
-        program: "Haskell with channels",
-        figure: "1.8 s",
-        errata: &["T7"],
-        workload: "skynet",
-        variants: &["tree-ch"],
-        systems: &["haskell"],
-    },
-    Printed {
-        seed: "004",
-        program: ".NET Core \"Parallel Async\" (8 threads): Task.Run for the top 10 only",
-        figure: "290 ms",
-        errata: &["T7"],
-        workload: "skynet",
-        variants: &["tasks"],
-        systems: &["dotnet"],
-    },
-    Printed {
-        seed: "004",
-        program: ".NET Full (TPL): plain recursion into a dataflow block",
-        figure: "118 ms",
-        errata: &["T7"],
-        workload: "skynet",
-        variants: &["floor"],
-        systems: &["dotnet-full", "mono"],
-    },
-];
+/// All of them.
+pub(super) fn printed() -> impl Iterator<Item = Printed> {
+    let words = |list: &'static str| list.split(' ').filter(|word| *word != "-").collect();
+    PRINTED.lines().filter_map(move |line| {
+        let [seed, program, figure, errata, workload, variants, systems] =
+            line.split(" | ").collect::<Vec<_>>()[..]
+        else {
+            return None;
+        };
+        Some(Printed {
+            seed,
+            program,
+            figure,
+            errata: words(errata),
+            workload,
+            variants: words(variants),
+            systems: words(systems),
+        })
+    })
+}
 
 pub(super) const ERRATA: &[Erratum] = &[
     Erratum {
@@ -302,9 +184,10 @@ mod tests {
 
     #[test]
     fn figures_name_known_errata_documents_and_cells() {
-        for printed in PRINTED {
+        assert_eq!(printed().count(), PRINTED.trim().lines().count());
+        for printed in printed() {
             for erratum in printed.errata {
-                assert!(ERRATA.iter().any(|e| e.id == *erratum), "{erratum}");
+                assert!(ERRATA.iter().any(|e| e.id == erratum), "{erratum}");
             }
             assert!(DOCUMENTS.iter().any(|(number, _)| *number == printed.seed));
             let workload = workload::workload(printed.workload).expect("known");
