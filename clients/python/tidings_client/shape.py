@@ -143,6 +143,12 @@ class Parser:
         self.place += 1
         return token
 
+    def takes(self, token: str) -> bool:
+        """Takes this one, if it comes next."""
+        found = self.peek() == token
+        self.place += found
+        return found
+
     def name(self) -> str:
         token = self.take()
         if not re.fullmatch(r"\w+(#\d+)?", token):
@@ -151,78 +157,59 @@ class Parser:
 
     def shape(self) -> Shape:
         shape = self.plain()
-        while self.peek() == "?":
-            self.take()
+        while self.takes("?"):
             shape = Option(shape)
         return shape
 
     def plain(self) -> Shape:
-        token = self.peek()
-        if token in WORDS:
+        if self.peek() in WORDS:
             return Word(self.take())
-        if token == "[":
-            return self.sequence()
-        if token == "{":
-            self.take()
+        if self.peek() == "(":
+            return Tuple(self.items())
+        if self.takes("["):
+            of = self.shape()
+            length = int(self.name()) if self.takes(";") else None
+            self.take("]")
+            return Sequence(of) if length is None else Array(of, length)
+        if self.takes("{"):
             key = self.shape()
             self.take(",")
             value = self.shape()
             self.take("}")
             return Map(key, value)
-        if token == "(":
-            return Tuple(self.items())
-        if token == "@":
-            self.take()
+        if self.takes("@"):
             return Reference(self.name())
-        if token == "?":
-            self.take()
+        if self.takes("?"):
             return Option(self.plain())
-        if token == "!":
-            self.take()
+        if self.takes("!"):
             return ReplyTo(self.shape())
-        if token == "*":
-            self.take()
+        if self.takes("*"):
             return StreamOf(self.shape())
         return self.named()
-
-    def sequence(self) -> Shape:
-        self.take("[")
-        of = self.shape()
-        if self.peek() != ";":
-            self.take("]")
-            return Sequence(of)
-        self.take(";")
-        length = int(self.name())
-        self.take("]")
-        return Array(of, length)
 
     def items(self) -> tuple[Shape, ...]:
         self.take("(")
         items = [self.shape()]
-        while self.peek() == ",":
-            self.take()
+        while self.takes(","):
             items.append(self.shape())
         self.take(")")
         return tuple(items)
 
     def named(self) -> Shape:
         name = self.name()
-        if name == "Result" and self.peek() == "<":
-            self.take()
+        if name == "Result" and self.takes("<"):
             ok = self.shape()
             self.take("|")
             error = self.shape()
             self.take(">")
             return Result(ok, error)
-        if self.peek() == "<":
+        if self.takes("<"):
             self.begun.add(name)
-            self.take()
             variants: list[tuple[str, Fields]] = []
-            while self.peek() != ">":
+            while not self.takes(">"):
                 if variants:
                     self.take("|")
                 variants.append((self.name(), self.fields()))
-            self.take(">")
             return Enum(name, tuple(variants))
         if self.peek() not in ("{", "(", "()") and name in self.begun:
             return Again(name)
@@ -233,20 +220,15 @@ class Parser:
         if self.peek() == "(":
             items = self.items()
             return Fields(tuple((str(n), item) for n, item in enumerate(items)), named=False)
-        if self.peek() == "()":
-            self.take()
+        if self.takes("()") or not self.takes("{"):
             return NOTHING
-        if self.peek() != "{":
-            return NOTHING
-        self.take()
         named: list[tuple[str, Shape]] = []
-        while self.peek() != "}":
+        while not self.takes("}"):
             if named:
                 self.take(",")
             name = self.name()
             self.take(":")
             named.append((name, self.shape()))
-        self.take("}")
         return Fields(tuple(named), named=True)
 
 
