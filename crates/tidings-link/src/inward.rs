@@ -2,10 +2,13 @@
 
 use std::borrow::Cow;
 use std::mem::{replace, take};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tidings::actor::Exit;
-use tidings::remote::{Carried, Incoming as Parts, Port as _, Wanted, enter, quietly, refused};
+use tidings::remote::{
+    Carried, Export, Incoming as Parts, Port as _, Wait, Wanted, enter, quietly,
+};
 use tidings::time::Instant;
 
 use crate::aside::{Taken, Thing};
@@ -206,25 +209,7 @@ impl Hub {
             Carried::Trace(trace) if trace.is_valid() => Some(*trace),
             _ => None,
         });
-        let found = match self.exports.get(target) {
-            None => {
-                self.session.stats_mut().no_such_actor += 1;
-                Err(Failure::NotExecuted(End::NoSuchActor))
-            }
-            Some(_) if deadline.is_some_and(|deadline| deadline <= self.now) => {
-                self.session.stats_mut().expired += 1;
-                Err(Failure::Timeout)
-            }
-            Some(_) if self.has_left(call) => Err(Failure::NoReply),
-            Some(out) => match out.export.interface().find(method) {
-                Some(place) => Ok((out.export.clone(), place)),
-                None => {
-                    self.session.stats_mut().no_such_method += 1;
-                    Err(Failure::NoSuchMethod)
-                }
-            },
-        };
-        let (export, place) = match found {
+        let (export, place) = match self.find(target, call, method, deadline) {
             Ok(found) => found,
             Err(why) => return self.not_delivered(target, call, why, carried, size),
         };
@@ -260,10 +245,7 @@ impl Hub {
             };
             hub.await_answer(call, served);
         }
-        let mut waits = match delivered
-            .map_err(refused)
-            .map(|done| done.map_err(|why| why.to_string()))
-        {
+        let mut waits = match delivered {
             Ok(Ok(waits)) => {
                 // The message was called, and has no answer.
                 if unanswered.is_some() {
@@ -272,19 +254,8 @@ impl Hub {
                 }
                 waits
             }
-            Ok(Err(why)) => {
-                hub.session.stats_mut().malformed += 1;
-                hub.fail(unanswered, Failure::Malformed(why));
-                None
-            }
-            Err(_) => {
-                hub.session.stats_mut().malformed += 1;
-                hub.fail(
-                    unanswered,
-                    Failure::Malformed("its decoding panicked".to_owned()),
-                );
-                None
-            }
+            Ok(Err(why)) => hub.malformed(unanswered, why.to_string()),
+            Err(_) => hub.malformed(unanswered, "its decoding panicked".to_owned()),
         };
         if let Some(guard) = guard {
             waits = waits.map(|wait| guard.until_delivered(wait));
@@ -306,6 +277,43 @@ impl Hub {
             hub.session.taken(target, size);
         }
         hub
+    }
+
+    /// The actor that a request is for, and the place of its method; or how its caller hears that it is not given to it.
+    #[inline(always)]
+    fn find(
+        &mut self,
+        target: u32,
+        call: Option<u32>,
+        method: u32,
+        deadline: Option<Instant>,
+    ) -> Result<(Arc<dyn Export>, usize), Failure> {
+        match self.exports.get(target) {
+            None => {
+                self.session.stats_mut().no_such_actor += 1;
+                Err(Failure::NotExecuted(End::NoSuchActor))
+            }
+            Some(_) if deadline.is_some_and(|deadline| deadline <= self.now) => {
+                self.session.stats_mut().expired += 1;
+                Err(Failure::Timeout)
+            }
+            Some(_) if self.has_left(call) => Err(Failure::NoReply),
+            Some(out) => match out.export.interface().find(method) {
+                Some(place) => Ok((out.export.clone(), place)),
+                None => {
+                    self.session.stats_mut().no_such_method += 1;
+                    Err(Failure::NoSuchMethod)
+                }
+            },
+        }
+    }
+
+    /// A request is none that its actor knows. It waits for no place.
+    #[cold]
+    fn malformed(&mut self, call: Option<u32>, why: String) -> Option<Wait> {
+        self.session.stats_mut().malformed += 1;
+        self.fail(call, Failure::Malformed(why));
+        None
     }
 
     /// A request is answered here.
