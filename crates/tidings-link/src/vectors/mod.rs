@@ -91,7 +91,12 @@ fn frames() -> Vec<Value> {
         method: number(method).to_le_bytes(),
         carried,
     };
+    let part = || {
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        Carried::Trace(trace.parse().unwrap())
+    };
     let failed = |failure| answer(7, Err(failure));
+    let bound = |outcome| BoundHead { id: 1, outcome };
     let down = |end| DownHead { target: 3, end };
     let text = || "text".to_owned();
     let grant = Grant {
@@ -99,39 +104,18 @@ fn frames() -> Vec<Value> {
         bytes: 65_536,
     };
     let long: Vec<u8> = (0..32_770_u32).map(|n| n as u8).collect();
-    let mut all = vec![
-        vector("hello", kind::HELLO, &hello, &[]),
-        vector(
-            "refused, version",
-            kind::REFUSED,
-            &Refusal::Version(2, 2),
-            &[],
-        ),
-        vector(
-            "refused, cluster",
-            kind::REFUSED,
-            &Refusal::Cluster("test".to_owned()),
-            &[],
-        ),
-        vector(
-            "refused, codec",
-            kind::REFUSED,
-            &Refusal::Codec("postcard".to_owned()),
-            &[],
-        ),
-        vector(
-            "refused, node",
-            kind::REFUSED,
-            &Refusal::Node("mallory".to_owned()),
-            &[],
-        ),
-        vector(
-            "refused, overloaded",
-            kind::REFUSED,
-            &Refusal::Overloaded,
-            &[],
-        ),
-        vector("refused, linked", kind::REFUSED, &Refusal::Linked, &[]),
+    let refusals = [
+        ("version", Refusal::Version(2, 2)),
+        ("cluster", Refusal::Cluster("test".to_owned())),
+        ("codec", Refusal::Codec("postcard".to_owned())),
+        ("node", Refusal::Node("mallory".to_owned())),
+        ("overloaded", Refusal::Overloaded),
+        ("linked", Refusal::Linked),
+    ];
+    let mut all = vec![vector("hello", kind::HELLO, &hello, &[])];
+    let refused = |(name, why)| vector(&format!("refused, {name}"), kind::REFUSED, &why, &[]);
+    all.extend(refusals.map(refused));
+    all.extend([
         vector(
             "refused, by a later version, which says more",
             kind::REFUSED,
@@ -139,15 +123,7 @@ fn frames() -> Vec<Value> {
             &[7],
         ),
         vector("bind", kind::BIND, &bind, &[]),
-        vector(
-            "bound",
-            kind::BOUND,
-            &BoundHead {
-                id: 1,
-                outcome: Ok(3),
-            },
-            &[],
-        ),
+        vector("bound", kind::BOUND, &bound(Ok(3)), &[]),
         vector(
             "call, Counter.get_and_reset()->i64",
             kind::CALL,
@@ -163,16 +139,7 @@ fn frames() -> Vec<Value> {
         vector(
             "call as a part of a trace",
             kind::CALL,
-            &call(
-                7,
-                "Counter.get_and_reset()->i64",
-                0,
-                vec![Carried::Trace(
-                    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-                        .parse()
-                        .unwrap(),
-                )],
-            ),
+            &call(7, "Counter.get_and_reset()->i64", 0, vec![part()]),
             &body(&()),
         ),
         vector(
@@ -209,14 +176,7 @@ fn frames() -> Vec<Value> {
         vector(
             "one-way as a part of a trace",
             kind::TELL,
-            &tell(
-                "Counter.add(i64)",
-                vec![Carried::Trace(
-                    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-                        .parse()
-                        .unwrap(),
-                )],
-            ),
+            &tell("Counter.add(i64)", vec![part()]),
             &body(&(100_i64,)),
         ),
         vector(
@@ -290,7 +250,7 @@ fn frames() -> Vec<Value> {
             &[],
         ),
         vector("bye", kind::BYE, &(), &[]),
-    ];
+    ]);
     let failures = [
         ("full", Failure::Full),
         ("not executed", Failure::NotExecuted(End::NoSuchActor)),
@@ -331,11 +291,8 @@ fn frames() -> Vec<Value> {
         ("too many", Unbound::TooMany),
     ];
     all.extend(unbound.map(|(name, why)| {
-        let head = BoundHead {
-            id: 1,
-            outcome: Err(why),
-        };
-        vector(&format!("bound, {name}"), kind::BOUND, &head, &[])
+        let name = format!("bound, {name}");
+        vector(&name, kind::BOUND, &bound(Err(why)), &[])
     }));
     all
 }
