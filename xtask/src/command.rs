@@ -2,7 +2,7 @@
 //! tests that cargo's and go's summaries report.
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Tests that ran, over all commands.
@@ -19,6 +19,13 @@ pub(crate) struct Tally {
     pub(crate) again: u64,
     /// So many lines of a failed test's output are still to be kept.
     quoting: usize,
+}
+
+/// The text of a file, by its path from the root.
+pub(crate) fn read(path: impl AsRef<Path>) -> Result<String, String> {
+    let path = path.as_ref();
+    let text = std::fs::read_to_string(root().join(path));
+    text.map_err(|error| format!("{}: {error}", path.display()))
 }
 
 /// The date, as `2026-11-26`: figures are of a day.

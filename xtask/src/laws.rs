@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::command::{Tally, root};
+use crate::command::{Tally, read};
 use crate::engines;
 use crate::tidy::laws::rows;
 
@@ -52,8 +52,7 @@ impl<'a> Options<'a> {
 pub(crate) fn run(arguments: &[&str], tally: &mut Tally) -> Result<(), String> {
     let options = Options::read(arguments)
         .ok_or_else(|| format!("laws takes [--full] [--seed N] [FILTER], not {arguments:?}"))?;
-    let page = std::fs::read_to_string(root().join("SEMANTICS.md"));
-    let page = page.map_err(|error| format!("SEMANTICS.md: {error}"))?;
+    let page = read("SEMANTICS.md")?;
     let mut expected = BTreeSet::new();
     for row in rows(&page) {
         let engines = row

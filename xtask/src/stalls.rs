@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::process::Command;
 
-use crate::command::{RUNNER, Tally, root, run_at_root, target};
+use crate::command::{RUNNER, Tally, read, root, run_at_root, target};
 
 /// An instruction that runs less often than this part of the length is not of the work.
 const OFTEN: f64 = 0.05;
@@ -106,7 +106,7 @@ fn play(line: &str) -> Result<(String, HashMap<u64, u64>), String> {
         &format!("cargo {line}"),
         &mut Tally::default(),
     )?;
-    let profile = std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+    let profile = read(&file)?;
     let program = profile
         .lines()
         .find_map(|line| line.strip_prefix("cmd:")?.split_whitespace().next())

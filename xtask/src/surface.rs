@@ -4,7 +4,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::command::{Tally, root, run_at_root, target};
+use crate::command::{Tally, read, root, run_at_root, target};
 use crate::sanitizers::NIGHTLY;
 use crate::tools;
 
@@ -52,7 +52,7 @@ fn api_of(library: &str, update: bool) -> Result<(), String> {
     if update {
         return fs::write(&path, now).map_err(|error| format!("{snapshot}: {error}"));
     }
-    let before = fs::read_to_string(&path).map_err(|error| format!("{snapshot}: {error}"))?;
+    let before = read(&snapshot)?;
     let changes = changes(&before, &now);
     if changes.is_empty() {
         println!("api: {} items, as in {snapshot}", now.lines().count());

@@ -21,7 +21,7 @@ use std::fs;
 
 use super::engine::ENGINES;
 use super::tree::Fingerprint;
-use crate::command::root;
+use crate::command::{read, root};
 
 /// Where the list is.
 const LIST: &str = "xtask/src/mutants/list";
@@ -112,8 +112,7 @@ pub(super) fn all() -> Result<Vec<Entry>, String> {
     paths.sort();
     let mut entries: Vec<Entry> = Vec::new();
     for path in paths {
-        let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-        for entry in parse(&text)? {
+        for entry in parse(&read(path)?)? {
             if entries.iter().any(|known| known.name == entry.name) {
                 return Err(format!("{}: there are two of this name", entry.name));
             }
@@ -188,8 +187,7 @@ pub(super) fn switched(entries: &[Entry]) -> Result<BTreeMap<String, String>, St
     for (index, entry) in entries.iter().enumerate() {
         let path = entry.path();
         if !texts.contains_key(&path) {
-            let text = fs::read_to_string(root().join(&path));
-            let text = text.map_err(|error| format!("{}: {path}: {error}", entry.name))?;
+            let text = read(&path).map_err(|error| format!("{}: {error}", entry.name))?;
             texts.insert(path.clone(), text);
         }
         let lines: Vec<&str> = texts[&path].lines().collect();

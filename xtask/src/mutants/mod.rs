@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
 
-use crate::command::Tally;
+use crate::command::{Tally, read};
 use engine::{ENGINES, Program, Verdict};
 use entry::Entry;
 use tree::Tree;
@@ -54,8 +54,7 @@ fn append_to_root(
 ) -> Result<(), String> {
     let text = match texts.remove(root) {
         Some(text) => text,
-        None => std::fs::read_to_string(crate::command::root().join(root))
-            .map_err(|error| format!("{root}: {error}"))?,
+        None => read(root)?,
     };
     texts.insert(root.to_owned(), text + code);
     Ok(())

@@ -13,7 +13,7 @@ use super::engine::{LOOM, Verdict};
 use super::sites::{self, SWITCH, Site, USED};
 use super::table;
 use super::tree::Tree;
-use crate::command::{Tally, root, target};
+use crate::command::{Tally, read, target};
 
 const PAGE: &str = "docs/trust/orderings.md";
 const ARGUMENTS: &str = "xtask/src/mutants/arguments.txt";
@@ -106,7 +106,7 @@ fn users(program: &super::Program, fingerprint: &str) -> Result<Users, String> {
         }
         fs::rename(&fresh, &at).map_err(|error| format!("{}: {error}", at.display()))?;
     }
-    let text = fs::read_to_string(&at).map_err(|error| format!("{}: {error}", at.display()))?;
+    let text = read(at)?;
     let mut users = Users::new();
     for (site, test) in text.lines().filter_map(|line| line.split_once(' ')) {
         if let Ok(site) = site.parse() {
@@ -148,8 +148,7 @@ fn weaken(
 
 /// Why a survivor is right: lines with the names of survivors, then the argument, indented.
 pub(super) fn arguments(file: &str) -> Result<BTreeMap<String, String>, String> {
-    let text = fs::read_to_string(root().join(file));
-    let text = text.map_err(|error| format!("{file}: {error}"))?;
+    let text = read(file)?;
     let mut arguments: BTreeMap<String, String> = BTreeMap::new();
     let mut sites: Vec<String> = Vec::new();
     let mut open = false;

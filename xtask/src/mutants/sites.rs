@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use crate::command::root;
+use crate::command::{read, root};
 use crate::tidy::code_only;
 
 /// Where to look, and what is no part of what ships.
@@ -62,8 +62,7 @@ pub(super) fn all() -> Result<Vec<Site>, String> {
     for path in paths {
         let below = path.strip_prefix(&base).unwrap_or(&path);
         let file = below.to_string_lossy().replace('\\', "/");
-        let text = fs::read_to_string(&path).map_err(|error| format!("{file}: {error}"))?;
-        sites.extend(of(&file, &text));
+        sites.extend(of(&file, &read(&path)?));
     }
     Ok(sites)
 }
@@ -192,11 +191,7 @@ pub(super) fn switched(sites: &[Site]) -> Result<BTreeMap<String, String>, Strin
     for (number, site) in sites.iter().enumerate().rev() {
         let path = format!("{SOURCES}/{}", site.file);
         if !texts.contains_key(&path) {
-            let text = fs::read_to_string(root().join(&path));
-            texts.insert(
-                path.clone(),
-                text.map_err(|error| format!("{path}: {error}"))?,
-            );
+            texts.insert(path.clone(), read(&path)?);
         }
         let text = texts.entry(path).or_default();
         let old = format!("Ordering::{}", site.ordering);

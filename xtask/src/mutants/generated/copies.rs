@@ -14,7 +14,7 @@ use super::super::sites::{SOURCES, blanked, block_end};
 use super::super::tree::{Fingerprint, Tree};
 use super::super::{ROOT, append_switch};
 use super::list::Mutant;
-use crate::command::{root, target};
+use crate::command::{read, target};
 
 /// What would be refused only when the programs are built, and is a panic at run time.
 const ALLOWED: &str = "#![allow(arithmetic_overflow, unconditional_panic)]\n";
@@ -123,8 +123,7 @@ fn functions(mutants: &[Mutant]) -> Result<BTreeMap<String, Vec<Function>>, Stri
     let mut code = (String::new(), String::new());
     for (n, mutant) in mutants.iter().enumerate() {
         if code.0 != mutant.file {
-            let path = root().join(SOURCES).join(&mutant.file);
-            let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+            let text = read(format!("{SOURCES}/{}", mutant.file))?;
             code = (mutant.file.clone(), blanked(&text));
         }
         let known = functions.entry(mutant.file.clone()).or_default();
@@ -177,7 +176,7 @@ fn switched(
     let (mut texts, mut all_origins) = (Texts::new(), Origins::new());
     for (file, functions) in functions {
         let path = format!("{SOURCES}/{file}");
-        let old = fs::read_to_string(root().join(&path)).map_err(|e| format!("{path}: {e}"))?;
+        let old = read(&path)?;
         let (new, origins) = switched_file(&old, mutants, functions, out);
         texts.insert(path, new);
         all_origins.insert(file.clone(), origins);

@@ -1,13 +1,12 @@
 //! The list of mutants, as cargo-mutants makes it of the files.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::ops::Range;
 use std::process::Command;
 
 use super::super::sites::SOURCES;
 use super::super::tree::Fingerprint;
-use crate::command::root;
+use crate::command::{read, root};
 use crate::tools;
 
 /// One mechanical change of one function.
@@ -59,8 +58,7 @@ pub(super) fn all(filters: &[&str]) -> Result<Vec<Mutant>, String> {
             continue;
         }
         if !texts.contains_key(path) {
-            let text = fs::read_to_string(root().join(path));
-            texts.insert(path.to_owned(), text.map_err(|e| format!("{path}: {e}"))?);
+            texts.insert(path.to_owned(), read(path)?);
         }
         let source = &texts[path];
         let span = span(object, "span", source)?;
