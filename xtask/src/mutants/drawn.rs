@@ -7,11 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::Verdict;
 use super::entry::Entry;
-use super::{PARALLEL, SWITCH, Session, expected, few, table};
+use super::{SWITCH, Session, expected, few, in_parallel, table};
 
 /// So often a test is asked: some find by chance what needs threads to meet.
 const TRIES: u32 = 5;
@@ -111,27 +110,25 @@ pub(super) fn left(
             Verdict::Green(_, silence) => program.expect(silence),
         }
     }
-    let (next, missed) = (AtomicUsize::new(0), Mutex::new(left));
+    let missed = Mutex::new(left);
     let programs = &session.programs;
-    super::in_parallel(PARALLEL, || {
-        while let Some(&(n, engine, test)) = meant.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let filter = ["--exact".to_owned(), test.to_owned()];
-            let switch = (n + 1).to_string();
-            let program = &programs[engine];
-            let mut killed = None;
-            for _ in 0..TRIES {
-                if let Verdict::Killed(how) = program.run(Some(&filter), &[(SWITCH, &switch)])? {
-                    killed = Some(how);
-                    break;
-                }
+    in_parallel(&meant, |&(n, engine, test)| {
+        let filter = ["--exact".to_owned(), test.to_owned()];
+        let switch = (n + 1).to_string();
+        let program = &programs[engine];
+        let mut killed = None;
+        for _ in 0..TRIES {
+            if let Verdict::Killed(how) = program.run(Some(&filter), &[(SWITCH, &switch)])? {
+                killed = Some(how);
+                break;
             }
-            let name = &entries[n].name;
-            if let Some(how) = killed {
-                println!("{name:<34} {engine:<8} {how}");
-            } else {
-                println!("{name:<34} {engine:<8} {test} does not find it");
-                missed.lock().map_err(|e| e.to_string())?.push(n);
-            }
+        }
+        let name = &entries[n].name;
+        if let Some(how) = killed {
+            println!("{name:<34} {engine:<8} {how}");
+        } else {
+            println!("{name:<34} {engine:<8} {test} does not find it");
+            missed.lock().map_err(|e| e.to_string())?.push(n);
         }
         Ok(())
     })?;

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::engine::{ENGINES, Program};
 use super::entry::Entry;
 use super::reach::{self, Reach};
-use super::{PARALLEL, SWITCH, Session, in_parallel, table};
+use super::{SWITCH, Session, in_parallel, table};
 use crate::command::today;
 
 const PAGE: &str = "docs/trust/engines.md";
@@ -56,17 +56,15 @@ pub(super) fn alone(
         let fingerprint = session.tree.fingerprint.clone();
         let program = session.built(name)?;
         let reach = Reach::learn(program, name, &fingerprint)?;
-        let (next, killed) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        in_parallel(PARALLEL, || {
-            while let Some(&n) = meant.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let cell = ask(program, &reach, &entries[n], n + 1)?;
-                killed.fetch_add(usize::from(cell == KILLED), Ordering::Relaxed);
-                let mut rows = rows.lock().map_err(|error| error.to_string())?;
-                let cells = rows.entry(entries[n].name.clone());
-                let cells = cells.or_insert_with(|| vec![NOT_ASKED.to_owned(); ENGINES.len()]);
-                cell.clone_into(&mut cells[column]);
-                table::write(PAGE, &page(entries, &rows, &today()))?;
-            }
+        let killed = AtomicUsize::new(0);
+        in_parallel(&meant, |&n| {
+            let cell = ask(program, &reach, &entries[n], n + 1)?;
+            killed.fetch_add(usize::from(cell == KILLED), Ordering::Relaxed);
+            let mut rows = rows.lock().map_err(|error| error.to_string())?;
+            let cells = rows.entry(entries[n].name.clone());
+            let cells = cells.or_insert_with(|| vec![NOT_ASKED.to_owned(); ENGINES.len()]);
+            cell.clone_into(&mut cells[column]);
+            table::write(PAGE, &page(entries, &rows, &today()))?;
             Ok(())
         })?;
         let (killed, all) = (killed.into_inner(), meant.len());

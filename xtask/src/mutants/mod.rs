@@ -31,6 +31,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::command::{Tally, read};
@@ -329,13 +330,18 @@ fn append(at: &Path, line: &str) -> Result<(), String> {
         .map_err(|error| format!("{}: {error}", at.display()))
 }
 
-/// Runs `work` on so many threads; the first error is the result.
-fn in_parallel(threads: usize, work: impl Fn() -> Result<(), String> + Sync) -> Result<(), String> {
-    let first: Mutex<Result<(), String>> = Mutex::new(Ok(()));
+/// Does the work on each of these, so many at a time; the first error is the result.
+fn in_parallel<T: Sync>(
+    items: &[T],
+    work: impl Fn(&T) -> Result<(), String> + Sync,
+) -> Result<(), String> {
+    let (next, first) = (AtomicUsize::new(0), Mutex::new(Ok(())));
+    let take = || items.get(next.fetch_add(1, Ordering::Relaxed));
+    let all = || std::iter::from_fn(take).try_for_each(&work);
     std::thread::scope(|scope| {
-        for _ in 0..threads {
+        for _ in 0..PARALLEL {
             scope.spawn(|| {
-                if let (Err(error), Ok(mut first)) = (work(), first.lock()) {
+                if let (Err(error), Ok(mut first)) = (all(), first.lock()) {
                     *first = Err(error);
                 }
             });

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use super::engine::{Program, Verdict};
-use super::{PARALLEL, append, in_parallel};
+use super::{append, in_parallel};
 use crate::command::target;
 
 /// The variable with the file in which a test tells where it comes, by the numbers of the mutants
@@ -146,37 +146,35 @@ fn read(at: &Path) -> Vec<Test> {
 
 /// Runs the tests one by one, as many at a time as mutants are, and notes each.
 fn call(program: &Program, name: &str, names: &[String], known: &Path) -> Result<(), String> {
-    let (next, left_out) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let left_out = AtomicUsize::new(0);
     let folder = PathBuf::from(target("mutants"));
-    in_parallel(PARALLEL, || {
-        while let Some(test) = names.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let at = folder.join(format!("{name}-{:?}", std::thread::current().id()));
-            let filter = ["--exact".to_owned(), test.clone()];
-            let told = at.to_string_lossy();
-            let _ = fs::remove_file(&at);
-            let start = Instant::now();
-            let verdict = program.run(Some(&filter), &[(CALLED, &told)])?;
-            if let Verdict::Killed(how) = verdict {
-                // By chance, or because a frame with many bodies is larger than its test's stack.
-                println!("{name}: {how} without a mutant: left out");
-                if left_out.fetch_add(1, Ordering::Relaxed) == LEFT_OUT_MAX {
-                    return Err(format!("{name} is not green without a mutant"));
-                }
-                continue;
+    in_parallel(names, |test| {
+        let at = folder.join(format!("{name}-{:?}", std::thread::current().id()));
+        let filter = ["--exact".to_owned(), test.clone()];
+        let told = at.to_string_lossy();
+        let _ = fs::remove_file(&at);
+        let start = Instant::now();
+        let verdict = program.run(Some(&filter), &[(CALLED, &told)])?;
+        if let Verdict::Killed(how) = verdict {
+            // By chance, or because a frame with many bodies is larger than its test's stack.
+            println!("{name}: {how} without a mutant: left out");
+            if left_out.fetch_add(1, Ordering::Relaxed) == LEFT_OUT_MAX {
+                return Err(format!("{name} is not green without a mutant"));
             }
-            let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
-            // A test that calls nothing of interest tells nothing.
-            let text = fs::read_to_string(&at).unwrap_or_default();
-            let mut called: Vec<usize> = text.lines().filter_map(|n| n.parse().ok()).collect();
-            called.sort_unstable();
-            called.dedup();
-            let test = Test {
-                name: test.clone(),
-                millis,
-                called,
-            };
-            append(known, &test.line())?;
+            return Ok(());
         }
+        let millis = u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX);
+        // A test that calls nothing of interest tells nothing.
+        let text = fs::read_to_string(&at).unwrap_or_default();
+        let mut called: Vec<usize> = text.lines().filter_map(|n| n.parse().ok()).collect();
+        called.sort_unstable();
+        called.dedup();
+        let test = Test {
+            name: test.clone(),
+            millis,
+            called,
+        };
+        append(known, &test.line())?;
         Ok(())
     })
 }

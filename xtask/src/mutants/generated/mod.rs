@@ -15,11 +15,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::engine::{ENGINES, FEATURED, Program};
 use super::reach::{self, Reach};
-use super::{PARALLEL, SWITCH, append, in_parallel};
+use super::{SWITCH, append, in_parallel};
 use crate::command::{Tally, target};
 use copies::Copies;
 use list::Mutant;
@@ -177,13 +176,11 @@ fn kill_all(
         let engine = engine.ok_or_else(|| format!("there is no engine `{name}`"))?;
         let program = engine.build(&copies.tree)?;
         let reach = Reach::learn(&program, engine.name, &copies.tree.fingerprint)?;
-        let (next, survivors) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-        in_parallel(PARALLEL, || {
-            while let Some(&n) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
-                match killer(&mutants[n], n, copies, (name, &program, &reach), seen, near)? {
-                    Some(test) => note(&mutants[n], &((*name).to_owned(), test))?,
-                    None => survivors.lock().map_err(|e| e.to_string())?.push(n),
-                }
+        let survivors = Mutex::new(Vec::new());
+        in_parallel(&left, |&n| {
+            match killer(&mutants[n], n, copies, (name, &program, &reach), seen, near)? {
+                Some(test) => note(&mutants[n], &((*name).to_owned(), test))?,
+                None => survivors.lock().map_err(|e| e.to_string())?.push(n),
             }
             Ok(())
         })?;
