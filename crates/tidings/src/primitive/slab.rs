@@ -366,29 +366,25 @@ mod tests {
         free_all(others, HUNDRED);
     }
 
+    // On Windows, as Wine has it, no thread-local goes after the cache.
+    #[cfg(not(windows))]
     #[test]
     fn a_thread_that_has_no_cache_any_more_gives_back_what_it_does_not_need() {
         const OURS: Class = Class::of_bytes(4 * ALIGNED, 8, Kind::Channel);
         // This test alone has slots of this class.
         let in_use = || lock(&POOLS[OURS.index()]).in_use(SHAPES[OURS.index() % CLASSES]);
         std::thread::spawn(|| {
-            struct Late;
-            impl Drop for Late {
+            struct Last;
+            impl Drop for Last {
                 fn drop(&mut self) {
-                    if CACHE.try_with(|_| ()).is_err() {
-                        free_all([alloc(OURS)], OURS);
-                        alloc(OURS);
-                    }
+                    assert!(CACHE.try_with(|_| ()).is_err());
+                    free_all([alloc(OURS)], OURS);
+                    alloc(OURS);
                 }
             }
-            // Which thread-local goes first is the system's choice: of two one goes after the cache.
-            thread_local! {
-                static BEFORE: Late = const { Late };
-                static AFTER: Late = const { Late };
-            }
-            BEFORE.with(|_| ());
+            thread_local!(static LAST: Last = const { Last });
+            LAST.with(|_| ());
             CACHE.with(|_| ());
-            AFTER.with(|_| ());
         })
         .join()
         .unwrap();
