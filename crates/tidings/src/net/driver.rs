@@ -203,13 +203,11 @@ impl Driver {
         drop(gone);
     }
 
-    /// As `forget`, of a descriptor, which is still open.
+    /// The system tells nothing more of the descriptor, which is still open.
     #[cfg(unix)]
-    pub(super) fn deregister(&self, descriptor: RawFd, token: Token) {
-        let gone = lock(&self.sources).remove(token);
+    pub(super) fn deregister(&self, descriptor: RawFd) {
         // It fails if the descriptor was closed: then it is deregistered.
         let _ = self.registry.deregister(&mut SourceFd(&descriptor));
-        drop(gone);
     }
 
     /// The runtime has ended: nobody polls from here on.

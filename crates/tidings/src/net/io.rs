@@ -148,10 +148,9 @@ impl<T: Source> Io<T> {
 
 impl Drop for Registration {
     fn drop(&mut self) {
+        // On Windows a socket deregisters itself as it is dropped.
         #[cfg(unix)]
-        self.driver.deregister(self.descriptor, self.token);
-        // A socket deregisters itself as it is dropped.
-        #[cfg(windows)]
+        self.driver.deregister(self.descriptor);
         self.driver.forget(self.token);
     }
 }
