@@ -30,6 +30,7 @@ impl Left {
         self.messages > 0 && self.bytes > 0
     }
 
+    #[inline]
     fn spend(&mut self, bytes: usize) {
         self.messages -= 1;
         self.bytes -= bytes.cast_signed() as i64;
@@ -92,6 +93,7 @@ impl Purse {
     }
 
     /// What there is for requests, as far as their targets allow. `None`: nothing.
+    #[inline]
     pub(crate) fn level(&self) -> Option<Level> {
         let is_open = self.link.is_open() && self.targets.len() < self.most;
         is_open.then(|| match self.link.is_narrow(self.link_window) {
@@ -100,6 +102,7 @@ impl Purse {
         })
     }
 
+    #[inline]
     pub(crate) fn may_send(&self, target: u32) -> May {
         let Some(level) = self.level() else {
             return May::WaitForLink;
@@ -112,6 +115,7 @@ impl Purse {
         }
     }
 
+    #[inline]
     pub(crate) fn spend(&mut self, target: u32, bytes: usize) {
         self.link.spend(bytes);
         let whole = Left::of(self.window);
@@ -170,6 +174,7 @@ impl Ledger {
     }
 
     /// A message begins to come.
+    #[inline]
     pub(crate) fn check(&self, target: u32) -> Result<(), Broken> {
         let within = |spent: &Spent, grant: Grant| {
             spent.messages < grant.messages && spent.bytes < u64::from(grant.bytes)
@@ -184,6 +189,7 @@ impl Ledger {
     }
 
     /// A message has come. `give` is handed what the peer is to be given.
+    #[inline]
     pub(crate) fn spend(&mut self, target: u32, bytes: usize, give: impl FnMut(u32, Grant)) {
         let target = self.targets.get_or_insert_with(target, Spent::default);
         for spent in [&mut self.link, target] {
@@ -206,6 +212,7 @@ impl Ledger {
     }
 
     /// A message was taken. `give` is as above.
+    #[inline]
     pub(crate) fn taken(&mut self, target: u32, bytes: usize, give: impl FnMut(u32, Grant)) {
         let is_narrow = self.is_narrow();
         let Some(spent) = self.targets.get_mut(target) else {
@@ -251,6 +258,7 @@ impl Ledger {
     }
 }
 
+#[inline]
 fn due(spent: &Spent, window: Grant) -> bool {
     let quarter = |n: u32| n.div_ceil(4);
     spent.owed_messages >= quarter(window.messages) || spent.owed_bytes >= quarter(window.bytes)

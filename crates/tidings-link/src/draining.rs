@@ -63,11 +63,13 @@ impl Hub {
     }
 
     /// Is nothing under way any more, and is all written?
+    #[inline]
     pub(crate) fn is_drained(&self) -> bool {
         self.session.is_drained() && self.is_done()
     }
 
     /// As `is_drained`, but for what the peer does not wait for.
+    #[inline]
     pub(crate) fn is_done(&self) -> bool {
         self.session.is_done() && self.held.is_empty() && self.exports.values().all(Out::is_done)
     }

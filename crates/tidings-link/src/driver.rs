@@ -183,10 +183,12 @@ where
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
+    #[inline]
     fn hub(&mut self) -> &mut Hub {
         self.hub.as_mut().expect("it is put back")
     }
 
+    #[inline]
     fn with_hub(&mut self, f: impl FnOnce(Box<Hub>) -> Box<Hub>) -> Result<(), Broken> {
         let hub = self.hub.take().expect("it is put back");
         let hub = self.hub.insert(f(hub));
@@ -198,6 +200,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
 
     /// Does all there is to do. What others leave from here on wakes it.
     /// `true`: there is more.
+    #[inline]
     fn all(&mut self, left: &mut Left, cx: &mut Context<'_>) -> Result<bool, Broken> {
         if let Some(broken) = self.broken.take() {
             return Err(broken);
@@ -243,6 +246,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Of a peer that has gone in order: ends the link when all that it has sent is done.
+    #[inline(never)]
     fn rest(&mut self) -> Result<bool, Broken> {
         self.with_hub(Hub::resume)?;
         match self.hub().is_done() {
@@ -252,6 +256,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Does this, and writes what comes of it.
+    #[inline]
     fn this(&mut self, note: Note) -> Result<(), Broken> {
         self.with_hub(|hub| hub.note(note))?;
         let waker = self.waker.take();
@@ -262,6 +267,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// The link ends in order when the peer wishes so, and when nobody uses it any more.
+    #[inline]
     fn drain_if_unused(&mut self) {
         let hub = self.hub.as_mut().expect("it is put back");
         if hub.is_to_drain() || hub.is_idle() && self.shared.lock().handles == 0 {
@@ -270,6 +276,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// The time: heartbeats, and limits of what is waited for.
+    #[inline(always)]
     fn time(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
         let now = Instant::now();
         self.hub().now = now;
@@ -307,6 +314,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Handles what has come; reads if all of that is handled. `false`: nothing has.
+    #[inline(always)]
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         if !self.more && !self.fill(cx)? {
             return Ok(false);
@@ -322,6 +330,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Reads once. `false`: there was nothing, or too much is to be written that comes of it.
+    #[inline(always)]
     fn fill(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         self.deaf = self.hub().session.is_full();
         if self.deaf || self.over {
@@ -361,6 +370,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Handles what has come; a part of it, if it is answers.
+    #[inline(always)]
     fn handle(&mut self, input: &[u8]) -> Result<(), Broken> {
         let most = match self.hub().session.calls() {
             // Its answers wait for nobody: the tasks that give them have their turn when all is read.
@@ -398,6 +408,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         }
     }
 
+    #[inline(never)]
     fn up(&mut self) {
         let peer = self.hub().session.peer().cloned();
         let peer = peer.expect("the handshake is done");
@@ -407,6 +418,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Writes what there is. `false`: nothing was written.
+    #[inline(always)]
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Broken> {
         let mut any = false;
         if self.over {
@@ -437,6 +449,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// Writes, and goes on with what waited for room.
+    #[inline(always)]
     fn write_all(&mut self, cx: &mut Context<'_>) -> Result<(), Broken> {
         while self.write(cx)? && self.hub().goes_on() {
             self.with_hub(Hub::resume)?;
@@ -445,6 +458,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
     }
 
     /// The stream is over: what came before may say why, and is handled.
+    #[inline(never)]
     fn last_words(&mut self, cx: &mut Context<'_>) -> Option<Broken> {
         self.budget = usize::MAX;
         loop {
@@ -458,6 +472,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
 
     /// The link ends: what can be written at once is. Not where it is we who do not wait any more: what
     /// a network that is cut holds up would be done when nobody knows of it.
+    #[inline(never)]
     fn end(&mut self, broken: Broken, cx: &mut Context<'_>) {
         if matches!(broken, Broken::Dropped | Broken::Silent | Broken::SlowPeer) {
             (self.give_up)(&self.stream);

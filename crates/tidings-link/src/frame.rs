@@ -234,6 +234,7 @@ pub(crate) struct Frame<'a> {
 }
 
 /// The first frame of these bytes, with its length; `None`: it has not come yet.
+#[inline]
 pub(crate) fn parse(bytes: &[u8], longest: usize) -> Result<Option<(usize, Frame<'_>)>, Broken> {
     let Some((length, rest)) = bytes.split_first_chunk::<4>() else {
         return Ok(None);
@@ -367,8 +368,13 @@ impl Head for AnswerHead {
 fn number<'a, N: Deserialize<'a> + From<u8>>(rest: &'a [u8]) -> Result<(N, &'a [u8]), Broken> {
     match rest {
         [byte @ ..0x80, rest @ ..] => Ok((N::from(*byte), rest)),
-        _ => header(rest),
+        _ => long_number(rest),
     }
+}
+
+#[inline(never)]
+fn long_number<'a, N: Deserialize<'a>>(rest: &'a [u8]) -> Result<(N, &'a [u8]), Broken> {
+    header(rest)
 }
 
 #[inline]
@@ -382,15 +388,18 @@ fn method(rest: &[u8]) -> Result<([u8; 4], &[u8]), Broken> {
 fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
     match rest.split_first() {
         Some((0, rest)) => Ok((Vec::new(), rest)),
-        _ => {
-            let (carried, rest): (Vec<Carried>, _) = header(rest)?;
-            let traces = carried.iter().filter(|c| matches!(c, Carried::Trace(_)));
-            let traces = traces.count();
-            match traces > 1 || carried.len() - traces > CARRIED {
-                true => Err(MALFORMED),
-                false => Ok((carried, rest)),
-            }
-        }
+        _ => something(rest),
+    }
+}
+
+#[inline(never)]
+fn something(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
+    let (carried, rest): (Vec<Carried>, _) = header(rest)?;
+    let traces = carried.iter().filter(|c| matches!(c, Carried::Trace(_)));
+    let traces = traces.count();
+    match traces > 1 || carried.len() - traces > CARRIED {
+        true => Err(MALFORMED),
+        false => Ok((carried, rest)),
     }
 }
 

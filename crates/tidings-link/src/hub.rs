@@ -215,6 +215,7 @@ impl Hub {
         }))
     }
 
+    #[inline]
     fn door(&self) -> Arc<dyn Door> {
         Arc::clone(&self.shared) as Arc<dyn Door>
     }
@@ -235,6 +236,7 @@ impl Hub {
     }
 
     /// A number for a call of ours, and by when its caller wants the answer. `None`: there is no number.
+    #[inline]
     fn wait_for(
         &mut self,
         mut pending: SmallBox<dyn Pending>,
@@ -293,6 +295,7 @@ impl Hub {
     }
 
     /// Is it to end in order: was it told to, or are the numbers of actors about to come to an end?
+    #[inline]
     pub(crate) fn is_to_drain(&self) -> bool {
         self.drains || self.next_export >= shared::NUMBERS - SPARE
     }
@@ -308,25 +311,15 @@ impl Hub {
         self.session.release(target, proxy.received);
     }
 
-    /// The peer's call is under way.
-    ///
-    /// # Errors
-    /// If its number is in use; `Ok(false)`: there are too many.
-    pub(crate) fn begin_served(&mut self, call: u32) -> Result<bool, Broken> {
-        let begun = self.session.serve(call)?;
-        if begun {
-            self.calls.insert(call, Call::Queued);
-        }
-        Ok(begun)
-    }
-
     /// A call of the peer's, for who is to answer it.
+    #[inline]
     pub(crate) fn caller(&self, call: u32, wanted: Wanted) -> Caller {
         let bell = (self.door(), shared::answer(call));
         Caller { bell, wanted }
     }
 
     /// The peer's call has been given to an actor.
+    #[inline]
     pub(crate) fn await_answer(&mut self, call: u32, served: SmallBox<dyn Served>) {
         self.calls.insert(call, Call::Served(served));
     }
@@ -400,6 +393,7 @@ impl Port for Hub {
         self.caller(call, Wanted::new(self.session.deadline(until), None))
     }
 
+    #[inline]
     fn carried(&mut self, place: u32) -> Option<Carried> {
         self.carried.get_mut(place as usize)?.take()
     }

@@ -23,6 +23,7 @@ use crate::shared::Due;
 impl Hub {
     /// Handles what the session has found: takes it out of where the session has put it, which costs less than that it
     /// is moved here as a whole.
+    #[inline]
     pub(crate) fn handle(mut self: Box<Self>, incoming: &mut Incoming<'_>) -> Box<Self> {
         let result = match incoming {
             Incoming::Request {
@@ -100,9 +101,10 @@ impl Hub {
         }
     }
 
+    #[inline]
     fn requested(mut self: Box<Self>, target: u32, mut request: Asked<'_>) -> Box<Self> {
         if let Some(call) = request.call {
-            match self.begin_served(call) {
+            match self.session.serve(call) {
                 Ok(begun) => request.begun = begun,
                 Err(broken) => {
                     self.breaks(broken);
@@ -131,6 +133,11 @@ impl Hub {
 
     /// The request is decoded later.
     fn put_aside(&mut self, request: &Asked<'_>) -> Result<(), Broken> {
+        if let Some(call) = request.call.filter(|_| request.begun)
+            && self.calls.get(call).is_none()
+        {
+            self.calls.insert(call, Call::Queued);
+        }
         let too_much = Broken::Protocol("messages that wait carry too much");
         self.aside
             .put(&request.carried)
@@ -139,12 +146,14 @@ impl Hub {
     }
 
     /// Is there anything that waited for room in what is to be written, and does no more?
+    #[inline]
     pub(crate) fn goes_on(&self) -> bool {
         let waits = !self.held.is_empty() || !self.paused.is_empty();
         self.is_due() || waits && self.session.begins(self.now)
     }
 
     /// Is a request given to its actor that was held?
+    #[inline]
     fn begins_held(&self) -> bool {
         !self.held.is_empty() && self.session.begins(self.now)
     }
@@ -173,6 +182,7 @@ impl Hub {
     }
 
     /// In the order of its actor.
+    #[inline]
     fn admit(mut self: Box<Self>, target: u32, request: Asked<'_>) -> Box<Self> {
         if let (Some(call), false) = (request.call, request.begun) {
             self.session
@@ -194,6 +204,7 @@ impl Hub {
     }
 
     /// Gives a request to its actor.
+    #[inline]
     fn deliver(mut self: Box<Self>, target: u32, request: Asked<'_>) -> Box<Self> {
         let Asked {
             call,
@@ -345,6 +356,7 @@ impl Hub {
     }
 
     /// What the message carries that is decoded next.
+    #[inline]
     fn lay_out(&mut self, carried: Vec<Carried>) {
         self.carried.clear();
         if !carried.is_empty() {
@@ -353,6 +365,7 @@ impl Hub {
     }
 
     /// What nobody has taken of what a message carried.
+    #[inline]
     fn leftovers(&mut self) {
         if self.carried.is_empty() {
             return;
@@ -414,6 +427,7 @@ impl Hub {
         }
     }
 
+    #[inline]
     fn answered(
         mut self: Box<Self>,
         call: u32,

@@ -31,10 +31,12 @@ impl<T> Default for ByNumber<T> {
 }
 
 impl<T> ByNumber<T> {
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.more.len()
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -89,11 +91,13 @@ impl<T> ByNumber<T> {
     }
 
     /// Puts it in the place of what has this number.
+    #[inline]
     pub(crate) fn insert(&mut self, number: u32, value: T) {
         drop(self.remove(number));
         self.get_or_insert_with(number, || value);
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         let first = self.first.take_if(|(known, _)| *known == number);
         let first = first.map(|(_, value)| value);
@@ -179,6 +183,7 @@ impl<T> LowFirst<T> {
         prefetch_first(&self.low);
     }
 
+    #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&T> {
         match number as usize {
             low if low < LOW => self.low.get(low)?.as_ref(),
@@ -186,6 +191,7 @@ impl<T> LowFirst<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn insert(&mut self, number: u32, value: T) {
         let low = number as usize;
         if low >= LOW {
@@ -204,6 +210,7 @@ impl<T> LowFirst<T> {
         low.chain(self.high.into_values())
     }
 
+    #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
         match number as usize {
             low if low < LOW => self.low.get_mut(low)?.take(),
@@ -249,19 +256,23 @@ impl Numbers {
         prefetch_first(&self.free);
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> u32 {
         self.count
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.count == 0
     }
 
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.count >= self.limit
     }
 
     /// A number that is in use from here on. For sets into which nobody inserts.
+    #[inline]
     pub(crate) fn next(&mut self) -> Option<u32> {
         if self.is_full() {
             return None;
@@ -275,12 +286,14 @@ impl Numbers {
         Some(number)
     }
 
+    #[inline]
     pub(crate) fn contains(&self, number: u32) -> bool {
         let known = self.used.get(number as usize);
         matches!(known, Some(Use::Yes | Use::Spoken))
     }
 
     /// This number is in use from here on, and was not.
+    #[inline]
     pub(crate) fn insert(&mut self, number: u32) {
         let index = number as usize;
         if index >= self.used.len() {
@@ -291,6 +304,7 @@ impl Numbers {
     }
 
     /// `false`: it was not in use.
+    #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> bool {
         let Some(used @ (Use::Yes | Use::Spoken)) = self.used.get_mut(number as usize) else {
             return false;
@@ -301,6 +315,7 @@ impl Numbers {
     }
 
     /// As `remove`; `next` may give it out again, once nothing waits that speaks of it.
+    #[inline]
     pub(crate) fn give_back(&mut self, number: u32) -> bool {
         if let Some(used @ Use::Spoken) = self.used.get_mut(number as usize) {
             *used = Use::Over;

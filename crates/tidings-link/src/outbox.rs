@@ -29,6 +29,8 @@ pub(crate) struct Queue {
     full: VecDeque<Full>,
     /// What comes after them.
     last: Chunk,
+    /// How much of all that are words.
+    words: usize,
     spares: Vec<Vec<u8>>,
     /// How much has ever been put in, but for what is in `last`.
     before: u64,
@@ -109,6 +111,7 @@ impl Queue {
         frame::write(end, kind, header);
         let length = end.len() - before;
         self.last.words += length;
+        self.words += length;
     }
 
     /// Puts whole frames before all others.
@@ -130,8 +133,10 @@ impl Queue {
         (self.position() - self.passed) as usize
     }
 
-    fn words(&self) -> usize {
-        self.chunks().map(|chunk| chunk.words).sum()
+    /// Does nothing wait?
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.last.bytes.is_empty() && self.full.is_empty()
     }
 
     /// How many messages of this kind wait to be taken, from their first frames on.
@@ -148,11 +153,13 @@ impl Queue {
     }
 
     /// How much has ever been put in.
+    #[inline]
     pub(crate) fn position(&self) -> u64 {
         self.before + self.last.bytes.len() as u64
     }
 
     /// How much has ever been taken out.
+    #[inline]
     pub(crate) fn passed(&self) -> u64 {
         self.passed
     }
@@ -185,6 +192,7 @@ impl Queue {
     }
 
     /// The same of the first chunk.
+    #[inline]
     fn take(&mut self, to: &mut Vec<u8>) -> bool {
         let is_last = self.full.is_empty();
         let first = match self.full.front_mut() {
@@ -200,7 +208,7 @@ impl Queue {
         } else {
             return false;
         }
-        first.words = 0;
+        self.words -= take(&mut first.words);
         self.passed += length as u64;
         if is_last {
             self.before += length as u64;
@@ -233,10 +241,10 @@ impl Outbox {
     #[inline]
     pub(crate) fn next(&mut self) -> &[u8] {
         if self.written == self.wire.len() {
-            if self.len() == 0 {
-                return &[];
-            }
             if self.long.is_none() {
+                if self.is_empty() {
+                    return &[];
+                }
                 self.refill();
             }
             if let Some(long) = &self.long {
@@ -257,6 +265,7 @@ impl Outbox {
         }
     }
 
+    #[inline]
     pub(crate) fn written(&mut self, n: usize) {
         if self.long.is_some() {
             return self.written_of_long(n);
@@ -290,7 +299,14 @@ impl Outbox {
         }
     }
 
+    /// Does nothing wait in the queues?
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.control.is_empty() && self.answers.is_empty() && self.requests.is_empty()
+    }
+
     /// Room for a body: of one that has been written, if there is one.
+    #[inline]
     pub(crate) fn room(&mut self) -> Vec<u8> {
         let mut room = take(&mut self.room);
         room.clear();
@@ -317,7 +333,7 @@ impl Outbox {
 
     /// How much of what waits are words, in bytes.
     pub(crate) fn words(&self) -> usize {
-        self.control.words() + self.requests.words()
+        self.control.words + self.requests.words
     }
 
     /// How much waits, in bytes.

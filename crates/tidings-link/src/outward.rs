@@ -32,6 +32,7 @@ impl Hub {
     }
 
     /// Does what somebody has left, and polls what that makes due.
+    #[inline]
     pub(crate) fn note(mut self: Box<Self>, note: Note) -> Box<Self> {
         match note {
             Note::Answer(call) => self = self.answer(call),
@@ -64,18 +65,21 @@ impl Hub {
     }
 
     /// What is polled next. What waits for the link as a whole is while that has something for it.
+    #[inline]
     fn next_due(&mut self) -> Option<Due> {
         let due = self.due.pop_front();
         due.or_else(|| self.blocked.pop(self.level()?))
     }
 
     /// Is there anything to be polled?
+    #[inline]
     pub(crate) fn is_due(&self) -> bool {
         let goes_on = |level| self.blocked.goes_on(level);
         !self.due.is_empty() || self.level().is_some_and(goes_on)
     }
 
     /// What the link has for those who wait for it. `None`: nothing, or nobody does.
+    #[inline]
     fn level(&self) -> Option<Level> {
         match self.blocked.is_empty() {
             true => None,
@@ -83,6 +87,7 @@ impl Hub {
         }
     }
 
+    #[inline]
     fn poll_one(mut self: Box<Self>, due: Due) -> Box<Self> {
         match due {
             Due::Proxy(target, turn) => self.poll_proxy(target, turn),
@@ -106,6 +111,7 @@ impl Hub {
     }
 
     /// Sends what a proxy has.
+    #[inline]
     fn poll_proxy(mut self: Box<Self>, target: u32, turn: u64) -> Box<Self> {
         let find = |hub: &mut Self| {
             let proxy = hub.imports.get_mut(target)?.first(turn)?;
@@ -139,6 +145,7 @@ impl Hub {
     }
 
     /// There may be an answer for the peer.
+    #[inline]
     fn answer(mut self: Box<Self>, call: u32) -> Box<Self> {
         let mut served = match self.calls.remove(call) {
             Some(Call::Served(served)) => served,
@@ -181,6 +188,7 @@ impl Hub {
     }
 
     /// What the message carries that is encoded, which is an answer.
+    #[inline]
     fn goes_with_an_answer(&mut self) -> Vec<Carried> {
         for carried in &self.carries {
             if let Carried::Reply(call, _) = carried
@@ -246,6 +254,7 @@ impl Hub {
     }
 
     /// Does nobody use the link any more?
+    #[inline]
     pub(crate) fn is_idle(&self) -> bool {
         self.imports.is_empty()
             && self.exports.is_empty()

@@ -178,6 +178,7 @@ impl Drop for Moving {
 }
 
 impl Shared {
+    #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Letters> {
         self.letters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -218,6 +219,7 @@ impl Shared {
     }
 
     /// Leaves something that the link has to do. It is done here if there is nothing else to do.
+    #[inline]
     fn leave(&self, note: Note) {
         let mut letters = self.lock();
         if letters.closed {
@@ -244,6 +246,7 @@ impl Shared {
     }
 
     /// Puts the station back.
+    #[inline]
     fn put(&self, station: Box<Station>) -> MutexGuard<'_, Letters> {
         let crowded = station.moves.is_crowded();
         let mut letters = self.lock();
@@ -259,6 +262,7 @@ impl Shared {
     }
 
     /// What the driver finds as it looks. From here on `waker` is woken.
+    #[inline]
     pub(crate) fn look(&self, waker: &Waker) -> Found {
         let mut letters = self.lock();
         if letters.closed {
@@ -283,6 +287,7 @@ impl Shared {
         found
     }
 
+    #[inline]
     fn find(letters: &mut Letters) -> Found {
         if letters.closed {
             return Found::Closed;
@@ -299,6 +304,7 @@ impl Shared {
     }
 
     /// A turn of the driver, as often as it is polled. `None`: the link had ended before.
+    #[inline]
     pub(crate) fn turn(&self, cx: &mut Context<'_>) -> Poll<Option<Broken>> {
         let mut station = match self.look(cx.waker()) {
             Found::Station(station) => station,

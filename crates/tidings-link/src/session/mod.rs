@@ -296,6 +296,7 @@ impl Session {
     ///
     /// # Errors
     /// If it had one.
+    #[inline]
     pub fn serve(&mut self, call: u32) -> Result<bool, Broken> {
         if self.served.contains(call) {
             return Err(Broken::Protocol("a call whose number is in use"));
@@ -309,6 +310,7 @@ impl Session {
     }
 
     /// Answers a call of the peer's. The memory of a long body is taken.
+    #[inline]
     pub fn answer(
         &mut self,
         call: u32,
@@ -322,27 +324,32 @@ impl Session {
 
     /// Is a body of this size too large for the peer?
     #[must_use]
+    #[inline]
     pub fn is_too_large(&self, body: usize) -> bool {
         self.largest().is_none_or(|largest| body > largest)
     }
 
     /// The size of the largest body that the peer takes.
+    #[inline]
     pub(crate) fn largest(&self) -> Option<usize> {
         self.peer.as_ref().map(|peer| peer.message as usize)
     }
 
     /// Does so much wait to be written that requests are to wait?
     #[must_use]
+    #[inline]
     pub fn is_congested(&self) -> bool {
         self.out.len() >= self.limits.outgoing
     }
 
     /// Calls of ours under way.
+    #[inline]
     pub(crate) fn calls(&self) -> usize {
         self.calls.len() as usize
     }
 
     /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
+    #[inline]
     pub(crate) fn prefetch(&self) {
         self.calls.prefetch();
         self.served.prefetch();
@@ -350,28 +357,33 @@ impl Session {
     }
 
     /// A turn of the driver begins.
+    #[inline]
     pub(crate) fn begin_turn(&mut self) {
         self.told = false;
     }
 
     /// Is more than one call under way, or did the last turn send messages that nobody waits for?
     /// Then more are likely to go out soon.
+    #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
         self.told || self.calls.len() + self.served.len() > 1
     }
 
     /// Does so much wait to be written of what the peer brings about, and needs no credit for, that
     /// nothing of it is to be read?
+    #[inline]
     pub(crate) fn is_full(&self) -> bool {
         self.out.words() >= self.limits.outgoing.max(WORDS)
     }
 
     /// May no request be sent, whatever its target?
+    #[inline]
     fn waits(&self) -> bool {
         self.peer.is_none() || self.calls.is_full() || self.is_congested()
     }
 
     /// What there is for requests, as far as their targets allow. `None`: nothing.
+    #[inline]
     pub(crate) fn level(&self) -> Option<Level> {
         let waits = self.waits();
         self.purse.level().filter(|_| !waits)
@@ -387,6 +399,7 @@ impl Session {
     }
 
     /// A number for a call of ours; `None`: as many as the peer serves are under way.
+    #[inline]
     pub fn begin_call(&mut self) -> Option<u32> {
         self.calls.next()
     }
@@ -397,6 +410,7 @@ impl Session {
     }
 
     /// Sends a call. The memory of a long body is taken.
+    #[inline]
     pub fn call(
         &mut self,
         call: u32,
@@ -419,6 +433,7 @@ impl Session {
     }
 
     /// Sends a one-way message. The memory of a long body is taken.
+    #[inline]
     pub fn tell(&mut self, target: u32, method: u32, carried: Vec<Carried>, body: &mut Vec<u8>) {
         self.stats.tells_out += 1;
         self.told = true;
@@ -432,11 +447,13 @@ impl Session {
     }
 
     /// Where requests that are sent now stand among all; see `passed`.
+    #[inline]
     pub(crate) fn position(&self) -> u64 {
         self.out.requests.position()
     }
 
     /// Requests that stand before this have begun to be written.
+    #[inline]
     pub(crate) fn passed(&self) -> u64 {
         self.out.requests.passed()
     }
@@ -451,6 +468,7 @@ impl Session {
     }
 
     /// A message for an actor was taken: the peer is given credit for it.
+    #[inline]
     pub fn taken(&mut self, target: u32, body: usize) {
         let control = &mut self.out.control;
         self.ledger
@@ -533,11 +551,13 @@ impl Session {
     }
 
     /// Has the peer said that it begins no more calls?
+    #[inline]
     pub(crate) fn peer_drains(&self) -> bool {
         self.peer_drains
     }
 
     /// Have we?
+    #[inline]
     pub(crate) fn has_said_goodbye(&self) -> bool {
         self.goodbye.is_some()
     }
@@ -559,11 +579,13 @@ impl Session {
     }
 
     /// What is to be written next; nothing if it is empty.
+    #[inline]
     pub fn output(&mut self) -> &[u8] {
         self.out.next()
     }
 
     /// So much of it was written.
+    #[inline]
     pub fn written(&mut self, bytes: usize) {
         self.stats.bytes_out += bytes as u64;
         self.stats.writes += 1;

@@ -9,8 +9,10 @@ use tidings::time::Instant;
 
 use super::{Bind, CALLS, Incoming, Peer, Session, give};
 use crate::credit::Purse;
-use crate::frame::{self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, Frame};
-use crate::frame::{Head as _, Hello, PongHead, ReleaseHead, TellHead, all, header, kind};
+use crate::frame::{
+    self, AnswerHead, BindHead, BoundHead, CallHead, CreditHead, DownHead, Failure,
+};
+use crate::frame::{Frame, Head as _, Hello, PongHead, ReleaseHead, TellHead, all, header, kind};
 use crate::limits::{Broken, Refusal};
 use crate::numbers::Numbers;
 
@@ -21,21 +23,9 @@ const LEAST: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Parts {
     kind: u8,
-    header: Head,
+    /// Without its body.
+    message: Incoming<'static>,
     body: Vec<u8>,
-}
-
-/// The header of a message that has a body.
-#[derive(Debug)]
-enum Head {
-    Request {
-        call: Option<u32>,
-        target: u32,
-        method: u32,
-        until: u64,
-        carried: Vec<Carried>,
-    },
-    Answer(AnswerHead),
 }
 
 impl Session {
@@ -252,73 +242,126 @@ impl Session {
         Ok(())
     }
 
+    /// A message has come, or the first part of one. It is put in that place; what is in parts goes on from there.
     #[inline]
     fn message<'a>(
         &mut self,
         frame: &Frame<'a>,
         place: &mut Option<Incoming<'a>>,
     ) -> Result<(), Broken> {
-        let (head, body) = match frame.kind {
+        // In place of an assignment, which would look at what is to be dropped there.
+        let mut put = |message| {
+            place.get_or_insert(message);
+        };
+        match frame.kind {
             kind::CALL => {
-                let (call, body) = CallHead::read(frame.rest)?;
-                let head = Head::Request {
-                    call: Some(call.id),
-                    target: call.target,
-                    method: u32::from_le_bytes(call.method),
-                    until: call.until,
-                    carried: call.carried,
-                };
-                (head, body)
+                let (head, body) = CallHead::read(frame.rest)?;
+                let CallHead {
+                    id,
+                    target,
+                    method,
+                    until,
+                    carried,
+                } = head;
+                self.comes(target, true, &carried, body)?;
+                if frame.more {
+                    let message = request(Some(id), target, method, until, carried, &[]);
+                    return self.part(frame.kind, message, body);
+                }
+                self.has_come(target, true, body.len());
+                put(request(Some(id), target, method, until, carried, body));
             }
             kind::TELL => {
-                let (tell, body) = TellHead::read(frame.rest)?;
-                let head = Head::Request {
-                    call: None,
-                    target: tell.target,
-                    method: u32::from_le_bytes(tell.method),
-                    until: 0,
-                    carried: tell.carried,
-                };
-                (head, body)
+                let (head, body) = TellHead::read(frame.rest)?;
+                let TellHead {
+                    target,
+                    method,
+                    carried,
+                } = head;
+                self.comes(target, false, &carried, body)?;
+                if frame.more {
+                    let message = request(None, target, method, 0, carried, &[]);
+                    return self.part(frame.kind, message, body);
+                }
+                self.has_come(target, false, body.len());
+                put(request(None, target, method, 0, carried, body));
             }
             _ => {
-                let (answer, body) = AnswerHead::read(frame.rest)?;
-                (Head::Answer(answer), body)
-            }
-        };
-        let carried = match &head {
-            Head::Request {
-                call,
-                target,
-                carried,
-                ..
-            } => {
-                if self.peer_drains {
-                    return Err(Broken::Protocol("a request behind a goodbye"));
+                let (head, body) = AnswerHead::read(frame.rest)?;
+                let AnswerHead { id, outcome } = head;
+                self.carries(outcome.as_deref().unwrap_or_default());
+                self.check_size(body.len())?;
+                if frame.more {
+                    return self.part(frame.kind, answer(id, outcome, &[]), body);
                 }
-                self.ledger.check(*target)?;
-                self.earn(usize::from(call.is_some()));
-                &carried[..]
+                self.is_answered(id)?;
+                put(answer(id, outcome, body));
             }
-            Head::Answer(answer) => answer.outcome.as_deref().unwrap_or_default(),
-        };
+        }
+        Ok(())
+    }
+
+    /// A request begins to come.
+    #[inline]
+    fn comes(
+        &mut self,
+        target: u32,
+        is_call: bool,
+        carried: &[Carried],
+        body: &[u8],
+    ) -> Result<(), Broken> {
+        if self.peer_drains {
+            return Err(Broken::Protocol("a request behind a goodbye"));
+        }
+        self.ledger.check(target)?;
+        self.earn(usize::from(is_call));
+        self.carries(carried);
+        self.check_size(body.len())
+    }
+
+    /// A request has come whole.
+    #[inline]
+    fn has_come(&mut self, target: u32, is_call: bool, size: usize) {
+        let control = &mut self.out.control;
+        (self.ledger).spend(target, size, |target, grant| {
+            give(control, target, grant);
+        });
+        match is_call {
+            true => self.stats.calls_in += 1,
+            false => self.stats.tells_in += 1,
+        }
+    }
+
+    /// An answer has come whole.
+    #[inline]
+    fn is_answered(&mut self, call: u32) -> Result<(), Broken> {
+        match self.calls.give_back(call) {
+            true => Ok(()),
+            false => Err(Broken::Protocol("an answer to no call")),
+        }
+    }
+
+    /// The peer may say a word more of each of these.
+    #[inline]
+    fn carries(&mut self, carried: &[Carried]) {
         if !carried.is_empty() {
             let earns = |one: &&Carried| matches!(one, Carried::Mine(_) | Carried::Reply(..));
             self.earn(carried.iter().filter(earns).count());
         }
-        self.check_size(body.len())?;
-        if !frame.more {
-            return self.complete(head, Cow::Borrowed(body), place);
-        }
-        let parts = &mut self.parts[class(frame.kind)];
+    }
+
+    /// The first part of a message has come, of which that much is known.
+    #[inline(never)]
+    fn part(&mut self, kind: u8, message: Incoming<'static>, body: &[u8]) -> Result<(), Broken> {
+        let parts = &mut self.parts[class(kind)];
         if parts.is_some() {
             return Err(Broken::Protocol("a message within another"));
         }
         let mut whole = std::mem::take(&mut self.room);
         whole.extend_from_slice(body);
         *parts = Some(Box::new(Parts {
-            kind: frame.kind,
-            header: head,
+            kind,
+            message,
             body: whole,
         }));
         Ok(())
@@ -342,7 +385,10 @@ impl Session {
         self.check_size(size)?;
         match whole {
             None => Ok(()),
-            Some(parts) => self.complete(parts.header, Cow::Owned(parts.body), place),
+            Some(parts) => {
+                *place = Some(self.whole(*parts)?);
+                Ok(())
+            }
         }
     }
 
@@ -355,6 +401,7 @@ impl Session {
         }
     }
 
+    #[inline]
     fn check_size(&self, body: usize) -> Result<(), Broken> {
         match body <= self.limits.message as usize {
             true => Ok(()),
@@ -362,50 +409,55 @@ impl Session {
         }
     }
 
-    #[inline]
-    fn complete<'a>(
-        &mut self,
-        head: Head,
-        body: Cow<'a, [u8]>,
-        place: &mut Option<Incoming<'a>>,
-    ) -> Result<(), Broken> {
-        match head {
-            Head::Request {
-                call,
-                target,
-                method,
-                until,
-                carried,
+    /// The last part of a message has come.
+    fn whole(&mut self, parts: Parts) -> Result<Incoming<'static>, Broken> {
+        let Parts {
+            mut message,
+            body: whole,
+            ..
+        } = parts;
+        match &mut message {
+            Incoming::Request {
+                call, target, body, ..
             } => {
-                let control = &mut self.out.control;
-                (self.ledger).spend(target, body.len(), |target, grant| {
-                    give(control, target, grant);
-                });
-                match call {
-                    Some(_) => self.stats.calls_in += 1,
-                    None => self.stats.tells_in += 1,
-                }
-                *place = Some(Incoming::Request {
-                    call,
-                    target,
-                    method,
-                    until,
-                    carried,
-                    body,
-                });
+                self.has_come(*target, call.is_some(), whole.len());
+                *body = Cow::Owned(whole);
             }
-            Head::Answer(AnswerHead { id, outcome }) => {
-                if !self.calls.give_back(id) {
-                    return Err(Broken::Protocol("an answer to no call"));
-                }
-                *place = Some(Incoming::Answer {
-                    call: id,
-                    outcome,
-                    body,
-                });
+            Incoming::Answer { call, body, .. } => {
+                self.is_answered(*call)?;
+                *body = Cow::Owned(whole);
             }
+            _ => {}
         }
-        Ok(())
+        Ok(message)
+    }
+}
+
+#[inline]
+fn request(
+    call: Option<u32>,
+    target: u32,
+    method: [u8; 4],
+    until: u64,
+    carried: Vec<Carried>,
+    body: &[u8],
+) -> Incoming<'_> {
+    Incoming::Request {
+        call,
+        target,
+        method: u32::from_le_bytes(method),
+        until,
+        carried,
+        body: Cow::Borrowed(body),
+    }
+}
+
+#[inline]
+fn answer(call: u32, outcome: Result<Vec<Carried>, Failure>, body: &[u8]) -> Incoming<'_> {
+    Incoming::Answer {
+        call,
+        outcome,
+        body: Cow::Borrowed(body),
     }
 }
 

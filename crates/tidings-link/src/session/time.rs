@@ -12,11 +12,13 @@ impl Session {
     /// By when the caller of a request that has come wants its answer, if that can be in time; what is
     /// given to an actor later could not be answered before the caller has given it up.
     #[must_use]
+    #[inline]
     pub fn deadline(&self, until: u64) -> Option<Instant> {
         self.clock.deadline(until)
     }
 
     /// The same of ours, for the peer.
+    #[inline]
     pub(crate) fn until(&self, deadline: Option<Instant>) -> u64 {
         // 0 is for ever.
         deadline.map_or(0, |deadline| self.clock.micros(deadline).max(1))
@@ -26,12 +28,14 @@ impl Session {
     /// waits for us, it may have given up the link, and all that lies in it: no request of its is
     /// to be begun before it has said a word to what it is asked now.
     #[must_use]
+    #[inline]
     pub fn is_awaited(&self, now: Instant) -> bool {
         self.gone || self.clock.is_awaited(now)
     }
 
     /// Is a request of the peer's to be begun: is there room for its answer, and does the peer still wait for that? To
     /// one that has gone nothing is written any more.
+    #[inline]
     pub(crate) fn begins(&self, now: Instant) -> bool {
         self.gone || !self.is_congested() && self.is_awaited(now)
     }
@@ -75,6 +79,7 @@ impl Session {
     }
 
     /// The stream took nothing.
+    #[inline]
     pub fn stalled(&mut self, now: Instant) {
         self.stalled.get_or_insert(now);
     }

@@ -145,6 +145,7 @@ impl Driver {
 
     /// Waits in the poller for events, for at most `timeout`, and leaves it; who is to be woken
     /// for them is added to `wakers`.
+    #[inline]
     pub(crate) fn poll(
         &self,
         mut turn: MutexGuard<'_, Turn>,
@@ -227,6 +228,7 @@ impl Driver {
     }
 }
 
+#[inline]
 fn note(event: &Event, readiness: &Readiness, wakers: &mut Vec<Waker>) {
     let failed = event.is_error();
     let (closed, deaf) = (event.is_read_closed(), event.is_write_closed());

@@ -72,6 +72,7 @@ impl Readiness {
     }
 
     /// An edge has come. The caller wakes `wakers`.
+    #[inline]
     pub(super) fn set(&self, direction: Direction, closed: bool, wakers: &mut Vec<Waker>) {
         let mut side = self.side(direction).lock();
         side.edge = side.edge.wrapping_add(1);

@@ -38,6 +38,7 @@ pub(super) trait Bytes {
         Ok(self.note(Direction::Write, asked(buffers), done))
     }
 
+    #[inline]
     fn poll_read(
         &self,
         cx: &mut Context<'_>,
@@ -52,6 +53,7 @@ pub(super) trait Bytes {
         Poll::Ready(Ok(self.note(Direction::Read, asked, done)))
     }
 
+    #[inline]
     fn poll_write(&self, cx: &mut Context<'_>, buffers: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         ready!(poll_budget(cx));
         let write = || self.write(buffers);
@@ -146,6 +148,7 @@ macro_rules! async_bytes {
     };
     ($stream:ty: $type:ty) => {
         impl futures_io::AsyncRead for $type {
+            #[inline]
             fn poll_read(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,
@@ -163,6 +166,7 @@ macro_rules! async_bytes {
         }
 
         impl futures_io::AsyncWrite for $type {
+            #[inline]
             fn poll_write(
                 self: Pin<&mut Self>,
                 cx: &mut Context<'_>,

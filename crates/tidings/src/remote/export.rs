@@ -192,6 +192,7 @@ impl<'a> Incoming<'a> {
     ///
     /// # Errors
     /// If the bytes are none.
+    #[inline]
     pub fn arguments<A: DeserializeOwned>(&mut self) -> Result<A, Malformed> {
         self.format.decode(self.body)
     }
@@ -200,6 +201,7 @@ impl<'a> Incoming<'a> {
     ///
     /// # Errors
     /// If nobody waits for one.
+    #[inline]
     pub fn reply<R: Serialize + Send + 'static>(&mut self) -> Result<Reply<R>, Malformed> {
         let (reply, answers) = self.caller()?.pair();
         self.serve(Answering::new(answers));
@@ -207,12 +209,14 @@ impl<'a> Incoming<'a> {
     }
 
     /// What the caller waits for.
+    #[inline]
     pub(super) fn serve(&mut self, served: impl Served + 'static) {
         self.served = Some(SmallBox::<dyn Served>::new(served));
     }
 
     /// Where the answer comes, if the message has a place for one.
     #[doc(hidden)]
+    #[inline]
     pub fn served(&mut self) -> Option<SmallBox<dyn Served>> {
         self.served.take()
     }
@@ -221,6 +225,7 @@ impl<'a> Incoming<'a> {
     ///
     /// # Errors
     /// If nobody does.
+    #[inline]
     pub(super) fn caller(&mut self) -> Result<Call, Malformed> {
         let call = self.call.take();
         call.ok_or_else(|| Malformed::new("the method is a call"))

@@ -196,6 +196,7 @@ fn replace(port: Option<Box<dyn Port>>) -> Option<Box<dyn Port>> {
 
 /// Runs `f`, in which references and replies are those of this link. Gives the link back, with the
 /// message of a panic in `f`.
+#[inline]
 pub fn enter<P: Port, R>(port: Box<P>, f: impl FnOnce() -> R) -> (Box<P>, Result<R, String>) {
     const { assert!(size_of::<P>() > 0, "no two have one address") };
     let home = ptr::from_ref(&*port).addr();

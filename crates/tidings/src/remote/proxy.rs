@@ -19,6 +19,7 @@ use crate::channel::oneshot::Gone;
 use crate::primitive::Arc;
 use crate::primitive::small_box::{SmallBox, small_box};
 use crate::time::Instant;
+use crate::trace::Trace;
 
 /// How many messages wait in a proxy's mailbox; then their senders wait. As many as a link takes for
 /// one actor at a time, so that a burst is written at once.
@@ -154,12 +155,14 @@ impl Outgoing {
     }
 
     /// A one-way message: the place of its method, and its arguments.
+    #[inline]
     pub fn tell<A: Serialize>(&mut self, method: usize, arguments: &A) {
         // Nobody waits for it: a message that cannot be written is as if it were lost on the way.
         let _ = self.request(method, arguments, None::<Reply<()>>);
     }
 
     /// A request: as above, with the place of its answer.
+    #[inline]
     pub fn call<A, R>(&mut self, method: usize, arguments: &A, reply: Reply<R>)
     where
         A: Serialize,
@@ -171,6 +174,7 @@ impl Outgoing {
         }
     }
 
+    #[inline]
     fn request<A, R>(
         &self,
         method: usize,
@@ -181,36 +185,58 @@ impl Outgoing {
         A: Serialize,
         R: DeserializeOwned + Send + 'static,
     {
-        let mut body = match with(|port| port.room()) {
+        let mut body = match room() {
             Ok(room) => room,
             Err(outside) => return Err((outside, reply)),
         };
         // No borrow of the link here: what the arguments carry asks it.
-        let encoded = self.format.encode(arguments, &mut body);
-        let mut reply = reply;
-        let sent = with(|port| {
-            if encoded.is_err() {
-                port.undo();
-            } else {
-                let request = Request {
-                    target: self.target,
-                    number: self.interface.methods()[method].number(),
-                    body: &mut body,
-                    trace: match &reply {
-                        Some(reply) => reply.part_of(),
-                        None => self.part.trace(),
-                    },
-                };
-                let pending = reply
-                    .take()
-                    .map(|reply| SmallBox::<dyn Pending>::new(Awaited(reply)));
-                port.request(request, pending);
-            }
-            port.keep(body);
-            encoded
-        });
-        sent.flatten().map_err(|malformed| (malformed, reply))
+        if let Err(malformed) = self.format.encode(arguments, &mut body) {
+            undo(body);
+            return Err((malformed, reply));
+        }
+        let trace = match &reply {
+            Some(reply) => reply.part_of(),
+            None => self.part.trace(),
+        };
+        let pending = reply.map(|reply| SmallBox::<dyn Pending>::new(Awaited(reply)));
+        self.send(method, body, trace, pending);
+        Ok(())
     }
+
+    /// What needs no types of the message is compiled once.
+    #[inline(never)]
+    fn send(
+        &self,
+        method: usize,
+        mut body: Vec<u8>,
+        trace: Option<Trace>,
+        pending: Option<SmallBox<dyn Pending>>,
+    ) {
+        // It was there for the room. If it were not, who waits would hear that nobody answers.
+        let _ = with(|port| {
+            let request = Request {
+                target: self.target,
+                number: self.interface.methods()[method].number(),
+                body: &mut body,
+                trace,
+            };
+            port.request(request, pending);
+            port.keep(body);
+        });
+    }
+}
+
+fn room() -> Result<Vec<u8>, Malformed> {
+    with(|port| port.room())
+}
+
+/// The message in this room is not sent.
+#[cold]
+fn undo(body: Vec<u8>) {
+    let _ = with(|port| {
+        port.undo();
+        port.keep(body);
+    });
 }
 
 /// A proxy, as the link has it.

@@ -48,6 +48,7 @@ pub fn oneshot<T>() -> (Sender<T>, Receiver<T>) {
 /// One whose receiver wants the value so, with what is rung when the sender has sent or goes.
 #[cfg(feature = "remote")]
 #[cfg_attr(debug_assertions, track_caller)]
+#[inline]
 pub(crate) fn wanted<T>(wanted: Wanted, rings: Option<Rings>) -> (Sender<T>, Receiver<T>) {
     let (sender, receiver) = oneshot();
     // SAFETY: nobody else refers to it yet. With the lock it would be the same, and what hangs there would be put
@@ -308,6 +309,7 @@ impl<T> Sender<T> {
     ///
     /// `None`: there are two already.
     #[cfg(feature = "remote")]
+    #[inline]
     pub(crate) fn twin(&self) -> Option<Self> {
         let before = self.chan().locked(|state| state.bell.set_twin());
         (!before).then_some(Self { cell: self.cell })
@@ -316,6 +318,7 @@ impl<T> Sender<T> {
     /// Rings the door when the receiver goes; at once if it has gone. Nothing waits. Gives by when the receiver
     /// wants the value.
     #[cfg(feature = "remote")]
+    #[inline]
     pub(crate) fn hang_bell(&self, door: Arc<dyn Door>, key: u32) -> Result<Option<Instant>, Gone> {
         let rings = Rings::new(door, key, false);
         let hung = self.chan().locked(|state| {
@@ -356,6 +359,7 @@ impl<T> Sender<T> {
 
 impl<T> Sender<T> {
     /// By when the receiver wants the value.
+    #[inline]
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.chan().locked(|state| state.deadline)
     }

@@ -75,6 +75,7 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// [`TryRecvError::Empty`] if it is not there yet, `Closed` if it will not come.
+    #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
         let (value, sender_gone) = self.chan().locked(|state| {
             let value = state.value.take();
