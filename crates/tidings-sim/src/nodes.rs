@@ -190,7 +190,8 @@ impl World {
     /// each life; what it captures is what survives a crash, as a disk does.
     ///
     /// Its sockets are those of [`tidings::net`]; it meets other nodes by them, if it is to meet them as
-    /// on real machines: nothing keeps nodes of one process from sharing a channel.
+    /// on real machines: nothing keeps nodes of one process from sharing a channel. What it listens at is reached
+    /// at its [address](Node::address), but what it listens at the loopback's from itself alone.
     ///
     /// ```
     /// use futures::{AsyncReadExt, AsyncWriteExt};

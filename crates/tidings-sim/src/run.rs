@@ -268,10 +268,10 @@ impl Run<'_> {
             return Ok(goes_on);
         }
         if self.steps == self.rules.steps {
-            let steps = self.steps;
+            let (steps, who) = (self.steps, self.who_ran());
             return Err(Trouble::new(
                 Kind::Endless,
-                format!("has not ended after {steps} polls"),
+                format!("has not ended after {steps} polls, the last of them of {who}"),
             ));
         }
         self.steps += 1;
@@ -411,10 +411,14 @@ impl Run<'_> {
             return "a node that has ended".to_owned();
         };
         let last = life.runtime.last_party();
-        match last.and_then(|last| Some((life.at, last.started?))) {
-            None => "a node".to_owned(),
+        let who = match last.and_then(|last| Some((life.at, last.started?))) {
+            None => return "a node".to_owned(),
             Some((program, at)) if program == at => "the program".to_owned(),
             Some((_, at)) => format!("the task started at {at}"),
+        };
+        match life.node {
+            0 => who,
+            _ => format!("{who} on node {}", life.name),
         }
     }
 

@@ -39,7 +39,8 @@ impl Network for NodeNetwork {
     fn bind(&self, at: SocketAddr) -> Result<Box<dyn Accept>> {
         let at = self.world.with_net(|net, _| net.listen(self.node, at))?;
         let world = self.world.clone();
-        Ok(Box::new(Listener { world, at }))
+        let node = self.node;
+        Ok(Box::new(Listener { world, node, at }))
     }
 
     fn lookup(&self, name: &str) -> Result<Vec<IpAddr>> {
@@ -58,7 +59,15 @@ impl Network for NodeNetwork {
 
 struct Listener {
     world: World,
+    node: usize,
     at: SocketAddr,
+}
+
+impl Listener {
+    /// As the network knows it.
+    fn place(&self) -> (usize, u16) {
+        (self.node, self.at.port())
+    }
 }
 
 impl Accept for Listener {
@@ -66,7 +75,7 @@ impl Accept for Listener {
         let mut waker = Some(cx.waker().clone());
         let accepted = self
             .world
-            .with_net(|net, _| net.accept(self.at, &mut waker));
+            .with_net(|net, _| net.accept(self.place(), &mut waker));
         match accepted {
             Ok(Some(id)) => {
                 let world = self.world.clone();
@@ -85,7 +94,7 @@ impl Accept for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.world
-            .with_net(|net, context| net.unlisten(self.at, context));
+            .with_net(|net, context| net.unlisten(self.place(), context));
     }
 }
 

@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::ErrorKind;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use super::{Asked, Context, Happening, Net};
@@ -13,14 +12,11 @@ impl Net {
     /// A node is no more: what it listened at and all its connections are gone with it.
     pub(crate) fn crash(&mut self, node: usize, context: &mut Context<'_>) {
         self.sights.fault(context.now, node, None, "crashes");
-        let listeners = self.listeners.iter();
-        let gone: Vec<SocketAddr> = listeners
-            .filter(|(_, listener)| listener.node == node)
-            .map(|(at, _)| *at)
-            .collect();
-        for at in gone {
-            self.listeners.remove(&at);
-        }
+        let gone = self.listeners.extract_if(.., |(its, _), _| *its == node);
+        // Who waited there is gone. No waker is dropped under the lock.
+        context
+            .wakers
+            .extend(gone.filter_map(|(_, listener)| listener.waker));
         self.lose_what_is_held(node, context);
         for id in 0..self.connections.len() {
             for end in 0..2 {

@@ -36,7 +36,8 @@ pub(crate) struct Net {
     /// What happens at which time; the number keeps the order of what happens at once.
     agenda: BTreeMap<(Duration, u64), Happening>,
     number: u64,
-    listeners: BTreeMap<SocketAddr, Listener>,
+    /// By their nodes and ports.
+    listeners: BTreeMap<(usize, u16), Listener>,
     connections: Vec<Connection>,
     links: BTreeMap<(usize, usize), Link>,
     latency: Option<RangeInclusive<Duration>>,
@@ -48,7 +49,8 @@ struct Listener {
     /// Connections nobody has accepted yet.
     backlog: VecDeque<usize>,
     waker: Option<Waker>,
-    node: usize,
+    /// At the loopback's address: only its own node comes there.
+    is_local: bool,
 }
 
 /// From one node to another.
@@ -178,8 +180,8 @@ impl End {
 
 /// The address of a node's only interface.
 pub(crate) fn ip_of(node: usize) -> IpAddr {
-    let [.., high, low] = (node as u32 + 1).to_be_bytes();
-    Ipv4Addr::new(10, 0, high, low).into()
+    let [_, high, middle, low] = (node as u32 + 1).to_be_bytes();
+    Ipv4Addr::new(10, high, middle, low).into()
 }
 
 /// The node of an address; its own is also the loopback, and that of no particular interface.
@@ -187,11 +189,15 @@ fn node_of(address: SocketAddr, own: usize) -> Option<usize> {
     match address.ip() {
         IpAddr::V4(ip) if ip.is_loopback() || ip.is_unspecified() => Some(own),
         IpAddr::V4(ip) => match ip.octets() {
-            [10, 0, high, low] => usize::from(u16::from_be_bytes([high, low])).checked_sub(1),
+            [10, rest @ ..] => number_of(rest).checked_sub(1),
             _ => None,
         },
         IpAddr::V6(ip) => (ip.is_loopback() || ip.is_unspecified()).then_some(own),
     }
+}
+
+fn number_of([high, middle, low]: [u8; 3]) -> usize {
+    u32::from_be_bytes([0, high, middle, low]) as usize
 }
 
 /// What the network needs of the world.
@@ -259,8 +265,10 @@ impl Net {
             // Who has given up sends it no more.
             Happening::Request(id) if self.connections[id].state != Asked::Waiting => {}
             Happening::Request(id) => {
-                let at = self.connections[id].ends[1].address;
+                let [from, to] = &self.connections[id].ends;
+                let (at, is_own) = ((to.node, to.address.port()), from.node == to.node);
                 let listener = self.listeners.get_mut(&at);
+                let listener = listener.filter(|listener| is_own || !listener.is_local);
                 let heard = listener.is_some();
                 self.connections[id].heard = heard;
                 if let Some(listener) = listener {
@@ -319,40 +327,40 @@ impl Net {
         }
     }
 
-    /// An address of this node that nobody listens at; `None`: somebody listens at each.
-    fn port(&mut self, node: usize) -> Option<SocketAddr> {
+    /// A port of this node that nobody listens at; `None`: somebody listens at each.
+    fn port(&mut self, node: usize) -> Option<u16> {
         let ports = u16::MAX - EPHEMERAL;
         let mut each = (0..ports).map(|_| {
             let port = EPHEMERAL + self.ports;
             self.ports = (self.ports + 1) % ports;
-            SocketAddr::new(ip_of(node), port)
+            port
         });
-        each.find(|address| !self.listeners.contains_key(address))
+        each.find(|&port| !self.listeners.contains_key(&(node, port)))
     }
 
-    /// A listener of this node; its address.
+    /// A listener of this node; its address, which is that it was bound to.
     pub(crate) fn listen(&mut self, node: usize, at: SocketAddr) -> Result<SocketAddr> {
         if node_of(at, node) != Some(node) {
             return Err(ErrorKind::AddrNotAvailable.into());
         }
-        let at = match at.port() {
+        let port = match at.port() {
             0 => self.port(node).ok_or(ErrorKind::AddrInUse)?,
-            port => SocketAddr::new(ip_of(node), port),
+            port => port,
         };
-        if self.listeners.contains_key(&at) {
+        if self.listeners.contains_key(&(node, port)) {
             return Err(ErrorKind::AddrInUse.into());
         }
         let listener = Listener {
             backlog: VecDeque::new(),
             waker: None,
-            node,
+            is_local: at.ip().is_loopback(),
         };
-        self.listeners.insert(at, listener);
-        Ok(at)
+        self.listeners.insert((node, port), listener);
+        Ok(SocketAddr::new(at.ip(), port))
     }
 
     /// Nobody listens there any more; those who waited are reset.
-    pub(crate) fn unlisten(&mut self, at: SocketAddr, context: &mut Context<'_>) {
+    pub(crate) fn unlisten(&mut self, at: (usize, u16), context: &mut Context<'_>) {
         let Some(listener) = self.listeners.remove(&at) else {
             return;
         };
@@ -368,7 +376,7 @@ impl Net {
     /// The next connection that came; `None`: the waker is kept, for that which was.
     pub(crate) fn accept(
         &mut self,
-        at: SocketAddr,
+        at: (usize, u16),
         waker: &mut Option<Waker>,
     ) -> Result<Option<usize>> {
         let listener = self.listeners.get_mut(&at);
@@ -390,6 +398,7 @@ impl Net {
         let there = node_of(to, node).ok_or(Error::from(ErrorKind::NetworkUnreachable))?;
         let id = self.connections.len();
         let own = self.port(node).ok_or(ErrorKind::AddrNotAvailable)?;
+        let own = SocketAddr::new(ip_of(node), own);
         let to = SocketAddr::new(ip_of(there), to.port());
         let until = context.now.saturating_add(PATIENCE);
         let until = self.plan(until, Happening::GiveUp(id));

@@ -1,7 +1,7 @@
 //! Programs that go wrong, and what is said of them.
 
 use std::collections::HashMap;
-use std::future::IntoFuture;
+use std::future::{IntoFuture, pending};
 use std::pin::Pin;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -164,7 +164,7 @@ fn reported(mut command: Command) -> Vec<String> {
 #[test]
 #[should_panic(expected = "deadlock: nothing can run")]
 fn run_panics_with_the_report() {
-    Sim::new(0).run(std::future::pending::<()>);
+    Sim::new(0).run(pending::<()>);
 }
 
 #[test]
@@ -214,12 +214,12 @@ fn a_deadlock_names_all_that_is_waited_for_with_its_lines() {
                 note(line!() + 1);
                 let mute = actor::spawn(|mailbox: Mailbox<Reply<u8>>| async move {
                     let _keeps = mailbox;
-                    std::future::pending::<()>().await;
+                    pending::<()>().await;
                 });
                 let full = Builder::new().name("full").capacity(1);
                 let full = full.spawn(|mailbox: Mailbox<u8>| async move {
                     let _keeps = mailbox;
-                    std::future::pending::<()>().await;
+                    pending::<()>().await;
                 });
                 full.send(1).await.unwrap();
                 note(line!() + 1);
@@ -404,6 +404,14 @@ fn a_run_without_end_is_ended() {
         .unwrap_err();
     assert_eq!(failure.kind, Kind::Endless);
     assert_eq!(failure.trace, []);
+    let words = "has not ended after 1000 polls, the last of them of the program";
+    assert_eq!(failure.message, words);
+    let on_a_node = sim.check(|| async {
+        world().node("mill", || async { while yield_now().await == () {} });
+        pending::<()>().await;
+    });
+    let failure = on_a_node.unwrap_err();
+    assert_eq!(failure.message, format!("{words} on node mill"));
 }
 
 #[test]
@@ -441,7 +449,7 @@ fn what_is_left_at_the_end_is_told_if_asked_for() {
         drop(tidings::spawn(async move {
             let _ = rx.recv().await;
             let _keeps = channel::<u32>();
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         }));
         after(Duration::from_millis(1)).await;
         drop(tx);

@@ -1,5 +1,7 @@
-//! Names of nodes.
+//! Names and addresses of nodes.
 
+use std::collections::BTreeSet;
+use std::future::pending;
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
@@ -37,5 +39,32 @@ fn a_node_is_found_by_its_name() {
             let error = lookup_host(nobody).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
         }
+    });
+}
+
+#[test]
+fn what_listens_at_the_loopback_is_reached_from_its_own_node_alone() {
+    Sim::new(0).seeds(10).run(|| async {
+        let server = world().node("server", || async {
+            let local = TcpListener::bind(([127, 0, 0, 1], PORT))?;
+            assert_eq!(local.local_addr()?, ([127, 0, 0, 1], PORT).into());
+            let _own = TcpStream::connect(([127, 0, 0, 1], PORT)).await?;
+            local.accept().await?;
+            let every = TcpListener::bind(([0, 0, 0, 0], 0))?;
+            assert!(every.local_addr()?.ip().is_unspecified());
+            pending::<io::Result<()>>().await
+        });
+        sleep(Duration::from_millis(1)).await;
+        let refused = TcpStream::connect(server.address(PORT)).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+    });
+}
+
+#[test]
+fn each_node_has_an_address_of_its_own_however_many_there_are() {
+    Sim::new(0).once().run(|| async {
+        let mut all = BTreeSet::from([world().program().ip()]);
+        // They are not started before this lets others run, and it does not.
+        assert!((0..70_000).all(|_| all.insert(world().node("one", || async {}).ip())));
     });
 }
