@@ -9,7 +9,10 @@
 
 use tidings::sched::Choice;
 
-use crate::strategy::Chooser;
+use crate::strategy::{Chooser, Dice};
+
+/// From so many alternatives on a random number is a name: the program tells things apart by it.
+const NAMES: usize = 1 << 16;
 
 /// What a decision is about, as it stands in the notes of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +119,8 @@ pub(crate) struct Decisions {
     chooser: Option<Chooser>,
     trace: Vec<u8>,
     asked: Vec<Asked>,
+    /// How many names were drawn.
+    names: u64,
     /// The questions that another run of the same trace asked.
     expected: Option<Vec<Asked>>,
     diverged: Option<Diverged>,
@@ -130,6 +135,7 @@ impl Decisions {
             chooser,
             trace: Vec::new(),
             asked: Vec::new(),
+            names: 0,
             expected: None,
             diverged: None,
         }
@@ -156,6 +162,18 @@ impl Decisions {
     /// One of `n` alternatives.
     pub(crate) fn choose(&mut self, about: About, n: usize) -> usize {
         self.decide(about, n, 0, &[])
+    }
+
+    /// A number for the program. Of so many that it may be a name, two that are drawn differ also where both are the
+    /// first alternative: a run that is made short is not to fail because all its names are 0.
+    pub(crate) fn random(&mut self, n: usize) -> usize {
+        let drawn = self.choose(About::Random, n);
+        if n < NAMES {
+            return drawn;
+        }
+        self.names += 1;
+        let sum = drawn as u64 + Dice::new(self.names).below(n) as u64;
+        (sum % n as u64) as usize
     }
 
     /// Which task is next; `last` ran before. `tasks` are theirs, if they are wanted.

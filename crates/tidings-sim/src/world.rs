@@ -194,7 +194,9 @@ impl World {
         tidings::sched::ledger().unwrap_or_default()
     }
 
-    /// One of `n` alternatives, as the seed decides: 0 is the one that a shrunk run has.
+    /// One of `n` alternatives, as the seed decides: 0 is the one that a shrunk run has. So it is of
+    /// [`random`](tidings::sched::random), but for numbers below 65,536 and more: those are taken for names, and
+    /// stay unlike each other.
     ///
     /// # Panics
     /// If `n` is 0.
@@ -357,7 +359,11 @@ pub(crate) struct NodeSeam {
 
 impl Seam for NodeSeam {
     fn choose(&mut self, choice: Choice, n: usize) -> usize {
-        self.world.lock().decisions.choose(choice.into(), n)
+        let decisions = &mut self.world.lock().decisions;
+        match choice {
+            Choice::Random => decisions.random(n),
+            choice => decisions.choose(choice.into(), n),
+        }
     }
 
     fn now(&mut self) -> Duration {

@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use futures_util::future::join;
 use tidings::Event;
 use tidings::actor::{self, Child, Strategy, Supervisor};
 use tidings::time::{Instant, sleep};
 use tidings_nats::memory::Faults;
 use tidings_nats::{Cluster, LookupError, Name, NameError};
+use tidings_sim::Sim;
 
 use crate::cluster::{LEASE, node, server};
 use crate::counter::{CounterRef, Tally};
@@ -24,6 +26,32 @@ async fn two() -> (Cluster, Cluster) {
         sleep(Duration::from_millis(1)).await;
     }
     (one, other)
+}
+
+/// As in a run that is made short: its numbers are the first that there are.
+#[test]
+fn nothing_is_lost_and_nodes_find_each_other_where_all_decisions_are_the_first_alternative() {
+    let first = tidings_sim::Strategy::Exhaustive { delays: 0 };
+    Sim::new(0).strategy(first).run(|| async {
+        let server = server();
+        server.set_faults(Faults {
+            lose: 100,
+            double: 100,
+            ..Faults::default()
+        });
+        let (_, one) = node(&server, "one").await;
+        let (_, other) = node(&server, "other").await;
+        let _here = one.register("here", &counter()).await.unwrap();
+        let _there = other.register("there", &counter()).await.unwrap();
+        let at_once = join(
+            one.lookup::<CounterRef>("there"),
+            other.lookup::<CounterRef>("here"),
+        );
+        let (there, here) = at_once.await;
+        for found in [there.unwrap(), here.unwrap()] {
+            assert_eq!(found.inc().await.unwrap(), 1);
+        }
+    });
 }
 
 #[tidings::test(sim, seeds = 20)]

@@ -199,6 +199,16 @@ fn chance_is_the_seeds() {
 }
 
 #[test]
+fn where_all_decisions_are_the_first_alternative_names_that_are_drawn_differ_and_numbers_are_0() {
+    let first = Strategy::Exhaustive { delays: 0 };
+    Sim::new(0).strategy(first).run(|| async {
+        let drawn = |n| -> HashSet<usize> { (0..8).map(|_| tidings::sched::random(n)).collect() };
+        assert_eq!(drawn(1 << 16).len(), 8);
+        assert_eq!(drawn(1000), HashSet::from([0]));
+    });
+}
+
+#[test]
 fn unlikely_things_happen_in_some_runs() {
     let happened = Arc::new(Mutex::new([0; 2]));
     let all = Arc::clone(&happened);
