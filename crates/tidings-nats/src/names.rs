@@ -449,6 +449,10 @@ impl Inner {
             name: name.to_owned(),
             why,
         })?;
+        // To an engine it may be a pattern, or malformed.
+        if !is_name(name) {
+            return Err(LookupError::no_such_name(name));
+        }
         let (registered, member) = match self.seen(name) {
             Some(seen) => seen,
             None => self.ask_whose(name).await?,

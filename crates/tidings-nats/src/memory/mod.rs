@@ -36,6 +36,9 @@ const CAPACITY: usize = 1 << 16;
 
 /// What nodes connect to. Clones are the same server.
 ///
+/// It has no clock of its own: its time is that of whoever asks. Nodes of a simulation whose clocks differ do not
+/// reach each other by it as by a real one.
+///
 /// ```
 /// use tidings_nats::memory::Server;
 /// use tidings_nats::{Engine, Expect};

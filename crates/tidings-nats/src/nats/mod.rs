@@ -318,17 +318,27 @@ fn refused(error: PublishError) -> EngineError {
         PublishErrorKind::WrongLastSequence => EngineError::Conflict,
         PublishErrorKind::StreamNotFound => EngineError::NoResponders,
         PublishErrorKind::MaxPayloadExceeded => EngineError::Refused(error.to_string()),
-        _ => unreachable(error),
+        _ => match said(&error).map(jetstream::Error::error_code) {
+            // It will be as long next time.
+            Some(
+                ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM
+                | ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM,
+            ) => EngineError::Refused(error.to_string()),
+            _ => unreachable(error),
+        },
     }
+}
+
+/// What JetStream has answered, if it has.
+fn said(error: &PublishError) -> Option<&jetstream::Error> {
+    error.source()?.downcast_ref()
 }
 
 /// Is it that another write of the key has been taken and is not done yet? Which of them counts will be
 /// known in a moment.
 fn is_under_way(error: &PublishError) -> bool {
-    let said = error.source().and_then(|error| error.downcast_ref());
-    said.is_some_and(|said: &jetstream::Error| {
-        said.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT
-    })
+    said(error)
+        .is_some_and(|said| said.error_code() == ErrorCode::STREAM_WRONG_LAST_SEQUENCE_CONSTANT)
 }
 
 /// What was written last under a key, by the server that leads: what the others have may be old, and who

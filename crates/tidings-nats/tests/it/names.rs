@@ -54,6 +54,16 @@ fn nothing_is_lost_and_nodes_find_each_other_where_all_decisions_are_the_first_a
     });
 }
 
+#[tidings::test(sim, seeds = 2)]
+async fn what_is_no_name_is_nobodys_and_no_engine_is_asked_for_it() {
+    let (engine, one) = node(&server(), "one").await;
+    engine.cut();
+    for name in ["", ".", "*", ">", "a b", "a..b", "\r\n"] {
+        let found = one.lookup::<CounterRef>(name).await.unwrap_err();
+        assert!(matches!(found, LookupError::NoSuchName { .. }), "{found}");
+    }
+}
+
 #[tidings::test(sim, seeds = 20)]
 async fn a_name_that_is_given_to_another_actor_at_once_leads_to_that_one() {
     let (one, other) = two().await;

@@ -285,3 +285,16 @@ async fn a_node_connects_anew_however_often_that_has_failed() {
     let again = tidings::time::timeout(Duration::from_secs(60), again).await;
     assert_eq!(again, Ok(()));
 }
+
+#[tidings::test(deadlocks = false)]
+async fn what_the_server_will_never_take_is_refused_at_once() {
+    let Some(server) = NatsServer::start() else {
+        return;
+    };
+    let one = Cluster::join(&server.url(), options("one")).await.unwrap();
+    let orders: Queue<i64> = one.queue("orders").await.unwrap();
+    let id = "i".repeat(1 << 16);
+    let put = orders.put(&id, &1).await;
+    assert!(matches!(put, Err(EngineError::Refused(_))), "{put:?}");
+    orders.put(&id[..1 << 15], &1).await.unwrap();
+}
