@@ -7,12 +7,13 @@ use tidings::time::timeout;
 
 use crate::cluster::Cluster;
 use crate::engine::EngineError;
-use crate::nats::{Bucket, ConnectOptions, Nats};
+use crate::nats::{Bucket, ConnectOptions, Nats, shown};
 use crate::options::{JoinError, Options};
 use crate::tries::Tries;
 
 impl Cluster {
-    /// Joins a cluster by the NATS servers at `url` (several with commas).
+    /// Joins a cluster by the NATS servers at `url` (several with commas). A name and a password, or a token, may
+    /// stand in it, as [`Nats::connect`](crate::nats::Nats::connect) has them.
     ///
     /// If none can be reached it is tried again, after times that grow, for as long as
     /// [`Options::patience`] says.
@@ -66,14 +67,4 @@ fn connecting(options: &Options) -> ConnectOptions {
     nats.reconnect_delay_callback(move |attempt| {
         Duration::from_millis(1 << attempt.min(12)).min(pause)
     })
-}
-
-/// Addresses of servers without the passwords that may stand in them.
-fn shown(url: &str) -> String {
-    let without = |url: &str| match (url.split_once("://"), url.rsplit_once('@')) {
-        (Some((scheme, _)), Some((_, host))) => format!("{scheme}://{host}"),
-        (None, Some((_, host))) => host.to_owned(),
-        (_, None) => url.to_owned(),
-    };
-    url.split(',').map(without).collect::<Vec<_>>().join(",")
 }

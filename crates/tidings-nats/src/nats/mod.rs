@@ -37,9 +37,11 @@ use crate::engine::{
     Watch,
 };
 
+mod address;
 mod complaints;
 mod queues;
 
+pub(crate) use address::shown;
 use complaints::Complaints;
 
 /// So long an operation on keys waits for the server.
@@ -187,7 +189,9 @@ impl Nats {
     ///
     /// `options` are those of `async-nats`: TLS, credentials, nkeys. Their event callback is set by
     /// this, and that it is connected anew however often that has failed. Of their functions those that read files (`credentials_file`) are for tasks of tokio, and panic in
-    /// ours: `credentials` takes the text.
+    /// ours: `credentials` takes the text. A name and a password in `url`, `nats://name:password@host`, or a token,
+    /// `nats://token@host`, are taken too, those of the first server for all; what is no letter or digit is written
+    /// as `%` and two digits.
     ///
     /// # Errors
     /// If no server answers, or one refuses; it is not tried again.
@@ -199,6 +203,7 @@ impl Nats {
         let tokio = Tokio::new()?;
         let lost = Arc::new(AtomicU64::new(0));
         let (counted, complaints) = (Arc::clone(&lost), tokio.complaints.clone());
+        let options = address::authorized(options, url);
         let options = options.max_reconnects(None).event_callback(move |event| {
             match event {
                 async_nats::Event::SlowConsumer(_) => {

@@ -115,6 +115,35 @@ async fn by_an_nkey_only_who_has_its_seed_joins() {
 }
 
 #[tidings::test(deadlocks = false)]
+async fn by_what_stands_in_the_url_one_joins_and_it_is_not_shown() {
+    let folder = Folder::new("url");
+    for (config, good, bad) in [
+        (
+            "users = [ { user: one, password: \"p@ss:1\" } ]",
+            "one:p%40ss%3a1",
+            "one:secret",
+        ),
+        ("token: t0ken", "t0ken", "secret"),
+    ] {
+        let users = format!("authorization {{ {config} }}");
+        let config = folder.write("server.conf", &users);
+        let Some(server) = NatsServer::start_with(&["-c", config.to_str().unwrap()]) else {
+            return;
+        };
+        let url = |by: &str| server.url().replace("://", &format!("://{by}@"));
+        let anyone = || node(ConnectOptions::new());
+        assert!(Cluster::join(&url(good), anyone()).await.is_ok());
+        let several = format!("{},{}", server.url(), url(good));
+        assert!(Cluster::join(&several, anyone()).await.is_ok());
+        let why = refused(&url(bad), anyone()).await;
+        assert!(
+            why.contains("authorization") && !why.contains("secret"),
+            "{why}"
+        );
+    }
+}
+
+#[tidings::test(deadlocks = false)]
 async fn more_replicas_than_there_are_servers_are_refused_and_said_so() {
     let Some(server) = NatsServer::start() else {
         return;
