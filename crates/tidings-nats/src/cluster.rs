@@ -101,6 +101,8 @@ pub(crate) struct State {
     pub(crate) view: View,
     /// Of our record.
     pub(crate) revision: u64,
+    /// Why the engine has given no watch, if it has not.
+    unwatched: Option<EngineError>,
     pub(crate) held: BTreeMap<String, Held>,
     /// Names that were given back, and are still written as ours.
     pub(crate) free: BTreeSet<String>,
@@ -184,6 +186,7 @@ impl Cluster {
             state: Mutex::new(State {
                 view: View::new(me.clone(), options.lease),
                 revision: 0,
+                unwatched: None,
                 held: BTreeMap::new(),
                 free: BTreeSet::new(),
                 asked: 0,
@@ -356,7 +359,10 @@ impl Inner {
         match (joined.await, self.alive()) {
             (Ok(()), Ok(())) => Ok(()),
             (_, Err(_)) => Err(JoinError::Replaced),
-            (Err(_), Ok(())) => Err(EngineError::Timeout.into()),
+            (Err(_), Ok(())) => {
+                let why = self.lock().unwatched.take();
+                Err(why.unwrap_or(EngineError::Timeout).into())
+            }
         }
     }
 
@@ -430,7 +436,9 @@ impl Inner {
     async fn follow(self: &Arc<Self>) {
         loop {
             self.lock().view.ask(Instant::now());
-            if let Ok(mut watch) = self.engine.watch().await {
+            let watch = self.engine.watch().await;
+            self.lock().unwatched = watch.as_ref().err().cloned();
+            if let Ok(mut watch) = watch {
                 {
                     let mut state = self.lock();
                     let written = state.revision;

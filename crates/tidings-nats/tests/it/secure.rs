@@ -177,13 +177,24 @@ async fn who_may_not_subscribe_is_refused_and_hears_to_which_subject() {
 #[tidings::test(deadlocks = false)]
 async fn who_may_not_publish_hears_to_which_subject() {
     let folder = Folder::new("permissions");
-    let Some((server, options)) = denies(&folder, "publish", "$JS.API.STREAM.CREATE.>") else {
-        return;
-    };
-    // The first attempt has its time, the last has not.
-    let options = options.patience(Duration::from_millis(2500));
-    let error = Cluster::join(&server.url(), options).await.unwrap_err();
-    let error = error.to_string().to_lowercase();
-    let said = "permissions violation for publish to \"$js.api.stream.create.kv_tidings-test\"";
-    assert!(error.contains(said), "{error}");
+    for (denied, said) in [
+        (
+            "$JS.API.STREAM.CREATE.>",
+            "$js.api.stream.create.kv_tidings-test\"",
+        ),
+        (
+            "$JS.API.CONSUMER.CREATE.>",
+            "$js.api.consumer.create.kv_tidings-test",
+        ),
+    ] {
+        let Some((server, options)) = denies(&folder, "publish", denied) else {
+            return;
+        };
+        // The first attempt has its time, the last has not.
+        let options = options.patience(Duration::from_millis(2500));
+        let error = Cluster::join(&server.url(), options).await.unwrap_err();
+        let error = error.to_string().to_lowercase();
+        let said = format!("permissions violation for publish to \"{said}");
+        assert!(error.contains(&said), "{error}");
+    }
 }
