@@ -407,10 +407,10 @@ impl Engine for Nats {
         within: Duration,
     ) -> Answer<'a, Bytes> {
         let client = self.inner.client.clone();
-        let subject = subject.to_owned();
-        Box::pin(self.inner.tokio.run(async move {
+        let to = subject.to_owned();
+        Box::pin(self.inner.tokio.publish(subject, async move {
             let request = Request::new().payload(payload).timeout(Some(within));
-            let answer = client.send_request(subject, request).await;
+            let answer = client.send_request(to, request).await;
             let message = answer.map_err(|error| match error.kind() {
                 RequestErrorKind::NoResponders => EngineError::NoResponders,
                 RequestErrorKind::TimedOut => EngineError::Timeout,
@@ -461,8 +461,9 @@ impl Engine for Nats {
     ) -> Answer<'a, u64> {
         let (context, store) = (self.inner.context.clone(), self.inner.store.clone());
         let (key, bucket) = (key.to_owned(), self.inner.bucket.clone());
-        Box::pin(self.inner.tokio.run(in_time(async move {
-            let subject = format!("{}{key}", store.prefix);
+        let subject = format!("{}{key}", store.prefix);
+        let to = subject.clone();
+        let written = in_time(async move {
             let last = match expect {
                 Expect::Revision(last) => last,
                 Expect::Absent => 0,
@@ -483,7 +484,8 @@ impl Engine for Nats {
                 Some(there) if there.value.is_none() => write(there.revision).await,
                 _ => Err(EngineError::Conflict),
             }
-        })))
+        });
+        Box::pin(async move { self.inner.tokio.publish(&to, written).await })
     }
 
     fn remove<'a>(&'a self, key: &'a str, revision: u64) -> Answer<'a, ()> {

@@ -157,18 +157,17 @@ impl Nats {
     ) -> Result<bool, EngineError> {
         let context = self.inner.context.clone();
         let subject = subject(&self.inner.bucket, queue);
+        let to = subject.clone();
         let mut headers = HeaderMap::new();
         headers.insert(NATS_MESSAGE_ID, id);
-        self.inner
-            .tokio
-            .run(in_time(async move {
-                let sent = context
-                    .publish_with_headers(subject, headers, payload)
-                    .await;
-                let put = sent.map_err(refused)?.await.map_err(refused)?;
-                Ok(!put.duplicate)
-            }))
-            .await
+        let put = in_time(async move {
+            let sent = context
+                .publish_with_headers(subject, headers, payload)
+                .await;
+            let put = sent.map_err(refused)?.await.map_err(refused)?;
+            Ok(!put.duplicate)
+        });
+        self.inner.tokio.publish(&to, put).await
     }
 
     pub(super) async fn take(

@@ -1,13 +1,15 @@
-//! Who may connect to NATS, asked of a nats-server: TLS, nkeys; and what it keeps on how many servers.
+//! Who may connect to NATS and do what there, asked of a nats-server: TLS, nkeys, permissions; and what it keeps on how many servers.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use tidings::actor;
 use tidings::time::Instant;
 use tidings_nats::nats::ConnectOptions;
-use tidings_nats::{Cluster, EngineError, JoinError, Options};
+use tidings_nats::{Cluster, EngineError, JoinError, Options, Queue};
 
+use crate::counter::{CounterRef, Tally};
 use crate::server::NatsServer;
 
 /// Files that go with the test.
@@ -197,4 +199,40 @@ async fn who_may_not_publish_hears_to_which_subject() {
         let said = format!("permissions violation for publish to \"{said}");
         assert!(error.contains(&said), "{error}");
     }
+}
+
+#[tidings::test(deadlocks = false)]
+async fn who_may_not_publish_to_others_is_refused_and_hears_to_which_subject() {
+    let folder = Folder::new("others");
+    let denied = "tidings.test.node.>";
+    let Some((server, options)) = denies(&folder, "publish", denied) else {
+        return;
+    };
+    let one = Cluster::join(&server.url(), options).await.unwrap();
+    let by = ConnectOptions::with_user_and_password("one".into(), "secret".into());
+    let two = Options::new("test", "two").nats(by);
+    let two = Cluster::join(&server.url(), two).await.unwrap();
+    let counter: CounterRef = actor::start(Tally::default());
+    let _name = two.register("counter", &counter).await.unwrap();
+    let error = one.lookup::<CounterRef>("counter").await.unwrap_err();
+    let said = "Permissions Violation for Publish to \"tidings.test.node.two.";
+    assert!(error.to_string().contains(said), "{error}");
+}
+
+#[tidings::test(deadlocks = false)]
+async fn who_may_not_write_a_key_or_put_is_refused() {
+    let folder = Folder::new("keys");
+    let denied = "$KV.tidings-test.node.>";
+    let Some((server, options)) = denies(&folder, "publish", denied) else {
+        return;
+    };
+    let why = refused(&server.url(), options).await;
+    assert!(why.contains("Publish to \"$KV.tidings-test.node."), "{why}");
+    let Some((server, options)) = denies(&folder, "publish", "tidings-test.queue.>") else {
+        return;
+    };
+    let one = Cluster::join(&server.url(), options).await.unwrap();
+    let orders: Queue<u64> = one.queue("orders").await.unwrap();
+    let put = orders.put("1", &1).await;
+    assert!(matches!(put, Err(EngineError::Refused(_))), "{put:?}");
 }
