@@ -103,6 +103,7 @@ impl<T> Receiver<T> {
     ///
     /// # Panics
     /// On a worker of a tidings runtime.
+    #[track_caller]
     pub fn recv_blocking(&self) -> Result<T, RecvError> {
         self.recv().wait()
     }

@@ -198,6 +198,7 @@ impl<T> Sender<T> {
     ///
     /// # Panics
     /// On a worker of a tidings runtime.
+    #[track_caller]
     pub fn send_blocking(&self, value: T) -> Result<(), SendError<T>> {
         self.send(value).wait()
     }

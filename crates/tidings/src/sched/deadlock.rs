@@ -111,7 +111,8 @@ impl Joins {
 }
 
 impl Shared {
-    /// Does the future of a `block_on` wait for nothing but what is on record, and not for a time?
+    /// Does the future of a `block_on` wait for nothing but what is on record, and not for a time? What waits for no
+    /// event, and has given nobody its waker, waits for nothing at all.
     /// `counts`: of its waker, by whose address it is known; all but `ours` are of copies.
     pub(super) fn is_stuck(&self, waiter: usize, counts: usize, ours: usize) -> bool {
         // Fewer: it has just gone on.
@@ -122,7 +123,7 @@ impl Shared {
         let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
         let known: usize = mine().map(|wait| wait.of.wakers).sum();
         let mut others = mine().filter(|wait| wait.of.timed || self.is_foreign_to(wait));
-        mine().next().is_some() && others.next().is_none() && copies <= known
+        others.next().is_none() && copies <= known
     }
 
     /// May this wait be ended by what we do not look at: a signal of the system, or the task of another runtime?
@@ -330,17 +331,6 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
         text.extend(lines);
         text.len() > before
     };
-    if let Some(main) = main {
-        let who = match task::name_of(main) {
-            Some(name) => format!("the future of block_on, {name:?},"),
-            None => "the future of block_on".to_owned(),
-        };
-        say(&mut text, &who, main);
-        let other = "the future of another block_on";
-        shared
-            .roots
-            .each_other(|root| _ = say(&mut text, other, root));
-    }
     let (mut idle, mut unknown) = (0, 0);
     // Under a seam nobody runs beside who asks.
     let runs = match main.is_some() || shared.has_seam {
@@ -355,6 +345,15 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
             }
         }
     };
+    if let Some(main) = main {
+        let who = match task::name_of(main) {
+            Some(name) => format!("the future of block_on, {name:?},"),
+            None => "the future of block_on".to_owned(),
+        };
+        tell(&who, main);
+        let other = "the future of another block_on";
+        shared.roots.each_other(|root| tell(other, root));
+    }
     for (_, task, at, local) in in_order(shared, &waits) {
         match names.get(&task) {
             Some(actor) if actor.awaits => idle += 1,

@@ -67,10 +67,13 @@ impl Root {
         self.run(|| current::poll_local(ptr::null_mut(), shared.budget, || main.poll(context)))
     }
 
-    /// Does its future wait for nothing but what is on record, and not for a time?
+    /// Does its future, which has been polled, wait for nothing but what is on record, and not for a time?
     pub(super) fn is_stuck(&self, shared: &Shared) -> bool {
+        // RELAXED: a look now and then.
+        let polled = self.polls.load(Ordering::Relaxed) > 0;
         // Its own, and that of the waker.
-        !self.parker.is_told()
+        polled
+            && !self.parker.is_told()
             && shared.is_stuck(self.address(), Arc::strong_count(&self.parker), 2)
     }
 }

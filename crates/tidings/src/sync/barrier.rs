@@ -80,6 +80,7 @@ impl Barrier {
     ///     s.spawn(|| barrier.wait_blocking());
     /// });
     /// ```
+    #[cfg_attr(debug_assertions, track_caller)]
     pub fn wait(&self) -> BarrierWait<'_> {
         let arrive = Arrive {
             barrier: self,
@@ -96,6 +97,7 @@ impl Barrier {
     ///
     /// # Panics
     /// On a worker of a tidings runtime.
+    #[track_caller]
     pub fn wait_blocking(&self) -> BarrierWaitResult {
         crate::sched::block_on(self.wait())
     }

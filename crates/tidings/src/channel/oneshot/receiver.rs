@@ -135,6 +135,7 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     /// If the sender was dropped without sending.
+    #[track_caller]
     pub fn recv_blocking(self) -> Result<T, RecvError> {
         self.into_recv().wait()
     }
