@@ -290,5 +290,11 @@ fn a_bundle_unpacked_elsewhere_lists_and_checks_its_peers() {
         let this = env!("CARGO_BIN_EXE_tidings");
         let nowhere = stage.call(&["bundle", "-o", "/dev/null/x.tar", "--binary", this]);
         assert_eq!(nowhere.code, 70, "{}", nowhere.stderr);
+        // Told before anything is built or copied.
+        let there = there.to_str().expect("UTF-8");
+        let folder = stage.call(&["bundle", "-o", there, "--binary", this]);
+        assert_eq!(folder.code, 2, "{}", folder.stderr);
+        assert!(folder.stderr.contains("a folder"), "{}", folder.stderr);
+        assert_eq!(folder.stdout, "");
     });
 }

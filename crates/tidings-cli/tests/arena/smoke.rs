@@ -42,7 +42,7 @@ fn smoke_builds_only_what_its_filter_names() {
         let called = stage.call(&["smoke", "@a"]);
         assert_eq!(called.code, 0, "{}{}", called.stdout, called.stderr);
         assert!(
-            called.stdout.contains("1 cells correct"),
+            called.stdout.contains("1 cell correct"),
             "{}",
             called.stdout
         );
@@ -71,7 +71,7 @@ fn a_run_says_how_long_it_takes_before_it_begins() {
             (lines[0].to_owned(), called.stderr.clone())
         };
         let (quick, all) = head(&[]);
-        assert!(quick.contains("1 cells in 1 groups · about 0:0"), "{quick}");
+        assert!(quick.contains("1 cell in 1 group · about 0:0"), "{quick}");
         assert!(quick.contains(", at most 2:00 · run "), "{quick}");
         assert!(!all.contains("the whole plan"), "{all}");
         let one = ["--launches", "1", "--profile", "standard"];

@@ -11,6 +11,7 @@ use crate::arena::sampling::noise::Tally;
 use crate::arena::sampling::options::Options;
 use crate::arena::statistics::figures;
 use crate::arena::terminal::{self, Style};
+use crate::arena::units;
 use crate::cli::RunArgs;
 
 /// The records of a group that was planned and did not run.
@@ -126,7 +127,8 @@ pub(crate) fn notes(run: &Run, budget: bool) -> Vec<String> {
             "more time with --budget 0, more processes with --launches"
         };
         notes.push(format!(
-            "{wide} cells did not reach ±{:.0} % (marked ~): {more}",
+            "{} did not reach ±{:.0} % (marked ~): {more}",
+            units::counted(wide, "cell"),
             100.0 * run.plan.target_ci
         ));
     }

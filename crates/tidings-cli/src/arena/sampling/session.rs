@@ -172,8 +172,10 @@ impl<'a> Session<'a> {
             format!("at most {}", units::clock(b))
         });
         progress.line(&self.style.bold(&format!(
-            "tidings arena · {} · {cells} cells in {groups} groups · about {}, {most} · run {id}{}",
+            "tidings arena · {} · {} in {} · about {}, {most} · run {id}{}",
             profile.name(),
+            units::counted(cells, "cell"),
+            units::counted(groups, "group"),
             units::clock(about.min(budget.unwrap_or(about))),
             if run.resumed.is_empty() {
                 ""

@@ -7,6 +7,7 @@ use crate::arena::exit::{Exit, Stop};
 use crate::arena::paths;
 use crate::arena::records::saved::{self, Saved};
 use crate::arena::terminal;
+use crate::arena::units;
 use crate::cli::BaselineCommand;
 
 pub(crate) fn baseline(command: &BaselineCommand) -> Result<Exit, Stop> {
@@ -99,9 +100,10 @@ fn list() -> Result<(), Stop> {
         };
         let cells = run.cells.iter().filter(|c| c.ns_per_op.is_some()).count();
         terminal::print(&format!(
-            "{name:<16} run {} · {} · {cells} cells · {}\n",
+            "{name:<16} run {} · {} · {} · {}\n",
             run.id,
             run.plan.profile,
+            units::counted(cells, "cell"),
             run.env.summary()
         ))?;
     }

@@ -34,6 +34,12 @@ pub(crate) fn bundle(args: &BundleArgs) -> Result<Exit, Stop> {
     };
     let output =
         std::path::absolute(&args.output).map_err(|e| Stop::file("resolve", &args.output, &e))?;
+    if output.is_dir() {
+        return Err(Stop::usage(format!(
+            "-o {}: a folder; give the tar file a name",
+            args.output.display()
+        )));
+    }
     let work = output.with_extension("tar.parts");
     let _ = fs::remove_dir_all(&work);
     let interrupt = Interrupt::install()?;

@@ -15,6 +15,7 @@ use crate::arena::records::state::{Failure, State};
 use crate::arena::sampling::hangs::Hangs;
 use crate::arena::sampling::options;
 use crate::arena::terminal::{self, Style};
+use crate::arena::units;
 use crate::cli::SmokeArgs;
 
 /// A peer that is up: its system, its threads.
@@ -43,7 +44,7 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     if interrupt.is_asked() {
         return Ok(Exit::Interrupted);
     }
-    let (mut passed, mut failed) = (0_u32, 0_u32);
+    let (mut passed, mut failed) = (0_usize, 0_u32);
     // By system and threads: one process serves all its cells, so that drop and a second prep are tested too.
     let mut jobs: Vec<(usize, String, &Group)> = plan
         .groups
@@ -106,7 +107,8 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     let is_elsewhere = |a: &Absent| a.state == State::Blocked && !a.requested;
     let elsewhere = plan.absent.iter().filter(|a| is_elsewhere(a)).count();
     if elsewhere > 0 {
-        let line = format!("{elsewhere} cells of systems that cannot run on this kind of machine");
+        let cells = units::counted(elsewhere, "cell");
+        let line = format!("{cells} of systems that cannot run on this kind of machine");
         terminal::print(&format!("{} {line}\n", style.yellow("absent")))?;
     }
     for absent in plan.absent.iter().filter(|a| !is_elsewhere(a)) {
@@ -123,7 +125,8 @@ pub(crate) fn smoke(args: &SmokeArgs) -> Result<Exit, Stop> {
     }
     let seconds = begin.elapsed().as_secs_f64();
     terminal::print(&format!(
-        "{passed} cells correct, {failed} failed, {seconds:.1} s\n"
+        "{} correct, {failed} failed, {seconds:.1} s\n",
+        units::counted(passed, "cell")
     ))?;
     let asked = plan.absent.iter().any(|a| a.requested);
     Ok(match (interrupt.is_asked(), failed > 0 || asked, passed) {
