@@ -136,6 +136,7 @@ pub trait Event: Protocol + IntoFuture<IntoFuture = EventFuture<Self>> {
     ///
     /// What the loser would give back, the unsent value of a send, is dropped with it;
     /// [`either`](Self::either) gives it back.
+    /// Of many, [`choose`]: one of some hundreds that is folded out of `or`s reaches each through all around it.
     ///
     /// ```
     /// use tidings::{Event, always, never};

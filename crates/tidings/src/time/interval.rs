@@ -1,5 +1,6 @@
 //! A tick every so often.
 
+use std::convert::identity;
 use std::time::Duration;
 
 use super::{Instant, at};
@@ -82,7 +83,8 @@ impl Interval {
     /// # });
     /// ```
     pub fn into_stream(self) -> impl futures_core::Stream<Item = Instant> + Send + Unpin {
-        unfold(self, async |mut ticks| Some((ticks.tick().await, ticks)))
+        let next = async |mut ticks: Self| Some((ticks.tick().await, ticks));
+        unfold(self, next, identity)
     }
 
     /// Sets what is done about missed ticks.

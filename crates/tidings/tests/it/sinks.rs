@@ -8,7 +8,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use futures::{SinkExt, StreamExt};
-use tidings::{bounded, channel, unbounded};
+use tidings::{bounded, broadcast, channel, unbounded};
 
 use crate::both::{on_all, on_all_unheard, pool, run};
 use crate::channel::kinds;
@@ -142,6 +142,29 @@ fn a_stream_and_a_sink_go_on_after_a_partners_waker_that_panics() {
         assert_eq!(waits.await, Ok(2));
         sink.send(3).await.unwrap();
         assert_eq!(rx.recv().await, Ok(3));
+    });
+}
+
+#[test]
+fn a_stream_of_a_broadcast_goes_on_after_a_clone_that_panics() {
+    #[derive(Debug, PartialEq)]
+    struct Fussy(u8);
+    impl Clone for Fussy {
+        fn clone(&self) -> Self {
+            assert!(self.0 != 2, "a clone that panics");
+            Self(self.0)
+        }
+    }
+    on_all_unheard(|| async {
+        let (tx, rx) = broadcast(4);
+        let mut stream = rx.into_stream();
+        (1..=3).for_each(|n| assert!(tx.send(Fussy(n)).is_ok()));
+        assert_eq!(stream.next().await, Some(Ok(Fussy(1))));
+        let unwound = catch_unwind(AssertUnwindSafe(|| poll(pin!(stream.next()))));
+        assert!(unwound.is_err());
+        assert_eq!(stream.next().await, Some(Ok(Fussy(3))));
+        drop(tx);
+        assert_eq!(stream.next().await, None);
     });
 }
 

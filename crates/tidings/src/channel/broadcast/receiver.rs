@@ -1,5 +1,6 @@
 //! The receiving side of a broadcast channel.
 
+use std::any::type_name;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -7,6 +8,7 @@ use super::super::source::{Side, Source};
 use super::super::wait::{Ticket, Wait, wait_event};
 use super::{RecvError, State, TryRecvError, subscribe};
 use crate::event::unfold::unfold;
+use crate::event::waits::Waits;
 use crate::primitive::Arc;
 
 /// Receives every value of a [`broadcast`](super::broadcast()) channel that is sent after it subscribed.
@@ -62,8 +64,7 @@ impl<T: Clone> Receiver<T> {
     /// assert_eq!(rx.try_recv(), Ok(1));
     /// ```
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        let found = self.source.locked(|state| state.next(&mut self.cursor));
-        found.map(Arc::unwrap_or_clone)
+        self.take().map(Arc::unwrap_or_clone)
     }
 }
 
@@ -88,14 +89,34 @@ impl<T: Clone + 'static> Receiver<T> {
     where
         T: Send + Sync,
     {
-        unfold(self, async |mut receiver| match receiver.recv().await {
-            Err(RecvError::Closed) => None,
-            item => Some((item, receiver)),
-        })
+        let next = async |mut receiver: Self| {
+            let arrive = Arrive {
+                receiver: &mut receiver,
+                slot: Ticket::new(None),
+            };
+            match arrive.await {
+                Err(RecvError::Closed) => None,
+                item => Some((item, receiver)),
+            }
+        };
+        // Cloned with the receiver in its place again: who panics in that costs the stream this value.
+        unfold(self, next, |item| item.map(Arc::unwrap_or_clone))
     }
 }
 
 impl<T> Receiver<T> {
+    /// The next value, as the channel has it.
+    fn take(&mut self) -> Result<Arc<T>, TryRecvError> {
+        self.source.locked(|state| state.next(&mut self.cursor))
+    }
+
+    /// Is there something for it? Else the ticket says what it waits for.
+    fn ready(&self, slot: &mut Ticket, state: &State<T>) -> bool {
+        // The cursor moves in `done` only: until then nothing is taken from anybody.
+        slot.write(self.cursor);
+        self.cursor < state.kept.tail || state.senders == 0
+    }
+
     /// Another receiver, of all values sent from now on; what this one has not seen yet stays
     /// its own.
     #[must_use]
@@ -168,17 +189,46 @@ impl<T: Clone> Wait for Recv<'_, T> {
         &self.receiver.source
     }
     fn ready(&mut self, state: &mut State<T>) -> bool {
-        // The cursor moves in `done` only: until then nothing is taken from anybody.
-        self.slot.write(self.receiver.cursor);
-        self.receiver.cursor < state.kept.tail || state.senders == 0
+        self.receiver.ready(&mut self.slot, state)
     }
     fn done(&mut self) -> Self::Output {
-        self.receiver.try_recv().map_err(|error| match error {
-            TryRecvError::Lagged(missed) => RecvError::Lagged(missed),
-            TryRecvError::Closed => RecvError::Closed,
-            TryRecvError::Empty => unreachable!("a receive is done when there is something"),
-        })
+        self.receiver.try_recv().map_err(why_not)
     }
 }
 
 wait_event!(impl['a, T: Clone] Recv<'a, T> => Result<T, RecvError>);
+
+/// As [`Recv`], of the value as the channel has it.
+struct Arrive<'a, T> {
+    receiver: &'a mut Receiver<T>,
+    slot: Ticket,
+}
+
+impl<T> Wait for Arrive<'_, T> {
+    type State = State<T>;
+    type Output = Result<Arc<T>, RecvError>;
+    const SIDE: Side = Side::Receiver;
+
+    fn source(&self) -> &Source<State<T>> {
+        &self.receiver.source
+    }
+    fn ready(&mut self, state: &mut State<T>) -> bool {
+        self.receiver.ready(&mut self.slot, state)
+    }
+    fn waits_for(&self, waits: &mut Waits) {
+        waits.event(type_name::<Recv<'_, T>>(), Some(&self.source().lock));
+    }
+    fn done(&mut self) -> Self::Output {
+        self.receiver.take().map_err(why_not)
+    }
+}
+
+wait_event!(impl['a, T] Arrive<'a, T> => Result<Arc<T>, RecvError>);
+
+fn why_not(error: TryRecvError) -> RecvError {
+    match error {
+        TryRecvError::Lagged(missed) => RecvError::Lagged(missed),
+        TryRecvError::Closed => RecvError::Closed,
+        TryRecvError::Empty => unreachable!("a receive is done when there is something"),
+    }
+}

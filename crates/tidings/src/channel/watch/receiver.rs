@@ -1,5 +1,6 @@
 //! The receiving side of a watch cell.
 
+use std::convert::identity;
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -125,10 +126,11 @@ impl<T> Receiver<T> {
         T: Send + Sync + 'static,
     {
         self.mark_changed();
-        unfold(self, async |mut receiver| {
+        let next = async |mut receiver: Self| {
             receiver.changed().await.ok()?;
             Some((receiver.get_and_update(), receiver))
-        })
+        };
+        unfold(self, next, identity)
     }
 
     /// Is there a value that this receiver has not seen?
