@@ -104,7 +104,8 @@ impl Blocking {
         let still = parked.iter().all(|(_, parker)| {
             // Four of the counts are ours: two of `block_on`, one of what is parked, and this one.
             let counts = Arc::strong_count(parker);
-            !parker.is_told() && shared.is_stuck(address(parker), counts, 4)
+            let stuck = || shared.stuck(address(parker), counts, 4);
+            !parker.is_told() && stuck().is_some_and(|waits| waits > 0)
         });
         still.then_some(parks)
     }

@@ -56,7 +56,7 @@ pub(super) fn block_on(shared: &Arc<Shared>, patience: Duration, mut main: Main<
                 if woken {
                     break;
                 }
-                let still = shared.stillness().filter(|_| root.is_stuck(shared));
+                let still = shared.stillness().filter(|_| root.stuck(shared).is_some());
                 looks = if still.is_some() && still == seen {
                     looks + 1
                 } else {
@@ -111,19 +111,17 @@ impl Joins {
 }
 
 impl Shared {
-    /// Does the future of a `block_on` wait for nothing but what is on record, and not for a time? What waits for no
-    /// event, and has given nobody its waker, waits for nothing at all.
+    /// `Some`: the future of a `block_on` waits for nothing but what is on record, and not for a time; and for how many
+    /// it does. For none: it has given nobody its waker.
     /// `counts`: of its waker, by whose address it is known; all but `ours` are of copies.
-    pub(super) fn is_stuck(&self, waiter: usize, counts: usize, ours: usize) -> bool {
+    pub(super) fn stuck(&self, waiter: usize, counts: usize, ours: usize) -> Option<usize> {
         // Fewer: it has just gone on.
-        let Some(copies) = counts.checked_sub(ours) else {
-            return false;
-        };
+        let copies = counts.checked_sub(ours)?;
         let waits = waits::all();
         let mine = || waits.iter().filter(|wait| wait.waiter == waiter);
         let known: usize = mine().map(|wait| wait.of.wakers).sum();
         let mut others = mine().filter(|wait| wait.of.timed || self.is_foreign_to(wait));
-        others.next().is_none() && copies <= known
+        (others.next().is_none() && copies <= known).then(|| mine().count())
     }
 
     /// May this wait be ended by what we do not look at: a signal of the system, or the task of another runtime?
@@ -158,7 +156,7 @@ impl Shared {
             && !self.local_tasks.are_woken()
             && !self.has_foreign()
             // Two of the counts are of `block_on`.
-            && self.is_stuck(waker.data().addr(), counts, 2)
+            && self.stuck(waker.data().addr(), counts, 2).is_some()
     }
 
     /// What is said of those that have a task of the runtime among them.
@@ -423,9 +421,9 @@ mod tests {
         let waker = Waker::from(parker);
         waits::begin(waiter, &waker, None, waits::Waits::default());
         let runtime = Runtime::builder().workers(1).build().unwrap();
-        let stuck = [3, 4, 5].map(|counts| runtime.shared.is_stuck(waiter, counts, 4));
+        let stuck = [3, 4, 5].map(|counts| runtime.shared.stuck(waiter, counts, 4));
         waits::end(waiter);
-        assert_eq!(stuck, [false, true, false]);
+        assert_eq!(stuck, [None, Some(1), None]);
     }
 
     #[test]

@@ -67,14 +67,13 @@ impl Root {
         self.run(|| current::poll_local(ptr::null_mut(), shared.budget, || main.poll(context)))
     }
 
-    /// Does its future, which has been polled, wait for nothing but what is on record, and not for a time?
-    pub(super) fn is_stuck(&self, shared: &Shared) -> bool {
-        // RELAXED: a look now and then.
-        let polled = self.polls.load(Ordering::Relaxed) > 0;
+    /// As [`Shared::stuck`].
+    pub(super) fn stuck(&self, shared: &Shared) -> Option<usize> {
+        if self.parker.is_told() {
+            return None;
+        }
         // Its own, and that of the waker.
-        polled
-            && !self.parker.is_told()
-            && shared.is_stuck(self.address(), Arc::strong_count(&self.parker), 2)
+        shared.stuck(self.address(), Arc::strong_count(&self.parker), 2)
     }
 }
 
@@ -102,7 +101,9 @@ impl Roots {
         let polls = |root: &Arc<Root>| root.polls.load(Ordering::Relaxed);
         let all = self.all();
         let before = all.iter().map(polls).map(u64::from).sum();
-        let still = |root: &Arc<Root>| polls(root).is_multiple_of(2) && root.is_stuck(shared);
+        // One without a wait may have been woken by foreign code, and be about to be polled.
+        let waits = |root: &Arc<Root>| root.stuck(shared).is_some_and(|waits| waits > 0);
+        let still = |root: &Arc<Root>| polls(root).is_multiple_of(2) && waits(root);
         self.of_others().iter().all(still).then_some(before)
     }
 
