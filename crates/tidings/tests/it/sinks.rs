@@ -171,7 +171,7 @@ fn a_stream_of_a_broadcast_goes_on_after_a_clone_that_panics() {
 #[test]
 fn streams_of_broadcasts_watches_and_intervals_wait_are_moved_between_polls_and_end() {
     on_all(|| async {
-        let (tx, rx) = channel::broadcast(4);
+        let (tx, rx) = broadcast(4);
         let mut values = rx.into_stream();
         assert!(poll(pin!(values.next())).is_pending());
         let mut values = Box::new(values);
