@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::both::watchdog;
 use tidings::actor::{Builder, Mailbox, Reply};
 use tidings::sched::{Runtime, Seeded};
-use tidings::sync::{Barrier, Mutex};
+use tidings::sync::Mutex;
 use tidings::{
     Event, after, bounded, channel, choose, guard, oneshot, select, unbounded, with_nack, yield_now,
 };
@@ -175,51 +175,6 @@ fn of_many_who_wait_for_what_is_no_event_some_are_named_and_the_others_counted()
             .count();
         assert_eq!(named, 16, "{report}");
         says(&report, &["\n  4 more wait for something that is no event"]);
-    }
-}
-
-#[test]
-fn a_future_of_block_on_that_waits_for_what_is_no_event_is_reported_as_a_task_is() {
-    for report in reports(std::future::pending::<()>) {
-        let words = "\n  the future of block_on waits for something that is no event";
-        says(&report, &[words]);
-    }
-}
-
-#[test]
-fn a_wait_has_the_line_that_asked_for_it_by_whatever_name() {
-    let _watchdog = watchdog();
-    let runtime = Runtime::builder().workers(1).watch_deadlocks(PATIENCE);
-    let runtime = runtime.build().unwrap();
-    let barriers = [2, 2].map(|n| Arc::new(Barrier::new(n)));
-    let ((full, queue), (open, values), (tell, told)) = (bounded(1), bounded::<u8>(1), oneshot());
-    full.try_send(1).unwrap();
-    let first = line!() + 2;
-    let waits: [Box<dyn FnOnce() + Send>; 4] = [
-        Box::new(move || _ = full.send_blocking(2)),
-        Box::new(move || _ = values.recv_blocking()),
-        Box::new(move || _ = told.recv_blocking()),
-        Box::new({
-            let barrier = barriers[0].clone();
-            move || _ = barrier.wait_blocking()
-        }),
-    ];
-    let ended = catch_unwind(AssertUnwindSafe(|| {
-        runtime.block_on(async {
-            for wait in waits {
-                drop(tidings::spawn_blocking(wait));
-            }
-            barriers[1].wait().await;
-        });
-    }));
-    // What has begun ends before its runtime does.
-    drop((queue, open));
-    let _: Result<(), u8> = tell.send(0);
-    barriers[0].wait_blocking();
-    let report = *ended.unwrap_err().downcast::<String>().unwrap();
-    let lines = [first, first + 1, first + 2, first + 5, first + 13];
-    for line in lines {
-        says(&report, &[&format!(", at {}:{line}:", file!())]);
     }
 }
 
