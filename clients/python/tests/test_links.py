@@ -303,8 +303,9 @@ class Links(LinkTest):
             client.get(Changed, "counter")
         self.assertEqual(str(raised.exception), "method 'get' of 'counter' has another shape there")
         t.define({}, {Changed: {"new": "Counter.new()->i32"}})
-        with self.assertRaises(errors.NoSuchMethod):
+        with self.assertRaises(errors.NoSuchMethod) as raised:
             client.get(Changed, "counter")._call("new").result(LONG)
+        self.assertEqual(str(raised.exception), "the actor has no method 'new', or one of another shape")
 
     def test_the_end_of_a_link_ends_what_came_over_it(self):
         tally, _, server, client, there = counter()
@@ -497,8 +498,9 @@ class Links(LinkTest):
 
     def test_a_handler_that_lacks_a_method_says_so_and_lives(self):
         here = g.Counter.start(object())
-        with self.assertRaises(errors.NoSuchMethod):
+        with self.assertRaises(errors.NoSuchMethod) as raised:
             here.get().result(LONG)
+        self.assertIn("'get'", str(raised.exception))
         with self.assertRaises(errors.NoSuchMethod):
             here.hang().result(LONG)
 

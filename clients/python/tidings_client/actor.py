@@ -364,7 +364,7 @@ class _Mailbox:
         request = message.request
         handler = getattr(self.handler, message.method.name, None)
         if handler is None:
-            message.say(errors.NoSuchMethod())
+            message.say(errors.NoSuchMethod(message.method.name))
         elif request.is_late():
             message.say(errors.Timeout())
         elif not request.gone:

@@ -170,9 +170,18 @@ class Overloaded(CallFailed):
 
 
 class NoSuchMethod(CallFailed):
-    """The actor has no such method, or one of another shape. Not executed."""
+    """The actor has no such method, or one of another shape. Not executed. Its text has the name, `method`."""
 
     executed = False
+
+    def __init__(self, method: str = "") -> None:
+        super().__init__()
+        self.method = method
+
+    def __str__(self) -> str:
+        if not self.method:
+            return super().__str__()
+        return f"the actor has no method {self.method!r}, or one of another shape"
 
 
 class Malformed(_WithText, CallFailed, ValueError):

@@ -58,6 +58,8 @@ class Waiting:
     # `None`: its caller has gone.
     call: Call[Any] | None
     answer: Codec
+    # Its method, if it is none that waits for a reply within a message.
+    method: str = ""
     queued: Queued | None = None
 
 
@@ -178,7 +180,7 @@ class Hub:
                     raise errors.RefusedCall("the message is too large", executed=False)
                 if method.answer is not None:
                     call = Call()
-                    number = self.wait_for(Waiting(call, method.answer))
+                    number = self.wait_for(Waiting(call, method.answer, method.name))
             except BaseException:
                 self.undo()
                 self.ring()

@@ -131,6 +131,8 @@ class Inward(Hub):
     def answered(self, number: int, outcome: Any, body: bytes) -> None:
         waiting = self.calls.pop(number)
         if isinstance(outcome, Err):
+            if isinstance(outcome.error, errors.NoSuchMethod):
+                outcome.error.method = waiting.method
             self.settle(waiting, outcome.error)
             return
         self.carried = outcome.value

@@ -159,13 +159,13 @@ impl Connector {
     async fn only_one(&self, peers: &Peers, node: &str) -> Result<Link, ConnectError> {
         let (dialing, comes) = match peers.dial(node) {
             Ok(both) => both,
-            Err(link) => return up(link).await,
+            Err(link) => return self.up(link).await,
         };
         let made = async {
             let stream = self.dial().await?;
             dialing.greets(true);
             let made = self.greet(stream).await;
-            if matches!(&made, Err(ConnectError::Broken(why)) if why.is_linked()) {
+            if matches!(&made, Err(ConnectError::Broken { why, .. }) if why.is_linked()) {
                 // It is about to come from there.
                 dialing.greets(false);
                 tidings::after(self.options.limits.handshake).await;
@@ -179,7 +179,7 @@ impl Connector {
             Poll::Pending => made.as_mut().poll(cx).map(Err),
         });
         match first.await {
-            Ok(link) => up(link).await,
+            Ok(link) => self.up(link).await,
             Err(made) => made,
         }
     }
@@ -187,7 +187,12 @@ impl Connector {
     /// A stream to there, and for whom its certificate is.
     async fn dial(&self) -> Result<Secured, ConnectError> {
         let stream = timeout(self.options.limits.handshake, self.stream()).await;
-        stream.unwrap_or(Err(ConnectError::Late))
+        stream.unwrap_or_else(|_| Err(ConnectError::Late { at: self.at() }))
+    }
+
+    /// For errors.
+    fn at(&self) -> String {
+        self.address.to_string()
     }
 
     /// A new link.
@@ -198,7 +203,14 @@ impl Connector {
             // A certificate may be for others, too, whose places it is not to take.
             options.only(Some(vec![node.clone()]));
         }
-        start(stream, options, self.peers.as_ref()).await
+        self.up(start(stream, options, self.peers.as_ref())).await
+    }
+
+    /// Waits for the handshake.
+    async fn up(&self, link: Link) -> Result<Link, ConnectError> {
+        let up = link.up().await;
+        up.map(|_| link)
+            .map_err(|why| ConnectError::Broken { at: self.at(), why })
     }
 
     /// As [`connect`](Self::connect), again and again until it succeeds, after a time between
@@ -244,7 +256,7 @@ impl Connector {
     async fn stream(&self) -> Result<Secured, ConnectError> {
         #[cfg(feature = "tls")]
         if self.tls.is_some() && !self.insecure && !matches!(self.address, Address::Tls(_)) {
-            return Err(ConnectError::NotTls);
+            return Err(ConnectError::NotTls { at: self.at() });
         }
         match &self.address {
             Address::Unix(path) => {
@@ -257,23 +269,26 @@ impl Connector {
             }
             #[cfg(feature = "tls")]
             Address::Tls(at) => {
-                let tls = self.tls.as_ref().ok_or(ConnectError::NoIdentity)?;
+                let none = || ConnectError::NoIdentity { at: self.at() };
+                let tls = self.tls.as_ref().ok_or_else(none)?;
                 let node = self.node.as_deref().or(self.address.host());
                 let stream = self.tcp(at, true).await?;
-                let (stream, names) = tls.with_server(node.unwrap_or_default(), stream).await?;
+                let secured = tls.with_server(node.unwrap_or_default(), stream).await;
+                let (stream, names) = secured.map_err(|error| met_at(&self.address, error))?;
                 Ok((Stream::Tls(Box::new(stream)), Some(names)))
             }
             #[cfg(not(feature = "tls"))]
-            Address::Tls(_) => Err(ConnectError::NoIdentity),
+            Address::Tls(_) => Err(ConnectError::NoIdentity { at: self.at() }),
         }
     }
 
     async fn tcp(&self, at: &str, anywhere: bool) -> Result<TcpStream, ConnectError> {
-        let mut addresses = lookup_host(at.to_owned()).await?;
+        let found = lookup_host(at.to_owned()).await;
+        let mut addresses = found.map_err(|error| met_at(at, error))?;
         if !anywhere {
             addresses.retain(|address| is_here(*address));
             if addresses.is_empty() {
-                return Err(ConnectError::Insecure);
+                return Err(ConnectError::Insecure { at: self.at() });
             }
         }
         let dial = async |address| {
@@ -331,12 +346,8 @@ pub(crate) fn is_here(address: SocketAddr) -> bool {
     address.ip().to_canonical().is_loopback()
 }
 
-/// Puts a link on a stream, in a task of its own, and waits for the handshake.
-pub(crate) async fn start(
-    stream: Stream,
-    options: Options,
-    peers: Option<&Peers>,
-) -> Result<Link, ConnectError> {
+/// Puts a link on a stream, in a task of its own.
+fn start(stream: Stream, options: Options, peers: Option<&Peers>) -> Link {
     let (link, driver) = link_to(
         stream,
         options,
@@ -346,13 +357,7 @@ pub(crate) async fn start(
         Stream::give_up,
     );
     drop(tidings::spawn(driver));
-    up(link).await
-}
-
-/// Waits for the handshake.
-async fn up(link: Link) -> Result<Link, ConnectError> {
-    let up = link.up().await;
-    up.map(|_| link).map_err(ConnectError::Broken)
+    link
 }
 
 impl Link {
@@ -382,7 +387,8 @@ impl Link {
     }
 }
 
-/// Why there is no link.
+/// Why there is no link. Its text says where to: the address, or, of a stream that was given or has come, the
+/// [node](crate::Tls::connect) or nothing but that.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
@@ -392,16 +398,33 @@ pub enum ConnectError {
     /// own error, and its number, as its source ([`Error::source`]).
     Io(Arc<io::Error>),
     /// It took too long.
-    Late,
+    Late {
+        /// Where to.
+        at: String,
+    },
     /// The peer will not speak with us, or we not with it; or it ended the link at once.
-    Broken(Broken),
+    Broken {
+        /// Where to.
+        at: String,
+        /// Why the link has ended.
+        why: Broken,
+    },
     /// It would leave this machine without TLS ([`Connector::insecure`]).
-    Insecure,
+    Insecure {
+        /// The address.
+        at: String,
+    },
     /// The address is `tls://`, and there is no identity (`Connector::tls`, `Listener::tls`), or this
     /// build has no TLS.
-    NoIdentity,
+    NoIdentity {
+        /// The address.
+        at: String,
+    },
     /// There is an identity for TLS, and the address is another: what was to be guarded would not be.
-    NotTls,
+    NotTls {
+        /// The address.
+        at: String,
+    },
 }
 
 impl ConnectError {
@@ -411,17 +434,22 @@ impl ConnectError {
         use Broken::{Credit, Flood, FrameTooLarge, MessageTooLarge, Protocol};
         use Broken::{Refused, RefusedByPeer};
         use io::ErrorKind::{InvalidData, InvalidInput};
-        match self {
-            Self::Address(_) | Self::Insecure | Self::NoIdentity | Self::NotTls => false,
+        let why = match self {
+            Self::Address(_) | Self::Insecure { .. } => return false,
+            Self::NoIdentity { .. } | Self::NotTls { .. } => return false,
+            Self::Late { .. } => return true,
             // A certificate, ours or theirs, that is not good: the second, of which TLS 1.3 tells when its
             // handshake is done here.
-            Self::Io(error) => !matches!(error.kind(), InvalidData | InvalidInput),
-            Self::Broken(Broken::Io(kind, _)) => !matches!(kind, InvalidData | InvalidInput),
-            Self::Broken(RefusedByPeer(Refusal::Overloaded | Refusal::Linked)) => true,
-            Self::Broken(Refused(_) | RefusedByPeer(_)) => false,
+            Self::Io(error) => return !matches!(error.kind(), InvalidData | InvalidInput),
+            Self::Broken { why, .. } => why,
+        };
+        match why {
+            Broken::Io(kind, _) => !matches!(kind, InvalidData | InvalidInput),
+            RefusedByPeer(Refusal::Overloaded | Refusal::Linked) => true,
+            Refused(_) | RefusedByPeer(_) => false,
             // What listens there is none of ours.
-            Self::Broken(Protocol(_) | FrameTooLarge | MessageTooLarge | Credit | Flood) => false,
-            Self::Broken(_) | Self::Late => true,
+            Protocol(_) | FrameTooLarge | MessageTooLarge | Credit | Flood => false,
+            _ => true,
         }
     }
 }
@@ -443,15 +471,17 @@ impl fmt::Display for ConnectError {
         match self {
             Self::Address(error) => error.fmt(f),
             Self::Io(error) => error.fmt(f),
-            Self::Late => f.write_str("it took too long to connect"),
-            Self::Broken(broken) => broken.fmt(f),
-            Self::Insecure => f.write_str("a link that leaves this machine needs TLS"),
-            Self::NoIdentity => {
-                f.write_str("a link over TLS needs an identity: a certificate and its key")
-            }
-            Self::NotTls => {
-                f.write_str("there is an identity for TLS, and the address is not tls://")
-            }
+            Self::Late { at } => write!(f, "{at}: it took too long to connect"),
+            Self::Broken { at, why } => write!(f, "{at}: {why}"),
+            Self::Insecure { at } => write!(f, "{at}: a link that leaves this machine needs TLS"),
+            Self::NoIdentity { at } => write!(
+                f,
+                "{at}: a link over TLS needs an identity: a certificate and its key"
+            ),
+            Self::NotTls { at } => write!(
+                f,
+                "{at}: there is an identity for TLS, and the address is not tls://"
+            ),
         }
     }
 }

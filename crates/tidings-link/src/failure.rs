@@ -1,7 +1,7 @@
 //! What a call's end and an actor's end are on the wire, and what they are here.
 
 use tidings::actor::{CallError, Exit};
-use tidings::remote::{refused, unfit};
+use tidings::remote::{Method, refused, unfit};
 
 use crate::frame::{End, Failure};
 
@@ -69,6 +69,21 @@ impl From<&CallError> for Failure {
             CallError::Cycle(cycle) => Self::Cycle(cycle.to_string()),
             CallError::Timeout => Self::Timeout,
             other => Self::Refused(other.to_string()),
+        }
+    }
+}
+
+impl Failure {
+    /// What the caller of this method hears, if it is known.
+    pub(crate) fn of(self, method: Option<&Method>) -> CallError {
+        match (self, method) {
+            (Self::NoSuchMethod, Some(method)) => {
+                let method = method.name();
+                refused(format_args!(
+                    "the actor has no method {method:?}, or one of another shape"
+                ))
+            }
+            (failure, _) => failure.into(),
         }
     }
 }

@@ -450,7 +450,8 @@ impl Hub {
             (Ok(carried), None) => self.not_decoded(take(carried)),
             (Err(failure), Some(mut pending)) => {
                 let failure = replace(failure, Failure::NoReply);
-                let _ = pending.answer(Err(failure.into()));
+                let why = failure.of(pending.method());
+                let _ = pending.answer(Err(why));
             }
             (Err(_), None) => {}
         }

@@ -204,10 +204,11 @@ impl Listener {
         let identity = self.terms.tls.is_some();
         #[cfg(not(feature = "tls"))]
         let identity = false;
+        let at = || self.terms.address.to_string();
         match (&self.terms.address, identity) {
-            (Address::Tls(_), false) => Err(ConnectError::NoIdentity),
+            (Address::Tls(_), false) => Err(ConnectError::NoIdentity { at: at() }),
             (Address::Tcp(_) | Address::Unix(_), true) if !self.terms.insecure => {
-                Err(ConnectError::NotTls)
+                Err(ConnectError::NotTls { at: at() })
             }
             _ => Ok(()),
         }
@@ -222,7 +223,7 @@ impl Listener {
     #[track_caller]
     pub fn serve(self) -> Server {
         if let Err(why) = self.check() {
-            panic!("{}: {why}", self.address());
+            panic!("{why}");
         }
         Server::of(self.socket, self.terms)
     }
@@ -230,9 +231,11 @@ impl Listener {
 
 async fn tcp(at: &str, anywhere: bool) -> Result<TcpListener, ConnectError> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in lookup_host(at.to_owned()).await? {
+    let found = lookup_host(at.to_owned()).await;
+    for address in found.map_err(|error| met_at(at, error))? {
         if !anywhere && !is_here(address) {
-            return Err(ConnectError::Insecure);
+            let at = Address::Tcp(address.to_string()).to_string();
+            return Err(ConnectError::Insecure { at });
         }
         match TcpListener::bind(address) {
             Ok(socket) => return Ok(socket),

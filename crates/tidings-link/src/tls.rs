@@ -181,7 +181,9 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let secured = timeout(options.limits.handshake, self.with_server(node, stream));
-        let (stream, names) = secured.await.map_err(|_| ConnectError::Late)??;
+        let (stream, names) = secured
+            .await
+            .map_err(|_| ConnectError::Late { at: of(node) })??;
         Ok(put_on(stream, names, options))
     }
 
@@ -200,7 +202,10 @@ impl Tls {
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         let secured = timeout(options.limits.handshake, self.with_client(stream));
-        let (stream, names) = secured.await.map_err(|_| ConnectError::Late)??;
+        let late = |_| ConnectError::Late {
+            at: "who has come".to_owned(),
+        };
+        let (stream, names) = secured.await.map_err(late)??;
         Ok(put_on(stream, names, options))
     }
 
@@ -213,14 +218,14 @@ impl Tls {
     where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        let name = ServerName::try_from(node.to_owned());
-        let name = name.map_err(|error| {
-            let error = io::Error::new(io::ErrorKind::InvalidInput, error);
-            met_at(format!("node {node:?}"), error)
-        })?;
-        let stream = TlsStream::from(self.speaks().client.connect(name, stream).await?);
-        let names = names(&stream)?;
-        Ok((stream, names))
+        let secured = async {
+            let name = ServerName::try_from(node.to_owned());
+            let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+            let stream = TlsStream::from(self.speaks().client.connect(name, stream).await?);
+            let names = names(&stream)?;
+            Ok((stream, names))
+        };
+        secured.await.map_err(|error| met_at(of(node), error))
     }
 
     /// As above, with whoever has come.
@@ -232,6 +237,11 @@ impl Tls {
         let names = names(&stream)?;
         Ok((stream, names))
     }
+}
+
+/// The node to which a stream leads, for errors.
+fn of(node: &str) -> String {
+    format!("node {node:?}")
 }
 
 /// What an identity is made of, for errors.
@@ -406,7 +416,8 @@ mod tests {
             drop(tidings::spawn(driver));
             let up = link.up().await;
             link.down().await;
-            up.map_err(ConnectError::Broken)
+            let at = String::new();
+            up.map_err(|why| ConnectError::Broken { at, why })
         });
         let connected = client.connect(here, "server", Options::new("client"));
         let connected = match connected.await {

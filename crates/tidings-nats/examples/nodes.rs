@@ -81,7 +81,10 @@ async fn node(name: &str) -> Result<(), Box<dyn Error>> {
 async fn place(cluster: &Cluster, worker: &WorkerRef) -> Result<Name, NameError> {
     loop {
         match cluster.join_group("workers", worker).await {
-            Err(NameError::Engine(EngineError::Timeout | EngineError::Unreachable(_))) => {
+            Err(NameError::Engine {
+                why: EngineError::Timeout | EngineError::Unreachable(_),
+                ..
+            }) => {
                 tidings::time::sleep(Duration::from_millis(200)).await;
             }
             name => return name,

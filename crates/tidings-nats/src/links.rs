@@ -99,6 +99,11 @@ impl Sum {
     }
 }
 
+/// Where a link through the engine leads, for errors.
+fn place(member: &Member) -> String {
+    format!("node {:?}", member.node())
+}
+
 fn unlinked(error: ConnectError) -> Unlinked {
     Unlinked::Link(Arc::new(error))
 }
@@ -209,6 +214,7 @@ impl Links {
 
     async fn make(&self, member: &Member) -> Result<Link, Unlinked> {
         let patience = self.options.patience;
+        let at = || place(member);
         let direct = match member.address() {
             Some(address) => timeout(patience / 2, self.direct(member, address))
                 .await
@@ -219,13 +225,16 @@ impl Links {
             Some(Ok(link)) => link,
             // Who can be reached and will not speak with us will not through the engine.
             Some(Err(
-                error @ ConnectError::Broken(Broken::Refused(_) | Broken::RefusedByPeer(_)),
+                error @ ConnectError::Broken {
+                    why: Broken::Refused(_) | Broken::RefusedByPeer(_),
+                    ..
+                },
             )) if !error.may_pass() => {
                 return Err(unlinked(error));
             }
             _ => timeout(patience, self.routed(member))
                 .await
-                .unwrap_or(Err(unlinked(ConnectError::Late)))?,
+                .unwrap_or_else(|_| Err(unlinked(ConnectError::Late { at: at() })))?,
         };
         let peer = made.up().await;
         let is_it = |peer: &tidings_link::Peer| {
@@ -236,9 +245,9 @@ impl Links {
         }
         made.close();
         Err(unlinked(match peer {
-            Err(broken) => ConnectError::Broken(broken),
+            Err(why) => ConnectError::Broken { at: at(), why },
             // Another life of it is there: this one will be down soon.
-            Ok(_) => ConnectError::Late,
+            Ok(_) => ConnectError::Late { at: at() },
         }))
     }
 
@@ -266,8 +275,11 @@ impl Links {
         let lease = self.options.lease;
         let stream = route::open(&self.engine, cluster, &inbox, number(), patience, lease).await;
         let made = self.over(stream?, self.to_member(member));
-        let up = made.up().await.map_err(ConnectError::Broken);
-        up.map(|_| made).map_err(unlinked)
+        let up = made.up().await;
+        up.map(|_| made).map_err(|why| {
+            let at = place(member);
+            unlinked(ConnectError::Broken { at, why })
+        })
     }
 
     /// A node asks for a link through the engine. While there are too many it hears nothing, and asks again

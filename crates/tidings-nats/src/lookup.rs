@@ -161,17 +161,19 @@ mod tests {
 
     #[test]
     fn each_text_has_the_name() {
+        let late = || ConnectError::Late {
+            at: "tcp://b:7".to_owned(),
+        };
         let no_link = [
-            Unlinked::Link(Arc::new(ConnectError::Late)),
+            Unlinked::Link(Arc::new(late())),
             Unlinked::Engine(EngineError::Timeout),
             Unlinked::Down(Down::Left),
         ];
         let no_link = no_link.map(|why| LookupError::unlinked("orders", "b", why));
         let texts = no_link.map(|error| error.to_string());
-        let late = ConnectError::Late;
         assert_eq!(
             texts[0],
-            format!("\"orders\" is on node \"b\", and there is no way to it: {late}")
+            "\"orders\" is on node \"b\", and there is no way to it: tcp://b:7: it took too long to connect"
         );
         let late = EngineError::Timeout;
         assert_eq!(texts[1], format!("\"orders\" cannot be looked up: {late}"));

@@ -95,27 +95,57 @@ impl fmt::Debug for Name {
     }
 }
 
-/// Why a name was not given.
+/// Why a name was not given. Its text has the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameError {
     /// It is none: letters, digits and `-_./=`, 1,024 at most, and no `.` at an end.
-    Malformed,
+    Malformed {
+        /// The name that was asked for.
+        name: String,
+    },
     /// It is this node's.
-    Taken(String),
+    Taken {
+        /// The name that was asked for.
+        name: String,
+        /// The node.
+        node: String,
+    },
     /// The engine could not be reached, or refused.
-    Engine(EngineError),
+    Engine {
+        /// The name that was asked for.
+        name: String,
+        /// Why not.
+        why: EngineError,
+    },
     /// We are no member any more.
-    Ended(Ended),
+    Ended {
+        /// The name that was asked for.
+        name: String,
+        /// Why not.
+        why: Ended,
+    },
+}
+
+impl NameError {
+    fn engine(name: &str, why: EngineError) -> Self {
+        let name = name.to_owned();
+        Self::Engine { name, why }
+    }
+
+    fn ended(name: &str, why: Ended) -> Self {
+        let name = name.to_owned();
+        Self::Ended { name, why }
+    }
 }
 
 impl fmt::Display for NameError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed => f.write_str("it is no name"),
-            Self::Taken(node) => write!(f, "the name is node {node:?}'s"),
-            Self::Engine(error) => error.fmt(f),
-            Self::Ended(why) => why.fmt(f),
+            Self::Malformed { name } => write!(f, "{name:?} is no name"),
+            Self::Taken { name, node } => write!(f, "the name {name:?} is node {node:?}'s"),
+            Self::Engine { name, why } => write!(f, "the name {name:?} cannot be given: {why}"),
+            Self::Ended { name, why } => write!(f, "the name {name:?} cannot be given: {why}"),
         }
     }
 }
@@ -151,7 +181,8 @@ impl Cluster {
         R: Reference<Message: Remote>,
     {
         if !is_name(name) {
-            return Err(NameError::Malformed);
+            let name = name.to_owned();
+            return Err(NameError::Malformed { name });
         }
         let lost = Arc::new(IVar::new());
         let inner = &self.inner;
@@ -166,13 +197,13 @@ impl Cluster {
         if let Err(ended) = inner.alive() {
             // Our end may have come between the two, and have found nothing to take back.
             inner.exports.remove(name);
-            return Err(NameError::Ended(ended));
+            return Err(NameError::ended(name, ended));
         }
         inner.claim(name, &registered).await?;
         {
             let mut state = inner.lock();
             // Who leaves has given its names back meanwhile.
-            inner.stays(&state)?;
+            inner.stays(&state, name)?;
             if let Some(held) = state.held.get_mut(name) {
                 held.stage = Stage::Ours;
             }
@@ -214,9 +245,10 @@ impl Inner {
         let local = Box::new(reference.clone());
         let mut state = self.lock();
         // Our end is known before it takes what is held: what is held after it would be so for ever.
-        self.stays(&state)?;
+        self.stays(&state, name)?;
         if state.held.contains_key(name) {
-            return Err(NameError::Taken(self.me.node.clone()));
+            let (name, node) = (name.to_owned(), self.me.node.clone());
+            return Err(NameError::Taken { name, node });
         }
         let registered = Registered::new(&self.me, interface::<R::Message>(), state.number());
         let held = Held {
@@ -230,12 +262,12 @@ impl Inner {
     }
 
     /// We are a member, and are not leaving.
-    fn stays(&self, state: &State) -> Result<(), NameError> {
+    fn stays(&self, state: &State, name: &str) -> Result<(), NameError> {
         let stays = match state.leaving {
             true => Err(Ended::Left),
             false => self.alive(),
         };
-        stays.map_err(NameError::Ended)
+        stays.map_err(|why| NameError::ended(name, why))
     }
 
     /// Sees to it that a name does not outlive its actor.
@@ -288,6 +320,7 @@ impl Inner {
     /// Writes a name down as ours.
     async fn claim(&self, name: &str, registered: &Registered) -> Result<(), NameError> {
         let key = name_key(name);
+        let failed = |why| NameError::engine(name, why);
         let mut expect = Expect::Absent;
         loop {
             let value = json(registered);
@@ -295,9 +328,9 @@ impl Inner {
             match written {
                 Ok(_) => return Ok(()),
                 Err(EngineError::Conflict) => {}
-                Err(error) => return Err(NameError::Engine(error)),
+                Err(error) => return Err(failed(error)),
             }
-            let there = self.engine.read(&key).await.map_err(NameError::Engine)?;
+            let there = self.engine.read(&key).await.map_err(failed)?;
             expect = match there {
                 None => Expect::Absent,
                 Some(there) => {
@@ -305,9 +338,10 @@ impl Inner {
                     let theirs = theirs.map(serde_json::from_slice::<Registered>);
                     match theirs {
                         Some(Ok(Registered { owner, .. }))
-                            if owner != self.me && self.lives(&owner).await? =>
+                            if owner != self.me && self.lives(&owner).await.map_err(failed)? =>
                         {
-                            return Err(NameError::Taken(owner.node));
+                            let (name, node) = (name.to_owned(), owner.node);
+                            return Err(NameError::Taken { name, node });
                         }
                         // Ours, too, is written again: what was given back may be being removed.
                         _ => Expect::Revision(there.revision),
@@ -318,7 +352,7 @@ impl Inner {
     }
 
     /// Is it a member? The engine knows of those that we have not heard of yet.
-    async fn lives(&self, owner: &Owner) -> Result<bool, NameError> {
+    async fn lives(&self, owner: &Owner) -> Result<bool, EngineError> {
         {
             let state = self.lock();
             if state.view.is_dead(owner) {
@@ -329,7 +363,7 @@ impl Inner {
             }
         }
         let there = self.engine.read(&node_key(&owner.node)).await;
-        let there = there.map_err(NameError::Engine)?.and_then(|e| e.value);
+        let there = there?.and_then(|e| e.value);
         let record = there.map(|value| serde_json::from_slice::<Record>(&value));
         let same =
             |record: Record| record.incarnation == owner.incarnation && record.down.is_none();
@@ -372,7 +406,7 @@ impl Inner {
             if self.lock().leaving {
                 return;
             }
-            if let Err(NameError::Taken(_)) = self.claim(&name, &registered).await
+            if let Err(NameError::Taken { .. }) = self.claim(&name, &registered).await
                 && let Some(held) = self.let_go(&name, &lost)
             {
                 // It is another's.

@@ -66,7 +66,7 @@ pub struct Pool<R> {
 #[derive(Debug)]
 pub struct Picked<R> {
     reference: R,
-    _busy: Busy,
+    busy: Busy,
 }
 
 /// A member is busy with one thing more.
@@ -106,21 +106,26 @@ impl Drop for Busy {
     }
 }
 
-/// Why a pool gave no answer.
+/// Why a pool gave no answer. Its text has the name of the group, or of a member, which begins with it and has the node.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum PoolError {
     /// There is no member, or none that can be reached: why the last could not.
     Nobody(LookupError),
     /// The call has failed. If it was not executed, so it was with every member.
-    Call(CallError),
+    Call {
+        /// The name of the member that was the last to be asked.
+        member: String,
+        /// Why it has no answer.
+        why: CallError,
+    },
 }
 
 impl fmt::Display for PoolError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Nobody(error) => write!(f, "no member can be reached: {error}"),
-            Self::Call(error) => error.fmt(f),
+            Self::Call { member, why } => write!(f, "member {member:?}: {why}"),
         }
     }
 }
@@ -175,12 +180,18 @@ where
         loop {
             let picked = match (self.pick_but(&mut tried).await, last) {
                 (Ok(picked), _) => picked,
-                (Err(_), Some(error)) => return Err(PoolError::Call(error)),
+                (Err(_), Some(error)) => return Err(error),
                 (Err(error), None) => return Err(PoolError::Nobody(error)),
             };
-            match call(picked.reference.clone()).await {
-                Err(error @ (CallError::NotExecuted(_) | CallError::Full)) => last = Some(error),
-                outcome => return outcome.map_err(PoolError::Call),
+            let outcome = call(picked.reference.clone()).await;
+            let again = matches!(outcome, Err(CallError::NotExecuted(_) | CallError::Full));
+            let outcome = outcome.map_err(|why| PoolError::Call {
+                member: picked.busy.name.clone(),
+                why,
+            });
+            match outcome {
+                Err(error) if again => last = Some(error),
+                outcome => return outcome,
             }
         }
     }
@@ -196,10 +207,7 @@ where
             let busy = Busy::new(&name, &self.load);
             match self.cluster.lookup(&name).await {
                 Ok(reference) => {
-                    return Ok(Picked {
-                        reference,
-                        _busy: busy,
-                    });
+                    return Ok(Picked { reference, busy });
                 }
                 Err(error) => last = error,
             }

@@ -279,6 +279,8 @@ async fn a_method_that_changed_is_refused_when_the_name_is_asked_for_and_a_new_o
     assert_eq!(newer.get().await.unwrap(), 4);
     let refused = newer.subtract(1).await.unwrap_err();
     assert!(matches!(refused, CallError::Refused(_)), "{refused}");
+    let said = "the actor has no method \"subtract\", or one of another shape";
+    assert!(refused.to_string().ends_with(said), "{refused}");
     assert_eq!(server.stats().await.no_such_method, 1);
 }
 

@@ -106,9 +106,15 @@ async fn a_handshake_of_tls_on_any_stream_takes_so_long_and_no_longer() {
         ..Limits::default()
     });
     let (here, _silent) = memory::pipe();
-    let late = tls.connect(here, "server", hasty.clone()).await;
-    assert!(matches!(late, Err(ConnectError::Late)));
+    let late = |error: ConnectError| {
+        assert!(matches!(error, ConnectError::Late { .. }), "{error}");
+        error.to_string()
+    };
+    let error = tls.connect(here, "server", hasty.clone()).await;
+    let said = "node \"server\": it took too long to connect";
+    assert_eq!(late(error.err().unwrap()), said);
     let (here, _silent) = memory::pipe();
-    let late = tls.accept(here, hasty).await;
-    assert!(matches!(late, Err(ConnectError::Late)));
+    let error = tls.accept(here, hasty).await;
+    let said = "who has come: it took too long to connect";
+    assert_eq!(late(error.err().unwrap()), said);
 }

@@ -77,11 +77,13 @@ async fn a_link_over_a_unix_socket_carries_calls() {
 #[tidings::test]
 async fn without_tls_nothing_leaves_this_machine_unless_it_is_said_so() {
     let refused = Listener::bind("tcp://0.0.0.0:0", options("server")).await;
-    assert!(matches!(refused, Err(ConnectError::Insecure)));
-    let refused = Link::connect("tcp://192.0.2.1:7").await;
-    assert!(matches!(refused, Err(ConnectError::Insecure)));
+    assert!(matches!(refused, Err(ConnectError::Insecure { at }) if at == "tcp://0.0.0.0:0"));
+    let refused = Link::connect("tcp://192.0.2.1:7").await.unwrap_err();
+    assert!(matches!(refused, ConnectError::Insecure { .. }));
+    let said = "tcp://192.0.2.1:7: a link that leaves this machine needs TLS";
+    assert_eq!(refused.to_string(), said);
     let refused = Link::connect("tls://127.0.0.1:7").await;
-    assert!(matches!(refused, Err(ConnectError::NoIdentity)));
+    assert!(matches!(refused, Err(ConnectError::NoIdentity { at }) if at == "tls://127.0.0.1:7"));
     let open = Listener::bind_insecure("tcp://0.0.0.0:0", options("server")).await;
     assert!(open.is_ok());
     assert!(matches!(
@@ -97,21 +99,24 @@ async fn an_identity_and_an_address_over_tls_go_together() {
     let nobody_gets_in = bind("tls://127.0.0.1:0").await.unwrap();
     assert!(matches!(
         nobody_gets_in.check(),
-        Err(ConnectError::NoIdentity)
+        Err(ConnectError::NoIdentity { .. })
     ));
     let served = std::panic::catch_unwind(AssertUnwindSafe(|| nobody_gets_in.serve()));
     let panic = served.unwrap_err();
     let text = panic.downcast_ref::<String>().unwrap();
     assert!(text.starts_with("tls://127.0.0.1:") && text.contains("needs an identity"));
     let everybody_does = bind("tcp://127.0.0.1:0").await.unwrap().tls(identity());
-    assert!(matches!(everybody_does.check(), Err(ConnectError::NotTls)));
+    let why = everybody_does.check().unwrap_err();
+    let at = format!("{}: ", everybody_does.address());
+    assert!(matches!(why, ConnectError::NotTls { .. }) && why.to_string().starts_with(&at));
     let plain = Listener::bind_insecure("tcp://127.0.0.1:0", options("server"));
     let server = plain.await.unwrap().tls(identity()).serve();
     let connector = Connector::new(&server.address().to_string()).unwrap();
     let connector = connector.tls(identity());
-    let unguarded = connector.connect().await;
-    assert!(matches!(unguarded, Err(ConnectError::NotTls)));
-    assert!(!unguarded.unwrap_err().may_pass());
+    let unguarded = connector.connect().await.unwrap_err();
+    let at = format!("{}: ", server.address());
+    assert!(matches!(unguarded, ConnectError::NotTls { .. }) && !unguarded.may_pass());
+    assert!(unguarded.to_string().starts_with(&at), "{unguarded}");
     connector.insecure(true).connect().await.unwrap();
 }
 
@@ -141,6 +146,8 @@ async fn an_error_says_where_it_was_met_and_has_the_systems_number() {
     assert_eq!(number(&nowhere), Some(Errno::NOENT.raw_os_error()));
     #[cfg(not(unix))]
     assert!(nowhere.to_string().contains("no Unix sockets"));
+    let nobody = Link::connect("tcp://no name:7").await.unwrap_err();
+    assert!(nobody.to_string().starts_with("no name:7: "), "{nobody}");
 }
 
 #[cfg(unix)]
@@ -256,7 +263,10 @@ async fn a_server_has_so_many_links_and_refuses_others_with_the_reason() {
     assert!(
         matches!(
             refused,
-            ConnectError::Broken(Broken::RefusedByPeer(Refusal::Overloaded))
+            ConnectError::Broken {
+                why: Broken::RefusedByPeer(Refusal::Overloaded),
+                ..
+            }
         ),
         "{refused}"
     );
@@ -300,7 +310,7 @@ async fn those_in_their_handshakes_have_the_places_of_links() {
     };
     let overloaded = Broken::RefusedByPeer(Refusal::Overloaded);
     assert!(
-        matches!(&refused, ConnectError::Broken(why) if *why == overloaded),
+        matches!(&refused, ConnectError::Broken { why, .. } if *why == overloaded),
         "{refused}"
     );
     drop(silent);
@@ -468,7 +478,10 @@ async fn over_tls(server: Tls, client: Tls, node: &str) -> Result<i64, ConnectEr
     let link = connector.connect().await?;
     let counter: CounterRef = match link.get("counter").await {
         Ok(counter) => counter,
-        Err(_) => return Err(ConnectError::Broken(link.down().await)),
+        Err(_) => {
+            let (at, why) = (server.address().to_string(), link.down().await);
+            return Err(ConnectError::Broken { at, why });
+        }
     };
     counter.add(3).await.unwrap();
     let bytes = vec![5; 200_000];
@@ -549,11 +562,13 @@ async fn a_certificate_of_another_authority_or_of_the_past_is_refused_on_either_
         (ours.identity("other", false), client()),
     ];
     for (server, client) in strangers {
-        let refused = over_tls(server, client, "client").await;
+        let refused = over_tls(server, client, "client").await.unwrap_err();
         assert!(
-            matches!(refused, Err(ConnectError::Io(_) | ConnectError::Broken(_))),
+            matches!(refused, ConnectError::Io(_) | ConnectError::Broken { .. }),
             "{refused:?}"
         );
+        let said = refused.to_string();
+        assert!(said.starts_with("tls://127.0.0.1:"), "{said}");
     }
 }
 
@@ -567,7 +582,7 @@ async fn a_node_that_is_not_who_its_certificate_says_is_refused() {
     let refused = over_tls(server, client, "mallory").await.unwrap_err();
     let why = Refusal::Node("mallory".to_owned());
     assert!(
-        matches!(&refused, ConnectError::Broken(Broken::RefusedByPeer(told)) if *told == why),
+        matches!(&refused, ConnectError::Broken { why: Broken::RefusedByPeer(told), .. } if *told == why),
         "{refused}"
     );
 }

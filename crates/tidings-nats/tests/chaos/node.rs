@@ -83,7 +83,7 @@ async fn claimed(claim: impl AsyncFn() -> Result<Name, NameError>) -> Option<Nam
     loop {
         match claim().await {
             Ok(name) => return Some(name),
-            Err(NameError::Ended(_)) => return None,
+            Err(NameError::Ended { .. }) => return None,
             Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }
@@ -94,7 +94,7 @@ async fn lead(cluster: Cluster, worker: WorkerRef) {
     loop {
         match cluster.register(LEADER, &worker).await {
             Ok(name) => name.lost().await,
-            Err(NameError::Ended(_)) => return,
+            Err(NameError::Ended { .. }) => return,
             Err(_) => sleep(Duration::from_millis(100)).await,
         }
     }

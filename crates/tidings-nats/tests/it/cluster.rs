@@ -88,22 +88,22 @@ async fn a_name_is_one_nodes_until_that_gives_it_back() {
         (Err(taken), Ok(held)) => (held, taken, &other, &one, &a),
         both => panic!("one of {both:?} should have it"),
     };
-    assert_eq!(taken, NameError::Taken(winner.me().0.to_owned()));
-    let again = winner.register("n", theirs).await;
-    assert_eq!(
-        again.unwrap_err(),
-        NameError::Taken(winner.me().0.to_owned())
-    );
+    let (name, node) = ("n".to_owned(), winner.me().0.to_owned());
+    let said = format!("the name \"n\" is node {node:?}'s");
+    assert_eq!(taken, NameError::Taken { name, node });
+    let again = winner.register("n", theirs).await.unwrap_err();
+    assert_eq!((&again, again.to_string()), (&taken, said));
     drop(held);
     loop {
         match loser.register("n", theirs).await {
             Ok(_) => break,
-            Err(NameError::Taken(_)) => sleep(Duration::from_millis(1)).await,
+            Err(NameError::Taken { .. }) => sleep(Duration::from_millis(1)).await,
             Err(error) => panic!("{error}"),
         }
     }
     let malformed = one.register("a name", &a).await.unwrap_err();
-    assert_eq!(malformed, NameError::Malformed);
+    assert!(matches!(malformed, NameError::Malformed { .. }));
+    assert_eq!(malformed.to_string(), "\"a name\" is no name");
 }
 
 #[tidings::test(sim, seeds = 100)]
@@ -116,7 +116,7 @@ async fn a_name_that_is_asked_for_again_at_once_stays_ours() {
         let again = one.register("n", &a).await.unwrap();
         sleep(Duration::from_millis(50)).await;
         let taken = other.register("n", &b).await.unwrap_err();
-        assert_eq!(taken, NameError::Taken("one".to_owned()));
+        assert_eq!(taken.to_string(), "the name \"n\" is node \"one\"'s");
         assert!(again.is_held());
     }
 }
@@ -236,7 +236,7 @@ async fn who_answers_is_not_down_though_the_engine_does_not_take_its_writes() {
     // Nor is its name anybody else's.
     let other: CounterRef = actor::start(Tally::default());
     let taken = one.register("counter", &other).await.unwrap_err();
-    assert_eq!(taken, NameError::Taken("two".to_owned()));
+    assert_eq!(taken.to_string(), "the name \"counter\" is node \"two\"'s");
     assert_eq!(there.get().await.unwrap(), 0);
     line_two.heal();
     sleep(LEASE).await;

@@ -35,7 +35,8 @@ async fn a_name_whose_write_was_given_up_and_done_after_all_is_free_again() {
     assert!(asked.is_err(), "it is given up");
     sleep(Duration::from_secs(1)).await;
     let taken = other.register("n", &counter).await.unwrap_err();
-    assert_eq!(taken, NameError::Taken("one".to_owned()), "it was written");
+    let written = "the name \"n\" is node \"one\"'s";
+    assert_eq!(taken.to_string(), written);
     sleep(3 * LEASE).await;
     let _name = other.register("n", &counter).await.unwrap();
     // What is asked for while it is written so is not taken for given up.
@@ -102,7 +103,7 @@ async fn a_membership_that_ends_as_a_name_is_asked_for_keeps_no_actor() {
         }),
     };
     let asked = one.register("n", &hooked).await;
-    assert!(matches!(asked, Err(NameError::Ended(_))), "{asked:?}");
+    assert!(matches!(asked, Err(NameError::Ended { .. })), "{asked:?}");
     drop(hooked);
     let end = recipient.down().timeout(LEASE).await;
     assert!(matches!(end, Ok(Exit::Normal)), "{end:?}");

@@ -122,11 +122,26 @@ async fn who_leaves_gets_no_name_any_more_and_feeds_nobody() {
     let leaver = two.clone();
     let leaving = tidings::spawn(async move { leaver.leave(10 * LEASE).await });
     sleep(LEASE / 2).await;
-    let refused = Err(NameError::Ended(Ended::Left));
-    assert_eq!(asked.await.unwrap().map(drop), refused);
-    assert_eq!(two.register("late", &counter).await.map(drop), refused);
+    let late = two.register("late", &counter).await;
     let place = two.join_group("workers", &counter).await;
-    assert_eq!(place.map(drop), refused);
+    let refused = [
+        ("asked", asked.await.unwrap()),
+        ("late", late),
+        ("workers/two.", place),
+    ];
+    for (of, name) in refused {
+        let refused = name.unwrap_err();
+        let NameError::Ended {
+            why: Ended::Left,
+            name,
+        } = &refused
+        else {
+            panic!("{refused}");
+        };
+        assert!(name.starts_with(of), "{name}");
+        let said = format!("the name {name:?} cannot be given: we have left");
+        assert_eq!(refused.to_string(), said);
+    }
     let others = two.queue::<u32>("others").await.unwrap();
     others.put("one", &1).await.unwrap();
     let late = others.feed(&counter, FeedOptions::new(), |_, _| async {

@@ -141,8 +141,19 @@ async fn a_call_that_was_not_executed_goes_to_another_and_one_that_may_have_been
     for _ in 0..40 {
         match things.call(|thing| async move { thing.fall().await }).await {
             Ok(n) => assert_eq!(n, 7),
-            Err(PoolError::Call(CallError::Ended(_))) => broken += 1,
-            Err(error) => panic!("{error}"),
+            Err(error) => {
+                let said = error.to_string();
+                let PoolError::Call {
+                    member,
+                    why: CallError::Ended(_),
+                } = error
+                else {
+                    panic!("{said}");
+                };
+                assert!(member.starts_with("things/two."), "{member}");
+                assert!(said.starts_with(&format!("member {member:?}: ")), "{said}");
+                broken += 1;
+            }
         }
     }
     // By its end it says that it may have been executed; afterwards, that it was not.

@@ -148,7 +148,7 @@ impl Registry {
         });
         if !alive {
             self.remove(&name, |entry| entry.end.key() == key);
-            return Err(RegisterError::Ended);
+            return Err(RegisterError::Ended { name });
         }
         let mut told = Ok(());
         for waiting in self.take_waiting::<R>(&name) {
@@ -365,7 +365,7 @@ impl<R> fmt::Debug for Via<R> {
     }
 }
 
-/// Why an actor did not get a name.
+/// Why an actor did not get a name. Its text has the name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterError {
@@ -377,14 +377,19 @@ pub enum RegisterError {
         by: u64,
     },
     /// The actor has ended.
-    Ended,
+    Ended {
+        /// The name.
+        name: Arc<str>,
+    },
 }
 
 impl fmt::Display for RegisterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Taken { name, by } => write!(f, "the name {name:?} is taken, by actor {by}"),
-            Self::Ended => f.write_str("the actor has ended"),
+            Self::Ended { name } => {
+                write!(f, "the name {name:?} cannot be given: the actor has ended")
+            }
         }
     }
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::port::{Outcome, Port, Request, with};
-use super::{Format, Interface, Malformed, Remote, interface};
+use super::{Format, Interface, Malformed, Method, Remote, interface};
 use crate::actor::remote::{Proxy, Unfit, apart};
 use crate::actor::{CallError, Exit, Mailbox, Part, Reference, Reply};
 use crate::channel::bell::Door;
@@ -32,6 +32,9 @@ pub trait Pending: Send {
     /// # Errors
     /// If the body is no such answer, which the caller has heard.
     fn answer(&mut self, outcome: Outcome<(&Format, &[u8])>) -> Result<(), Malformed>;
+
+    /// The method that he has called. None: he waits for a reply that went within a message.
+    fn method(&self) -> Option<&'static Method>;
 
     /// Has the caller gone?
     fn is_closed(&self) -> bool;
@@ -54,12 +57,16 @@ impl fmt::Debug for dyn Pending {
     }
 }
 
-/// A reply whose answer comes over the link.
-pub(super) struct Awaited<R>(Reply<R>);
+/// A reply whose answer comes over the link, and the method that was called, if it is none within a message.
+pub(super) struct Awaited<R>(Reply<R>, Option<&'static Method>);
 
 impl<R> Awaited<R> {
-    pub(super) fn new(reply: Reply<R>) -> Self {
-        Self(reply)
+    pub(super) fn new(reply: Reply<R>, method: Option<&'static Method>) -> Self {
+        const {
+            let place = 2 * size_of::<usize>();
+            assert!(size_of::<Self>() <= place, "it would lie in a box");
+        }
+        Self(reply, method)
     }
 }
 
@@ -83,6 +90,10 @@ impl<R: DeserializeOwned + Send + 'static> Pending for Awaited<R> {
                 Err(malformed)
             }
         }
+    }
+
+    fn method(&self) -> Option<&'static Method> {
+        self.1
     }
 
     fn is_closed(&self) -> bool {
@@ -198,7 +209,11 @@ impl Outgoing {
             Some(reply) => reply.part_of(),
             None => self.part.trace(),
         };
-        let pending = reply.map(|reply| SmallBox::<dyn Pending>::new(Awaited(reply)));
+        let method = &self.interface.methods()[method];
+        let pending = reply.map(|reply| {
+            let awaited = Awaited::new(reply, Some(method));
+            SmallBox::<dyn Pending>::new(awaited)
+        });
         self.send(method, body, trace, pending);
         Ok(())
     }
@@ -207,7 +222,7 @@ impl Outgoing {
     #[inline(never)]
     fn send(
         &self,
-        method: usize,
+        method: &Method,
         mut body: Vec<u8>,
         trace: Option<Trace>,
         pending: Option<SmallBox<dyn Pending>>,
@@ -216,7 +231,7 @@ impl Outgoing {
         let _ = with(|port| {
             let request = Request {
                 target: self.target,
-                number: self.interface.methods()[method].number(),
+                number: method.number(),
                 body: &mut body,
                 trace,
             };

@@ -106,7 +106,7 @@ impl<R: DeserializeOwned + Send + 'static> Serialize for Reply<R> {
         let place = with(|port| {
             let twin = self.twin();
             let travels = twin.ok_or_else(|| Malformed::new("a reply travels once"))?;
-            port.send_reply(SmallBox::<dyn Pending>::new(Awaited::new(travels)))
+            port.send_reply(SmallBox::<dyn Pending>::new(Awaited::new(travels, None)))
         });
         serializer.serialize_u32(place.flatten().map_err(not_written)?)
     }

@@ -74,7 +74,7 @@ pub(super) unsafe fn panicked(task: NonNull<Header>, payload: Box<dyn Any + Send
         unsafe { clear(task) };
     }
     // SAFETY: the caller's promise.
-    unsafe { fail(task, JoinError::panic(panic)) }
+    unsafe { fail(task, JoinError::panic(header.location(), panic)) }
 }
 
 /// A task is not polled any more: it was aborted, or its runtime ends.
@@ -82,8 +82,10 @@ pub(super) unsafe fn panicked(task: NonNull<Header>, payload: Box<dyn Any + Send
 /// # Safety
 /// The caller owns the run right.
 pub(super) unsafe fn cancelled(task: NonNull<Header>) -> Polled {
+    // SAFETY: the cell is live.
+    let started = unsafe { task.as_ref() }.location();
     // SAFETY: the caller's promise.
-    unsafe { fail(task, JoinError::cancelled()) }
+    unsafe { fail(task, JoinError::cancelled(started)) }
 }
 
 /// Drops the future, if it is there, and puts the error in its place or drops it.

@@ -12,7 +12,7 @@ use std::task::{Context, Poll, Waker};
 use super::cell::{self, Header};
 use super::ending;
 use super::here;
-use super::panic::{self, panic_message};
+use super::panic::{self, Payload, panic_message};
 use super::state::State;
 use super::waker::{abort, clone_waker, drop_quietly, wake};
 use crate::event::{Attempt, Enrol, Protocol, event, waits};
@@ -393,10 +393,11 @@ impl fmt::Debug for AbortHandle {
     }
 }
 
-/// Why a task has no output: it panicked, or was aborted.
+/// Why a task has no output: it panicked, or was aborted. Its text says where the task was started.
 pub struct JoinError {
-    /// `None`: cancelled.
-    panic: Option<Box<dyn Any + Send>>,
+    started: &'static Location<'static>,
+    /// `None`: cancelled. In a box of its own: the place of an output has room for two words of an error.
+    panic: Option<Box<Payload>>,
 }
 
 // SAFETY: a shared error gives no access to the payload but through `panic_message`, which
@@ -404,29 +405,33 @@ pub struct JoinError {
 unsafe impl Sync for JoinError {}
 
 impl JoinError {
-    pub(crate) fn cancelled() -> Self {
-        Self { panic: None }
+    pub(super) fn cancelled(started: &'static Location<'static>) -> Self {
+        Self {
+            started,
+            panic: None,
+        }
     }
 
-    pub(crate) fn panic(payload: Box<dyn Any + Send>) -> Self {
+    #[cold]
+    pub(super) fn panic(started: &'static Location<'static>, payload: Payload) -> Self {
         Self {
-            panic: Some(payload),
+            started,
+            panic: Some(Box::new(payload)),
         }
     }
 
     /// It is somebody's from here on.
     #[cold]
-    pub(super) fn heard(self) -> Self {
-        Self {
-            panic: self.panic.map(panic::heard),
-        }
+    pub(super) fn heard(mut self) -> Self {
+        self.panic = self.panic.map(|payload| Box::new(panic::heard(*payload)));
+        self
     }
 
     /// It is dropped, and who waited for it has not looked.
     #[cold]
     pub(super) fn left(&self) {
         if let Some(panic) = &self.panic {
-            panic::left(&**panic);
+            panic::left(&***panic);
         }
     }
 
@@ -445,15 +450,17 @@ impl JoinError {
     /// The message of the panic, if it was a string.
     #[must_use]
     pub fn panic_message(&self) -> Option<&str> {
-        self.panic.as_deref().and_then(panic_message)
+        self.panic
+            .as_deref()
+            .and_then(|panic| panic_message(&**panic))
     }
 
     /// What the panic carried, to be resumed with [`std::panic::resume_unwind`].
     ///
     /// # Errors
     /// Gives the error back if the task was cancelled.
-    pub fn try_into_panic(self) -> Result<Box<dyn Any + Send>, Self> {
-        self.panic.ok_or(Self { panic: None })
+    pub fn try_into_panic(mut self) -> Result<Box<dyn Any + Send>, Self> {
+        self.panic.take().map(|payload| *payload).ok_or(self)
     }
 }
 
@@ -472,12 +479,14 @@ impl fmt::Debug for JoinError {
 
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.panic {
-            None => f.write_str("the task was cancelled"),
-            Some(_) => match self.panic_message() {
-                Some(message) => write!(f, "the task panicked: {message}"),
-                None => f.write_str("the task panicked"),
-            },
+        let how = match &self.panic {
+            None => "was cancelled",
+            Some(_) => "panicked",
+        };
+        write!(f, "the task started at {} {how}", self.started)?;
+        match self.panic_message() {
+            Some(message) => write!(f, ": {message}"),
+            None => Ok(()),
         }
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::marker::PhantomData;
-use std::panic::resume_unwind;
+use std::panic::{Location, resume_unwind};
 use std::task::Poll;
 
 use super::child::{Child, Parent};
@@ -70,12 +70,16 @@ impl<T> Lists for State<T> {
 struct Member<T> {
     shared: Arc<Source<State<T>>>,
     key: u64,
-    told: bool,
+    /// Where the task was started. `None`: the set has been told of its end.
+    started: Option<&'static Location<'static>>,
 }
 
 impl<T> Member<T> {
-    fn tell(&mut self, output: Result<T, JoinError>) {
-        self.told = true;
+    /// Tells the set of the end, once.
+    fn tell(&mut self, end: impl FnOnce(&'static Location<'static>) -> Result<T, JoinError>) {
+        let Some(output) = self.started.take().map(end) else {
+            return;
+        };
         let mut output = Some((self.key, output));
         let waker = self.shared.locked(|state| {
             state.running -= 1;
@@ -102,12 +106,12 @@ impl<T> Parent<T> for Member<T> {
     fn ended(&mut self, output: Result<T, Box<dyn Any + Send>>) -> Poll<()> {
         match output {
             Ok(output) => {
-                self.tell(Ok(output));
+                self.tell(|_| Ok(output));
                 Poll::Ready(())
             }
             Err(panic) => {
                 let text = text_of(&*panic);
-                self.tell(Err(JoinError::panic(panic)));
+                self.tell(|started| Err(JoinError::panic(started, panic)));
                 resume(text)
             }
         }
@@ -116,9 +120,7 @@ impl<T> Parent<T> for Member<T> {
 
 impl<T> Drop for Member<T> {
     fn drop(&mut self) {
-        if !self.told {
-            self.tell(Err(JoinError::cancelled()));
-        }
+        self.tell(|started| Err(JoinError::cancelled(started)));
     }
 }
 
@@ -235,6 +237,7 @@ impl<T> JoinSet<T> {
     }
 
     /// The future of a task of the set, by the next key.
+    #[track_caller]
     fn child<F: Future<Output = T>>(&mut self, future: F) -> Child<F, Member<T>> {
         self.next += 1;
         // Counted first: if spawning panics, the member is dropped and counts down again.
@@ -248,7 +251,7 @@ impl<T> JoinSet<T> {
         let member = Member {
             shared: Arc::clone(&self.shared),
             key: self.next,
-            told: false,
+            started: Some(Location::caller()),
         };
         Child::new(Some(future), member)
     }

@@ -44,7 +44,10 @@ fn a_name_is_claimed_by_one_and_ends_with_its_actor() {
         // Whoever hears of the end finds the name free.
         assert!(names.whereis::<ActorRef<u32>>("a").is_none());
         names.register("a", &second).unwrap();
-        assert_eq!(names.register("c", &first), Err(RegisterError::Ended));
+        let late = names.register("c", &first).unwrap_err();
+        assert_eq!(late, RegisterError::Ended { name: "c".into() });
+        let said = "the name \"c\" cannot be given: the actor has ended";
+        assert_eq!(late.to_string(), said);
         assert_eq!(names.names(), ["a".into()]);
     });
 }

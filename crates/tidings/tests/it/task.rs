@@ -1,5 +1,6 @@
 //! Tasks: join, panic, abort, detach, and what is dropped when.
 
+use std::future::pending;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -32,7 +33,6 @@ fn a_panic_ends_one_task_and_its_joiner_hears() {
             .unwrap_err();
         assert!(error.is_panic() && !error.is_cancelled());
         assert_eq!(error.panic_message(), Some("boom 1"));
-        assert_eq!(error.to_string(), "the task panicked: boom 1");
         assert_eq!(
             *error
                 .try_into_panic()
@@ -42,6 +42,37 @@ fn a_panic_ends_one_task_and_its_joiner_hears() {
             "boom 1"
         );
         assert_eq!(tidings::spawn(async { 1 }).await.unwrap(), 1);
+    });
+}
+
+#[test]
+fn a_task_without_an_output_is_told_with_the_place_where_it_was_started() {
+    on_all(|| async {
+        // What starts it stands in the line above.
+        let says = |error: tidings::JoinError, line: u32, how: &str| {
+            let (start, text) = (
+                format!("the task started at {}:{}:", file!(), line - 1),
+                error.to_string(),
+            );
+            assert!(text.starts_with(&start), "{text}");
+            assert!(text.ends_with(how), "{text}");
+        };
+        let panics = || async { std::panic::resume_unwind(Box::new("boom")) };
+        let error = tidings::spawn(panics()).await;
+        says(error.unwrap_err(), line!(), " panicked: boom");
+        let task = tidings::spawn(pending::<()>());
+        let line = line!();
+        task.abort();
+        says(task.await.unwrap_err(), line, " was cancelled");
+        let mut set = tidings::JoinSet::new();
+        set.spawn(panics());
+        let line = line!();
+        let error = set.join_next().await.unwrap();
+        says(error.unwrap_err(), line, " panicked: boom");
+        set.spawn(pending()).abort();
+        let line = line!();
+        let error: Result<(), _> = set.join_next().await.unwrap();
+        says(error.unwrap_err(), line, " was cancelled");
     });
 }
 
@@ -91,7 +122,7 @@ fn an_abort_of_a_waiting_task_drops_its_future() {
         let task = tidings::spawn(async move {
             let _letter = letter;
             tx.send(()).unwrap();
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         });
         rx.await.unwrap();
         task.abort();
@@ -294,7 +325,7 @@ fn a_panic_in_the_drop_of_a_future_is_the_tasks_panic() {
         assert_eq!(error.panic_message(), Some("bad end"));
         let waiting = tidings::spawn(async {
             let _bad = BadEnd;
-            std::future::pending::<()>().await;
+            pending::<()>().await;
         });
         yield_now().await;
         waiting.abort();
