@@ -55,8 +55,8 @@ impl<I: Send + 'static, const SIDE: u8> Kin for Address<I, SIDE> {
     }
 }
 
-#[cfg(feature = "remote")]
-fn come<I>(inlet: &dyn Inlet<I>) -> u64 {
+/// How many messages have come to a mailbox.
+pub(super) fn come<I>(inlet: &dyn Inlet<I>) -> u64 {
     inlet.lock().lock();
     let come = inlet.come();
     inlet.lock().unlock();

@@ -15,6 +15,7 @@ use std::time::Duration;
 use pin_project_lite::pin_project;
 
 use super::address::Inlet;
+use super::any::come;
 use super::cycle::{self, Cycle};
 use super::exit::Exit;
 use super::reply::Reply;
@@ -292,7 +293,12 @@ impl<I, R> Protocol for Call<'_, I, R> {
         self.answer.single()
     }
     fn waits_for(&self, waits: &mut Waits) {
-        waits.of(format_args!("the answer of {}", self.inlet.life().label()));
+        let callee = self.inlet.life();
+        let what = format!("the answer of {}", callee.label());
+        match self.message.is_none() && !self.waits_for_a_place() {
+            true => waits.call(what, callee.id, come(self.inlet)),
+            false => waits.of(format_args!("{what}")),
+        }
     }
     #[inline(always)]
     fn attempt(self: Pin<&mut Self>, attempt: &mut Attempt) -> Option<u32> {

@@ -16,6 +16,19 @@ pub(crate) struct Named {
     pub(crate) name: Arc<str>,
     /// It waits for a message.
     pub(crate) awaits: bool,
+    counts: Counts,
+}
+
+impl Named {
+    /// Has it taken all of the first so many messages that came to it? In words, of a request that is one of them.
+    pub(crate) fn has_taken(&self, come: u64) -> String {
+        match self.counts {
+            Counts { left, kept: 0, .. } if left >= come => {
+                "which has taken the request".to_owned()
+            }
+            Counts { queued, .. } => format!("with {queued} in its mailbox"),
+        }
+    }
 }
 
 /// The actors of all tasks that have one, by the addresses that waits know tasks by.
@@ -23,10 +36,12 @@ pub(crate) fn names_of_tasks() -> HashMap<usize, Named> {
     let mut names = HashMap::new();
     roll::each(|peer| {
         if let Some((task, _)) = peer.life().task() {
+            let counts = peer.counts();
             let named = Named {
                 id: peer.life().id,
                 name: peer.life().label(),
-                awaits: peer.counts().awaited,
+                awaits: counts.awaited,
+                counts,
             };
             names.insert(task, named);
         }

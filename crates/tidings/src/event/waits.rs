@@ -73,16 +73,31 @@ pub(crate) struct Waits {
 
 #[derive(Clone, Debug)]
 enum What {
-    /// In words, and the source, if it has one.
-    Event(String, Option<usize>),
+    /// In words.
+    Event(String, Option<About>),
     /// The end of this task, which was started there. It has a name when it has been polled.
     End(AbortHandle, &'static Location<'static>),
+}
+
+/// What more may be known of when a report is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum About {
+    /// Its source: of a lock, who has it.
+    Source(usize),
+    /// The actor of this number, and how many messages had come to it with the request of a call.
+    Call(u64, u64),
 }
 
 impl Waits {
     /// Of these words.
     pub(crate) fn of(&mut self, what: fmt::Arguments<'_>) {
         self.what.push(What::Event(what.to_string(), None));
+    }
+
+    /// Of the answer of this actor, in words, to which so many messages have come, and the request is one of them.
+    pub(crate) fn call(&mut self, what: String, actor: u64, come: u64) {
+        self.what
+            .push(What::Event(what, Some(About::Call(actor, come))));
     }
 
     /// Of the end of a task that was started there.
@@ -103,7 +118,8 @@ impl Waits {
         }
         let source = lock.map(|lock| std::ptr::from_ref(lock).addr());
         self.outside |= source.is_some_and(is_from_outside);
-        self.what.push(What::Event(what, source));
+        let about = source.map(About::Source);
+        self.what.push(What::Event(what, about));
     }
 }
 
@@ -116,11 +132,11 @@ impl Wait {
         }
     }
 
-    /// In words; `has`: what is said of those who have a lock.
-    pub(crate) fn words(&self, has: impl Fn(usize) -> Option<String>) -> String {
+    /// In words; `more`: what else is said.
+    pub(crate) fn words(&self, more: impl Fn(About) -> Option<String>) -> String {
         let what = self.of.what.iter().map(|what| match what {
-            What::Event(what, source) => match source.and_then(&has) {
-                Some(holder) => format!("{what}, which {holder} has"),
+            What::Event(what, about) => match about.and_then(&more) {
+                Some(more) => format!("{what}, {more}"),
                 None => what.clone(),
             },
             What::End(task, started) => {
@@ -242,10 +258,10 @@ impl Drop for Recording {
 pub(crate) fn begin(wait: usize, waker: &Waker, at: Option<&'static Location<'static>>, of: Waits) {
     let thread = thread::current().id();
     let mut record = lock(&RECORD);
-    record.begun += usize::from(!record.waits.contains_key(&wait));
-    let before = record.waits.get(&wait);
+    let known = record.waits.get(&wait).map(|before| before.number);
+    record.begun += usize::from(known.is_none());
     let new = Wait {
-        number: before.map_or(record.begun, |before| before.number),
+        number: known.unwrap_or(record.begun),
         waiter: waker.data().addr(),
         at,
         of,

@@ -29,7 +29,7 @@ use super::record::Party;
 use super::root::Main;
 use super::{Shared, record, root};
 use crate::actor;
-use crate::event::waits::{self, Wait};
+use crate::event::waits::{self, About, Wait};
 use crate::primitive::Arc;
 use crate::primitive::atomic::{AtomicBool, Ordering};
 use crate::task;
@@ -313,18 +313,24 @@ pub(super) fn who_waits(shared: &Shared, main: Option<usize>) -> String {
     let has = |lock: usize| {
         let Party { id, started } = holders.get(&lock)?;
         let actor = names.get(id).map(|actor| actor.name.to_string());
-        Some(actor.unwrap_or_else(|| {
+        let holder = actor.unwrap_or_else(|| {
             let nobody = "the future of block_on (or a thread)";
             started.map_or(nobody.to_owned(), |at| {
                 format!("the {}", task::in_words(*id, at))
             })
-        }))
+        });
+        Some(format!("which {holder} has"))
+    };
+    let actors: HashMap<_, _> = names.values().map(|actor| (actor.id, actor)).collect();
+    let more = |about| match about {
+        About::Source(lock) => has(lock),
+        About::Call(actor, come) => Some(actors.get(&actor)?.has_taken(come)),
     };
     let mut text = String::new();
     // Appends the waits of one; `false` if it has none.
     let say = |text: &mut String, who: &str, waiter: usize| {
         let mine = waits.iter().filter(|wait| wait.waiter == waiter);
-        let lines = mine.map(|wait| format!("\n  {who} waits for {}", wait.words(has)));
+        let lines = mine.map(|wait| format!("\n  {who} waits for {}", wait.words(more)));
         let before = text.len();
         text.extend(lines);
         text.len() > before

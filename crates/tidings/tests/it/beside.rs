@@ -151,8 +151,8 @@ fn an_actor_on_its_own_thread_hides_no_deadlock() {
         threaded.call(|reply| (Some(other), reply)).await.unwrap()
     });
     let words = [
-        "a thread for blocking work waits for the answer of other",
-        "other waits for the answer of threaded",
+        "a thread for blocking work waits for the answer of other, which has taken the request",
+        "other waits for the answer of threaded, with 1 in its mailbox",
     ];
     says(&report.unwrap_err(), &words);
 }

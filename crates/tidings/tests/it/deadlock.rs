@@ -215,7 +215,7 @@ fn actors_calls_and_full_mailboxes_are_named() {
                 "the future of block_on waits for the end of the task started at",
                 "waits for the end of idle",
                 "waits for a place in the mailbox of full",
-                "full waits for the answer of quiet",
+                "full waits for the answer of quiet, with 1 in its mailbox",
                 "1 wait for messages, each an actor",
                 "\n  quiet waits for something that is no event",
             ],

@@ -62,6 +62,7 @@ mod process;
 mod races;
 mod record;
 mod reentrant;
+mod requests;
 mod roots;
 mod runtimes;
 mod scale;
