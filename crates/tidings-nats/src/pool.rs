@@ -183,16 +183,17 @@ where
                 (Err(_), Some(error)) => return Err(error),
                 (Err(error), None) => return Err(PoolError::Nobody(error)),
             };
-            let outcome = call(picked.reference.clone()).await;
-            let again = matches!(outcome, Err(CallError::NotExecuted(_) | CallError::Full));
-            let outcome = outcome.map_err(|why| PoolError::Call {
-                member: picked.busy.name.clone(),
-                why,
-            });
-            match outcome {
-                Err(error) if again => last = Some(error),
-                outcome => return outcome,
+            let why = match call(picked.reference.clone()).await {
+                Ok(answer) => return Ok(answer),
+                Err(why) => why,
+            };
+            let again = matches!(why, CallError::NotExecuted(_) | CallError::Full);
+            let member = picked.busy.name.clone();
+            let failed = PoolError::Call { member, why };
+            if !again {
+                return Err(failed);
             }
+            last = Some(failed);
         }
     }
 
