@@ -387,8 +387,8 @@ impl Link {
     }
 }
 
-/// Why there is no link. Its text says where to: the address, or, of a stream that was given or has come, the
-/// [node](crate::Tls::connect) or nothing but that.
+/// Why there is no link. Its text says where to: the address, or the node to which a stream leads that was given
+/// (`Tls::connect`), or that it is somebody who has come.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ConnectError {
