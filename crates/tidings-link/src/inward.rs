@@ -131,7 +131,7 @@ impl Hub {
         self
     }
 
-    /// The request is decoded later.
+    /// The request is decoded later: till then its call is known to be one that waits.
     fn put_aside(&mut self, request: &Asked<'_>) -> Result<(), Broken> {
         if let Some(call) = request.call.filter(|_| request.begun)
             && self.calls.get(call).is_none()

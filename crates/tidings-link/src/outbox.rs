@@ -241,10 +241,10 @@ impl Outbox {
     #[inline]
     pub(crate) fn next(&mut self) -> &[u8] {
         if self.written == self.wire.len() {
+            if self.is_empty() {
+                return &[];
+            }
             if self.long.is_none() {
-                if self.is_empty() {
-                    return &[];
-                }
                 self.refill();
             }
             if let Some(long) = &self.long {
@@ -299,10 +299,12 @@ impl Outbox {
         }
     }
 
-    /// Does nothing wait in the queues?
+    /// Does nothing wait?
     #[inline]
-    fn is_empty(&self) -> bool {
-        self.control.is_empty() && self.answers.is_empty() && self.requests.is_empty()
+    pub(crate) fn is_empty(&self) -> bool {
+        let is_written = self.written == self.wire.len() && self.long.is_none();
+        let queues = [&self.control, &self.answers, &self.requests];
+        is_written && queues.into_iter().all(Queue::is_empty)
     }
 
     /// Room for a body: of one that has been written, if there is one.
@@ -315,7 +317,7 @@ impl Outbox {
 
     /// Gives back room that is not needed.
     pub(crate) fn trim(&mut self) {
-        if self.len() == 0 {
+        if self.is_empty() {
             for queue in [&mut self.control, &mut self.answers, &mut self.requests] {
                 (queue.last.bytes, queue.spares) = (Vec::new(), Vec::new());
                 queue.full = VecDeque::new();

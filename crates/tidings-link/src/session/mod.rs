@@ -532,7 +532,7 @@ impl Session {
     /// Have both said that they begin no more calls, and are all calls answered and all bytes written?
     #[must_use]
     pub fn is_drained(&self) -> bool {
-        self.is_done() && self.out.len() == 0
+        self.is_done() && self.out.is_empty()
     }
 
     /// As `is_drained`, but for what the peer does not wait for: it may go when it has our goodbye, and
