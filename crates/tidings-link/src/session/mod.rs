@@ -330,7 +330,6 @@ impl Session {
     }
 
     /// The size of the largest body that the peer takes.
-    #[inline]
     pub(crate) fn largest(&self) -> Option<usize> {
         self.peer.as_ref().map(|peer| peer.message as usize)
     }
@@ -349,7 +348,6 @@ impl Session {
     }
 
     /// As [`Hub::prefetch`](crate::hub::Hub::prefetch).
-    #[inline]
     pub(crate) fn prefetch(&self) {
         self.calls.prefetch();
         self.served.prefetch();
@@ -447,13 +445,11 @@ impl Session {
     }
 
     /// Where requests that are sent now stand among all; see `passed`.
-    #[inline]
     pub(crate) fn position(&self) -> u64 {
         self.out.requests.position()
     }
 
     /// Requests that stand before this have begun to be written.
-    #[inline]
     pub(crate) fn passed(&self) -> u64 {
         self.out.requests.passed()
     }
@@ -551,13 +547,11 @@ impl Session {
     }
 
     /// Has the peer said that it begins no more calls?
-    #[inline]
     pub(crate) fn peer_drains(&self) -> bool {
         self.peer_drains
     }
 
     /// Have we?
-    #[inline]
     pub(crate) fn has_said_goodbye(&self) -> bool {
         self.goodbye.is_some()
     }
