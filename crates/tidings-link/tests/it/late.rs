@@ -258,6 +258,27 @@ fn what_waits_behind_a_slow_actor_is_begun_when_the_peer_says_that_it_still_wait
 }
 
 #[test]
+fn a_call_that_waits_behind_a_slow_actor_is_not_begun_when_its_caller_has_gone() {
+    run(9, || async {
+        let (book, open) = shut();
+        let (here, server, _client, there, _) = slow_to(book, 1, Limits::default()).await;
+        four(&there, &server).await;
+        let late = there.clone();
+        let left = tidings::spawn(async move { late.enter(5).await });
+        while server.stats().await.calls_in < 1 {
+            tidings::after(Duration::from_millis(1)).await;
+        }
+        left.abort();
+        while server.stats().await.nacks_in < 1 {
+            tidings::after(Duration::from_millis(1)).await;
+        }
+        open.send(()).unwrap();
+        assert_eq!(there.enter(6).await.unwrap(), 6);
+        assert_eq!(here.entered().await.unwrap(), [1, 2, 3, 4, 6]);
+    });
+}
+
+#[test]
 fn a_reference_that_is_sent_while_word_of_its_actors_end_is_on_its_way_is_to_one_that_has_ended() {
     run(6, || async {
         let (here, _server, _client, there, _) = slow(1_000, Limits::default()).await;
