@@ -388,12 +388,12 @@ fn method(rest: &[u8]) -> Result<([u8; 4], &[u8]), Broken> {
 fn carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
     match rest.split_first() {
         Some((0, rest)) => Ok((Vec::new(), rest)),
-        _ => something(rest),
+        _ => some_carried(rest),
     }
 }
 
 #[inline(never)]
-fn something(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
+fn some_carried(rest: &[u8]) -> Result<(Vec<Carried>, &[u8]), Broken> {
     let (carried, rest): (Vec<Carried>, _) = header(rest)?;
     let traces = carried.iter().filter(|c| matches!(c, Carried::Trace(_)));
     let traces = traces.count();
