@@ -216,9 +216,17 @@ impl<T, X> Chan<T, X> {
     /// The caller holds a reference of `side` and does not use `chan` afterwards.
     #[inline]
     pub(crate) unsafe fn release(chan: *const Self, side: Side) {
-        // ORD chan.refs: release (our use of the channel), acquire (everybody else's).
         // SAFETY: the caller's reference keeps it alive.
-        let before = unsafe { &(*chan).refs.0 }.fetch_sub(side.unit(), Ordering::AcqRel);
+        let refs = unsafe { &(*chan).refs.0 };
+        // Who has the only reference needs no read-modify-write to give it up: nobody else can make one.
+        // ORD chan.refs: acquire (everybody else's use of the channel).
+        if side != Side::Other && refs.load(Ordering::Acquire) == side.unit() + OTHER {
+            // SAFETY: it is ours, and the side's own is, too.
+            unsafe { Self::free(chan) };
+            return;
+        }
+        // ORD chan.refs: release (our use of the channel), acquire (everybody else's).
+        let before = refs.fetch_sub(side.unit(), Ordering::AcqRel);
         let left = before - side.unit();
         if side == Side::Other {
             if left == 0 {
