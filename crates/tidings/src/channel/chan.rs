@@ -218,12 +218,11 @@ impl<T, X> Chan<T, X> {
     pub(crate) unsafe fn release(chan: *const Self, side: Side) {
         // SAFETY: the caller's reference keeps it alive.
         let refs = unsafe { &(*chan).refs.0 };
-        // Who has the only reference needs no read-modify-write to give it up: nobody else can make one.
+        // The only reference goes without a read-modify-write: nobody else can make one.
         // ORD chan.refs: acquire (everybody else's use of the channel).
         if side != Side::Other && refs.load(Ordering::Acquire) == side.unit() + OTHER {
             // SAFETY: it is ours, and the side's own is, too.
-            unsafe { Self::free(chan) };
-            return;
+            return unsafe { Self::free(chan) };
         }
         // ORD chan.refs: release (our use of the channel), acquire (everybody else's).
         let before = refs.fetch_sub(side.unit(), Ordering::AcqRel);
@@ -235,21 +234,16 @@ impl<T, X> Chan<T, X> {
             }
         } else if side.count(left) == 0 {
             // SAFETY: the side's own reference is ours now.
-            unsafe { Self::end_side(chan, side, left == OTHER) };
+            unsafe { Self::end_side(chan, side) };
         }
     }
 
-    /// The last handle of a side has gone: closes it, and gives up the side's reference; `alone`: the last.
+    /// The last handle of a side has gone: closes it, and gives up the side's reference.
     ///
     /// # Safety
     /// The caller owns the side's `Other` reference.
     #[inline(never)]
-    unsafe fn end_side(chan: *const Self, side: Side, alone: bool) {
-        if alone {
-            // SAFETY: nobody else refers to it, and nobody can get a reference any more.
-            unsafe { Self::free(chan) };
-            return;
-        }
+    unsafe fn end_side(chan: *const Self, side: Side) {
         // SAFETY: the side's reference keeps it alive.
         let close = AssertUnwindSafe(|| unsafe { (*chan).close_side(side) });
         // Wakers and the drops of values may panic.
