@@ -396,6 +396,23 @@ impl Life {
         verdict.unwrap_or(Exit::Stopped)
     }
 
+    /// The exit of a life whose function has returned in order. A failure that it was told of counts, also if it has
+    /// not come to hear that.
+    pub(super) fn last_word(&self) -> Exit {
+        let failure = self.chan().locked(|state| {
+            let mut signals = state.rare.as_ref()?.signals.iter();
+            signals.find_map(|signal| match signal {
+                Signal::Fail(exit) => Some(exit.clone()),
+                _ => None,
+            })
+        });
+        match failure {
+            Some(exit) => exit,
+            None if self.was_stopped() => self.verdict(),
+            None => Exit::Normal,
+        }
+    }
+
     /// Counts messages that nobody is left to take.
     pub(super) fn bury(&self, n: usize) {
         self.chan().locked(|state| state.rare().dead += n as u64);

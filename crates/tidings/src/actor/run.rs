@@ -130,7 +130,7 @@ impl<M: Send + 'static, F> Run<M, F> {
 #[cold]
 fn returned(life: &Life, returned: Result<Exit, Box<dyn Any + Send>>) -> Exit {
     let (exit, payload) = match returned {
-        Ok(Exit::Normal) if life.was_stopped() => (life.verdict(), None),
+        Ok(Exit::Normal) => (life.last_word(), None),
         Ok(exit) => (exit, None),
         Err(payload) => (panicked(life, &*payload), Some(payload)),
     };

@@ -31,6 +31,7 @@ mod elsewhere;
 mod endings;
 mod enter;
 mod event;
+mod failing;
 mod fair;
 mod flow;
 mod foreign;
