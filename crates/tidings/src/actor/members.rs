@@ -98,6 +98,9 @@ impl<T: Clone + Send + Sync + 'static> Members<T> {
         });
         if !lives {
             self.remove(id);
+        } else if !lock(&self.state).knows(id, key) {
+            // It was taken out meanwhile, and had nothing to take back.
+            recipient.life().not_at_end(key);
         }
         lives
     }
@@ -134,6 +137,12 @@ impl<T> State<T> {
         Ok((None, self.snapshot.take()))
     }
 
+    /// Is it a member, by this key?
+    fn knows(&self, id: u64, key: u64) -> bool {
+        let turn = self.turns.get(&id);
+        turn.is_some_and(|(_, end)| end.key() == key)
+    }
+
     fn remove(&mut self, id: u64) -> Gone<T> {
         let Some((turn, end)) = self.turns.remove(&id) else {
             return (None, None);
@@ -141,5 +150,42 @@ impl<T> State<T> {
         let member = self.members.remove(&turn);
         let gone = member.map(|member| (member, end));
         (gone, self.snapshot.take())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use std::future::{Future, IntoFuture};
+    use std::pin::pin;
+    use std::task::{Context, Wake, Waker};
+
+    use super::super::{ActorRef, Builder};
+    use super::Members;
+    use crate::primitive::Arc;
+
+    /// Takes the actor out when it hears of a change.
+    struct Bouncer(Arc<Members<()>>, ActorRef<u8>);
+
+    impl Wake for Bouncer {
+        fn wake(self: Arc<Self>) {
+            assert!(self.0.leave(&self.1));
+        }
+    }
+
+    #[test]
+    fn who_is_taken_out_as_it_comes_keeps_nothing_of_the_list() {
+        let members = Members::new();
+        let (sender, _unlived) = Builder::new().unlived::<u8>();
+        let actor = ActorRef::new(sender);
+        let bouncer = Arc::new(Bouncer(Arc::clone(&members), actor.clone()));
+        let waker = Waker::from(Arc::clone(&bouncer));
+        let mut changes = members.changes();
+        {
+            let changed = pin!(changes.changed().into_future());
+            assert!(changed.poll(&mut Context::from_waker(&waker)).is_pending());
+            assert!(members.join(&actor, (), usize::MAX));
+        }
+        assert_eq!(members.len(), 0);
+        assert_eq!(Arc::weak_count(&members), 0);
     }
 }

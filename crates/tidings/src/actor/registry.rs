@@ -150,6 +150,10 @@ impl Registry {
             self.remove(&name, |entry| entry.end.key() == key);
             return Err(RegisterError::Ended { name });
         }
+        if !self.knows(&name, key) {
+            // The name was given back meanwhile, when there was nothing to take back with it.
+            recipient.life().not_at_end(key);
+        }
         let mut told = Ok(());
         for waiting in self.take_waiting::<R>(&name) {
             let tell = AssertUnwindSafe(|| {
@@ -173,6 +177,13 @@ impl Registry {
         let mut shard = lock(self.shard(name));
         shard.names.get(name).filter(|entry| meant(entry))?;
         shard.names.remove(name)
+    }
+
+    /// Has the name the entry with this key?
+    fn knows(&self, name: &str, key: u64) -> bool {
+        let shard = lock(self.shard(name));
+        let entry = shard.names.get(name);
+        entry.is_some_and(|entry| entry.end.key() == key)
     }
 
     /// Those who wait for a reference of this type, under this name.
@@ -416,7 +427,7 @@ mod tests {
 
     use super::super::{ActorRef, Builder};
     use super::{Registry, lock};
-    use crate::primitive::Arc;
+    use crate::primitive::{Arc, thread};
 
     #[test]
     fn who_has_gone_elsewhere_is_not_kept_among_those_who_wait() {
@@ -439,6 +450,25 @@ mod tests {
         let (actor, name) = (ActorRef::new(sender), Arc::<str>::from("a"));
         names.register(Arc::clone(&name), &actor).unwrap();
         assert!(names.unregister("a"));
+        assert_eq!(Arc::strong_count(&name), 1);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_back_as_it_is_given_is_not_kept_for_the_end_of_its_actor() {
+        let (names, name) = (Registry::new(), Arc::<str>::from("a"));
+        let (sender, _receiver) = Builder::new().unlived::<u8>();
+        let actor = ActorRef::new(sender);
+        thread::scope(|scope| {
+            let gives = scope.spawn(|| {
+                for _ in 0..200_000 {
+                    names.register(Arc::clone(&name), &actor).unwrap();
+                }
+            });
+            while !gives.is_finished() {
+                names.unregister(&name);
+            }
+        });
+        names.unregister(&name);
         assert_eq!(Arc::strong_count(&name), 1);
     }
 
