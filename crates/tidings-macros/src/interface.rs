@@ -444,7 +444,8 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             recipient: #tidings::actor::Recipient<#message #types>,
         }
 
-        #[allow(deprecated)]
+        // A method with a body may not use all of its arguments, and say so in their names.
+        #[allow(deprecated, clippy::used_underscore_binding)]
         #(#allowed)*
         impl #parameters #name #types #condition {
             #(#calls)*
@@ -480,6 +481,12 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
         impl #parameters ::core::hash::Hash for #name #types #condition {
             fn hash<__Hasher: ::core::hash::Hasher>(&self, state: &mut __Hasher) {
                 ::core::hash::Hash::hash(&self.recipient, state);
+            }
+        }
+
+        impl #parameters ::core::fmt::Display for #name #types #condition {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                ::core::fmt::Display::fmt(&self.recipient, f)
             }
         }
 

@@ -253,7 +253,11 @@ fn declared(
     let mut body = TokenStream::new();
     brace_token.surround(&mut body, |body| {
         // Also those that it does not use live until it ends.
-        quote!(let _ = (#(&#arguments,)*);).to_tokens(body);
+        quote! {
+            #[allow(clippy::used_underscore_binding)]
+            let _ = (#(&#arguments,)*);
+        }
+        .to_tokens(body);
         let stmts = quote!(#(#stmts)*);
         body.extend(match says {
             true => typed(&output, &stmts),

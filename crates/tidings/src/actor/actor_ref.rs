@@ -466,7 +466,8 @@ impl<I> WeakRecipient<I> {
     }
 }
 
-/// Clone, compare and print: all references mean an actor, and are equal if it is the same.
+/// Clone, compare and print: all references mean an actor, and are equal if it is the same. One is shown as reports name
+/// its actor.
 macro_rules! reference_traits {
     ($($type:ident<$($parameter:ident),*> . $field:ident $(, $rest:ident)?;)*) => {$(
         impl<$($parameter),*> Clone for $type<$($parameter),*> {
@@ -487,6 +488,12 @@ macro_rules! reference_traits {
         impl<$($parameter),*> Hash for $type<$($parameter),*> {
             fn hash<H: Hasher>(&self, state: &mut H) {
                 self.life().id.hash(state);
+            }
+        }
+
+        impl<$($parameter),*> fmt::Display for $type<$($parameter),*> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.life().label())
             }
         }
 

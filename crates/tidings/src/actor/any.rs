@@ -294,6 +294,13 @@ impl Hash for AnyRef {
     }
 }
 
+/// As reports name it: by its name, or by its number.
+impl fmt::Display for AnyRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.life().label())
+    }
+}
+
 impl fmt::Debug for AnyRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let life = self.life();

@@ -360,6 +360,20 @@ impl<I, R> Protocol for Call<'_, I, R> {
 event!(impl['a, I, R] Call<'a, I, R> => Result<R, CallError>);
 
 /// Why a call has no answer.
+///
+/// It does not say who was called: an answer lies in the same place, which would be larger for it in every call. Who
+/// calls several says it with the error. A reference is shown as reports name its actor, by its
+/// [name](super::Builder::name), or by its number.
+///
+/// ```
+/// use tidings::actor::{Builder, Mailbox, Reply};
+/// # tidings::Runtime::new().unwrap().block_on(async {
+/// let rates = Builder::new().name("rates").spawn(|mailbox: Mailbox<Reply<u32>>| async { drop(mailbox) });
+/// rates.down().await;
+/// let rate = rates.call(|reply| reply).await.map_err(|why| format!("{rates}: {why}"));
+/// assert_eq!(rate.unwrap_err(), "rates: not executed: the actor ended");
+/// # });
+/// ```
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum CallError {

@@ -186,7 +186,7 @@ impl<'a, I> Event for Tell<'a, I> {
 
 into_future!(impl['a, I] Tell<'a, I> => Result<(), SendError<I>>);
 
-/// A message that was not sent, with the reason.
+/// A message that was not sent, with the reason. As [`CallError`](super::CallError), it does not say to whom.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum SendError<M> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::both::on_all;
-use tidings::actor::{self, Reply, Shared};
+use tidings::actor::{self, Builder, Reply, Shared, Strategy, Supervisor};
 
 /// Notes when it is dropped.
 struct Permit(Arc<AtomicBool>);
@@ -16,6 +16,7 @@ impl Drop for Permit {
     }
 }
 
+#[deny(clippy::used_underscore_binding)]
 #[tidings::interface]
 trait Work: Sync {
     /// Was the permit dropped while it ran?
@@ -40,6 +41,22 @@ fn a_method_with_a_body_keeps_what_it_does_not_use_until_it_ends() {
         let early = worker.work(permit, 3, Arc::clone(&dropped)).await;
         assert!(!early.unwrap());
         assert!(dropped.load(Relaxed));
+    });
+}
+
+#[test]
+fn a_reference_is_shown_as_reports_name_its_actor() {
+    on_all(|| async {
+        let named: WorkRef = Builder::new().name("the works").start(Worker);
+        assert_eq!(named.to_string(), "the works");
+        assert_eq!(format!("{:>10}", named.any()), " the works");
+        assert_eq!(named.downgrade().to_string(), "the works");
+        let nameless: actor::ActorRef<WorkMessage> = actor::start(Worker);
+        let number = format!("actor {}", nameless.id());
+        assert_eq!(nameless.to_string(), number);
+        assert_eq!(nameless.downgrade().to_string(), number);
+        let supervisor = Supervisor::new(Strategy::OneForOne).name("top").start();
+        assert_eq!(supervisor.to_string(), "top");
     });
 }
 

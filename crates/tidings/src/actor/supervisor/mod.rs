@@ -416,6 +416,12 @@ impl Deref for SupervisorRef {
     }
 }
 
+impl fmt::Display for SupervisorRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.actor, f)
+    }
+}
+
 impl Reference for SupervisorRef {
     type Message = SupervisorMessage;
     type Weak = WeakActorRef<SupervisorMessage>;
