@@ -115,7 +115,8 @@ macro_rules! life_methods {
 
         /// As [`stop_now`](Self::stop_now), and the actor has failed with this error: the way in
         /// which a handler ends its actor for a reason (OTP's `{stop, Reason, State}`). Of a supervised
-        /// actor that ends one life, as a panic does: its messages wait for the next.
+        /// actor that ends one life, as a panic does: its messages wait for the next. An actor that ends
+        /// in order without having heard it has failed, too.
         ///
         /// ```
         /// use tidings::actor::{self, Exit, Mailbox};

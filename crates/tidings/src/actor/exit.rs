@@ -117,6 +117,11 @@ impl Error for Exit {
 }
 
 /// What the function of an actor may return: nothing, or whether it failed.
+#[diagnostic::on_unimplemented(
+    message = "the function of an actor gives nothing, an `Exit`, or a `Result<(), _>` of an error",
+    label = "this one gives a `{Self}`",
+    note = "`actor::serve` gives the state back: what the function does not give ends with a `;`"
+)]
 pub trait IntoExit {
     #[doc(hidden)]
     fn into_exit(self) -> Exit;
