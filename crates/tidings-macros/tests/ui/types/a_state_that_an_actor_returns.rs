@@ -1,3 +1,5 @@
+//! An actor's function that gives the state back, which nobody takes.
+
 use tidings::actor::{self, Mailbox};
 
 #[tidings::interface]
