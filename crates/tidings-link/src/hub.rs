@@ -111,6 +111,7 @@ pub(crate) struct Hub {
     pub(crate) imports: ByNumber<In>,
     /// All proxies: of one actor there may be many.
     proxies: u32,
+    /// The peer's number of the actor of each proxy, and what it takes.
     by_actor: HashMap<u64, (u32, TypeId)>,
     /// Actors of the peer's that have ended, references to which may still be on their way.
     pub(crate) ended: ByNumber<Exit>,
@@ -340,7 +341,7 @@ impl Port for Hub {
         make: &mut dyn FnMut(Arc<dyn Door>, u32) -> Arc<dyn Export>,
     ) -> Result<u32, Malformed> {
         let home = self.by_actor.get(&identity.actor).copied();
-        if let Some((target, _)) = home.filter(|(_, kind)| *kind == identity.kind) {
+        if let Some((target, _)) = home.filter(|(_, takes)| *takes == identity.sends) {
             return self.carry(Carried::Yours(target));
         }
         if let Some(&target) = self.by_identity.get(&identity)
@@ -424,7 +425,8 @@ impl Port for Hub {
             return Ok(reference);
         }
         imported.hand(self.waker(Due::Killed(target, turn)));
-        self.by_actor.insert(imported.actor(), (target, kind));
+        self.by_actor
+            .insert(imported.actor(), (target, imported.sends()));
         self.proxies += 1;
         let until = self.until_at_first(&imported);
         let due = Due::Proxy(target, turn);

@@ -182,6 +182,11 @@ async fn a_reference_that_comes_home_as_another_type_of_the_same_interface_is_th
     assert_eq!(there.narrows(narrowed).await.unwrap(), own);
     let named: ListenerRef = client.get("narrow").await.unwrap();
     assert_eq!(there.names(named).await.unwrap(), own);
+    // As another type than that as which it came here, too.
+    let ear: ListenerRef = client.get("ear").await.unwrap();
+    assert_eq!(there.narrows(ear.recipient()).await.unwrap(), own);
+    let narrow: Recipient<ListenerMessage> = client.get("narrow").await.unwrap();
+    assert_eq!(there.names(narrow.into()).await.unwrap(), own);
     // What knows its actor's whole mailbox cannot be made of one that does not.
     let whole: ActorRef<ListenerMessage> = client.get("ear").await.unwrap();
     assert!(there.knows(whole).await.is_err());

@@ -48,6 +48,8 @@ pub struct Identity {
     pub actor: u64,
     /// The type of the reference.
     pub kind: TypeId,
+    /// The type of what it sends: that of a reference which was narrowed is the same.
+    pub sends: TypeId,
 }
 
 /// A request on its way out.

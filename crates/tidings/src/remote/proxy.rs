@@ -257,6 +257,7 @@ fn undo(body: Vec<u8>) {
 /// A proxy, as the link has it.
 pub struct Imported {
     proxy: Proxy,
+    sends: TypeId,
     /// Another reference to it, if one is left. None: there never is.
     again: Option<Again>,
 }
@@ -265,8 +266,12 @@ type Again = Box<dyn Fn() -> Option<Box<dyn Any>> + Send>;
 
 impl Imported {
     /// One to which there is no other reference: a stream's.
-    pub(super) fn alone(proxy: Proxy) -> Self {
-        Self { proxy, again: None }
+    pub(super) fn alone<S: 'static>(proxy: Proxy) -> Self {
+        Self {
+            proxy,
+            sends: TypeId::of::<S>(),
+            again: None,
+        }
     }
 
     /// Sends what is in its mailbox, as far as the link has credit. Ready when it has ended.
@@ -293,6 +298,12 @@ impl Imported {
     #[must_use]
     pub fn actor(&self) -> u64 {
         self.proxy.id()
+    }
+
+    /// The type of what references to it send.
+    #[must_use]
+    pub fn sends(&self) -> TypeId {
+        self.sends
     }
 
     /// Another reference to it, if one is left.
@@ -348,6 +359,7 @@ where
         let weak = reference.weak();
         let imported = Imported {
             proxy,
+            sends: TypeId::of::<R::Message>(),
             again: Some(Box::new(move || {
                 R::strong(&weak).map(|again| Box::new(again) as Box<dyn Any>)
             })),

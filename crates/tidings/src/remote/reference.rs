@@ -27,6 +27,7 @@ where
     let identity = Identity {
         actor: recipient.id(),
         kind: TypeId::of::<R>(),
+        sends: TypeId::of::<R::Message>(),
     };
     port.export(identity, &mut |door, key| {
         Arc::new(Exported::new(

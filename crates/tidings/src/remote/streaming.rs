@@ -61,6 +61,7 @@ impl<T: Serialize + Send + 'static> Serialize for Streaming<T> {
         let identity = Identity {
             actor: next_id(),
             kind: TypeId::of::<Self>(),
+            sends: TypeId::of::<Self>(),
         };
         let place = with(|port| {
             port.export(identity, &mut |_, _| {
@@ -85,7 +86,7 @@ impl<'de, T: DeserializeOwned + Send + 'static> Deserialize<'de> for Streaming<T
                     let (replies, items) = actor::streaming::<T>(ITEMS as usize);
                     let (_, proxy) =
                         Proxy::new("Streaming", 1, |_: Mailbox<()>| pull(replies, way));
-                    (Box::new(items), Imported::alone(proxy))
+                    (Box::new(items), Imported::alone::<Self>(proxy))
                 })
             }
             _ => Err(Malformed::new("it carries no such stream")),
