@@ -26,6 +26,8 @@ NAMES = {
     "Job.list(Types{str:str,bytes:[u8],int:{[u8],bool},dict:{[u16],u8}})->[str]": [],
     "Job.classmethod()->(f32,u8)": [],
     "Job.builtins()->u8": [],
+    "Job.__hide(Json{__typename:str,__init__:u8})->u8": ["__json"],
+    "Job.\N{MICRO SIGN}s(u8)->u8": ["\N{MICRO SIGN}"],
     "Reply.define()->@Job": [],
 }
 
@@ -88,6 +90,13 @@ class Handler:
     def builtins_(self):
         return 4
 
+    def __hide___(self, json):
+        self.taken.append((json.__typename___, json.__init___))
+        return 5
+
+    def μs(self, μ):
+        return μ
+
     def define(self):
         return self.job
 
@@ -119,6 +128,9 @@ class Generated(LinkTest):
         self.assertEqual(there.classmethod().result(LONG), (0.5, 1))
         self.assertEqual(there.builtins_().result(LONG), 4)
         self.assertEqual([field.name for field in dataclasses.fields(g.Call_)], ["from__", "from_"])
+        # What Python would make private, or read as another.
+        self.assertEqual(there.__hide___(__json___=g.Json("a", __init___=1)).result(LONG), 5)
+        self.assertEqual(there.μs(μ=7).result(LONG), 7)
         self.assertEqual(
             handler.taken,
             [
@@ -130,6 +142,7 @@ class Generated(LinkTest):
                 (g.None_(), g.dataclass_(g.list_(9))),
                 (g.JobHandler(), g.Reply__(handler.job)),
                 g.Types("x", b"y", {b"z": True}, {(1,): 2}),
+                ("a", 1),
             ],
         )
 
