@@ -1,5 +1,6 @@
 """Connecting: addresses, whom a certificate is for, and coming back."""
 
+import contextlib
 import os
 import socket
 import ssl
@@ -84,6 +85,22 @@ class Connecting(LinkTest):
             self.assertEqual(serves(3, lambda ours, theirs: ours.close()), [])
             with mock.patch.object(module, "LASTED", 0):
                 self.assertEqual(serves(3, lambda ours, theirs: theirs.close()), [1, 1])
+
+    def test_who_breaks_off_while_he_waits_for_the_greeting_leaves_no_link(self):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            server.settimeout(LONG)
+            address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+            # As Ctrl-C does.
+            breaks = mock.patch.object(t.Link, "up", side_effect=KeyboardInterrupt)
+            with breaks, self.assertRaises(KeyboardInterrupt):
+                t.connect(address, limits=t.Limits(handshake=1000))
+            came, _ = server.accept()
+            with came:
+                came.settimeout(LONG)
+                # What he has said, and then the end: he takes it back if that has not arrived.
+                with contextlib.suppress(ConnectionResetError):
+                    while came.recv(4096):
+                        pass
 
     def test_an_identity_is_never_left_unused_and_a_port_is_one(self):
         unused = ssl.create_default_context()

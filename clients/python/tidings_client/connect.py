@@ -41,7 +41,12 @@ def connect(
     limits = limits or Limits()
     sock, names = stream.dial(address, tls, to, limits.handshake, insecure=insecure)
     link = over(sock, node=node, cluster=cluster, exports=exports, limits=limits, expect=names)
-    link.up()
+    try:
+        link.up()
+    except BaseException:
+        # Who breaks off (Ctrl-C) has nothing to close it by.
+        link.close()
+        raise
     return link
 
 
