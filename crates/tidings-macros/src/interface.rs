@@ -527,6 +527,9 @@ fn reference(tidings: &Path, item: &ItemTrait, methods: &[Method]) -> TokenStrea
             fn recipient(&self) -> #tidings::actor::Recipient<Self::Message> {
                 ::core::clone::Clone::clone(&self.recipient)
             }
+            fn kind() -> ::core::any::TypeId {
+                ::core::any::TypeId::of::<#tidings::actor::Recipient<Self::Message>>()
+            }
             fn of_recipient(
                 recipient: #tidings::actor::Recipient<Self::Message>,
             ) -> ::core::option::Option<Self> {

@@ -193,6 +193,40 @@ async fn a_reference_that_comes_home_as_another_type_of_the_same_interface_is_th
 }
 
 #[tidings::test]
+async fn an_actor_that_comes_by_its_interface_and_narrowed_is_the_same_reference() {
+    #[tidings::interface(remote)]
+    trait Desk {
+        async fn both(&self) -> (ListenerRef, Recipient<ListenerMessage>);
+        async fn are_one(&self, named: ListenerRef, narrow: Recipient<ListenerMessage>) -> bool;
+    }
+    struct Clerk(ListenerRef);
+    impl Desk for Clerk {
+        async fn both(&self) -> (ListenerRef, Recipient<ListenerMessage>) {
+            (self.0.clone(), self.0.recipient())
+        }
+        async fn are_one(&self, named: ListenerRef, narrow: Recipient<ListenerMessage>) -> bool {
+            named == ListenerRef::from(narrow)
+        }
+    }
+    let (listener, heard) = ear();
+    let desk: DeskRef = actor::start(Clerk(listener));
+    let (_server, client) = pair(Exports::new().add("desk", &desk));
+    let desk: DeskRef = client.get("desk").await.unwrap();
+    let (ours, _) = ear();
+    assert!(desk.are_one(ours.clone(), ours.recipient()).await.unwrap());
+    let (named, narrow) = desk.both().await.unwrap();
+    let narrow = ListenerRef::from(narrow);
+    assert_eq!(named, narrow);
+    // So what is said to the one and to the other comes in order.
+    for (n, it) in [&named, &narrow].into_iter().cycle().take(100).enumerate() {
+        it.heard(n.to_string()).await.unwrap();
+    }
+    for n in 0..100 {
+        assert_eq!(heard.recv().await.unwrap(), n.to_string());
+    }
+}
+
+#[tidings::test]
 async fn an_actor_lives_while_a_peer_refers_to_it_and_ends_when_it_does_not() {
     let hall = hall();
     let (_server, client) = pair(Exports::new().add("hall", &hall));

@@ -1,5 +1,6 @@
 //! References to actors: by the type of their mailbox, and by what can be put in.
 
+use std::any::TypeId;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
@@ -53,6 +54,13 @@ pub trait Reference: Clone + Send + Sync + 'static {
 
     #[doc(hidden)]
     fn recipient(&self) -> Recipient<Self::Message>;
+
+    /// As which type a link knows it: what is no more than a recipient, as that.
+    #[doc(hidden)]
+    #[must_use]
+    fn kind() -> TypeId {
+        TypeId::of::<Self>()
+    }
 
     /// That of a recipient, if it is no more than that.
     #[doc(hidden)]

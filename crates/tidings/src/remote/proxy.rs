@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use super::port::{Outcome, Port, Request, with};
 use super::{Format, Interface, Malformed, Method, Remote, interface};
 use crate::actor::remote::{Proxy, Unfit, apart};
-use crate::actor::{CallError, Exit, Mailbox, Part, Reference, Reply};
+use crate::actor::{CallError, Exit, Mailbox, Part, Recipient, Reference, Reply};
 use crate::channel::bell::Door;
 use crate::channel::oneshot::Gone;
 use crate::primitive::Arc;
@@ -349,8 +349,13 @@ pub fn import<R>(port: &mut dyn Port, target: u32) -> Result<R, Malformed>
 where
     R: Reference<Message: Remote>,
 {
+    let kind = R::kind();
+    if kind != TypeId::of::<R>() {
+        let recipient = import::<Recipient<R::Message>>(port, target)?;
+        return R::of_recipient(recipient).ok_or_else(|| Malformed::new("it is of another type"));
+    }
     let format = port.format();
-    let found = port.import(target, TypeId::of::<R>(), &mut |target, turn| {
+    let found = port.import(target, kind, &mut |target, turn| {
         let way = Outgoing::new(target, turn, interface::<R::Message>(), format.clone());
         let (actor, proxy) = Proxy::new(R::Message::NAME, ROOM, |mailbox| {
             forward::<R::Message>(mailbox, way)

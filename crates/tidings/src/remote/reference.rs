@@ -26,7 +26,7 @@ where
     let recipient = reference.recipient();
     let identity = Identity {
         actor: recipient.id(),
-        kind: TypeId::of::<R>(),
+        kind: R::kind(),
         sends: TypeId::of::<R::Message>(),
     };
     port.export(identity, &mut |door, key| {
