@@ -226,6 +226,16 @@ class Live:
         with self.assertRaises(t.NotExecuted):
             self.shop.sum()
 
+    def test_what_was_sent_before_a_drain_is_handled_also_by_an_actor_that_is_slow(self):
+        before = self.shop.sum().result(LONG)
+        self.shop.nap(300)
+        # More than its mailbox takes.
+        for _ in range(800):
+            self.shop.add(1)
+        self.assertTrue(self.link.drain(LONG))
+        shop = self.connect().get(g.Shop, "shop")
+        self.assertTrue(eventually(lambda: shop.sum().result(LONG) == before + 800))
+
     def test_many_threads_share_a_link(self):
         branch = self.shop.branch().result(LONG)
 

@@ -347,17 +347,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         let stream = Pin::new(&mut self.stream);
         let n = match stream.poll_read(cx, &mut self.input[end..]) {
             Poll::Pending => return Ok(false),
-            Poll::Ready(Ok(0)) => {
-                // It may go when it has all that it waits for.
-                self.over = self.hub().session.is_done() && self.hub().held.is_empty();
-                if !self.over {
-                    return Err(Broken::Closed);
-                }
-                self.hub().session.leave();
-                return Ok(false);
-            }
+            Poll::Ready(Ok(0)) => return self.is_over(Broken::Closed),
             Poll::Ready(Ok(n)) => n,
-            Poll::Ready(Err(error)) => return Err(error.into()),
+            Poll::Ready(Err(error)) => return self.is_over(error.into()),
         };
         let end = end + n;
         self.filled = (start, end);
@@ -367,6 +359,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Mover<S> {
         }
         self.hub().session.heard(n);
         Ok(true)
+    }
+
+    /// Nothing comes any more, for this reason. The peer may go when it has all that it waits for, however it goes:
+    /// a last word of TLS may be missing, and what it had not read resets a TCP stream.
+    #[inline(never)]
+    fn is_over(&mut self, why: Broken) -> Result<bool, Broken> {
+        self.over = self.hub().session.is_done() && self.hub().held.is_empty();
+        if !self.over {
+            return Err(why);
+        }
+        self.hub().session.leave();
+        Ok(false)
     }
 
     /// Handles what has come; a part of it, if it is answers.

@@ -120,16 +120,25 @@ fn what_was_accepted_before_a_drain_goes_out_before_the_goodbye() {
     });
 }
 
-/// A counter that begins to take messages when it is told.
-async fn slow(
-    limits: Limits,
-) -> (
+/// One that tells a counter when to begin, the counter, the ends of a link, and what the other end has.
+type Slow = (
     tidings::oneshot::Sender<()>,
     CounterRef,
     Link,
     Link,
     CounterRef,
-) {
+);
+
+/// A counter that begins to take messages when it is told.
+async fn slow(limits: Limits) -> Slow {
+    slow_over(|pipe| pipe, limits).await
+}
+
+/// As above, where the server has made this of its stream.
+async fn slow_over<S>(stream: impl FnOnce(Pipe) -> S, limits: Limits) -> Slow
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
     let (open, gate) = tidings::oneshot();
     let late = Builder::new().capacity(1);
     let late = late.spawn(|mut mailbox: Mailbox<CounterMessage>| async move {
@@ -139,10 +148,12 @@ async fn slow(
     });
     let here = CounterRef::from(&late);
     let exports = Exports::new().add("counter", &here);
-    let (server, client) = linked(
-        Options::new("server").exports(exports).limits(limits),
-        Options::new("client"),
-    );
+    let (ours, theirs) = memory::pipe();
+    let options = Options::new("server").exports(exports).limits(limits);
+    let (server, driver) = link(stream(ours), options);
+    drop(tidings::spawn(driver));
+    let (client, driver) = link(theirs, Options::new("client"));
+    drop(tidings::spawn(driver));
     let there = client.get("counter").await.unwrap();
     (open, here, server, client, there)
 }
@@ -201,6 +212,63 @@ fn what_a_peer_has_sent_that_has_gone_in_order_is_given_to_its_actors() {
         assert_eq!(server.down().await, Broken::Silent);
         assert_eq!(server.stats().await.lost_in, 9);
     });
+}
+
+/// A stream that breaks where its peer ends it: as TLS without a last word, and TCP where something is unread.
+struct Breaks(Pipe, io::ErrorKind);
+
+impl AsyncRead for Breaks {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        to: &mut [u8],
+    ) -> Poll<io::Result<usize>> {
+        match ready!(Pin::new(&mut self.0).poll_read(cx, to))? {
+            0 => Poll::Ready(Err(self.1.into())),
+            n => Poll::Ready(Ok(n)),
+        }
+    }
+}
+
+impl AsyncWrite for Breaks {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, from)
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+    fn poll_close(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_close(cx)
+    }
+}
+
+#[test]
+fn what_a_peer_has_sent_that_has_gone_in_order_is_given_to_its_actors_though_its_stream_breaks() {
+    for kind in [
+        io::ErrorKind::UnexpectedEof,
+        io::ErrorKind::ConnectionReset,
+        io::ErrorKind::TimedOut,
+    ] {
+        run(16, move || async move {
+            let breaks = |pipe| Breaks(pipe, kind);
+            let (open, here, server, client, there) = slow_over(breaks, Limits::default()).await;
+            for n in 1..=10 {
+                there.add(n).await.unwrap();
+            }
+            client.drain();
+            assert_eq!(client.down().await, Broken::Drained);
+            tidings::after(Duration::from_secs(1)).await;
+            assert_eq!(server.exit(), None);
+            open.send(()).unwrap();
+            assert_eq!(server.down().await, Broken::Drained);
+            assert_eq!(here.get().await.unwrap(), 55);
+            assert_eq!(server.stats().await.lost_in, 0);
+        });
+    }
 }
 
 #[tidings::interface(remote)]

@@ -73,6 +73,7 @@ trait Ear {
 trait Shop {
     async fn add(&mut self, n: i64);
     async fn sum(&self) -> i64;
+    async fn nap(&mut self, millis: u64);
     async fn all(&self, all: All) -> All;
     async fn swap(&self, kinds: (Kind, Kind), from: Duration, to: Duration) -> Swapped;
     async fn bytes(&self, bytes: Vec<u8>) -> Vec<u8>;
@@ -111,6 +112,9 @@ impl Shop for Counter {
     }
     async fn sum(&self) -> i64 {
         self.sum
+    }
+    async fn nap(&mut self, millis: u64) {
+        tidings::after(Duration::from_millis(millis)).await;
     }
     async fn all(&self, all: All) -> All {
         all
