@@ -25,18 +25,17 @@ pub(crate) async fn connect(path: &Path) -> io::Result<UnixStream> {
 
 /// A socket that was left by a process which has ended is taken away.
 pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
-    let bind = || {
-        // One at a time: whoever has bound and does not listen yet looks as one that has ended.
-        let _lock = locked(path)?;
-        match UnixListener::bind(path) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
-                std::fs::remove_file(path)?;
-                UnixListener::bind(path)
-            }
-            bound => bound,
+    // One at a time: whoever has bound and does not listen yet looks as one that has ended.
+    let lock = locked(path);
+    let _lock =
+        lock.map_err(|error| met_at(format_args!("{}: its lock file", path.display()), error))?;
+    let bound = match UnixListener::bind(path) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_left(path) => {
+            std::fs::remove_file(path).and_then(|()| UnixListener::bind(path))
         }
+        bound => bound,
     };
-    bind().map_err(|error| met_at(path.display(), error))
+    bound.map_err(|error| met_at(path.display(), error))
 }
 
 /// The lock file beside a socket, locked until it is dropped. It stays there: who took it away could take

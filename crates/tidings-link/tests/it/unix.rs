@@ -78,3 +78,19 @@ async fn who_finds_the_queue_of_a_unix_socket_full_waits_for_his_place_in_it() {
     assert_eq!(connected.unwrap().up().await.unwrap().node, "server");
     std::fs::remove_file(&path).unwrap();
 }
+
+#[test]
+fn where_the_file_beside_a_socket_cannot_be_locked_that_is_said_of_it() {
+    let path = std::env::temp_dir().join(format!("tidings-locked-{}", std::process::id()));
+    let beside = path.with_extension("lock");
+    std::fs::create_dir_all(&beside).unwrap();
+    let address = format!("unix:{}", path.display());
+    let bound = Runtime::new()
+        .unwrap()
+        .block_on(Listener::bind(&address, Options::new("server")));
+    std::fs::remove_dir(&beside).unwrap();
+    let why = bound.unwrap_err().to_string();
+    let said = format!("{}: its lock file: ", path.display());
+    assert!(why.starts_with(&said), "{why}");
+    assert!(!path.exists());
+}
